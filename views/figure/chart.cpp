@@ -21,6 +21,8 @@ namespace {
 
 using Series = Chart::Series;
 
+constexpr double lone_band = 0.9; ///< width of a band's only place, in letters' sizes
+
 double note_line(const Style& style) {
     return style.size * 1.2;
 }
@@ -129,6 +131,21 @@ void draw_cells(DisplayList& list, const Style& style, const Chart& chart, std::
 }
 
 } // namespace
+
+std::vector<std::pair<std::size_t, std::size_t>> parts_of_band(const Series& series) {
+    std::vector<std::pair<std::size_t, std::size_t>> parts;
+    for (std::size_t i = 0; i < std::min({series.x.size(), series.low.size(), series.high.size()}); ++i) {
+        if (!std::isfinite(series.x[i]) || !std::isfinite(series.low[i]) || !std::isfinite(series.high[i])) {
+            continue;
+        }
+        if (!parts.empty() && parts.back().second == i) {
+            ++parts.back().second;
+        } else {
+            parts.emplace_back(i, i + 1);
+        }
+    }
+    return parts;
+}
 
 QColor ink_of(const Style& style, int ink) {
     return ink == Chart::soft   ? style.colours.soft
@@ -252,33 +269,24 @@ void draw_bars(DisplayList& list, const Frame& frame, std::size_t number, const 
 
 void draw_band(DisplayList& list, const Style& style, const Frame& frame, const Series& series,
                const QColor& colour) {
-    // A place without bounds parts a band in two.
-    std::vector<QPointF> upper;
-    std::vector<QPointF> lower;
-    const auto end_run = [&] {
-        if (upper.size() > 1) {
-            QPainterPath path(upper.front());
-            for (std::size_t i = 1; i < upper.size(); ++i) {
-                path.lineTo(upper[i]);
-            }
-            for (auto point = lower.rbegin(); point != lower.rend(); ++point) {
-                path.lineTo(*point);
-            }
-            path.closeSubpath();
-            list.path(path, mixed(style.colours.panel, colour, 0.22));
-        }
-        upper.clear();
-        lower.clear();
-    };
-    for (std::size_t i = 0; i < std::min({series.x.size(), series.low.size(), series.high.size()}); ++i) {
-        if (!std::isfinite(series.x[i]) || !std::isfinite(series.low[i]) || !std::isfinite(series.high[i])) {
-            end_run();
+    const QColor fill = mixed(style.colours.panel, colour, 0.22);
+    const auto upper = [&](std::size_t i) { return frame.at(series.x[i], series.high[i]); };
+    const auto lower = [&](std::size_t i) { return frame.at(series.x[i], series.low[i]); };
+    for (const auto& [first, last] : parts_of_band(series)) {
+        if (last - first == 1) {
+            list.line(lower(first), upper(first), {fill, style.size * lone_band, {}, false});
             continue;
         }
-        upper.push_back(frame.at(series.x[i], series.high[i]));
-        lower.push_back(frame.at(series.x[i], series.low[i]));
+        QPainterPath path(upper(first));
+        for (std::size_t i = first + 1; i < last; ++i) {
+            path.lineTo(upper(i));
+        }
+        for (std::size_t i = last; i-- > first;) {
+            path.lineTo(lower(i));
+        }
+        path.closeSubpath();
+        list.path(path, fill);
     }
-    end_run();
 }
 
 void draw_series(DisplayList& list, const Style& style, const Frame& frame, ChartPlaces& places) {
@@ -382,9 +390,9 @@ ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box,
     ChartAxis& upright = sideways ? x : y;
     // The vertical axis is named above it: letters on their side are read last.
     if (!upright.title().isEmpty()) {
-        list.text(fonts.elided(upright.title(), style.small, inner.width()), {box.left(), top + small},
-                  style.small);
-        top += small + style.size * 0.75;
+        top += fonts.ascent(style.small); // letters with accents stay on the page
+        list.text(fonts.elided(upright.title(), style.small, inner.width()), {box.left(), top}, style.small);
+        top += style.size * 0.75;
     } else {
         top += small / 2;
     }

@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ponderscope::figure {
@@ -23,7 +24,7 @@ struct Chart {
         line,  ///< through (x, y) in the order given; a NaN breaks it
         point, ///< with whiskers from low to high where those are given
         bar,   ///< from 0 to y, centred on x
-        band,  ///< between low and high along x
+        band,  ///< between low and high along x; a NaN parts it, and a place on its own is an upright bar
         cell,  ///< a rectangle of dx × dy about (x, y), coloured by value; NaN is left empty
     };
     /// Colour by role: run A, run B, further runs in a fixed order, halting rules by their number in
@@ -95,6 +96,9 @@ struct ChartPlaces {
 /// series of one colour apart, by dashes and hollow points.
 QColor ink_of(const Style& style, int ink);
 int round_of(const Style& style, int ink);
+
+/// The places [first, last) of a band that stand side by side, between those without bounds.
+std::vector<std::pair<std::size_t, std::size_t>> parts_of_band(const Chart::Series& series);
 
 /// Draws into \p box (points on paper, pixels on the screen: \p style says how large letters are). The note
 /// takes up to \p note_lines lines and is cut short behind them. Names that do not fit side by side under a

@@ -24,6 +24,13 @@ struct Range {
     }
 };
 
+/// The nearest of 1, 2, 5 times a power of ten that is not above.
+double round_below(double value) {
+    const double power = std::pow(10, std::floor(std::log10(value) + 1e-9));
+    const double digit = value / power * (1 + 1e-9);
+    return (digit >= 5 ? 5 : digit >= 2 ? 2 : 1) * power;
+}
+
 AxisRange range_of(const Chart& chart, bool horizontal) {
     constexpr int finest = 6; // the range does not depend on how many ticks there is room for
     const Chart::Axis& axis = horizontal ? chart.x : chart.y;
@@ -54,8 +61,8 @@ AxisRange range_of(const Chart& chart, bool horizontal) {
         return {axis.low.value_or(0), axis.high.value_or(1)};
     }
     if (axis.log) {
-        AxisRange whole{std::pow(10, std::floor(std::log10(range.low) + 1e-9)),
-                        std::pow(10, std::ceil(std::log10(range.high) - 1e-9))};
+        // 1, 2 and 5 turned upside down are 10, 5 and 2 tenths: what lies below there lies above here.
+        AxisRange whole{round_below(range.low), 1 / round_below(1 / range.high)};
         if (!(whole.high > whole.low)) {
             whole.high = whole.low * 10;
         }
@@ -158,7 +165,7 @@ QString ChartAxis::label(double tick) const {
         return axis_.names[static_cast<std::size_t>(tick)];
     }
     if (axis_.log) {
-        return tick_label(tick).replace(QStringLiteral("e−0"), QStringLiteral("e−"));
+        return tick_label(tick / unit_).replace(QStringLiteral("e−0"), QStringLiteral("e−"));
     }
     return tick_label(tick / unit_, step_ / unit_);
 }

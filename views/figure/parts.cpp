@@ -191,20 +191,23 @@ LegendTexts legend_texts(const ScaleLegend& legend) {
 
 constexpr double legend_gap = 3;
 
+double label_width(const Style& style, const ScaleLegend& legend) {
+    return legend.label.isEmpty() ? 0 : style.fonts.width(legend.label, style.soft) + 2 * legend_gap;
+}
+
 } // namespace
 
 double scale_legend_width(const Style& style, const ScaleLegend& legend) {
     const LegendTexts texts = legend_texts(legend);
-    return style.fonts.width(legend.label, style.soft) + 2 * legend_gap +
-           style.fonts.width(texts.low, style.small) + legend_gap + legend.bar + legend_gap +
-           style.fonts.width(texts.high, style.small);
+    return label_width(style, legend) + style.fonts.width(texts.low, style.small) + legend_gap + legend.bar +
+           legend_gap + style.fonts.width(texts.high, style.small);
 }
 
 double draw_scale_legend(DisplayList& list, const Style& style, QPointF baseline, const ScaleLegend& legend) {
     const LegendTexts texts = legend_texts(legend);
     double x = baseline.x();
     list.text(legend.label, baseline, style.soft);
-    x += style.fonts.width(legend.label, style.soft) + 2 * legend_gap;
+    x += label_width(style, legend);
     list.text(texts.low, {x, baseline.y()}, style.small);
     x += style.fonts.width(texts.low, style.small) + legend_gap;
     const double height = style.fonts.cap_height(style.small);
@@ -225,19 +228,24 @@ double draw_scale_legend(DisplayList& list, const Style& style, QPointF baseline
 }
 
 std::vector<QString> wrapped_lines(const Style& style, const QString& text, double width, int most) {
+    return wrapped_lines(style.fonts, style.small, text, width, most);
+}
+
+std::vector<QString> wrapped_lines(const Fonts& fonts, const TextStyle& letters, const QString& text,
+                                   double width, int most) {
     const QStringList words = text.split(u' ', Qt::SkipEmptyParts);
     std::vector<QString> lines;
     for (const QString& word : words) {
         const QString longer = lines.empty() ? word : lines.back() + u' ' + word;
         if (!lines.empty() &&
-            (static_cast<int>(lines.size()) == most || style.fonts.width(longer, style.small) <= width)) {
+            (static_cast<int>(lines.size()) == most || fonts.width(longer, letters) <= width)) {
             lines.back() = longer;
         } else {
             lines.push_back(word);
         }
     }
     if (!lines.empty()) {
-        lines.back() = style.fonts.elided(lines.back(), style.small, width);
+        lines.back() = fonts.elided(lines.back(), letters, width);
     }
     return lines;
 }

@@ -61,6 +61,9 @@ AxisRange round_range(double low, double high, int most_ticks);
 /// Small text in lines of at most \p width, broken between words; the last of \p most lines is cut short.
 std::vector<QString> wrapped_lines(const Style& style, const QString& text, double width, int most = 1000);
 
+std::vector<QString> wrapped_lines(const Fonts& fonts, const TextStyle& letters, const QString& text,
+                                   double width, int most = 1000);
+
 /// Label, low end, colour bar, high end on one baseline. Returns the width that it took.
 struct ScaleLegend {
     QString label;

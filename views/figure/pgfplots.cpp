@@ -111,19 +111,27 @@ std::string plot_of(const Chart& chart, const Series& series, const Style& style
                "] coordinates {\n" + coordinates(series, series.y) + "  };\n" + entry;
     case Chart::Mark::band: {
         // There and back again: no further library is needed.
-        std::string outline;
-        for (std::size_t i = 0; i < std::min(series.x.size(), series.high.size()); ++i) {
-            if (std::isfinite(series.high[i])) {
-                outline += "    (" + number_of(series.x[i]) + "," + number_of(series.high[i]) + ")\n";
+        std::string text;
+        const auto add = [&](const std::string& paint, const std::string& outline) {
+            text += "  \\addplot[" + paint + (text.empty() ? forget : ", forget plot") + "] coordinates {\n" +
+                    outline + "  };\n" + (text.empty() ? entry : "");
+        };
+        const auto point = [&](std::size_t i, double y) {
+            return "    (" + number_of(series.x[i]) + "," + number_of(y) + ")\n";
+        };
+        for (const auto& [first, last] : parts_of_band(series)) {
+            std::string outline;
+            for (std::size_t i = first; i < last; ++i) {
+                outline += point(i, series.high[i]);
             }
-        }
-        for (std::size_t i = std::min(series.x.size(), series.low.size()); i-- > 0;) {
-            if (std::isfinite(series.low[i])) {
-                outline += "    (" + number_of(series.x[i]) + "," + number_of(series.low[i]) + ")\n";
+            for (std::size_t i = last; i-- > first;) {
+                outline += point(i, series.low[i]);
             }
+            add(last - first == 1 ? colour + ", opacity=0.22, line width=6pt, area legend"
+                                  : "fill=" + colour + ", fill opacity=0.22, draw=none, area legend",
+                outline);
         }
-        return "  \\addplot[fill=" + colour + ", fill opacity=0.22, draw=none, area legend" + forget +
-               "] coordinates {\n" + outline + "  };\n" + entry;
+        return text;
     }
     case Chart::Mark::cell: {
         const bool diverging = chart.scale && chart.scale->diverging;
@@ -257,7 +265,7 @@ std::string chart_pgfplots(const Chart& chart, const Style& style, double width_
     return "% \\usepackage{pgfplots} \\pgfplotsset{compat=1.16}\n" + note + colours.definitions() +
            "\\begin{tikzpicture}\n\\begin{axis}[\n  width=" + number_of(width_mm) +
            "mm, height=" + number_of(height_mm) +
-           "mm,\n  axis lines=left, ymajorgrids, grid style={black!12},\n" +
+           "mm,\n  axis lines=left, unbounded coords=jump, ymajorgrids, grid style={black!12},\n" +
            (chart.title.isEmpty() ? "" : "  title={" + tex(chart.title) + "},\n") +
            axis_options(chart, true) + axis_options(chart, false) +
            (legend

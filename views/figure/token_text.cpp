@@ -496,9 +496,20 @@ Figure compose_token_text(const FigureSpec& spec, const FigureData& data, const 
     DisplayList list;
     double y = style.size;
     ScaleLegend legend = values.legend;
-    const double room =
-        style.width - (scale_legend_width(style, legend) - fonts.width(legend.label, style.soft));
-    legend.label = fonts.elided(legend.label, style.soft, room);
+    // Which run is taken from which is not cut: what does not fit stands on lines of its own.
+    const auto lift = [&](const QString& line) {
+        list.text(fonts.elided(line, style.soft, style.width), {0, y}, style.soft);
+        y += style.size * 1.4;
+    };
+    if (scale_legend_width(style, legend) > style.width) {
+        const std::vector<QString> lines = wrapped_lines(fonts, style.soft, legend.label, style.width);
+        std::for_each(lines.begin(), lines.end() - 1, lift);
+        legend.label = lines.back();
+    }
+    if (scale_legend_width(style, legend) > style.width) {
+        lift(legend.label);
+        legend.label.clear();
+    }
     const bool classes = data.annotation && data.annotation->category;
     double used = style.width; // what follows stands on a line of its own
     if (classes) {

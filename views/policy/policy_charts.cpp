@@ -240,12 +240,13 @@ figure::Chart sweep_chart(const ReplayTable& table, const std::vector<std::strin
                     : quantity == SweepQuantity::steps ? tr("mean steps")
                                                        : tr("FLOPs per token");
     chart.y.si = quantity == SweepQuantity::flops;
-    chart.x.label =
-        names.size() == 1
-            ? tr("%1: a token stops when %2")
-                  .arg(QString::fromStdString(kind_of(table, names.front()).parameters.front().key),
-                       QString::fromStdString(kind_of(table, names.front()).rule))
-            : tr("rank of the threshold among those tried");
+    if (names.size() == 1) {
+        const PolicyKind& kind = kind_of(table, names.front());
+        chart.x.label = QString::fromStdString(kind.parameters.front().key);
+        chart.note.prepend(tr("A token stops when %1. ").arg(QString::fromStdString(kind.rule)));
+    } else {
+        chart.x.label = tr("rank of the threshold among those tried");
+    }
     for (std::size_t n = 0; n < names.size(); ++n) {
         const PolicyKind& kind = kind_of(table, names[n]);
         Chart::Series line;

@@ -139,6 +139,75 @@ private slots:
         QVERIFY(up[0].right() < down[0].left() && down[0].right() < up[1].left());
     }
 
+    void logarithmicNumbersAreInTheUnitOfTheirTitle() {
+        Chart chart;
+        chart.x.label = QStringLiteral("FLOPs per token");
+        chart.x.si = chart.x.log = chart.y.log = true;
+        Chart::Series line;
+        line.x = {2.4e6, 1.13e7};
+        line.y = {300, 66};
+        chart.series.push_back(line);
+        const Style style(FigureSpec{}, *fonts_);
+        DisplayList list;
+        const ChartPlaces places = draw_chart(list, style, {0, 0, 238, 150}, chart, 1);
+        const QStringList words = texts(list);
+        QVERIFY2(words.contains(QStringLiteral("FLOPs per token (M)")), qPrintable(words.join(u'|')));
+        for (const char* tick : {"2", "5", "10", "20", "50", "100", "200", "500"}) {
+            QVERIFY2(words.contains(QString::fromLatin1(tick)), qPrintable(words.join(u'|')));
+        }
+        // The numbers fill the axes, which do not end at powers of ten.
+        QCOMPARE(places.places.size(), 2U);
+        QVERIFY(places.places[1].box.x() - places.places[0].box.x() > 0.6 * places.plot.width());
+        QVERIFY(places.places[1].box.y() - places.places[0].box.y() > 0.6 * places.plot.height());
+    }
+
+    void aBandOfOnePlaceIsDrawn() {
+        Chart chart;
+        Chart::Series band;
+        band.name = QStringLiteral("middle half");
+        band.mark = Chart::Mark::band;
+        band.x = {0, 1, 2, 3};
+        band.low = {1, 2, std::nan(""), 2};
+        band.high = {3, 4, std::nan(""), 5};
+        band.y = band.low;
+        chart.series.push_back(band);
+        const Style style(FigureSpec{}, *fonts_);
+        DisplayList list;
+        const ChartPlaces places = draw_chart(list, style, {0, 0, 238, 150}, chart, 1);
+        const double third = places.plot.left() + places.plot.width();
+        const bool found = std::any_of(list.items().begin(), list.items().end(), [&](const Item& item) {
+            const auto* path = std::get_if<PathItem>(&item);
+            return path != nullptr && path->stroke.width > 4 &&
+                   std::abs(path->path.boundingRect().center().x() - third) < 10 &&
+                   path->path.boundingRect().height() > 0.5 * places.plot.height();
+        });
+        QVERIFY(found);
+        // In LaTeX as well, and nothing from one part to the other; neither do lines go on behind a gap.
+        const QString tikz = QString::fromStdString(chart_pgfplots(chart, style, 84, 52));
+        QCOMPARE(tikz.count(QStringLiteral("\\addplot")), 2);
+        QCOMPARE(tikz.count(QStringLiteral("addlegendentry")), 1);
+        QVERIFY(tikz.contains(QStringLiteral("(1,4)\n    (1,2)\n")));
+        QVERIFY(tikz.contains(QStringLiteral("unbounded coords=jump")));
+    }
+
+    void lettersStayOnThePage() {
+        Chart chart;
+        chart.y.label = QStringLiteral("share of Éphraïm");
+        Chart::Series line;
+        line.x = line.y = {0, 1};
+        chart.series.push_back(line);
+        const Style style(FigureSpec{}, *fonts_);
+        DisplayList list;
+        draw_chart(list, style, {0, 0, 238, 150}, chart, 1);
+        for (const Item& item : list.items()) {
+            if (const auto* text = std::get_if<TextItem>(&item);
+                text != nullptr && text->text == chart.y.label) {
+                QVERIFY(text->at.y() >= fonts_->ascent(text->style));
+            }
+        }
+        QVERIFY(texts(list).contains(chart.y.label));
+    }
+
     void visionIsSimulated() {
         QCOMPARE(as_seen(QColor(Qt::white), Vision::deuteranopia), QColor(Qt::white));
         QCOMPARE(as_seen(QColor(Qt::black), Vision::grey), QColor(Qt::black));
@@ -154,6 +223,16 @@ private slots:
     }
 
 private:
+    static QStringList texts(const DisplayList& list) {
+        QStringList words;
+        for (const Item& item : list.items()) {
+            if (const auto* text = std::get_if<TextItem>(&item)) {
+                words << text->text;
+            }
+        }
+        return words;
+    }
+
     std::unique_ptr<Fonts> fonts_ = std::make_unique<Fonts>(Fonts::load());
 };
 

@@ -168,6 +168,22 @@ private slots:
         }
     }
 
+    void aNarrowPageSaysWhatIsTakenFromWhat() {
+        const fs::path trace = copied("long.ponder");
+        rename(trace, "adaponderlm-1m", "adaponderlm-1m-of-a-long-training");
+        rename(trace, "vanilla-1m", "vanilla-1m-of-a-long-training");
+        const FigureSpec spec = specified(
+            R"({"kind":"token_text","trace":"long.ponder","quantity":"nll_difference","width_mm":84,"tokens":[1,30],)"
+            R"("runs":["adaponderlm-1m-of-a-long-training","vanilla-1m-of-a-long-training"]})");
+        const QString words =
+            QString::fromStdString(written_text(compose(spec, gather(spec), *fonts_))).replace(u'\n', u' ');
+        QVERIFY2(
+            words.startsWith(QStringLiteral("ΔNLL of each token (nats), adaponderlm-1m-of-a-long-training − "
+                                            "vanilla-1m-of-a-long-training ")),
+            qPrintable(words));
+        QVERIFY(!words.contains(u'…'));
+    }
+
     void stepsBeginWhereASignalMeansSomething() {
         const fs::path trace = copied("signals.ponder");
         const auto from = [](int first) {

@@ -387,6 +387,8 @@ private slots:
         QVERIFY_EXCEPTION_THROWN(matched_rules_chart(table, {"full"}, "uniform", false, options), InputError);
         const Chart sweep = sweep_chart(table, {"entropy"}, SweepQuantity::steps, {});
         QVERIFY(std::is_sorted(sweep.series[0].x.begin(), sweep.series[0].x.end()));
+        QCOMPARE(sweep.x.label, QStringLiteral("theta")); // a column is too narrow for what it does
+        QVERIFY(sweep.note.startsWith(QStringLiteral("A token stops when the entropy")));
         QVERIFY(sweep.series[0].y.front() >= sweep.series[0].y.back()); // a higher threshold stops more
     }
 
