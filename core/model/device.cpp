@@ -55,6 +55,13 @@ bool too_old(at::Device gpu) {
     return cuda_kernels(gpu)->capability_of(gpu) < oldest_capability;
 }
 
+/// Bytes that tensors of this process hold there, as its own allocator counts them. To ask a GPU that it does
+/// not use would take half a gigabyte of that one's memory, or fail where it is full.
+c10::CachingAllocator::Stat held_memory(at::Device device) {
+    constexpr auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+    return at::getDeviceAllocator(device.type())->getDeviceStats(device.index()).allocated_bytes[all];
+}
+
 } // namespace
 
 std::string to_string(Precision precision) {
@@ -166,8 +173,12 @@ std::optional<std::int64_t> free_memory(at::Device device) {
     if (device.is_cpu()) {
         return std::nullopt;
     }
-    return static_cast<std::int64_t>(
-        at::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).first);
+    try {
+        return static_cast<std::int64_t>(
+            at::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).first);
+    } catch (const c10::Error&) { // others have filled it, or have it for themselves alone
+        return std::nullopt;
+    }
 }
 
 std::string local_gpu(std::int64_t local_rank) {
@@ -181,7 +192,7 @@ std::optional<std::int64_t> peak_gpu_memory() {
     }
     std::int64_t bytes = 0;
     for (const at::Device device : gpus()) {
-        bytes += device_memory(device)->peak;
+        bytes += held_memory(device).peak;
     }
     return bytes;
 }
@@ -237,11 +248,9 @@ std::optional<DeviceMemory> device_memory(at::Device device) {
     if (device.is_cpu()) {
         return std::nullopt;
     }
-    constexpr auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
-    auto* const allocator = at::getDeviceAllocator(device.type());
-    const auto stats = allocator->getDeviceStats(device.index());
-    return DeviceMemory{stats.allocated_bytes[all].current, stats.allocated_bytes[all].peak,
-                        static_cast<std::int64_t>(allocator->getMemoryInfo(device.index()).second)};
+    const auto held = held_memory(device);
+    const auto total = at::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).second;
+    return DeviceMemory{held.current, held.peak, static_cast<std::int64_t>(total)};
 }
 
 void forget_peak_memory(at::Device device) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <numeric>
 #include <sstream>
+#include <utility>
 
 namespace ponderscope {
 
@@ -46,16 +47,24 @@ std::vector<at::Device> listed(const std::string& text) {
     return devices;
 }
 
-/// As few GPUs as hold \p bytes.
+/// As few GPUs as hold \p bytes: the first that does alone, else those that others have left the most of.
 std::vector<at::Device> as_needed(double bytes) {
-    std::vector<at::Device> devices;
-    double room = 0;
+    std::vector<std::pair<double, at::Device>> room;
     for (const at::Device device : gpus()) {
-        devices.push_back(device);
-        room += static_cast<double>(free_memory(device).value_or(0));
-        if (room >= bytes) {
+        room.emplace_back(static_cast<double>(free_memory(device).value_or(0)), device);
+        if (room.back().first >= bytes) {
+            return {device};
+        }
+    }
+    std::stable_sort(room.begin(), room.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<at::Device> devices;
+    for (const auto& [here, device] : room) {
+        if (bytes <= 0) {
             break;
         }
+        devices.push_back(device);
+        bytes -= here;
     }
     return devices.empty() ? std::vector<at::Device>{at::kCPU} : devices;
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/cuda/graph.h"
 
+#include <ATen/core/CachingHostAllocator.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/core/DeviceGuard.h>
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
+#include <c10/util/Exception.h>
 
 #include <map>
 
@@ -20,24 +23,50 @@ c10::cuda::CUDAStream capturing_stream(at::Device device) {
         .first->second;
 }
 
+/// LibTorch's, which a capture that failed leaves half done.
+class Capture : public at::cuda::CUDAGraph {
+public:
+    /// Where the device called the capture off, LibTorch ends no more of it than that: its allocator would go
+    /// on as if under capture, and neither take back what another stream has read nor, where memory is full,
+    /// let go of what it keeps.
+    void give_up() {
+        quietly([this] { capture_end(); });
+        if (capture_ended_) {
+            return;
+        }
+        quietly([this] {
+            c10::cuda::CUDACachingAllocator::endAllocateToPool(capture_dev_, mempool_id_);
+            at::getHostAllocator(at::kCUDA)->end_allocate_to_pool(mempool_id_);
+            capture_ended_ = true; // so that the destructor releases the pools
+        });
+    }
+
+private:
+    /// The reason is the one that is under way.
+    template <typename Function>
+    static void quietly(const Function& function) {
+        try {
+            function();
+        } catch (const c10::Error&) {
+        }
+    }
+};
+
 class CudaGraph final : public DeviceGraph {
 public:
     CudaGraph(at::Device device, const std::function<void()>& work) : device_(device) {
         const c10::DeviceGuard there(device);
         // What is taken from memory here is the graph's own until that is gone.
         const c10::cuda::CUDAStreamGuard apart(capturing_stream(device));
-        // Other threads may go on with what no capture allows.
-        graph_.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
         try {
+            // Other threads may go on with what no capture allows.
+            graph_.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
             work();
+            graph_.capture_end();
         } catch (...) {
-            try {
-                graph_.capture_end();
-            } catch (const c10::Error&) { // the reason is the one that is under way
-            }
+            graph_.give_up();
             throw;
         }
-        graph_.capture_end();
     }
 
     void replay() override {
@@ -47,7 +76,7 @@ public:
 
 private:
     at::Device device_;
-    at::cuda::CUDAGraph graph_;
+    Capture graph_;
 };
 
 } // namespace
