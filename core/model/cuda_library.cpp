@@ -4,7 +4,10 @@
 #include "core/base/error.h"
 #include "core/base/plugin.h"
 
+#include <ATen/detail/CUDAHooksInterface.h>
+
 #include <mutex>
+#include <stdexcept>
 
 namespace ponderscope {
 
@@ -27,6 +30,11 @@ void load_cuda() {
     if (door == nullptr) {
         throw InputError("The CUDA library of Ponderscope could not be loaded (" + why +
                          "); use --device cpu, or build or install it anew.");
+    }
+    // LibTorch looks for its CUDA half when it is asked for a GPU for the first time, as by a gradient, and
+    // never again.
+    if (!at::detail::getCUDAHooks().hasCUDART()) {
+        throw std::logic_error("load_cuda: LibTorch has been asked for a GPU before");
     }
     loaded = reinterpret_cast<const CudaKernels* (*)()>(door)();
 #else

@@ -52,8 +52,9 @@ struct CudaKernels {
     std::unique_ptr<DeviceGraph> (*capture)(at::Device device, const std::function<void()>& work) = nullptr;
 };
 
-/// Loads the library and LibTorch's CUDA half with it, once a process; to be called before anything asks
-/// LibTorch for a GPU. InputError when this build has none or it cannot be loaded. Threads: any.
+/// Loads the library and LibTorch's CUDA half with it, once a process. InputError when this build has none or
+/// it cannot be loaded; std::logic_error when LibTorch was asked for a GPU before, as the first gradient
+/// does. Threads: any.
 void load_cuda();
 /// For a backend that is registered with LibTorch and brings kernels of its own.
 void use_kernels(const CudaKernels& kernels);

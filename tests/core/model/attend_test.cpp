@@ -393,8 +393,11 @@ TEST(Attend, GradientsOfEveryForm) {
     }
 }
 
+/// Asked before a gradient is: from then on LibTorch would not look for its CUDA half.
+const bool gpu_is_there = has_cuda_gpu();
+
 TEST(Attend, OnTheGpu) {
-    if (!has_cuda_gpu()) {
+    if (!gpu_is_there) {
         GTEST_SKIP() << "no CUDA device";
     }
     const auto on_device = [](Packing p) {

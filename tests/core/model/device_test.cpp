@@ -7,8 +7,10 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 
 namespace ponderscope {
@@ -52,6 +54,23 @@ TEST(Device, TheCudaLibraryIsLoadedWhenItIsAskedFor) {
 #endif
     EXPECT_EQ(cuda_kernels(on_cpu), nullptr);
 }
+
+#ifdef PONDERSCOPE_TORCH_HAS_CUDA
+TEST(DeviceDeathTest, TheCudaLibraryIsNotLoadedTooLate) {
+    ::testing::FLAGS_gtest_death_test_style = "threadsafe"; // in a process that has not loaded it
+    EXPECT_EXIT(
+        {
+            at::ones({1}).requires_grad_(true).sum().backward();
+            try {
+                load_cuda();
+            } catch (const std::logic_error&) {
+                std::_Exit(7);
+            }
+            std::_Exit(0);
+        },
+        ::testing::ExitedWithCode(7), "");
+}
+#endif
 
 } // namespace
 } // namespace ponderscope
