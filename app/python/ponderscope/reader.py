@@ -160,6 +160,8 @@ class Trace:
     def _query(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         try:
             return self._database.execute(sql, values).fetchall()
+        except sqlite3.ProgrammingError as error:
+            raise ValueError(f"{self.path}: the trace was closed; open it again.") from error
         except sqlite3.DatabaseError as error:
             raise layout.refusal(self.path, "a sound trace", f"a damaged one ({error})", layout.DAMAGED) from error
 

@@ -216,6 +216,9 @@ class Anatomy:
         self.module_flops: dict[str, int] = {}
         """Of matrix products a token, by the module that has the matrix."""
         self.calls: dict[str, int] = {}
+        self.uncounted = next((type(m).__name__ for m in base.modules() if _has_banks(m)), "")
+        """A module whose products are not counted here; FLOPs are not known then."""
+        self.doubt = f"FLOPs are not known: the products of {self.uncounted} are not counted." if self.uncounted else ""
         with torch.inference_mode():
             whole = model(input_ids=sample, use_cache=False)
             states = self._last_states(base, sample, seen)
@@ -228,11 +231,26 @@ class Anatomy:
             logits = self.head(states).float()
         if bool(whole.logits.isnan().any()):
             raise ValueError(f"the logits of {type(model).__name__} are NaN; its weights are damaged, or {model.dtype} is too narrow for them.")
+        self._check_causal(sample, whole.logits)
         self.plain = logits.shape == whole.logits.shape and torch.allclose(
             logits, whole.logits.float(), rtol=1e-3, atol=1e-3 * float(logits.abs().max())
         )
         self.vocab_size = int(whole.logits.shape[-1])
         self.width = int(states.shape[-1])
+
+    def _check_causal(self, sample: torch.Tensor, logits: torch.Tensor) -> None:
+        """What is said at a token must not know those behind it, as it does in an encoder, or in a decoder behind one."""
+        half = sample.shape[1] // 2
+        other = torch.cat([sample[:, :half], (sample[:, half:] + 1) % logits.shape[-1]], 1)
+        with torch.inference_mode():
+            changed = self.model(input_ids=other, use_cache=False).logits[:, :half].float()
+        before = logits[:, :half].float()
+        narrow = 1e-4 if logits.dtype == torch.float32 else 2e-2
+        if half and not torch.allclose(before, changed, rtol=narrow, atol=narrow * float(before.abs().max())):
+            raise ValueError(
+                f"what {type(self.model).__name__} says at a token depends on the tokens behind it, so that its NLL of the next "
+                "one says nothing; load a causal language model."
+            )
 
     def _last_states(self, base: Any, sample: torch.Tensor, seen: list[tuple[Any, torch.Tensor]]) -> torch.Tensor:
         """Runs the base alone, keeping what its modules give and counting their calls and products."""
@@ -294,7 +312,9 @@ class Anatomy:
     @functools.cached_property
     def windows(self) -> list[int]:
         """Keys that a query of each attention sees at most; 0: all of them."""
-        calls = sum(n for name, n in self.calls.items() if name.rsplit(".", 1)[-1] in ATTENTION_NAMES)
+        # Of one inside another (attn.attention of GPT-Neo) the outer one.
+        places = [[part in ATTENTION_NAMES for part in name.split(".")] for name in self.calls]
+        calls = sum(n for n, place in zip(self.calls.values(), places) if place[-1] and sum(place) == 1)
         width = getattr(self.config, "sliding_window", None) or 0
         kinds = getattr(self.config, "layer_types", None)
         if kinds and len(kinds) == calls:
@@ -309,7 +329,7 @@ class Anatomy:
     def flops_model(self, blocks: str | None = None) -> str:
         """JSON of core/policy/flops_model.h; with ``blocks``, the path of their list, of exits over them. Empty where it is
         not known what a step costs: other choices of steps then cannot be priced."""
-        if not self.key_flops() or not self.plain:
+        if not self.key_flops() or not self.plain or self.uncounted:
             return ""
         steps, exited = [self.linear_flops], []
         if blocks is not None:
@@ -330,6 +350,11 @@ class Anatomy:
                 "decisions": [], "read_out": 2 * self.vocab_size * self.width, "input_reads_out": False, "exited": exited,
             }
         )  # fmt: skip
+
+
+def _has_banks(module: Any) -> bool:
+    """Several matrices in one tensor, as of the experts of a mixture, of which each token takes some."""
+    return not hasattr(module, "kernel_size") and any(p.dim() > 2 and len(p) > 1 for p in module.parameters(recurse=False))
 
 
 ATTENTION_NAMES = {"attention", "attn", "self_attn", "self_attention"}

@@ -100,8 +100,8 @@ def record(
 ) -> Run:
     """Records a causal model over texts into a trace and gives the run back, opened.
 
-    ``texts``: one, several, pairs or a dictionary of title and text, or rows of ids with ``tokenizer=None``; they are
-    taken one after the other, so a generator of any length will do. Windows as the engine makes them: ``context``
+    ``texts``: one, several, pairs or a dictionary of title and text, or rows of ids (without padding) with
+    ``tokenizer=None``; they are taken one after the other, so a generator of any length will do. Windows as the engine makes them: ``context``
     (None: what the model was made for, at most 2048) and ``stride`` (None: half of it).
 
     What a step is:
@@ -166,7 +166,7 @@ def record(
                 text_source="ids" if tokenizer is None else "texts",
                 config=model.config.to_json_string(use_diff=False),
                 versions={"torch": torch.__version__, "transformers": _transformers_version()},
-                notices=[*notices, *([doubt] if doubt else [])],
+                notices=[*notices, *filter(None, (doubt, forward.parts.doubt))],
                 context=context,
                 stride=stride,
             ) as run:
@@ -386,7 +386,9 @@ class Forward:
             )
 
     def flops(self, window: Window) -> NDArray[np.int64]:
-        """Of matrix products for each reported token: the stack's, the head's, and those with the keys that it sees."""
+        """Of matrix products for each reported token: the stack's, the head's, and those with the keys that it sees. 0: not known."""
+        if self.parts.uncounted:
+            return np.zeros(window.report_end - window.report_begin, np.int64)
         visible = np.arange(window.report_begin, window.report_end) - window.begin + 1
         return self.parts.linear_flops + 2 * self.parts.vocab_size * self.parts.width + self.parts.attention_flops(visible)
 
@@ -489,7 +491,8 @@ class Forward:
             )
 
     def _attentions(self, ids: torch.Tensor, mask: torch.Tensor | None) -> list[torch.Tensor]:
-        weights = self.model(input_ids=ids, attention_mask=mask, use_cache=False, output_attentions=True).attentions
+        output = self.model(input_ids=ids, attention_mask=mask, use_cache=False, output_attentions=True)
+        weights = getattr(output, "attentions", None)
         if not weights or weights[0] is None:
             raise ValueError(f"{type(self.model).__name__} does not give its attention weights.")
         return list(weights)

@@ -348,6 +348,52 @@ def test_wrong_wishes(neox, tmp_path: Path) -> None:
     model.set_attn_implementation("sdpa")
 
 
+def test_models_that_see_what_they_predict_are_refused(tmp_path: Path) -> None:
+    """An encoder, and an encoder with a decoder behind it, have an NLL of the next token, which says nothing."""
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 97, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
+    halves = {f"{half}_{what}": n for half in ("encoder", "decoder") for what, n in (("layers", 1), ("attention_heads", 4), ("ffn_dim", 48))}
+    bart = transformers.BartConfig(vocab_size=97, d_model=32, max_position_embeddings=64, **halves)
+    for model in (
+        transformers.BertForMaskedLM(transformers.BertConfig(**sizes)),
+        transformers.BartForConditionalGeneration(bart),
+    ):
+        with pytest.raises(ValueError, match="depends on the tokens behind it"):
+            ps.record(model, None, [[5, 6, 7]], tmp_path / "encoder.ponder")
+    assert not (tmp_path / "encoder.ponder").exists()
+    for model in (
+        transformers.BertLMHeadModel(transformers.BertConfig(**sizes, is_decoder=True)),
+        transformers.BartForCausalLM(bart),
+        transformers.LlamaForCausalLM(transformers.LlamaConfig(**sizes)).to(torch.bfloat16),
+    ):
+        assert ps.record(model, None, [[5, 6, 7]], tmp_path / "decoder.ponder").info["scored_tokens"] == 2
+
+
+def test_flops_that_nobody_counted_are_not_known(ponderscope, tmp_path: Path) -> None:
+    """The experts of a mixture lie in one tensor, of which a token takes some; attention in attention is one."""
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 97, "hidden_size": 32, "num_attention_heads": 4, "max_position_embeddings": 64}
+    experts = transformers.MixtralConfig(
+        **sizes, num_hidden_layers=2, intermediate_size=48, num_key_value_heads=2, num_local_experts=4, num_experts_per_tok=2
+    )
+    run = ps.record(transformers.MixtralForCausalLM(experts), None, [[5, 6, 7, 8]], tmp_path / "experts.ponder", layers=True)
+    assert not run.columns()["flops"].any() and "MixtralExperts" in run.info["notices"]
+    assert run._trace._query("SELECT flops_model FROM run") == [("",)]
+    ponderscope("policy", tmp_path / "experts.ponder", "--policy", "entropy:theta=2", "--json")
+    neo = transformers.GPTNeoConfig(
+        vocab_size=97, hidden_size=32, num_layers=2, num_heads=4, max_position_embeddings=64, attention_types=[[["global"], 2]]
+    )
+    nested = ps.record(transformers.GPTNeoForCausalLM(neo), None, [[5, 6, 7, 8]], tmp_path / "nested.ponder", layers=True)
+    assert flops_model(nested)["windows"] == [0, 0]
+
+
+def test_a_model_without_attention_has_none_to_record(tmp_path: Path) -> None:
+    model = transformers.MambaForCausalLM(transformers.MambaConfig(vocab_size=97, hidden_size=32, num_hidden_layers=2, state_size=8))
+    assert ps.record(model, None, [[5, 6, 7]], tmp_path / "m.ponder").columns()["flops"].all()
+    with pytest.raises(ValueError, match="does not give its attention weights"):
+        ps.record(model, None, [[5, 6, 7]], tmp_path / "n.ponder", attention=True)
+
+
 def test_the_model_is_given_back_as_it_was(tmp_path: Path) -> None:
     model, _ = load("vanilla-neox-1m")
     model.set_attn_implementation("sdpa")

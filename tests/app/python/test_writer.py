@@ -122,6 +122,14 @@ def test_attention_is_stored_without_its_zeros(tmp_path: Path) -> None:
     assert [s for (s,) in database.execute("SELECT shape FROM chunk")] == ["[64,1,64]", "[64,1,128]", "[22,1,150]"]
 
 
+def test_a_closed_trace_is_not_called_damaged(trace_path: Path) -> None:
+    with ps.open(trace_path) as trace:
+        run = next(iter(trace))
+    for ask in (lambda: trace.run_names, lambda: run.columns(0)):
+        with pytest.raises(ValueError, match="was closed; open it again"):
+            ask()
+
+
 def test_groups(ponderscope, tmp_path: Path) -> None:
     with ps.Writer(tmp_path / "g.ponder") as writer, writer.run("g") as run:
         run.sequence([1, 2], title="one", group="Dickens")
