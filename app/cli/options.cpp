@@ -247,9 +247,10 @@ void InputOptions::check() const {
     const int kinds = static_cast<int>(!texts.empty()) + static_cast<int>(!prompt.empty()) +
                       static_cast<int>(!ids.empty()) + static_cast<int>(!from.empty());
     if (kinds != 1) {
-        throw InputError(kinds == 0
-                             ? "Nothing to read: give --text FILE, --prompt STR or --ids FILE."
-                             : "--text, --prompt, --ids and --from exclude each other; give one of them.");
+        throw InputError(
+            kinds == 0 ? "Nothing to read: give --text FILE, --prompt STR, or another of the inputs that "
+                         "--help lists."
+                       : "--text, --prompt, --ids and --from exclude each other; give one of them.");
     }
 }
 

@@ -5,10 +5,12 @@
 #include "app/cli/interval_options.h"
 #include "app/cli/options.h"
 #include "app/cli/policy_report.h"
+#include "app/cli/report.h"
 #include "app/cli/reruns.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/base/words.h"
 #include "core/policy/agreement.h"
 #include "core/policy/replay_scan.h"
 #include "core/policy/scored_rows.h"
@@ -25,6 +27,7 @@
 #include <memory>
 #include <optional>
 #include <sstream>
+#include <variant>
 
 namespace ponderscope::cli {
 namespace {
@@ -488,15 +491,26 @@ std::string list_of_policies() {
     text << "Policies:\n";
     for (const PolicyKind& kind : policy_kinds()) {
         std::string usage = kind.name;
-        char separator = ':';
+        const char* separator = ":";
+        bool bracket = false;
         for (const PolicyParameter& parameter : kind.parameters) {
-            usage += separator + parameter.key + "=...";
-            separator = ',';
+            if (parameter.absent != PolicyParameter::Absent::refused && !bracket) {
+                usage += '[';
+                bracket = true;
+            }
+            usage += separator + parameter.key + "=" +
+                     (parameter.absent == PolicyParameter::Absent::preset
+                          ? std::visit([](auto number) { return shortest(number); }, parameter.value)
+                          : "...");
+            separator = ",";
         }
-        text << "  " << usage << std::string(usage.size() < 32 ? 32 - usage.size() : 1, ' ') << kind.rule
-             << "\n";
+        usage += bracket ? "]" : "";
+        text << "  " << padded(usage, 36) << kind.rule << "\n";
     }
-    text << "Example:\n"
+    text << "Keys in brackets may be left out: the number that stands there is taken, or, in the place of "
+            "dots, the model's own threshold (learned), the mean steps of its own rule (uniform, geometric). "
+            "The first key is the one that --sweep threshold=... moves, and need not be given then.\n"
+            "Example:\n"
             "  ponderscope policy story.ponder --policy learned --policy calm_margin:lambda=0.9 --policy "
             "oracle\n"
             "  ponderscope policy story.ponder --policy learned --policy uniform --sweep rate=0.5:2.5:5\n"

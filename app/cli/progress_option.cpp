@@ -10,7 +10,9 @@ void ProgressOption::add_to(CLI::App& verb) {
     static const std::map<std::string, ProgressStyle> styles{
         {"auto", ProgressStyle::automatic}, {"json", ProgressStyle::json}, {"none", ProgressStyle::none}};
     verb.add_option("--progress", style, "auto (on a terminal), json (one object a line on stderr) or none")
-        ->transform(CLI::CheckedTransformer(styles));
+        ->transform(CLI::CheckedTransformer(styles).description("{auto,json,none}"))
+        ->type_name("TEXT")
+        ->default_str("auto");
 }
 
 } // namespace ponderscope::cli

@@ -27,7 +27,7 @@ void RerunOptions::add_to(CLI::App& verb) {
             "Of reruns: what later tokens see of one that stopped, per_step, shared, skip or full "
             "(resources/docs/recurrent-depth.md). Default: as in the run; per_step where its exits only "
             "chose the read-out")
-        ->type_name("POLICY");
+        ->type_name("full|per_step|shared|skip");
     verb.add_option("--batch", batch, "Of reruns: windows computed together")
         ->check(CLI::Range(1, 4096))
         ->capture_default_str();

@@ -57,13 +57,23 @@ nlohmann::json parse(const std::string& out) {
 }
 
 TEST_F(CommandLine, EveryVerbHasHelpWithAnExample) {
-    for (const char* verb : {"record", "logits", "verify", "inspect", "tokenize", "compare", "policy",
-                             "referee", "stats", "train", "merge", "export", "figure", "open"}) {
+    for (const char* verb : {"record", "generate", "logits", "verify",  "inspect",  "tokenize", "compare",
+                             "policy", "referee",  "stats",  "lineage", "annotate", "check",    "train",
+                             "curves", "merge",    "export", "figure",  "page",     "open"}) {
         const ProgramResult result = run_ponderscope({verb, "--help"});
         EXPECT_EQ(result.code, 0) << verb;
         EXPECT_NE(result.out.find("Example:\n  ponderscope " + std::string(verb)), std::string::npos)
             << verb << "\n"
             << result.out;
+    }
+}
+
+TEST_F(CommandLine, HelpSaysWhatIsTakenWhereNothingIsGiven) {
+    const std::string out = run_ponderscope({"policy", "--help"}).out;
+    for (const char* usage : {"  learned[:theta=...]  ", "  fixed:n=...  ", "  kl[:theta=5e-04]  ",
+                              "  uniform[:rate=...,seed=20261122]  ", "  second_order:theta=...[,hits=1]  ",
+                              "--progress TEXT:{auto,json,none}=auto"}) {
+        EXPECT_NE(out.find(usage), std::string::npos) << usage << "\n" << out;
     }
 }
 

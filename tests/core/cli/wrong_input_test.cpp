@@ -173,6 +173,10 @@ TEST_F(WrongInput, Texts) {
     write_file_atomically(folder_ / "ids.json", "[[1, 2, 256]]");
     expect_sentence({at("good"), "--ids", at("ids.json")}, {"256"});
     expect_sentence({at("good")}, {"--text"});
+    const ProgramResult nothing = run_ponderscope({"tokenize", at("good")}); // which takes no ids
+    EXPECT_EQ(nothing.code, 2);
+    EXPECT_NE(nothing.err.find("--prompt"), std::string::npos) << nothing.err;
+    EXPECT_EQ(nothing.err.find("--ids"), std::string::npos) << nothing.err;
     expect_sentence({at("good"), "--text", at("text.txt"), "--prompt", "and this"}, {"--prompt"});
 }
 
