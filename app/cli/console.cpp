@@ -112,6 +112,7 @@ std::stop_token stop_on_interrupt() {
         sigemptyset(&signals);
         sigaddset(&signals, SIGINT);
         sigaddset(&signals, SIGTERM);
+        sigaddset(&signals, SIGHUP); // the terminal is gone; where nohup ignores it, it does not come
         pthread_sigmask(SIG_BLOCK, &signals, nullptr);
         std::thread([made, signals] {
             for (;;) {

@@ -49,8 +49,8 @@ private:
     std::int64_t first_done_ = 0;
 };
 
-/// Stops when the user presses Ctrl+C (SIGINT) or the process is asked to end (SIGTERM). The second Ctrl+C
-/// ends at once.
+/// Stops when the user presses Ctrl+C (SIGINT), the terminal is gone (SIGHUP) or the process is asked to end
+/// (SIGTERM). The second of these ends at once.
 std::stop_token stop_on_interrupt();
 
 /// "1,234,567".

@@ -208,7 +208,7 @@ bool Host::Impl::greet(Transport& transport, std::string& arrived) {
                 return false;
             }
         }
-        if (ready.errors && errors.size() < most_greeting) {
+        if (ready.errors) {
             transport.read_errors(errors);
         }
         const bool open = !ready.read || transport.read(arrived);
@@ -229,8 +229,8 @@ bool Host::Impl::greet(Transport& transport, std::string& arrived) {
             arrived.erase(0, end + 1);
             return true;
         }
-        if (!open || arrived.size() > most_greeting) {
-            const bool endless = arrived.size() > most_greeting;
+        const bool endless = arrived.size() > most_greeting || errors.size() > most_greeting;
+        if (!open || endless) {
             if (!endless) {
                 // What it says on its way out.
                 while (transport.wait(false, -1, 200).errors && transport.read_errors(errors)) {
@@ -361,6 +361,7 @@ Host::Answer Host::ask(Question question, std::string payload) {
     const auto done = [&] {
         return impl.calls.at(id).answer.has_value() || (impl.hopeless && !impl.wanted) || impl.leaving;
     };
+    std::optional<Clock::time_point> cut_first; // while this was asked
     const auto asked = Clock::now();
     const std::stop_token stop = GivenUpBy::current();
     while (!done() && !stop.stop_requested()) {
@@ -369,8 +370,10 @@ Host::Answer Host::ask(Question question, std::string payload) {
         if (!cut) {
             impl.changed.wait(lock, stop, other);
         } else {
-            // Cut: for how long one waits counts from the cut, or from the question where that is later.
-            const auto until = std::max(asked, impl.cut_at) + patience;
+            // Cut: for how long one waits counts from the cut, or from the question where that is later; from
+            // the first where it is cut again, for some questions may be what ends the other side.
+            cut_first = cut_first.value_or(std::max(asked, impl.cut_at));
+            const auto until = *cut_first + patience;
             if (!impl.changed.wait_until(lock, stop, until, other) && Clock::now() >= until) {
                 break;
             }

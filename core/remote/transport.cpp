@@ -25,7 +25,8 @@ void close_one(int& descriptor) {
 
 bool read_some(int descriptor, std::string& out) {
     std::array<char, 1 << 16> buffer; // NOLINT(cppcoreguidelines-pro-type-member-init)
-    for (;;) {
+    // Whoever writes faster than this reads does not keep it from being looked at.
+    for (const std::size_t most = out.size() + (std::size_t{1} << 20); out.size() < most;) {
         const ssize_t got = ::read(descriptor, buffer.data(), buffer.size());
         if (got > 0) {
             out.append(buffer.data(), static_cast<std::size_t>(got));
@@ -38,6 +39,7 @@ bool read_some(int descriptor, std::string& out) {
             return errno == EAGAIN;
         }
     }
+    return true;
 }
 
 } // namespace

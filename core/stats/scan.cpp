@@ -2,6 +2,7 @@
 #include "core/stats/scan.h"
 
 #include "core/base/error.h"
+#include "core/base/given_up.h"
 #include "core/remote/address.h"
 
 #include <algorithm>
@@ -127,7 +128,10 @@ void SequenceScan::each(const std::function<Commit(const Part&)>& visit) const {
     {
         std::vector<std::jthread> helpers;
         for (std::size_t worker = 1; worker < workers(); ++worker) {
-            helpers.emplace_back([&work, worker] { work(worker); });
+            helpers.emplace_back([&work, worker, stop = GivenUpBy::current()] {
+                const GivenUpBy scope(stop);
+                work(worker);
+            });
         }
         work(0);
     }

@@ -340,11 +340,30 @@ TEST_F(Remote, OtherSidesThatAreNoneSayWhy) {
     EXPECT_NE(said("closed").find("This account is closed"), std::string::npos);
     line({{"greeting", "yes; "}});
     EXPECT_NE(said("talking").find("does not stop talking"), std::string::npos);
+    line({{"greeting", "yes >&2; "}});
+    EXPECT_NE(said("complaining").find("does not stop talking"), std::string::npos);
     line({{"greeting",
            "printf '\\n\\001ponderscope serve 1 x\\n\\377\\377\\377\\377aaaaaaaaaaaaa'; exit 0; "}});
     EXPECT_NE(said("garbage").find("found a frame of"), std::string::npos);
+    // One that ends whenever it is asked.
+    remote::settings().patience = 1;
+    line({{"greeting", "printf '\\n\\001ponderscope serve 1 x\\n'; head -c 1 > /dev/null; exit 0; "}});
+    EXPECT_NE(said("mortal").find("the connection was cut"), std::string::npos);
     remote::settings().ssh = "/nonexistent/ssh";
     EXPECT_NE(said("programless").find("/nonexistent/ssh: cannot be started"), std::string::npos);
+}
+
+TEST_F(Remote, OneInterruptEndsTheWaitForASilentSide) {
+    line({{"greeting", "sleep 60; "}});
+    ::setenv("PONDERSCOPE_SSH", PONDERSCOPE_FAR_SHELL, 1);
+    for (const char* signal : {"INT", "TERM", "HUP"}) {
+        const std::string command = std::string("timeout --preserve-status --kill-after=20 --signal=") +
+                                    signal + " 1 '" + PONDERSCOPE_PROGRAM + "' inspect " + url("/a.ponder") +
+                                    " 2> '" + (folder_ / "said").string() + "'";
+        const int status = std::system((command + "; exit $?").c_str()); // NOLINT(concurrency-mt-unsafe)
+        EXPECT_EQ(WEXITSTATUS(status), 130) << signal;
+    }
+    ::unsetenv("PONDERSCOPE_SSH");
 }
 
 TEST_F(Remote, WhatIsThereIsOnlyRead) {
