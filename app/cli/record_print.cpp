@@ -3,6 +3,7 @@
 #include "app/cli/record_verb.h"
 #include "core/base/utf8.h"
 #include "core/model/local_gpu.h"
+#include "core/ponder/engine/no_numbers.h"
 #include "core/remote/address.h"
 
 #include <nlohmann/json.hpp>
@@ -96,6 +97,7 @@ void RecordVerb::print_run(const RunInfo& run, const RecordReport& report, const
                               {"sequences", run.sequences},
                               {"tokens", run.tokens},
                               {"scored_tokens", run.scored_tokens},
+                              {"lost_tokens", report.lost},
                               {"mean_nll", nullptr},
                               {"seconds", run.seconds},
                               {"scoring", engine.scoring()},
@@ -144,6 +146,9 @@ void RecordVerb::print_run(const RunInfo& run, const RecordReport& report, const
               << (report.cancelled ? "  (cancelled: the run is partial)" : "") << '\n';
     if (!left_out.empty()) {
         std::cout << left_out << '\n';
+    }
+    if (report.lost > 0) {
+        std::cout << sentence_of_lost(report.lost) << '\n';
     }
 }
 

@@ -5,6 +5,7 @@
 #include "core/base/files.h"
 #include "core/base/sha256.h"
 #include "core/checkpoint/method_info.h"
+#include "core/ponder/engine/no_numbers.h"
 #include "core/record/batches.h"
 #include "core/record/kept_signals.h"
 #include "core/record/resume.h"
@@ -25,6 +26,7 @@
 #include <limits>
 #include <memory>
 #include <set>
+#include <utility>
 
 namespace ponderscope {
 namespace {
@@ -209,11 +211,16 @@ public:
                 }
             }
         }
-        for (const float nll : tokens.nll) {
-            if (!std::isnan(nll)) {
-                nll_sum_ += static_cast<double>(nll);
+        for (std::size_t i = 0; i < tokens.size(); ++i) {
+            if (!std::isnan(tokens.nll[i])) {
+                nll_sum_ += static_cast<double>(tokens.nll[i]);
                 ++scored_;
+            } else if (std::exchange(tokens.rank[i], 0) > 0) { // it has a next token, and NaN has no rank
+                ++lost_;
             }
+        }
+        if (lost_ > 0 && scored_ == 0) {
+            throw InputError(no_numbers);
         }
         tokens_ += static_cast<std::int64_t>(tokens.size());
         keep(result, task.span.report_begin, options_);
@@ -243,6 +250,7 @@ public:
     [[nodiscard]] std::int64_t tokens_in_all() const { return tokens_before_ + tokens_; }
     [[nodiscard]] std::int64_t tokens() const { return tokens_; }
     [[nodiscard]] std::int64_t scored() const { return scored_; }
+    [[nodiscard]] std::int64_t lost() const { return lost_; } ///< that have a next token, and no NLL
     [[nodiscard]] double mean_nll() const {
         return scored_ > 0 ? nll_sum_ / static_cast<double>(scored_)
                            : std::numeric_limits<double>::quiet_NaN();
@@ -299,6 +307,7 @@ private:
     std::int64_t tokens_before_;
     std::int64_t tokens_ = 0;
     std::int64_t scored_ = 0;
+    std::int64_t lost_ = 0;
     double nll_sum_ = 0;
     std::set<std::int32_t> seen_;
     std::set<std::int32_t> written_;
@@ -552,6 +561,10 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint, Sequence
     report.cancelled = stop.stop_requested() && !tasks.done() && !all_done;
     if (const std::string omissions = source.left_out(); !omissions.empty()) {
         writer.put_fault(omissions);
+    }
+    report.lost = appender.lost();
+    if (report.lost > 0) {
+        writer.put_fault(sentence_of_lost(report.lost));
     }
     if (report.cancelled) {
         writer.put_fault("Cancelled after " + std::to_string(appender.tokens_in_all()) +

@@ -83,6 +83,7 @@ struct RecordReport {
     std::int64_t sequences = 0; ///< begun
     std::int64_t tokens = 0;
     std::int64_t scored_tokens = 0;
+    std::int64_t lost = 0;       ///< tokens with a next one whose logits were NaN
     double mean_nll = 0;         ///< nats; NaN when nothing was scored
     double seconds = 0;          ///< of computing and writing, not of loading
     bool found_complete = false; ///< there was nothing to resume

@@ -3,6 +3,7 @@
 #include "core/base/splitmix.h"
 #include "core/model/device.h"
 #include "core/ponder/engine/decoder.h"
+#include "core/ponder/engine/no_numbers.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
@@ -171,6 +172,9 @@ private:
             if (on_token_ && wanted) {
                 rate(chosen[row], logits.defined() ? logits[static_cast<std::int64_t>(row)] : logits,
                      readouts[row].tokens);
+                if (std::isnan(readouts[row].tokens.nll.at(0))) {
+                    throw InputError(no_numbers);
+                }
                 wanted = on_token_(static_cast<std::int64_t>(i), chosen[row], readouts[row]);
             }
             if (std::find(options_.stop_ids.begin(), options_.stop_ids.end(), chosen[row]) ==

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 
 #include <sys/wait.h>
 
@@ -192,6 +193,72 @@ TEST_F(CommandLine, WhatCannotBePrintedIsSaid) {
         const int closed = std::system((program + " " + verb + " >&- 2>/dev/null </dev/null").c_str());
         EXPECT_EQ(WEXITSTATUS(closed), 0) << verb;
     }
+}
+
+TEST_F(CommandLine, ALimitOnTheSizeOfFilesIsAFullDisk) {
+    const std::string long_text = at("long.txt");
+    write_file_atomically(long_text, std::string(5000, 'a'));
+    const std::vector<std::string> recording{"record", at("vanilla"), "--text", long_text, "-o"};
+    const auto with = [](std::vector<std::string> words, const std::string& last) {
+        words.push_back(last);
+        return words;
+    };
+    ASSERT_EQ(run_ponderscope(with(recording, at("a.ponder"))).code, 0);
+    std::filesystem::create_directory(folder_ / "out");
+    for (const std::vector<std::string>& verb : {recording,
+                                                 {"merge", at("a.ponder"), "-o"},
+                                                 {"export", at("a.ponder"), "-o"},
+                                                 {"page", at("a.ponder"), "-o"}}) {
+        const ProgramResult result = run_ponderscope(with(verb, at("out/x")), "-f 4");
+        EXPECT_EQ(result.code, 2) << verb.front() << ": " << result.err;
+        EXPECT_NE(result.err.find("out/x"), std::string::npos) << result.err;
+        EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+        EXPECT_TRUE(std::filesystem::is_empty(folder_ / "out")) << verb.front();
+    }
+}
+
+TEST_F(CommandLine, AModelWithoutNumbersIsSaidToBeOne) {
+    std::filesystem::copy(folder_ / "ponderlm", folder_ / "nan");
+    const SafetensorsFile good = SafetensorsFile::open(folder_ / "ponderlm" / "model.safetensors");
+    std::vector<TensorView> tensors(good.tensors().begin(), good.tensors().end());
+    std::vector<float> values;
+    const auto spoil = [&](const std::string& name, std::size_t from) {
+        for (TensorView& tensor : tensors) {
+            if (tensor.name == name) {
+                values.assign(tensor.bytes.size() / sizeof(float), 0.5F);
+                std::fill(values.begin() + static_cast<std::ptrdiff_t>(from), values.end(), NAN);
+                tensor.bytes = std::as_bytes(std::span(values));
+            }
+        }
+        write_safetensors(folder_ / "nan" / "model.safetensors", tensors, {});
+    };
+    // All of it: nothing is predicted.
+    spoil("gpt_neox.final_layer_norm.weight", 0);
+    for (const std::vector<std::string>& verb :
+         {std::vector<std::string>{"record", at("nan"), "--text", at("text.txt"), "-o", at("nan.ponder")},
+          {"generate", at("nan"), "--prompt", "the lamp", "--tokens", "3"}}) {
+        const ProgramResult result = run_ponderscope(verb);
+        EXPECT_EQ(result.code, 2) << verb.front() << result.out;
+        EXPECT_NE(result.err.find("logits are NaN"), std::string::npos) << result.err;
+    }
+    // Of some words: other texts are predicted all the same, and the trace keeps its promises.
+    std::filesystem::remove(folder_ / "nan.ponder");
+    const SafetensorsFile again = SafetensorsFile::open(folder_ / "vanilla" / "model.safetensors");
+    tensors.assign(again.tensors().begin(), again.tensors().end());
+    std::filesystem::copy(folder_ / "vanilla" / "config.json", folder_ / "nan" / "config.json",
+                          std::filesystem::copy_options::overwrite_existing);
+    const nlohmann::json ids = parse(run_ponderscope({"tokenize", at("vanilla"), "--prompt", "t"}).out);
+    spoil("gpt_neox.embed_in.weight", (ids.at(0).at(0).get<std::size_t>() + 1) * 16); // and a blank is
+    write_file_atomically(folder_ / "plain.txt", "abcdefghijklmnopqrst");
+    const nlohmann::json part =
+        parse(succeed({"record", at("nan"), "--text", at("plain.txt"), "--text", at("text.txt"), "--batch",
+                       "1", "--json", "-o", at("nan.ponder")}));
+    EXPECT_EQ(part.at("scored_tokens"), 19);
+    EXPECT_EQ(part.at("lost_tokens"), std::strlen(text) - 1);
+    const nlohmann::json about = parse(succeed({"inspect", at("nan.ponder"), "--json"}));
+    EXPECT_NE(about.dump().find("there is no NLL"), std::string::npos) << about;
+    const ProgramResult checked = run_ponderscope({"check", at("nan.ponder")});
+    EXPECT_EQ(checked.code, 0) << checked.out;
 }
 
 TEST_F(CommandLine, TokenizeAndBack) {

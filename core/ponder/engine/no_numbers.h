@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ponderscope {
+
+/// What to say where a model's logits are NaN, wherever that is noticed.
+inline constexpr const char* no_numbers = "The model's logits are NaN, so that it predicts nothing: expected "
+                                          "weights that are numbers and a precision "
+                                          "that holds what is made of them, found others; take the "
+                                          "checkpoint again, one from before it diverged, or "
+                                          "--dtype float32.";
+
+inline std::string sentence_of_lost(std::int64_t tokens) {
+    return "Of " + std::to_string(tokens) + " tokens there is no NLL. " + no_numbers;
+}
+
+} // namespace ponderscope
