@@ -136,7 +136,7 @@ std::string p_text(double p) {
 
 void print_notices(const std::vector<std::string>& notices) {
     for (const std::string& notice : notices) {
-        std::cout << "   note: " << notice << "\n";
+        std::cout << "   note: " << visible(notice) << "\n";
     }
 }
 

@@ -5,6 +5,7 @@
 #include "app/cli/options.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "core/checkpoint/method_info.h"
 #include "core/checkpoint/peculiarities.h"
 #include "core/ponder/engine/model.h"
@@ -144,7 +145,7 @@ void print_checkpoint(const nlohmann::json& about) {
     if (tokenizer.is_null()) {
         std::cout << "  no tokenizer: runs on token ids\n";
     } else if (tokenizer.contains("error")) {
-        std::cout << "  tokenizer not usable: " << tokenizer.at("error").get<std::string>() << '\n';
+        std::cout << "  tokenizer not usable: " << visible(tokenizer.at("error").get<std::string>()) << '\n';
     } else {
         std::cout << "  tokenizer of " << with_separators(tokenizer.at("tokens").get<std::int64_t>())
                   << " tokens" << (tokenizer.at("adds_start_token").get<bool>() ? ", adds a start token" : "")
@@ -156,13 +157,13 @@ void print_checkpoint(const nlohmann::json& about) {
               << "  what bfloat16 costs in NLL and gains in time: ponderscope record ... --dtype bfloat16 "
                  "--check 2048\n";
     for (const auto& phrase : about.at("unusual")) {
-        std::cout << "  unusual: " << phrase.get<std::string>() << '\n';
+        std::cout << "  unusual: " << visible(phrase.get<std::string>()) << '\n';
     }
     if (!about.at("not_supported").is_null()) {
-        std::cout << "  cannot be run: " << about.at("not_supported").get<std::string>() << '\n';
+        std::cout << "  cannot be run: " << visible(about.at("not_supported").get<std::string>()) << '\n';
     }
     for (const auto& notice : about.at("notices")) {
-        std::cout << "  note: " << notice.get<std::string>() << '\n';
+        std::cout << "  note: " << visible(notice.get<std::string>()) << '\n';
     }
 }
 

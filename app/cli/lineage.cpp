@@ -6,6 +6,7 @@
 #include "app/cli/options.h"
 #include "app/cli/report.h"
 #include "app/cli/verbs.h"
+#include "core/base/utf8.h"
 
 #include <cmath>
 #include <iostream>
@@ -160,7 +161,7 @@ void LineageVerb::run() {
         std::cout << "  HuRef  not computed: " << lineage.why_no_huref << "\n";
     }
     for (const std::string& notice : lineage.notices) {
-        std::cout << notice << "\n";
+        std::cout << visible(notice) << "\n";
     }
     std::cout << "Basis: " << lineage_basis << "\n";
 }

@@ -123,7 +123,7 @@ void PolicyReport::print(const IntervalOptions& intervals) const {
     }
     std::cout << intervals.sentence(resampling) << "\n";
     for (const std::string& notice : notices) {
-        std::cout << "note: " << notice << "\n";
+        std::cout << "note: " << visible(notice) << "\n";
     }
 }
 

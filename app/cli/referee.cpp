@@ -107,7 +107,7 @@ void RefereeReport::print(const IntervalOptions& intervals) const {
     std::cout << "\n- : the rule reaches no such cost. Bounds of oracles are no bands.\n"
               << intervals.sentence(replayed.resampling) << "\n";
     for (const std::string& notice : notices) {
-        std::cout << "note: " << notice << "\n";
+        std::cout << "note: " << visible(notice) << "\n";
     }
 }
 
@@ -178,8 +178,8 @@ std::string RefereeReport::to_latex(const IntervalOptions& intervals) const {
         }
         return result;
     };
-    std::string text = "% NLL minus that of " + replayed.reference + " at equal cost (nats a token), " + run +
-                       "\n% " + intervals.sentence(replayed.resampling) + "\n";
+    std::string text = "% NLL minus that of " + replayed.reference + " at equal cost (nats a token), " +
+                       visible(run) + "\n% " + intervals.sentence(replayed.resampling) + "\n";
     for_each_table([&](const char* kind, const char* axis, const MatchedComparison& found,
                        std::vector<MatchedCell> MatchedRow::*cells) {
         const bool flops = std::string(axis) == "flops";

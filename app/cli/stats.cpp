@@ -170,7 +170,7 @@ void Statistics::print(std::size_t rows, const IntervalOptions& intervals) const
               << (groups.resampling.unit == ResamplingUnit::blocks ? "blocks" : "clusters") << ".\n"
               << lines_of(estimate.by_block, "NLL") << intervals.sentence(estimate.resampling) << "\n";
     for (const std::string& notice : estimate.notices) {
-        std::cout << "note: " << notice << "\n";
+        std::cout << "note: " << visible(notice) << "\n";
     }
 }
 

@@ -3,18 +3,21 @@
 
 #include "app/cli/console.h"
 #include "core/base/error.h"
+#include "core/base/given_up.h"
 #include "core/base/utf8.h"
 #include "core/base/words.h"
 #include "core/checkpoint/file_kind.h"
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <iostream>
 #include <new>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <fcntl.h>
@@ -107,6 +110,11 @@ int after_printing(int code) {
                              "disk, or print to another place.");
 }
 
+/// What a script gives where its variable is empty.
+std::string no_name() {
+    return "expected the name of what is to be written, found an empty one; name it.";
+}
+
 } // namespace
 
 CLI::App* add_verb(CLI::App& program, const char* name) {
@@ -115,6 +123,9 @@ CLI::App* add_verb(CLI::App& program, const char* name) {
 
 CLI::Validator replaces_no_trace() {
     return {[](std::string& name) {
+                if (name.empty()) {
+                    return no_name();
+                }
                 std::error_code error; // a device is not to be read
                 const FileKind kind =
                     std::filesystem::is_regular_file(name, error) ? recognise_file(name) : FileKind::unknown;
@@ -138,8 +149,9 @@ const char* verb_of(int argc, char** argv) {
 }
 
 int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
+    std::signal(SIGXFSZ, SIG_IGN); // a limit on the size of files is a full disk, with its sentence
     // Before any library starts a thread, so that all of them inherit the blocked signals.
-    stop_on_interrupt();
+    const GivenUpBy scope(stop_on_interrupt()); // what waits for another machine, too
 
     CLI::App program{
         "Looks inside language models that decide how long to think about each token.\n"
@@ -148,7 +160,11 @@ int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
     program.require_subcommand(1);
     program.set_help_all_flag("--help-all", "Print the help of every verb and exit");
     add_verbs(program);
+    const CLI::Validator named([](const std::string& name) { return name.empty() ? no_name() : ""; }, {});
     for (CLI::App* verb : program.get_subcommands({})) {
+        if (CLI::Option* output = verb->get_option_no_throw("--output")) {
+            output->check(named);
+        }
         if (verb->help().find("resources/docs/") != std::string::npos) {
             verb->footer("Pages of resources/docs are installed in share/doc/ponderscope.\n" +
                          verb->get_footer());
@@ -173,6 +189,13 @@ int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
         return fail(wrong_input, error.what());
     } catch (const std::bad_alloc&) {
         return fail(wrong_input, "Out of memory; a smaller --batch or --context needs less.");
+    } catch (const std::filesystem::filesystem_error& error) {
+        return fail(wrong_input, InputError(error.path1(), "a path that can be used", error.code().message(),
+                                            "check the name and the permissions")
+                                     .what());
+    } catch (const std::system_error& error) { // of threads
+        return fail(wrong_input, "The machine gives no more threads or memory (" + error.code().message() +
+                                     "); close other programs or raise this shell's limits (ulimit).");
     } catch (const std::exception& error) {
         return fail(wrong_input, std::string("Unexpected: ") + error.what());
     }

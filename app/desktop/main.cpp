@@ -19,6 +19,7 @@
 
 int main(int argc, char** argv) {
     using namespace ponderscope;
+    std::signal(SIGXFSZ, SIG_IGN); // a limit on the size of files is a full disk, with its sentence
     if (figure::asks_for_figure(argc, argv)) {
         return figure::run_figure_command(argc, argv);
     }

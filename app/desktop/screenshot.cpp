@@ -7,6 +7,7 @@
 #include "app/desktop/related_dialog.h"
 #include "app/desktop/top_bar.h"
 #include "app/desktop/tour.h"
+#include "core/base/utf8.h"
 #include "views/figure/export_dialog.h"
 #include "views/figure/preview.h"
 #include "views/policy/policy_lab.h"
@@ -39,7 +40,7 @@ constexpr qint64 patience_ms = 60'000;
 constexpr qint64 shown_token = 31;
 
 void say(const QString& sentence) {
-    std::fprintf(stderr, "ponderscope-desktop: %s\n", qPrintable(sentence));
+    std::fprintf(stderr, "ponderscope-desktop: %s\n", visible(sentence.toStdString()).c_str());
 }
 
 /// Until nothing has changed for a while; false, having said why, when it does not come to rest.

@@ -16,6 +16,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <type_traits>
 
 namespace ponderscope {
 namespace schema {
@@ -358,7 +359,9 @@ namespace {
 class AnnotationWriter {
 public:
     explicit AnnotationWriter(const fs::path& path)
-        : path_(path), file_(path), database_(file_.temporary_path(), Database::Access::write) {
+        : path_(path),
+          file_(path),
+          database_(guarded([&] { return Database(file_.temporary_path(), Database::Access::write); })) {
         guarded([&] {
             database_.execute("PRAGMA page_size=16384; PRAGMA journal_mode=MEMORY; PRAGMA "
                               "synchronous=OFF; PRAGMA application_id=" +
@@ -401,9 +404,9 @@ public:
 
 private:
     template <class Body>
-    void guarded(Body body) {
+    std::invoke_result_t<Body> guarded(Body body) {
         try {
-            body();
+            return body();
         } catch (const SqliteFailure& failure) {
             throw EnvironmentError(path_.string() + ": cannot be written (" + failure.what() +
                                    "); check the disk and the permissions of the folder.");

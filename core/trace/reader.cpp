@@ -253,7 +253,7 @@ std::vector<SignalInfo> TraceReader::signals(std::int64_t run) const {
         rows.bind(1, run);
         while (rows.step()) {
             SignalInfo info;
-            info.name = rows.text(0);
+            info.name = impl_->line(rows, 0, "names of signals");
             const nlohmann::json axes =
                 parse_json(rows.text(1), impl_->path, {.max_bytes = 10'000, .max_depth = 2});
             const bool texts =
@@ -263,9 +263,9 @@ std::vector<SignalInfo> TraceReader::signals(std::int64_t run) const {
                 impl_->damaged("axes of signal " + info.name + " that begin with token", rows.text(1));
             }
             info.axes = axes.get<std::vector<std::string>>();
-            info.unit = rows.text(2);
-            info.title = rows.text(3);
-            info.description = rows.text(4);
+            info.unit = impl_->line(rows, 2, "units of signals");
+            info.title = impl_->line(rows, 3, "titles of signals");
+            info.description = impl_->line(rows, 4, "descriptions of signals");
             if (info.name != packed_token_signal || info.axes != packed_token_info().axes) {
                 signals.push_back(std::move(info));
             }

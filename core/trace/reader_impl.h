@@ -76,6 +76,17 @@ struct TraceReader::Impl {
         throw InputError(path, expected, found, take_again);
     }
 
+    /// A text that windows and tables show as a line, which a stranger's can be megabytes of.
+    std::string line(const Statement& row, int column, const char* what) const {
+        std::string text = row.text(column);
+        constexpr std::size_t most = std::size_t{1} << 17; // as long as an argument can be
+        if (text.size() > most) {
+            damaged(std::string(what) + " of at most " + std::to_string(most) + " bytes",
+                    std::to_string(text.size()));
+        }
+        return text;
+    }
+
     /// Tokens of a sequence or a run. The smallest row that SQLite stores takes more than ten bytes with its
     /// ten columns; packed and compressed, equal tokens can take next to none, and what is read is checked
     /// then.

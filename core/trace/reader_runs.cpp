@@ -35,9 +35,15 @@ std::vector<RunInfo> TraceReader::runs() const {
             int i = 0;
             run.id = rows.integer(i++);
             for (std::string* text : {&run.name, &run.checkpoint, &run.checkpoint_digest, &run.architecture,
-                                      &run.method, &run.depth_mixing, &run.policy, &run.scoring, &run.device,
-                                      &run.dtype, &run.record_level, &run.text_source, &run.text_digest,
-                                      &run.tokenizer_digest, &run.versions, &run.config, &run.notices}) {
+                                      &run.method, &run.depth_mixing}) {
+                *text = impl_->line(rows, i++, "names of runs and of what they ran");
+            }
+            run.policy = rows.text(i++); // may list the steps of every token
+            for (std::string* text : {&run.scoring, &run.device, &run.dtype, &run.record_level,
+                                      &run.text_source, &run.text_digest, &run.tokenizer_digest}) {
+                *text = impl_->line(rows, i++, "names of runs and of what they ran");
+            }
+            for (std::string* text : {&run.versions, &run.config, &run.notices}) {
                 *text = rows.text(i++);
             }
             run.seed = static_cast<std::uint64_t>(rows.integer(i++));

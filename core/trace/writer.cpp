@@ -66,6 +66,9 @@ void TraceWriter::Impl::open() {
         real = fs::weakly_canonical(real.parent_path() / fs::read_symlink(real, looked), error);
     }
     target = error ? absolute : real;
+    if (fs::is_symlink(fs::symlink_status(target, looked))) {
+        throw InputError(path, "a file", "links that lead back to themselves", "repair the links");
+    }
     lock.emplace(target);
     try {
         store.emplace(target, options.compress);

@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/base/utf8.h"
 #include "views/figure/backends.h"
 #include "views/figure/parts.h"
 
@@ -102,7 +103,7 @@ void make(const Arguments& arguments) {
     const Figure figure = compose(spec, data, fonts);
     const auto written = write_figure(figure, fonts, arguments.output, spec.dpi);
     for (const std::string& notice : figure.notices) {
-        std::fprintf(stderr, "%s\n", notice.c_str());
+        std::fprintf(stderr, "%s\n", visible(notice).c_str());
     }
     for (std::size_t i = 0; i < written.size(); ++i) {
         const bool drawn = i == 0 && format_of(written[i].extension().string()) != "csv";
@@ -184,7 +185,7 @@ int run_figure_command(int argc, char** argv) {
         make(arguments);
         return 0;
     } catch (const Error& error) {
-        std::fprintf(stderr, "ponderscope: %s\n", error.what());
+        std::fprintf(stderr, "ponderscope: %s\n", visible(error.what()).c_str());
     } catch (const std::bad_alloc&) {
         std::fputs("ponderscope: There is not enough memory for this figure; choose fewer tokens.\n", stderr);
     } catch (const std::exception& error) {

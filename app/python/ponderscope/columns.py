@@ -60,7 +60,7 @@ class Signal:
                 f"its axes are {list(axes)!r}."
             )
         for what in ("unit", "title", "description"):
-            text_of(getattr(self, what), f'the {what} of signal "{name}"')
+            line_of(getattr(self, what), f'the {what} of signal "{name}"')
         if self.dtype is not None and np.dtype(self.dtype).newbyteorder("<") not in TRACE_TYPES:
             raise ValueError(
                 f'signal "{name}" has dtype {self.dtype}, which a trace cannot hold; take one of '
@@ -114,6 +114,16 @@ def text_of(value: Any, what: str) -> str:
         value.encode("utf-8")
     except UnicodeEncodeError as error:
         raise ValueError(f"{what} has half a character at {error.start} that UTF-8 cannot hold; clean it first.") from None
+    return value
+
+
+MOST_LINE_BYTES = 1 << 17
+
+
+def line_of(value: Any, what: str) -> str:
+    """Text that windows and tables show as a line, as core/trace/reader_impl.h takes it."""
+    if len(text_of(value, what).encode("utf-8")) > MOST_LINE_BYTES:
+        raise ValueError(f"{what} has more than {MOST_LINE_BYTES} bytes; give a shorter one.")
     return value
 
 

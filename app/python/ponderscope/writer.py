@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import schema as layout
-from .columns import INT32_MAX, KNOWN_SIGNALS, Signal, TokenTable, text_of
+from .columns import INT32_MAX, KNOWN_SIGNALS, Signal, TokenTable, line_of, text_of
 from .lock import TraceLock
 from .sequence_writer import SequenceWriter, Totals
 
@@ -165,7 +165,7 @@ class Writer:
             "record_level": "steps" if any("step" in s.axes for s in signals.values()) else "basic",
         }  # fmt: skip
         for what, value in values.items():
-            text_of(value, what)
+            (text_of if what in ("policy", "flops_model", "notices", "config", "versions") else line_of)(value, what)
         values |= {"max_steps": int(max_steps), "layers": int(layers), "seed": _signed(int(seed))}
         if self._run is not None:
             self._run.leave()

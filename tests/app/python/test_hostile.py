@@ -32,7 +32,7 @@ def changed(path: Path, *statements: tuple[str, tuple[Any, ...]]) -> Path:
 
 def test_a_trace_is_replaced_when_a_run_begins(trace_path: Path, tmp_path: Path) -> None:
     for path in (trace_path, tmp_path / "new.ponder"):
-        for wrong in ({"max_steps": -1}, {"tokens": [3]}, {"signals": {"gate": ps.Signal(unit=3)}}, {"seed": 0.5}):  # type: ignore[dict-item]
+        for wrong in ({"max_steps": -1}, {"tokens": [3]}, {"signals": {"gate": ps.Signal(unit=3)}}, {"seed": 0.5}, {"method": "x" * 200_000}):  # type: ignore[dict-item]
             with pytest.raises(ValueError), ps.Writer(path, overwrite=True) as writer:
                 writer.run("model", **wrong)
     assert ps.open(trace_path).run_names == ["model", "other"]

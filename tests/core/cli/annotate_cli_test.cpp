@@ -148,6 +148,7 @@ TEST_F(Annotate, NamesFromStrangersDoNotReachTheTerminal) {
         for (int i = 0; i < 2; ++i) {
             RunInfo run = testing::sample_run(name);
             run.method = name;
+            run.scoring = name + std::to_string(i); // a notice names what differs
             run.notices = nlohmann::json::array({name}).dump();
             writer.begin_run(run, testing::sample_signals());
             writer.begin_sequence(name, testing::sample_text(300), name);
@@ -167,6 +168,8 @@ TEST_F(Annotate, NamesFromStrangersDoNotReachTheTerminal) {
         {"policy", strange + "#1", "--policy", "entropy:theta=2"},
         {"policy", strange + "#3", "--policy", "entropy:theta=2"},
         {"page", strange + "#1", "-o", (folder_ / "p.html").string()},
+        {"referee", strange + "#1", "--steps", "0.5", "--replicates", "100", "--tex",
+         (folder_ / "t.tex").string()},
         {"annotate", strange + "#1", "--csv", csv("token,tag\n1,x\n")},
         {"annotate", strange + "#1", "--remove", name},
         {"annotate", strange},
@@ -188,6 +191,8 @@ TEST_F(Annotate, NamesFromStrangersDoNotReachTheTerminal) {
             EXPECT_EQ(said.find(unseen), std::string::npos) << verb[0] << ":\n" << said;
         }
     }
+    // In TeX a name is a comment, of one line whatever is in it.
+    EXPECT_EQ(read_file(folder_ / "t.tex").find('\x1B'), std::string::npos);
 }
 
 TEST_F(Annotate, BytesOfTheTextFindTheirTokens) {

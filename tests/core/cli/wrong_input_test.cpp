@@ -483,6 +483,12 @@ TEST_F(WrongInput, Traces) {
     std::filesystem::create_symlink("away/t.ponder", folder_ / "link.ponder");
     expect_refusal(record_to(at("link.ponder")), {"away/t.ponder", "choose a folder"});
     EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "link.ponder"));
+    std::filesystem::create_symlink("loop.ponder", folder_ / "loop.ponder");
+    expect_refusal(record_to(at("loop.ponder")), {"loop.ponder", "lead back to themselves"});
+    EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "loop.ponder")) << "it was somebody's";
+    expect_refusal(record_to(""), {"--output", "found an empty one"});
+    expect_refusal(run_ponderscope({"export", at("newer.ponder"), "-o", ""}), {"found an empty one"});
+    expect_refusal(run_ponderscope({"stats", at("newer.ponder"), "--csv", ""}), {"--csv", "an empty one"});
     std::filesystem::create_directory(folder_ / "away");
     EXPECT_EQ(record_to(at("link.ponder")).code, 0);
     EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "link.ponder"));

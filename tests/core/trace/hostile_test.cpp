@@ -209,6 +209,8 @@ TEST_F(Hostile, AbsurdValuesAreSentences) {
         {"UPDATE chunk SET tokens = tokens + 1", "whose size agrees with its shape"},
         {"UPDATE chunk SET first_token = first_token + 1", "chunk"},
         {"DELETE FROM chunk WHERE first_token > 0", "chunks that stop at"},
+        {"UPDATE run SET name = hex(zeroblob(70000)) || id", "names of runs"},
+        {"UPDATE signal SET title = hex(zeroblob(70000))", "titles of signals"},
     };
     const std::string sound = read_file(path);
     EXPECT_EQ(read(), "");
