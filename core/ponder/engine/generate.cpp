@@ -172,7 +172,9 @@ private:
             if (on_token_ && wanted) {
                 rate(chosen[row], logits.defined() ? logits[static_cast<std::int64_t>(row)] : logits,
                      readouts[row].tokens);
-                if (std::isnan(readouts[row].tokens.nll.at(0))) {
+                // Of a likeliest token nll alone says nothing.
+                const bool rated = logits.defined() || level_ != RecordLevel::nll;
+                if (rated && std::isnan(readouts[row].tokens.nll.at(0))) {
                     throw InputError(no_numbers);
                 }
                 wanted = on_token_(static_cast<std::int64_t>(i), chosen[row], readouts[row]);

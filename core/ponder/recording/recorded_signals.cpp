@@ -110,7 +110,9 @@ std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method
                            "How often the most likely token changes from one " + unit + " to the next."});
     }
     for (SignalInfo& own : method.signals()) {
-        if (own.name != signal::expected_nll || level == RecordLevel::steps) {
+        // Of one step alone nobody asks whether there is another.
+        const bool asked = own.name != signal::gate || method.max_steps() > 0 || method.values_last_step();
+        if (asked && (own.name != signal::expected_nll || level == RecordLevel::steps)) {
             signals.push_back(std::move(own));
         }
     }

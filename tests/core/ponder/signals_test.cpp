@@ -109,6 +109,23 @@ TEST_P(Signals, AreThoseOfTheTable) {
     EXPECT_EQ(recorded, expected);
 }
 
+/// No gate is asked whether there is a second step: a trace has no place for a signal without values.
+TEST(SignalsOfOneStep, HaveValues) {
+    for (const auto& [method, signals] : of_method) {
+        const TemporaryFolder folder;
+        nlohmann::json config = own_section(model("vanilla", "none"), {{"method", method}, {"max_steps", 0}});
+        config["pause_token_id"] = 3;
+        const Engine engine = testing::load_engine(make_checkpoint(folder.path(), config));
+        const auto ids = random_ids(24, vocabulary, 5);
+        const Window window{ids, 0, 24};
+        const WindowResult result = engine.score(std::span(&window, 1), RecordLevel::steps).front();
+        EXPECT_EQ(result.signals.size(), engine.signals(RecordLevel::steps).size()) << method;
+        for (const auto& [name, chunk] : result.signals) {
+            EXPECT_FALSE(chunk.data.empty()) << method << ": " << name;
+        }
+    }
+}
+
 /// methods.md section 11, from the definition of the sources: 4·g·d_h·(sources + 1) a layer and slot.
 TEST_P(Signals, DepthAttentionCostsWhatItsSourcesCost) {
     const auto& [method, mixing] = GetParam();

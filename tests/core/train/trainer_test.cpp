@@ -6,6 +6,7 @@
 #include "core/base/json.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/safetensors.h"
+#include "core/model/device.h"
 #include "core/ponder/engine/engine.h"
 #include "core/text/tokenizer.h"
 #include "tests/core/train/small_recipe.h"
@@ -21,6 +22,9 @@
 
 namespace ponderscope {
 namespace {
+
+/// Asked before a gradient is: from then on LibTorch would not look for its CUDA half.
+[[maybe_unused]] const bool gpu_is_there = has_cuda_gpu();
 
 using nlohmann::json;
 using testing::small_recipe;
