@@ -82,6 +82,7 @@ run() {
     exec 9>"$lock"
     # `works` holds the lock for the moment of its look; a queue keeps it.
     flock -n 9 || { ! trains && flock -w 10 9; } || fail "$out: a queue works here already; queue.sh status says on what."
+    rm -f "$out/.queue.working" # of a queue that was killed
     local child='' ended='' i code
     trap 'ended=yes; [ -z "$child" ] || kill -TERM "$child" 2>/dev/null || true' INT TERM
     for i in "${!recipes[@]}"; do
@@ -108,7 +109,7 @@ run() {
 
 status() {
     local working=''
-    works && working=$(cut -d ' ' -f 2 "$out/.queue.working" 2>/dev/null || true)
+    works && trains && working=$name
     python3 - "$out" "$working" "${names[@]}" <<'PYTHON'
 import csv, json, pathlib, sys
 
@@ -157,10 +158,12 @@ case $verb in
     status) status ;;
     stop)
         works || fail "$out: no queue works here."
-        trains || fail "$out: the queue is between two models; try again."
-        kill -TERM "$process"
-        while works; do sleep 0.2; done
-        echo "Stopped; $name is saved."
+        asked='' # between two models nobody can be: the next one is
+        while works; do
+            if trains && [ "$process" != "${asked% *}" ] && kill -TERM "$process" 2>/dev/null; then asked="$process $name"; fi
+            sleep 0.2
+        done
+        [ -n "$asked" ] && echo "Stopped; ${asked#* } is saved." || echo "The queue had come to its end."
         ;;
     *) fail "$verb: expected run, start, status or stop." ;;
 esac

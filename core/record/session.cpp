@@ -219,9 +219,6 @@ public:
                 ++lost_;
             }
         }
-        if (lost_ > 0 && scored_ == 0) {
-            throw InputError(no_numbers);
-        }
         tokens_ += static_cast<std::int64_t>(tokens.size());
         keep(result, task.span.report_begin, options_);
         seen_.insert(tokens.id.begin(), tokens.id.end());
@@ -581,6 +578,10 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint, Sequence
         writer.finish();
     }
     report.seconds = elapsed();
+    // Of all texts, whichever came first; another part of the run may have others.
+    if (report.lost > 0 && report.scored_tokens == 0 && options.world == 1 && !begun) {
+        throw InputError(no_numbers);
+    }
     return report;
 }
 

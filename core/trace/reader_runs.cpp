@@ -39,8 +39,11 @@ std::vector<RunInfo> TraceReader::runs() const {
                 *text = impl_->line(rows, i++, "names of runs and of what they ran");
             }
             run.policy = rows.text(i++); // may list the steps of every token
-            for (std::string* text : {&run.scoring, &run.device, &run.dtype, &run.record_level,
-                                      &run.text_source, &run.text_digest, &run.tokenizer_digest}) {
+            for (std::string* text : {&run.scoring, &run.device, &run.dtype, &run.record_level}) {
+                *text = impl_->line(rows, i++, "names of runs and of what they ran");
+            }
+            run.text_source = rows.text(i++); // names every file of a corpus
+            for (std::string* text : {&run.text_digest, &run.tokenizer_digest}) {
                 *text = impl_->line(rows, i++, "names of runs and of what they ran");
             }
             for (std::string* text : {&run.versions, &run.config, &run.notices}) {

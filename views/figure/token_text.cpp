@@ -501,7 +501,7 @@ Figure compose_token_text(const FigureSpec& spec, const FigureData& data, const 
         list.text(fonts.elided(line, style.soft, style.width), {0, y}, style.soft);
         y += style.size * 1.4;
     };
-    if (scale_legend_width(style, legend) > style.width) {
+    if (!legend.label.trimmed().isEmpty() && scale_legend_width(style, legend) > style.width) {
         const std::vector<QString> lines = wrapped_lines(fonts, style.soft, legend.label, style.width);
         std::for_each(lines.begin(), lines.end() - 1, lift);
         legend.label = lines.back();

@@ -165,7 +165,7 @@ class Writer:
             "record_level": "steps" if any("step" in s.axes for s in signals.values()) else "basic",
         }  # fmt: skip
         for what, value in values.items():
-            (text_of if what in ("policy", "flops_model", "notices", "config", "versions") else line_of)(value, what)
+            (text_of if what in ("policy", "text_source", "flops_model", "notices", "config", "versions") else line_of)(value, what)
         values |= {"max_steps": int(max_steps), "layers": int(layers), "seed": _signed(int(seed))}
         if self._run is not None:
             self._run.leave()

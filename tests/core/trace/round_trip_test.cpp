@@ -38,6 +38,20 @@ void expect_same_tokens(const TokenColumns& got, const TokenColumns& want) {
     EXPECT_EQ(got.flops, want.flops);
 }
 
+/// Thousands of files are named in one text; other lines of a run are short.
+TEST(TraceRoundTrip, ARunNamesEveryFileOfItsCorpus) {
+    const TemporaryFolder folder;
+    RunInfo run = testing::sample_run("first");
+    run.text_source = std::string(1'000'000, 'x');
+    {
+        TraceWriter writer(folder / "a.ponder");
+        writer.begin_run(run, testing::sample_signals());
+        writer.end_run(1);
+        writer.finish();
+    }
+    EXPECT_EQ(TraceReader::open(folder / "a.ponder").runs().at(0).text_source, run.text_source);
+}
+
 TEST(TraceRoundTrip, EverythingComesBackAsItWasGiven) {
     const TemporaryFolder folder;
     const std::filesystem::path path = folder / "a.ponder";

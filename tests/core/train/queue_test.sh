@@ -76,6 +76,15 @@ for _ in $(seq 600); do says '^long *training ' && break; done
 says '^long *cut off' || fail "a stopped training is not cut off."
 reached=$(step)
 
+# Between two models, too: the first fails as it begins.
+for pause in 0 0.1 0.2 0.3; do
+    "$queue" start --out "$out" "${recipes[@]}" >/dev/null
+    until says '^A queue works'; do sleep 0.05; done
+    sleep "$pause"
+    "$queue" stop --out "$out" >/dev/null || fail "it could not be stopped $pause s after its begin."
+    says '^No queue works' || fail "it works on after its stop."
+done
+
 sed -i "s/\"intermediate_size\": 64/\"intermediate_size\": 64/; s/\"model\": {\"model_type\": \"gpt_neox\"},/$model/" "$work/wrong.json"
 "$queue" run --out "$out" "${recipes[@]}" >"$work/said" 2>&1 || fail "the last run ended with $?: $(cat "$work/said")"
 for name in wrong long after short; do
