@@ -165,8 +165,8 @@ void read_nanbeige_depth(const ConfigReader& reader, ModelConfig& config) {
     depth.use_qk_norm = config.qk_norm;
     if (reader.flag("enable_depth_attention", false)) {
         depth.kind = DepthMixing::depth_attention;
-        depth.stride = reader.size("depth_attention_stride", std::max<std::int64_t>(config.layers / 2, 1),
-                                   config_limits::layers);
+        depth.stride = stride_of(reader.json(), "depth_attention_stride")
+                           .value_or(std::max<std::int64_t>(config.layers / 2, 1));
         reader.refuse_unless("depth_attention_recent_window", 0, "this build cannot run the checkpoint");
     }
     config.depth = depth;

@@ -35,7 +35,9 @@ const std::vector<SectionKey>& all_section_keys() {
 
 void read_own_section(const ConfigReader& reader, const JsonObject& section, ModelConfig& config,
                       std::optional<MethodKind> override_) {
-    std::vector<std::string_view> known{"method", "max_steps", "embed_scale", "key_norm"};
+    const ConfigReader values(section, config.notices);
+    std::vector<std::string_view> known{"method",      "max_steps", "pondering_steps", "num_latent_thoughts",
+                                        "embed_scale", "key_norm"};
     for (const SectionKey& key : all_section_keys()) {
         known.push_back(key.name);
     }
@@ -49,15 +51,16 @@ void read_own_section(const ConfigReader& reader, const JsonObject& section, Mod
     PonderConfig& ponder = config.ponder;
     ponder = {};
     ponder.method = override_.value_or(*declared);
-    if (section.has("max_steps") || ponder.method != MethodKind::vanilla) {
-        ponder.max_steps = section.required_integer("max_steps", 0, config_limits::steps);
+    const std::string_view steps =
+        values.either("max_steps", values.either("pondering_steps", "num_latent_thoughts"));
+    if (section.has(steps) || ponder.method != MethodKind::vanilla) {
+        ponder.max_steps = section.required_integer(steps, 0, config_limits::steps);
     }
     ponder.embed_scale = choice<EmbedScale>(
         section, "embed_scale",
         {{"none", EmbedScale::none}, {"sqrt_d", EmbedScale::sqrt_d}, {"sqrt_2.5d", EmbedScale::sqrt_2_5_d}},
         EmbedScale::none);
     // A key that this method does not read changes nothing, so whoever wrote it expects something else.
-    const ConfigReader values(section, config.notices);
     for (const SectionKey& key : all_section_keys()) {
         const bool is_default = key.read(values, config);
         if (!is_default && !has_key(method_info(*declared).section, key.name)) {

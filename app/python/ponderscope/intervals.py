@@ -45,15 +45,10 @@ def splitmix64(seed: NDArray[np.uint64], n: int) -> NDArray[np.uint64]:
         return z ^ (z >> np.uint64(31))
 
 
-def bounded(bits: NDArray[np.uint64], bound: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """The upper half of the 128-bit product: a number in [0, bound)."""
+def bounded(bits: NDArray[np.uint64], bound: Any) -> NDArray[np.int64]:
+    """The upper half of the 128-bit product: a number in [0, bound), bounds below 2^32."""
     mask, half = np.uint64(0xFFFFFFFF), np.uint64(32)
-    with np.errstate(over="ignore"):
-        low = (bits & mask) * (bound & mask)
-        a = (bits >> half) * (bound & mask)
-        b = (bits & mask) * (bound >> half)
-        carry = ((low >> half) + (a & mask) + (b & mask)) >> half
-        return ((bits >> half) * (bound >> half) + (a >> half) + (b >> half) + carry).astype(np.int64)
+    return ((bits >> half) * bound + ((bits & mask) * bound >> half) >> half).view(np.int64)
 
 
 @dataclass(frozen=True)
@@ -174,22 +169,27 @@ def _draw_blocks(values: Any, layout: Layout, how: Resampling, streams: NDArray[
     lengths = np.array(layout.stretches, np.int64)
     firsts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
     weights = np.cumsum(np.maximum(lengths, how.block))
-    totals = np.zeros((REPLICATES, values.shape[1]))
-    missing = np.full(REPLICATES, len(values), np.int64)
-    active, draw = np.arange(REPLICATES), 0
-    while active.size:
-        place = bounded(splitmix64(streams[active], draw), np.uint64(weights[-1]))
-        stretch = np.searchsorted(weights, place, side="right")
+    blocks = prefix[how.block :] - prefix[: -how.block]
+    totals, running = np.zeros((REPLICATES, values.shape[1])), np.zeros((REPLICATES, values.shape[1]))
+    missing, rows, draw = np.full(REPLICATES, len(values), np.int64), np.arange(REPLICATES), 0
+    while rows.size:
+        stretch = np.searchsorted(weights, bounded(splitmix64(streams, draw), np.uint64(weights[-1])), side="right")
         length, first = lengths[stretch], firsts[stretch]
-        start = bounded(splitmix64(streams[active], draw + 1), length.astype(np.uint64))
-        taken = np.minimum(np.minimum(how.block, length), missing[active])
+        start = bounded(splitmix64(streams, draw + 1), length.view(np.uint64))
+        taken = np.minimum(np.minimum(how.block, length), missing)
         straight = np.minimum(taken, length - start)
-        sums = prefix[first + start + straight] - prefix[first + start]
-        sums += prefix[first + taken - straight] - prefix[first]  # around the end to the beginning
-        totals[active] += sums
-        missing[active] -= taken
-        active = active[missing[active] > 0]
+        begin = first + start
+        sums = blocks.take(begin, axis=0, mode="clip")
+        odd = np.flatnonzero(straight != how.block)  # the last one, or around the end to the beginning
+        sums[odd] = prefix[begin[odd] + straight[odd]] - prefix[begin[odd]]
+        sums[odd] += prefix[first[odd] + taken[odd] - straight[odd]] - prefix[first[odd]]
+        running += sums
+        missing -= taken
         draw += 2
+        if not missing.all():
+            left = missing > 0
+            totals[rows[~left]] = running[~left]
+            running, missing, rows, streams = running[left], missing[left], rows[left], streams[left]
     return totals, len(values)
 
 

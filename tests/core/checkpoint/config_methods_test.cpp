@@ -193,6 +193,8 @@ TEST(OwnSection, EveryKey) {
     EXPECT_EQ(c.ponder.embed_scale, EmbedScale::none);
     EXPECT_EQ(c.ponder.remainder, Remainder::last);
 
+    EXPECT_EQ(read_config(own(R"("method":"looped","pondering_steps":2)")).ponder.max_steps, 2);
+    EXPECT_EQ(read_config(own(R"("method":"ponderlm2","num_latent_thoughts":2)")).ponder.max_steps, 2);
     EXPECT_EQ(read_config(own(R"("method":"looped","max_steps":2)")).ponder.embed_scale, EmbedScale::none)
         << "embed_scale alone decides here";
     EXPECT_EQ(read_config(own(R"("method":"vanilla")")).ponder.max_steps, 0);
@@ -212,9 +214,13 @@ TEST(OwnSection, EveryFaultHasItsSentence) {
         {R"("method":"ponderlm")", "a whole number for \"pondering.max_steps\", found no such key" + correct},
         {R"("method":"ponderlm","max_steps":-1)",
          "a whole number from 0 to 4096 for \"pondering.max_steps\", found -1" + correct},
+        {R"("method":"ponderlm","max_steps":1,"pondering_steps":2)",
+         "the same value as for \"max_steps\", 1, for \"pondering.pondering_steps\", found 2; remove one of "
+         "the two keys."},
         {R"("method":"ponderlm","max_steps":1,"lambda":0.1)",
          "only known keys in \"pondering\", found \"lambda\"; remove it or use one of: method, max_steps, "
-         "embed_scale, key_norm, multiply_start, top_k, threshold, remainder."},
+         "pondering_steps, num_latent_thoughts, embed_scale, key_norm, multiply_start, top_k, threshold, "
+         "remainder."},
         {R"("method":"ponderlm3","max_steps":1,"threshold":-0.1)",
          "a number from 0 to 3.4e38 for \"pondering.threshold\", found -0.1" + correct},
         {R"("method":"ponderlm3","max_steps":1,"threshold":2)",
@@ -422,6 +428,9 @@ TEST(Nanbeige, LoopsAndTheirNorm) {
         "nanbeige", R"("enable_depth_attention":true,"depth_attention_stride":null,"qk_layernorm":true)"));
     EXPECT_EQ(c.depth.stride, 2);
     EXPECT_TRUE(c.depth.use_qk_norm && !c.depth.key_norm_after_rope);
+    EXPECT_EQ(read_config(model("nanbeige", R"("enable_depth_attention":true,"depth_attention_stride":0)"))
+                  .depth.stride,
+              1);
     EXPECT_EQ(
         read_config(
             model("nanbeige",

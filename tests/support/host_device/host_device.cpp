@@ -298,6 +298,16 @@ public:
                     c10::DispatchKey::PrivateUse1, here);
     }
 
+    /// Memory that a capture uses.
+    void lend_to(HostGraph& graph) const {
+        for (const auto& [there, here] : storages_) {
+            const auto pair = std::find_if(pairs_.begin(), pairs_.end(), [&](const Pair& one) {
+                return one.there.storage().unsafeGetStorageImpl() == there;
+            });
+            graph.borrow(pair->there.storage(), here.data());
+        }
+    }
+
     /// Arguments that the operation resized.
     void take_back_shapes() {
         for (Pair& pair : pairs_) {
@@ -375,6 +385,7 @@ public:
             graph->will_write(handle_, before);
             again(stack_);
             graph->add(again, std::move(before), stack_);
+            exchange_.lend_to(*graph);
         } else {
             again(stack_);
         }
@@ -489,6 +500,7 @@ at::Tensor copy_from(const at::Tensor& source, const at::Tensor& target, bool no
     if (HostGraph* graph = HostGraph::under_capture()) {
         graph->keep_as_it_is(to);
         graph->add([from, to] { to.copy_(from); });
+        exchange.lend_to(*graph);
     }
     to.copy_(from);
     return target;

@@ -75,6 +75,10 @@ std::unique_ptr<DeviceGraph> HostGraph::capture(at::Device, const std::function<
 
 void HostGraph::replay() {
     refuse("a replay");
+    for (const auto& [storage, references] : borrowed_) {
+        TORCH_CHECK(storage->use_count() > references, "a replay uses ", storage->nbytes(),
+                    " bytes from before its capture that nobody keeps");
+    }
     for (const auto& work : work_) {
         work();
     }
@@ -87,6 +91,12 @@ void HostGraph::keep_as_it_is(const at::Tensor& here) {
     }
     const auto* begin = static_cast<const char*>(memory_of(here));
     before_[memory_of(here)] = {here, {begin, begin + here.storage().nbytes()}};
+}
+
+void HostGraph::borrow(const c10::Storage& there, const void* here) {
+    if (!born_.contains(here)) {
+        ++borrowed_[there.unsafeGetStorageImpl()];
+    }
 }
 
 void HostGraph::will_write(const c10::OperatorHandle& operation, const torch::jit::Stack& arguments) {

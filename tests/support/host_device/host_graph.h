@@ -19,7 +19,8 @@ namespace ponderscope::testing {
 /// The form that a CUDA graph has on the tests' own device (host_device.h). Shapes must be known while it is
 /// captured, so work is done then; but afterwards everything that it wrote by operations is as before, and
 /// what it made is spoilt: as on a GPU, only a replay has results. Kernels over the host form of CUDA are
-/// taken down, too; what they wrote into memory that was there before stays.
+/// taken down, too; what they wrote into memory that was there before stays. A replay fails where nobody else
+/// keeps memory from before the capture that an operation uses: a GPU would have given it to others.
 class HostGraph final : public DeviceGraph {
 public:
     /// CudaKernels::capture.
@@ -38,6 +39,8 @@ public:
              const torch::jit::Stack& results);
     void add(std::function<void()> work);
     void keep_as_it_is(const at::Tensor& here);
+    /// What was added last keeps this memory of the device, \p here its CPU's form, by one reference.
+    void borrow(const c10::Storage& there, const void* here);
 
 private:
     void undo();
@@ -45,6 +48,7 @@ private:
     std::vector<std::function<void()>> work_;
     std::vector<at::Tensor> made_; ///< by operations
     std::set<const void*> born_;   ///< where their memory begins
+    std::map<const c10::StorageImpl*, std::size_t> borrowed_; ///< references to memory from before
     struct Before {
         at::Tensor tensor;
         std::vector<char> bytes;
