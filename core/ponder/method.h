@@ -115,7 +115,7 @@ public:
     [[nodiscard]] virtual Decision decide(const Slots& slots) const;
 
     // 5. What is worth recording beside what every method gives.
-    /// Whether Decision::value is worth it after the last step, too, where it decides nothing.
+    /// Whether Decision::value is worth it after the last step, too, where it decides nothing and costs.
     [[nodiscard]] virtual bool values_last_step() const { return false; }
     [[nodiscard]] virtual std::vector<SignalInfo> signals() const { return {}; }
 

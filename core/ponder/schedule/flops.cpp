@@ -103,8 +103,12 @@ FlopsModel flops_model(const Backbone& backbone, const Method& method, const Run
         for (std::int64_t l = 0; l < config.layers; ++l) {
             products += mixing_flops(config, step, l);
         }
+        const bool last = step == method.max_steps();
+        if (last && method.values_last_step()) {
+            products += method.decision_flops(step);
+        }
         model.steps.push_back(products);
-        if (step < method.max_steps()) {
+        if (!last) {
             model.decisions.push_back(method.decision_flops(step));
         }
     }

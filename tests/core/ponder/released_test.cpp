@@ -278,6 +278,19 @@ TEST(Kv, AnExitThatOnlySelectsIsTheReadOutOfThatStep) {
     }
 }
 
+/// methods-released.md section 1: blocks, keys, "Ouro's gate 2d per step", the last one included; one head.
+TEST(Counting, OurosGateIsAskedAfterEveryStep) {
+    const TemporaryFolder folder;
+    const Engine engine = Engine::load(make_checkpoint(folder.path() / "m", tiny_ouro()));
+    const auto found = engine.inspect_batch({random_ids(9, vocabulary, 3)});
+    constexpr std::int64_t d = 24, heads = 4 * 10, kv_heads = 2 * 10, mlp = 36, layers = 2, steps = 4;
+    constexpr std::int64_t blocks = layers * (2 * d * heads + 2 * d * kv_heads + 3 * d * mlp);
+    for (std::int64_t t = 0; t < 9; ++t) {
+        EXPECT_EQ(found.at("flops").integers[static_cast<std::size_t>(t)],
+                  steps * (2 * blocks + layers * 4 * heads * (t + 1) + 2 * d) + 2 * vocabulary * d);
+    }
+}
+
 TEST(Kv, PoliciesAgreeWhereNobodyStops) {
     const TemporaryFolder folder;
     Engine engine = Engine::load(make_checkpoint(folder.path() / "m", tiny_huginn()));

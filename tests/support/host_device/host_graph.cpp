@@ -76,8 +76,8 @@ std::unique_ptr<DeviceGraph> HostGraph::capture(at::Device, const std::function<
 void HostGraph::replay() {
     refuse("a replay");
     for (const auto& [storage, references] : borrowed_) {
-        TORCH_CHECK(storage->use_count() > references, "a replay uses ", storage->nbytes(),
-                    " bytes from before its capture that nobody keeps");
+        TORCH_CHECK(c10::raw::intrusive_ptr::use_count(storage) > references, "a replay uses ",
+                    storage->nbytes(), " bytes from before its capture that nobody keeps");
     }
     for (const auto& work : work_) {
         work();

@@ -46,9 +46,9 @@ private:
     void undo();
 
     std::vector<std::function<void()>> work_;
-    std::vector<at::Tensor> made_; ///< by operations
-    std::set<const void*> born_;   ///< where their memory begins
-    std::map<const c10::StorageImpl*, std::size_t> borrowed_; ///< references to memory from before
+    std::vector<at::Tensor> made_;                      ///< by operations
+    std::set<const void*> born_;                        ///< where their memory begins
+    std::map<c10::StorageImpl*, std::size_t> borrowed_; ///< references to memory from before
     struct Before {
         at::Tensor tensor;
         std::vector<char> bytes;
