@@ -31,6 +31,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace ponderscope {
 
@@ -123,7 +124,15 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
       problem_(new QLabel(this)),
       command_(new CommandLine(theme, this)) {
     setWindowTitle(tr("Record a run"));
-    resize(700, 660);              // no minimum of its own: the layout knows what its fields need
+    resize(700, 660); // no minimum of its own: the layout knows what its fields need
+    dressFields(theme);
+    layOut();
+    orderTabs();
+    connectFields();
+    setRequest(lastRequest());
+}
+
+void RecordDialog::dressFields(const Theme& theme) {
     prompt_->setMinimumHeight(56); // gives way to what is said about the checkpoint
     prompt_->setMaximumHeight(88);
     prompt_->setTabChangesFocus(true);
@@ -193,7 +202,9 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
     for (QLabel* label : {price_, problem_, about_}) {
         label->setForegroundRole(QPalette::PlaceholderText);
     }
+}
 
+void RecordDialog::layOut() {
     auto* grid = new QGridLayout;
     grid->setHorizontalSpacing(14);
     grid->setVerticalSpacing(9);
@@ -260,6 +271,8 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
     start_ = buttons->addButton(tr("Record"), QDialogButtonBox::AcceptRole);
     start_->setDefault(true);
     buttons->addButton(QDialogButtonBox::Cancel);
+    connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
+    connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     auto* bottom = new QHBoxLayout;
     bottom->addWidget(problem_, 1);
     bottom->addWidget(buttons);
@@ -269,9 +282,26 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
     column->addLayout(grid);
     column->addStretch(1);
     column->addLayout(bottom);
+}
 
-    connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
-    connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+/// As the eye goes, row by row.
+void RecordDialog::orderTabs() {
+    QWidget* const order[] = {checkpoint_,    fromFile_,
+                              textFile_,      fromPrompt_,
+                              prompt_,        generate_,
+                              method_,        device_,
+                              dtype_,         policy_,
+                              jacobi_,        &fields_->steps(),
+                              &fields_->kv(), &fields_->start(),
+                              level_,         context_,
+                              stride_,        batch_,
+                              name_,          trace_};
+    for (std::size_t i = 1; i < std::size(order); ++i) {
+        setTabOrder(order[i - 1], order[i]);
+    }
+}
+
+void RecordDialog::connectFields() {
     for (PathEdit* path : {checkpoint_, textFile_, trace_}) {
         connect(path, &PathEdit::changed, this, &RecordDialog::check);
     }
@@ -315,7 +345,10 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
         offerMethods({});
         check();
     });
+}
 
+/// With what was chosen the last time.
+RecordRequest RecordDialog::lastRequest() const {
     RecordRequest last;
     last.checkpoint = settings_.dialog(QStringLiteral("checkpoint"), QString()).toString();
     last.textFile = settings_.dialog(QStringLiteral("text"), QString()).toString();
@@ -324,7 +357,7 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
     last.level = settings_.dialog(QStringLiteral("level"), last.level).toString();
     last.settings = settings_.runSettings(QStringLiteral("record"));
     last.trace = openTrace_.isEmpty() ? suggestedTrace() : openTrace_;
-    setRequest(last);
+    return last;
 }
 
 void RecordDialog::inquire() {

@@ -45,6 +45,11 @@ public:
     void remember();
 
 private:
+    void dressFields(const Theme& theme); ///< ranges, names, tips and choices
+    void layOut();
+    void orderTabs();
+    void connectFields();
+    [[nodiscard]] RecordRequest lastRequest() const;
     void check();
     void inquire(); ///< about the folder that is named now
     void watch();   ///< whether it still changes, as one that is being copied does

@@ -9,6 +9,7 @@
 #include "views/common/view_command.h"
 
 #include <QComboBox>
+#include <QDialogButtonBox>
 #include <QElapsedTimer>
 #include <QFile>
 #include <QLineEdit>
@@ -219,6 +220,33 @@ private slots:
         QCOMPARE(next.request().level, QStringLiteral("basic"));
         QCOMPARE(next.request().trace, QStringLiteral("/some/open.ponder")); // beside what is on the screen
         QVERIFY(!next.grab().isNull());
+    }
+
+    void theTabKeyGoesRowByRow() {
+        Settings settings(folder_.filePath(QStringLiteral("tabs.ini")));
+        Theme theme(Appearance::light);
+        RecordDialog dialog(settings, theme, {});
+        dialog.show();
+        dialog.grab(); // lays it out
+        QVector<QWidget*> stops;
+        for (QWidget* next = dialog.nextInFocusChain(); next != &dialog; next = next->nextInFocusChain()) {
+            const bool button = qobject_cast<QDialogButtonBox*>(next->parentWidget()) != nullptr;
+            if ((next->focusPolicy() & Qt::TabFocus) != 0 && next->focusProxy() == nullptr &&
+                next->isVisibleTo(&dialog) && !button) {
+                stops << next;
+            }
+        }
+        QVERIFY(stops.size() > 20);
+        const auto box = [&](const QWidget* one) {
+            return QRect(one->mapTo(&dialog, QPoint()), one->size());
+        };
+        for (qsizetype i = 1; i < stops.size(); ++i) {
+            const QRect from = box(stops[i - 1]);
+            const QRect to = box(stops[i]);
+            const bool beside = to.top() <= from.bottom() && from.top() <= to.bottom();
+            QVERIFY2(beside ? to.left() > from.right() : to.top() > from.bottom(),
+                     qPrintable(stops[i - 1]->accessibleName() + u'>' + stops[i]->accessibleName()));
+        }
     }
 
     void stepsStartAndWhatLaterTokensSee() {
