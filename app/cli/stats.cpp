@@ -57,12 +57,17 @@ std::string csv_field(const std::string& text) {
     return quoted + "\"";
 }
 
+LabelPlace place_of(const std::string& name) {
+    return name == "token" ? LabelPlace::token : LabelPlace::prediction;
+}
+
 struct StatsVerb {
     std::string reference;
     std::vector<std::string> others;
     std::filesystem::path labels, csv;
     std::vector<std::string> by;
     std::string label_of = "prediction";
+    std::string types_of = "token";
     std::string control = "bh";
     std::int64_t least = 10;
     bool sensitivity = false;
@@ -103,6 +108,7 @@ struct Statistics {
     std::vector<StepsCorrelation> correlations;
     TokenGroups groups;
     std::vector<Grouping> groupings;
+    std::string types_of;
     std::string control;
 
     void print(std::size_t rows, const IntervalOptions& intervals) const;
@@ -163,7 +169,9 @@ void Statistics::print(std::size_t rows, const IntervalOptions& intervals) const
     }
     print_groups(groups.classes, groups.classes.size(), "class");
     print_groups(groups.types, rows, "token");
-    std::cout << "Classes and tokens: the token at which the steps were spent. q: the false-discovery rate ("
+    std::cout << "Classes and tokens: the token "
+              << (types_of == "token" ? "at which the steps were spent" : "that the steps predicted")
+              << ". q: the false-discovery rate ("
               << (control == "by" ? "Benjamini-Yekutieli" : "Benjamini-Hochberg")
               << ") at which the mean steps differ from those elsewhere, by sign flips of "
               << (groups.joined ? with_separators(groups.units) + " groups of " : "")
@@ -216,6 +224,7 @@ nlohmann::json Statistics::to_json(const IntervalOptions& intervals) const {
                           {"labels", labels},
                           {"unlabelled_tokens", unlabelled},
                           {"by", by},
+                          {"types_of", types_of},
                           {"classes", table(groups.classes)},
                           {"types", table(groups.types)},
                           {"notices", estimate.notices}};
@@ -274,10 +283,11 @@ void StatsVerb::run() {
     result.run = where.trace.string() + "#" + run.name;
     result.max_steps = run.max_steps;
     result.unit = run.step_unit;
+    result.types_of = types_of;
     result.control = control;
     const DiscoveryControl how =
         control == "by" ? DiscoveryControl::benjamini_yekutieli : DiscoveryControl::benjamini_hochberg;
-    RunStudy study = study_run(reader, run, {least, how, bootstrap}, sensitivity);
+    RunStudy study = study_run(reader, run, {least, how, bootstrap, place_of(types_of)}, sensitivity);
     result.estimate = std::move(study.estimate);
     result.groups = std::move(study.groups);
     result.correlations = std::move(study.correlations);
@@ -287,7 +297,7 @@ void StatsVerb::run() {
         result.correlations.push_back(
             correlate_steps(reader, run, other_reader, find_run(other_reader, other.run), bootstrap));
     }
-    const LabelPlace place = label_of == "token" ? LabelPlace::token : LabelPlace::prediction;
+    const LabelPlace place = place_of(label_of);
     const auto group_by = [&](const std::string& name, const Labels& given, bool annotation) {
         const LabelledTokens tokens = label_tokens(reader, run, given, place, bootstrap.stop);
         result.groupings.push_back(
@@ -341,6 +351,11 @@ void add_stats(CLI::App& program) {
     app->add_option("--label-of", verb->label_of,
                     "A label or an annotation belongs to the prediction of what it covers, or to the token "
                     "that stands there")
+        ->check(CLI::IsMember({"prediction", "token"}))
+        ->capture_default_str();
+    app->add_option("--types-of", verb->types_of,
+                    "The token types and classes are those of the token at which steps were spent, or of the "
+                    "one that they predicted")
         ->check(CLI::IsMember({"prediction", "token"}))
         ->capture_default_str();
     app->add_option("--least", verb->least, "Leave out token types with fewer tokens")

@@ -33,10 +33,6 @@ struct Labels {
     static Labels annotated(const AnnotationReader& annotations, const AnnotationInfo& annotation);
 };
 
-/// To which token a label's bytes belong: the one that is predicted from them (what was hard is what had to
-/// be said), or the one at which they stand.
-enum class LabelPlace : std::uint8_t { prediction, token };
-
 /// The scored tokens of a run with their classes, in the order of sequences and positions.
 struct LabelledTokens {
     std::vector<std::string> classes;

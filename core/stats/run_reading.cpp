@@ -19,9 +19,10 @@ void ScoredTokens::append(const ScoredTokens& more) {
 }
 
 ScoredRun::ScoredRun(const TraceReader& trace, const RunInfo& run, const BootstrapOptions& options,
-                     bool keep_tokens)
+                     bool keep_tokens, LabelPlace types)
     : trace_(trace),
       run_(run),
+      types_(types),
       sequences_(trace.sequences(run.id)),
       scan_({&trace}, tokens_of(sequences_), options.progress, options.stop, options.threads) {
     ClusterNumbers clusters;
@@ -67,7 +68,8 @@ ReadPage<ScoredTokens> ScoredRun::pages() const {
             const std::int64_t position = begin + static_cast<std::int64_t>(i);
             into.layout.add(cluster_[s], into.last + 1 == position);
             into.last = position;
-            into.id.push_back(tokens.id[i]);
+            into.id.push_back(
+                tokens.id[std::min(i + (types_ == LabelPlace::prediction ? 1U : 0U), tokens.size() - 1)]);
             into.steps.push_back(static_cast<double>(tokens.steps[i]));
             into.nll.push_back(double{tokens.nll[i]});
             into.entropy.push_back(double{tokens.entropy[i]});

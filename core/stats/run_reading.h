@@ -11,6 +11,10 @@
 
 namespace ponderscope {
 
+/// To which token a label's bytes, or the type of a place, belong: the one that is predicted there (what was
+/// hard is what had to be said), or the one that stands there.
+enum class LabelPlace : std::uint8_t { prediction, token };
+
 /// Tokens with a target. All vectors have one length.
 struct ScoredTokens {
     std::vector<std::int32_t> id;
@@ -29,10 +33,10 @@ struct ScoredTokens {
 /// clusters are drawn, so that no token is kept; held in memory where blocks of tokens are.
 class ScoredRun {
 public:
-    /// \p options: how it will be resampled. \p keep_tokens: in any case. The trace outlives it. InputError:
-    /// no scored token.
+    /// \p options: how it will be resampled. \p keep_tokens: in any case. \p types: whose `id` it reads. The
+    /// trace outlives it. InputError: no scored token.
     ScoredRun(const TraceReader& trace, const RunInfo& run, const BootstrapOptions& options,
-              bool keep_tokens = false);
+              bool keep_tokens = false, LabelPlace types = LabelPlace::token);
 
     [[nodiscard]] const TraceReader& trace() const { return trace_; }
     [[nodiscard]] const RunInfo& run() const { return run_; }
@@ -52,6 +56,7 @@ private:
 
     const TraceReader& trace_;
     RunInfo run_;
+    LabelPlace types_;
     std::vector<SequenceInfo> sequences_;
     std::vector<std::int64_t> cluster_; ///< of each sequence
     std::int64_t most_tokens_ = 0;

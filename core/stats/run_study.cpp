@@ -130,7 +130,7 @@ RunEstimate estimate_run(const TraceReader& trace, const RunInfo& run, const Boo
 
 RunStudy study_run(const TraceReader& trace, const RunInfo& run, const GroupingOptions& options,
                    bool sensitivity) {
-    const ScoredRun scored(trace, run, options.bootstrap, sensitivity);
+    const ScoredRun scored(trace, run, options.bootstrap, sensitivity, options.types);
     ClusterTotals totals(scored);
     RunRanks ranks = rank_steps(scored);
     TypeSums types(scored.tokens() ? &*scored.tokens() : nullptr, scored.most_clusters(), scored.workers(),

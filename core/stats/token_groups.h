@@ -23,7 +23,8 @@ namespace ponderscope {
 /// that fits in that order of questions: empty, white space, piece of a character, number, punctuation, word.
 std::string token_class(std::string_view bytes);
 
-/// The tokens of one type or class, by the token at which the steps were spent.
+/// The tokens of one type or class, by the token at which the steps were spent unless the options say
+/// otherwise.
 struct TokenGroup {
     std::int32_t id = -1;   ///< token id; -1 for a class
     std::string name;       ///< bytes of the token, or the class
@@ -57,7 +58,8 @@ inline constexpr std::int64_t most_test_units = 1024;
 struct GroupingOptions {
     std::int64_t least = 2; ///< types with fewer tokens are left out, and are no tests
     DiscoveryControl control = DiscoveryControl::benjamini_hochberg;
-    BootstrapOptions bootstrap; ///< which units are taken as independent: `unit`, `block`
+    BootstrapOptions bootstrap;           ///< which units are taken as independent: `unit`, `block`
+    LabelPlace types = LabelPlace::token; ///< of a run: by what stands there, or by what is predicted there
 };
 
 /// One pass over \p steps and \p nll (NaN: no target) of tokens \p ids. All of one length. \p layout: of the

@@ -247,8 +247,11 @@ ViewCommand HaltingView::viewCommand() const {
         return no_command(why);
     }
     // The table, then the charts that are there.
-    ViewCommand command =
-        shell_view({{QStringLiteral("stats"), run_a_reference(context_.data, context_.selection)}});
+    QStringList stats{QStringLiteral("stats"), run_a_reference(context_.data, context_.selection)};
+    if (context_.selection.attribution() == Attribution::predicted) {
+        stats << QStringLiteral("--types-of") << QStringLiteral("prediction");
+    }
+    ViewCommand command = shell_view({stats});
     using figure::FigureKind;
     constexpr std::array kinds{FigureKind::steps_histogram, FigureKind::nll_by_halt_step,
                                FigureKind::gate_curves, FigureKind::steps_entropy,

@@ -15,6 +15,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
+#include <map>
 
 namespace ponderscope {
 namespace {
@@ -165,6 +166,23 @@ TEST_F(Scanned, ARunThatIsNotKeptSaysWhatOneInMemorySays) {
     expect_same(found.groups.types, kept.groups.types);
     expect_same(found.groups.classes, kept.groups.classes);
     EXPECT_TRUE(same(found.estimate.mean_nll, estimate_run(a, run, options).mean_nll));
+    // By the token that was predicted, where that is asked for.
+    std::map<std::int32_t, std::int64_t> predicted;
+    for (const SequenceInfo& sequence : a.sequences(run.id)) {
+        const TokenColumns tokens = a.tokens(run.id, sequence.index);
+        for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
+            predicted[tokens.id[i + 1]] += std::isnan(tokens.nll[i]) ? 0 : 1;
+        }
+    }
+    GroupingOptions what_came = grouping;
+    what_came.types = LabelPlace::prediction;
+    for (const bool keep : {false, true}) {
+        const RunStudy study = study_run(a, run, what_came, keep);
+        EXPECT_FALSE(study.groups.types.empty());
+        for (const TokenGroup& type : study.groups.types) {
+            EXPECT_EQ(type.count, predicted[type.id]) << type.id;
+        }
+    }
 
     const TraceReader b = TraceReader::open(folder / "b.ponder");
     const StepsCorrelation against = correlate_steps(a, run, b, find_run(b, ""), options);
