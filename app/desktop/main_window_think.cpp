@@ -42,6 +42,8 @@ void MainWindow::buildThink() {
     connect(welcome_, &WelcomePage::thinkRequested, this, &MainWindow::showThink);
     connect(think_, &ThinkPanel::thinkRequested, this, &MainWindow::think);
     think_->fields().setChosen(settings_.runSettings(QStringLiteral("think")));
+    connect(&selection_, &Selection::runsChanged, this,
+            [this] { think_->setCheckpoints(offeredCheckpoints(), checkpointOf(selection_.runA())); });
     connect(think_, &ThinkPanel::stopRequested, &thinker_, &Thinker::cancel);
     connect(think_, &ThinkPanel::horizonChanged, &text_->view(), &TextView::setHorizon);
     connect(think_, &ThinkPanel::checkpointWanted, this, [this] {
@@ -102,7 +104,7 @@ QStringList MainWindow::offeredCheckpoints() {
 
 void MainWindow::showThink() {
     hideWelcome();
-    think_->setCheckpoints(offeredCheckpoints());
+    think_->setCheckpoints(offeredCheckpoints(), checkpointOf(selection_.runA()));
     raisePanel(QStringLiteral("think"));
     think_->focusPrompt();
 }

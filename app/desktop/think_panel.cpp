@@ -166,6 +166,8 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     connect(checkpoint_, &QComboBox::activated, this, [this](int index) {
         if (checkpoint_->itemData(index).toString().isEmpty()) {
             emit checkpointWanted();
+        } else {
+            chosen_ = true;
         }
     });
     connect(checkpoint_, &QComboBox::currentIndexChanged, this, &ThinkPanel::inquire);
@@ -203,18 +205,18 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     showTime();
 }
 
-void ThinkPanel::setCheckpoints(const QStringList& folders) {
-    const QString before = checkpoint_->currentData().toString();
+void ThinkPanel::setCheckpoints(const QStringList& folders, const QString& suggested) {
+    const QString wanted = chosen_ || suggested.isEmpty() ? checkpoint_->currentData().toString() : suggested;
     const QSignalBlocker quiet(checkpoint_); // asked about once, when all of them are there
     checkpoint_->clear();
-    for (const QString& folder : folders) {
-        if (checkpoint_->findData(folder) < 0) {
+    for (const QString& folder : folders + QStringList(wanted)) {
+        if (!folder.isEmpty() && checkpoint_->findData(folder) < 0) {
             checkpoint_->addItem(QFileInfo(folder).fileName(), folder);
             checkpoint_->setItemData(checkpoint_->count() - 1, plain_tip(folder), Qt::ToolTipRole);
         }
     }
     checkpoint_->addItem(tr("Choose a folder…"), QString());
-    checkpoint_->setCurrentIndex(std::max(0, checkpoint_->findData(before)));
+    checkpoint_->setCurrentIndex(std::max(0, checkpoint_->findData(wanted)));
     inquire();
 }
 
@@ -225,6 +227,7 @@ void ThinkPanel::setRequest(const ThinkRequest& request) {
             checkpoint_->insertItem(0, QFileInfo(request.checkpoint).fileName(), request.checkpoint);
             at = 0;
         }
+        chosen_ = chosen_ || at != checkpoint_->currentIndex();
         checkpoint_->setCurrentIndex(at);
     }
     if (!request.prompt.isEmpty()) {

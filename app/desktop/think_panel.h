@@ -32,7 +32,8 @@ public:
     [[nodiscard]] ViewCommand viewCommand() const override;
 
     /// Checkpoints that are offered: those that come with the program, then those that were used.
-    void setCheckpoints(const QStringList& folders);
+    /// \p suggested, where there is one, is taken until the user has chosen.
+    void setCheckpoints(const QStringList& folders, const QString& suggested = {});
     void setRequest(const ThinkRequest& request);
     [[nodiscard]] ThinkRequest request() const; ///< without a trace
     /// While it runs the slider follows the newest token, unless the user moved it back.
@@ -77,6 +78,7 @@ private:
     CheckpointInquiry inquiry_;
     CheckpointAbout known_; ///< of the checkpoint that was asked about last
     QString asked_;         ///< its folder
+    bool chosen_ = false;   ///< a checkpoint, by the user
     QPushButton* think_;
     QPushButton* stop_;
     QToolButton* play_;

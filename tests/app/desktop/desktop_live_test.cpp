@@ -252,6 +252,25 @@ private slots:
         QTRY_VERIFY(!stage.window.thinker().isRunning());
     }
 
+    void thinkingBeginsWithTheModelOfRunA() {
+        Stage stage;
+        stage.window.show();
+        ThinkPanel& panel = stage.window.thinkPanel();
+        panel.inquiry().setProgram(stage.program(QStringLiteral("inspect.sh"), "exit 2\n"));
+        const QString model = stage.folder.filePath(QStringLiteral("made/up/adaponderlm-1m"));
+        QVERIFY(QDir().mkpath(model));
+        stage.window.open(stage.make(QStringLiteral("story.ponder")));
+        QVERIFY(stage.settle());
+        stage.window.selection().setRunA({stage.window.selection().runA().trace, 1});
+        QCOMPARE(panel.request().checkpoint, model); // a click on its tab shows it, too
+        stage.window.showThink();
+        QCOMPARE(panel.request().checkpoint, model);
+        // What was chosen stays.
+        panel.setRequest(request_in(stage));
+        stage.window.showThink();
+        QCOMPARE(panel.request().checkpoint, request_in(stage).checkpoint);
+    }
+
     void stepsStartAndWhatLaterTokensSeeArePassedOn() {
         Stage stage;
         stage.window.show();
