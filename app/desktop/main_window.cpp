@@ -207,9 +207,11 @@ void MainWindow::connectRerun() {
     });
     connect(&recorder_, &Recorder::progressed, this, [this](const RecordingProgress& progress) {
         if (rerunning_) {
-            lab_->setRerunProgress(progress.total > 0 ? static_cast<int>(std::clamp<qint64>(
-                                                            progress.done * 1000 / progress.total, 0, 1000))
-                                                      : 0);
+            // The bytes of the weights, which come first, are no part of it.
+            const bool counts = progress.total > 0 && progress.unit == QLatin1String("tokens");
+            lab_->setRerunProgress(
+                counts ? static_cast<int>(std::clamp<qint64>(progress.done * 1000 / progress.total, 0, 1000))
+                       : 0);
         }
     });
     const auto ended = [this](bool done) {
@@ -449,11 +451,12 @@ void MainWindow::showStatus() {
                                            : std::nan("");
         }
     }
-    parts << tr("sequence %1 of %2")
-                 .arg(format_count(selection_.sequence() + 1),
-                      // While a run grows, it does not say yet how many it has.
-                      format_count(std::max<qint64>(
-                          run->sequences, static_cast<qint64>(data_.sequences(selection_.runA()).size()))));
+    // While a run grows, it does not say yet how many it has.
+    const qint64 sequences =
+        std::max<qint64>(run->sequences, static_cast<qint64>(data_.sequences(selection_.runA()).size()));
+    parts << (sequences > 0 ? tr("sequence %1 of %2")
+                                  .arg(format_count(selection_.sequence() + 1), format_count(sequences))
+                            : tr("no sequence yet"));
     parts << tr("%1 tokens").arg(format_count(tokens));
     // What the mean is over: a token is scored where it was predicted, and the first one never is.
     // A token that was drawn from outside its candidates has no NLL before the whole text is scored.

@@ -99,6 +99,7 @@ void MainWindow::showState(const ViewState& state) {
         settings_.setTextSize(theme_.textSize());
     }
     text_->setQuantity(state.quantity);
+    text_->setDifference(state.difference);
     if (!state.annotation.isEmpty()) {
         text_->setAnnotation(state.annotation);
     }
@@ -107,7 +108,6 @@ void MainWindow::showState(const ViewState& state) {
         text_->setBarAnnotation(state.barAnnotation);
     }
     text_->view().ranges().setAll(state.ranges);
-    text_->setDifference(state.difference);
     text_->setZoom(state.zoom);
     selection_.setAttribution(state.attribution);
     if (state.find.isEmpty()) {

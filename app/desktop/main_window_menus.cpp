@@ -289,7 +289,7 @@ void MainWindow::buildViewMenu(QMenu* view) {
                     [this] { text_->setZoom(TextZoom::corpus); });
     view->addSeparator();
     view->addAction(tr("Colour by A − B"), QKeySequence(Qt::CTRL | Qt::Key_D), text_,
-                    [this] { text_->setDifference(!text_->view().showsDifference()); });
+                    [this] { text_->setDifference(!text_->view().values().difference); });
     view->addAction(tr("Blink between A and B"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_D), text_,
                     [this] { text_->setBlink(!text_->blinks()); });
     view->addSeparator();

@@ -45,7 +45,7 @@ void MainWindow::keepView() {
     }
     const QString name = QString::fromStdString(run->name);
     const RunInfo* other = data_.run(state.b);
-    parts << (state.difference && other != nullptr
+    parts << (text_->view().values().difference && other != nullptr
                   ? tr("%1 minus %2").arg(name, QString::fromStdString(other->name))
                   : name);
     if (!state.find.isEmpty()) {

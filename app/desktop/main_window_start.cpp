@@ -234,6 +234,7 @@ void MainWindow::startTour() {
     const auto raise = [this](const char* panel) {
         return [this, panel] { raisePanel(QString::fromLatin1(panel)); };
     };
+    const bool two = selection_.runB().isValid();
     std::vector<TourStop> stops{
         {tr("The text is coloured by surprise"),
          tr("Every token has the colour of its NLL: −ln p, in nats. White words were "
@@ -244,12 +245,13 @@ void MainWindow::startTour() {
          tr("Under each token stand the steps that could run; those that did are "
             "filled. Hover shows a token, a click "
             "pins it, arrows move. The word on the screen that took the most steps, and "
-            "that B knew least of, is pinned now."),
+            "that %1 knew least of, is pinned now.")
+             .arg(two ? QStringLiteral("B") : QStringLiteral("A")),
          told, [this] { return static_cast<QWidget*>(&text_->view()); }},
         {tr("Inside one token"),
-         tr("What the model would have said after each step, and how NLL went. In "
-            "teal run A, in orange run B. "
-            "These are answers read out early, not thoughts."),
+         tr("What the model would have said after each step, and how NLL went. %1 "
+            "These are answers read out early, not thoughts.")
+             .arg(two ? tr("In teal run A, in orange run B.") : tr("In teal run A.")),
          raise("inspector"), [this] { return static_cast<QWidget*>(inspector_); }},
         {tr("Every token, every step"),
          tr("Tokens from left to right, steps from top to bottom. Wheel zooms, drag "

@@ -341,6 +341,14 @@ void Style::drawPrimitive(PrimitiveElement element, const QStyleOption* option, 
     }
 }
 
+void Style::drawFocus(const QStyleOption* option, QPainter* painter, const QRect& box) const {
+    if (is(option, State_HasFocus)) {
+        QStyleOption ring(*option);
+        ring.rect = box;
+        drawPrimitive(PE_FrameFocusRect, &ring, painter, nullptr);
+    }
+}
+
 void Style::drawTab(const QStyleOption* option, QPainter* painter) const {
     const auto* tab = qstyleoption_cast<const QStyleOptionTab*>(option);
     if (tab == nullptr) {
@@ -357,6 +365,7 @@ void Style::drawTab(const QStyleOption* option, QPainter* painter) const {
         painter->fillRect(QRect(tab->rect.center().x() - wide / 2, tab->rect.bottom() - 2, wide, 2), c.a);
     }
     painter->restore();
+    drawFocus(option, painter, tab->rect.adjusted(3, 3, -3, -5));
 }
 
 void Style::drawControl(ControlElement element, const QStyleOption* option, QPainter* painter,

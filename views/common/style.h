@@ -40,6 +40,7 @@ public:
 private:
     void drawField(QPainter* painter, const QStyleOption* option, bool panelColour) const;
     void drawChevron(QPainter* painter, const QRectF& box, bool enabled, bool up) const;
+    void drawFocus(const QStyleOption* option, QPainter* painter, const QRect& box) const;
     void drawTab(const QStyleOption* option, QPainter* painter) const;
     void drawScrollBar(const QStyleOptionComplex* option, QPainter* painter, const QWidget* widget) const;
 

@@ -194,6 +194,7 @@ void Style::drawComplexControl(ComplexControl control, const QStyleOptionComplex
                 drawControl(CE_ToolButtonLabel, &label, painter, widget);
             }
             drawChevron(painter, arrow, is(option, State_Enabled), false);
+            drawFocus(option, painter, button->rect.adjusted(1, 1, -1, -1));
             return;
         }
         break;

@@ -523,6 +523,10 @@ QString TextPanel::notice() const {
 }
 
 void TextPanel::setDifference(bool on) {
+    if (on) { // it is of a quantity: what colours instead of that gives way
+        setQuantity(view_->quantity());
+        emit replayDismissed();
+    }
     difference_->setChecked(on);
 }
 

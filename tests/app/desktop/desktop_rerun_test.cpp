@@ -225,7 +225,9 @@ private slots:
         QVERIFY(stage.open());
         QFile slow(stage.folder.filePath(QStringLiteral("slow.sh")));
         QVERIFY(slow.open(QIODevice::WriteOnly));
-        slow.write("#!/bin/sh\necho '{\"activity\":\"recording\",\"done\":1,\"total\":4,\"unit\":"
+        slow.write("#!/bin/sh\necho '{\"activity\":\"reading weights\",\"done\":9,\"total\":9,\"unit\":"
+                   "\"bytes\"}' >&2\nwhile [ ! -e \"$0.on\" ]; do sleep 0.05; done\n"
+                   "echo '{\"activity\":\"recording\",\"done\":1,\"total\":4,\"unit\":"
                    "\"tokens\"}' >&2\nexec sleep 600\n");
         slow.close();
         QVERIFY(slow.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner));
@@ -233,6 +235,9 @@ private slots:
         PolicyLab& lab = stage.window.lab();
         stage.chooseEntropyInTheMiddle();
         lab.rerunButton()->click();
+        QTRY_COMPARE_WITH_TIMEOUT(stage.window.recorder().progress().unit, QStringLiteral("bytes"), 60'000);
+        QVERIFY2(lab.rerunText().contains(QStringLiteral(": 0 %")), qPrintable(lab.rerunText()));
+        QVERIFY(QFile(slow.fileName() + QStringLiteral(".on")).open(QIODevice::WriteOnly));
         QTRY_VERIFY(lab.rerunText().contains(QStringLiteral("25 %")));
         lab.rerunButton()->click();
         QTRY_VERIFY(!stage.window.recorder().isRunning());
@@ -387,6 +392,10 @@ private slots:
         stage.window.lab().setColoursText(true);
         QCOMPARE(box->currentText(), QStringLiteral("Steps (replay)"));
         stage.window.lab().setColoursText(false);
+        QCOMPARE(box->currentText(), QStringLiteral("NLL"));
+        stage.window.lab().setColoursText(true);
+        stage.window.text().setDifference(true); // takes its place
+        QVERIFY(!stage.window.lab().coloursText() && !stage.window.text().view().showsReplay());
         QCOMPARE(box->currentText(), QStringLiteral("NLL"));
     }
 };

@@ -19,6 +19,7 @@
 #include <QLabel>
 #include <QMenu>
 #include <QPushButton>
+#include <QRegularExpression>
 #include <QSet>
 #include <QSignalSpy>
 #include <QToolButton>
@@ -262,6 +263,34 @@ private slots:
         QCOMPARE(tour->stop(), 5);
         tour->next();
         QVERIFY(stage.window.tour() == nullptr);
+    }
+
+    void theTourSpeaksOfRunBWhereThereIsOne() {
+        Stage stage;
+        stage.window.show();
+        stage.window.open(stage.make(QStringLiteral("tour.ponder")));
+        QVERIFY(stage.settle());
+        Selection& selection = stage.window.selection();
+        const RunKey a{selection.runA().trace, 1};
+        selection.setRunA(a);
+        QTRY_VERIFY(stage.window.text().view().sequence());
+        static const QRegularExpression ofB(QStringLiteral("\\bB\\b"));
+        for (const bool two : {false, true}) {
+            selection.setRunB(two ? RunKey{a.trace, 2} : RunKey{});
+            stage.window.startTour();
+            Tour* tour = stage.window.tour();
+            QVERIFY(tour != nullptr);
+            QString said;
+            for (int i = 0; i < 5; ++i) {
+                for (const QWidget* one : stage.window.findChildren<QWidget*>()) {
+                    said += one->accessibleName() == QStringLiteral("Tour") ? one->accessibleDescription()
+                                                                            : QString();
+                }
+                tour->next();
+            }
+            QCOMPARE(said.contains(ofB), two);
+            tour->end();
+        }
     }
 
     void aTourOverNothingOpensSomethingFirst() {

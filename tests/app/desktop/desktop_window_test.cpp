@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/writer.h"
+
 #include "app/desktop/application_icon.h"
 #include "app/desktop/main_window.h"
 #include "app/desktop/message_bar.h"
@@ -45,6 +48,22 @@ private slots:
         QCOMPARE(stage.window.windowTitle(), QStringLiteral("dropped.ponder"));
         QVERIFY(stage.settings.recent().contains(path));
         QVERIFY(stage.window.errors().isEmpty());
+    }
+
+    void aRunThatHasNoSequenceYetIsSaidToHaveNone() {
+        Stage stage;
+        stage.window.show();
+        const QString path = stage.make(QStringLiteral("early.ponder"));
+        RunInfo info;
+        info.name = "early";
+        info.versions = info.config = "{}";
+        info.notices = "[]";
+        const std::int64_t run = TraceWriter(path.toStdString()).begin_run(info, {});
+        stage.window.open(path);
+        QVERIFY(stage.settle());
+        stage.window.selection().setRunA({path, run});
+        QTRY_VERIFY2(stage.window.statusText().contains(QStringLiteral("no sequence yet")),
+                     qPrintable(stage.window.statusText()));
     }
 
     void aDroppedFolderOpensTheRunDialog() {

@@ -2,10 +2,14 @@
 #include "views/common/colour_map.h"
 #include "views/common/format.h"
 #include "views/common/selection.h"
+#include "views/common/style.h"
 #include "views/common/theme.h"
 
+#include <QMenu>
 #include <QSignalSpy>
+#include <QTabBar>
 #include <QTest>
+#include <QToolButton>
 
 #include <cmath>
 #include <limits>
@@ -195,6 +199,34 @@ private slots:
         QCOMPARE(theme.runColour(third, selection), theme.colours().a);
         selection.setRunA(first);
         QCOMPARE(theme.runColour(third, selection), own);
+    }
+
+    void whatTheKeyboardReachesHasARing_data() {
+        QTest::addColumn<bool>("tab");
+        QTest::newRow("tab") << true;
+        QTest::newRow("menu button") << false;
+    }
+    void whatTheKeyboardReachesHasARing() {
+        QFETCH(bool, tab);
+        const Theme theme(Appearance::light);
+        Style style(theme);
+        QTabBar tabs;
+        tabs.addTab(QStringLiteral("Compare"));
+        QToolButton button;
+        QMenu menu;
+        button.setText(QStringLiteral("Panels"));
+        button.setMenu(&menu);
+        button.setPopupMode(QToolButton::InstantPopup);
+        QWidget& reached = tab ? static_cast<QWidget&>(tabs) : button;
+        reached.setStyle(&style);
+        reached.show();
+        reached.activateWindow();
+        reached.setFocus(Qt::TabFocusReason);
+        QTRY_VERIFY_WITH_TIMEOUT(reached.hasFocus(), 60'000);
+        reached.setAttribute(Qt::WA_KeyboardFocusChange, false);
+        const QImage by_mouse = reached.grab().toImage();
+        reached.setAttribute(Qt::WA_KeyboardFocusChange);
+        QVERIFY(reached.grab().toImage() != by_mouse);
     }
 
     void themesAnnounceThemselves() {

@@ -232,6 +232,20 @@ private slots:
         QTRY_COMPARE(problem.count(), 1);
     }
 
+    void theDifferenceTakesThePlaceOfAReplay() {
+        Stage stage({.sequences = 1, .tokens = 100});
+        QVERIFY(stage.settle());
+        TextView& view = stage.view();
+        stage.selection.setRunB({stage.path, stage.data.runs(stage.path)[1].id});
+        view.setReplay({stage.selection.runA(), 0, QStringLiteral("fixed:n=2"), 3,
+                        std::vector<std::int32_t>(view.sequence()->tokens.size(), 2)});
+        QVERIFY(view.showsReplay());
+        const QSignalSpy dismissed(&stage.panel, &TextPanel::replayDismissed);
+        stage.panel.setDifference(true);
+        QVERIFY(!view.showsReplay() && !dismissed.isEmpty());
+        QVERIFY(view.values().difference && view.values().replay.isEmpty());
+    }
+
     void aHeldScaleHolds() {
         Stage stage({.sequences = 2, .tokens = 300});
         stage.panel.resize(1500, 500); // room for the legend
