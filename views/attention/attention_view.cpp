@@ -229,7 +229,7 @@ void AttentionView::showReach() {
         std::find_if(all.begin(), all.end(), [](float weight) { return weight > 0; }) - all.begin();
     const auto seen = static_cast<double>(row_->row() + 1 - std::min<std::int64_t>(first, row_->row()));
     const double end = static_cast<double>(row_->row()) + 2 + seen / 32;
-    map_->setView(end - std::max(seen * 33 / 32, 16.0), end);
+    map_->setView(end - std::max(seen * 33 / 32 + 1, 16.0), end);
 }
 
 void AttentionView::showCell(qint64 token, int row) {

@@ -23,6 +23,7 @@
 #include <QScrollBar>
 #include <QSignalBlocker>
 #include <QSpinBox>
+#include <QVBoxLayout>
 
 #include <algorithm>
 
@@ -387,6 +388,8 @@ QWidget* ExportDialog::buildForm() {
     message_->setWordWrap(true);
     message_->setTextFormat(Qt::PlainText);
     message_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    message_->setContentsMargins(8, 0, 8, 0);
+    message_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred); // as wide as the form
 
     auto* panel = new QWidget(this);
     form_ = new QFormLayout(panel);
@@ -411,10 +414,14 @@ QWidget* ExportDialog::buildForm() {
     form_->addRow(QString(), page);
     form_->addRow(tr("Format"), format_);
     form_->addRow(tr("File"), place);
-    form_->addRow(message_);
     auto* scroll = new FormArea(this);
     scroll->setWidget(panel);
-    return scroll;
+    auto* column = new QWidget(this);
+    auto* rows = new QVBoxLayout(column);
+    rows->setContentsMargins(0, 0, 0, 0);
+    rows->addWidget(scroll, 1);
+    rows->addWidget(message_); // below what scrolls: it is read after each export
+    return column;
 }
 
 void ExportDialog::fillChoices() {

@@ -51,7 +51,8 @@ std::vector<Column> columns_of(const RunComparison& comparison) {
         columns[4].cells.push_back(std::isfinite(run.bits_per_byte.value)
                                        ? format_nats(run.bits_per_byte.value, 3)
                                        : QStringLiteral("–"));
-        columns[5].cells.push_back(format_nats(run.mean_steps, 2));
+        columns[5].cells.push_back(run.info.max_steps == 0 ? QStringLiteral("–")
+                                                           : format_nats(run.mean_steps, 2));
         columns[6].cells.push_back(format_si(run.mean_flops));
     }
     return columns;

@@ -192,7 +192,12 @@ int InspectorCanvas::curve(QPainter* painter, int width, int y, const TokenRepor
     const double high = nice_ceiling(std::max(largest(curve.b, largest(curve.a, 0)), 1e-9));
     const double least = smallest(curve.b, smallest(curve.a, 0));
     const double low = least < 0 ? -nice_ceiling(-least) : 0;
-    const int number = 34;
+    const auto label = [](double value) {
+        return QString::number(value, 'g', 3).replace(u'-', QChar(0x2212));
+    };
+    const QFontMetrics metrics(theme_.small());
+    const int number =
+        std::max({34, metrics.horizontalAdvance(label(high)) + 8, metrics.horizontalAdvance(label(low)) + 8});
     const QRectF plot(margin + number, y + 4, width - 2 * margin - number - 6, height);
     const auto at = [&](std::size_t step, double value) {
         return QPointF(plot.left() +
@@ -207,8 +212,7 @@ int InspectorCanvas::curve(QPainter* painter, int width, int y, const TokenRepor
         }
         const auto end = [&](double value, double where) {
             write(painter, QRect(margin, static_cast<int>(where) - 8, number - 8, 16),
-                  Qt::AlignRight | Qt::AlignVCenter, theme_.small(), colours.soft,
-                  QString::number(value, 'g', 3).replace(u'-', QChar(0x2212)));
+                  Qt::AlignRight | Qt::AlignVCenter, theme_.small(), colours.soft, label(value));
         };
         end(high, plot.top());
         end(low, plot.bottom());

@@ -348,13 +348,13 @@ TrainingChart training_chart(std::span<const TrainingRecord> trainings, const st
     Chart& chart = builder.result.chart;
     if (what == quantity::loss) {
         chart.title = tr("Loss");
-        chart.y.label = tr("nats a token");
+        chart.y.label = tr("Loss (nats a token)");
         pair_of_curves(builder, trainings, quantity::loss, quantity::held_out_nll);
         return finished(std::move(builder.result));
     }
     if (what == quantity::mean_steps) {
         chart.title = tr("Mean steps");
-        chart.y.label = tr("over tokens");
+        chart.y.label = tr("Mean steps over tokens");
         pair_of_curves(builder, trainings, quantity::mean_steps, quantity::held_out_mean_steps);
         return finished(std::move(builder.result));
     }

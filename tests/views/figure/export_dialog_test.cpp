@@ -12,10 +12,12 @@
 
 #include <QComboBox>
 #include <QFile>
+#include <QLabel>
 #include <QListWidget>
 #include <QSignalSpy>
 #include <QtTest>
 
+#include <algorithm>
 #include <fstream>
 
 using namespace ponderscope;
@@ -55,6 +57,8 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(dialog.maker().figure(), 30'000);
         QVERIFY(dialog.message().contains(QStringLiteral("84 × ")));
         QVERIFY(!dialog.grab().isNull());
+        dialog.resize(1380, 720);
+        dialog.show();
         for (const char* format : {"pdf", "svg", "png"}) {
             const fs::path path = folder_ / (std::string("exported.") + format);
             dialog.setFile(QString::fromStdString(path.string()));
@@ -62,6 +66,13 @@ private slots:
             QVERIFY2(dialog.write(), qPrintable(dialog.message()));
             QVERIFY(dialog.message().contains(QStringLiteral("exported.")) &&
                     dialog.result() == 0); // it stays
+            const auto labels = dialog.findChildren<QLabel*>();
+            const auto said = std::find_if(labels.begin(), labels.end(), [&](const QLabel* label) {
+                return label->text() == dialog.message();
+            });
+            QVERIFY(said != labels.end());
+            const auto whole = [&] { return (*said)->visibleRegion().boundingRect() == (*said)->rect(); };
+            QTRY_VERIFY(whole() && (*said)->height() >= (*said)->heightForWidth((*said)->width()));
             QCOMPARE(exported.front().front().toStringList().size(), 3);
             QVERIFY(fs::file_size(path) > 500);
         }

@@ -168,6 +168,22 @@ private slots:
         QVERIFY(times[times.size() / 2] < 100'000'000);
     }
 
+    void numbersAtAnAxisAreWhole() {
+        Theme theme(Appearance::light);
+        InspectorCanvas canvas(theme);
+        canvas.resize(320, 300);
+        const auto painted = [&](double most) {
+            TokenReport report;
+            report.token = 1;
+            report.curves.push_back({{}, QStringLiteral("KL"), {}, {most, most / 2}, {}});
+            canvas.setReport(&report);
+            const QImage image = canvas.grab().toImage();
+            canvas.setReport(nullptr);
+            return image;
+        };
+        QVERIFY(painted(0.001) != painted(0.0001)); // they differ in their numbers alone
+    }
+
     void clickOnAStepSelectsIt() {
         Fixture f;
         f.open(folder_ / "story.ponder");
