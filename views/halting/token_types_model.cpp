@@ -36,7 +36,7 @@ QVariant TokenTypesModel::data(const QModelIndex& index, int role) const {
         case count:
             return format_count(type.count);
         case steps:
-            return format_nats(type.steps);
+            return stats_->max_steps == 0 ? QString::fromUtf16(no_value) : format_nats(type.steps);
         case nll:
             return format_nats(type.nll);
         default:

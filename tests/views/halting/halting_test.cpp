@@ -198,6 +198,9 @@ private slots:
         QCOMPARE(vanilla.histogram().size(), 1U);
         QVERIFY(vanilla.gate_by_step.empty());
         QVERIFY(halting_chart(HaltingChart::gates, vanilla).empty());
+        TokenTypesModel types;
+        types.setStats(std::make_shared<const HaltingStats>(vanilla));
+        QCOMPARE(types.index(0, TokenTypesModel::steps).data().toString(), QStringLiteral("–"));
         QVERIFY_EXCEPTION_THROWN(halting_stats(path_, "nobody", Attribution::predicted), InputError);
     }
 
