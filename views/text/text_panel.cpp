@@ -438,25 +438,17 @@ void TextPanel::setZoom(TextZoom zoom) {
     emit viewChanged();
 }
 
-void TextPanel::zoomIn() {
-    if (zoom_ == TextZoom::corpus) {
-        setZoom(TextZoom::text);
-    } else if (const int before = context_.theme.textSize(); zoom_ == TextZoom::text) {
-        context_.theme.setTextSize(before + 1);
-        if (context_.theme.textSize() == before) {
-            setZoom(TextZoom::tokens);
+void TextPanel::zoomBy(int points) {
+    if (zoom_ != TextZoom::text) {
+        if (zoom_ == (points > 0 ? TextZoom::corpus : TextZoom::tokens)) {
+            setZoom(TextZoom::text);
         }
+        return;
     }
-}
-
-void TextPanel::zoomOut() {
-    if (zoom_ == TextZoom::tokens) {
-        setZoom(TextZoom::text);
-    } else if (const int before = context_.theme.textSize(); zoom_ == TextZoom::text) {
-        context_.theme.setTextSize(before - 1);
-        if (context_.theme.textSize() == before) {
-            setZoom(TextZoom::corpus);
-        }
+    const int before = context_.theme.textSize();
+    context_.theme.setTextSize(before + points);
+    if (context_.theme.textSize() == before) {
+        setZoom(points > 0 ? TextZoom::tokens : TextZoom::corpus);
     }
 }
 
@@ -525,7 +517,6 @@ QString TextPanel::notice() const {
 void TextPanel::setDifference(bool on) {
     if (on) { // it is of a quantity: what colours instead of that gives way
         setQuantity(view_->quantity());
-        emit replayDismissed();
     }
     difference_->setChecked(on);
 }

@@ -73,8 +73,8 @@ public slots:
     void setBarAnnotation(const QString& name); ///< bars by it; empty: by the quantity again
     void obey(const ponderscope::TextCommand& command);
     void setZoom(ponderscope::TextZoom zoom);
-    void zoomIn();  ///< larger text, then one line a token
-    void zoomOut(); ///< smaller text, then the map
+    void zoomIn() { zoomBy(1); }   ///< larger text, then one line a token
+    void zoomOut() { zoomBy(-1); } ///< smaller text, then the map
     /// A and B in turn.
     void setBlink(bool on);
 
@@ -93,6 +93,7 @@ protected:
 private:
     void offerAnnotations(); ///< those of the sequence that is shown, and those that are chosen
     void nameColour();       ///< the boxes say what colours the text and makes bars, a replay too
+    void zoomBy(int points);
     void buildZoom();
     void showRow(qint64 token);
     void fillTable();

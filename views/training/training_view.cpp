@@ -242,11 +242,7 @@ void TrainingView::showCharts() {
                                                   : quantities_->currentData().toString().toStdString();
         TrainingChart made = training_chart(trainings_, what, options);
         // A low panel has no room for what the choosers say already.
-        if (place == further) {
-            made.chart.title.clear();
-        } else {
-            made.chart.title += QStringLiteral(", ") + made.chart.y.label;
-        }
+        made.chart.title = place == further ? QString() : made.chart.y.label;
         made.chart.y.label.clear();
         for (auto& series : made.chart.series) {
             if (trainings_.size() > 1) {

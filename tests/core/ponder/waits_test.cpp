@@ -6,6 +6,7 @@
 #include "tests/support/host_device/host_device.h"
 #include "tests/support/host_device/host_graph.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -188,6 +189,26 @@ TEST_P(Waiting, WhereACaptureFailsTheStepsGoOn) {
         EXPECT_EQ(take_graph_counts().replays, 0) << operations;
     }
     limit_captures(std::numeric_limits<std::size_t>::max());
+}
+
+/// As the tests of this device would see it where the engine let go of what a graph reads.
+TEST(Graphs, AReplayOnMemoryThatNobodyKeepsFails) {
+    const at::Device device("hostgpu:0");
+    const c10::NoGradGuard no_grad;
+    at::Tensor given = at::arange(6, at::TensorOptions(device).dtype(at::kFloat));
+    at::Tensor made;
+    const auto graph = HostGraph::capture(device, [&] {
+        at::Tensor grown = at::empty({0}, given.options());
+        at::add_out(grown, given, given); // gets its memory here: the graph's own
+        made = grown + 1;
+    });
+    graph->replay();
+    EXPECT_TRUE(made.cpu().equal(at::arange(6).to(at::kFloat) * 2 + 1));
+    at::Tensor view = given.narrow(0, 0, 1);
+    given.reset();
+    EXPECT_NO_THROW(graph->replay()) << "a view keeps it";
+    view.reset();
+    EXPECT_THROW(graph->replay(), c10::Error);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Waiting, ::testing::Range<std::size_t>(0, subjects().size()),

@@ -304,7 +304,8 @@ public:
             const auto pair = std::find_if(pairs_.begin(), pairs_.end(), [&](const Pair& one) {
                 return one.there.storage().unsafeGetStorageImpl() == there;
             });
-            graph.borrow(pair->there.storage(), here.data());
+            here.data() == pair->data ? graph.borrow(pair->there.storage(), here.data())
+                                      : graph.take(here.data());
         }
     }
 

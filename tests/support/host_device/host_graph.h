@@ -39,6 +39,8 @@ public:
              const torch::jit::Stack& results);
     void add(std::function<void()> work);
     void keep_as_it_is(const at::Tensor& here);
+    /// An argument that the capture gave its memory, by its size.
+    void take(const void* here) { born_.insert(here); }
     /// What was added last keeps this memory of the device, \p here its CPU's form, by one reference.
     void borrow(const c10::Storage& there, const void* here);
 

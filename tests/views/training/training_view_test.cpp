@@ -193,8 +193,7 @@ private slots:
         stage.view.axis()->setCurrentIndex(2);
         QCOMPARE(first(), 2.0);
         QCOMPARE(stage.view.chart(TrainingView::loss)->chart().x.label, QStringLiteral("time (s)"));
-        QCOMPARE(stage.view.chart(TrainingView::loss)->chart().y.label,
-                 QStringLiteral("Loss (nats a token)"));
+        QCOMPARE(stage.view.chart(TrainingView::loss)->chart().title, QStringLiteral("Loss (nats a token)"));
     }
 
     void smoothingIsOfTheTrainingLossAlone() {
