@@ -110,9 +110,8 @@ void VerifyVerb::run() const {
                       << (!comparison.shape_fits ? std::string("another shape or type")
                           : comparison.exact
                               ? std::to_string(static_cast<std::int64_t>(comparison.difference)) + " unequal"
-                              : "max |difference| " + scientific(comparison.difference) +
-                                    (comparison.decides ? " (tolerance " + scientific(result.tolerance) + ")"
-                                                        : ""))
+                              : "max |difference| " + scientific(comparison.difference) + " (tolerance " +
+                                    scientific(comparison.tolerance) + ")")
                       << '\n';
         }
         if (!json && !quiet && !result.missing.empty()) {

@@ -169,7 +169,7 @@ double draw_scatter(DisplayList& list, const Style& style, const Panel& panel,
                     const RunComparison& comparison, const RunNames& name_of_run) {
     const Fonts& fonts = style.fonts;
     float largest = 0;
-    for (const std::size_t run : {0, 1}) {
+    for (const std::size_t run : {0U, 1U}) {
         for (const float nll : comparison.runs[run].token_nll) {
             largest = std::max(largest, nll);
         }

@@ -22,6 +22,7 @@ ArrayMap read_arrays(const std::filesystem::path& path);
 struct ReferenceComparison {
     std::string name;
     double difference = 0; ///< largest absolute difference; counts of unequal entries for integers
+    double tolerance = 0;  ///< how much of it passes; wider for what magnifies the rounding of logits
     bool exact = false;    ///< integers: must be equal
     bool decides = false;  ///< logits, NLL and generated ids decide; intermediates are shown to find a fault
     bool shape_fits = true;
