@@ -102,6 +102,7 @@ endforeach()
 # at::parallel_for is an inline function that runs on one thread unless it is compiled with OpenMP. The runtime must be the
 # very one that LibTorch uses: two of them in a program would each start a thread for every core.
 target_compile_options(ponderscope_torch INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-fopenmp>")
+target_link_options(ponderscope_torch INTERFACE "$<$<CXX_COMPILER_ID:Clang>:-fopenmp>") # clang calls its own all the same
 file(GLOB ponderscope_torch_openmp "${torch_lib}/libgomp*.so*")
 if(ponderscope_torch_openmp)
   list(GET ponderscope_torch_openmp 0 ponderscope_torch_openmp)

@@ -18,8 +18,8 @@ namespace {
 constexpr const char* words[] = {"the ",
                                  "stone ",
                                  "of ",
-                                 "r\xC3\xBC"
-                                 "be ",
+                                 ("r\xC3\xBC"
+                                  "be "),
                                  "water ",
                                  "and "};
 
