@@ -19,8 +19,8 @@ struct FlopsModel {
     /// skip: per_step, and a step's slots see those of the same step alone.
     enum class Visibility : std::uint8_t { per_step, interleaved, two_dimensional, skip };
     Visibility visibility = Visibility::per_step;
-    /// Products of step k = 0..K beside attention: a slot's blocks and depth mixing; over layers, those of
-    /// block k.
+    /// Products of step k = 0..K beside attention: a slot's blocks and depth mixing, and after step K the
+    /// gate of a method that asks it there, too; over layers, those of block k.
     std::vector<std::int64_t> steps;
     std::int64_t key = 0;                ///< of a visible key in one layer: 4 · n_q · d_h
     std::vector<std::int64_t> windows;   ///< a layer; 0: all keys are visible

@@ -578,8 +578,8 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint, Sequence
         writer.finish();
     }
     report.seconds = elapsed();
-    // Of all texts, whichever came first; another part of the run may have others.
-    if (report.lost > 0 && report.scored_tokens == 0 && options.world == 1 && !begun) {
+    // Of all texts, whichever came first; what is left of a run, or another part of it, may have others.
+    if (report.lost > 0 && report.scored_tokens == 0 && options.world == 1 && !begun && !report.cancelled) {
         throw InputError(no_numbers);
     }
     return report;

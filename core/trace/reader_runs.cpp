@@ -7,6 +7,7 @@
 #include "core/trace/shard_set.h"
 
 #include <algorithm>
+#include <initializer_list>
 
 namespace ponderscope {
 
@@ -34,18 +35,17 @@ std::vector<RunInfo> TraceReader::runs() const {
             RunInfo run;
             int i = 0;
             run.id = rows.integer(i++);
-            for (std::string* text : {&run.name, &run.checkpoint, &run.checkpoint_digest, &run.architecture,
-                                      &run.method, &run.depth_mixing}) {
-                *text = impl_->line(rows, i++, "names of runs and of what they ran");
-            }
+            const auto read_lines = [&](std::initializer_list<std::string*> texts) {
+                for (std::string* text : texts) {
+                    *text = impl_->line(rows, i++, "names of runs and of what they ran");
+                }
+            };
+            read_lines({&run.name, &run.checkpoint, &run.checkpoint_digest, &run.architecture, &run.method,
+                        &run.depth_mixing});
             run.policy = rows.text(i++); // may list the steps of every token
-            for (std::string* text : {&run.scoring, &run.device, &run.dtype, &run.record_level}) {
-                *text = impl_->line(rows, i++, "names of runs and of what they ran");
-            }
+            read_lines({&run.scoring, &run.device, &run.dtype, &run.record_level});
             run.text_source = rows.text(i++); // names every file of a corpus
-            for (std::string* text : {&run.text_digest, &run.tokenizer_digest}) {
-                *text = impl_->line(rows, i++, "names of runs and of what they ran");
-            }
+            read_lines({&run.text_digest, &run.tokenizer_digest});
             for (std::string* text : {&run.versions, &run.config, &run.notices}) {
                 *text = rows.text(i++);
             }
