@@ -11,6 +11,7 @@
 #include <cctype>
 #include <limits>
 #include <new>
+#include <span>
 
 namespace ponderscope {
 
@@ -162,7 +163,7 @@ bool Pattern::Search::next(Match& match) {
 
 namespace {
 
-/// "Han" of an expression that begins with \p{Han}, \P{Han} or \p{^Han}; empty of others.
+/// The name in an expression that begins with \p{Name}, \P{Name} or \p{^Name}; empty of others.
 std::string_view property_of(std::string_view expression) {
     if (!expression.starts_with("\\p{") && !expression.starts_with("\\P{")) {
         return {};
@@ -170,6 +171,83 @@ std::string_view property_of(std::string_view expression) {
     const std::size_t begin = expression.substr(3, 1) == "^" ? 4 : 3;
     const std::size_t end = expression.find('}');
     return end == std::string_view::npos ? std::string_view() : expression.substr(begin, end - begin);
+}
+
+// PCRE2's \s includes U+180E, and its \w leaves out marks before 10.43.
+constexpr std::string_view space = "\\x09-\\x0d\\x20\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}"
+                                   "\\x{2029}\\x{202f}\\x{205f}\\x{3000}";
+
+struct NamedSet {
+    std::string_view name;
+    std::string_view inside; ///< of a set
+};
+
+/// What Oniguruma means by [[:name:]], where PCRE2 means less (its letters are no marks and no letter-like
+/// numbers, its punctuation no symbols beyond ASCII). The same of \p{name}, but for punctuation.
+constexpr NamedSet posix_sets[] = {{"alpha", "\\p{Alphabetic}"},
+                                   {"digit", "\\p{Nd}"},
+                                   {"alnum", "\\p{Alphabetic}\\p{Nd}"},
+                                   {"upper", "\\p{Uppercase}"},
+                                   {"lower", "\\p{Lowercase}"},
+                                   {"punct", "\\p{P}\\p{S}"},
+                                   {"space", space},
+                                   {"blank", "\\x09\\p{Zs}"},
+                                   {"graph", "\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}\\p{Cf}\\p{Co}"},
+                                   {"print", "\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}\\p{Cf}\\p{Co}\\p{Zs}"},
+                                   {"word", word_characters},
+                                   {"cntrl", "\\p{Cc}"},
+                                   {"xdigit", "0-9A-Fa-f"}};
+
+/// Unicode's long names of general categories, which PCRE2 does not know.
+constexpr NamedSet categories[] = {{"letter", "\\p{L}"},
+                                   {"uppercaseletter", "\\p{Lu}"},
+                                   {"lowercaseletter", "\\p{Ll}"},
+                                   {"titlecaseletter", "\\p{Lt}"},
+                                   {"modifierletter", "\\p{Lm}"},
+                                   {"otherletter", "\\p{Lo}"},
+                                   {"mark", "\\p{M}"},
+                                   {"nonspacingmark", "\\p{Mn}"},
+                                   {"spacingmark", "\\p{Mc}"},
+                                   {"enclosingmark", "\\p{Me}"},
+                                   {"number", "\\p{N}"},
+                                   {"decimalnumber", "\\p{Nd}"},
+                                   {"letternumber", "\\p{Nl}"},
+                                   {"othernumber", "\\p{No}"},
+                                   {"punct", "\\p{P}"},
+                                   {"punctuation", "\\p{P}"},
+                                   {"connectorpunctuation", "\\p{Pc}"},
+                                   {"dashpunctuation", "\\p{Pd}"},
+                                   {"openpunctuation", "\\p{Ps}"},
+                                   {"closepunctuation", "\\p{Pe}"},
+                                   {"initialpunctuation", "\\p{Pi}"},
+                                   {"finalpunctuation", "\\p{Pf}"},
+                                   {"otherpunctuation", "\\p{Po}"},
+                                   {"symbol", "\\p{S}"},
+                                   {"mathsymbol", "\\p{Sm}"},
+                                   {"currencysymbol", "\\p{Sc}"},
+                                   {"modifiersymbol", "\\p{Sk}"},
+                                   {"othersymbol", "\\p{So}"},
+                                   {"separator", "\\p{Z}"},
+                                   {"spaceseparator", "\\p{Zs}"},
+                                   {"lineseparator", "\\p{Zl}"},
+                                   {"paragraphseparator", "\\p{Zp}"},
+                                   {"other", "\\p{C}"},
+                                   {"control", "\\p{Cc}"},
+                                   {"format", "\\p{Cf}"},
+                                   {"unassigned", "\\p{Cn}"},
+                                   {"privateuse", "\\p{Co}"}};
+
+/// Empty where the table has no such name. Letters' case, spaces, - and _ do not count.
+std::string_view set_named(std::span<const NamedSet> table, std::string_view name) {
+    std::string plain;
+    for (const char c : name) {
+        if (c != ' ' && c != '-' && c != '_') {
+            plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+        }
+    }
+    const auto found =
+        std::find_if(table.begin(), table.end(), [&](const NamedSet& set) { return set.name == plain; });
+    return found == table.end() ? std::string_view() : found->inside;
 }
 
 } // namespace
@@ -180,10 +258,6 @@ std::string translate_oniguruma(std::string_view expression, const std::filesyst
                          "\"" + printable(expression, 120) + "\"", "this syntax is not supported");
     };
     const auto is_hex = [](char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; };
-    // PCRE2's \s includes U+180E, and its \w leaves out marks before 10.43.
-    constexpr std::string_view space =
-        "\\x09-\\x0d\\x20\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}"
-        "\\x{202f}\\x{205f}\\x{3000}";
     // With the numbers that Oniguruma takes from Latin-1, where it stands alone.
     static const std::string word = std::string(word_characters) + "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}";
     // PCRE2 takes a bare name of a script for all characters that such texts use.
@@ -195,6 +269,21 @@ std::string translate_oniguruma(std::string_view expression, const std::filesyst
     std::string out;
     out.reserve(expression.size() * 2);
     bool in_class = false;
+    const auto put_set = [&](std::string_view set, bool negated) {
+        if (!in_class) {
+            out += negated ? "[^" : "[";
+            out += set;
+            out += ']';
+        } else if (!negated) {
+            out += set;
+        } else if (set == space) {
+            out += "\\P{White_Space}";
+        } else if (set.starts_with("\\p{") && set.find('}') + 1 == set.size()) {
+            out += "\\P" + std::string(set.substr(2));
+        } else {
+            refuse("what is not in " + std::string(set) + " inside a set");
+        }
+    };
     for (std::size_t i = 0; i < expression.size(); ++i) {
         const char c = expression[i];
         const std::string_view rest = expression.substr(i);
@@ -206,39 +295,44 @@ std::string translate_oniguruma(std::string_view expression, const std::filesyst
             const char e = expression[++i];
             std::string_view set;
             bool negated = false;
+            std::size_t further = 0; // of the expression, behind the letter
             switch (e) {
             case 's':
-                set = space;
-                break;
             case 'S':
                 set = space;
-                negated = true;
+                negated = e == 'S';
                 break;
             case 'w':
             case 'W':
                 set = in_class ? word_characters : word;
                 negated = e == 'W';
                 break;
-            case 'h':
-                set = "0-9A-Fa-f";
-                break; // a hexadecimal digit there, a horizontal space here
+            case 'h': // a hexadecimal digit there, a horizontal space here
             case 'H':
                 set = "0-9A-Fa-f";
-                negated = true;
+                negated = e == 'H';
+                break;
+            case 'p':
+            case 'P':
+                if (const std::string_view name = property_of(rest); !name.empty()) {
+                    set = set_named(categories, name);
+                    set = set.empty() ? set_named(posix_sets, name) : set;
+                    set = set == word_characters && !in_class ? word : set;
+                    negated = (e == 'P') != (rest[3] == '^');
+                    further = rest.find('}') - 1;
+                }
                 break;
             default:
                 break;
             }
-            if (!set.empty() && !in_class) {
-                out += negated ? "[^" : "[";
-                out += set;
-                out += ']';
-            } else if (!set.empty() && !negated) {
-                out += set;
-            } else if (e == 'S') {
-                out += "\\P{White_Space}";
-            } else if (negated) {
-                refuse(std::string("\\") + e + " inside a set");
+            if (!set.empty()) {
+                put_set(set, negated);
+                i += further;
+            } else if ((e == 'b' || e == 'B') && !in_class) { // PCRE2's know its own \w
+                const std::string here = "[" + word + "]";
+                const bool edge = e == 'b';
+                out += "(?:(?<=" + here + (edge ? ")(?!" : ")(?=") + here + ")|(?<!" + here +
+                       (edge ? ")(?=" : ")(?!") + here + "))";
             } else if (e == 'u' && rest.size() >= 6 &&
                        std::all_of(rest.begin() + 2, rest.begin() + 6, is_hex)) {
                 out += "\\x{";
@@ -264,7 +358,13 @@ std::string translate_oniguruma(std::string_view expression, const std::filesyst
                 if (close == std::string_view::npos) {
                     refuse("a set inside a set");
                 }
-                out += rest.substr(0, close + 2);
+                const bool apart = rest.substr(2, 1) == "^";
+                const std::string_view name = rest.substr(apart ? 3 : 2, close - (apart ? 3 : 2));
+                if (const std::string_view set = set_named(posix_sets, name); !set.empty()) {
+                    put_set(set, apart);
+                } else {
+                    out += rest.substr(0, close + 2);
+                }
                 i += close + 1;
                 continue;
             }

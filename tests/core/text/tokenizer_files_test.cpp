@@ -319,8 +319,15 @@ TEST(Oniguruma, Translation) {
     EXPECT_FALSE(matches(R"(\p{Han}+)", "\u3002")) << "a full stop of many scripts";
     EXPECT_TRUE(matches(R"(\w+)", "a\u00b2\u24d0"));
     EXPECT_TRUE(matches(R"([^\s\w]+)", "\u00b2")) << "in a set the numbers of Latin-1 are none of them";
-    EXPECT_EQ(translate_oniguruma("[[:alpha:]x]", file), "[[:alpha:]x]");
-    for (const char* bad : {"[a&&b]", "[a[b]]", "[\\W]", "(*SKIP)a", "a\\Kb", "\\Gb"}) {
+    EXPECT_EQ(translate_oniguruma("[[:alpha:]x]", file), R"([\p{Alphabetic}x])");
+    EXPECT_EQ(translate_oniguruma(R"([[:^alpha:]\P{Letter}]\p{^Uppercase_Letter})", file),
+              R"([\P{Alphabetic}\P{L}][^\p{Lu}])");
+    EXPECT_TRUE(matches("[[:alpha:]]{2}", "e\u0345")) << "a mark that is alphabetic";
+    EXPECT_TRUE(matches("[[:punct:]]+", "$\u00d7!")) << "symbols are punctuation there";
+    EXPECT_FALSE(matches(R"(\p{Punct}+)", "$"));
+    EXPECT_FALSE(matches(R"(x\b.*)", "x\u0301")) << "a mark belongs to its word";
+    EXPECT_TRUE(matches(R"(x\B\u0301\b-)", "x\u0301-"));
+    for (const char* bad : {"[a&&b]", "[a[b]]", "[\\W]", "[[:^punct:]]", "(*SKIP)a", "a\\Kb", "\\Gb"}) {
         EXPECT_THROW(translate_oniguruma(bad, file), InputError) << bad;
     }
     // U+180E is no white space since Unicode 6.3, whatever PCRE2's \s says.

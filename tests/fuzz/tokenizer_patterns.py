@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Compares what a regular expression of a tokenizer.json matches, character by character, with the Hugging Face `tokenizers` wheel.
+
+  tokenizer_patterns.py TOKENIZE_LINES [PATTERN...]
+
+TOKENIZE_LINES is the program of that name in the build folder's tests/. Each pattern takes away what it matches of all characters
+below U+20000 that Python's Unicode knows and of which versions of Unicode say the same. Ends with 0 when nothing differs, 1 otherwise, and with
+77 (skipped, for ctest) without the wheel.
+"""
+import json
+import os
+import sys
+import tempfile
+import unicodedata
+
+from tokenizer_differential import ours
+
+POSIX = ["alpha", "digit", "alnum", "upper", "lower", "punct", "space", "blank", "cntrl", "graph", "print", "xdigit", "word", "ascii"]
+CATEGORIES = ["Letter", "Uppercase_Letter", "Lowercase Letter", "titlecase-letter", "ModifierLetter", "Other_Letter", "Mark",
+              "Nonspacing_Mark", "Spacing_Mark", "Enclosing_Mark", "Number", "Decimal_Number", "Letter_Number", "Other_Number",
+              "Punctuation", "Connector_Punctuation", "Dash_Punctuation", "Open_Punctuation", "Close_Punctuation",
+              "Initial_Punctuation", "Final_Punctuation", "Other_Punctuation", "Symbol", "Math_Symbol", "Currency_Symbol",
+              "Modifier_Symbol", "Other_Symbol", "Separator", "Space_Separator", "Line_Separator", "Paragraph_Separator",
+              "Control", "Format", "Private_Use"]
+SHORT = ["L", "Lu", "Ll", "Lt", "Lm", "Lo", "M", "Mn", "N", "Nd", "Nl", "No", "P", "Pd", "S", "Sc", "Z", "Cc", "Han", "Latin", "Thai"]
+PATTERNS = ([f"[[:{name}:]]" for name in POSIX] + [f"[[:^{name}:]]" for name in ("alpha", "digit", "upper", "lower", "cntrl", "space")] +
+            [f"\\p{{{name}}}" for name in [*POSIX, *CATEGORIES, *SHORT, "Alphabetic", "Uppercase", "Lowercase", "White_Space"]
+             if name != "ascii"] +
+            [f"[\\p{{{name}}}]" for name in ("Word", "Alnum", "Punct", "Letter")] +
+            ["\\P{Letter}", "[^\\P{Letter}]", "\\p{^Punct}", "\\P{Word}", "[\\P{Alpha}]", "[^[:punct:]]", "[[:alpha:]_]", "[^\\p{L}[:punct:]]"] +
+            ["\\w", "\\W", "\\s", "\\S", "\\d", "\\D", "\\h", "\\H", "[\\w]", "[^\\w]", "[\\s]", "[\\S]", "[\\d]", "[\\D]", "."] +
+            ["\\b.", ".\\b", "\\B.", ".\\B", "\\b", "\\bA\\b", "(?i)\\p{Lu}", "(?i)[a-z]", "(?i:k)", "\\R"])
+
+# Marks and small letters that became alphabetic, lower case or of another kind of mark between Unicode 14 and 16.
+CHANGED = {*range(0x363, 0x370), 0xC04, 0xF82, 0xF83, 0x10FC, *range(0x1DD3, 0x1DE7), *range(0xA7F2, 0xA7F5), 0xAB69, 0x11080, 0x11081,
+           0x1171E}
+
+
+def main():
+    try:
+        import tokenizers
+    except ImportError:
+        print("skipped: the Python package `tokenizers` is not installed")
+        return 77
+    characters = ["".join(chr(c) for c in range(begin, begin + 0x400)
+                          if c not in CHANGED and unicodedata.category(chr(c)) not in ("Cs", "Cn"))
+                  for begin in range(1, 0x20000, 0x400)]
+    beside = ["A".join(known) for known in characters] + ["-".join(known) for known in characters]  # a letter, and none
+    letters = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    differ = 0
+    patterns = sys.argv[2:] or PATTERNS
+    with tempfile.TemporaryDirectory() as folder:
+        name = os.path.join(folder, "tokenizer.json")
+        for pattern in patterns:
+            content = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None,
+                       "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+                           {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Removed", "invert": False},
+                           byte_level]},
+                       "post_processor": None, "decoder": byte_level,
+                       "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
+                                 "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False,
+                                 "vocab": {letter: i for i, letter in enumerate(letters)}, "merges": []}}
+            with open(name, "w", encoding="utf-8") as file:
+                json.dump(content, file)
+            texts = characters + beside if "\\b" in pattern.lower() else characters
+            theirs = tokenizers.Tokenizer.from_file(name).encode_batch(texts)
+            try:
+                mine = ours(sys.argv[1], name, texts, False)
+            except Exception as error:  # the program ended
+                mine = [{"error": str(error)}]
+            unequal = [text for text, a, b in zip(texts, mine, theirs) if a.get("ids") != b.ids]
+            if unequal or len(mine) != len(texts):
+                differ += 1
+                print(f"{pattern}:", mine[0].get("error") or f"{len(unequal)} of {len(texts)} texts differ, the first {unequal[0][:20]!r}")
+    print(f"{len(patterns)} patterns over {sum(map(len, characters))} characters, {differ} differ")
+    return 1 if differ else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
