@@ -52,7 +52,7 @@ public:
     Packer(const TraceReader& trace, const std::vector<RunInfo>& runs, const PageOptions& options)
         : trace_(trace), runs_(runs), options_(options) {
         for (const RunInfo& run : runs_) {
-            signals_.push_back(trace_.signals(run.id));
+            signals_.push_back(trace_.signal_infos(run.id));
             sequences_.push_back(trace_.sequences(run.id));
         }
     }

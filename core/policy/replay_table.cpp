@@ -137,7 +137,7 @@ void ReplayReader::plan_costs() {
 
 void ReplayReader::choose_columns(const TraceReader& trace, const std::vector<PolicySignal>& only) {
     std::vector<std::string> names;
-    for (const SignalInfo& info : trace.signals(run_.id)) {
+    for (const SignalInfo& info : trace.signal_infos(run_.id)) {
         names.push_back(info.name);
     }
     const auto there = [&](const char* name) {

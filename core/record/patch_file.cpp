@@ -222,7 +222,7 @@ public:
                              run_.checkpoint +
                              ", whose weights differ; a state means nothing to other weights.");
         }
-        for (const SignalInfo& info : reader_.signals(run_.id)) {
+        for (const SignalInfo& info : reader_.signal_infos(run_.id)) {
             if (info.name == signal::state) {
                 info_ = info;
             }

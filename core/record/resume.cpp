@@ -23,7 +23,7 @@ std::string difference_from(const TraceReader& reader, const RunInfo& run, const
                             const ShardInfo& place) {
     const std::optional<ShardInfo> was = reader.shard(run.id);
     std::string difference =
-        difference_of_recordings({run, reader.signals(run.id), was ? was->batch : 0}, wanted);
+        difference_of_recordings({run, reader.signal_infos(run.id), was ? was->batch : 0}, wanted);
     if (difference.empty() && was && (was->rank != place.rank || was->world != place.world)) {
         difference = "rank " + std::to_string(was->rank) + " of " + std::to_string(was->world) +
                      ", and rank " + std::to_string(place.rank) + " of " + std::to_string(place.world);

@@ -304,7 +304,7 @@ public:
     void add(const RunInfo& run) {
         write_run(run);
         find_annotations_of(run);
-        const std::vector<SignalInfo> signals = reader_.signals(run.id);
+        const std::vector<SignalInfo> signals = reader_.signal_infos(run.id);
         for (const SignalInfo& signal : signals) {
             if (const auto sums =
                     is_summed(signal.name) ? signal_sums(reader_, run, signal.name) : std::nullopt) {

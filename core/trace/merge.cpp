@@ -102,7 +102,7 @@ public:
     }
 
     void copy(const TraceReader& reader, RunInfo run) {
-        const std::vector<SignalInfo> signals = reader.signals(run.id);
+        const std::vector<SignalInfo> signals = reader.signal_infos(run.id);
         pieces_ = reader.pieces(run.id);
         labels_.clear();
         for (auto& [sequence, label] : reader.labels(run.id)) {

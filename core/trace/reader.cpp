@@ -242,7 +242,7 @@ std::vector<SequenceInfo> TraceReader::sequences(std::int64_t run) const {
     });
 }
 
-std::vector<SignalInfo> TraceReader::signals(std::int64_t run) const {
+std::vector<SignalInfo> TraceReader::signal_infos(std::int64_t run) const {
     if (shards_) {
         return shards_->signals(run);
     }

@@ -50,7 +50,7 @@ public:
     [[nodiscard]] std::vector<RunInfo>
     runs() const; ///< fresh from the file, so that a growing trace can be followed
     [[nodiscard]] std::vector<SequenceInfo> sequences(std::int64_t run) const;
-    [[nodiscard]] std::vector<SignalInfo> signals(std::int64_t run) const;
+    [[nodiscard]] std::vector<SignalInfo> signal_infos(std::int64_t run) const;
     /// Which part of the run this file holds; nothing for traces from before that was kept. Shards that
     /// are opened as one hold all of it.
     [[nodiscard]] std::optional<ShardInfo> shard(std::int64_t run) const;

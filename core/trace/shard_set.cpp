@@ -59,7 +59,7 @@ FoundShard look_at(const TraceReader& reader, std::size_t index) {
     }
     const std::optional<ShardName> name = parse_shard_name(reader.path());
     return {index,
-            {runs.front(), reader.signals(runs.front().id), place->batch},
+            {runs.front(), reader.signal_infos(runs.front().id), place->batch},
             *place,
             name ? name->trace : reader.path().parent_path() / "shards"};
 }
@@ -301,7 +301,7 @@ std::vector<SequenceInfo> ShardSet::sequences(std::int64_t id) const {
 
 std::vector<SignalInfo> ShardSet::signals(std::int64_t id) const {
     const auto& [reader, there] = run(id).shards.front();
-    return readers_[reader].signals(there);
+    return readers_[reader].signal_infos(there);
 }
 
 std::span<const ShardSet::Piece> ShardSet::pieces_of(std::int64_t id, std::int64_t sequence) const {

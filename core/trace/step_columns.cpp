@@ -119,7 +119,7 @@ StepColumn StepColumn::parse(const std::string& text) {
 
 Annotation annotation_by_step(const TraceReader& trace, const RunInfo& run, const std::string& name,
                               const StepColumn& column, const std::stop_token& stop) {
-    const std::vector<SignalInfo> signals = trace.signals(run.id);
+    const std::vector<SignalInfo> signals = trace.signal_infos(run.id);
     (void)signal_of(signals, trace, run, column.of);
     if (column.minus) {
         (void)signal_of(signals, trace, run, *column.minus);

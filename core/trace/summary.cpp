@@ -164,7 +164,7 @@ std::string describe_run(const TraceReader& reader, const RunInfo& run) {
                       ? fixed(run.flops_sum / static_cast<double>(run.tokens) / 1e6, 2) + " M a token"
                       : "");
     std::string signals;
-    for (const SignalInfo& signal : reader.signals(run.id)) {
+    for (const SignalInfo& signal : reader.signal_infos(run.id)) {
         signals += (signals.empty() ? "" : ", ") + shown(signal.name);
     }
     line("signals", signals);
@@ -235,7 +235,7 @@ nlohmann::json number(double value) {
 /// Text from the file may be no UTF-8, which the JSON library refuses to write: it goes through valid_utf8.
 nlohmann::json json_of(const TraceReader& reader, const RunInfo& run) {
     nlohmann::json signals = nlohmann::json::array();
-    for (const SignalInfo& signal : reader.signals(run.id)) {
+    for (const SignalInfo& signal : reader.signal_infos(run.id)) {
         nlohmann::json axes = nlohmann::json::array();
         for (const std::string& axis : signal.axes) {
             axes.push_back(valid_utf8(axis));

@@ -371,14 +371,14 @@ std::map<std::string, SignalInfo> TraceWriter::Impl::by_name(const std::vector<S
     return by_name;
 }
 
-std::int64_t TraceWriter::begin_run(RunInfo info, std::vector<SignalInfo> signals,
+std::int64_t TraceWriter::begin_run(RunInfo info, std::vector<SignalInfo> declared,
                                     std::optional<ShardInfo> shard) {
     Impl& impl = *impl_;
     leave_run(-1);
-    std::map<std::string, SignalInfo> by_name = impl.by_name(signals);
+    std::map<std::string, SignalInfo> by_name = impl.by_name(declared);
     if (shard) {
         try {
-            impl.check_siblings({info, signals, shard->batch}, *shard);
+            impl.check_siblings({info, declared, shard->batch}, *shard);
         } catch (...) {
             impl.discard = impl.last_run == 0;
             throw;
@@ -399,7 +399,7 @@ std::int64_t TraceWriter::begin_run(RunInfo info, std::vector<SignalInfo> signal
             impl.tokenizers[info.tokenizer_digest] = tokenizer;
         }
     }
-    impl.push(BeginRun{info, std::move(signals), tokenizer, shard});
+    impl.push(BeginRun{info, std::move(declared), tokenizer, shard});
     impl.run = impl.last_run = info.id;
     impl.packed = info.record_level == "scalars";
     impl.tokenizer = tokenizer;
@@ -432,14 +432,14 @@ std::int64_t TraceWriter::begin_sequence(std::string title, std::string text, st
     return impl.sequences_in_run++;
 }
 
-void TraceWriter::append(TokenColumns tokens, std::vector<std::pair<std::string, SignalChunk>> signals) {
+void TraceWriter::append(TokenColumns tokens, std::vector<std::pair<std::string, SignalChunk>> chunks) {
     Impl& impl = *impl_;
     impl.need_sequence("Appending tokens");
     impl.check_tokens(tokens);
-    impl.check_signals(tokens, signals);
+    impl.check_signals(tokens, chunks);
     const std::size_t n = tokens.size();
     if (n > 0) {
-        impl.push(Append{std::move(tokens), std::move(signals)});
+        impl.push(Append{std::move(tokens), std::move(chunks)});
         impl.tokens += static_cast<std::int64_t>(n);
     }
 }

@@ -44,16 +44,16 @@ public:
     TraceWriter(const TraceWriter&) = delete;
     TraceWriter& operator=(const TraceWriter&) = delete;
 
-    /// Starts a run; returns its id. A name that exists already gets " (2)" and so on. \p signals: what will
+    /// Starts a run; returns its id. A name that exists already gets " (2)" and so on. \p declared: what will
     /// be recorded; a declared signal may stay unused. A run that was not ended stays marked partial. `id`,
     /// totals and `seconds` of \p info are the writer's. A record_level of "scalars" packs the tokens
     /// themselves too (packed_values.h), and compresses. \p shard: how it is dealt out, where that is known.
-    std::int64_t begin_run(RunInfo info, std::vector<SignalInfo> signals,
+    std::int64_t begin_run(RunInfo info, std::vector<SignalInfo> declared,
                            std::optional<ShardInfo> shard = std::nullopt);
     /// Goes on with a run that was left or cut off: what it finished stays, a sequence that it did not finish
-    /// is forgotten, and so are its faults. \p signals as begin_run was given. Returns how many sequences are
-    /// there: the next one gets that number. InputError: no such run in the trace.
-    std::int64_t resume_run(std::int64_t run, std::vector<SignalInfo> signals);
+    /// is forgotten, and so are its faults. \p declared as begin_run was given. Returns how many sequences
+    /// are there: the next one gets that number. InputError: no such run in the trace.
+    std::int64_t resume_run(std::int64_t run, std::vector<SignalInfo> declared);
     /// Starts the next sequence of the current run; returns its number, from 0. \p text may be empty (ids
     /// only). A sequence that was not ended stays marked partial. \p group: SequenceInfo::group. \p piece: in
     /// a shard, what it is of the whole.
@@ -62,7 +62,7 @@ public:
     /// The next tokens of the current sequence, with their signals: pairs of name and chunk; every chunk
     /// covers exactly these tokens. All appends of a sequence give the same signals, with the same types and
     /// shapes beyond the first axis. Without a text the spans may be left empty. Data is little-endian.
-    void append(TokenColumns tokens, std::vector<std::pair<std::string, SignalChunk>> signals);
+    void append(TokenColumns tokens, std::vector<std::pair<std::string, SignalChunk>> chunks);
     /// Classes of parts of the current sequence's text. They do not overlap, and those of a second call lie
     /// behind those of the first.
     void put_labels(std::vector<TextLabel> labels);

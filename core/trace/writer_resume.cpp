@@ -45,7 +45,7 @@ void TraceWriter::Impl::check_siblings(const Recording& own, const ShardInfo& sh
             continue; // about to be begun
         }
         const std::string difference =
-            difference_of_recordings({runs.front(), reader.signals(runs.front().id), there->batch}, own);
+            difference_of_recordings({runs.front(), reader.signal_infos(runs.front().id), there->batch}, own);
         if (!difference.empty()) {
             throw InputError(beside,
                              "a shard of the run that rank " + std::to_string(shard.rank) + " records",
@@ -55,16 +55,16 @@ void TraceWriter::Impl::check_siblings(const Recording& own, const ShardInfo& sh
     }
 }
 
-std::int64_t TraceWriter::resume_run(std::int64_t run, std::vector<SignalInfo> signals) {
+std::int64_t TraceWriter::resume_run(std::int64_t run, std::vector<SignalInfo> declared) {
     Impl& impl = *impl_;
     leave_run(-1);
     if (run < 1 || run > impl.last_run) {
         impl.misuse("there is no run " + std::to_string(run) + " to go on with.");
     }
-    std::map<std::string, SignalInfo> by_name = impl.by_name(signals);
+    std::map<std::string, SignalInfo> by_name = impl.by_name(declared);
     std::promise<TraceStore::Resumed> answer;
     std::future<TraceStore::Resumed> resumed = answer.get_future();
-    impl.push(ResumeRun{run, std::move(signals), std::move(answer)});
+    impl.push(ResumeRun{run, std::move(declared), std::move(answer)});
     TraceStore::Resumed found;
     try {
         found = resumed.get();

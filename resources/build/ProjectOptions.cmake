@@ -62,6 +62,12 @@ if(PONDERSCOPE_SANITIZE)
   target_link_options(ponderscope_options INTERFACE -fsanitize=${ponderscope_sanitizers})
 endif()
 
+# Sources that only call the libraries: what takes long is not in them, but compiling them at -O3 does.
+add_library(ponderscope_glue_options INTERFACE)
+target_compile_options(ponderscope_glue_options INTERFACE $<$<CONFIG:Release>:-O1>)
+
+include(PrecompiledHeaders)
+
 # ponderscope_library(NAME SOURCES ... LINK ...): one static library a folder. Headers are included as "core/...", from the
 # root, so that a reader sees where a thing lives and an arrow against the layering shows in the include line.
 function(ponderscope_library name)
@@ -69,6 +75,7 @@ function(ponderscope_library name)
   add_library(${name} STATIC ${ARG_SOURCES})
   target_include_directories(${name} PUBLIC "${CMAKE_SOURCE_DIR}")
   target_link_libraries(${name} PUBLIC ${ARG_LINK} PRIVATE ponderscope_options ${ARG_PRIVATE_LINK})
+  ponderscope_precompile(${name} library)
 endfunction()
 
 # ponderscope_gtest(NAME SOURCES ... LINK ... [LABELS ...]): one GoogleTest program, run by ctest as one test.
@@ -76,7 +83,8 @@ function(ponderscope_gtest name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}")
-  target_link_libraries(${name} PRIVATE ponderscope_options ${ARG_LINK} ponderscope_test_support GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE ponderscope_options ponderscope_glue_options ${ARG_LINK} ponderscope_test_support GTest::gtest_main)
+  ponderscope_precompile(${name} test)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}")
@@ -88,7 +96,8 @@ function(ponderscope_qtest name)
   add_executable(${name} ${ARG_SOURCES})
   set_target_properties(${name} PROPERTIES AUTOMOC ON RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}")
-  target_link_libraries(${name} PRIVATE ponderscope_options ${ARG_LINK} Qt6::Test)
+  target_link_libraries(${name} PRIVATE ponderscope_options ponderscope_glue_options ${ARG_LINK} Qt6::Test)
+  ponderscope_precompile(${name} test)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES ENVIRONMENT "QT_QPA_PLATFORM=offscreen;${ponderscope_test_locale}" LABELS "${ARG_LABELS}")
 endfunction()

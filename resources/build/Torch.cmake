@@ -110,8 +110,3 @@ if(ponderscope_torch_openmp)
 else()
   target_link_libraries(ponderscope_torch INTERFACE gomp)
 endif()
-
-# ponderscope_torch_pch(TARGET): parsing ATen takes 7 s of every source, keeping it parsed 20 s and 390 MB: for four sources and more.
-function(ponderscope_torch_pch target)
-  target_precompile_headers(${target} PRIVATE <ATen/ATen.h> <algorithm> <cstdint> <memory> <string> <vector>)
-endfunction()

@@ -47,7 +47,7 @@ inline bool read_everything(const std::filesystem::path& path,
         }
         for (const RunInfo& run : reader.runs()) {
             std::vector<SignalInfo> signals;
-            attempt([&] { signals = reader.signals(run.id); });
+            attempt([&] { signals = reader.signal_infos(run.id); });
             attempt([&] { (void)reader.vocabulary(run.id); });
             attempt([&] { (void)reader.token_bytes(run.id, 7); });
             attempt([&] { (void)reader.faults(run.id); });

@@ -61,7 +61,7 @@ TraceContents read_contents(const TraceReader& reader) {
     all.trainings = reader.trainings();
     for (const RunInfo& run : all.runs) {
         all.sequences[run.id] = reader.sequences(run.id);
-        all.signalInfos[run.id] = reader.signals(run.id);
+        all.signalInfos[run.id] = reader.signal_infos(run.id);
         all.faults[run.id] = reader.faults(run.id);
     }
     note_annotations(reader, all);

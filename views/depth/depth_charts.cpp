@@ -65,7 +65,7 @@ QString name_of(const AblatedSource& what) {
 } // namespace
 
 SignalInfo depth_signal(const TraceReader& reader, const RunInfo& run) {
-    for (const SignalInfo& info : reader.signals(run.id)) {
+    for (const SignalInfo& info : reader.signal_infos(run.id)) {
         if (DepthMap::fits(info)) {
             return info;
         }

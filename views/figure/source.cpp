@@ -98,7 +98,7 @@ StepSignal load_step_signal(const FigureSpec& spec, const RunRows& run) {
     StepSignal result;
     std::string possible;
     bool known = false;
-    for (const SignalInfo& info : reader.signals(run.info.id)) {
+    for (const SignalInfo& info : reader.signal_infos(run.info.id)) {
         if (info.axes == std::vector<std::string>{"token", "step"}) {
             possible += (possible.empty() ? "" : ", ") + info.name;
             if (info.name == spec.signal) {

@@ -81,7 +81,7 @@ HaltingStats halting_stats(const std::filesystem::path& trace, const std::string
     stats.entropy_by_step.assign(steps, bins(entropy_cell, entropy_cells));
     stats.probability_by_step.assign(steps, bins(probability_cell, 20));
     const std::optional<SignalInfo> gate =
-        info.max_steps > 0 ? gate_of(reader.signals(info.id)) : std::nullopt;
+        info.max_steps > 0 ? gate_of(reader.signal_infos(info.id)) : std::nullopt;
     if (gate) {
         stats.gate_title = gate->title.empty() ? gate->name : gate->title;
     }

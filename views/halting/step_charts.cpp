@@ -53,7 +53,7 @@ bool belongs_on_a_logarithmic_axis(const std::string& name) {
 
 SignalInfo find_signal(const TraceReader& reader, const RunInfo& run, const std::string& name) {
     std::string known;
-    for (const SignalInfo& info : reader.signals(run.id)) {
+    for (const SignalInfo& info : reader.signal_infos(run.id)) {
         if (info.axes.size() == 2 && info.axes[0] == "token") {
             if (info.name == name) {
                 return info;
@@ -71,7 +71,7 @@ SignalInfo find_signal(const TraceReader& reader, const RunInfo& run, const std:
 /// Names come with or without what all of them begin with.
 SignalInfo find_layer_signal(const TraceReader& reader, const RunInfo& run, const std::string& name) {
     std::string known;
-    for (const SignalInfo& info : reader.signals(run.id)) {
+    for (const SignalInfo& info : reader.signal_infos(run.id)) {
         if (info.axes == std::vector<std::string>{"token", "step", "layer"} &&
             info.name != signal::layer_argmax) {
             if (info.name == name || info.name == "layer_" + name) {

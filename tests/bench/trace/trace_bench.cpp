@@ -244,7 +244,7 @@ struct Held {
     std::int64_t tokens = 0;
 
     Held(const TraceReader& reader, const RunInfo& run, std::int64_t most_tokens)
-        : info(run), signals(reader.signals(run.id)) {
+        : info(run), signals(reader.signal_infos(run.id)) {
         for (const SequenceInfo& one : reader.sequences(run.id)) {
             if (tokens >= most_tokens) {
                 break;
@@ -383,7 +383,7 @@ int main(int argc, char** argv) {
                                         const TraceReader reader = TraceReader::open(path);
                                         (void)reader.runs();
                                         (void)reader.sequences(1);
-                                        (void)reader.signals(1);
+                                        (void)reader.signal_infos(1);
                                     }),
                "ms");
         report("open and read the first screen (2,000 tokens, their text, NLL by step)",

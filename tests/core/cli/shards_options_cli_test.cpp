@@ -27,7 +27,7 @@ TEST_F(Shards, ScalarsKeepWhatStatisticsNeed) {
     EXPECT_EQ(testing::sql_value(scalars, "SELECT count(*) FROM token_row"), "0");
     const TraceReader one = TraceReader::open(basic);
     const TraceReader other = TraceReader::open(scalars);
-    EXPECT_TRUE(other.signals(1).empty());
+    EXPECT_TRUE(other.signal_infos(1).empty());
     for (const SequenceInfo& sequence : one.sequences(1)) {
         const TokenColumns a = one.tokens(1, sequence.index);
         const TokenColumns b = other.tokens(1, sequence.index);
@@ -78,7 +78,7 @@ TEST_F(Shards, CompressedValuesAreTheSame) {
     how.emplace_back("--no-candidates");
     const std::string fewer = folder / "fewer.ponder";
     succeed(record_to(fewer));
-    for (const SignalInfo& signal : TraceReader::open(fewer).signals(1)) {
+    for (const SignalInfo& signal : TraceReader::open(fewer).signal_infos(1)) {
         EXPECT_EQ(signal.name.find("candidate"), std::string::npos);
     }
     succeed({"check", fewer});

@@ -104,7 +104,7 @@ TEST_F(Session, TheRunSaysHowItWasScored) {
     const TraceReader reader = TraceReader::open(folder_ / "latent.ponder");
     for (const std::int64_t run : {exact.run.id, quick.run.id}) {
         bool found = false;
-        for (const SignalInfo& info : reader.signals(run)) {
+        for (const SignalInfo& info : reader.signal_infos(run)) {
             if (info.name == signal::jacobi_difference) {
                 found = true;
                 EXPECT_EQ(info.axes, (std::vector<std::string>{"token", "iteration"}));

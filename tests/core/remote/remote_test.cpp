@@ -66,7 +66,7 @@ std::string all_of(const TraceReader& reader) {
             for (std::size_t i = 0; i < tokens.size(); ++i) {
                 all += std::to_string(tokens.id[i]) + ' ' + std::to_string(tokens.nll[i]) + ' ';
             }
-            for (const SignalInfo& signal : reader.signals(run.id)) {
+            for (const SignalInfo& signal : reader.signal_infos(run.id)) {
                 if (const auto chunk = reader.signal(run.id, sequence.index, signal.name)) {
                     all.append(reinterpret_cast<const char*>(chunk->data.data()), chunk->data.size());
                 }
@@ -258,7 +258,7 @@ TEST_F(Remote, ADistantLineCostsFewRoundTrips) {
     const auto runs = there.runs();
     for (const RunInfo& run : runs) {
         (void)there.sequences(run.id);
-        (void)there.signals(run.id);
+        (void)there.signal_infos(run.id);
         (void)there.faults(run.id);
     }
     const remote::File::Traffic opened = remote::File::of(url(path))->traffic();

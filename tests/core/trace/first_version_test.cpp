@@ -30,7 +30,7 @@ void expect_steps_that_did_not_run(const TraceReader& reader, std::int64_t run) 
     std::size_t ran = 0;
     for (const SequenceInfo& sequence : reader.sequences(run)) {
         const TokenColumns tokens = reader.tokens(run, sequence.index);
-        for (const SignalInfo& info : reader.signals(run)) {
+        for (const SignalInfo& info : reader.signal_infos(run)) {
             if (info.axes.size() < 2 || info.axes[1] != "step") {
                 continue;
             }

@@ -54,7 +54,7 @@ protected:
         return refusal([&] {
             const TraceReader reader = TraceReader::open(path);
             for (const RunInfo& run : reader.runs()) {
-                const std::vector<SignalInfo> signals = reader.signals(run.id);
+                const std::vector<SignalInfo> signals = reader.signal_infos(run.id);
                 for (const SequenceInfo& sequence : reader.sequences(run.id)) {
                     (void)reader.text(run.id, sequence.index);
                     (void)reader.tokens(run.id, sequence.index);

@@ -157,7 +157,7 @@ TEST(TraceRoundTrip, EverythingComesBackAsItWasGiven) {
     EXPECT_EQ(reader.token_bytes(1, 42), "<42>");
     EXPECT_EQ(reader.token_bytes(1, 4242), "");
     EXPECT_EQ(reader.vocabulary(1).size(), 100U);
-    const std::vector<SignalInfo> signals = reader.signals(1);
+    const std::vector<SignalInfo> signals = reader.signal_infos(1);
     ASSERT_EQ(signals.size(), testing::sample_signals().size());
     EXPECT_EQ(signals[2].axes, testing::sample_signals()[2].axes);
     EXPECT_EQ(signals[0].description, testing::sample_signals()[0].description);
