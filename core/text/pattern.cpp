@@ -281,7 +281,7 @@ std::string translate_oniguruma(std::string_view expression, const std::filesyst
         } else if (set.starts_with("\\p{") && set.find('}') + 1 == set.size()) {
             out += "\\P" + std::string(set.substr(2));
         } else {
-            refuse("what is not in " + std::string(set) + " inside a set");
+            refuse("the complement of " + std::string(set) + " inside a set");
         }
     };
     for (std::size_t i = 0; i < expression.size(); ++i) {
