@@ -250,6 +250,61 @@ std::string_view set_named(std::span<const NamedSet> table, std::string_view nam
     return found == table.end() ? std::string_view() : found->inside;
 }
 
+// With the numbers that Oniguruma takes from Latin-1, where it stands alone.
+const std::string& word_alone() {
+    static const std::string set = std::string(word_characters) + "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}";
+    return set;
+}
+
+/// The inside of the set that \p{name} is, where PCRE2 does not know the name or means something else by it.
+std::string set_of_property(std::string_view name, bool in_class) {
+    // PCRE2 takes a bare name of a script for all characters that such texts use.
+    constexpr std::string_view scripts[] = {
+        "Arabic",  "Armenian", "Bengali",  "Cyrillic", "Devanagari", "Ethiopic",  "Georgian",
+        "Greek",   "Gujarati", "Gurmukhi", "Han",      "Hangul",     "Hebrew",    "Hiragana",
+        "Kannada", "Katakana", "Khmer",    "Lao",      "Latin",      "Malayalam", "Mongolian",
+        "Myanmar", "Oriya",    "Sinhala",  "Tamil",    "Telugu",     "Thai",      "Tibetan"};
+    if (std::find(std::begin(scripts), std::end(scripts), name) != std::end(scripts)) {
+        return "\\p{sc:" + std::string(name) + "}";
+    }
+    std::string_view set = set_named(categories, name);
+    if (set.empty()) {
+        set = set_named(posix_sets, name);
+    }
+    return set == word_characters && !in_class ? word_alone() : std::string(set);
+}
+
+struct EscapedSet {
+    std::string inside; ///< empty: the escape is no set, or PCRE2 means the same by it
+    bool negated = false;
+    std::size_t length = 2; ///< of the escape, in bytes
+};
+
+/// \p expression begins with a backslash and a letter.
+EscapedSet escaped_set(std::string_view expression, bool in_class) {
+    const char letter = expression[1];
+    switch (letter) {
+    case 's':
+    case 'S':
+        return {std::string(space), letter == 'S'};
+    case 'w':
+    case 'W':
+        return {in_class ? std::string(word_characters) : word_alone(), letter == 'W'};
+    case 'h': // a hexadecimal digit there, a horizontal space here
+    case 'H':
+        return {"0-9A-Fa-f", letter == 'H'};
+    case 'p':
+    case 'P':
+        if (const std::string_view name = property_of(expression); !name.empty()) {
+            return {set_of_property(name, in_class), (letter == 'P') != (expression[3] == '^'),
+                    expression.find('}') + 1};
+        }
+        return {};
+    default:
+        return {};
+    }
+}
+
 } // namespace
 
 std::string translate_oniguruma(std::string_view expression, const std::filesystem::path& file) {
@@ -258,19 +313,14 @@ std::string translate_oniguruma(std::string_view expression, const std::filesyst
                          "\"" + printable(expression, 120) + "\"", "this syntax is not supported");
     };
     const auto is_hex = [](char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; };
-    // With the numbers that Oniguruma takes from Latin-1, where it stands alone.
-    static const std::string word = std::string(word_characters) + "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}";
-    // PCRE2 takes a bare name of a script for all characters that such texts use.
-    constexpr std::string_view scripts[] = {
-        "Arabic",  "Armenian", "Bengali",  "Cyrillic", "Devanagari", "Ethiopic",  "Georgian",
-        "Greek",   "Gujarati", "Gurmukhi", "Han",      "Hangul",     "Hebrew",    "Hiragana",
-        "Kannada", "Katakana", "Khmer",    "Lao",      "Latin",      "Malayalam", "Mongolian",
-        "Myanmar", "Oriya",    "Sinhala",  "Tamil",    "Telugu",     "Thai",      "Tibetan"};
     std::string out;
     out.reserve(expression.size() * 2);
     bool in_class = false;
     const auto put_set = [&](std::string_view set, bool negated) {
-        if (!in_class) {
+        if (set.starts_with("\\p{") && set.find('}') + 1 == set.size()) {
+            out += negated ? "\\P" : "\\p";
+            out += set.substr(2);
+        } else if (!in_class) {
             out += negated ? "[^" : "[";
             out += set;
             out += ']';
@@ -278,8 +328,6 @@ std::string translate_oniguruma(std::string_view expression, const std::filesyst
             out += set;
         } else if (set == space) {
             out += "\\P{White_Space}";
-        } else if (set.starts_with("\\p{") && set.find('}') + 1 == set.size()) {
-            out += "\\P" + std::string(set.substr(2));
         } else {
             refuse("the complement of " + std::string(set) + " inside a set");
         }
@@ -293,43 +341,11 @@ std::string translate_oniguruma(std::string_view expression, const std::filesyst
                 break;
             }
             const char e = expression[++i];
-            std::string_view set;
-            bool negated = false;
-            std::size_t further = 0; // of the expression, behind the letter
-            switch (e) {
-            case 's':
-            case 'S':
-                set = space;
-                negated = e == 'S';
-                break;
-            case 'w':
-            case 'W':
-                set = in_class ? word_characters : word;
-                negated = e == 'W';
-                break;
-            case 'h': // a hexadecimal digit there, a horizontal space here
-            case 'H':
-                set = "0-9A-Fa-f";
-                negated = e == 'H';
-                break;
-            case 'p':
-            case 'P':
-                if (const std::string_view name = property_of(rest); !name.empty()) {
-                    set = set_named(categories, name);
-                    set = set.empty() ? set_named(posix_sets, name) : set;
-                    set = set == word_characters && !in_class ? word : set;
-                    negated = (e == 'P') != (rest[3] == '^');
-                    further = rest.find('}') - 1;
-                }
-                break;
-            default:
-                break;
-            }
-            if (!set.empty()) {
-                put_set(set, negated);
-                i += further;
+            if (const EscapedSet set = escaped_set(rest, in_class); !set.inside.empty()) {
+                put_set(set.inside, set.negated);
+                i += set.length - 2;
             } else if ((e == 'b' || e == 'B') && !in_class) { // PCRE2's know its own \w
-                const std::string here = "[" + word + "]";
+                const std::string here = "[" + word_alone() + "]";
                 const bool edge = e == 'b';
                 out += "(?:(?<=" + here + (edge ? ")(?!" : ")(?=") + here + ")|(?<!" + here +
                        (edge ? ")(?=" : ")(?!") + here + "))";
@@ -339,13 +355,6 @@ std::string translate_oniguruma(std::string_view expression, const std::filesyst
                 out += rest.substr(2, 4);
                 out += '}';
                 i += 4;
-            } else if (const std::string_view script = property_of(rest);
-                       std::find(std::begin(scripts), std::end(scripts), script) != std::end(scripts)) {
-                const bool apart = rest[3] == '^';
-                out += (e == 'P') != apart ? "\\P{sc:" : "\\p{sc:";
-                out += script;
-                out += '}';
-                i += 2 + script.size() + (apart ? 1 : 0);
             } else if (e == 'g' || e == 'K' || e == 'G') {
                 refuse(std::string("\\") + e);
             } else {
