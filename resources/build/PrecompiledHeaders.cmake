@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Headers that cost more than most sources that include them (ATen 10 s of a processor, Qt's widgets 3 s, GoogleTest and JSON 2 s
-# each) are parsed once for all targets that are compiled alike, not once a source. A source includes what it uses all the same:
-# `./run check tidy` and CMAKE_DISABLE_PRECOMPILE_HEADERS compile without them.
+# Headers that cost more than most sources that include them (ATen, Qt's widgets, GoogleTest, JSON) are parsed once for all targets
+# that are compiled alike, not once a source. A source includes what it uses all the same: with CMAKE_DISABLE_PRECOMPILE_HEADERS,
+# as `./run check tidy` has it for what has no torch, it is compiled without them.
 
 # ponderscope_precompile(TARGET FORM): enlists a target. FORM is how it is compiled: library, program or test.
 function(ponderscope_precompile target form)
