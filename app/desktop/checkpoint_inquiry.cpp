@@ -68,8 +68,8 @@ void CheckpointInquiry::ask(const QString& folder) {
     folder_ = folder;
     const QString program = program_.isEmpty() ? find_command_line_program() : program_;
     if (program.isEmpty()) {
-        emit failed(folder_, tr("The command line program 'ponderscope' was not found, so the checkpoint "
-                                "could not be looked at."));
+        Q_EMIT failed(folder_, tr("The command line program 'ponderscope' was not found, so the checkpoint "
+                                  "could not be looked at."));
         return;
     }
     process_ = new QProcess(this);
@@ -79,7 +79,7 @@ void CheckpointInquiry::ask(const QString& folder) {
             const QString sentence =
                 tr("%1 could not be started: %2").arg(process_->program(), process_->errorString());
             giveUp();
-            emit failed(folder_, sentence);
+            Q_EMIT failed(folder_, sentence);
         }
     });
     const EngineCommand command =
@@ -101,8 +101,8 @@ void CheckpointInquiry::end(int code, QProcess::ExitStatus status) {
     const QJsonObject object = QJsonDocument::fromJson(output).object();
     if (status != QProcess::NormalExit || code != 0 ||
         object.value(QLatin1String("kind")).toString() != QLatin1String("checkpoint")) {
-        emit failed(folder_,
-                    said.isEmpty() ? tr("%1 could not be read as a checkpoint.").arg(folder_) : said);
+        Q_EMIT failed(folder_,
+                      said.isEmpty() ? tr("%1 could not be read as a checkpoint.").arg(folder_) : said);
         return;
     }
     CheckpointAbout about;
@@ -121,7 +121,7 @@ void CheckpointInquiry::end(int code, QProcess::ExitStatus status) {
     about.tokenizerError = tokenizer.toObject().value(QLatin1String("error")).toString();
     about.notSupported = object.value(QLatin1String("not_supported")).toString();
     about.notices = strings_of(object.value(QLatin1String("notices")));
-    emit known(about);
+    Q_EMIT known(about);
 }
 
 } // namespace ponderscope

@@ -41,7 +41,7 @@ public:
     void ask(const QString& folder);
     [[nodiscard]] bool isRunning() const { return process_ != nullptr; }
 
-signals:
+Q_SIGNALS:
     void known(const ponderscope::CheckpointAbout& about);
     void failed(const QString& folder, const QString& sentence);
 

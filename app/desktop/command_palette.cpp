@@ -36,7 +36,7 @@ void collect(QMenu* menu, const QString& path, int depth, std::vector<CommandMod
     if (depth > deepest_menu) {
         return;
     }
-    emit menu->aboutToShow();
+    Q_EMIT menu->aboutToShow();
     const QList<QAction*> actions = menu->actions();
     for (QAction* action : actions) {
         if (action->menu() != nullptr) {

@@ -220,7 +220,7 @@ void ConnectDialog::follow() {
     if (static_cast<remote::Kind>(item->data(0, kind_role).toInt()) == remote::Kind::folder) {
         return look(url);
     }
-    emit chosen(url);
+    Q_EMIT chosen(url);
     accept();
 }
 

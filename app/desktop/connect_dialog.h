@@ -30,7 +30,7 @@ public:
     [[nodiscard]] QString said() const;
     [[nodiscard]] bool isBusy() const { return listing_.isBusy(); }
 
-signals:
+Q_SIGNALS:
     /// A trace, the folder of a training or a checkpoint was chosen: ssh://host/path.
     void chosen(const QString& url);
 

@@ -22,7 +22,7 @@ public:
     [[nodiscard]] QSize minimumSizeHint() const override { return {70, 22}; }
     void showHelp();
 
-signals:
+Q_SIGNALS:
     void copyRequested();
     void maximiseRequested(); ///< over the whole window, or back
 

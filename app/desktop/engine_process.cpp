@@ -30,7 +30,7 @@ EngineProcess::EngineProcess(QObject* parent) : QObject(parent) {
     connect(&process_, &QProcess::finished, this, &EngineProcess::end);
     connect(&process_, &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
         if (error == QProcess::FailedToStart) {
-            emit failedToStart(
+            Q_EMIT failedToStart(
                 tr("%1 could not be started: %2").arg(process_.program(), process_.errorString()));
         }
     });
@@ -106,7 +106,7 @@ void EngineProcess::cut(QByteArray& partial, const QByteArray& more, Signal sign
         from = end + 1;
         if (!line.isEmpty()) {
             heard_ = heard_ || signal == &EngineProcess::outputLine || line.startsWith('{');
-            emit(this->*signal)(line);
+            Q_EMIT(this->*signal)(line);
         }
     }
     partial.remove(0, from);
@@ -121,27 +121,28 @@ void EngineProcess::end(int code, QProcess::ExitStatus status) {
     cut(output_, process_.readAllStandardOutput() + '\n', &EngineProcess::outputLine);
     cut(errors_, process_.readAllStandardError() + '\n', &EngineProcess::errorLine);
     if (cancelling_ || (status == QProcess::NormalExit && code == exit_cancelled)) {
-        emit ended(End::cancelled, {});
+        Q_EMIT ended(End::cancelled, {});
     } else if (constexpr int ssh_failed = 255; !machine_.isEmpty() && code == ssh_failed) {
         const QString why = std::exchange(sentence_, {});
-        emit ended(End::refused,
-                   heard_ ? tr("The connection to %1 was cut (%2). What was begun there goes on, and what it "
-                               "records is followed when the connection is back.")
-                                .arg(machine_.mid(6), why)
-                          : tr("ssh found no way to %1 (%2). Nothing was begun there; try `ssh %1` in a "
-                               "terminal first.")
-                                .arg(machine_.mid(6), why));
+        Q_EMIT ended(End::refused,
+                     heard_
+                         ? tr("The connection to %1 was cut (%2). What was begun there goes on, and what it "
+                              "records is followed when the connection is back.")
+                               .arg(machine_.mid(6), why)
+                         : tr("ssh found no way to %1 (%2). Nothing was begun there; try `ssh %1` in a "
+                              "terminal first.")
+                               .arg(machine_.mid(6), why));
     } else if (status == QProcess::CrashExit) {
-        emit ended(End::crashed, {});
+        Q_EMIT ended(End::crashed, {});
     } else if (!machine_.isEmpty() && (code == 126 || code == 127)) {
-        emit ended(End::refused, QString::fromStdString(remote::no_program(
-                                     machine_.toStdString(), std::exchange(sentence_, {}).toStdString())));
+        Q_EMIT ended(End::refused, QString::fromStdString(remote::no_program(
+                                       machine_.toStdString(), std::exchange(sentence_, {}).toStdString())));
     } else if (code != 0) {
         const QString said = sentence_.isEmpty() ? tr("The engine ended with exit code %1.").arg(code)
                                                  : std::exchange(sentence_, {});
-        emit ended(End::refused, machine_.isEmpty() ? said : tr("On %1: %2").arg(machine_.mid(6), said));
+        Q_EMIT ended(End::refused, machine_.isEmpty() ? said : tr("On %1: %2").arg(machine_.mid(6), said));
     } else {
-        emit ended(End::done, {});
+        Q_EMIT ended(End::done, {});
     }
 }
 

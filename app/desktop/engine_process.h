@@ -34,7 +34,7 @@ public:
     /// Asks it to stop as Ctrl+C does; it is killed if it does not within ten seconds.
     void cancel();
 
-signals:
+Q_SIGNALS:
     void started();
     void outputLine(const QByteArray& line); ///< of stdout, without its end; never empty
     void errorLine(const QByteArray& line);  ///< of stderr

@@ -15,7 +15,35 @@
 #include <clocale>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <optional>
+
+namespace {
+
+constexpr int no_display = 69; ///< EX_UNAVAILABLE: `run` writes the figures instead
+
+int say_no_display(const char* found) {
+    std::fprintf(stderr,
+                 "ponderscope-desktop: %s; --screenshot and --figure work without a display, and so does "
+                 "every verb of ponderscope.\n",
+                 found);
+    return no_display;
+}
+
+/// While QApplication is made: where no display answers, Qt says so in warnings and aborts with advice about
+/// plug-ins. One sentence of them instead; they are nothing to speak of where one did answer.
+void while_connecting(QtMsgType type, const QMessageLogContext& /*unused*/, const QString& message) {
+    static QStringList said;
+    if (type == QtFatalMsg) {
+        std::_Exit(say_no_display(
+            qPrintable(QStringLiteral("no window can be opened (%1)").arg(said.join(QStringLiteral("; "))))));
+    }
+    if (type == QtWarningMsg && !message.startsWith(QLatin1String("Could not load the Qt platform plugin"))) {
+        said << message.simplified();
+    }
+}
+
+} // namespace
 
 int main(int argc, char** argv) {
     using namespace ponderscope;
@@ -43,13 +71,12 @@ int main(int argc, char** argv) {
         qputenv("QT_SCALE_FACTOR", QByteArray::number(launch.scale));
     } else if (qEnvironmentVariableIsEmpty("DISPLAY") && qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY") &&
                qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) {
-        std::fputs("ponderscope-desktop: there is no display; --screenshot and --figure work without one, "
-                   "and so does every verb of ponderscope.\n",
-                   stderr);
-        return 2;
+        return say_no_display("there is no display");
     }
     QApplication::setDesktopSettingsAware(!picture);
+    const QtMessageHandler usual = qInstallMessageHandler(while_connecting);
     QApplication application(argc, argv);
+    qInstallMessageHandler(usual);
     // Qt has set the user's, and to a library a number with a comma is none.
     std::setlocale(LC_NUMERIC, "C");
     QApplication::setApplicationName(QStringLiteral("ponderscope-desktop"));

@@ -180,7 +180,7 @@ void MainWindow::connectRerun() {
             // Why it cannot be run again at all comes before where its checkpoint is.
             const QString folder = checkpointOf(key);
             if (folder.isEmpty() && why_no_rerun(*run).empty()) {
-                locateCheckpoint(key, [this, key, policy] { emit lab_->rerunRequested(key, policy); });
+                locateCheckpoint(key, [this, key, policy] { Q_EMIT lab_->rerunRequested(key, policy); });
             } else {
                 rerun_.start(key, *run, policy, folder, scratchFor(key.trace));
             }

@@ -111,7 +111,7 @@ public:
     [[nodiscard]] bool isPresenting() const { return presenting_.has_value(); }
     [[nodiscard]] Tour* tour() { return tour_; } ///< null unless one is going on
 
-public slots:
+public Q_SLOTS:
     void openFiles();
     /// File > Connect: another machine's traces and checkpoints; at once those of \p place
     /// (ssh://host/folder).

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a name opens, here and on other machines.
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/reader.h"
-
 #include "app/desktop/main_window.h"
 
 #include "app/desktop/connect_dialog.h"
 #include "app/desktop/message_bar.h"
 #include "app/desktop/settings.h"
 #include "core/base/error.h"
+#include "core/trace/reader.h"
 #include "core/trace/shard.h"
 #include "views/common/paths.h"
 #include "views/common/trace_name.h"

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What becomes of runs: those that are made here are looked at, kept, renamed and removed.
-// Before Qt, whose keyword `signals` is a name there.
+#include "app/desktop/main_window.h"
+
+#include "app/desktop/message_bar.h"
+#include "app/desktop/settings.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/method_info.h"
 #include "core/trace/check.h"
 #include "core/trace/merge.h"
 #include "core/trace/run_edits.h"
-
-#include "app/desktop/main_window.h"
-
-#include "app/desktop/message_bar.h"
-#include "app/desktop/settings.h"
 #include "views/common/format.h"
 #include "views/common/hand_over.h"
 #include "views/common/paths.h"

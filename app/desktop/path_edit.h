@@ -19,7 +19,7 @@ public:
     /// Paths that are likely meant, in a list behind the field.
     void offer(const QStringList& paths);
 
-signals:
+Q_SIGNALS:
     void changed();
 
 protected:

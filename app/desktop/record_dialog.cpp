@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/policy/policy.h"
-
 #include "app/desktop/record_dialog.h"
 
 #include "app/desktop/path_edit.h"
 #include "app/desktop/run_fields.h"
 #include "app/desktop/settings.h"
+#include "core/policy/policy.h"
 #include "views/common/command_line.h"
 #include "views/common/format.h"
 #include "views/common/theme.h"

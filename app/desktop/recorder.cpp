@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/writer.h"
-
 #include "app/desktop/recorder.h"
 
+#include "core/trace/writer.h"
 #include "views/common/paths.h"
 #include "views/common/trace_name.h"
 
@@ -22,7 +20,7 @@ Recorder::Recorder(QObject* parent) : QObject(parent) {
 
 void Recorder::start(const RecordRequest& request) {
     if (isRunning()) {
-        emit failed(tr("A recording is running already; wait for it or cancel it."));
+        Q_EMIT failed(tr("A recording is running already; wait for it or cancel it."));
         return;
     }
     request_ = request;
@@ -30,7 +28,7 @@ void Recorder::start(const RecordRequest& request) {
     result_.clear();
     const QString problem = engine_.start(record_arguments(request));
     if (!problem.isEmpty()) {
-        emit failed(problem);
+        Q_EMIT failed(problem);
     }
 }
 
@@ -50,13 +48,13 @@ void Recorder::readProgress(const QByteArray& line) {
     progress_.unit = object.value(QLatin1String("unit")).toString();
     progress_.rate = object.value(QLatin1String("rate")).toDouble();
     progress_.secondsLeft = object.value(QLatin1String("seconds_left")).toDouble(-1);
-    emit progressed(progress_);
+    Q_EMIT progressed(progress_);
 }
 
 void Recorder::end(EngineProcess::End end, const QString& sentence) {
     switch (end) {
     case EngineProcess::End::cancelled:
-        emit cancelled(request_.trace);
+        Q_EMIT cancelled(request_.trace);
         break;
     case EngineProcess::End::crashed: {
         const QString activity = progress_.activity.isEmpty() ? tr("starting") : progress_.activity;
@@ -64,20 +62,20 @@ void Recorder::end(EngineProcess::End end, const QString& sentence) {
             TraceWriter::note_death(path_of(request_.trace),
                                     "The engine ended unexpectedly while recording.");
         }
-        emit failed(
+        Q_EMIT failed(
             tr("The engine ended unexpectedly while %1; the sequences that it had finished are in %2.")
                 .arg(activity, request_.trace));
         break;
     }
     case EngineProcess::End::refused:
-        emit failed(sentence);
+        Q_EMIT failed(sentence);
         break;
     case EngineProcess::End::done: {
         const QJsonObject result = QJsonDocument::fromJson(result_).object();
-        emit finished(is_elsewhere(request_.trace)
-                          ? request_.trace
-                          : result.value(QLatin1String("trace")).toString(request_.trace),
-                      result.value(QLatin1String("run")).toString());
+        Q_EMIT finished(is_elsewhere(request_.trace)
+                            ? request_.trace
+                            : result.value(QLatin1String("trace")).toString(request_.trace),
+                        result.value(QLatin1String("run")).toString());
         break;
     }
     }

@@ -32,11 +32,11 @@ public:
     [[nodiscard]] const RecordRequest& request() const { return request_; }
     [[nodiscard]] const RecordingProgress& progress() const { return progress_; }
 
-public slots:
+public Q_SLOTS:
     /// Asks the program to stop; it ends the run as partial.
     void cancel();
 
-signals:
+Q_SIGNALS:
     void started();
     void progressed(const ponderscope::RecordingProgress& progress);
     void finished(const QString& trace, const QString& run); ///< complete

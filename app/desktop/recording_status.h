@@ -24,7 +24,7 @@ public:
     void end();
     [[nodiscard]] QString text() const;
 
-signals:
+Q_SIGNALS:
     void cancelRequested();
 
 private:

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/reader.h"
-
 #include "app/desktop/rerun.h"
 
 #include "core/base/files.h"
 #include "core/checkpoint/method_info.h"
+#include "core/trace/reader.h"
 #include "core/trace/recorded_choices.h"
 #include "views/common/paths.h"
 #include "views/common/trace_name.h"
@@ -110,7 +108,7 @@ RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QStr
 void Rerun::start(const RunKey& key, const RunInfo& run, const QString& policy, const QString& checkpoint,
                   const QString& into) {
     if (const std::string why = why_no_rerun(run); !why.empty()) {
-        emit failed(QString::fromStdString(why));
+        Q_EMIT failed(QString::fromStdString(why));
         return;
     }
     if (is_elsewhere(key.trace)) { // the tokens are read where they lie
@@ -118,12 +116,12 @@ void Rerun::start(const RunKey& key, const RunInfo& run, const QString& policy, 
         there.fromRun = key.trace + u'#' + QString::number(run.id);
         there.checkpoint = checkpoint;
         there.trace = into;
-        emit prepared(there);
+        Q_EMIT prepared(there);
         return;
     }
     auto folder = std::make_shared<QTemporaryDir>();
     if (!folder->isValid()) {
-        emit failed(
+        Q_EMIT failed(
             tr("The tokens of the run could not be written for the rerun: %1.").arg(folder->errorString()));
         return;
     }
@@ -142,9 +140,9 @@ void Rerun::start(const RunKey& key, const RunInfo& run, const QString& policy, 
         },
         [this, request, folder](bool) {
             folder_ = folder;
-            emit prepared(request);
+            Q_EMIT prepared(request);
         },
-        [this](const QString& sentence) { emit failed(sentence); });
+        [this](const QString& sentence) { Q_EMIT failed(sentence); });
 }
 
 } // namespace ponderscope

@@ -33,7 +33,7 @@ public:
     void start(const RunKey& key, const RunInfo& run, const QString& policy, const QString& checkpoint,
                const QString& into);
 
-signals:
+Q_SIGNALS:
     /// The request of `ponderscope record`.
     void prepared(const ponderscope::RecordRequest& request);
     void failed(const QString& sentence);

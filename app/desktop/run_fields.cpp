@@ -216,7 +216,7 @@ void RunFields::choose() {
         seed_->setVisible(kind == QLatin1String("random"));
         startFile_->setVisible(ofFile_);
     }
-    emit changed();
+    Q_EMIT changed();
 }
 
 } // namespace ponderscope

@@ -36,7 +36,7 @@ public:
     [[nodiscard]] RunSettings settings() const;
     [[nodiscard]] QString problem() const; ///< a sentence about what is not finished; empty when nothing is
 
-signals:
+Q_SIGNALS:
     void changed();
 
 private:

@@ -165,7 +165,7 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     connect(stop_, &QPushButton::clicked, this, &ThinkPanel::stopRequested);
     connect(checkpoint_, &QComboBox::activated, this, [this](int index) {
         if (checkpoint_->itemData(index).toString().isEmpty()) {
-            emit checkpointWanted();
+            Q_EMIT checkpointWanted();
         } else {
             chosen_ = true;
         }
@@ -260,7 +260,7 @@ void ThinkPanel::start() {
     if (const QString problem = fields_->problem(); !problem.isEmpty()) {
         setStatus(problem);
     } else if (!running_) {
-        emit thinkRequested(request());
+        Q_EMIT thinkRequested(request());
     }
 }
 
@@ -324,9 +324,9 @@ void ThinkPanel::showTime() {
     }
     if (running_ && follows_ && last >= 0) {
         context_.selection.setToken(last);
-        emit horizonChanged(-1);
+        Q_EMIT horizonChanged(-1);
     } else if (time_->value() >= last) {
-        emit horizonChanged(-1);
+        Q_EMIT horizonChanged(-1);
     }
     moment_->setText(
         last < 0 ? QString()
@@ -337,7 +337,7 @@ void ThinkPanel::moveTo(int token) {
     follows_ = token >= time_->maximum();
     context_.selection.setHover(-1);
     context_.selection.setToken(token);
-    emit horizonChanged(follows_ ? -1 : token);
+    Q_EMIT horizonChanged(follows_ ? -1 : token);
     const auto block = context_.data.sequence(context_.selection.runA(), context_.selection.sequence());
     QString word;
     if (block && token < static_cast<int>(block->tokens.size())) {

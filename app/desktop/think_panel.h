@@ -46,7 +46,7 @@ public:
     [[nodiscard]] CheckpointInquiry& inquiry() { return inquiry_; }
     [[nodiscard]] RunFields& fields() { return *fields_; }
 
-signals:
+Q_SIGNALS:
     void thinkRequested(const ponderscope::ThinkRequest& request);
     void stopRequested();
     void checkpointWanted(); ///< a folder dialog

@@ -19,8 +19,8 @@ Thinker::Thinker(TraceData& data, QObject* parent) : QObject(parent), data_(data
     connect(&engine_, &EngineProcess::outputLine, this, &Thinker::read);
     connect(&engine_, &EngineProcess::ended, this, &Thinker::end);
     connect(&engine_, &EngineProcess::failedToStart, this, [this](const QString& sentence) {
-        emit failed(sentence);
-        emit ended();
+        Q_EMIT failed(sentence);
+        Q_EMIT ended();
     });
 }
 
@@ -34,7 +34,7 @@ void Thinker::start(const ThinkRequest& request) {
         problem = engine_.start(generate_arguments(request));
     }
     if (!problem.isEmpty()) {
-        emit failed(problem);
+        Q_EMIT failed(problem);
     }
 }
 
@@ -58,7 +58,7 @@ void Thinker::read(const QByteArray& line) {
         break;
     case LiveRunBuilder::Event::recorded:
         show();
-        emit recorded(is_elsewhere(trace_) ? trace_ : run_->recordedTrace(), run_->recordedRun());
+        Q_EMIT recorded(is_elsewhere(trace_) ? trace_ : run_->recordedTrace(), run_->recordedRun());
         break;
     case LiveRunBuilder::Event::nothing:
         break;
@@ -73,9 +73,9 @@ void Thinker::show() {
     data_.showLive(name(), run_->run());
     if (!shown_) {
         shown_ = true;
-        emit began();
+        Q_EMIT began();
     }
-    emit grew(run_->tokens());
+    Q_EMIT grew(run_->tokens());
 }
 
 void Thinker::end(EngineProcess::End end, const QString& sentence) {
@@ -83,15 +83,15 @@ void Thinker::end(EngineProcess::End end, const QString& sentence) {
         show();
     }
     if (end == EngineProcess::End::crashed) {
-        emit failed(tokens() > 0 ? tr("The engine ended unexpectedly; what it said until then (tokens: %1) "
-                                      "stays on the screen "
-                                      "but is in no trace.")
-                                       .arg(tokens())
-                                 : tr("The engine ended unexpectedly before its first token."));
+        Q_EMIT failed(tokens() > 0 ? tr("The engine ended unexpectedly; what it said until then (tokens: %1) "
+                                        "stays on the screen "
+                                        "but is in no trace.")
+                                         .arg(tokens())
+                                   : tr("The engine ended unexpectedly before its first token."));
     } else if (end == EngineProcess::End::refused) {
-        emit failed(sentence);
+        Q_EMIT failed(sentence);
     }
-    emit ended();
+    Q_EMIT ended();
 }
 
 } // namespace ponderscope

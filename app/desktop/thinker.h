@@ -30,10 +30,10 @@ public:
     /// Takes the live run from the views; when it has a recorded one to stand for it.
     void forget();
 
-public slots:
+public Q_SLOTS:
     void cancel(); ///< what was said so far is recorded
 
-signals:
+Q_SIGNALS:
     void started(); ///< the process runs; weights are being read
     void began();   ///< the first token is there
     void grew(qint64 tokens);

@@ -20,7 +20,7 @@ public:
     [[nodiscard]] QComboBox& runA() { return *a_; }
     [[nodiscard]] QComboBox& runB() { return *b_; }
 
-signals:
+Q_SIGNALS:
     void findRequested();
 
 protected:

@@ -161,7 +161,7 @@ void Tour::end() {
     deleteLater();
     hide();
     card_->hide();
-    emit ended();
+    Q_EMIT ended();
 }
 
 bool Tour::eventFilter(QObject* watched, QEvent* event) {

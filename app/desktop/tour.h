@@ -32,12 +32,12 @@ public:
     [[nodiscard]] int stop() const { return stop_; }
     [[nodiscard]] int stops() const { return static_cast<int>(stops_.size()); }
 
-public slots:
+public Q_SLOTS:
     void next();
     void previous();
     void end();
 
-signals:
+Q_SIGNALS:
     void ended();
 
 protected:

@@ -256,7 +256,7 @@ void WelcomePage::setSamples(const Samples& samples) {
                      tr("the stories and a passage, every step of every word; opens at once"), theme_, this);
         card->setObjectName(QStringLiteral("recordedSample"));
         const QString path = samples.recorded;
-        connect(card, &QPushButton::clicked, this, [this, path] { emit pathChosen(path); });
+        connect(card, &QPushButton::clicked, this, [this, path] { Q_EMIT pathChosen(path); });
         samples_->addWidget(card);
     }
     for (std::size_t i = 0; i < samples.models.size() && !samples.text.isEmpty(); ++i) {
@@ -267,7 +267,7 @@ void WelcomePage::setSamples(const Samples& samples) {
         auto* card = new Card(tr("Record %1").arg(model.name), tr("%1; a few seconds").arg(model.summary),
                               theme_, this);
         card->setObjectName(QStringLiteral("sample ") + model.name);
-        connect(card, &QPushButton::clicked, this, [this, i] { emit sampleChosen(static_cast<int>(i)); });
+        connect(card, &QPushButton::clicked, this, [this, i] { Q_EMIT sampleChosen(static_cast<int>(i)); });
         samples_->addWidget(card);
     }
     // Many that differ in their method only: one card with a menu.
@@ -283,7 +283,7 @@ void WelcomePage::setSamples(const Samples& samples) {
         for (std::size_t i = 0; i < samples.models.size(); ++i) {
             if (const SampleModel& model = samples.models[i]; model.*member) {
                 menu->addAction(QStringLiteral("%1\t%2").arg(model.name, model.summary), this,
-                                [this, i] { emit sampleChosen(static_cast<int>(i)); });
+                                [this, i] { Q_EMIT sampleChosen(static_cast<int>(i)); });
             }
         }
         card->setMenu(menu);
@@ -316,7 +316,7 @@ void WelcomePage::setRecent(const QStringList& paths) {
         }
         auto* card = new Card(info.fileName(), info.isDir() ? tr("checkpoint in %1").arg(folder) : folder,
                               theme_, this);
-        connect(card, &QPushButton::clicked, this, [this, path] { emit pathChosen(path); });
+        connect(card, &QPushButton::clicked, this, [this, path] { Q_EMIT pathChosen(path); });
         recent_->addWidget(card);
     }
     if (recent_->count() == 0) {
@@ -338,7 +338,7 @@ void WelcomePage::paintEvent(QPaintEvent*) {
 
 void WelcomePage::keyPressEvent(QKeyEvent* event) {
     if (event->key() == Qt::Key_Escape) {
-        emit closed();
+        Q_EMIT closed();
         return;
     }
     QWidget::keyPressEvent(event);

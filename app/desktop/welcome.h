@@ -26,7 +26,7 @@ public:
     /// Something that can be dropped is over the window.
     void setDropHint(bool on);
 
-signals:
+Q_SIGNALS:
     void openRequested();                 ///< the file dialog
     void pathChosen(const QString& path); ///< a recent file or the recorded sample
     void sampleChosen(int model);         ///< record Samples::models[model]

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/reader.h"
-
 #include "views/attention/attention_view.h"
 
 #include "core/base/error.h"
+#include "core/trace/reader.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/heatmap/map_header.h"

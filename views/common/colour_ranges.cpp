@@ -29,13 +29,13 @@ void ColourRanges::hold(const QString& of, const HeldRange& range) {
     } else {
         ranges_.erase(of);
     }
-    emit changed();
+    Q_EMIT changed();
 }
 
 void ColourRanges::setAll(const All& ranges) {
     if (ranges != ranges_) {
         ranges_ = ranges;
-        emit changed();
+        Q_EMIT changed();
     }
 }
 

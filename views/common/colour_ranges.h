@@ -32,7 +32,7 @@ public:
     [[nodiscard]] const All& all() const { return ranges_; }
     void setAll(const All& ranges);
 
-signals:
+Q_SIGNALS:
     void changed();
 
 private:

@@ -168,13 +168,13 @@ void DepthGrid::paintEvent(QPaintEvent*) {
 
 void DepthGrid::mouseMoveEvent(QMouseEvent* event) {
     const auto [layer, source] = at(event->position());
-    emit hovered(layer, source);
+    Q_EMIT hovered(layer, source);
 }
 
 void DepthGrid::mousePressEvent(QMouseEvent* event) {
     const auto [layer, source] = at(event->position());
     if (event->button() == Qt::LeftButton && layer >= 0) {
-        emit chosen(layer, source);
+        Q_EMIT chosen(layer, source);
     }
 }
 
@@ -199,12 +199,12 @@ void DepthGrid::keyPressEvent(QKeyEvent* event) {
         return;
     }
     if (layers_ > 0) {
-        emit chosen(std::clamp(layer, 0, layers_ - 1), std::clamp(source, 0, sources_ - 1));
+        Q_EMIT chosen(std::clamp(layer, 0, layers_ - 1), std::clamp(source, 0, sources_ - 1));
     }
 }
 
 void DepthGrid::leaveEvent(QEvent*) {
-    emit hovered(-1, -1);
+    Q_EMIT hovered(-1, -1);
 }
 
 } // namespace ponderscope

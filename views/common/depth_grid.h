@@ -31,7 +31,7 @@ public:
     [[nodiscard]] QSize sizeHint() const override;
     [[nodiscard]] QSize minimumSizeHint() const override;
 
-signals:
+Q_SIGNALS:
     void hovered(int layer, int source); ///< -1, -1: none
     void chosen(int layer, int source);
 

@@ -10,7 +10,7 @@ void Selection::setRunA(const RunKey& run) {
         return;
     }
     runA_ = run;
-    emit runsChanged();
+    Q_EMIT runsChanged();
 }
 
 void Selection::setRunB(const RunKey& run) {
@@ -18,7 +18,7 @@ void Selection::setRunB(const RunKey& run) {
         return;
     }
     runB_ = run;
-    emit runsChanged();
+    Q_EMIT runsChanged();
 }
 
 void Selection::setSequence(qint64 sequence) {
@@ -32,12 +32,12 @@ void Selection::setSequence(qint64 sequence) {
     const bool hadToken = token_ != -1;
     hover_ = -1;
     token_ = -1;
-    emit sequenceChanged(sequence_);
+    Q_EMIT sequenceChanged(sequence_);
     if (hadHover) {
-        emit hoverChanged(-1);
+        Q_EMIT hoverChanged(-1);
     }
     if (hadToken) {
-        emit tokenChanged(-1);
+        Q_EMIT tokenChanged(-1);
     }
 }
 
@@ -49,7 +49,7 @@ void Selection::setToken(qint64 token) {
         return;
     }
     token_ = token;
-    emit tokenChanged(token_);
+    Q_EMIT tokenChanged(token_);
 }
 
 void Selection::setHover(qint64 token) {
@@ -60,7 +60,7 @@ void Selection::setHover(qint64 token) {
         return;
     }
     hover_ = token;
-    emit hoverChanged(hover_);
+    Q_EMIT hoverChanged(hover_);
 }
 
 void Selection::setStep(int step) {
@@ -68,7 +68,7 @@ void Selection::setStep(int step) {
         return;
     }
     step_ = step;
-    emit stepChanged(step_);
+    Q_EMIT stepChanged(step_);
 }
 
 void Selection::setLayer(int layer) {
@@ -76,7 +76,7 @@ void Selection::setLayer(int layer) {
         return;
     }
     layer_ = layer;
-    emit depthChanged();
+    Q_EMIT depthChanged();
 }
 
 void Selection::setHead(int head) {
@@ -84,7 +84,7 @@ void Selection::setHead(int head) {
         return;
     }
     head_ = head;
-    emit depthChanged();
+    Q_EMIT depthChanged();
 }
 
 void Selection::setAttribution(Attribution attribution) {
@@ -92,7 +92,7 @@ void Selection::setAttribution(Attribution attribution) {
         return;
     }
     attribution_ = attribution;
-    emit attributionChanged();
+    Q_EMIT attributionChanged();
 }
 
 } // namespace ponderscope

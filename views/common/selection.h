@@ -55,7 +55,7 @@ public:
         return attribution_ == Attribution::predicted ? row + 1 : row;
     }
 
-public slots:
+public Q_SLOTS:
     void setRunA(const ponderscope::RunKey& run);
     void setRunB(const ponderscope::RunKey& run);
     void setSequence(qint64 sequence);
@@ -66,7 +66,7 @@ public slots:
     void setHead(int head);
     void setAttribution(ponderscope::Attribution attribution);
 
-signals:
+Q_SIGNALS:
     void runsChanged(); ///< A or B
     void sequenceChanged(qint64 sequence);
     void tokenChanged(qint64 token);

@@ -19,7 +19,7 @@ public:
     void show(const TokenSubset& subset);
     [[nodiscard]] QString words() const; ///< empty while it is hidden
 
-signals:
+Q_SIGNALS:
     void released();
 
 private:

@@ -109,7 +109,7 @@ void Theme::setAppearance(Appearance appearance) {
     }
     appearance_ = appearance;
     rebuildMaps();
-    emit changed();
+    Q_EMIT changed();
 }
 
 bool Theme::dark() const {
@@ -203,7 +203,7 @@ void Theme::setTextSize(int pixels) {
         return;
     }
     textSize_ = pixels;
-    emit changed();
+    Q_EMIT changed();
 }
 
 void Theme::setMagnitude(MagnitudeMap map) {
@@ -212,7 +212,7 @@ void Theme::setMagnitude(MagnitudeMap map) {
     }
     magnitude_ = map;
     rebuildMaps();
-    emit changed();
+    Q_EMIT changed();
 }
 
 const ColourMap& Theme::magnitudeMap() const {

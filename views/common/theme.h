@@ -80,7 +80,7 @@ public:
     /// last.
     [[nodiscard]] static const std::vector<QColor>& runColours(bool dark);
 
-signals:
+Q_SIGNALS:
     void changed();
 
 private:

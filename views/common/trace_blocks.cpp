@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/annotations.h"
-#include "core/trace/reader.h"
-
 #include "views/common/trace_blocks.h"
 
 #include "core/base/error.h"
+#include "core/trace/annotations.h"
+#include "core/trace/reader.h"
 
 #include <algorithm>
 #include <optional>
-
-#undef signals
 
 namespace ponderscope {
 namespace {

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
+#include "views/common/trace_contents.h"
+
 #include "core/base/error.h"
 #include "core/remote/address.h"
 #include "core/remote/host.h"
 #include "core/trace/annotations.h"
 #include "core/trace/reader.h"
-
 #include "views/common/paths.h"
-#include "views/common/trace_contents.h"
 
 #include <algorithm>
-
-#undef signals
 
 namespace ponderscope {
 

@@ -31,7 +31,7 @@ void TraceData::open(const QString& path) {
                                  if (!impl->order.contains(trace)) {
                                      impl->order.append(trace);
                                  }
-                                 emit impl->owner.traceOpened(trace);
+                                 Q_EMIT impl->owner.traceOpened(trace);
                              });
                          } catch (const std::exception& error) {
                              impl->fail(trace, error);
@@ -56,7 +56,7 @@ void TraceData::close(const QString& path) {
     impl->order.removeAll(trace);
     impl->traces.erase(trace);
     impl->forgetTrace(trace);
-    emit traceClosed(trace);
+    Q_EMIT traceClosed(trace);
 }
 
 void TraceData::refresh() {
@@ -123,13 +123,13 @@ void TraceData::showLive(const QString& name, LiveRun run) {
         impl->store({key, sequence, signalName}, nullptr, chunk, run.sequence.tokens);
     }
     if (fresh) {
-        emit traceOpened(name);
+        Q_EMIT traceOpened(name);
     } else {
-        emit traceChanged(name);
+        Q_EMIT traceChanged(name);
     }
-    emit sequenceReady(key, sequence);
+    Q_EMIT sequenceReady(key, sequence);
     for (const auto& [signalName, chunk] : run.chunks) {
-        emit signalReady(key, sequence, signalName);
+        Q_EMIT signalReady(key, sequence, signalName);
     }
 }
 
@@ -139,7 +139,7 @@ void TraceData::closeLive(const QString& name) {
     }
     impl_->traces.erase(name);
     impl_->forgetTrace(name);
-    emit traceClosed(name);
+    Q_EMIT traceClosed(name);
 }
 
 bool TraceData::isLive(const QString& trace) const {
@@ -181,7 +181,7 @@ bool TraceData::isScratch(const QString& trace) const {
 
 void TraceData::setHidden(const RunKey& run, bool hidden) {
     if (hidden ? impl_->hidden.insert(run).second : impl_->hidden.erase(run) > 0) {
-        emit traceChanged(run.trace);
+        Q_EMIT traceChanged(run.trace);
     }
 }
 
@@ -322,7 +322,7 @@ QString TraceData::tokenLabel(const RunKey& key, int id) {
                                          static_cast<void>(impl->owner.tokenLabel(key, wanted));
                                      }
                                  }
-                                 emit impl->owner.tokenLabelsReady(key);
+                                 Q_EMIT impl->owner.tokenLabelsReady(key);
                              });
                          }},
                         true);

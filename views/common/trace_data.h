@@ -107,7 +107,7 @@ public:
     /// until known.
     [[nodiscard]] QString tokenLabel(const RunKey& key, int id);
 
-signals:
+Q_SIGNALS:
     void traceOpened(const QString& path);
     void traceChanged(const QString& path); ///< runs, sequences or trainings were added or grew
     void traceClosed(const QString& path);

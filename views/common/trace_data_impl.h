@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// Before Qt, whose keyword `signals` is a name there.
+#include "core/base/error.h"
 #include "core/trace/annotations.h"
 #include "core/trace/reader.h"
-
-#include "views/common/paths.h"
-#include "views/common/trace_data.h"
-
-#include "core/base/error.h"
 #include "views/common/format.h"
 #include "views/common/hand_over.h"
 #include "views/common/job_queue.h"
+#include "views/common/paths.h"
 #include "views/common/trace_blocks.h"
 #include "views/common/trace_contents.h"
+#include "views/common/trace_data.h"
 #include "views/common/trace_name.h"
 
 #include <QHash>
@@ -25,8 +22,6 @@
 #include <map>
 #include <set>
 #include <tuple>
-
-#undef signals
 
 namespace ponderscope {
 
@@ -88,7 +83,7 @@ struct TraceData::Impl {
             if (also) {
                 also();
             }
-            emit owner.failed(trace, sentence);
+            Q_EMIT owner.failed(trace, sentence);
         });
     }
 
@@ -189,7 +184,7 @@ struct TraceData::Impl {
                                    abandon(key);
                                } else if (traces.contains(key.run.trace)) {
                                    store(key, data, nullptr, static_cast<std::int64_t>(data->tokens.size()));
-                                   emit owner.sequenceReady(key.run, key.sequence);
+                                   Q_EMIT owner.sequenceReady(key.run, key.sequence);
                                }
                            });
                        } catch (const std::exception& error) {
@@ -210,13 +205,13 @@ struct TraceData::Impl {
                                    abandon(key);
                                } else if (traces.contains(key.run.trace)) {
                                    store(key, nullptr, read.chunk, read.chunk ? read.chunk->shape[0] : 0);
-                                   emit owner.signalReady(key.run, key.sequence, key.name);
+                                   Q_EMIT owner.signalReady(key.run, key.sequence, key.name);
                                }
                            });
                        } catch (const std::exception& error) {
                            fail(key.run.trace, error, [this, key] {
                                storeFailure(key);
-                               emit owner.signalReady(key.run, key.sequence, key.name);
+                               Q_EMIT owner.signalReady(key.run, key.sequence, key.name);
                            });
                        }
                    }},
@@ -236,7 +231,7 @@ struct TraceData::Impl {
         const bool mended = forgetFailures(trace);
         if (same_contents(known, fresh)) {
             if (mended) {
-                emit owner.traceChanged(trace);
+                Q_EMIT owner.traceChanged(trace);
             }
             return;
         }
@@ -265,7 +260,7 @@ struct TraceData::Impl {
                 }
             }
         }
-        emit owner.traceChanged(trace);
+        Q_EMIT owner.traceChanged(trace);
     }
 
     TraceData& owner;

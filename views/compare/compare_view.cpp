@@ -372,7 +372,7 @@ void CompareView::setBusy(bool busy) {
     progress_->setVisible(busy);
     cancel_->setVisible(busy);
     message_->setVisible(!busy);
-    emit busyChanged(busy);
+    Q_EMIT busyChanged(busy);
 }
 
 ViewCommand CompareView::viewCommand() const {

@@ -49,14 +49,14 @@ public:
     /// Compares over these tokens alone, until it is given none or another text is compared.
     void setSubset(const TokenSubset& subset);
 
-public slots:
+public Q_SLOTS:
     void refresh(); ///< starts again if what is to be compared has changed
     void cancel();
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
 
-signals:
+Q_SIGNALS:
     void busyChanged(bool busy);
 
 private:

@@ -16,16 +16,16 @@ ComparisonJob::ComparisonJob(ComparisonRequest request, QObject* parent) : QObje
         const GivenUpBy scope(stop);
         // Posted to this object: what is still under way when it is destroyed is dropped by Qt.
         const auto fail = [this](const QString& sentence) {
-            hand_over(this, [this, sentence] { emit failed(sentence); });
+            hand_over(this, [this, sentence] { Q_EMIT failed(sentence); });
         };
         try {
             const auto progress = [this](const Progress& now) {
                 const auto share = static_cast<int>(now.total > 0 ? now.done * 1000 / now.total : 0);
-                hand_over(this, [this, share] { emit progressed(share); });
+                hand_over(this, [this, share] { Q_EMIT progressed(share); });
             };
             auto result = std::make_shared<const RunComparison>(compare_runs(request, progress, stop));
             if (!stop.stop_requested()) {
-                hand_over(this, [this, result] { emit done(result); });
+                hand_over(this, [this, result] { Q_EMIT done(result); });
             }
         } catch (const Cancelled&) {
             return;

@@ -22,7 +22,7 @@ public:
     ~ComparisonJob() override;
     void cancel();
 
-signals:
+Q_SIGNALS:
     void progressed(int perMille);
     void done(std::shared_ptr<const ponderscope::RunComparison> comparison);
     void failed(const QString& sentence);

@@ -25,7 +25,7 @@ void RunsTableModel::setColours(std::function<QColor(const RunKey&)> colours) {
 
 void RunsTableModel::coloursChanged() {
     if (rowCount() > 0) {
-        emit dataChanged(index(0, 0), index(rowCount() - 1, 0), {Qt::DecorationRole});
+        Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, 0), {Qt::DecorationRole});
     }
 }
 

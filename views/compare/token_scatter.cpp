@@ -6,7 +6,13 @@
 #include <QLabel>
 #include <QMouseEvent>
 #include <QVBoxLayout>
+
+// Its header has Qt's short keywords, which this tree is compiled without.
+#define signals Q_SIGNALS
+#define foreach Q_FOREACH
 #include <qcustomplot.h>
+#undef signals
+#undef foreach
 
 #include <algorithm>
 #include <cmath>

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/reader.h"
-
 #include "views/compare/winners.h"
 
 #include "core/base/error.h"
 #include "core/stats/distributions.h"
 #include "core/stats/significance.h"
+#include "core/trace/reader.h"
 #include "views/common/format.h"
 #include "views/halting/token_grouping.h"
 

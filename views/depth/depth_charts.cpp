@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/signal_sums.h"
-
 #include "views/depth/depth_charts.h"
 
 #include "core/base/error.h"
+#include "core/trace/signal_sums.h"
 #include "views/common/colour_map.h"
 #include "views/common/format.h"
 #include "views/compare/run_comparison.h"
@@ -16,8 +14,6 @@
 #include <cstring>
 #include <limits>
 #include <tuple>
-
-#undef signals
 
 namespace ponderscope {
 namespace {

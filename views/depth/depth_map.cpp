@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/reader.h"
-
 #include "views/depth/depth_map.h"
 
 #include "core/base/error.h"
 #include "core/base/half.h"
 #include "core/stats/token_dependence.h"
 #include "core/trace/column_labels.h"
+#include "core/trace/reader.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/signal_sums.h"
-
-#include "views/common/paths.h"
 #include "views/depth/depth_view.h"
 
 #include "core/base/error.h"
 #include "core/stats/token_dependence.h"
+#include "core/trace/signal_sums.h"
 #include "views/common/depth_grid.h"
 #include "views/common/format.h"
+#include "views/common/paths.h"
 #include "views/common/readout.h"
 #include "views/common/run_stamp.h"
 #include "views/depth/depth_charts.h"

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // DepthView over a long sequence: a sample of its rows, the selected token's row, and a map from a pyramid.
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/signal_sums.h"
-
-#include "views/common/paths.h"
 #include "views/depth/depth_view.h"
 
+#include "core/trace/signal_sums.h"
 #include "views/common/depth_grid.h"
+#include "views/common/paths.h"
 #include "views/depth/depth_charts.h"
 #include "views/heatmap/step_map_canvas.h"
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Charts as figures: what is read, and how they stand on a page.
-// Before Qt, whose keyword `signals` is a name there.
+#include "core/base/error.h"
 #include "core/base/words.h"
 #include "core/policy/matched_reruns.h"
 #include "core/policy/replay.h"
-
-#include "core/base/error.h"
 #include "views/common/format.h"
 #include "views/compare/winners.h"
 #include "views/depth/depth_charts.h"

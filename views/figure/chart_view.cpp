@@ -156,21 +156,21 @@ void ChartView::mouseMoveEvent(QMouseEvent* event) {
     if (series != series_ || index != index_) {
         series_ = series;
         index_ = index;
-        emit markHovered(series, index);
+        Q_EMIT markHovered(series, index);
     }
 }
 
 void ChartView::mousePressEvent(QMouseEvent* event) {
     const auto* place = places().at(event->position(), reach);
     if (event->button() == Qt::LeftButton && place != nullptr) {
-        emit markClicked(static_cast<int>(place->series), static_cast<int>(place->index));
+        Q_EMIT markClicked(static_cast<int>(place->series), static_cast<int>(place->index));
     }
 }
 
 void ChartView::leaveEvent(QEvent*) {
     series_ = -1;
     index_ = -1;
-    emit markHovered(-1, -1);
+    Q_EMIT markHovered(-1, -1);
 }
 
 void ChartView::resizeEvent(QResizeEvent*) {

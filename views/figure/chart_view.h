@@ -35,7 +35,7 @@ public:
     [[nodiscard]] QSize sizeHint() const override;
     [[nodiscard]] QSize minimumSizeHint() const override;
 
-signals:
+Q_SIGNALS:
     void markHovered(int series, int index); ///< -1, -1: none
     void markClicked(int series, int index);
 

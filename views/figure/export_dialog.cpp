@@ -539,7 +539,7 @@ bool ExportDialog::write(bool replace) {
             names.append(path_text(one));
         }
         message_->setText(tr("Written: %1").arg(QDir::toNativeSeparators(names.join(u'\n'))));
-        emit exported(names);
+        Q_EMIT exported(names);
         return true;
     } catch (const Error& error) {
         message_->setText(QString::fromUtf8(error.what()));

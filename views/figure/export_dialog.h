@@ -62,7 +62,7 @@ public:
     /// Puts the figure that is shown on the page of panels.
     void addPanel();
 
-signals:
+Q_SIGNALS:
     void exported(const QStringList& files);
 
 private:

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/reader.h"
-
 #include "views/figure/figure.h"
 
 #include "core/base/error.h"
+#include "core/trace/reader.h"
 
 #include <QString>
 

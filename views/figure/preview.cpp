@@ -28,7 +28,7 @@ void FigureMaker::make(const FigureSpec& spec) {
     thread_ = {}; // cancels what is under way and waits for it
     const int request = ++request_;
     busy_ = true;
-    emit started();
+    Q_EMIT started();
     if (dataOf_ && same_numbers(*dataOf_, spec)) {
         hand_over(this, [this, request, spec, data = data_] { arrived(request, spec, data); });
         return;
@@ -70,7 +70,7 @@ void FigureMaker::arrived(int request, const FigureSpec& spec,
         return;
     }
     busy_ = false;
-    emit ready();
+    Q_EMIT ready();
 }
 
 void FigureMaker::stop(int request, const QString& sentence) {
@@ -79,7 +79,7 @@ void FigureMaker::stop(int request, const QString& sentence) {
     }
     busy_ = false;
     figure_.reset();
-    emit failed(sentence);
+    Q_EMIT failed(sentence);
 }
 
 FigurePreview::FigurePreview(QWidget* parent) : QWidget(parent) {

@@ -29,7 +29,7 @@ public:
     } ///< the last one that was made; null after a failure
     [[nodiscard]] const Fonts* fonts() const { return fonts_.get(); }
 
-signals:
+Q_SIGNALS:
     void started();
     void ready();
     void failed(const QString& sentence);

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/annotations.h"
-#include "core/trace/reader.h"
-
 #include "views/figure/source.h"
 
 #include "core/base/error.h"
+#include "core/trace/annotations.h"
+#include "core/trace/reader.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-
-#undef signals
 
 namespace ponderscope::figure {
 namespace {

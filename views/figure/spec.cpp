@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/reader.h"
-
 #include "views/figure/spec.h"
 
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/base/words.h"
 #include "core/remote/address.h"
+#include "core/trace/reader.h"
 
 #include <algorithm>
 #include <array>

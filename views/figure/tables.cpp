@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Runs over the same tokens, and halting policies, as a table: as a figure, as LaTeX (booktabs) and as CSV.
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/policy/replay.h"
-#include "core/policy/rerun_difference.h"
-
 #include "views/figure/figure.h"
 #include "views/figure/parts.h"
 
+#include "core/policy/replay.h"
+#include "core/policy/rerun_difference.h"
 #include "views/common/format.h"
 #include "views/common/tables.h"
 #include "views/policy/policy_table_model.h"

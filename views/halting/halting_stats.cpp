@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/reader.h"
-
 #include "views/halting/halting_stats.h"
 
 #include "core/base/error.h"
 #include "core/base/progress.h"
+#include "core/trace/reader.h"
 #include "views/common/format.h"
 #include "views/halting/run_slices.h"
 
@@ -14,8 +12,6 @@
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
-
-#undef signals
 
 namespace ponderscope {
 namespace {

@@ -114,7 +114,7 @@ HaltingView::HaltingView(ViewContext context, QWidget* parent)
     connect(table_, &QTableView::clicked, this, [this](const QModelIndex& index) {
         const std::int32_t id = model_->id(sorted_->mapToSource(index).row());
         if (id >= 0) {
-            emit tokenTypeChosen(id);
+            Q_EMIT tokenTypeChosen(id);
         }
     });
     connect(table_, &QTableView::activated, table_, &QTableView::clicked);

@@ -46,7 +46,7 @@ public:
     /// Counts these tokens alone, until it is given none or another text is looked at.
     void setSubset(const TokenSubset& subset);
 
-signals:
+Q_SIGNALS:
     void tokenTypeChosen(int id); ///< a row was clicked: its places in the text are wanted
 
 protected:

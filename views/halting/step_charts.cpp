@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/reader.h"
-
 #include "views/halting/step_charts.h"
 
 #include "core/base/error.h"
@@ -10,6 +7,7 @@
 #include "core/stats/distributions.h"
 #include "core/stats/significance.h"
 #include "core/trace/column_labels.h"
+#include "core/trace/reader.h"
 #include "views/common/colour_map.h"
 #include "views/common/format.h"
 #include "views/halting/halting_stats.h"
@@ -24,8 +22,6 @@
 #include <map>
 #include <span>
 #include <utility>
-
-#undef signals
 
 namespace ponderscope {
 namespace {

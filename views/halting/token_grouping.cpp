@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/stats/token_groups.h"
-
 #include "views/halting/token_grouping.h"
 
+#include "core/stats/token_groups.h"
 #include "views/common/format.h"
 
 #include <QCoreApplication>

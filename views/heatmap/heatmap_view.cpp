@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/reader.h"
-
-#include "views/figure/figure_command.h"
 #include "views/heatmap/heatmap_view.h"
 
-#include "views/common/colour_ranges.h"
-
 #include "core/base/error.h"
+#include "core/trace/reader.h"
+#include "views/common/colour_ranges.h"
 #include "views/common/format.h"
 #include "views/common/whole_characters.h"
+#include "views/figure/figure_command.h"
 #include "views/heatmap/layer_map.h"
 #include "views/heatmap/map_header.h"
 #include "views/heatmap/step_map_canvas.h"
@@ -217,7 +214,7 @@ void HeatmapView::setSignalName(const QString& name) {
     }
     signal_ = name;
     refreshSignals();
-    emit signalNameChanged(signal_);
+    Q_EMIT signalNameChanged(signal_);
 }
 
 bool HeatmapView::isBusy() const {

@@ -54,7 +54,7 @@ public:
     /// "token 5 “seventeen” · step 2 · 0.71", empty when the cursor is elsewhere.
     [[nodiscard]] QString readout() const;
 
-signals:
+Q_SIGNALS:
     void signalNameChanged(const QString& name);
 
 private:

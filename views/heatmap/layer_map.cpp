@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/reader.h"
-
-#include "views/common/paths.h"
 #include "views/heatmap/layer_map.h"
 
 #include "core/trace/column_labels.h"
+#include "core/trace/reader.h"
 #include "views/common/depth_grid.h"
 #include "views/common/format.h"
+#include "views/common/paths.h"
 #include "views/heatmap/scale_bar.h"
 
 #include <QComboBox>
@@ -311,11 +309,11 @@ QString LayerMap::valueOf(float value) const {
 
 void LayerMap::say(int row, int step) {
     const float value = grid_->value(row, step);
-    emit readoutChanged(std::isnan(value)
-                            ? QString()
-                            : tr("layer %1 · step %2 · %3")
-                                  .arg(QString::fromStdString(layers_[static_cast<std::size_t>(row)]),
-                                       QString::number(step), valueOf(value)));
+    Q_EMIT readoutChanged(std::isnan(value)
+                              ? QString()
+                              : tr("layer %1 · step %2 · %3")
+                                    .arg(QString::fromStdString(layers_[static_cast<std::size_t>(row)]),
+                                         QString::number(step), valueOf(value)));
 }
 
 } // namespace ponderscope

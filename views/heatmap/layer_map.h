@@ -32,7 +32,7 @@ public:
     [[nodiscard]] bool isBusy() const override { return reading_.isBusy() || ranging_.isBusy(); }
     void setOnScreen(bool on) override;
 
-signals:
+Q_SIGNALS:
     /// "layer 3 · step 1 · 2.31 nats", empty when the cursor is elsewhere.
     void readoutChanged(const QString& text);
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/reader.h"
-
 #include "views/heatmap/map_options.h"
 
+#include "core/trace/reader.h"
 #include "views/common/colour_ranges.h"
 #include "views/common/theme.h"
 
@@ -37,13 +35,13 @@ MapOptions::MapOptions(Theme& theme, StepMapCanvas& canvas, QWidget* parent)
 
 void MapOptions::setClip(Clip clip) {
     clip_ = clip;
-    emit changed();
+    Q_EMIT changed();
 }
 
 void MapOptions::setCentre(Centre centre, double value) {
     centre_ = centre;
     value_ = value;
-    emit changed();
+    Q_EMIT changed();
 }
 
 void MapOptions::setScaleLocked(bool locked) {
@@ -51,7 +49,7 @@ void MapOptions::setScaleLocked(bool locked) {
     if (locked && canvas_.map() != nullptr) {
         locked_ = canvas_.scale();
     }
-    emit changed();
+    Q_EMIT changed();
 }
 
 void MapOptions::apply() {

@@ -35,7 +35,7 @@ public:
     /// Gives the canvas the scale that these choices make of its map; call it after the map changed.
     void apply();
 
-signals:
+Q_SIGNALS:
     void changed(); ///< by the user or a setter: apply() again
 
 private:

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/reader.h"
-
-#include "views/common/paths.h"
 #include "views/heatmap/mip_loader.h"
 
 #include "core/base/error.h"
+#include "core/trace/reader.h"
 #include "views/common/hand_over.h"
+#include "views/common/paths.h"
 
 #include <algorithm>
 #include <cmath>
@@ -80,7 +78,7 @@ void MipLoader::start(MipRequest request) {
                 builder->add(values, executed);
                 if (const int now = static_cast<int>(end * 1000 / rows); now / 10 != told) {
                     told = now / 10;
-                    hand_over(this, [this, now] { emit progressed(now); });
+                    hand_over(this, [this, now] { Q_EMIT progressed(now); });
                 }
             }
             if (!builder) {
@@ -93,9 +91,9 @@ void MipLoader::start(MipRequest request) {
         },
         [this](std::shared_ptr<const MipPyramid> mips) {
             mips_ = std::move(mips);
-            emit ready();
+            Q_EMIT ready();
         },
-        [this](const QString& sentence) { emit failed(sentence); });
+        [this](const QString& sentence) { Q_EMIT failed(sentence); });
 }
 
 void MipLoader::cancel() {
@@ -118,8 +116,8 @@ void MipLoader::page(std::int64_t first, std::int64_t last) {
             page->values = read_rows(reader, wanted, first, last);
             return std::shared_ptr<const StepMap::Page>(std::move(page));
         },
-        [this](std::shared_ptr<const StepMap::Page> page) { emit pageReady(std::move(page)); },
-        [this](const QString& sentence) { emit failed(sentence); });
+        [this](std::shared_ptr<const StepMap::Page> page) { Q_EMIT pageReady(std::move(page)); },
+        [this](const QString& sentence) { Q_EMIT failed(sentence); });
 }
 
 } // namespace ponderscope

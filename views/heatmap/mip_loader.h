@@ -42,7 +42,7 @@ public:
     [[nodiscard]] bool isBuilding() const { return building_.isBusy(); }
     [[nodiscard]] std::shared_ptr<const MipPyramid> mips() const { return mips_; }
 
-signals:
+Q_SIGNALS:
     void progressed(int perMille); ///< while it is made
     void ready();
     void failed(const QString& sentence);

@@ -48,7 +48,7 @@ void StepMapCanvas::setMap(std::shared_ptr<const StepMap> map) {
     }
     arrangeRows();
     drop();
-    emit viewChanged();
+    Q_EMIT viewChanged();
 }
 
 void StepMapCanvas::setScale(const std::optional<ColourScale>& scale, bool diverging) {
@@ -142,8 +142,8 @@ void StepMapCanvas::setView(double first, double last) {
     first_ = first;
     last_ = first + extent;
     drop();
-    emit viewChanged();
-    emit viewMoved();
+    Q_EMIT viewChanged();
+    Q_EMIT viewMoved();
 }
 
 void StepMapCanvas::showAll() {
@@ -365,7 +365,7 @@ void StepMapCanvas::mouseMoveEvent(QMouseEvent* event) {
     }
     const qint64 token = tokenAt(position);
     selection_.setHover(token);
-    emit cellHovered(token, stepAt(position));
+    Q_EMIT cellHovered(token, stepAt(position));
 }
 
 void StepMapCanvas::mouseReleaseEvent(QMouseEvent* event) {
@@ -479,7 +479,7 @@ void StepMapCanvas::keyPressEvent(QKeyEvent* event) {
 
 void StepMapCanvas::leaveEvent(QEvent*) {
     selection_.setHover(-1);
-    emit cellHovered(-1, -1);
+    Q_EMIT cellHovered(-1, -1);
 }
 
 void StepMapCanvas::resizeEvent(QResizeEvent*) {

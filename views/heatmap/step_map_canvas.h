@@ -62,7 +62,7 @@ public:
     [[nodiscard]] QSize sizeHint() const override;
     [[nodiscard]] QSize minimumSizeHint() const override;
 
-signals:
+Q_SIGNALS:
     /// The cell under the cursor; -1, -1 when there is none.
     void cellHovered(qint64 token, int step);
     void viewChanged();

@@ -341,12 +341,12 @@ void InspectorCanvas::mousePressEvent(QMouseEvent* event) {
     Spots spots;
     pass(nullptr, width(), &spots);
     if (spots.candidates.contains(event->position().toPoint())) {
-        emit candidatesClicked();
+        Q_EMIT candidatesClicked();
         return;
     }
     for (const auto& [box, step] : spots.steps) {
         if (box.contains(event->position().toPoint())) {
-            emit stepClicked(step);
+            Q_EMIT stepClicked(step);
             return;
         }
     }

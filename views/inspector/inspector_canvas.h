@@ -19,7 +19,7 @@ public:
     [[nodiscard]] bool hasHeightForWidth() const override { return true; }
     [[nodiscard]] int heightForWidth(int width) const override;
 
-signals:
+Q_SIGNALS:
     void candidatesClicked();
     void stepClicked(int step);
 

@@ -27,7 +27,7 @@ public:
     void setCandidatesShown(int most);
     [[nodiscard]] QSize sizeHint() const override;
 
-public slots:
+public Q_SLOTS:
     void refresh(); ///< at once; changes of the selection and arriving data do it by themselves, once per
                     ///< turn of the event loop
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/reader.h"
-
 #include "views/inspector/token_report.h"
 
 #include "core/base/error.h"
+#include "core/trace/reader.h"
 #include "views/common/format.h"
 #include "views/common/whole_characters.h"
 

@@ -33,7 +33,7 @@ LibraryModel::LibraryModel(const ViewContext& context, QObject* parent)
     connect(&intervals_, &RunIntervals::ready, this, [this](const RunKey& key) {
         const QModelIndex place = indexOf(key);
         if (place.isValid()) {
-            emit dataChanged(place, place);
+            Q_EMIT dataChanged(place, place);
         }
     });
     const QStringList open = context_.data.traces();
@@ -79,9 +79,9 @@ void LibraryModel::synchronise(const QString& path) {
         known.insert(known.begin() + static_cast<std::ptrdiff_t>(at), std::move(fresh[at]));
         endInsertRows();
     }
-    emit dataChanged(parent, parent);
+    Q_EMIT dataChanged(parent, parent);
     if (!known.empty()) {
-        emit dataChanged(index(0, 0, parent), index(static_cast<int>(known.size()) - 1, 0, parent));
+        Q_EMIT dataChanged(index(0, 0, parent), index(static_cast<int>(known.size()) - 1, 0, parent));
     }
 }
 
@@ -99,10 +99,10 @@ void LibraryModel::remove(const QString& path) {
 void LibraryModel::touchAll() {
     for (int row = 0; row < static_cast<int>(traces_.size()); ++row) {
         const QModelIndex parent = index(row, 0);
-        emit dataChanged(parent, parent);
+        Q_EMIT dataChanged(parent, parent);
         const int runs = rowCount(parent);
         if (runs > 0) {
-            emit dataChanged(index(0, 0, parent), index(runs - 1, 0, parent));
+            Q_EMIT dataChanged(index(0, 0, parent), index(runs - 1, 0, parent));
         }
     }
 }
@@ -260,7 +260,7 @@ bool LibraryModel::setData(const QModelIndex& index, const QVariant& value, int 
     if (role != Qt::EditRole || name.isEmpty() || name == index.data(Qt::EditRole).toString()) {
         return false;
     }
-    emit renameRequested(index.data(KeyRole).value<RunKey>(), name);
+    Q_EMIT renameRequested(index.data(KeyRole).value<RunKey>(), name);
     return true; // shown when the file says it
 }
 

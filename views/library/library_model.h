@@ -37,7 +37,7 @@ public:
 
     [[nodiscard]] QModelIndex indexOf(const RunKey& key) const;
 
-signals:
+Q_SIGNALS:
     void renameRequested(const ponderscope::RunKey& run, const QString& name);
 
 private:

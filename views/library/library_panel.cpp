@@ -189,7 +189,7 @@ void LibraryPanel::fillMenu(QMenu& menu, const QModelIndex& index) {
         menu.addAction(!other.isValid() ? tr("Related to another checkpoint?")
                        : key == a       ? tr("Related to B?")
                                         : tr("Related to A?"),
-                       this, [this, a, other] { emit relatedRequested(a, other); });
+                       this, [this, a, other] { Q_EMIT relatedRequested(a, other); });
         menu.addAction(tr("Copy TRACE#RUN"), this, [name = key.trace + u'#' + index.data().toString()] {
             QGuiApplication::clipboard()->setText(name);
         });
@@ -198,15 +198,15 @@ void LibraryPanel::fillMenu(QMenu& menu, const QModelIndex& index) {
         menu.addAction(elsewhere                            ? tr("Fetch into a trace here…")
                        : context_.data.isScratch(key.trace) ? tr("Keep in a trace…")
                                                             : tr("Copy into a trace…"),
-                       this, [this, key] { emit keepRequested(key); });
+                       this, [this, key] { Q_EMIT keepRequested(key); });
         menu.addAction(tr("Rename"), this, [this, key] { runs_->edit(model_->indexOf(key)); })
             ->setDisabled(elsewhere); // what lies on another machine is only read
         menu.addAction(tr("Hide"), this, [this, key] { context_.data.setHidden(key, true); });
-        menu.addAction(tr("Remove from the trace…"), this, [this, key] { emit removeRequested(key); })
+        menu.addAction(tr("Remove from the trace…"), this, [this, key] { Q_EMIT removeRequested(key); })
             ->setDisabled(elsewhere);
     } else {
         menu.addAction(tr("Copy path"), this, [key] { QGuiApplication::clipboard()->setText(key.trace); });
-        menu.addAction(tr("Check every byte"), this, [this, key] { emit checkRequested(key.trace); });
+        menu.addAction(tr("Check every byte"), this, [this, key] { Q_EMIT checkRequested(key.trace); });
         if (const auto hidden = context_.data.hiddenRuns(key.trace); !hidden.empty()) {
             menu.addAction(tr("Show hidden runs (%1)").arg(hidden.size()), this, [this, key, hidden] {
                 for (const RunInfo& run : hidden) {

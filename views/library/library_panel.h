@@ -33,7 +33,7 @@ public:
     void fillMenu(QMenu& menu, const QModelIndex& index);
     [[nodiscard]] QSize sizeHint() const override { return {252, 600}; }
 
-signals:
+Q_SIGNALS:
     void checkRequested(const QString& trace);
     /// Do the checkpoints of two runs have a common origin? \p b: invalid where only one run is meant.
     void relatedRequested(const ponderscope::RunKey& a, const ponderscope::RunKey& b);

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/reader.h"
-
-#include "views/common/paths.h"
 #include "views/library/run_intervals.h"
 
 #include "core/base/error.h"
 #include "core/base/given_up.h"
 #include "core/stats/paired.h"
+#include "core/trace/reader.h"
 #include "views/common/hand_over.h"
+#include "views/common/paths.h"
 
 #include <algorithm>
 #include <bit>
@@ -21,8 +19,6 @@
 #include <mutex>
 #include <thread>
 #include <tuple>
-
-#undef signals
 
 namespace ponderscope {
 
@@ -109,7 +105,7 @@ struct RunIntervals::Impl {
             }
             hand_over(&owner, [this, job, width] {
                 known[job] = width;
-                emit owner.ready(job.key);
+                Q_EMIT owner.ready(job.key);
             });
         }
     }

@@ -25,7 +25,7 @@ public:
     /// Why there is none though the run was read: a sample too small for one. Empty otherwise.
     [[nodiscard]] QString whyNone(const RunKey& key, const RunInfo& run) const;
 
-signals:
+Q_SIGNALS:
     void ready(const ponderscope::RunKey& key);
 
 private:

@@ -38,7 +38,7 @@ SequenceModel::SequenceModel(const ViewContext& context, QObject* parent)
     connect(&context_.data, &TraceData::sequenceReady, this, [this](const RunKey& run, qint64 sequence) {
         const QModelIndex place = run == run_ ? indexOf(sequence) : QModelIndex();
         if (place.isValid()) {
-            emit dataChanged(place, place, {BarcodeRole});
+            Q_EMIT dataChanged(place, place, {BarcodeRole});
         }
     });
     rebuild();
@@ -73,7 +73,7 @@ void SequenceModel::grow() {
         endInsertRows();
     }
     if (before > 0) {
-        emit dataChanged(index(0), index(static_cast<int>(before) - 1));
+        Q_EMIT dataChanged(index(0), index(static_cast<int>(before) - 1));
     }
 }
 

@@ -42,7 +42,7 @@ Notes::Notes(const ViewContext& context, QString fallback, QObject* parent)
     });
     connect(&context_.data, &TraceData::traceClosed, this, [this](const QString& trace) {
         if (files_.erase(trace) > 0) {
-            emit changed();
+            Q_EMIT changed();
         }
     });
 }
@@ -71,16 +71,16 @@ void Notes::load(const QString& trace) {
                                                          : sidecar(trace);
     QFile in(file.path);
     if (!in.exists()) {
-        emit changed();
+        Q_EMIT changed();
         return;
     }
     const auto refuse = [&](const QString& found) {
         file.broken = true;
-        emit failed(tr("%1: expected notes of this program, found %2; it is left alone, and notes on this "
-                       "trace are not "
-                       "kept until it is moved away.")
-                        .arg(file.path, found));
-        emit changed();
+        Q_EMIT failed(tr("%1: expected notes of this program, found %2; it is left alone, and notes on this "
+                         "trace are not "
+                         "kept until it is moved away.")
+                          .arg(file.path, found));
+        Q_EMIT changed();
     };
     if (in.size() > largest_file || !in.open(QIODevice::ReadOnly)) {
         refuse(in.size() > largest_file ? tr("%1").arg(format_bytes(in.size())) : in.errorString());
@@ -108,7 +108,7 @@ void Notes::load(const QString& trace) {
         }
     }
     std::sort(file.notes.begin(), file.notes.end(), before);
-    emit changed();
+    Q_EMIT changed();
 }
 
 void Notes::takeIn(const QString& trace) {
@@ -122,7 +122,7 @@ void Notes::takeIn(const QString& trace) {
 void Notes::save(const QString& trace) {
     File& file = files_[trace];
     if (file.broken) {
-        emit failed(
+        Q_EMIT failed(
             tr("%1 is not a file of notes and is not written over; move it away to keep notes on this trace.")
                 .arg(file.path));
         return;
@@ -156,7 +156,7 @@ void Notes::save(const QString& trace) {
         return;
     }
     file.unsaved = true;
-    emit failed(
+    Q_EMIT failed(
         tr("%1 could not be written (%2); the notes stay until the window is closed.").arg(file.path, error));
 }
 
@@ -205,7 +205,7 @@ void Notes::put(const RunKey& run, qint64 sequence, qint64 token, const QString&
     std::erase_if(notes, [&](const Note& other) { return same_place(other, note); });
     notes.insert(std::upper_bound(notes.begin(), notes.end(), note, before), note);
     save(run.trace);
-    emit changed();
+    Q_EMIT changed();
 }
 
 void Notes::remove(const QString& trace, const Note& note) {
@@ -217,7 +217,7 @@ void Notes::remove(const QString& trace, const Note& note) {
     takeIn(trace);
     if (std::erase_if(place->second.notes, [&](const Note& other) { return same_place(other, gone); }) > 0) {
         save(trace);
-        emit changed();
+        Q_EMIT changed();
     }
 }
 

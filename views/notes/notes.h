@@ -43,7 +43,7 @@ public:
     [[nodiscard]] QString file(const QString& trace) const;
     [[nodiscard]] static QString sidecar(const QString& trace);
 
-signals:
+Q_SIGNALS:
     void changed();
     void failed(const QString& sentence);
 

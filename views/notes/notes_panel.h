@@ -21,7 +21,7 @@ public:
     [[nodiscard]] Notes& notes() { return *notes_; }
     [[nodiscard]] NotesModel& model() { return *model_; }
 
-public slots:
+public Q_SLOTS:
     /// Asks for the words of a note on the selected token.
     void editSelected();
     /// A bookmark on the selected token, or none if it carries one.

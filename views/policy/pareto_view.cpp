@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/policy/replay.h"
-
 #include "views/policy/pareto_view.h"
 
+#include "core/policy/replay.h"
 #include "views/figure/chart_view.h"
 #include "views/figure/figure_command.h"
 #include "views/policy/policy_data.h"

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/policy/rerun_difference.h"
-
-#include "views/common/paths.h"
 #include "views/policy/policy_data.h"
 
+#include "core/policy/rerun_difference.h"
 #include "views/common/format.h"
+#include "views/common/paths.h"
 #include "views/common/run_stamp.h"
 #include "views/policy/policy_fronts.h"
 #include "views/policy/policy_rows.h"
@@ -69,8 +67,8 @@ void PolicyData::check() {
             load();
         }
     }
-    emit tableChanged();
-    emit frontsChanged();
+    Q_EMIT tableChanged();
+    Q_EMIT frontsChanged();
 }
 
 void PolicyData::findReruns() {
@@ -89,7 +87,7 @@ void PolicyData::findReruns() {
     }
     if (found != reruns_) {
         reruns_ = std::move(found);
-        emit rerunsChanged();
+        Q_EMIT rerunsChanged();
     }
 }
 
@@ -125,14 +123,14 @@ std::vector<PolicyRerun> PolicyData::storedReruns() const {
 void PolicyData::setLook(const FrontLook& look) {
     if (!(look == look_)) {
         look_ = look;
-        emit frontsChanged();
+        Q_EMIT frontsChanged();
     }
 }
 
 void PolicyData::choose(const QString& policy) {
     if (policy != chosen_) {
         chosen_ = policy;
-        emit policyChosen(policy);
+        Q_EMIT policyChosen(policy);
     }
 }
 
@@ -154,22 +152,22 @@ void PolicyData::load() {
         [this](std::shared_ptr<const ReplayTable> table) {
             table_ = std::move(table);
             sentence_.clear();
-            emit tableChanged();
+            Q_EMIT tableChanged();
             sweeping_.start(
                 [table = table_](const std::stop_token& stop) {
                     return policy_fronts(*table, {}, thresholds_a_front, stop);
                 },
                 [this](std::vector<PolicyFront> fronts) {
                     fronts_ = std::make_shared<const std::vector<PolicyFront>>(std::move(fronts));
-                    emit frontsChanged();
+                    Q_EMIT frontsChanged();
                     measureBands();
                 },
-                [this](const QString&) { emit frontsChanged(); });
+                [this](const QString&) { Q_EMIT frontsChanged(); });
         },
         [this](const QString& sentence) {
             sentence_ = sentence;
             failed_ = true;
-            emit tableChanged();
+            Q_EMIT tableChanged();
         });
 }
 
@@ -185,7 +183,7 @@ void PolicyData::measureBands() {
         },
         [this](std::vector<PolicyFront> fronts) {
             fronts_ = std::make_shared<const std::vector<PolicyFront>>(std::move(fronts));
-            emit frontsChanged();
+            Q_EMIT frontsChanged();
         },
         [](const QString&) {}); // they stay without
 }

@@ -54,7 +54,7 @@ public:
     [[nodiscard]] const QString& chosen() const { return chosen_; }
     void choose(const QString& policy);
 
-signals:
+Q_SIGNALS:
     void tableChanged();
     void frontsChanged(); ///< or how they are drawn
     void policyChosen(const QString& policy);

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/policy/replay.h"
-#include "core/policy/rerun_difference.h"
-
-#include "views/common/paths.h"
-#include "views/figure/figure_command.h"
 #include "views/policy/policy_lab.h"
 
+#include "core/policy/replay.h"
+#include "core/policy/rerun_difference.h"
 #include "views/common/format.h"
+#include "views/common/paths.h"
 #include "views/figure/chart_view.h"
+#include "views/figure/figure_command.h"
 #include "views/policy/pareto_view.h"
 #include "views/policy/policy_data.h"
 #include "views/policy/policy_fronts.h"
@@ -149,7 +147,7 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     connect(&shared_, &PolicyData::rerunsChanged, this, &PolicyLab::findRerun);
     connect(rerun_, &QPushButton::clicked, this, [this] {
         if (rerunProgress_ >= 0) {
-            emit rerunCancelRequested();
+            Q_EMIT rerunCancelRequested();
         } else if (!spec_.isEmpty()) {
             rerunAll({spec_});
         }
@@ -183,7 +181,7 @@ void PolicyLab::rerunAll(const QStringList& policies) {
     }
     waitingFor_ = shared_.run();
     if (!waiting_.isEmpty()) {
-        emit rerunRequested(waitingFor_, waiting_.takeFirst());
+        Q_EMIT rerunRequested(waitingFor_, waiting_.takeFirst());
     }
 }
 
@@ -195,7 +193,7 @@ void PolicyLab::endRerun(bool done) {
         // After everybody has heard that the last one has ended.
         QTimer::singleShot(0, this, [this] {
             if (!waiting_.isEmpty()) {
-                emit rerunRequested(waitingFor_, waiting_.takeFirst());
+                Q_EMIT rerunRequested(waitingFor_, waiting_.takeFirst());
             }
         });
     }
@@ -465,12 +463,12 @@ void PolicyLab::drawFront() {
 void PolicyLab::tellText() {
     const auto table = shared_.table();
     if (!onScreen() || !colour_->isChecked() || !table || spec_.isEmpty()) {
-        emit replayed(nullptr);
+        Q_EMIT replayed(nullptr);
         return;
     }
     const auto [first, count] = shared_.rowsOf(context_.selection.sequence());
     if (first < 0 || first + count > static_cast<qint64>(result_->steps.size())) {
-        emit replayed(nullptr);
+        Q_EMIT replayed(nullptr);
         return;
     }
     auto steps = std::make_shared<ReplayedSteps>();
@@ -479,7 +477,7 @@ void PolicyLab::tellText() {
     steps->policy = spec_;
     steps->maxSteps = table->columns.max_steps();
     steps->steps.assign(result_->steps.begin() + first, result_->steps.begin() + first + count);
-    emit replayed(std::move(steps));
+    Q_EMIT replayed(std::move(steps));
 }
 
 void PolicyLab::fillFigure(figure::FigureSpec& spec) const {

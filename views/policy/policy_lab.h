@@ -76,13 +76,13 @@ public:
     void fillFigure(figure::FigureSpec& spec) const;
     void setTableShown(bool on);
 
-public slots:
+public Q_SLOTS:
     /// Shows it as if its slider had been moved there.
     void setPolicy(const QString& policy);
     /// Those that can be and have not been, one after the other.
     void rerunAll(const QStringList& policies);
 
-signals:
+Q_SIGNALS:
     void rerunRequested(const ponderscope::RunKey& run, const QString& policy);
     void rerunCancelRequested();
     void figureWanted(); ///< of the table

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/policy/replay.h"
-
-#include "views/common/paths.h"
 #include "views/policy/policy_table.h"
 
+#include "core/policy/replay.h"
+#include "views/common/paths.h"
 #include "views/common/tables.h"
 #include "views/figure/parts.h"
 #include "views/policy/policy_data.h"
@@ -21,8 +19,6 @@
 
 #include <algorithm>
 #include <set>
-
-#undef signals
 
 namespace ponderscope {
 namespace {
@@ -89,13 +85,13 @@ PolicyTable::PolicyTable(const ViewContext& context, PolicyData& shared, QWidget
     connect(&delay_, &QTimer::timeout, this, &PolicyTable::measure);
     connect(back, &QPushButton::clicked, this, &PolicyTable::backRequested);
     connect(figure, &QToolButton::clicked, this, &PolicyTable::figureRequested);
-    connect(rerun_, &QPushButton::clicked, this, [this] { emit rerunRequested(selected()); });
+    connect(rerun_, &QPushButton::clicked, this, [this] { Q_EMIT rerunRequested(selected()); });
     connect(table_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &PolicyTable::showState);
     connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
             [this](const QModelIndex& now) {
                 const int row = sorted_->mapToSource(now).row();
                 if (row >= 0 && !filling_) {
-                    emit policyChosen(
+                    Q_EMIT policyChosen(
                         QString::fromStdString(model_->rows()[static_cast<std::size_t>(row)].spec));
                 }
             });

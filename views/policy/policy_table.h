@@ -45,7 +45,7 @@ public:
     [[nodiscard]] QTableView& table() { return *table_; }
     [[nodiscard]] QPushButton& rerunButton() { return *rerun_; }
 
-signals:
+Q_SIGNALS:
     void policyChosen(const QString& spec); ///< its row
     void rerunRequested(const QStringList& specs);
     void figureRequested();

@@ -52,7 +52,7 @@ void PolicyTableModel::setRows(std::vector<PolicyRow> rows) {
         const int at = rowOf(QString::fromStdString(row.spec));
         if (at >= 0) {
             rows_[static_cast<std::size_t>(at)] = std::move(row);
-            emit dataChanged(index(at, 0), index(at, column_count - 1));
+            Q_EMIT dataChanged(index(at, 0), index(at, column_count - 1));
             continue;
         }
         // In the order of the kinds, in each by threshold.
@@ -70,7 +70,7 @@ void PolicyTableModel::setRows(std::vector<PolicyRow> rows) {
 void PolicyTableModel::setColours(std::function<QColor(std::size_t)> colours) {
     colours_ = std::move(colours);
     if (rowCount() > 0) {
-        emit dataChanged(index(0, policy), index(rowCount() - 1, policy), {Qt::DecorationRole});
+        Q_EMIT dataChanged(index(0, policy), index(rowCount() - 1, policy), {Qt::DecorationRole});
     }
 }
 

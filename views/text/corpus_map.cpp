@@ -328,7 +328,7 @@ void CorpusMap::mousePressEvent(QMouseEvent* event) {
     if (event->button() == Qt::LeftButton && at.sequence >= 0) {
         context_.selection.setSequence(at.sequence);
         context_.selection.setToken(at.token);
-        emit chosen();
+        Q_EMIT chosen();
     }
 }
 
@@ -336,7 +336,7 @@ void CorpusMap::wheelEvent(QWheelEvent* event) {
     if ((event->modifiers() & Qt::ControlModifier) != 0) {
         const bool in = event->angleDelta().y() > 0;
         if (in && cell_ == largest_cell) {
-            emit zoomedIn();
+            Q_EMIT zoomedIn();
         } else {
             setCell(cell_ + (in ? 1 : -1));
         }

@@ -32,7 +32,7 @@ public:
     };
     [[nodiscard]] Place placeAt(const QPoint& point) const;
 
-signals:
+Q_SIGNALS:
     void zoomedIn(); ///< beyond the largest pixel
     /// A click: the selection is there already.
     void chosen();

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/stats/token_groups.h"
-
 #include "views/text/find_bar.h"
 
+#include "core/stats/token_groups.h"
 #include "views/common/format.h"
 #include "views/common/row_delegate.h"
 #include "views/text/hit_list.h"
@@ -104,8 +102,8 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
     send_->setPopupMode(QToolButton::InstantPopup);
     send_->setAutoRaise(true);
     auto* panels = new QMenu(send_);
-    panels->addAction(tr("Halting"), this, [this] { emit sent(QStringLiteral("halting"), subset()); });
-    panels->addAction(tr("Compare"), this, [this] { emit sent(QStringLiteral("compare"), subset()); });
+    panels->addAction(tr("Halting"), this, [this] { Q_EMIT sent(QStringLiteral("halting"), subset()); });
+    panels->addAction(tr("Compare"), this, [this] { Q_EMIT sent(QStringLiteral("compare"), subset()); });
     send_->setMenu(panels);
     edit_->setClearButtonEnabled(true);
     edit_->setMaximumWidth(460);
@@ -232,7 +230,7 @@ void FindBar::close() {
     model_->show(nullptr, {});
     view_.setMarks({});
     view_.setFocus();
-    emit queryChanged();
+    Q_EMIT queryChanged();
 }
 
 void FindBar::search(bool jump) {
@@ -256,7 +254,7 @@ void FindBar::search(bool jump) {
     }
     view_.setMarks(hits_, alone);
     model_->show(shown, hits_);
-    emit queryChanged();
+    Q_EMIT queryChanged();
     if (arriving_ != 0 && shown && shown->sequence == context_.selection.sequence()) {
         if (!hits_.empty()) {
             context_.selection.setToken(arriving_ > 0 ? hits_.front() : hits_.back());
@@ -443,7 +441,7 @@ void FindBar::go(qint64 direction) {
         }
     }
     if (command_ && command_->kind != TextCommand::Kind::token) {
-        emit commandGiven(*command_);
+        Q_EMIT commandGiven(*command_);
         return;
     }
     const qint64 token = context_.selection.token();

@@ -56,12 +56,12 @@ public:
     [[nodiscard]] QStringList offered() const; ///< completions of what is typed
     [[nodiscard]] bool isBusy() const { return measuring_.isBusy(); }
 
-signals:
+Q_SIGNALS:
     void queryChanged();
     void commandGiven(const ponderscope::TextCommand& command);
     void sent(const QString& panel, const ponderscope::TokenSubset& subset); ///< "halting", "compare"
 
-public slots:
+public Q_SLOTS:
     void next();
     void previous();
     void close();

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/step_columns.h"
-
 #include "views/text/find_query.h"
 
 #include "core/base/error.h"
+#include "core/trace/step_columns.h"
 #include "views/common/format.h"
 #include "views/text/condition.h"
 #include "views/text/find.h"
@@ -13,8 +11,6 @@
 #include <QRegularExpression>
 
 #include <algorithm>
-
-#undef signals
 
 namespace ponderscope {
 namespace {

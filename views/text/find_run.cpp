@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/stats/token_groups.h"
-#include "core/trace/annotations.h"
-#include "core/trace/reader.h"
-
-#include "views/common/paths.h"
 #include "views/text/find_run.h"
 
 #include "core/base/error.h"
 #include "core/stats/layout.h"
+#include "core/stats/token_groups.h"
+#include "core/trace/annotations.h"
+#include "core/trace/reader.h"
 #include "views/common/format.h"
+#include "views/common/paths.h"
 #include "views/common/trace_blocks.h"
 #include "views/text/find_query.h"
 
@@ -18,8 +16,6 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
-
-#undef signals
 
 namespace ponderscope {
 namespace {

@@ -67,7 +67,7 @@ void Legend::show(const TokenValues& values) {
 
 void Legend::mousePressEvent(QMouseEvent* event) {
     if (event->button() == Qt::LeftButton && cursor().shape() == Qt::PointingHandCursor) {
-        emit rangeWanted();
+        Q_EMIT rangeWanted();
     }
 }
 

@@ -22,7 +22,7 @@ public:
     [[nodiscard]] QSize sizeHint() const override { return {420, 34}; }
     [[nodiscard]] QSize minimumSizeHint() const override { return {118, 34}; }
 
-signals:
+Q_SIGNALS:
     void rangeWanted(); ///< the scale was clicked: its ends are to be set
 
 protected:

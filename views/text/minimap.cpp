@@ -146,7 +146,7 @@ void Minimap::resizeEvent(QResizeEvent*) {
 void Minimap::drag(double y) {
     const double tall = contentHeight();
     if (tall > 0) {
-        emit wanted(std::clamp((y - edge) / tall, 0.0, 1.0));
+        Q_EMIT wanted(std::clamp((y - edge) / tall, 0.0, 1.0));
     }
 }
 

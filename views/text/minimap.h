@@ -30,7 +30,7 @@ public:
     void refresh();
     [[nodiscard]] QSize sizeHint() const override { return {26, 200}; }
 
-signals:
+Q_SIGNALS:
     void wanted(double middle); ///< this fraction of the text is to be in the middle of the view
 
 protected:

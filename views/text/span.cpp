@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/annotations.h"
-#include "core/trace/reader.h"
-
-#include "views/common/paths.h"
 #include "views/text/span.h"
 
 #include "core/base/error.h"
 #include "core/stats/bootstrap.h"
+#include "core/trace/annotations.h"
+#include "core/trace/reader.h"
 #include "views/common/format.h"
+#include "views/common/paths.h"
 #include "views/common/whole_characters.h"
 #include "views/figure/parts.h"
 
@@ -18,8 +16,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-
-#undef signals
 
 namespace ponderscope {
 namespace {

@@ -179,7 +179,7 @@ void SpanBar::write(const RunKey& run, qint64 sequence, TokenSpan span, const QS
             return true;
         },
         [this](bool) { context_.data.refresh(); },
-        [this](const QString& sentence) { emit failed(sentence); });
+        [this](const QString& sentence) { Q_EMIT failed(sentence); });
 }
 
 void SpanBar::askForLabel() {

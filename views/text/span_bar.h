@@ -30,7 +30,7 @@ public:
         return measuring_.isBusy() || writing_.isBusy() || delay_.isActive();
     }
 
-signals:
+Q_SIGNALS:
     void figureWanted();
     void failed(const QString& sentence);
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/step_columns.h"
-
-#include "views/common/paths.h"
 #include "views/text/step_column_dialog.h"
 
 #include "core/base/error.h"
+#include "core/trace/step_columns.h"
+#include "views/common/paths.h"
 
 #include <QCheckBox>
 #include <QComboBox>
@@ -16,8 +14,6 @@
 #include <QPushButton>
 
 #include <algorithm>
-
-#undef signals
 
 namespace ponderscope {
 

@@ -154,9 +154,9 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
             }
             if (dismissed) {
                 view_->setReplay({});
-                emit replayDismissed();
+                Q_EMIT replayDismissed();
             }
-            emit viewChanged();
+            Q_EMIT viewChanged();
         }
     });
     connect(find_, &FindBar::queryChanged, this, &TextPanel::viewChanged);
@@ -180,7 +180,7 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
             blink_->setChecked(false);
         }
         view_->setShowDifference(on);
-        emit viewChanged();
+        Q_EMIT viewChanged();
     });
     blinking_.setInterval(blink_ms);
     connect(&blinking_, &QTimer::timeout, this, [this] { view_->setShowOther(!view_->showsOther()); });
@@ -230,7 +230,7 @@ void TextPanel::deriveColumn(const RunKey& b, const QString& name, const QString
 void TextPanel::deriveColumnOf(const RunKey& a, const RunKey& b, const QString& name, const QString& column,
                                bool bars) {
     if (context_.data.isLive(a.trace)) {
-        emit failed(tr("A run that is not in a file yet takes no annotations; wait until it is recorded."));
+        Q_EMIT failed(tr("A run that is not in a file yet takes no annotations; wait until it is recorded."));
         return;
     }
     deriving_.start(
@@ -244,7 +244,7 @@ void TextPanel::deriveColumnOf(const RunKey& a, const RunKey& b, const QString& 
                 bars ? setBarAnnotation(name) : setAnnotation(name);
             }
         },
-        [this](const QString& sentence) { emit failed(sentence); });
+        [this](const QString& sentence) { Q_EMIT failed(sentence); });
 }
 
 void TextPanel::offerAnnotations() {
@@ -435,7 +435,7 @@ void TextPanel::setZoom(TextZoom zoom) {
     if (zoom == TextZoom::text && context_.selection.token() >= 0) {
         view_->scrollTo(context_.selection.token());
     }
-    emit viewChanged();
+    Q_EMIT viewChanged();
 }
 
 void TextPanel::zoomBy(int points) {
@@ -468,7 +468,7 @@ bool TextPanel::eventFilter(QObject* watched, QEvent* event) {
         }
     } else if (watched == table_->viewport() && event->type() == QEvent::ContextMenu) {
         const auto* menu = static_cast<QContextMenuEvent*>(event);
-        emit view_->menuWanted(model_->tokenOf(table_->rowAt(menu->pos().y())), menu->globalPos());
+        Q_EMIT view_->menuWanted(model_->tokenOf(table_->rowAt(menu->pos().y())), menu->globalPos());
         return true;
     }
     return QWidget::eventFilter(watched, event);
@@ -529,7 +529,7 @@ void TextPanel::setBars(std::optional<Quantity> quantity) {
     view_->setBarAnnotation({});
     view_->setBars(quantity);
     nameColour();
-    emit viewChanged();
+    Q_EMIT viewChanged();
 }
 
 void TextPanel::setBarAnnotation(const QString& name) {
@@ -539,7 +539,7 @@ void TextPanel::setBarAnnotation(const QString& name) {
     }
     view_->setBarAnnotation(name);
     nameColour();
-    emit viewChanged();
+    Q_EMIT viewChanged();
 }
 
 void TextPanel::obey(const TextCommand& command) {

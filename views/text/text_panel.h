@@ -55,7 +55,7 @@ public:
     [[nodiscard]] bool blinks() const { return blinking_.isActive(); }
     [[nodiscard]] bool isBusy() const; ///< something of what is shown is still being laid out or read
 
-public slots:
+public Q_SLOTS:
     /// Works a column out of the steps of A (an invalid \p b) or of B − A, keeps it as an annotation, and
     /// colours by it or shows it as \p bars (step_column_dialog.h).
     void deriveColumn(const ponderscope::RunKey& b, const QString& name, const QString& column,
@@ -78,7 +78,7 @@ public slots:
     /// A and B in turn.
     void setBlink(bool on);
 
-signals:
+Q_SIGNALS:
     void replayDismissed(); ///< a recorded quantity was chosen while the text showed a replay
     void helpRequested();
     void figureWanted(); ///< of the chosen span

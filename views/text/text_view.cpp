@@ -48,7 +48,7 @@ TextView::TextView(const ViewContext& context, QWidget* parent)
     connect(&ranges_, &ColourRanges::changed, this, &TextView::recolour);
     connect(&context_.selection, &Selection::runsChanged, this, [this] {
         reload();
-        emit otherChanged();
+        Q_EMIT otherChanged();
     });
     connect(&context_.selection, &Selection::sequenceChanged, this, [this] {
         reload();
@@ -66,7 +66,7 @@ TextView::TextView(const ViewContext& context, QWidget* parent)
             (run == context_.selection.runA() || run == context_.selection.runB())) {
             reload();
             if (run == context_.selection.runB()) {
-                emit otherChanged();
+                Q_EMIT otherChanged();
             }
         }
     });
@@ -195,7 +195,7 @@ void TextView::restyle() {
     viewport()->setPalette(palette);
     updateRange();
     viewport()->update();
-    emit valuesChanged();
+    Q_EMIT valuesChanged();
 }
 
 void TextView::reload() {
@@ -220,14 +220,14 @@ void TextView::reload() {
                        block->sequence == layout_.sequence()->sequence;
     if (anchor_ >= 0 && !grows) {
         anchor_ = -1; // of another text
-        emit spanChanged();
+        Q_EMIT spanChanged();
     }
     layout_.setSequence(std::move(block));
     setAccessibleDescription(layout_.sequence() ? tr("%1 tokens").arg(layout_.sequence()->tokens.size())
                                                 : hint());
     recolour();
     place();
-    emit contentChanged();
+    Q_EMIT contentChanged();
 }
 
 void TextView::recolour() {
@@ -279,7 +279,7 @@ void TextView::recolour() {
     }
     minimap_->refresh();
     viewport()->update();
-    emit valuesChanged();
+    Q_EMIT valuesChanged();
 }
 
 void TextView::place() {
@@ -453,7 +453,7 @@ void TextView::pin(qint64 token, bool extend) {
     pinning_ = false;
     if (span() != before) {
         viewport()->update();
-        emit spanChanged();
+        Q_EMIT spanChanged();
     }
 }
 
@@ -462,7 +462,7 @@ void TextView::showSelected() {
     if (!pinning_ && anchor_ >= 0) { // another view pinned something else
         anchor_ = -1;
         viewport()->update();
-        emit spanChanged();
+        Q_EMIT spanChanged();
     }
     updateToken(drawnSelected_);
     drawnSelected_ = token;

@@ -93,7 +93,7 @@ public:
     /// at, and the rest of the text steps back.
     void setMarks(const std::vector<qint64>& tokens, bool alone = false);
 
-signals:
+Q_SIGNALS:
     void valuesChanged();  ///< colours, scale or data
     void contentChanged(); ///< another sequence, or more of it
     void otherChanged();   ///< another B, or its tokens here are there by now

@@ -132,7 +132,7 @@ void TextView::wheelEvent(QWheelEvent* event) {
         const bool in = event->angleDelta().y() > 0;
         context_.theme.setTextSize(before + (in ? 1 : -1));
         if (context_.theme.textSize() == before) {
-            emit zoomedBeyond(in);
+            Q_EMIT zoomedBeyond(in);
         }
         event->accept();
         return;
@@ -147,7 +147,7 @@ void TextView::contextMenuEvent(QContextMenuEvent* event) {
     const QPoint place = keyboard && token >= 0
                              ? viewport()->mapToGlobal(tokenRect(token).bottomLeft().toPoint())
                              : event->globalPos();
-    emit menuWanted(token, place);
+    Q_EMIT menuWanted(token, place);
     event->accept();
 }
 

@@ -82,7 +82,7 @@ int TokenModel::rowOf(qint64 token) const {
 }
 
 void TokenModel::sort(int column, Qt::SortOrder order) {
-    emit layoutAboutToBeChanged();
+    Q_EMIT layoutAboutToBeChanged();
     const QModelIndexList before = persistentIndexList();
     std::vector<qint64> tokens;
     for (const QModelIndex& one : before) {
@@ -95,7 +95,7 @@ void TokenModel::sort(int column, Qt::SortOrder order) {
         changePersistentIndex(before[i],
                               index(rowOf(tokens[static_cast<std::size_t>(i)]), before[i].column()));
     }
-    emit layoutChanged();
+    Q_EMIT layoutChanged();
 }
 
 void TokenModel::reorder() {
@@ -157,8 +157,8 @@ double TokenModel::valueAt(int column, std::size_t token) const {
 
 void TokenModel::recolour() {
     if (rowCount() > 0) {
-        emit dataChanged(index(0, 0), index(rowCount() - 1, columnCount() - 1));
-        emit headerDataChanged(Qt::Horizontal, 0, columnCount() - 1);
+        Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, columnCount() - 1));
+        Q_EMIT headerDataChanged(Qt::Horizontal, 0, columnCount() - 1);
     }
 }
 

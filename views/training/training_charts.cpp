@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/reader.h"
-
 #include "views/training/training_charts.h"
 
 #include "core/base/error.h"
+#include "core/trace/reader.h"
 #include "views/common/format.h"
 
 #include <QCoreApplication>
@@ -14,8 +12,6 @@
 #include <limits>
 #include <numeric>
 #include <set>
-
-#undef signals
 
 namespace ponderscope {
 namespace {

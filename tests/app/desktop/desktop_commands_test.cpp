@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // "Copy as command": what every panel and dialog gives is run by a shell, or by Python, in an empty folder.
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/writer.h"
-
 #include "app/desktop/action_log.h"
 #include "app/desktop/message_bar.h"
 #include "app/desktop/panel_frame.h"
@@ -10,6 +7,7 @@
 #include "app/desktop/record_dialog.h"
 #include "app/desktop/related_dialog.h"
 #include "app/desktop/think_panel.h"
+#include "core/trace/writer.h"
 #include "tests/app/desktop/desktop_stage.h"
 #include "tests/support/test_data.h"
 #include "tests/support/tiny_checkpoint.h"
@@ -161,7 +159,7 @@ struct Shown : Stage {
 
 class DesktopCommandsTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void quoting() {
         QCOMPARE(shell_quoted(QStringLiteral("plain-1.ponder")), QStringLiteral("plain-1.ponder"));
         QCOMPARE(shell_quoted(QString()), QStringLiteral("''"));

@@ -58,7 +58,7 @@ void look(Stage& stage) {
 
 class DesktopFaultsTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void aWatchedFileIsSaidOnce() {
         QTemporaryDir folder;
         const QString path = folder.filePath(QStringLiteral("a.ponder"));

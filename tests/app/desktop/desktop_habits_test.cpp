@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Habits: undo and redo, sessions, notes, the command palette, names for screen readers, several windows.
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/reader.h"
-
 #include "app/desktop/command_palette.h"
 #include "app/desktop/message_bar.h"
 #include "app/desktop/panels.h"
 #include "app/desktop/shortcut_dialog.h"
 #include "app/desktop/top_bar.h"
 #include "app/desktop/view_state.h"
+#include "core/trace/reader.h"
 #include "tests/app/desktop/desktop_stage.h"
 #include "views/notes/notes_panel.h"
 #include "views/text/find_bar.h"
@@ -60,7 +58,7 @@ QString spoken(QWidget* widget) {
 
 class DesktopHabitsTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void historyGoesBackAndForth() {
         ViewHistory history;
         QVERIFY(!history.canUndo() && !history.canRedo());
@@ -558,7 +556,7 @@ private slots:
         auto* dialog = stage.window.findChild<QFileDialog*>(QStringLiteral("keep"));
         QVERIFY(dialog != nullptr);
         const QString kept = stage.folder.filePath(QStringLiteral("kept.ponder"));
-        emit dialog->fileSelected(kept);
+        Q_EMIT dialog->fileSelected(kept);
         QTRY_VERIFY(!stage.window.isVisible());
         QCOMPARE(TraceReader::open(kept.toStdString()).runs().size(),
                  TraceReader::open(scratch.toStdString()).runs().size());

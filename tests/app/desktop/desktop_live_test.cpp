@@ -75,7 +75,7 @@ ThinkRequest request_in(const Stage& stage) {
 
 class DesktopLiveTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void linesBecomeARun() {
         LiveRunBuilder builder(QStringLiteral("live:test"));
         QCOMPARE(builder.read(start), LiveRunBuilder::Event::started);
@@ -388,7 +388,7 @@ private slots:
             stage.window.selection().setToken(word);
             for (QMenu* menu : stage.window.findChildren<QMenu*>()) {
                 if (menu->title().startsWith(QStringLiteral("&What if"))) {
-                    emit menu->aboutToShow();
+                    Q_EMIT menu->aboutToShow();
                     for (QAction* action : menu->actions()) {
                         if (action->menu() != nullptr && action->text().startsWith(begin)) {
                             action->menu()->actions().at(item)->trigger();
@@ -443,7 +443,7 @@ private slots:
             QStringList items;
             for (QMenu* menu : stage.window.findChildren<QMenu*>()) {
                 if (menu->title().startsWith(QStringLiteral("&What if"))) {
-                    emit menu->aboutToShow();
+                    Q_EMIT menu->aboutToShow();
                     for (QAction* action : menu->actions()) {
                         if (action->menu() != nullptr &&
                             action->text().startsWith(QStringLiteral("Remember"))) {

@@ -79,7 +79,7 @@ QByteArray run(const QString& program, const QStringList& arguments) {
 
 class DesktopMethodsTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void initTestCase() {
         if (testing::test_data().empty()) {
             QSKIP("reference data golden is absent; set PONDERSCOPE_TEST_DATA to run this test");

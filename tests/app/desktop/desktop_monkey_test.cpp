@@ -295,7 +295,7 @@ public:
         qputenv("HOME", QDir::tempPath().toUtf8());
     } // what is written by chance lands there
 
-private slots:
+private Q_SLOTS:
     /// A shortcut is pressed, or the window resized, while a panel hangs on the mouse or glides into its
     /// place.
     void theLayoutChangesWhileAPanelIsDragged_data() {

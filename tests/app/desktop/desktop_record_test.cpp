@@ -61,7 +61,7 @@ private:
     }
     int count_ = 0;
 
-private slots:
+private Q_SLOTS:
     void theCommandLineThatStarts() {
         RecordRequest request;
         request.checkpoint = QStringLiteral("/models/a b");

@@ -60,7 +60,7 @@ QPushButton* button(const QDialog& dialog) {
 
 class DesktopRelatedTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void initTestCase() {
         // The dialog looks for the program beside its own and on PATH.
         qputenv("PATH",

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The window on traces and checkpoints of "another machine": another process, behind a line that can be cut
 // (tests/support/far_shell.py). With the real program.
-// Before Qt, whose keyword `signals` is a name there.
+#include "app/desktop/connect_dialog.h"
+#include "app/desktop/message_bar.h"
+#include "app/desktop/record_dialog.h"
+#include "app/desktop/remote_command.h"
 #include "core/remote/address.h"
 #include "core/trace/annotations.h"
 #include "core/trace/reader.h"
 #include "core/trace/shard.h"
 #include "core/trace/writer.h"
-#include "tests/core/trace/sample.h"
-
-#include "app/desktop/connect_dialog.h"
-#include "app/desktop/message_bar.h"
-#include "app/desktop/record_dialog.h"
-#include "app/desktop/remote_command.h"
 #include "tests/app/desktop/desktop_stage.h"
+#include "tests/core/trace/sample.h"
 #include "tests/support/tiny_checkpoint.h"
 #include "views/library/library_model.h"
 #include "views/library/library_panel.h"
@@ -67,7 +65,7 @@ void touch(const QString& path) {
 
 class DesktopRemoteTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void aTraceThereOpensAndGrows() {
         Stage stage(QStringLiteral("grows"), {{QStringLiteral("greeting"), QStringLiteral("echo Welcome;")}});
         const QString path = stage.folder.filePath(QStringLiteral("a trace.ponder"));
@@ -147,7 +145,7 @@ private slots:
         QCOMPARE(list->topLevelItem(1)->text(1), QStringLiteral("trace, 3 shards"));
         QSignalSpy chosen(&dialog, &ConnectDialog::chosen);
         list->setCurrentItem(list->topLevelItem(1));
-        emit list->itemActivated(list->topLevelItem(1), 0);
+        Q_EMIT list->itemActivated(list->topLevelItem(1), 0);
         QCOMPARE(chosen.size(), 1);
         stage.window.open(chosen.first().first().toString());
         QVERIFY(stage.settle());

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // "Rerun exactly" of the policy lab, with the real program on a checkpoint of the test's own.
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/policy/replay.h"
-#include "core/policy/rerun_difference.h"
-#include "core/trace/recorded_choices.h"
-
 #include "app/desktop/main_window.h"
 #include "app/desktop/message_bar.h"
 #include "app/desktop/rerun.h"
 #include "app/desktop/settings.h"
+#include "core/policy/replay.h"
+#include "core/policy/rerun_difference.h"
+#include "core/trace/recorded_choices.h"
 #include "tests/support/test_data.h"
 #include "tests/support/tiny_checkpoint.h"
 #include "views/figure/chart_view.h"
@@ -97,7 +95,7 @@ struct Stage {
 
 class DesktopRerunTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void aRunWithStatesPutInIsRefusedAsTheCommandLineRefusesIt() {
         Rerun rerun;
         const QSignalSpy failed(&rerun, &Rerun::failed);

@@ -184,7 +184,7 @@ QStringList faults_of(QWidget& window, const figure::Fonts& fonts, std::size_t f
 
 class DesktopRoomTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void nothingIsCutAndNothingOverlaps_data() {
         QTest::addColumn<QSize>("size");
         QTest::newRow("1024x700") << QSize(1024, 700);
@@ -335,7 +335,7 @@ private slots:
         QVERIFY(stage.settle());
         QDockWidget* dock = stage.window.findChild<QDockWidget*>(QStringLiteral("heatmap"));
         const QByteArray before = stage.window.saveState();
-        emit static_cast<DockTitle*>(dock->titleBarWidget())->maximiseRequested();
+        Q_EMIT static_cast<DockTitle*>(dock->titleBarWidget())->maximiseRequested();
         QTRY_VERIFY(dock->width() > 1280 && dock->height() > 700);
         QVERIFY(!stage.window.text().isVisible());
         QTRY_VERIFY(stage.window.heatmap().canvas()->height() > dock->height() * 3 / 4);

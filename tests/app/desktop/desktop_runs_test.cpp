@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What becomes of runs: what ifs go into Scratch, and runs are kept, renamed, hidden and removed. With the
 // real program on a checkpoint of the test's own.
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/reader.h"
-#include "core/trace/run_edits.h"
-
 #include "app/desktop/main_window.h"
 #include "app/desktop/message_bar.h"
 #include "app/desktop/settings.h"
+#include "core/trace/reader.h"
+#include "core/trace/run_edits.h"
 #include "tests/support/tiny_checkpoint.h"
 #include "views/library/library_model.h"
 #include "views/library/library_panel.h"
@@ -111,7 +109,7 @@ struct Stage {
 
 class DesktopRunsTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void initTestCase() { QStandardPaths::setTestModeEnabled(true); }
 
     void questionsGoIntoScratchAndTheTraceStaysAsItWas() {

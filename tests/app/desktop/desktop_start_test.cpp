@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The first minutes: the welcome page, the samples, the tour, help on every panel.
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/writer.h"
-
 #include "app/desktop/dock_title.h"
 #include "app/desktop/panel_help.h"
 #include "app/desktop/panels.h"
 #include "app/desktop/samples.h"
 #include "app/desktop/tour.h"
 #include "app/desktop/welcome.h"
+#include "core/trace/writer.h"
 #include "tests/app/desktop/desktop_stage.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
@@ -42,7 +40,7 @@ void write(const QString& path, const QByteArray& text) {
 
 class DesktopStartTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void nothingOpenShowsTheWelcomePage() {
         Stage stage;
         const QString path = stage.make(QStringLiteral("before.ponder"));

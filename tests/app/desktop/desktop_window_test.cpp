@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/writer.h"
-
 #include "app/desktop/application_icon.h"
 #include "app/desktop/main_window.h"
 #include "app/desktop/message_bar.h"
 #include "app/desktop/record_dialog.h"
 #include "app/desktop/settings.h"
 #include "app/desktop/top_bar.h"
+#include "core/trace/writer.h"
 #include "tests/app/desktop/desktop_stage.h"
 #include "views/figure/export_dialog.h"
 #include "views/halting/halting_view.h"
@@ -32,7 +30,7 @@ using testing::Stage;
 
 class DesktopWindowTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void aDroppedTraceOpens() {
         Stage stage;
         stage.window.show();
@@ -128,7 +126,7 @@ private slots:
         for (int i = 0; i < box.count(); ++i) {
             if (box.itemData(i).value<RunKey>() == b) {
                 box.setCurrentIndex(i);
-                emit box.activated(i);
+                Q_EMIT box.activated(i);
             }
         }
         QCOMPARE(stage.window.selection().runA(), b);
@@ -268,7 +266,7 @@ private slots:
         QTRY_VERIFY(!stage.window.text().view().showsReplay());
         QTRY_VERIFY(stage.window.halting().stats());
         // A token type is found in the text.
-        emit stage.window.halting().tokenTypeChosen(stage.window.halting().stats()->types.front().id);
+        Q_EMIT stage.window.halting().tokenTypeChosen(stage.window.halting().stats()->types.front().id);
         QTRY_VERIFY(stage.window.selection().token() >= 0);
         const auto shown = stage.window.text().view().sequence();
         QCOMPARE(shown->tokens.id[static_cast<std::size_t>(stage.window.selection().token())],
@@ -331,6 +329,35 @@ private slots:
         QCOMPARE(said.count("ponderscope-desktop: "), 1); // Qt may add what it thinks of the environment
         QVERIFY(said.contains("/no/such.ponder"));
         QVERIFY(!QFile::exists(folder.filePath(QStringLiteral("w.png"))));
+    }
+
+    void withoutADisplayItSaysSo_data() {
+        QTest::addColumn<QString>("display");
+        QTest::addColumn<QString>("platform");
+        QTest::addColumn<QByteArray>("reason");
+        QTest::newRow("none") << QString() << QString() << QByteArray("there is no display");
+        QTest::newRow("one that does not answer")
+            << QStringLiteral(":4711") << QStringLiteral("xcb") << QByteArray("display :4711");
+        QTest::newRow("a platform that is not there")
+            << QStringLiteral(":4711") << QStringLiteral("nosuch") << QByteArray("\"nosuch\"");
+    }
+    void withoutADisplayItSaysSo() {
+        QFETCH(QString, display);
+        QFETCH(QString, platform);
+        QFETCH(QByteArray, reason);
+        QProcess process;
+        QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+        environment.remove(QStringLiteral("WAYLAND_DISPLAY"));
+        environment.insert(QStringLiteral("DISPLAY"), display);
+        environment.insert(QStringLiteral("QT_QPA_PLATFORM"), platform);
+        process.setProcessEnvironment(environment);
+        process.start(QStringLiteral(PONDERSCOPE_DESKTOP_PROGRAM), QStringList());
+        QVERIFY(process.waitForFinished(60'000));
+        QCOMPARE(process.exitStatus(), QProcess::NormalExit);
+        QCOMPARE(process.exitCode(), 69); // `run` goes on without a window
+        const QByteArray said = process.readAllStandardError();
+        QVERIFY2(said.contains(reason), said.constData());
+        QCOMPARE(said.count('\n'), 1);
     }
 };
 

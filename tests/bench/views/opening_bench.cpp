@@ -4,11 +4,9 @@
 // deletes it. With a delay, it is opened as a trace of another machine, over a line on which every byte is so
 // long under way, each way (tests/support/far_shell.py in the place of ssh), and scrolled while it comes.
 //   opening_bench [GIGABYTES] [FOLDER] [MILLISECONDS]
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/writer.h"
-
 #include "app/desktop/main_window.h"
 #include "app/desktop/settings.h"
+#include "core/trace/writer.h"
 #include "tests/bench/resident.h"
 #include "tests/bench/views/frames.h"
 #include "views/common/paths.h"

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
+#include "core/base/error.h"
 #include "core/base/half.h"
 #include "core/trace/reader.h"
-
-#include "core/base/error.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
 #include "views/attention/attention_view.h"
@@ -69,7 +67,7 @@ std::shared_ptr<SignalChunk> chunk_of(const std::vector<float>& values, std::vec
 
 class AttentionTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void slotsOfAKeyAreAddedAndHeadsAveraged() {
         // Two steps, one layer, two heads, two key steps, three distances; the value says where it stands.
         std::vector<float> values;
@@ -133,7 +131,7 @@ private slots:
 
         // The heads of layer 5, and another step.
         stage.view.rowsBox()->setCurrentIndex(2);
-        emit stage.view.rowsBox()->activated(2);
+        Q_EMIT stage.view.rowsBox()->activated(2);
         QCOMPARE(stage.view.map()->map()->at(row - 2, 1).value,
                  half(testing::sample_attention(step, 1, 1, 2)));
         stage.selection.setStep(0);
@@ -169,11 +167,11 @@ private slots:
         stage.selection.setToken(60);
         QVERIFY(stage.shows(stage.selection.rowOf(60)));
         const QString before = stage.view.readout();
-        emit stage.view.map()->cellHovered(55, 1);
+        Q_EMIT stage.view.map()->cellHovered(55, 1);
         QVERIFY(stage.view.readout().startsWith(QStringLiteral("layer 5 · “")));
-        emit stage.view.map()->cellHovered(90, 0);
+        Q_EMIT stage.view.map()->cellHovered(90, 0);
         QVERIFY(stage.view.readout().contains(QStringLiteral("not seen")));
-        emit stage.view.map()->cellHovered(-1, -1);
+        Q_EMIT stage.view.map()->cellHovered(-1, -1);
         QCOMPARE(stage.view.readout(), before);
     }
 

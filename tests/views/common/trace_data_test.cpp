@@ -20,7 +20,7 @@ private:
         return path;
     }
 
-private slots:
+private Q_SLOTS:
     void opensAndHandsOutImmutableBlocks() {
         const QString path = make(QStringLiteral("two.ponder"), {.sequences = 3, .tokens = 500});
         TraceData data;

@@ -37,7 +37,7 @@ double contrast(const QColor& a, const QColor& b) {
 
 class ViewsCommonTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void viridisHasItsPublishedEnds() {
         QCOMPARE(ColourMap::viridis().at(0), qRgb(0x44, 0x01, 0x54));
         QCOMPARE(ColourMap::viridis().at(1), qRgb(0xfd, 0xe7, 0x25));

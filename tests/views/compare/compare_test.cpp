@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
+#include "core/base/error.h"
 #include "core/stats/paired.h"
 #include "core/trace/reader.h"
-
-#include "core/base/error.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
 #include "views/common/subset_chip.h"
@@ -25,7 +23,7 @@ using namespace ponderscope;
 
 class CompareTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void aRunIsNotSaidToEqualItself() {
         testing::TemporaryFolder folder;
         const auto trace = folder / "two.ponder";
@@ -301,7 +299,7 @@ private slots:
         // The winners are those among them.
         f.view.detail()->setCurrentIndex(2);
         QTRY_VERIFY(!f.view.isBusy());
-        emit f.view.chip()->released();
+        Q_EMIT f.view.chip()->released();
         QCOMPARE(f.view.comparison(), all);
         QVERIFY(f.view.chip()->words().isEmpty());
     }

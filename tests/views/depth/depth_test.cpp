@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
+#include "core/base/error.h"
 #include "core/trace/column_labels.h"
 #include "core/trace/reader.h"
 #include "core/trace/writer.h"
-
-#include "core/base/error.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
 #include "views/common/depth_grid.h"
@@ -63,7 +61,7 @@ struct Stage {
 
 class DepthTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void axesInAnyOrder() {
         // Two tokens, two layers, two sources, two heads; the value says where it stands.
         std::vector<float> wide;

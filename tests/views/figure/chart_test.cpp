@@ -14,7 +14,7 @@ using namespace ponderscope::figure;
 
 class ChartTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void manyCellsBecomeOneImage() {
         Chart chart;
         Chart::Series cells;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
+#include "core/base/error.h"
 #include "core/trace/reader.h"
 #include "core/trace/run_edits.h"
-
-#include "core/base/error.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
 #include "views/figure/export_dialog.h"
@@ -42,7 +40,7 @@ struct Opened {
 
 class ExportDialogTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void initTestCase() {
         testing::write_sample_trace(folder_ / "story.ponder", {.sequences = 2, .tokens = 200});
     }

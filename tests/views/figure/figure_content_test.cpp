@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What figures say: of which run, of which tokens, in which words; and the files for LaTeX. Before Qt, whose
 // keyword `signals` is a name there.
+#include "core/base/error.h"
 #include "core/trace/reader.h"
 #include "core/trace/run_edits.h"
 #include "core/trace/writer.h"
-
-#include "core/base/error.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
 #include "tests/views/figure/added_run.h"
@@ -16,8 +15,6 @@
 
 #include <cmath>
 #include <functional>
-
-#undef signals
 
 using namespace ponderscope;
 using namespace ponderscope::figure;
@@ -74,7 +71,7 @@ std::string written_text(const Figure& figure) {
 
 class FigureContentTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void initTestCase() {
         trace_ = folder_ / "story.ponder";
         testing::write_sample_trace(trace_, {.sequences = 1, .tokens = 120});

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 class FigureSpecTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void initTestCase() {
         trace_ = write_story(folder_);
         fonts_ = std::make_unique<Fonts>(Fonts::load());

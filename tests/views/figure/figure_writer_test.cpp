@@ -72,7 +72,7 @@ QString run(const QString& program, const QStringList& arguments) {
 
 class FigureWriterTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void initTestCase() { fonts_ = std::make_unique<Fonts>(Fonts::load()); }
 
     void theSameListGivesTheSameBytes() {

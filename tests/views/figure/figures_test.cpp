@@ -69,7 +69,7 @@ std::vector<std::vector<std::string>> read_csv(const std::string& text) {
 
 class FiguresTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void initTestCase() {
         trace_ = write_story(folder_);
         testing::SampleTrace odd;

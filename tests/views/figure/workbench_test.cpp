@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Every kind of figure in every format, twice: equal bytes, the page's size, embedded fonts; and the numbers
-// of the charts that no other test looks at. Before Qt, whose keyword `signals` is a name there.
-#include "core/policy/replay.h"
-
+// of the charts that no other test looks at.
 #include "core/base/error.h"
 #include "core/base/words.h"
+#include "core/policy/replay.h"
 #include "core/stats/significance.h"
 #include "core/trace/column_labels.h"
 #include "core/trace/writer.h"
@@ -26,8 +25,6 @@
 
 #include <cmath>
 #include <fstream>
-
-#undef signals
 
 using namespace ponderscope;
 using namespace ponderscope::figure;
@@ -81,7 +78,7 @@ void copy_run(const fs::path& trace, const std::string& name, const std::string&
 
 class WorkbenchTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void initTestCase() {
         trace_ = folder_ / "story.ponder";
         testing::write_sample_trace(trace_, {.sequences = 2, .tokens = 240, .withDepth = true});

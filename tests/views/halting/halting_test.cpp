@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/reader.h"
-
 #include "core/base/error.h"
 #include "core/stats/correlation.h"
+#include "core/trace/reader.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
 #include "views/common/subset_chip.h"
@@ -24,7 +22,7 @@ using namespace ponderscope;
 
 class HaltingTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void initTestCase() {
         path_ = folder_ / "halt.ponder";
         testing::write_sample_trace(path_, {.sequences = 3, .tokens = 400});
@@ -121,7 +119,7 @@ private slots:
         selection.setRunA({subset.run.trace, data.runs(subset.run.trace)[1].id});
         QTRY_VERIFY(!view.isBusy());
         QCOMPARE(view.stats()->scored, static_cast<std::int64_t>(rows.size()));
-        emit view.chip()->released();
+        Q_EMIT view.chip()->released();
         QTRY_VERIFY(!view.isBusy());
         QVERIFY(view.stats()->scored > static_cast<std::int64_t>(rows.size()));
         QVERIFY(view.chip()->words().isEmpty());

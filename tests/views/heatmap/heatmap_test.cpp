@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/reader.h"
-
 #include "core/trace/column_labels.h"
+#include "core/trace/reader.h"
 #include "core/trace/writer.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
@@ -74,7 +72,7 @@ void write_lens(const std::filesystem::path& path) {
 
 class HeatmapTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void initTestCase() {
         testing::SampleTrace what;
         what.sequences = 2;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What maps of tokens and steps hold, from rows and from pyramids; nothing is shown here.
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/reader.h"
-
 #include "core/base/error.h"
+#include "core/trace/reader.h"
 #include "tests/support/test_data.h"
 #include "tests/views/heatmap/made_up_maps.h"
 #include "views/heatmap/mip_pyramid.h"
@@ -60,7 +58,7 @@ StepMap::Cell brute(const StepMap& map, double first, double last, int count, in
 
 class StepMapTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void cellsFollowTheAttribution() {
         const SequenceData data = sequence_of({1, 0, 1});
         const SignalChunk chunk = chunk_of({1, 2, 3, 9, 5, none}, 2);

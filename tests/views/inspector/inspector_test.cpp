@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
 #include "core/trace/reader.h"
-
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
 #include "views/common/format.h"
@@ -17,7 +15,7 @@ using namespace ponderscope;
 
 class InspectorTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void initTestCase() {
         testing::SampleTrace what;
         what.sequences = 2;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/writer.h"
-
 #include "core/stats/paired.h"
-
+#include "core/trace/writer.h"
 #include "tests/support/sample_trace.h"
 #include "views/common/format.h"
 #include "views/library/library_model.h"
@@ -51,7 +48,7 @@ struct Stage {
 
 class LibraryTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void theModelKeepsItsPromises() {
         Stage stage;
         LibraryModel model(stage.context);

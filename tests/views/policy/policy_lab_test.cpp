@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
 #include "core/policy/replay.h"
-
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
 #include "views/figure/chart_view.h"
@@ -59,7 +57,7 @@ struct Stage {
 
 class PolicyLabTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void nothingIsReadBeforeSomebodyLooks() {
         Stage stage;
         QTRY_VERIFY(stage.data.isOpen(stage.trace));

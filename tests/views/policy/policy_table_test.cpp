@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
 #include "core/policy/replay.h"
 #include "core/trace/writer.h"
-
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
 #include "views/common/tables.h"
@@ -81,7 +79,7 @@ PolicyRow made_up(const char* spec, double threshold) {
 
 class PolicyTableTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void rowsComeGoAndKeepTheirPlace() {
         PolicyTableModel model;
         const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
@@ -230,7 +228,7 @@ private slots:
                chart.series[static_cast<std::size_t>(series)].mark != figure::Chart::Mark::line) {
             ++series;
         }
-        emit pareto.chart()->markClicked(series, 3);
+        Q_EMIT pareto.chart()->markClicked(series, 3);
         const auto front = std::find_if(fronts->begin(), fronts->end(),
                                         [](const PolicyFront& one) { return one.policy == "entropy"; });
         QCOMPARE(stage.lab.policyText(), QString::fromStdString(front->points[3].spec));

@@ -21,7 +21,7 @@ using testing::Stage;
 
 class TextAnnotationsTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void annotationsAreColoursHitsAndLines() {
         Stage stage({.sequences = 2, .tokens = 60});
         QVERIFY(stage.settle());

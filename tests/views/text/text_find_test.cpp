@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
 #include "core/trace/reader.h"
-
 #include "tests/views/text/made_up_text.h"
 #include "tests/views/text/text_stage.h"
 #include "views/common/format.h"
@@ -24,7 +22,7 @@ using testing::Stage;
 
 class TextFindTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void findsTextAcrossTokens() {
         const auto data = sequence_of({"The", " light", "house", " LIGHT", "s", ".", " light"});
         QCOMPARE(find_tokens(*data, QStringLiteral("light")), (std::vector<qint64>{1, 3, 6}));

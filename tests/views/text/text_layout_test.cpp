@@ -85,7 +85,7 @@ std::shared_ptr<SequenceData> english(std::int64_t words) {
 
 class TextLayoutTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void wrapsBetweenWords() {
         const auto data = sequence_of({"The", " old", " light", "house", " keeper"});
         const TextLayout wide = laid_out(data, 2000);

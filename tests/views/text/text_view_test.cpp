@@ -28,7 +28,7 @@ using testing::Stage;
 
 class TextViewTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void clickPinsAndHoverShows() {
         Stage stage({.sequences = 1, .tokens = 900});
         QVERIFY(stage.settle());

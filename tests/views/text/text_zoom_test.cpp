@@ -71,7 +71,7 @@ void wheel(QWidget* widget, int by) {
 
 class TextZoomTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void everyTokenIsARow() {
         Stage stage;
         stage.panel.resize(900, 600);

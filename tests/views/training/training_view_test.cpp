@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
+#include "core/base/error.h"
 #include "core/trace/reader.h"
 #include "core/trace/writer.h"
-
-#include "core/base/error.h"
 #include "tests/support/test_data.h"
 #include "views/figure/chart_view.h"
 #include "views/figure/figure.h"
@@ -127,7 +125,7 @@ struct Stage {
 
 class TrainingViewTest : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void aTraceWithoutTrainingsSaysWhatToDo() {
         const auto path = folder_ / "plain.ponder";
         {
