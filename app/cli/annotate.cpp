@@ -3,6 +3,7 @@
 #include "app/cli/console.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
+#include "core/base/not_a_number.h"
 #include "core/base/utf8.h"
 #include "core/trace/annotations.h"
 #include "core/trace/placed_rows.h"
@@ -24,7 +25,6 @@
 namespace ponderscope::cli {
 namespace {
 
-constexpr double none = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* header =
     "a header with the columns sequence,token or document,begin,end, and one a name of an annotation";
 
@@ -68,7 +68,7 @@ Annotation column_of(const PlacedTable& table, std::size_t column, bool category
         const std::string field(words ? std::string_view(fields[i]) : without_blanks(fields[i]));
         const std::optional<double> number = number_in(field);
         if (without_blanks(field).empty() || (!words && std::isnan(*number))) {
-            by_row.push_back(none);
+            by_row.push_back(not_a_number);
         } else if (!one.category) {
             if (std::isinf(*number)) {
                 throw InputError(line(i) + "expected a finite number of " + one.name + ", found \"" +
@@ -127,7 +127,7 @@ std::vector<Annotation> annotations_in(const PlacedTable& table, const TraceRead
         for (const std::vector<std::int32_t>& of : rows) {
             one.values.emplace_back();
             for (const std::int32_t row : of) {
-                one.values.back().push_back(row < 0 ? none : by_row[static_cast<std::size_t>(row)]);
+                one.values.back().push_back(row < 0 ? not_a_number : by_row[static_cast<std::size_t>(row)]);
             }
         }
         all.push_back(std::move(one));

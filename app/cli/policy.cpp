@@ -416,8 +416,7 @@ void PolicyVerb::run() {
                                         difference.mean_flops,
                                         {},
                                         {}};
-            report.points[i].exact = {
-                exact_reader.path().string() + "#" + runs[i].name, outcome, std::move(difference), {}};
+            report.points[i].exact = {exact_reader.name_of(runs[i]), outcome, std::move(difference), {}};
         }
     }
 

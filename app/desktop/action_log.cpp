@@ -2,9 +2,9 @@
 #include "app/desktop/action_log.h"
 
 #include "app/desktop/record_command.h"
+#include "views/common/translated.h"
 #include "views/common/view_command.h"
 
-#include <QCoreApplication>
 #include <QDir>
 #include <QFileInfo>
 #include <QSaveFile>
@@ -14,10 +14,6 @@ namespace ponderscope {
 namespace {
 
 constexpr qint64 largest_written = 1 << 20; ///< bytes of a temporary file that the script brings along
-
-QString tr(const char* text) {
-    return QCoreApplication::translate("ActionLog", text);
-}
 
 /// A line that nothing in \p text is.
 QString end_mark(const QString& text) {

@@ -2,20 +2,13 @@
 #include "app/desktop/launch.h"
 
 #include "app/desktop/panels.h"
+#include "views/common/translated.h"
 
 #include <QCommandLineParser>
 
 #include <sqlite3.h>
 
 namespace ponderscope {
-
-namespace {
-
-QString tr(const char* text) {
-    return QCoreApplication::translate("Launch", text);
-}
-
-} // namespace
 
 QString version_text() {
     return QStringLiteral("Ponderscope %1\nQt %2\nSQLite %3")

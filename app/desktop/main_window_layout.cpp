@@ -28,15 +28,14 @@ constexpr int narrowest_for_both = 1200;
 
 void MainWindow::addPanel(const Panel& panel, QWidget* view) {
     const QString name = QString::fromLatin1(panel.name);
-    const auto translated = [](const char* text) { return QCoreApplication::translate("Panels", text); };
-    auto* dock = new QDockWidget(translated(panel.title), this);
+    auto* dock = new QDockWidget(tr(panel.title), this);
     dock->setObjectName(name);
     const PanelHelp* help = panel_help(name);
     dock->setWidget(
         new PanelFrame(view, panel.caveat && help != nullptr ? panel_help_brief(*help) : QString(), theme_));
     dock->setFeatures(QDockWidget::DockWidgetMovable | QDockWidget::DockWidgetFloatable |
                       QDockWidget::DockWidgetClosable);
-    auto* line = new DockTitle(dock, help, translated(panel.heading), theme_);
+    auto* line = new DockTitle(dock, help, tr(panel.heading), theme_);
     connect(line, &DockTitle::copyRequested, this, [this, view] { copyCommand(view); });
     connect(line, &DockTitle::maximiseRequested, this, [this, dock] { maximise(dock); });
     dock->setTitleBarWidget(line);

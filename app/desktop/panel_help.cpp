@@ -2,8 +2,8 @@
 #include "app/desktop/panel_help.h"
 
 #include "views/common/theme.h"
+#include "views/common/translated.h"
 
-#include <QCoreApplication>
 #include <QFrame>
 #include <QGuiApplication>
 #include <QLabel>
@@ -20,7 +20,7 @@ namespace {
 
 #define HELP(text) QT_TRANSLATE_NOOP("Help", text)
 
-constexpr PanelHelp list[] = {
+constexpr PanelHelp helps[] = {
     {"text", HELP("Text"),
      HELP("The colour of a token is one number of the prediction that was made of it: NLL is −ln p(token | "
           "what "
@@ -251,10 +251,6 @@ constexpr PanelHelp list[] = {
 
 #undef HELP
 
-QString tr(const char* text) {
-    return QCoreApplication::translate("Help", text);
-}
-
 /// The sheet: a popup, so that a click elsewhere and Escape close it.
 class Sheet : public QFrame {
 public:
@@ -289,14 +285,14 @@ public:
 } // namespace
 
 std::span<const PanelHelp> all_panel_help() {
-    return list;
+    return helps;
 }
 
 const PanelHelp* panel_help(const QString& panel) {
-    const auto* const found = std::find_if(std::begin(list), std::end(list), [&](const PanelHelp& help) {
+    const auto* const found = std::find_if(std::begin(helps), std::end(helps), [&](const PanelHelp& help) {
         return QLatin1String(help.panel) == panel;
     });
-    return found == std::end(list) ? nullptr : found;
+    return found == std::end(helps) ? nullptr : found;
 }
 
 QString panel_help_text(const PanelHelp& help) {

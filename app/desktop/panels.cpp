@@ -27,7 +27,7 @@ QWidget* make(const ViewContext& context, QWidget* parent) {
     return new View(context, parent);
 }
 
-constexpr Panel list[] = {
+constexpr Panel all[] = {
     {"library", QT_TRANSLATE_NOOP("Panels", "Library"), PanelPlace::left,
      QT_TRANSLATE_NOOP("Panels", "Open runs"), true, make<LibraryPanel>},
     {"notes", QT_TRANSLATE_NOOP("Panels", "Notes"), PanelPlace::left, QT_TRANSLATE_NOOP("Panels", "Notes"),
@@ -57,7 +57,7 @@ constexpr Panel list[] = {
 } // namespace
 
 std::span<const Panel> panels() {
-    return list;
+    return all;
 }
 
 } // namespace ponderscope

@@ -6,6 +6,7 @@
 #include "core/checkpoint/method_info.h"
 #include "core/policy/policy_spec.h"
 #include "views/common/trace_name.h"
+#include "views/common/translated.h"
 
 #include <QCoreApplication>
 #include <QFileInfo>
@@ -14,10 +15,6 @@
 namespace ponderscope {
 
 namespace {
-
-QString tr(const char* text) {
-    return QCoreApplication::translate("RecordRequest", text);
-}
 
 /// JSON Lines, packed or not: a text in each line's field "text".
 bool holds_lines(const QString& file) {

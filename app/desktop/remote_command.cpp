@@ -4,18 +4,13 @@
 #include "core/base/error.h"
 #include "core/remote/address.h"
 #include "views/common/trace_name.h"
-
-#include <QCoreApplication>
+#include "views/common/translated.h"
 
 #include <array>
 
 namespace ponderscope {
 
 namespace {
-
-QString tr(const char* text) {
-    return QCoreApplication::translate("EngineCommand", text);
-}
 
 /// Options whose value names a file that is read or written.
 constexpr std::array path_options{"--text",   "--jsonl", "--ids",          "--patch",

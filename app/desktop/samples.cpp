@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/samples.h"
 
-#include <QCoreApplication>
+#include "views/common/translated.h"
+
 #include <QDir>
 #include <QFileInfo>
 #include <QJsonDocument>
@@ -13,10 +14,6 @@ namespace {
 
 constexpr int levels_up = 5;
 constexpr qint64 largest_config = 1 << 20;
-
-QString tr(const char* text) {
-    return QCoreApplication::translate("Samples", text);
-}
 
 QString summary_of(const QString& folder) {
     QFile file(folder + QStringLiteral("/config.json"));

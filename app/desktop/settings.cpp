@@ -12,7 +12,7 @@ namespace ponderscope {
 
 namespace {
 
-constexpr qsizetype most_recent = 12;
+constexpr qsizetype most_kept = 12;
 
 } // namespace
 
@@ -43,7 +43,7 @@ void Settings::addRecent(const QString& path) {
     QStringList all = file_->value(QStringLiteral("recent")).toStringList();
     all.removeAll(path);
     all.prepend(path);
-    file_->setValue(QStringLiteral("recent"), QStringList(all.mid(0, most_recent)));
+    file_->setValue(QStringLiteral("recent"), QStringList(all.mid(0, most_kept)));
 }
 
 void Settings::clearRecent() {

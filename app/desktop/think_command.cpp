@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/think_command.h"
 
-#include <QCoreApplication>
+#include "views/common/translated.h"
 
 namespace ponderscope {
 
 namespace {
 
 constexpr qsizetype longest_name = 40;
-
-QString tr(const char* text) {
-    return QCoreApplication::translate("ThinkRequest", text);
-}
 
 } // namespace
 

@@ -3,8 +3,8 @@
 
 #include "core/trace/annotations.h"
 #include "views/common/trace_name.h"
+#include "views/common/translated.h"
 
-#include <QCoreApplication>
 #include <QDir>
 #include <QFileInfo>
 #include <QJsonArray>
@@ -24,10 +24,6 @@ constexpr qint64 largest_session = 4 << 20;
 constexpr qsizetype most_traces = 100;
 constexpr std::size_t most_views = 500;
 constexpr int version = 1;
-
-QString tr(const char* text) {
-    return QCoreApplication::translate("Session", text);
-}
 
 QString relative(const QString& path, const QDir& folder) {
     if (is_elsewhere(path)) {

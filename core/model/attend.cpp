@@ -4,6 +4,7 @@
 #include "core/model/attend_cpu.h"
 #include "core/model/attend_gradient.h"
 #include "core/model/cuda_library.h"
+#include "core/model/gradient.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
@@ -14,8 +15,8 @@ namespace ponderscope {
 
 namespace {
 
-void check(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Visibility& visibility,
-           const at::Tensor& row_bias) {
+void check_shapes(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Visibility& visibility,
+                  const at::Tensor& row_bias) {
     TORCH_CHECK(q.dim() == 3 && k.dim() == 3 && v.dim() == 3, "attend: q, k, v must have three dimensions");
     TORCH_CHECK(k.sizes() == v.sizes(), "attend: k is ", k.sizes(), ", v is ", v.sizes());
     TORCH_CHECK(q.size(2) == k.size(2), "attend: head sizes of q and k differ: ", q.size(2), ", ", k.size(2));
@@ -59,10 +60,6 @@ void check(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const 
 bool follows(const Visibility::CausalBlock& a, const Visibility::CausalBlock& b) {
     return a.length == b.length && b.query_begin == a.query_begin + a.length &&
            b.row_begin == a.row_begin + a.length;
-}
-
-bool wants_gradient(const at::Tensor& tensor) {
-    return tensor.defined() && tensor.requires_grad();
 }
 
 /// Blocks from the library's fused kernel, sequences of one length stacked into one call: for training, since
@@ -126,9 +123,9 @@ bool tiled(at::ScalarType type) {
 
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Visibility& visibility,
                   double scale, const at::Tensor& row_bias) {
-    check(q, k, v, visibility, row_bias);
-    const bool gradient = c10::GradMode::is_enabled() && (wants_gradient(q) || wants_gradient(k) ||
-                                                          wants_gradient(v) || wants_gradient(row_bias));
+    check_shapes(q, k, v, visibility, row_bias);
+    const bool gradient =
+        wants_gradient(q) || wants_gradient(k) || wants_gradient(v) || wants_gradient(row_bias);
     if (!gradient && q.is_cpu() && tiled(q.scalar_type())) {
         const c10::NoGradGuard no_grad;
         return attend_cpu(q, k, v, visibility, scale, row_bias);

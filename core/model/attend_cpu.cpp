@@ -87,7 +87,7 @@ private:
 };
 
 /// Neighbouring queries that share tiles, and for each range the rows that at least one of them sees.
-struct Block {
+struct QueryBlock {
     std::int64_t first = 0;
     std::int64_t length = 0;
     std::vector<Range> rows;
@@ -105,7 +105,7 @@ struct Block {
 /// over the block's end. Then every row of the block is a row that some query sees, of the same sequence:
 /// rows that nobody has written yet are never touched. The block's rows must not outgrow what its queries
 /// see.
-bool joins(const Block& block, const Visible& visible, std::int64_t query, std::int64_t allowed_waste) {
+bool joins(const QueryBlock& block, const Visible& visible, std::int64_t query, std::int64_t allowed_waste) {
     std::int64_t together = 0;
     std::int64_t own = 0;
     for (std::size_t i = 0; i < block.rows.size(); ++i) {
@@ -129,12 +129,12 @@ bool joins(const Block& block, const Visible& visible, std::int64_t query, std::
     return together <= std::max(own, block.visible()) + allowed_waste;
 }
 
-std::vector<Block> make_blocks(const Visible& visible, std::int64_t queries, std::int64_t longest) {
-    std::vector<Block> blocks;
+std::vector<QueryBlock> make_blocks(const Visible& visible, std::int64_t queries, std::int64_t longest) {
+    std::vector<QueryBlock> blocks;
     for (std::int64_t query = 0; query < queries; ++query) {
         if (blocks.empty() || blocks.back().length == longest ||
             !joins(blocks.back(), visible, query, 2 * longest)) {
-            Block block;
+            QueryBlock block;
             block.first = query;
             block.rows.resize(static_cast<std::size_t>(visible.ranges()));
             for (std::int64_t i = 0; i < visible.ranges(); ++i) {
@@ -232,7 +232,7 @@ public:
         return static_cast<std::int64_t>(kernels.lanes) * (on_unit ? 2 : kernels.max_vectors);
     }
 
-    void run(const Block& block, std::int64_t kv_head) {
+    void run(const QueryBlock& block, std::int64_t kv_head) {
         const auto columns = block.length * group_;
         if (block.length == 1 && !on_unit_ && columns <= few_columns) {
             for (std::int64_t j = 0; j < columns; ++j) {
@@ -247,11 +247,13 @@ public:
 
 private:
     /// Where column c of a block lies in q and in the result.
-    [[nodiscard]] std::int64_t element(const Block& block, std::int64_t kv_head, std::int64_t column) const {
+    [[nodiscard]] std::int64_t element(const QueryBlock& block, std::int64_t kv_head,
+                                       std::int64_t column) const {
         return ((block.first + column / group_) * heads_ + kv_head * group_ + column % group_) * depth_;
     }
 
-    void run_columns(const Block& block, std::int64_t kv_head, std::int64_t first, std::int64_t columns) {
+    void run_columns(const QueryBlock& block, std::int64_t kv_head, std::int64_t first,
+                     std::int64_t columns) {
         const int vectors = static_cast<int>((columns + k_.lanes - 1) / k_.lanes);
         const auto stride = static_cast<std::int64_t>(vectors) * k_.lanes;
         std::fill_n(mixed_.data(), depth_ * stride, 0.0F);
@@ -291,7 +293,7 @@ private:
     }
 
     /// A query that shares no rows with its neighbours, in decoding: a tile would be mostly empty.
-    void run_query(const Block& block, std::int64_t kv_head, std::int64_t column) {
+    void run_query(const QueryBlock& block, std::int64_t kv_head, std::int64_t column) {
         const auto place = element(block, kv_head, column);
         float* out = out_ + place;
         float* mixed = mixed_.data();
@@ -326,7 +328,7 @@ private:
         }
     }
 
-    void pack(const Block& block, std::int64_t kv_head, std::int64_t first, std::int64_t columns,
+    void pack(const QueryBlock& block, std::int64_t kv_head, std::int64_t first, std::int64_t columns,
               std::int64_t stride) {
         if (on_unit_) {
             std::fill_n(query_pairs_.data(), depth_ / 2 * stride, 0U);

@@ -5,6 +5,7 @@
 #include "core/base/words.h"
 #include "core/model/backbone_table.h"
 #include "core/model/depth_attention.h"
+#include "core/model/gradient.h"
 #include "core/model/residual.h"
 #include "core/model/rope.h"
 #include "core/model/workspace.h"
@@ -128,7 +129,7 @@ void KvRows::put(std::int64_t layer, const at::Tensor& rows, const at::Tensor& k
         keys = keys.to(k.scalar_type());
         values = values.to(v.scalar_type());
     }
-    if (at::GradMode::is_enabled() && (k.requires_grad() || v.requires_grad() || keys.requires_grad())) {
+    if (wants_gradient(k) || wants_gradient(v) || wants_gradient(keys)) {
         keys = at::index_copy(keys, 0, rows, k);
         values = at::index_copy(values, 0, rows, v);
         return;

@@ -2,6 +2,7 @@
 #include "core/model/depth_mix.h"
 
 #include "core/model/cuda_library.h"
+#include "core/model/gradient.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Dispatch.h>
@@ -30,13 +31,12 @@ void check(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
     }
 }
 
-bool wants_gradient(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                    std::span<const DepthSource> sources) {
-    return at::GradMode::is_enabled() &&
-           (q.requires_grad() || k.requires_grad() || v.requires_grad() ||
-            std::any_of(sources.begin(), sources.end(), [](const DepthSource& source) {
-                return source.key.requires_grad() || source.value.requires_grad();
-            }));
+bool any_wants_gradient(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                        std::span<const DepthSource> sources) {
+    return wants_gradient(q) || wants_gradient(k) || wants_gradient(v) ||
+           std::any_of(sources.begin(), sources.end(), [](const DepthSource& source) {
+               return wants_gradient(source.key) || wants_gradient(source.value);
+           });
 }
 
 /// Slots [begin, end): keys and values hold the sources', then the layer's own.
@@ -151,7 +151,7 @@ DepthMixed depth_mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor&
     const bool dense = std::all_of(sources.begin(), sources.end(), [](const DepthSource& source) {
         return source.key.is_contiguous() && source.value.is_contiguous();
     });
-    if (dense && !wants_gradient(q, k, v, sources)) {
+    if (dense && !any_wants_gradient(q, k, v, sources)) {
         if (v.device().is_cpu() && v.scalar_type() != at::kDouble) {
             return depth_mix_cpu(q.contiguous(), k.contiguous(), v.contiguous(), sources, want_weights, out);
         }

@@ -11,10 +11,10 @@ namespace ponderscope {
 
 namespace {
 
-constexpr const char* block_prefix = "transformer.h.";
+constexpr const char* gpt2_blocks = "transformer.h.";
 
-std::string block_name(std::int64_t l) {
-    return block_prefix + std::to_string(l) + ".";
+std::string gpt2_block(std::int64_t l) {
+    return gpt2_blocks + std::to_string(l) + ".";
 }
 
 /// Conv1D keeps its matrix as [in, out]: a view turns it into the shape of every other projection.
@@ -48,7 +48,7 @@ private:
 ParameterLayout Gpt2::layout(const ModelConfig& config) {
     const std::int64_t d = config.hidden_size;
     LayoutBuilder builder;
-    builder.blocks(config.layers, block_name);
+    builder.blocks(config.layers, gpt2_block);
     const auto conv = [&](const std::string& prefix, std::int64_t in, std::int64_t out) {
         builder.matrix(prefix + ".weight", in, out);
         builder.vector(prefix + ".bias", out, 0.0);
@@ -56,12 +56,12 @@ ParameterLayout Gpt2::layout(const ModelConfig& config) {
     builder.matrix("transformer.wte.weight", config.vocab_size, d);
     builder.matrix("transformer.wpe.weight", config.max_positions, d);
     for (std::int64_t l = 0; l < config.layers; ++l) {
-        builder.norm(block_name(l) + "ln_1", d, true);
-        conv(block_name(l) + "attn.c_attn", d, 3 * d);
-        conv(block_name(l) + "attn.c_proj", d, d);
-        builder.norm(block_name(l) + "ln_2", d, true);
-        conv(block_name(l) + "mlp.c_fc", d, config.intermediate_size);
-        conv(block_name(l) + "mlp.c_proj", config.intermediate_size, d);
+        builder.norm(gpt2_block(l) + "ln_1", d, true);
+        conv(gpt2_block(l) + "attn.c_attn", d, 3 * d);
+        conv(gpt2_block(l) + "attn.c_proj", d, d);
+        builder.norm(gpt2_block(l) + "ln_2", d, true);
+        conv(gpt2_block(l) + "mlp.c_fc", d, config.intermediate_size);
+        conv(gpt2_block(l) + "mlp.c_proj", config.intermediate_size, d);
     }
     builder.norm("transformer.ln_f", d, true);
     builder.matrix("lm_head.weight", config.vocab_size, d);
@@ -70,15 +70,15 @@ ParameterLayout Gpt2::layout(const ModelConfig& config) {
 }
 
 Gpt2::Gpt2(const ModelConfig& config, const Parameters& parameters)
-    : Backbone(config, parameters, layout(config), block_prefix),
+    : Backbone(config, parameters, layout(config), gpt2_blocks),
       positions_(parameters.at("transformer.wpe.weight")) {
     for (std::int64_t l = 0; l < config.layers; ++l) {
-        layers_.push_back({blocks::Norm::from(parameters, block_name(l) + "ln_1", config),
-                           blocks::Norm::from(parameters, block_name(l) + "ln_2", config),
-                           conv1d(parameters, block_name(l) + "attn.c_attn"),
-                           conv1d(parameters, block_name(l) + "attn.c_proj"),
-                           conv1d(parameters, block_name(l) + "mlp.c_fc"),
-                           conv1d(parameters, block_name(l) + "mlp.c_proj")});
+        layers_.push_back({blocks::Norm::from(parameters, gpt2_block(l) + "ln_1", config),
+                           blocks::Norm::from(parameters, gpt2_block(l) + "ln_2", config),
+                           conv1d(parameters, gpt2_block(l) + "attn.c_attn"),
+                           conv1d(parameters, gpt2_block(l) + "attn.c_proj"),
+                           conv1d(parameters, gpt2_block(l) + "mlp.c_fc"),
+                           conv1d(parameters, gpt2_block(l) + "mlp.c_proj")});
     }
     ln_f_ = blocks::Norm::from(parameters, "transformer.ln_f", config);
 }

@@ -9,10 +9,10 @@ namespace ponderscope {
 
 namespace {
 
-constexpr const char* block_prefix = "gpt_neox.layers.";
+constexpr const char* gpt_neox_blocks = "gpt_neox.layers.";
 
-std::string block_name(std::int64_t l) {
-    return block_prefix + std::to_string(l) + ".";
+std::string gpt_neox_block(std::int64_t l) {
+    return gpt_neox_blocks + std::to_string(l) + ".";
 }
 
 /// GPT-NeoX and Pythia: LayerNorm, QKV fused and interleaved per head, partial rotary, parallel or sequential
@@ -39,15 +39,15 @@ ParameterLayout GptNeox::layout(const ModelConfig& config) {
     const std::int64_t d = config.hidden_size;
     const std::int64_t heads = config.query_heads * config.head_dim;
     LayoutBuilder builder;
-    builder.blocks(config.layers, block_name);
+    builder.blocks(config.layers, gpt_neox_block);
     builder.matrix("gpt_neox.embed_in.weight", config.vocab_size, d);
     for (std::int64_t l = 0; l < config.layers; ++l) {
-        builder.norm(block_name(l) + "input_layernorm", d, true);
-        builder.norm(block_name(l) + "post_attention_layernorm", d, true);
-        builder.linear(block_name(l) + "attention.query_key_value", 3 * heads, d, config.attention_bias);
-        builder.linear(block_name(l) + "attention.dense", d, heads, config.attention_bias);
-        builder.linear(block_name(l) + "mlp.dense_h_to_4h", config.intermediate_size, d, true);
-        builder.linear(block_name(l) + "mlp.dense_4h_to_h", d, config.intermediate_size, true);
+        builder.norm(gpt_neox_block(l) + "input_layernorm", d, true);
+        builder.norm(gpt_neox_block(l) + "post_attention_layernorm", d, true);
+        builder.linear(gpt_neox_block(l) + "attention.query_key_value", 3 * heads, d, config.attention_bias);
+        builder.linear(gpt_neox_block(l) + "attention.dense", d, heads, config.attention_bias);
+        builder.linear(gpt_neox_block(l) + "mlp.dense_h_to_4h", config.intermediate_size, d, true);
+        builder.linear(gpt_neox_block(l) + "mlp.dense_4h_to_h", d, config.intermediate_size, true);
     }
     builder.norm("gpt_neox.final_layer_norm", d, true);
     builder.matrix("embed_out.weight", config.vocab_size, d, {"lm_head.weight"});
@@ -56,14 +56,15 @@ ParameterLayout GptNeox::layout(const ModelConfig& config) {
 }
 
 GptNeox::GptNeox(const ModelConfig& config, const Parameters& parameters)
-    : Backbone(config, parameters, layout(config), block_prefix) {
+    : Backbone(config, parameters, layout(config), gpt_neox_blocks) {
     for (std::int64_t l = 0; l < config.layers; ++l) {
-        layers_.push_back({blocks::Norm::from(parameters, block_name(l) + "input_layernorm", config),
-                           blocks::Norm::from(parameters, block_name(l) + "post_attention_layernorm", config),
-                           blocks::Linear::from(parameters, block_name(l) + "attention.query_key_value"),
-                           blocks::Linear::from(parameters, block_name(l) + "attention.dense"),
-                           blocks::Linear::from(parameters, block_name(l) + "mlp.dense_h_to_4h"),
-                           blocks::Linear::from(parameters, block_name(l) + "mlp.dense_4h_to_h")});
+        layers_.push_back(
+            {blocks::Norm::from(parameters, gpt_neox_block(l) + "input_layernorm", config),
+             blocks::Norm::from(parameters, gpt_neox_block(l) + "post_attention_layernorm", config),
+             blocks::Linear::from(parameters, gpt_neox_block(l) + "attention.query_key_value"),
+             blocks::Linear::from(parameters, gpt_neox_block(l) + "attention.dense"),
+             blocks::Linear::from(parameters, gpt_neox_block(l) + "mlp.dense_h_to_4h"),
+             blocks::Linear::from(parameters, gpt_neox_block(l) + "mlp.dense_4h_to_h")});
     }
     final_layer_norm_ = blocks::Norm::from(parameters, "gpt_neox.final_layer_norm", config);
 }

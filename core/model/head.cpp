@@ -16,7 +16,7 @@ namespace ponderscope {
 
 namespace {
 
-void check(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
+void check_request(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
     TORCH_CHECK(h.dim() == 2, "read_out: states are ", h.sizes(), ", expected [n, d]");
     TORCH_CHECK(weights.head.dim() == 2 && weights.head.size(1) == h.size(1) && weights.head.size(0) > 0,
                 "read_out: the head is ", weights.head.sizes(), " for states ", h.sizes());
@@ -122,7 +122,7 @@ HeadResult by_rows(const at::Tensor& h, const HeadWeights& weights, const HeadRe
 } // namespace
 
 HeadResult read_out(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
-    check(h, weights, request);
+    check_request(h, weights, request);
     const c10::NoGradGuard no_grad;
     if (const CudaKernels* cuda = cuda_kernels(h);
         cuda != nullptr && cuda->read_out_fits(h, weights, request)) {

@@ -50,9 +50,9 @@ struct Partial {
 };
 
 /// One thread's work on one block of tokens.
-class Block {
+class RowBlock {
 public:
-    Block(const Job& job, std::int64_t index)
+    RowBlock(const Job& job, std::int64_t index)
         : job_(job),
           first_(index * job.block_tokens()),
           columns_(std::min(job.block_tokens(), job.tokens - first_)),
@@ -153,19 +153,19 @@ struct TileSums {
     alignas(64) std::int32_t larger[most];
 };
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float positive_infinity = std::numeric_limits<float>::infinity();
 
 /// How many of a column's elements are +infinity; NaN if one of them is NaN.
 float infinities(const float* column, std::int64_t rows, std::int64_t stride) {
     float count = 0;
     for (std::int64_t r = 0; r < rows; ++r) {
         const float x = column[r * stride];
-        count += x == infinity ? 1 : x != x ? x : 0;
+        count += x == positive_infinity ? 1 : x != x ? x : 0;
     }
     return count;
 }
 
-void Block::run_group(std::int64_t group, std::int64_t row, std::int64_t rows, Partial& part) {
+void RowBlock::run_group(std::int64_t group, std::int64_t row, std::int64_t rows, Partial& part) {
     const auto& k = job_.k;
     const bool compares = job_.previous.defined();
     const bool mixture = job_.operands.mixture;
@@ -212,7 +212,8 @@ void Block::run_group(std::int64_t group, std::int64_t row, std::int64_t rows, P
     // +infinity above its own maximum is NaN to the loops: such columns are counted by hand, before.
     float infinite[TileSums::most];
     for (std::int64_t j = 0; j < columns; ++j) {
-        infinite[j] = sums.maximum[j] == infinity ? infinities(tile_.data() + j, rows, n * k.lanes) : 0;
+        infinite[j] =
+            sums.maximum[j] == positive_infinity ? infinities(tile_.data() + j, rows, n * k.lanes) : 0;
     }
     k.exponentials(tile_.data(), rows, n, sums.maximum, 1, shared, sums.sum,
                    job_.weighted ? sums.weighted : nullptr);
@@ -228,7 +229,7 @@ void Block::run_group(std::int64_t group, std::int64_t row, std::int64_t rows, P
     }
     for (std::int64_t j = 0; j < columns; ++j) {
         auto& state = states[j];
-        state.sum += sums.maximum[j] == infinity ? infinite[j] : sums.sum[j];
+        state.sum += sums.maximum[j] == positive_infinity ? infinite[j] : sums.sum[j];
         state.larger += sums.larger[j];
         if (job_.weighted) {
             state.weighted += sums.weighted[j];
@@ -251,7 +252,7 @@ void put(const at::Tensor& tensor, std::int64_t at, double value) {
     }
 }
 
-void Block::finish(const Partial& total, const HeadRequest& request, HeadResult& result) {
+void RowBlock::finish(const Partial& total, const HeadRequest& request, HeadResult& result) {
     largest.complete();
     AlignedArray<float> scratch;
     for (std::int64_t column = 0; column < columns_; ++column) {
@@ -331,7 +332,7 @@ void run(const Job& job, const std::vector<std::int64_t>& ends, const HeadReques
                 const auto first_chunk = task % job.chunks();
                 const auto last_chunk = std::min(job.chunks(), first_chunk + end - task);
                 const bool whole = first_chunk == 0 && last_chunk == job.chunks();
-                Block block(job, index);
+                RowBlock block(job, index);
                 Partial total = block.empty();
                 Partial part;
                 Piece piece{index, first_chunk, {}, {}};
@@ -360,7 +361,7 @@ void run(const Job& job, const std::vector<std::int64_t>& ends, const HeadReques
         std::move(list.begin(), list.end(), std::back_inserter(shared));
     }
     for (std::size_t i = 0; i < shared.size();) {
-        Block block(job, shared[i].block);
+        RowBlock block(job, shared[i].block);
         Partial total = block.empty();
         const auto index = shared[i].block;
         for (; i < shared.size() && shared[i].block == index; ++i) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/head.h"
 
+#include "core/model/gradient.h"
 #include "core/model/head_cpu.h"
 #include "core/model/kernels/tile.h"
 
@@ -134,15 +135,11 @@ void add_product(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b
 }
 
 /// a b in the compute type.
-at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
+at::Tensor mixed_product(const at::Tensor& a, const at::Tensor& b) {
     if (!a.is_cpu() && a.scalar_type() != b.scalar_type()) {
         return at::mm(a.to(b.scalar_type()), b, a.scalar_type());
     }
     return at::mm(a.to(b.scalar_type()), b).to(a.scalar_type());
-}
-
-bool wants_gradient(const at::Tensor& tensor) {
-    return c10::GradMode::is_enabled() && tensor.defined() && tensor.requires_grad();
 }
 
 struct Wanted {
@@ -186,7 +183,7 @@ public:
                 p.masked_fill_(target.lt(0).unsqueeze(1), 0);
             }
             if (wanted.states) {
-                of_states.narrow(0, begin, length).copy_(product(p, head));
+                of_states.narrow(0, begin, length).copy_(mixed_product(p, head));
             }
             if (wanted.head) {
                 add_product(of_head, p, states.to(head.scalar_type()));
@@ -233,7 +230,7 @@ public:
                 const auto length = std::min(rows, h.size(0) - begin);
                 auto p = logits_of(h.narrow(0, begin, length));
                 softmax_in_place(p, rate);
-                mixture.narrow(0, begin, length).copy_(product(p, embedding));
+                mixture.narrow(0, begin, length).copy_(mixed_product(p, embedding));
                 kept = keep ? p : at::Tensor();
             }
         } else {
@@ -291,7 +288,7 @@ public:
             const auto d = gradients_of(part);
             softmax_gradient_in_place(p, d, mean.narrow(0, begin, length), rate);
             if (of_states.defined()) {
-                of_states.narrow(0, begin, length).copy_(product(d, head));
+                of_states.narrow(0, begin, length).copy_(mixed_product(d, head));
             }
             if (of_head.defined()) {
                 add_product(of_head, d, states.to(head.scalar_type()));

@@ -10,10 +10,10 @@ namespace ponderscope {
 
 namespace {
 
-constexpr const char* block_prefix = "model.layers.";
+constexpr const char* llama_blocks = "model.layers.";
 
-std::string block_name(std::int64_t l) {
-    return block_prefix + std::to_string(l) + ".";
+std::string llama_block(std::int64_t l) {
+    return llama_blocks + std::to_string(l) + ".";
 }
 
 std::string adapter_name(const std::string& module, const char* factor) {
@@ -35,27 +35,27 @@ ParameterLayout Llama::layout(const ModelConfig& config, const LlamaTraits& trai
     const std::int64_t queries = config.query_heads * config.head_dim;
     const std::int64_t keys = config.kv_heads * config.head_dim;
     LayoutBuilder builder;
-    builder.blocks(config.layers, block_name);
+    builder.blocks(config.layers, llama_block);
     builder.matrix("model.embed_tokens.weight", config.vocab_size, d);
     for (std::int64_t l = 0; l < config.layers; ++l) {
-        builder.norm(block_name(l) + "input_layernorm", d, false);
-        builder.linear(block_name(l) + "self_attn.q_proj", queries, d, config.attention_bias);
-        builder.linear(block_name(l) + "self_attn.k_proj", keys, d, config.attention_bias);
-        builder.linear(block_name(l) + "self_attn.v_proj", keys, d, config.attention_bias);
-        builder.linear(block_name(l) + "self_attn.o_proj", d, queries, traits.output_bias);
+        builder.norm(llama_block(l) + "input_layernorm", d, false);
+        builder.linear(llama_block(l) + "self_attn.q_proj", queries, d, config.attention_bias);
+        builder.linear(llama_block(l) + "self_attn.k_proj", keys, d, config.attention_bias);
+        builder.linear(llama_block(l) + "self_attn.v_proj", keys, d, config.attention_bias);
+        builder.linear(llama_block(l) + "self_attn.o_proj", d, queries, traits.output_bias);
         if (traits.q_norm != nullptr) {
-            builder.norm(block_name(l) + traits.q_norm, config.head_dim, false);
-            builder.norm(block_name(l) + traits.k_norm, config.head_dim, false);
+            builder.norm(llama_block(l) + traits.q_norm, config.head_dim, false);
+            builder.norm(llama_block(l) + traits.k_norm, config.head_dim, false);
         }
         if (traits.output_norms) {
-            builder.norm(block_name(l) + "input_layernorm_2", d, false);
+            builder.norm(llama_block(l) + "input_layernorm_2", d, false);
         }
-        builder.norm(block_name(l) + "post_attention_layernorm", d, false);
-        builder.linear(block_name(l) + "mlp.gate_proj", config.intermediate_size, d, config.mlp_bias);
-        builder.linear(block_name(l) + "mlp.up_proj", config.intermediate_size, d, config.mlp_bias);
-        builder.linear(block_name(l) + "mlp.down_proj", d, config.intermediate_size, config.mlp_bias);
+        builder.norm(llama_block(l) + "post_attention_layernorm", d, false);
+        builder.linear(llama_block(l) + "mlp.gate_proj", config.intermediate_size, d, config.mlp_bias);
+        builder.linear(llama_block(l) + "mlp.up_proj", config.intermediate_size, d, config.mlp_bias);
+        builder.linear(llama_block(l) + "mlp.down_proj", d, config.intermediate_size, config.mlp_bias);
         if (traits.output_norms) {
-            builder.norm(block_name(l) + "post_attention_layernorm_2", d, false);
+            builder.norm(llama_block(l) + "post_attention_layernorm_2", d, false);
         }
     }
     builder.norm("model.norm", d, false);
@@ -86,30 +86,31 @@ ParameterLayout Llama::layout(const ModelConfig& config, const LlamaTraits& trai
 }
 
 Llama::Llama(const ModelConfig& config, const Parameters& parameters, const LlamaTraits& traits)
-    : Backbone(config, parameters, layout(config, traits), block_prefix) {
+    : Backbone(config, parameters, layout(config, traits), llama_blocks) {
     for (std::int64_t l = 0; l < config.layers; ++l) {
-        layers_.push_back({blocks::Norm::from(parameters, block_name(l) + "input_layernorm", config),
-                           blocks::Norm::from(parameters, block_name(l) + "post_attention_layernorm", config),
-                           blocks::Linear::from(parameters, block_name(l) + "self_attn.q_proj"),
-                           blocks::Linear::from(parameters, block_name(l) + "self_attn.k_proj"),
-                           blocks::Linear::from(parameters, block_name(l) + "self_attn.v_proj"),
-                           blocks::Linear::from(parameters, block_name(l) + "self_attn.o_proj"),
-                           blocks::Linear::from(parameters, block_name(l) + "mlp.gate_proj"),
-                           blocks::Linear::from(parameters, block_name(l) + "mlp.up_proj"),
-                           blocks::Linear::from(parameters, block_name(l) + "mlp.down_proj"),
-                           {},
-                           {},
-                           {}});
+        layers_.push_back(
+            {blocks::Norm::from(parameters, llama_block(l) + "input_layernorm", config),
+             blocks::Norm::from(parameters, llama_block(l) + "post_attention_layernorm", config),
+             blocks::Linear::from(parameters, llama_block(l) + "self_attn.q_proj"),
+             blocks::Linear::from(parameters, llama_block(l) + "self_attn.k_proj"),
+             blocks::Linear::from(parameters, llama_block(l) + "self_attn.v_proj"),
+             blocks::Linear::from(parameters, llama_block(l) + "self_attn.o_proj"),
+             blocks::Linear::from(parameters, llama_block(l) + "mlp.gate_proj"),
+             blocks::Linear::from(parameters, llama_block(l) + "mlp.up_proj"),
+             blocks::Linear::from(parameters, llama_block(l) + "mlp.down_proj"),
+             {},
+             {},
+             {}});
         if (traits.output_norms) {
             layers_.back().attention_output =
-                blocks::Norm::from(parameters, block_name(l) + "input_layernorm_2", config);
+                blocks::Norm::from(parameters, llama_block(l) + "input_layernorm_2", config);
             layers_.back().mlp_output =
-                blocks::Norm::from(parameters, block_name(l) + "post_attention_layernorm_2", config);
+                blocks::Norm::from(parameters, llama_block(l) + "post_attention_layernorm_2", config);
         }
         if (traits.q_norm != nullptr) {
             layers_.back().head_norms = {
-                blocks::Norm::from(parameters, block_name(l) + traits.q_norm, config),
-                blocks::Norm::from(parameters, block_name(l) + traits.k_norm, config),
+                blocks::Norm::from(parameters, llama_block(l) + traits.q_norm, config),
+                blocks::Norm::from(parameters, llama_block(l) + traits.k_norm, config),
                 config.depth.key_norm_after_rope};
         }
     }
@@ -132,7 +133,7 @@ void Llama::merge_adapters(const Parameters& parameters) {
             {"mlp.gate_proj", &layer.gate_proj}, {"mlp.up_proj", &layer.up_proj},
             {"mlp.down_proj", &layer.down_proj}};
         for (const auto& [name, linear] : modules) {
-            const std::string module = block_name(l) + name;
+            const std::string module = llama_block(l) + name;
             const at::Tensor a = parameters.find(adapter_name(module, "lora_A"));
             if (!a.defined()) {
                 continue;

@@ -7,7 +7,7 @@ namespace ponderscope {
 
 namespace {
 
-LlamaTraits traits(const ModelConfig& config) {
+LlamaTraits nanbeige_traits(const ModelConfig& config) {
     if (!config.qk_norm) {
         return {config.attention_bias};
     }
@@ -17,7 +17,7 @@ LlamaTraits traits(const ModelConfig& config) {
 } // namespace
 
 BackboneEntry nanbeige_backbone() {
-    return llama_entry<traits>(Architecture::nanbeige);
+    return llama_entry<nanbeige_traits>(Architecture::nanbeige);
 }
 
 } // namespace ponderscope

@@ -12,13 +12,13 @@ namespace ponderscope {
 
 namespace {
 
-constexpr const char* prefix = "model.decoder.";
-constexpr const char* block_prefix = "model.decoder.layers.";
+constexpr const char* opt_decoder = "model.decoder.";
+constexpr const char* opt_blocks = "model.decoder.layers.";
 /// Rows of the position table before position 0's.
 constexpr std::int64_t position_offset = 2;
 
-std::string block_name(std::int64_t l) {
-    return block_prefix + std::to_string(l) + ".";
+std::string opt_block(std::int64_t l) {
+    return opt_blocks + std::to_string(l) + ".";
 }
 
 bool has_final_norm(const ModelConfig& config) {
@@ -52,9 +52,9 @@ private:
 
 ParameterLayout Opt::layout(const ModelConfig& config) {
     const std::int64_t d = config.hidden_size;
-    const std::string stack = prefix;
+    const std::string stack = opt_decoder;
     LayoutBuilder builder;
-    builder.blocks(config.layers, block_name);
+    builder.blocks(config.layers, opt_block);
     const auto norm = [&](const std::string& name) {
         if (config.norm_affine) {
             builder.norm(name, d, true);
@@ -68,12 +68,12 @@ ParameterLayout Opt::layout(const ModelConfig& config) {
     }
     for (std::int64_t l = 0; l < config.layers; ++l) {
         for (const char* const projection : {"q_proj", "k_proj", "v_proj", "out_proj"}) {
-            builder.linear(block_name(l) + "self_attn." + projection, d, d, config.attention_bias);
+            builder.linear(opt_block(l) + "self_attn." + projection, d, d, config.attention_bias);
         }
-        norm(block_name(l) + "self_attn_layer_norm");
-        builder.linear(block_name(l) + "fc1", config.intermediate_size, d, config.mlp_bias);
-        builder.linear(block_name(l) + "fc2", d, config.intermediate_size, config.mlp_bias);
-        norm(block_name(l) + "final_layer_norm");
+        norm(opt_block(l) + "self_attn_layer_norm");
+        builder.linear(opt_block(l) + "fc1", config.intermediate_size, d, config.mlp_bias);
+        builder.linear(opt_block(l) + "fc2", d, config.intermediate_size, config.mlp_bias);
+        norm(opt_block(l) + "final_layer_norm");
     }
     if (has_final_norm(config)) {
         norm(stack + "final_layer_norm");
@@ -83,21 +83,22 @@ ParameterLayout Opt::layout(const ModelConfig& config) {
 }
 
 Opt::Opt(const ModelConfig& config, const Parameters& parameters)
-    : Backbone(config, parameters, layout(config), block_prefix),
-      positions_(parameters.at(std::string(prefix) + "embed_positions.weight").slice(0, position_offset)),
-      project_in_(parameters.find(std::string(prefix) + "project_in.weight")),
-      project_out_(parameters.find(std::string(prefix) + "project_out.weight")) {
+    : Backbone(config, parameters, layout(config), opt_blocks),
+      positions_(
+          parameters.at(std::string(opt_decoder) + "embed_positions.weight").slice(0, position_offset)),
+      project_in_(parameters.find(std::string(opt_decoder) + "project_in.weight")),
+      project_out_(parameters.find(std::string(opt_decoder) + "project_out.weight")) {
     for (std::int64_t l = 0; l < config.layers; ++l) {
-        layers_.push_back({blocks::Norm::from(parameters, block_name(l) + "self_attn_layer_norm", config),
-                           blocks::Norm::from(parameters, block_name(l) + "final_layer_norm", config),
-                           blocks::Linear::from(parameters, block_name(l) + "self_attn.q_proj"),
-                           blocks::Linear::from(parameters, block_name(l) + "self_attn.k_proj"),
-                           blocks::Linear::from(parameters, block_name(l) + "self_attn.v_proj"),
-                           blocks::Linear::from(parameters, block_name(l) + "self_attn.out_proj"),
-                           blocks::Linear::from(parameters, block_name(l) + "fc1"),
-                           blocks::Linear::from(parameters, block_name(l) + "fc2")});
+        layers_.push_back({blocks::Norm::from(parameters, opt_block(l) + "self_attn_layer_norm", config),
+                           blocks::Norm::from(parameters, opt_block(l) + "final_layer_norm", config),
+                           blocks::Linear::from(parameters, opt_block(l) + "self_attn.q_proj"),
+                           blocks::Linear::from(parameters, opt_block(l) + "self_attn.k_proj"),
+                           blocks::Linear::from(parameters, opt_block(l) + "self_attn.v_proj"),
+                           blocks::Linear::from(parameters, opt_block(l) + "self_attn.out_proj"),
+                           blocks::Linear::from(parameters, opt_block(l) + "fc1"),
+                           blocks::Linear::from(parameters, opt_block(l) + "fc2")});
     }
-    final_layer_norm_ = blocks::Norm::from(parameters, std::string(prefix) + "final_layer_norm", config);
+    final_layer_norm_ = blocks::Norm::from(parameters, std::string(opt_decoder) + "final_layer_norm", config);
 }
 
 at::Tensor Opt::enter(const at::Tensor& x, const Pass& pass) const {

@@ -7,14 +7,14 @@ namespace ponderscope {
 
 namespace {
 
-LlamaTraits traits(const ModelConfig&) {
+LlamaTraits ouro_traits(const ModelConfig&) {
     return {.output_norms = true};
 }
 
 } // namespace
 
 BackboneEntry ouro_backbone() {
-    return llama_entry<traits>(Architecture::ouro);
+    return llama_entry<ouro_traits>(Architecture::ouro);
 }
 
 } // namespace ponderscope

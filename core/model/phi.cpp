@@ -11,10 +11,10 @@ namespace ponderscope {
 
 namespace {
 
-constexpr const char* block_prefix = "model.layers.";
+constexpr const char* phi_blocks = "model.layers.";
 
-std::string block_name(std::int64_t l) {
-    return block_prefix + std::to_string(l) + ".";
+std::string phi_block(std::int64_t l) {
+    return phi_blocks + std::to_string(l) + ".";
 }
 
 class Phi final : public Backbone {
@@ -41,16 +41,16 @@ ParameterLayout Phi::layout(const ModelConfig& config) {
     const std::int64_t queries = config.query_heads * config.head_dim;
     const std::int64_t keys = config.kv_heads * config.head_dim;
     LayoutBuilder builder;
-    builder.blocks(config.layers, block_name);
+    builder.blocks(config.layers, phi_block);
     builder.matrix("model.embed_tokens.weight", config.vocab_size, d);
     for (std::int64_t l = 0; l < config.layers; ++l) {
-        builder.norm(block_name(l) + "input_layernorm", d, true);
-        builder.linear(block_name(l) + "self_attn.q_proj", queries, d, true);
-        builder.linear(block_name(l) + "self_attn.k_proj", keys, d, true);
-        builder.linear(block_name(l) + "self_attn.v_proj", keys, d, true);
-        builder.linear(block_name(l) + "self_attn.dense", d, queries, true);
-        builder.linear(block_name(l) + "mlp.fc1", config.intermediate_size, d, true);
-        builder.linear(block_name(l) + "mlp.fc2", d, config.intermediate_size, true);
+        builder.norm(phi_block(l) + "input_layernorm", d, true);
+        builder.linear(phi_block(l) + "self_attn.q_proj", queries, d, true);
+        builder.linear(phi_block(l) + "self_attn.k_proj", keys, d, true);
+        builder.linear(phi_block(l) + "self_attn.v_proj", keys, d, true);
+        builder.linear(phi_block(l) + "self_attn.dense", d, queries, true);
+        builder.linear(phi_block(l) + "mlp.fc1", config.intermediate_size, d, true);
+        builder.linear(phi_block(l) + "mlp.fc2", d, config.intermediate_size, true);
     }
     builder.norm("model.final_layernorm", d, true);
     builder.matrix("lm_head.weight", config.vocab_size, d);
@@ -60,15 +60,15 @@ ParameterLayout Phi::layout(const ModelConfig& config) {
 }
 
 Phi::Phi(const ModelConfig& config, const Parameters& parameters)
-    : Backbone(config, parameters, layout(config), block_prefix) {
+    : Backbone(config, parameters, layout(config), phi_blocks) {
     for (std::int64_t l = 0; l < config.layers; ++l) {
-        layers_.push_back({blocks::Norm::from(parameters, block_name(l) + "input_layernorm", config),
-                           blocks::Linear::from(parameters, block_name(l) + "self_attn.q_proj"),
-                           blocks::Linear::from(parameters, block_name(l) + "self_attn.k_proj"),
-                           blocks::Linear::from(parameters, block_name(l) + "self_attn.v_proj"),
-                           blocks::Linear::from(parameters, block_name(l) + "self_attn.dense"),
-                           blocks::Linear::from(parameters, block_name(l) + "mlp.fc1"),
-                           blocks::Linear::from(parameters, block_name(l) + "mlp.fc2")});
+        layers_.push_back({blocks::Norm::from(parameters, phi_block(l) + "input_layernorm", config),
+                           blocks::Linear::from(parameters, phi_block(l) + "self_attn.q_proj"),
+                           blocks::Linear::from(parameters, phi_block(l) + "self_attn.k_proj"),
+                           blocks::Linear::from(parameters, phi_block(l) + "self_attn.v_proj"),
+                           blocks::Linear::from(parameters, phi_block(l) + "self_attn.dense"),
+                           blocks::Linear::from(parameters, phi_block(l) + "mlp.fc1"),
+                           blocks::Linear::from(parameters, phi_block(l) + "mlp.fc2")});
     }
     final_layernorm_ = blocks::Norm::from(parameters, "model.final_layernorm", config);
     head_bias_ = parameters.at("lm_head.bias");

@@ -30,7 +30,7 @@ std::vector<double> sizes_of(const ParameterLayout& layout, at::ScalarType dtype
     return sizes;
 }
 
-std::vector<at::Device> listed(const std::string& text) {
+std::vector<at::Device> devices_in(const std::string& text) {
     std::vector<at::Device> devices;
     std::istringstream list(text);
     for (std::string name; std::getline(list, name, ',');) {
@@ -79,7 +79,7 @@ Placement Placement::of(const std::string& devices, const ParameterLayout& layou
     const double all = std::accumulate(sizes.begin(), sizes.end(), 0.0);
     constexpr double and_what_is_computed = 1.25;
     Placement placement(at::kCPU);
-    placement.devices_ = devices == "auto" ? as_needed(all * and_what_is_computed) : listed(devices);
+    placement.devices_ = devices == "auto" ? as_needed(all * and_what_is_computed) : devices_in(devices);
     const std::size_t count = placement.devices_.size();
     if (count == 0) {
         throw InputError("--device '" + devices +

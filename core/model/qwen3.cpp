@@ -7,14 +7,14 @@ namespace ponderscope {
 
 namespace {
 
-LlamaTraits traits(const ModelConfig& config) {
+LlamaTraits qwen3_traits(const ModelConfig& config) {
     return {config.attention_bias, "self_attn.q_norm", "self_attn.k_norm"};
 }
 
 } // namespace
 
 BackboneEntry qwen3_backbone() {
-    return llama_entry<traits>(Architecture::qwen3);
+    return llama_entry<qwen3_traits>(Architecture::qwen3);
 }
 
 } // namespace ponderscope

@@ -50,7 +50,7 @@ RowActivation of(Activation activation) {
     }
 }
 
-bool dense(const at::Tensor& tensor) {
+bool dense_halves(const at::Tensor& tensor) {
     return tensor.is_cpu() && tensor.scalar_type() == at::kBFloat16 && tensor.is_contiguous();
 }
 
@@ -61,7 +61,7 @@ const std::uint16_t* halves(const at::Tensor& tensor) {
 } // namespace
 
 bool unit_multiplies(const at::Tensor& x, const at::Tensor& weight) {
-    return x.size(0) >= least_rows && x.size(1) % 2 == 0 && dense(x) && dense(weight) &&
+    return x.size(0) >= least_rows && x.size(1) % 2 == 0 && dense_halves(x) && dense_halves(weight) &&
            !c10::GradMode::is_enabled() && MatrixUnit::available();
 }
 
@@ -70,8 +70,9 @@ void unit_linear(at::Tensor& out, const at::Tensor& x, const at::Tensor& weight,
     const std::int64_t n = x.size(0);
     const std::int64_t depth = x.size(1);
     const std::int64_t outputs = weight.size(0);
-    TORCH_CHECK(dense(out) && dense(x) && dense(weight) && (!bias.defined() || dense(bias)) &&
-                    (!after.other.defined() || dense(after.other)),
+    TORCH_CHECK(dense_halves(out) && dense_halves(x) && dense_halves(weight) &&
+                    (!bias.defined() || dense_halves(bias)) &&
+                    (!after.other.defined() || dense_halves(after.other)),
                 "unit_linear: wrong layout");
     RECORD_FUNCTION("ponderscope::unit_linear", std::vector<c10::IValue>({x, weight})); // for profilers
     const auto& k = kernels::tile_kernels();

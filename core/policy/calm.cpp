@@ -48,7 +48,7 @@ private:
     double lambda_;
 };
 
-std::vector<PolicyParameter> parameters() {
+std::vector<PolicyParameter> calm_parameters() {
     return {{.key = "lambda", .meaning = "threshold, before it decays along the sequence", .high = 2}};
 }
 
@@ -58,7 +58,7 @@ PolicyKind calm_margin() {
     return {.name = "calm_margin",
             .rule = "the two largest probabilities differ by lambda or more (decaying)",
             .source = "arXiv 2207.07061, softmax response",
-            .parameters = parameters(),
+            .parameters = calm_parameters(),
             .needs = {PolicySignal::margin},
             .compared = compared<PolicySignal::margin>,
             .make = [](const PolicySpec& spec, const PolicyContext&) -> std::unique_ptr<Policy> {
@@ -70,7 +70,7 @@ PolicyKind calm_cosine() {
     return {.name = "calm_cosine",
             .rule = "cosine of the state and that of the step before is lambda or more (decaying)",
             .source = "arXiv 2207.07061, hidden-state saturation",
-            .parameters = parameters(),
+            .parameters = calm_parameters(),
             .needs = {PolicySignal::cosine},
             .first_step = 1,
             .compared = compared<PolicySignal::cosine>,

@@ -2,18 +2,16 @@
 #include "core/policy/matched.h"
 
 #include "core/base/error.h"
+#include "core/base/not_a_number.h"
 #include "core/policy/thresholds.h"
 #include "core/stats/significance.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 namespace ponderscope {
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 /// The value at \p cost of the line through points with ascending costs; its ends go on flat. Of equal costs
 /// the last.
@@ -61,7 +59,7 @@ public:
         for (const ScoredSetting& setting : rule.settings) {
             curve.steps.push_back(rows_.mean(setting.steps));
             curve.nll.push_back(rows_.mean(setting.nll));
-            curve.flops.push_back(setting.flops.empty() ? nan : rows_.mean(setting.flops));
+            curve.flops.push_back(setting.flops.empty() ? not_a_number : rows_.mean(setting.flops));
         }
         return curve;
     }
@@ -87,8 +85,8 @@ public:
         const auto prepare = [&](Curve::Axis& axis, const std::vector<double>& wanted,
                                  const std::vector<double>& along) {
             for (const double cost : wanted) {
-                axis.values.push_back(reaches(along, cost) ? at_cost(along, curve.nll, cost) : nan);
-                axis.replicates.emplace_back(static_cast<std::size_t>(options_.replicates), nan);
+                axis.values.push_back(reaches(along, cost) ? at_cost(along, curve.nll, cost) : not_a_number);
+                axis.replicates.emplace_back(static_cast<std::size_t>(options_.replicates), not_a_number);
             }
         };
         prepare(curve.by_steps, steps, curve.steps);
@@ -165,7 +163,7 @@ void fill_axis(std::vector<MatchedRow>& rows, std::vector<MatchedCell> MatchedRo
             }
             const double difference = value - reference.values[c];
             cell.difference = interval_of(difference, apart, small, options);
-            cell.band = {nan, nan, nan, nan};
+            cell.band = {not_a_number, not_a_number, not_a_number, not_a_number};
             if (rows[row].causal && !std::isnan(difference)) {
                 places.push_back({row, c});
                 values.push_back(difference);

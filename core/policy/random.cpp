@@ -92,7 +92,7 @@ std::unique_ptr<Policy> make(const PolicySpec& spec, const PolicyContext& contex
     return std::make_unique<RandomPruning>(survival, context.max_steps, rate, spec.whole("seed"));
 }
 
-std::vector<PolicyParameter> parameters() {
+std::vector<PolicyParameter> random_parameters() {
     return {{.key = "rate",
              .meaning = "wanted mean number of steps; that of learned when absent",
              .high = 1e6,
@@ -111,7 +111,7 @@ PolicyKind uniform() {
     return {.name = "uniform",
             .rule = "at random, the share of running tokens falling by the same amount each step",
             .source = "arXiv 2603.01914, baselines",
-            .parameters = parameters(),
+            .parameters = random_parameters(),
             .needs = {},
             .make = make<falls_linearly>};
 }
@@ -120,7 +120,7 @@ PolicyKind geometric() {
     return {.name = "geometric",
             .rule = "at random, the share of running tokens falling by the same factor each step",
             .source = "arXiv 2603.01914, baselines",
-            .parameters = parameters(),
+            .parameters = random_parameters(),
             .needs = {},
             .make = make<falls_geometrically>};
 }

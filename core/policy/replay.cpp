@@ -2,6 +2,7 @@
 #include "core/policy/replay.h"
 
 #include "core/base/error.h"
+#include "core/base/not_a_number.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,8 +10,6 @@
 
 namespace ponderscope {
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 const char* words(PolicySignal signal) {
     switch (signal) {
@@ -64,7 +63,7 @@ void ReplayTable::require(const PolicySpec& spec) const {
 void ReplayTable::finish() {
     halted = std::any_of(ran.begin(), ran.end(), [&](std::int32_t k) { return k < columns.max_steps(); });
     context.max_steps = columns.max_steps();
-    context.learned_rate = nan;
+    context.learned_rate = not_a_number;
     if (columns.has(PolicySignal::continue_value) && context.has_own_rule()) {
         context.learned_rate = replay(*this, PolicySpec::parse("learned")).mean_steps;
     }
@@ -107,7 +106,7 @@ void read_replay(const ReplayTable& table, bool by_head, ReplayResult& result) {
         }
     }
     result.flops.clear();
-    double flops = nan;
+    double flops = not_a_number;
     if (table.flops && tokens > 0) {
         result.flops.resize(tokens);
         std::size_t first = 0;
@@ -130,8 +129,8 @@ void ReplayResult::finish(double nll_sum, double flops_sum, std::int64_t tokens)
     for (std::size_t k = 0; k < histogram.size(); ++k) {
         ran += static_cast<double>(k) * static_cast<double>(histogram[k]);
     }
-    mean_steps = scored > 0 ? ran / static_cast<double>(scored) : nan;
-    mean_nll = scored > 0 ? nll_sum / static_cast<double>(scored) : nan;
+    mean_steps = scored > 0 ? ran / static_cast<double>(scored) : not_a_number;
+    mean_nll = scored > 0 ? nll_sum / static_cast<double>(scored) : not_a_number;
     perplexity = std::exp(mean_nll);
     mean_flops = flops_sum / static_cast<double>(tokens);
 }

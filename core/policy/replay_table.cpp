@@ -15,11 +15,11 @@ namespace ponderscope {
 namespace {
 
 /// Where a column comes from: a signal over (token, step).
-struct Source {
+struct ColumnSource {
     PolicySignal signal;
     const char* name;
 };
-constexpr Source sources[] = {
+constexpr ColumnSource sources[] = {
     {PolicySignal::nll, signal::nll},
     {PolicySignal::entropy, signal::entropy},
     {PolicySignal::margin, signal::margin},
@@ -102,7 +102,7 @@ void apply(OwnRule::Form form, SignalColumns& columns) {
 ReplayReader::ReplayReader(const TraceReader& trace, const RunInfo& run,
                            const std::vector<PolicySignal>& only)
     : run_(run), chosen_(recorded_choices(run)), sequences_(trace.sequences(run.id)) {
-    none_.run = trace.path().string() + "#" + run.name;
+    none_.run = trace.name_of(run);
     ClusterNumbers numbers;
     for (const SequenceInfo& sequence : sequences_) {
         if (sequence.tokens > std::numeric_limits<std::uint32_t>::max()) {
@@ -172,7 +172,7 @@ void ReplayReader::choose_columns(const TraceReader& trace, const std::vector<Po
         return only.empty() || signal == PolicySignal::nll ||
                std::find(only.begin(), only.end(), signal) != only.end();
     };
-    for (const Source& source : sources) {
+    for (const ColumnSource& source : sources) {
         if (there(source.name) && asked(source.signal)) {
             wanted_.push_back({source.signal, source.name});
         }

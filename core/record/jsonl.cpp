@@ -12,9 +12,6 @@
 namespace ponderscope {
 namespace {
 
-/// Texts that could be a single token are encoded while a file is read through; longer ones hardly can.
-constexpr std::size_t short_text = 256;
-
 /// A field by its name, or by its place within objects: "meta.author". Null where there is none.
 const nlohmann::json* find_field(const nlohmann::json& object, const std::string& name) {
     if (!object.is_object()) {

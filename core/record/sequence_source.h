@@ -15,6 +15,10 @@
 
 namespace ponderscope {
 
+/// A text that could be a single token is encoded while files are read through; a longer one, in bytes,
+/// hardly can.
+inline constexpr std::size_t short_text = 256;
+
 /// Where record() takes its sequences from, one after the other, so that a corpus need not lie in memory. A
 /// sequence lives as long as its windows are computed.
 class SequenceSource {

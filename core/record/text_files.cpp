@@ -11,8 +11,6 @@
 namespace ponderscope {
 namespace {
 
-/// A text that could be a single token is encoded while files are read through; a longer one hardly can.
-constexpr std::size_t short_text = 256;
 /// What a part is encoded with on either side, and how much of it two parts must agree about.
 constexpr std::size_t around = 1024;
 constexpr std::size_t agreed = around / 2;

@@ -2,6 +2,7 @@
 #include "core/stats/bootstrap.h"
 
 #include "core/base/error.h"
+#include "core/base/not_a_number.h"
 #include "core/stats/block_length.h"
 #include "core/stats/correlation.h"
 #include "core/stats/distributions.h"
@@ -16,8 +17,6 @@
 
 namespace ponderscope {
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 void check(const BootstrapOptions& options) {
     if (options.block < 0) {
@@ -47,7 +46,7 @@ double blocks_in(const TokenLayout& layout, std::int64_t block) {
 /// Efron's acceleration from the statistic with each unit left out in turn.
 double acceleration(const PrefixSums& sums, const Statistic& statistic, const UnitSums& units) {
     if (units.units() < 2) {
-        return nan;
+        return not_a_number;
     }
     std::vector<double> left_out;
     std::vector<double> rest(sums.width());
@@ -367,7 +366,7 @@ namespace {
 Estimate read_interval(double value, std::vector<double> replicates, const SmallSample& small,
                        const BootstrapOptions& options,
                        const std::function<std::pair<double, double>(std::span<const double>)>& bounds) {
-    Estimate estimate{value, nan, nan, nan};
+    Estimate estimate{value, not_a_number, not_a_number, not_a_number};
     const std::size_t asked = replicates.size();
     std::erase_if(replicates, [](double replicate) { return std::isnan(replicate); });
     if (std::isnan(value) || replicates.size() < 2 || (asked - replicates.size()) * 100 > asked ||
@@ -395,7 +394,7 @@ Estimate read_interval(double value, std::vector<double> replicates, const Small
 } // namespace
 
 SmallSample SmallSample::of_units(double units) {
-    return units >= 2 ? SmallSample{units / (units - 1), units - 1} : SmallSample{nan, nan};
+    return units >= 2 ? SmallSample{units / (units - 1), units - 1} : SmallSample{not_a_number, not_a_number};
 }
 
 double critical_value(const SmallSample& small, const BootstrapOptions& options) {
@@ -419,7 +418,8 @@ Estimate interval_of(double value, std::vector<double> replicates, const SmallSa
 std::vector<Estimate> bootstrap(const PrefixSums& sums, std::span<const Statistic> statistics,
                                 const BootstrapOptions& options) {
     check(options);
-    std::vector<Estimate> estimates(statistics.size(), Estimate{nan, nan, nan, nan});
+    std::vector<Estimate> estimates(statistics.size(),
+                                    Estimate{not_a_number, not_a_number, not_a_number, not_a_number});
     if (sums.tokens() == 0) {
         return estimates;
     }
@@ -459,7 +459,8 @@ std::vector<Estimate> bootstrap(const PrefixSums& sums, std::span<const Statisti
                     static_cast<double>(below + up_to) / (2 * static_cast<double>(sorted.size()));
                 const double a = acceleration(sums, statistics[s], units);
                 if (share <= 0 || share >= 1 || std::isnan(a)) {
-                    return std::pair{nan, nan}; // the correction is infinite: there is no honest interval
+                    return std::pair{not_a_number,
+                                     not_a_number}; // the correction is infinite: there is no honest interval
                 }
                 const double lower = (1 - options.level) / 2;
                 const double z0 = normal_quantile(share);

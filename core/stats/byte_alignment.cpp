@@ -11,10 +11,6 @@
 namespace ponderscope {
 namespace {
 
-std::string named(const TraceReader& trace, const RunInfo& run) {
-    return trace.path().filename().string() + "#" + run.name;
-}
-
 float nll_of(const TokenColumns& tokens, std::size_t i) {
     return tokens.nll[i];
 }
@@ -46,7 +42,7 @@ std::vector<ScoredSpan> scored_spans(const TraceReader& trace, const RunInfo& ru
 /// InputError unless both runs are of one text, which both have.
 std::string check_one_text(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                            const RunInfo& run_b) {
-    std::string both = named(trace_a, run_a) + " and " + named(trace_b, run_b);
+    std::string both = trace_a.short_name_of(run_a) + " and " + trace_b.short_name_of(run_b);
     if (run_a.text_digest != run_b.text_digest) {
         throw InputError(both + ": expected two runs of one text, found runs of " + run_a.text_source +
                          " and of " + run_b.text_source + "; record both on the same text.");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/stats/distributions.h"
 
+#include "core/base/not_a_number.h"
+
 #include <boost/math/distributions/binomial.hpp>
 #include <boost/math/distributions/non_central_t.hpp>
 #include <boost/math/distributions/normal.hpp>
@@ -23,39 +25,38 @@ using Student = boost::math::students_t_distribution<double, Quiet>;
 using Noncentral = boost::math::non_central_t_distribution<double, Quiet>;
 using Binomial = boost::math::binomial_distribution<double, Quiet>;
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 } // namespace
 
 double normal_cdf(double z) {
-    return std::isnan(z) ? nan : cdf(Normal(), z);
+    return std::isnan(z) ? not_a_number : cdf(Normal(), z);
 }
 
 double normal_quantile(double p) {
     if (!(p >= 0 && p <= 1)) {
-        return nan;
+        return not_a_number;
     }
     return p == 0 ? -infinity : p == 1 ? infinity : quantile(Normal(), p);
 }
 
 double student_cdf(double t, double degrees) {
     if (std::isnan(t) || !(degrees > 0)) {
-        return nan;
+        return not_a_number;
     }
     return cdf(Student(degrees), t);
 }
 
 double student_quantile(double p, double degrees) {
     if (!(p >= 0 && p <= 1) || !(degrees > 0)) {
-        return nan;
+        return not_a_number;
     }
     return p == 0 ? -infinity : p == 1 ? infinity : quantile(Student(degrees), p);
 }
 
 double binomial_cdf(double successes, double trials, double probability) {
     if (std::isnan(successes) || !(trials >= 0) || !(probability >= 0 && probability <= 1)) {
-        return nan;
+        return not_a_number;
     }
     if (successes < 0) {
         return 0;
@@ -65,7 +66,7 @@ double binomial_cdf(double successes, double trials, double probability) {
 
 double detectable_shift(double units, double alpha, double power) {
     if (!(units >= 2) || !(alpha > 0 && alpha < 1) || !(power > alpha && power < 1)) {
-        return nan;
+        return not_a_number;
     }
     const double degrees = units - 1;
     // Beyond, Student's distribution is the normal one to six digits.
@@ -84,7 +85,7 @@ double detectable_shift(double units, double alpha, double power) {
     while (found(high) < power) {
         high *= 2;
         if (high > 1e6) {
-            return nan;
+            return not_a_number;
         }
     }
     while (high - low > 1e-10 * high) {

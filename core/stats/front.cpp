@@ -2,6 +2,7 @@
 #include "core/stats/front.h"
 
 #include "core/base/error.h"
+#include "core/base/not_a_number.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +11,6 @@
 
 namespace ponderscope {
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 void check_lengths(std::size_t found, std::size_t expected) {
     if (found != expected) {
@@ -142,7 +141,7 @@ double mean_gap(std::span<const FrontPoint> a, std::span<const FrontPoint> b, do
     const std::vector<FrontPoint> front_a = sorted_front(a);
     const std::vector<FrontPoint> front_b = sorted_front(b);
     if (front_a.empty() || front_b.empty() || !(low <= high)) {
-        return nan;
+        return not_a_number;
     }
     std::vector<double> corners{low, high};
     for (const std::vector<FrontPoint>* front : {&front_a, &front_b}) {
@@ -168,7 +167,7 @@ double mean_gap(std::span<const FrontPoint> a, std::span<const FrontPoint> b, do
 FrontComparison compare_fronts(std::span<const FrontSetting> a, std::span<const FrontSetting> b,
                                const RowLayout& rows, const BootstrapOptions& options) {
     FrontComparison result;
-    result.gap = {nan, nan, nan, nan};
+    result.gap = {not_a_number, not_a_number, not_a_number, not_a_number};
     if (a.empty() || b.empty()) {
         return result;
     }

@@ -2,6 +2,7 @@
 #include "core/stats/labels.h"
 
 #include "core/base/error.h"
+#include "core/base/not_a_number.h"
 #include "core/base/words.h"
 #include "core/stats/significance.h"
 
@@ -14,12 +15,7 @@
 namespace ponderscope {
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t most_classes = 256;
-
-std::string named(const TraceReader& trace, const RunInfo& run) {
-    return trace.path().string() + "#" + run.name;
-}
 
 } // namespace
 
@@ -60,7 +56,7 @@ Labels Labels::recorded(const TraceReader& trace, const RunInfo& run) {
             labels.classes.push_back(label.name);
         }
         if (labels.classes.size() > most_classes) {
-            throw InputError(named(trace, run) + ": expected at most " + std::to_string(most_classes) +
+            throw InputError(trace.name_of(run) + ": expected at most " + std::to_string(most_classes) +
                              " classes of labels, found more; record it with another --label-field, or give "
                              "classes with --labels.");
         }
@@ -165,7 +161,7 @@ LabelledTokens label_tokens(const TraceReader& trace, const RunInfo& run, const 
     }
     if (result.unlabelled == static_cast<std::int64_t>(result.label.size())) {
         throw InputError(labels.file.string() + ": none of its " + std::to_string(labels.rows.size()) +
-                         " labels lies under a scored token of " + named(trace, run) +
+                         " labels lies under a scored token of " + trace.name_of(run) +
                          "; they are of another text, or of tokens that were not scored.");
     }
     return result;
@@ -183,7 +179,7 @@ double class_p(const UnitSums& units) {
     const double mine = total(0);
     const double others = total(3);
     if (mine < 2 || others < 1) {
-        return nan;
+        return not_a_number;
     }
     const double mean = (total(1) + total(4)) / (mine + others);
     std::vector<double> centred;
@@ -195,7 +191,7 @@ double class_p(const UnitSums& units) {
         centred.push_back(in_class.back().second + sums[4] - mean * sums[3]);
         varies = varies || in_class.back().second != 0 || centred.back() != 0;
     }
-    return varies ? group_difference_p(centred, in_class, mine / (mine + others)) : nan;
+    return varies ? group_difference_p(centred, in_class, mine / (mine + others)) : not_a_number;
 }
 
 } // namespace
@@ -204,7 +200,7 @@ std::vector<LabelledClass> compare_classes(const LabelledTokens& tokens, const B
                                            DiscoveryControl control) {
     // One class after the other: all at once would take memory for every class and token.
     constexpr std::size_t width = 5; // of the class: tokens, steps, nats; of the others: tokens, steps
-    const auto ratio = [](double sum, double n) { return n > 0 ? sum / n : nan; };
+    const auto ratio = [](double sum, double n) { return n > 0 ? sum / n : not_a_number; };
     const std::vector<Statistic> statistics{
         [ratio](std::span<const double> sums, std::int64_t) { return ratio(sums[1], sums[0]); },
         [ratio](std::span<const double> sums, std::int64_t) { return ratio(sums[2], sums[0]); },

@@ -12,10 +12,6 @@ namespace {
 /// Tokens read at once, so that a sequence of any length takes the same memory.
 constexpr std::int64_t page = 1 << 16;
 
-std::string named(const TraceReader& trace, const RunInfo& run) {
-    return trace.path().filename().string() + "#" + run.name;
-}
-
 void check_same_text(const RunInfo& a, const RunInfo& b, const std::string& both) {
     if (a.text_digest != b.text_digest) {
         throw InputError(both + ": expected two runs of one text, found runs of " +
@@ -46,8 +42,8 @@ PairReading::PairReading(const TraceReader& trace_a, const RunInfo& run_a, const
                          int threads)
     : run_a_(run_a),
       run_b_(run_b),
-      name_a_(named(trace_a, run_a)),
-      name_b_(named(trace_b, run_b)),
+      name_a_(trace_a.short_name_of(run_a)),
+      name_b_(trace_b.short_name_of(run_b)),
       sequences_a_((check_same_text(run_a, run_b, both()), trace_a.sequences(run_a.id))),
       sequences_b_(trace_b.sequences(run_b.id)),
       scan_({&trace_a, &trace_b}, common_tokens(sequences_a_, sequences_b_), progress, stop, threads) {

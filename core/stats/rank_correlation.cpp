@@ -162,8 +162,8 @@ StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run,
         }
     }
     if (steps.empty()) {
-        throw InputError(trace.path().string() + "#" + run.name +
-                         ": expected scored tokens with a number of annotation \"" + annotation.name +
+        throw InputError(trace.name_of(run) + ": expected scored tokens with a number of annotation \"" +
+                         annotation.name +
                          "\", found none; annotate tokens that have a next one, or take the numbers of the "
                          "tokens themselves with --label-of token.");
     }

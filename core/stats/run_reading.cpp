@@ -42,7 +42,7 @@ ScoredRun::ScoredRun(const TraceReader& trace, const RunInfo& run, const Bootstr
         most_clusters_ = tokens_->layout.clusters();
     }
     if (most_tokens_ == 0) {
-        throw InputError(trace.path().filename().string() + "#" + run.name +
+        throw InputError(trace.short_name_of(run) +
                          ": expected scored tokens, found none; let the recording get further.");
     }
 }

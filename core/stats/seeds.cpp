@@ -2,6 +2,7 @@
 #include "core/stats/seeds.h"
 
 #include "core/base/error.h"
+#include "core/base/not_a_number.h"
 #include "core/base/splitmix.h"
 #include "core/stats/distributions.h"
 #include "core/stats/paired.h"
@@ -15,10 +16,8 @@
 namespace ponderscope {
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
 std::string named(const SeedRun& seed) {
-    return seed.trace->path().filename().string() + "#" + seed.run.name;
+    return seed.trace->short_name_of(seed.run);
 }
 
 double mean(std::span<const double> values) {
@@ -248,13 +247,13 @@ SeedComparison compare_seeds(const SeedSample& sample, bool paired, const Bootst
         paired ? estimated(difference, std::move(of_difference), text_error, {&pairs}, parts)
                : estimated(difference, std::move(of_difference), text_error, {&of_a_runs, &of_b_runs}, parts);
     const bool enough = result.resampling.units >= 2;
-    const double all = enough ? std::sqrt(parts.variance) : nan;
-    result.degrees = enough ? parts.degrees() : nan;
+    const double all = enough ? std::sqrt(parts.variance) : not_a_number;
+    result.degrees = enough ? parts.degrees() : not_a_number;
     result.p = all > 0           ? 2 * student_cdf(-std::abs(difference) / all, result.degrees)
-               : std::isnan(all) ? nan
+               : std::isnan(all) ? not_a_number
                                  : (difference == 0 ? 1.0 : 0.0);
     const bool one_each = seeds_a < 2 || seeds_b < 2;
-    result.share_of_seeds = one_each || !enough ? nan : 1 - text_error * text_error / parts.variance;
+    result.share_of_seeds = one_each || !enough ? not_a_number : 1 - text_error * text_error / parts.variance;
 
     const std::vector<std::string> about = result.resampling.notices();
     result.notices.insert(result.notices.end(), about.begin(), about.end());

@@ -2,19 +2,17 @@
 #include "core/stats/significance.h"
 
 #include "core/base/error.h"
+#include "core/base/not_a_number.h"
 #include "core/stats/correlation.h"
 #include "core/stats/distributions.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 namespace ponderscope {
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 /// Calls \p use with the sum of \p values under each choice of signs but the first value's, whose sign stays:
 /// the other half mirrors these. One sign changes at a time (a Gray code).
@@ -58,7 +56,7 @@ Moments Moments::without(const Moments& whole, const Moments& part) {
 }
 
 double Moments::variance() const {
-    return count < 2 ? nan : squares / static_cast<double>(count - 1);
+    return count < 2 ? not_a_number : squares / static_cast<double>(count - 1);
 }
 
 double sign_flip_p(std::span<const double> contributions) {
@@ -68,7 +66,7 @@ double sign_flip_p(std::span<const double> contributions) {
     double observed = 0;
     for (const double value : contributions) {
         if (!std::isfinite(value)) {
-            return nan;
+            return not_a_number;
         }
         observed += value;
         if (value != 0) {
@@ -114,7 +112,7 @@ UnitMean unit_mean(std::span<const double> sums, std::span<const double> tokens)
         const double residual = sums[u] - result.mean * tokens[u];
         squares += residual * residual;
     }
-    result.standard_error = n < 2 ? nan : std::sqrt(squares * n / (n - 1)) / all;
+    result.standard_error = n < 2 ? not_a_number : std::sqrt(squares * n / (n - 1)) / all;
     return result;
 }
 
@@ -129,13 +127,13 @@ Equivalence equivalence_test(std::span<const double> sums, std::span<const doubl
         if (mean.standard_error > 0) {
             return student_cdf(-distance / mean.standard_error, mean.degrees);
         }
-        return std::isnan(mean.standard_error) ? nan : distance > 0 ? 0.0 : 1.0;
+        return std::isnan(mean.standard_error) ? not_a_number : distance > 0 ? 0.0 : 1.0;
     };
     Equivalence result;
     result.margin = margin;
     result.p_above = tail(mean.mean + margin);
     result.p_below = tail(margin - mean.mean);
-    result.p = std::isnan(result.p_above) ? nan : std::max(result.p_above, result.p_below);
+    result.p = std::isnan(result.p_above) ? not_a_number : std::max(result.p_above, result.p_below);
     const double half = mean.standard_error > 0
                             ? mean.standard_error * student_quantile(1 - alpha, mean.degrees)
                             : mean.standard_error;
@@ -169,7 +167,7 @@ std::vector<double> false_discovery_q(std::span<const double> p, DiscoveryContro
         }
         tests *= harmonic;
     }
-    std::vector<double> q(p.size(), nan);
+    std::vector<double> q(p.size(), not_a_number);
     double least = 1;
     for (std::size_t i = order.size(); i-- > 0;) {
         least = std::min(least, p[order[i]] * tests / static_cast<double>(i + 1));
@@ -195,7 +193,7 @@ std::vector<Estimate> simultaneous_bands(std::span<const double> values,
         band.low = band.high = values[e];
         if (!(band.standard_error > 0)) {
             if (std::isnan(band.standard_error)) {
-                band.low = band.high = nan;
+                band.low = band.high = not_a_number;
             }
             continue;
         }

@@ -2,11 +2,11 @@
 #include "core/stats/token_groups.h"
 
 #include "core/base/error.h"
+#include "core/base/not_a_number.h"
 #include "core/stats/significance.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <utility>
 
@@ -14,8 +14,6 @@ namespace ponderscope {
 namespace {
 
 constexpr std::int32_t most_ids = 1 << 24; // a stranger's file may name any
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 bool is_space(unsigned char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
@@ -45,8 +43,8 @@ TokenGroup group_of(const TypeSums::OfType& sums, const Whole& all, std::span<co
     group.mean_steps = sums.steps / count;
     group.mean_nll = sums.nll / count;
     group.dropped = static_cast<double>(sums.dropped) / count;
-    group.steps_elsewhere = rest > 0 ? (all.sums.steps - sums.steps) / rest : nan;
-    group.p = nan;
+    group.steps_elsewhere = rest > 0 ? (all.sums.steps - sums.steps) / rest : not_a_number;
+    group.p = not_a_number;
     if (group.count >= 2 && rest > 0 && all.steps_vary) {
         std::vector<std::pair<std::size_t, double>> mine;
         mine.reserve(sums.parts.size());

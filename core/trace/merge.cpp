@@ -23,7 +23,7 @@ namespace ponderscope {
 namespace {
 
 /// Tokens copied at once: memory stays small whatever the length of a sequence.
-constexpr std::int64_t page = 1 << 14;
+constexpr std::int64_t tokens_at_once = 1 << 14;
 
 /// Whether somebody wanted the values of a run in a trace to be compressed (all of its runs: 0); runs of
 /// scalars always are, and weights by source (always_compressed).
@@ -145,11 +145,11 @@ private:
         if (const auto labels = labels_.find(sequence.index); labels != labels_.end()) {
             writer_.put_labels(std::move(labels->second));
         }
-        for (std::int64_t begin = 0; begin < sequence.tokens; begin += page) {
+        for (std::int64_t begin = 0; begin < sequence.tokens; begin += tokens_at_once) {
             if (stop_.stop_requested()) {
                 throw Cancelled();
             }
-            const std::int64_t end = std::min(begin + page, sequence.tokens);
+            const std::int64_t end = std::min(begin + tokens_at_once, sequence.tokens);
             std::vector<std::pair<std::string, SignalChunk>> chunks;
             for (const SignalInfo& signal : signals) {
                 if (auto chunk = reader.signal(run.id, sequence.index, signal.name, begin, end)) {

@@ -20,10 +20,6 @@ std::optional<std::uint64_t> whole_number(const std::string& text) {
                                                                                      : std::nullopt;
 }
 
-std::string named(const TraceReader& trace, const RunInfo& run) {
-    return trace.path().string() + "#" + run.name;
-}
-
 /// Which column of the header says where a row is. Bytes and a token's number in one table: the bytes say it.
 struct PlaceColumns {
     inline static const std::vector<std::string> token_names{"token", "token_index", "position"};
@@ -131,7 +127,7 @@ PlacedTokens::PlacedTokens(const TraceReader& trace, const RunInfo& run, const s
                            const std::vector<SequenceInfo>& sequences)
     : trace_(trace), run_(run), file_(file), by_bytes_(by_bytes) {
     if (by_bytes && run.text_bytes == 0) {
-        throw InputError(named(trace, run) +
+        throw InputError(trace.name_of(run) +
                          ": expected a run with its text for labels by bytes, found token ids only; record "
                          "it with --text, or label tokens (sequence,token,class).");
     }
@@ -151,7 +147,7 @@ PlacedTokens::PlacedTokens(const TraceReader& trace, const RunInfo& run, const s
         } else if (const auto found = numbers.find(row.document); found != numbers.end()) {
             if (const auto second = again.find(row.document); second != again.end()) {
                 throw InputError(file.string() + ": line " + std::to_string(row.line) +
-                                 " names the sequence \"" + row.document + "\", and " + named(trace, run) +
+                                 " names the sequence \"" + row.document + "\", and " + trace.name_of(run) +
                                  " has several of that title, " + std::to_string(found->second) + " and " +
                                  std::to_string(second->second) + " among them; name the number.");
             }
@@ -164,7 +160,7 @@ PlacedTokens::PlacedTokens(const TraceReader& trace, const RunInfo& run, const s
                 continue; // a recording that did not get there
             }
             throw InputError(file.string() + ": line " + std::to_string(row.line) + " names the sequence \"" +
-                             row.document + "\", and " + named(trace, run) +
+                             row.document + "\", and " + trace.name_of(run) +
                              " has none of that title or number; it has " + std::to_string(sequences.size()) +
                              ", numbered from 0.");
         }

@@ -46,6 +46,12 @@ public:
     ~TraceReader();
 
     [[nodiscard]] const std::filesystem::path& path() const;
+    /// As sentences name a run: "/FOLDER/FILE.ponder#NAME"; in short, where two stand together, without the
+    /// folder.
+    [[nodiscard]] std::string name_of(const RunInfo& run) const { return path().string() + "#" + run.name; }
+    [[nodiscard]] std::string short_name_of(const RunInfo& run) const {
+        return path().filename().string() + "#" + run.name;
+    }
     [[nodiscard]] std::vector<std::filesystem::path> files() const; ///< the trace, or its shards
     [[nodiscard]] std::vector<RunInfo>
     runs() const; ///< fresh from the file, so that a growing trace can be followed

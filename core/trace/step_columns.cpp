@@ -2,17 +2,16 @@
 #include "core/trace/step_columns.h"
 
 #include "core/base/error.h"
+#include "core/base/not_a_number.h"
 #include "core/base/utf8.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <limits>
 
 namespace ponderscope {
 namespace {
 
-constexpr double none = std::numeric_limits<double>::quiet_NaN();
 /// Tokens read at a time: signals of a book do not fit into memory at once.
 constexpr std::int64_t slice_tokens = 1 << 16;
 
@@ -72,7 +71,7 @@ std::vector<double> rows_of(const TraceReader& trace, const RunInfo& run, std::i
                             const StepColumn::Term& term, std::int64_t begin, std::int64_t end,
                             const std::vector<std::int32_t>& last_steps) {
     const auto count = static_cast<std::size_t>(end - begin);
-    std::vector<double> values(count, none);
+    std::vector<double> values(count, not_a_number);
     const std::optional<SignalChunk> chunk = trace.signal(run.id, sequence, term.signal, begin, end);
     if (!chunk || chunk->shape.empty()) {
         return values;
@@ -85,7 +84,7 @@ std::vector<double> rows_of(const TraceReader& trace, const RunInfo& run, std::i
         const auto found = static_cast<double>(all[row * steps + step]);
         // A rank of 0 is nothing's.
         const bool nothing = found == did_not_run || (found == 0 && term.signal == signal::rank);
-        return whole && term.step && nothing ? none : found;
+        return whole && term.step && nothing ? not_a_number : found;
     };
     for (std::size_t i = 0; i < count && (i + 1) * steps <= all.size(); ++i) {
         if (!term.step) {
@@ -93,7 +92,7 @@ std::vector<double> rows_of(const TraceReader& trace, const RunInfo& run, std::i
         } else if (*term.step != StepColumn::last_step) {
             values[i] = static_cast<std::size_t>(*term.step) < steps
                             ? value(i, static_cast<std::size_t>(*term.step))
-                            : none;
+                            : not_a_number;
         } else {
             // Steps behind it may have run, too, where only the read-out was chosen; a signal may lack the
             // last.
@@ -128,7 +127,7 @@ Annotation annotation_by_step(const TraceReader& trace, const RunInfo& run, cons
     made.name = name;
     for (const SequenceInfo& sequence : trace.sequences(run.id)) {
         std::vector<double>& values = made.values.emplace_back();
-        values.resize(sequence.tokens > 0 ? 1 : 0, none);
+        values.resize(sequence.tokens > 0 ? 1 : 0, not_a_number);
         for (std::int64_t begin = 0; begin + 1 < sequence.tokens; begin += slice_tokens) {
             if (stop.stop_requested()) {
                 throw Cancelled();
@@ -144,7 +143,7 @@ Annotation annotation_by_step(const TraceReader& trace, const RunInfo& run, cons
                                  "only " + std::to_string(begin + there),
                                  "take the trace from its source again");
             }
-            values.resize(static_cast<std::size_t>(end) + 1, none);
+            values.resize(static_cast<std::size_t>(end) + 1, not_a_number);
             const std::vector<double> of =
                 rows_of(trace, run, sequence.index, column.of, begin, end, tokens.steps);
             const std::vector<double> minus =
@@ -152,7 +151,7 @@ Annotation annotation_by_step(const TraceReader& trace, const RunInfo& run, cons
                              : std::vector<double>(of.size(), 0.0);
             for (std::size_t i = 0; i < of.size(); ++i) {
                 const double value = of[i] - minus[i];
-                values[static_cast<std::size_t>(begin) + i + 1] = std::isfinite(value) ? value : none;
+                values[static_cast<std::size_t>(begin) + i + 1] = std::isfinite(value) ? value : not_a_number;
             }
         }
     }

@@ -152,9 +152,9 @@ RunInfo find_run(const TraceReader& reader, const std::string& name) {
     if (runs.size() > most) {
         known += " and " + std::to_string(runs.size() - most) + " more";
     }
-    throw InputError(
-        reader.path(), name.empty() ? "the name of a run" : "a run named " + name, "the runs " + known,
-        "write one of them after #, as in " + reader.path().filename().string() + "#" + runs.front().name);
+    throw InputError(reader.path(), name.empty() ? "the name of a run" : "a run named " + name,
+                     "the runs " + known,
+                     "write one of them after #, as in " + reader.short_name_of(runs.front()));
 }
 
 } // namespace ponderscope

@@ -16,7 +16,7 @@
 namespace ponderscope {
 namespace {
 
-constexpr std::string_view format = "ponderscope-tokens-1";
+constexpr std::string_view shards_format = "ponderscope-tokens-1";
 constexpr const char* remedy = "make the folder anew by ponderscope tokenize --shards";
 
 std::filesystem::path shard_file(const std::filesystem::path& folder, std::size_t number) {
@@ -96,8 +96,9 @@ void TokenShardWriter::write_shard() {
         view.bytes = std::as_bytes(std::span(narrow));
     }
     const std::string digest = Sha256().update(view.bytes).finish_hex();
-    write_safetensors(shard_file(folder_, written_.size()), {view},
-                      {{"format", std::string(format)}, {"tokenizer", info_.tokenizer}, {"tokens", digest}});
+    write_safetensors(
+        shard_file(folder_, written_.size()), {view},
+        {{"format", std::string(shards_format)}, {"tokenizer", info_.tokenizer}, {"tokens", digest}});
     written_.push_back(digest);
     lengths_.push_back(view.shape.front());
     waiting_.clear();
@@ -121,7 +122,7 @@ std::int64_t TokenShardWriter::finish(std::vector<TokenShardInfo::Source> source
                           {"tokens", lengths_[shard]},
                           {"sha256", written_[shard]}});
     }
-    write_file_atomically(folder_ / "shards.json", nlohmann::json{{"format", std::string(format)},
+    write_file_atomically(folder_ / "shards.json", nlohmann::json{{"format", std::string(shards_format)},
                                                                   {"tokenizer", info_.tokenizer},
                                                                   {"vocab_size", info_.vocab_size},
                                                                   {"document_end", info_.document_end},
@@ -145,8 +146,8 @@ TokenShards TokenShards::open(const std::filesystem::path& folder, const std::st
     }
     const nlohmann::json document = read_json_file(index);
     const JsonObject root(document, index);
-    if (root.required_text("format") != format) {
-        throw InputError(index, "token shards of this version (" + std::string(format) + ")",
+    if (root.required_text("format") != shards_format) {
+        throw InputError(index, "token shards of this version (" + std::string(shards_format) + ")",
                          "\"" + root.required_text("format") + "\"", remedy);
     }
     TokenShards result;
@@ -168,7 +169,7 @@ TokenShards TokenShards::open(const std::filesystem::path& folder, const std::st
     }
     Progress done{"reading token shards", 0, root.required_integer("tokens", 1), "tokens"};
     Sha256 all;
-    all.update(format).update(tokenizer);
+    all.update(shards_format).update(tokenizer);
     for (const nlohmann::json& each : root.value().value("shards", nlohmann::json::array())) {
         if (stop.stop_requested()) {
             throw Cancelled();
@@ -184,7 +185,7 @@ TokenShards TokenShards::open(const std::filesystem::path& folder, const std::st
         SafetensorsFile file = SafetensorsFile::open(folder / name);
         const TensorView* ids = file.find("ids");
         const std::string digest = shard.required_text("sha256");
-        if (in_metadata(file, "format") != format || in_metadata(file, "tokenizer") != tokenizer ||
+        if (in_metadata(file, "format") != shards_format || in_metadata(file, "tokenizer") != tokenizer ||
             in_metadata(file, "tokens") != digest || ids == nullptr ||
             ids->dtype != (info.vocab_size <= 65'536 ? DType::u16 : DType::u32) ||
             ids->shape != std::vector{shard.required_integer("tokens", 1)}) {

@@ -16,7 +16,7 @@ namespace ponderscope {
 
 namespace {
 
-constexpr std::string_view format = "ponderscope-training-1";
+constexpr std::string_view state_format = "ponderscope-training-1";
 
 /// What a file is made of: the tensors are kept alive until it is written.
 struct Pending {
@@ -80,7 +80,7 @@ void save_train_state(const std::filesystem::path& path, const NamedTensors& par
         pending.add("second/" + name, tensor, at::kFloat);
     }
     write_safetensors(path, pending.views,
-                      {{"format", std::string(format)}, {"state", to_json(counters).dump()}});
+                      {{"format", std::string(state_format)}, {"state", to_json(counters).dump()}});
 }
 
 TrainCounters read_train_counters(const std::filesystem::path& path) {
@@ -88,8 +88,8 @@ TrainCounters read_train_counters(const std::filesystem::path& path) {
     const auto& metadata = file.metadata();
     const auto kind = metadata.find("format");
     const auto state = metadata.find("state");
-    if (kind == metadata.end() || kind->second != format || state == metadata.end()) {
-        throw InputError(path, "a training state of this version (" + std::string(format) + ")",
+    if (kind == metadata.end() || kind->second != state_format || state == metadata.end()) {
+        throw InputError(path, "a training state of this version (" + std::string(state_format) + ")",
                          kind == metadata.end() ? "another kind of file" : "\"" + kind->second + "\"",
                          "start again with --overwrite");
     }

@@ -75,7 +75,7 @@ elseif(EXISTS "${torch_lib}/libtorch_cuda.so")
   set(PONDERSCOPE_TORCH_HAS_CUDA ON)
   add_library(ponderscope_torch_cuda INTERFACE)
   add_library(ponderscope::torch_cuda ALIAS ponderscope_torch_cuda)
-  target_link_libraries(ponderscope_torch_cuda INTERFACE ponderscope_torch "-Wl,--no-as-needed" "${torch_lib}/libtorch_cuda.so"
+  target_link_libraries(ponderscope_torch_cuda INTERFACE ponderscope::torch "-Wl,--no-as-needed" "${torch_lib}/libtorch_cuda.so"
     "${torch_lib}/libc10_cuda.so" "-Wl,--as-needed")
 endif()
 # Which collectives it was built with, as its own CMake package says; NCCL's header comes with the wheel that it needs.

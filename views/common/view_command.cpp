@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/common/view_command.h"
 
-#include <QCoreApplication>
+#include "views/common/translated.h"
 
 namespace ponderscope {
 
 namespace {
-
-QString tr(const char* text) {
-    return QCoreApplication::translate("ViewCommand", text);
-}
 
 QString opened(const QString& name, const RunKey& key, const RunInfo& info) {
     // A number finds a run whose name is one, too: names go first.

@@ -2,6 +2,7 @@
 #include "views/compare/run_comparison.h"
 
 #include "core/base/error.h"
+#include "core/base/not_a_number.h"
 #include "core/stats/distributions.h"
 #include "core/stats/paired.h"
 #include "core/stats/significance.h"
@@ -10,7 +11,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -18,8 +18,7 @@
 namespace ponderscope {
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr Estimate nothing{nan, nan, nan, nan};
+constexpr Estimate nothing{not_a_number, not_a_number, not_a_number, not_a_number};
 using Place = RunComparison::Place;
 
 struct Source {
@@ -287,7 +286,7 @@ RunComparison only_places(const RunComparison& comparison, const std::vector<Run
         const double half = mean.standard_error > 0
                                 ? mean.standard_error * student_quantile(0.975, mean.degrees)
                                 : mean.standard_error;
-        return Estimate{mean.mean, mean.mean - half, mean.mean + half, mean.standard_error, nan};
+        return Estimate{mean.mean, mean.mean - half, mean.mean + half, mean.standard_error, not_a_number};
     };
     const std::vector<float>& first = comparison.runs.front().token_nll;
     for (const RunComparison::Run& run : comparison.runs) {
@@ -297,13 +296,13 @@ RunComparison only_places(const RunComparison& comparison, const std::vector<Run
             part.token_nll.push_back(run.token_nll[i]);
         }
         part.nll = mean_of([&](std::size_t i) { return static_cast<double>(run.token_nll[i]); });
-        part.perplexity = {std::exp(part.nll.value), std::exp(part.nll.low), std::exp(part.nll.high), nan,
-                           nan};
+        part.perplexity = {std::exp(part.nll.value), std::exp(part.nll.low), std::exp(part.nll.high),
+                           not_a_number, not_a_number};
         part.difference = &run == &comparison.runs.front() ? nothing : mean_of([&](std::size_t i) {
             return static_cast<double>(run.token_nll[i]) - static_cast<double>(first[i]);
         });
         part.bits_per_byte = part.correlation = nothing;
-        part.mean_steps = part.mean_flops = nan;
+        part.mean_steps = part.mean_flops = not_a_number;
         result.runs.push_back(std::move(part));
     }
     return result;

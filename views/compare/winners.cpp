@@ -6,9 +6,8 @@
 #include "core/stats/significance.h"
 #include "core/trace/reader.h"
 #include "views/common/format.h"
+#include "views/common/translated.h"
 #include "views/halting/token_grouping.h"
-
-#include <QCoreApplication>
 
 #include <algorithm>
 #include <cmath>
@@ -17,10 +16,6 @@
 
 namespace ponderscope {
 namespace {
-
-QString tr(const char* text) {
-    return QCoreApplication::translate("Winners", text);
-}
 
 /// Ids of the tokens that the compared rows predict, -1 where they have none.
 std::vector<std::int32_t> predicted_ids(const RunComparison& comparison, const TraceReader& reader,

@@ -5,9 +5,8 @@
 #include "core/trace/signal_sums.h"
 #include "views/common/colour_map.h"
 #include "views/common/format.h"
+#include "views/common/translated.h"
 #include "views/compare/run_comparison.h"
-
-#include <QCoreApplication>
 
 #include <algorithm>
 #include <cmath>
@@ -19,10 +18,6 @@ namespace ponderscope {
 namespace {
 
 using figure::Chart;
-
-QString tr(const char* text) {
-    return QCoreApplication::translate("Depth", text);
-}
 
 /// Column of the map that holds the weight of a source layer; nothing: there is none of that name.
 std::optional<std::int64_t> column_of(const DepthMap& map, std::int64_t source, std::int64_t layer) {

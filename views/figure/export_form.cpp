@@ -186,7 +186,7 @@ void ExportDialog::allow(QWidget* field, const QString& reason) {
 void ExportDialog::showApplicable() {
     const bool page = kind() == FigureKind::panels;
     const bool chart = is_chart(kind());
-    const QString title = translated(info_of(kind()).title);
+    const QString title = tr(info_of(kind()).title);
     const auto unless = [&](bool applies, const QString& reason) { return applies ? QString() : reason; };
     const QString axes = tr("“%1” has no axes with numbers of their own").arg(title);
     allow(runs_, unless(!page, tr("Each panel has the runs that it was added with")));
@@ -487,7 +487,7 @@ void ExportDialog::fillChoices() {
 
 void ExportDialog::kindChanged() {
     fillChoices();
-    about_->setText(translated(info_of(kind()).shows));
+    about_->setText(tr(info_of(kind()).shows));
     const bool page = kind() == FigureKind::panels;
     {
         // What is on the screen for what shows tokens; numbers are of the whole text unless it is asked for.

@@ -3,7 +3,6 @@
 
 #include "views/common/paths.h"
 
-#include <QCoreApplication>
 #include <QString>
 
 #include <filesystem>
@@ -16,11 +15,6 @@ enum ExportRole { name_role = Qt::UserRole, trace_role = Qt::UserRole + 1 };
 
 inline QString text_of(std::string_view name) {
     return QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
-}
-
-/// Titles and sentences of kinds of figures.
-inline QString translated(const char* text) {
-    return QCoreApplication::translate("Figure", text);
 }
 
 } // namespace ponderscope

@@ -5,7 +5,6 @@
 #include "views/common/format.h"
 #include "views/figure/backends.h"
 
-#include <QCoreApplication>
 #include <QPainter>
 #include <QPixmap>
 
@@ -19,10 +18,6 @@ namespace {
 
 constexpr QSize icon_size{66, 44};
 constexpr int reason_role = Qt::UserRole + 1;
-
-QString translated(const char* text) {
-    return QCoreApplication::translate("Figure", text);
-}
 
 /// The figure on a small sheet: its upper part where it is higher than the sheet.
 QPixmap sheet_of(const Figure& made, const Fonts& fonts, double ratio) {
@@ -56,9 +51,9 @@ FigureGallery::FigureGallery(FigureSpec example, QWidget* parent)
     empty.setDevicePixelRatio(devicePixelRatioF());
     empty.fill(Qt::transparent);
     for (const KindInfo& info : figure_kinds()) {
-        auto* item = new QListWidgetItem(QIcon(empty), translated(info.title), this);
+        auto* item = new QListWidgetItem(QIcon(empty), tr(info.title), this);
         item->setData(Qt::UserRole, static_cast<int>(info.kind));
-        item->setToolTip(translated(info.shows));
+        item->setToolTip(tr(info.shows));
     }
     setWordWrap(true);
     setFixedWidth(250);

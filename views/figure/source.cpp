@@ -2,6 +2,7 @@
 #include "views/figure/source.h"
 
 #include "core/base/error.h"
+#include "core/base/not_a_number.h"
 #include "core/trace/annotations.h"
 #include "core/trace/reader.h"
 
@@ -11,8 +12,6 @@
 
 namespace ponderscope::figure {
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 SequenceInfo find_sequence(const TraceReader& reader, const RunInfo& run, std::int64_t index) {
     const std::vector<SequenceInfo> sequences = reader.sequences(run.id);
@@ -148,7 +147,7 @@ double value_of(TokenQuantity quantity, const TokenColumns& rows, std::size_t ro
     case TokenQuantity::entropy:
         return rows.entropy[row];
     case TokenQuantity::rank:
-        return rows.rank[row] > 0 ? rows.rank[row] : nan;
+        return rows.rank[row] > 0 ? rows.rank[row] : not_a_number;
     case TokenQuantity::max_probability:
         return rows.max_probability[row];
     case TokenQuantity::steps:
@@ -156,7 +155,7 @@ double value_of(TokenQuantity quantity, const TokenColumns& rows, std::size_t ro
     case TokenQuantity::flops:
         return static_cast<double>(rows.flops[row]);
     }
-    return nan;
+    return not_a_number;
 }
 
 } // namespace ponderscope::figure

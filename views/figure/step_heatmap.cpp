@@ -82,13 +82,13 @@ ColourScale scale_of(const FigureSpec& spec, const StepSignal& signal, const Col
     return scale;
 }
 
-struct Colours {
+struct CellColours {
     QRgb halted;
     QRgb missing;
 };
 
 QRgb colour_of(const Columns& columns, std::size_t cell, const ColourMap& map, const ColourScale& scale,
-               const Colours& others) {
+               const CellColours& others) {
     if (!columns.ran[cell]) {
         const std::size_t steps = columns.ran.size() / columns.exists.size();
         return columns.exists[cell / steps] ? others.halted : others.missing;
@@ -97,7 +97,8 @@ QRgb colour_of(const Columns& columns, std::size_t cell, const ColourMap& map, c
 }
 
 void draw_cells(DisplayList& list, const QRectF& plot, double row_gap, const Columns& columns,
-                std::int64_t steps, const ColourMap& map, const ColourScale& scale, const Colours& others) {
+                std::int64_t steps, const ColourMap& map, const ColourScale& scale,
+                const CellColours& others) {
     const double row_height =
         (plot.height() - row_gap * static_cast<double>(steps - 1)) / static_cast<double>(steps);
     const double column_width = plot.width() / static_cast<double>(columns.count);
@@ -222,7 +223,7 @@ Figure compose_step_heatmap(const FigureSpec& spec, const FigureData& data, cons
         legend.label += QStringLiteral(" (%1)").arg(QString::fromStdString(signal.info.unit));
     }
     legend.bar = 6 * style.size;
-    const Colours others{style.colours.halted.rgb(), style.colours.panel.rgb()};
+    const CellColours others{style.colours.halted.rgb(), style.colours.panel.rgb()};
 
     DisplayList list;
     const double baseline = style.size;

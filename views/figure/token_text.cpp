@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/not_a_number.h"
 #include "views/common/format.h"
 #include "views/figure/figure.h"
 #include "views/figure/parts.h"
@@ -6,13 +7,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace ponderscope::figure {
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 /// \p steps: what they are called.
 QString label_of(TokenQuantity quantity, Attribution attribution, const QString& steps) {
@@ -155,12 +153,12 @@ Values values_of(const FigureSpec& spec, const FigureData& data, const Style& st
     const bool dark = spec.theme == "dark";
     Values values;
     for (std::int64_t token = a.first; token < a.last && !data.annotation; ++token) {
-        double value = nan;
+        double value = not_a_number;
         if (const auto row = a.shown(token, spec.attribution)) {
             value = value_of(spec.quantity, a.rows, *row);
             if (spec.quantity == TokenQuantity::nll_difference) {
                 const auto other = data.runs[1].shown(token, spec.attribution);
-                value -= other ? value_of(spec.quantity, data.runs[1].rows, *other) : nan;
+                value -= other ? value_of(spec.quantity, data.runs[1].rows, *other) : not_a_number;
             }
         }
         values.of.push_back(value);

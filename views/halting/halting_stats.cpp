@@ -5,9 +5,8 @@
 #include "core/base/progress.h"
 #include "core/trace/reader.h"
 #include "views/common/format.h"
+#include "views/common/translated.h"
 #include "views/halting/run_slices.h"
-
-#include <QCoreApplication>
 
 #include <algorithm>
 #include <cmath>
@@ -21,10 +20,6 @@ using figure::Chart;
 constexpr double entropy_cell = 0.5;      ///< nats, of the density
 constexpr std::size_t entropy_cells = 40; ///< up to 20 nats: more than the logarithm of any vocabulary
 constexpr double probability_cell = 0.05;
-
-QString tr(const char* text) {
-    return QCoreApplication::translate("Halting", text);
-}
 
 HaltingStats::Bins bins(double width, std::size_t count) {
     return {width, std::vector<std::int64_t>(count, 0)};

@@ -10,12 +10,11 @@
 #include "core/trace/reader.h"
 #include "views/common/colour_map.h"
 #include "views/common/format.h"
+#include "views/common/translated.h"
 #include "views/halting/halting_stats.h"
 #include "views/halting/run_slices.h"
 #include "views/halting/spread_series.h"
 #include "views/halting/token_grouping.h"
-
-#include <QCoreApplication>
 
 #include <algorithm>
 #include <cmath>
@@ -29,10 +28,6 @@ namespace {
 using figure::Chart;
 
 constexpr std::int64_t most_columns = 4096; ///< of a second axis
-
-QString tr(const char* text) {
-    return QCoreApplication::translate("Steps", text);
-}
 
 /// 0 at first steps, which have too few before them; one fewer where the model begins from a state of its
 /// own.

@@ -3,8 +3,7 @@
 
 #include "core/stats/token_groups.h"
 #include "views/common/format.h"
-
-#include <QCoreApplication>
+#include "views/common/translated.h"
 
 #include <algorithm>
 #include <bit>
@@ -14,10 +13,6 @@
 
 namespace ponderscope {
 namespace {
-
-QString tr(const char* text) {
-    return QCoreApplication::translate("Grouping", text);
-}
 
 /// Types by their number of tokens, most first; equal numbers by id.
 std::vector<std::pair<std::int32_t, std::int64_t>> counted(std::span<const std::int32_t> ids) {

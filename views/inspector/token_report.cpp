@@ -2,24 +2,17 @@
 #include "views/inspector/token_report.h"
 
 #include "core/base/error.h"
+#include "core/base/not_a_number.h"
 #include "core/trace/reader.h"
 #include "views/common/format.h"
+#include "views/common/translated.h"
 #include "views/common/whole_characters.h"
-
-#include <QCoreApplication>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace ponderscope {
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
-QString tr(const char* text) {
-    return QCoreApplication::translate("TokenReport", text);
-}
 
 /// One row of a chunk, as a chunk: decoding all of it for every move of the cursor would take too long.
 SignalChunk row_of(const SignalChunk& chunk, std::int64_t row) {
@@ -71,7 +64,7 @@ std::vector<double> values_by_step(TraceData& data, const Side& side, const Sign
     }
     std::vector<double> values;
     for (const float value : to_floats(row_of(*chunk, side.row))) {
-        values.push_back(info.name == signal::rank && value < 1 ? nan : static_cast<double>(value));
+        values.push_back(info.name == signal::rank && value < 1 ? not_a_number : static_cast<double>(value));
     }
     values.resize(std::min(values.size(), static_cast<std::size_t>(side.steps() + 1)));
     while (!values.empty() && std::isnan(values.back())) {

@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/given_up.h"
+#include "core/base/not_a_number.h"
 #include "core/stats/paired.h"
 #include "core/trace/reader.h"
 #include "views/common/hand_over.h"
@@ -14,7 +15,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <limits>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -28,13 +28,12 @@ namespace {
 constexpr std::int64_t most_tokens = 4'000'000;
 /// Enough for two digits of a half-width; comparisons draw their own, more.
 constexpr std::int64_t replicates = 1000;
-constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
 /// Fewer blocks than this cannot say how their mean varies (core/stats says so beside such intervals).
 constexpr double least_blocks = 10;
 
 struct Width {
-    double nats = none;
+    double nats = not_a_number;
     QString why; ///< there is none
 };
 
@@ -55,12 +54,13 @@ Width half_width(const RunKey& key, const std::stop_token& stop) {
     const double width = (estimate.high - estimate.low) / 2;
     const Resampling& how = found.resampling;
     if (how.unit == ResamplingUnit::blocks && (how.units < least_blocks || std::isnan(width))) {
-        return {none, QObject::tr("No interval: the %1 predicted tokens make %2 blocks of %3; fewer than %4 "
-                                  "blocks say too little about how the mean varies. Score a longer text.")
-                          .arg(found.scored_tokens)
-                          .arg(static_cast<qint64>(how.units))
-                          .arg(how.block)
-                          .arg(static_cast<int>(least_blocks))};
+        return {not_a_number,
+                QObject::tr("No interval: the %1 predicted tokens make %2 blocks of %3; fewer than %4 "
+                            "blocks say too little about how the mean varies. Score a longer text.")
+                    .arg(found.scored_tokens)
+                    .arg(static_cast<qint64>(how.units))
+                    .arg(how.block)
+                    .arg(static_cast<int>(least_blocks))};
     }
     return {width, {}};
 }
@@ -124,7 +124,7 @@ RunIntervals::~RunIntervals() = default;
 
 double RunIntervals::halfWidth(const RunKey& key, const RunInfo& run) {
     if (!run.complete || run.tokens > most_tokens || run.scored_tokens < 2) {
-        return none;
+        return not_a_number;
     }
     const Job job = job_of(key, run);
     const auto [place, fresh] = impl_->known.emplace(job, Width());

@@ -7,8 +7,7 @@
 #include "core/policy/scored_rows.h"
 #include "core/stats/front.h"
 #include "views/common/format.h"
-
-#include <QCoreApplication>
+#include "views/common/translated.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,10 +16,6 @@ namespace ponderscope {
 namespace {
 
 using figure::Chart;
-
-QString tr(const char* text) {
-    return QCoreApplication::translate("Policy", text);
-}
 
 const PolicyKind& kind_of(const ReplayTable& table, const std::string& name) {
     std::string known;

@@ -5,8 +5,7 @@
 #include "core/policy/scored_rows.h"
 #include "core/stats/front.h"
 #include "views/common/format.h"
-
-#include <QCoreApplication>
+#include "views/common/translated.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,10 +14,6 @@ namespace ponderscope {
 namespace {
 
 using figure::Chart;
-
-QString tr(const char* text) {
-    return QCoreApplication::translate("Policy", text);
-}
 
 } // namespace
 

@@ -2,6 +2,7 @@
 #include "views/policy/policy_rows.h"
 
 #include "core/base/error.h"
+#include "core/base/not_a_number.h"
 #include "core/policy/rerun_difference.h"
 #include "core/policy/scored_rows.h"
 #include "core/stats/front.h"
@@ -14,8 +15,6 @@
 
 namespace ponderscope {
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 /// Fills in the differences to \p full of those that are compared with it, all over the same tokens.
 void set_against(const ReplayTable& table, const std::vector<float>& full,
@@ -69,7 +68,7 @@ std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of
     const bool ran_full = !table.halted && of.run.steps_sum >= static_cast<double>(of.run.max_steps) *
                                                                    static_cast<double>(of.run.scored_tokens);
     std::vector<float> exact_full = ran_full ? table.nll : std::vector<float>();
-    double exact_flops = table.halted ? nan : full.mean_flops;
+    double exact_flops = table.halted ? not_a_number : full.mean_flops;
     if (const auto again = rerun_of("full"); again != reruns.end()) {
         std::string fault; // of the row of full
         if (std::optional<RerunDifference> known = compared(full, *again, fault)) {
@@ -97,14 +96,14 @@ std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of
                         replayed.mean_nll,
                         replayed.mean_flops,
                         1 - replayed.mean_flops / full.mean_flops,
-                        {nan, nan, nan, nan}};
+                        {not_a_number, not_a_number, not_a_number, not_a_number}};
         if (const auto again = rerun_of(text); again != reruns.end()) {
             if (std::optional<RerunDifference> exact = compared(replayed, *again, row.fault)) {
                 row.rerun = {exact->mean_steps,
                              exact->mean_nll,
-                             table.flops ? exact->mean_flops : nan,
-                             table.flops ? 1 - exact->mean_flops / exact_flops : nan,
-                             {nan, nan, nan, nan}};
+                             table.flops ? exact->mean_flops : not_a_number,
+                             table.flops ? 1 - exact->mean_flops / exact_flops : not_a_number,
+                             {not_a_number, not_a_number, not_a_number, not_a_number}};
                 exact_nll.push_back(std::move(exact->nll));
             }
         }

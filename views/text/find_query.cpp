@@ -4,10 +4,10 @@
 #include "core/base/error.h"
 #include "core/trace/step_columns.h"
 #include "views/common/format.h"
+#include "views/common/translated.h"
 #include "views/text/condition.h"
 #include "views/text/find.h"
 
-#include <QCoreApplication>
 #include <QRegularExpression>
 
 #include <algorithm>
@@ -16,10 +16,6 @@ namespace ponderscope {
 namespace {
 
 constexpr qsizetype most_completions = 12;
-
-QString tr(const char* text) {
-    return QCoreApplication::translate("Find", text);
-}
 
 std::optional<qint64> place_of(const QString& text) {
     static const QRegularExpression place(QStringLiteral("^\\s*token\\s+(\\d{1,15})\\s*$"),

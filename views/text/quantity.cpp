@@ -3,8 +3,8 @@
 
 #include "views/common/format.h"
 #include "views/common/theme.h"
+#include "views/common/translated.h"
 
-#include <QCoreApplication>
 #include <QLocale>
 
 #include <algorithm>
@@ -16,10 +16,6 @@ namespace ponderscope {
 namespace {
 
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-
-QString tr(const char* text) {
-    return QCoreApplication::translate("Quantity", text);
-}
 
 /// The 98th percentile of the magnitudes, from a sample that is large enough for a scale. 0 without finite
 /// values.

@@ -2,15 +2,16 @@
 #include "views/text/span.h"
 
 #include "core/base/error.h"
+#include "core/base/not_a_number.h"
 #include "core/stats/bootstrap.h"
 #include "core/trace/annotations.h"
 #include "core/trace/reader.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
+#include "views/common/translated.h"
 #include "views/common/whole_characters.h"
 #include "views/figure/parts.h"
 
-#include <QCoreApplication>
 #include <QStringList>
 
 #include <algorithm>
@@ -20,17 +21,12 @@
 namespace ponderscope {
 namespace {
 
-constexpr double none = std::numeric_limits<double>::quiet_NaN();
 /// The length of blocks costs n √n: beyond this the run's own interval serves.
 constexpr qint64 most_resampled = 200'000;
 /// The same of whole clusters, of which only sums are kept: memory.
 constexpr qint64 most_drawn = 4'000'000;
 /// Fewer values do not tell how they hang together (block_length.h).
 constexpr std::int64_t least_resampled = 8;
-
-QString tr(const char* text) {
-    return QCoreApplication::translate("Span", text);
-}
 
 qint64 row_of(qint64 token, Attribution attribution) {
     return attribution == Attribution::predicted ? token - 1 : token;
@@ -149,8 +145,9 @@ SpanStatistics SubsetMeans::Impl::finish(qint64 maxSteps, const QString& whole, 
             choose_resampling(sums.layout(), std::span(series).first(all_paired ? 2 : 1), options);
         std::vector<Statistic> statistics;
         for (std::size_t i = 1; i < width; ++i) {
-            statistics.emplace_back(
-                [i](std::span<const double> of, std::int64_t) { return of[0] > 0 ? of[i] / of[0] : none; });
+            statistics.emplace_back([i](std::span<const double> of, std::int64_t) {
+                return of[0] > 0 ? of[i] / of[0] : not_a_number;
+            });
         }
         const bool enough = how.units >= 2;
         const std::vector<Estimate> estimates =
@@ -281,8 +278,8 @@ QString span_markdown(const SequenceData& data, TokenSpan span, Attribution attr
         const bool has = row >= 0 && value < tokens.size();
         table += QStringLiteral("| %1 | %2 | %3 | %4 | %5 | %6 |\n")
                      .arg(token)
-                     .arg(text, format_nats(has ? static_cast<double>(tokens.nll[value]) : none),
-                          format_nats(has ? static_cast<double>(tokens.entropy[value]) : none),
+                     .arg(text, format_nats(has ? static_cast<double>(tokens.nll[value]) : not_a_number),
+                          format_nats(has ? static_cast<double>(tokens.entropy[value]) : not_a_number),
                           has && tokens.rank[value] > 0 ? QString::number(tokens.rank[value])
                                                         : QString::fromUtf16(no_value),
                           has ? QString::number(tokens.steps[value]) : QString::fromUtf16(no_value));
@@ -339,7 +336,7 @@ void label_span(const RunKey& key, qint64 sequence, TokenSpan span, const QStrin
     labels.name = annotation.toStdString();
     labels.category = true;
     for (const SequenceInfo& one : sequences) {
-        labels.values.emplace_back(static_cast<std::size_t>(one.tokens), none);
+        labels.values.emplace_back(static_cast<std::size_t>(one.tokens), not_a_number);
     }
     if (const std::optional<AnnotationReader> there = AnnotationReader::beside(path)) {
         for (const AnnotationInfo& one : there->fitting(*run)) {
@@ -355,7 +352,7 @@ void label_span(const RunKey& key, qint64 sequence, TokenSpan span, const QStrin
             }
         }
     }
-    double value = none;
+    double value = not_a_number;
     if (!name.isEmpty()) {
         const auto known = std::find(labels.classes.begin(), labels.classes.end(), name.toStdString());
         value = static_cast<double>(known - labels.classes.begin());

@@ -4,8 +4,7 @@
 #include "core/base/error.h"
 #include "core/trace/reader.h"
 #include "views/common/format.h"
-
-#include <QCoreApplication>
+#include "views/common/translated.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,10 +20,6 @@ using figure::Chart;
 
 /// Marks of a line, at most about: a chart in the window is no wider.
 constexpr std::size_t most_points = 1500;
-
-QString tr(const char* text) {
-    return QCoreApplication::translate("Training", text);
-}
 
 /// What is noisy from step to step.
 bool is_measured_each_step(std::string_view name) {

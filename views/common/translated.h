@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QCoreApplication>
+
+namespace ponderscope {
+
+/// Text that is said by no QObject, in the user's language.
+inline QString tr(const char* text) {
+    return QCoreApplication::translate("Ponderscope", text);
+}
+
+} // namespace ponderscope
