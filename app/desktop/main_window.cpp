@@ -10,6 +10,7 @@
 #include "app/desktop/tour.h"
 #include "app/desktop/welcome.h"
 #include "core/trace/recorded_choices.h"
+#include "core/trace/summary.h"
 #include "views/common/background.h"
 #include "views/common/format.h"
 #include "views/common/trace_name.h"

@@ -115,19 +115,19 @@ void MainWindow::askElsewhere() {
             QMetaObject::invokeMethod(this, &MainWindow::askElsewhere, Qt::QueuedConnection);
         }
     };
-    struct Found {
+    struct Answer {
         remote::Looked looked;
         bool shards = false;
     };
     elsewhere_.start(
         [trace = trace](const std::stop_token&) {
-            Found found{remote::look(trace.toStdString()), false};
+            Answer found{remote::look(trace.toStdString()), false};
             found.shards =
                 (found.looked.kind == remote::Kind::folder || found.looked.kind == remote::Kind::none) &&
                 names_shards(trace);
             return found;
         },
-        [this, connected, machine, trace = trace, run = run](const Found& found) {
+        [this, connected, machine, trace = trace, run = run](const Answer& found) {
             connected();
             if (found.shards) {
                 openTrace(trace, run);

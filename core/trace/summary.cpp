@@ -319,6 +319,10 @@ double mean_nll(const RunInfo& run) {
     return ratio(run.nll_sum, run.scored_tokens);
 }
 
+double mean_nll(const SequenceInfo& sequence) {
+    return ratio(sequence.nll_sum, sequence.scored_tokens);
+}
+
 double perplexity(const RunInfo& run) {
     return std::exp(mean_nll(run));
 }

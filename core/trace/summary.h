@@ -16,7 +16,8 @@ std::string trace_summary(const TraceReader& reader);
 nlohmann::json trace_summary_json(const TraceReader& reader);
 
 /// Totals of a run as rates. NaN where nothing counts.
-double mean_nll(const RunInfo& run);      ///< nats
+double mean_nll(const RunInfo& run); ///< nats
+double mean_nll(const SequenceInfo& sequence);
 double perplexity(const RunInfo& run);    ///< exp(mean NLL)
 double bits_per_byte(const RunInfo& run); ///< of the text under the scored tokens
 double mean_steps(const RunInfo& run);    ///< over the scored tokens

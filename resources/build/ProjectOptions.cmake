@@ -73,7 +73,8 @@ target_compile_options(ponderscope_glue_options INTERFACE $<$<CONFIG:Release>:-O
 include(PrecompiledHeaders)
 
 # ponderscope_library(NAME SOURCES ... LINK ...): one static library a folder. Headers are included as "core/...", from the
-# root, so that a reader sees where a thing lives and an arrow against the layering shows in the include line.
+# root, so that a reader sees where a thing lives and an arrow against the layering shows in the include line. With
+# CMAKE_UNITY_BUILD eight sources of a library are one translation unit: names in their anonymous namespaces differ.
 function(ponderscope_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
@@ -89,7 +90,7 @@ function(ponderscope_gtest name)
   target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ponderscope_options ponderscope_glue_options ${ARG_LINK} ponderscope_test_support GTest::gtest_main)
   ponderscope_precompile(${name} test)
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests" UNITY_BUILD OFF)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}")
 endfunction()
@@ -98,7 +99,7 @@ endfunction()
 function(ponderscope_qtest name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  set_target_properties(${name} PROPERTIES AUTOMOC ON RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests" UNITY_BUILD OFF)
+  set_target_properties(${name} PROPERTIES AUTOMOC ON RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ponderscope_options ponderscope_glue_options ${ARG_LINK} Qt6::Test)
   ponderscope_precompile(${name} test)

@@ -9,7 +9,6 @@
 
 #include <cmath>
 #include <cstdio>
-#include <limits>
 
 namespace ponderscope {
 
@@ -200,28 +199,8 @@ std::string_view token_bytes(const TokenColumns& tokens, std::string_view text, 
     return text.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
 }
 
-namespace {
-
-double mean(double sum, std::int64_t count) {
-    return count > 0 ? sum / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
-}
-
-} // namespace
-
 QString plain_tip(const QString& text) {
     return Qt::mightBeRichText(text) ? Qt::convertFromPlainText(text) : text;
-}
-
-double mean_nll(const RunInfo& run) {
-    return mean(run.nll_sum, run.scored_tokens);
-}
-
-double mean_nll(const SequenceInfo& sequence) {
-    return mean(sequence.nll_sum, sequence.scored_tokens);
-}
-
-double mean_steps(const RunInfo& run) {
-    return mean(run.steps_sum, run.scored_tokens);
 }
 
 } // namespace ponderscope

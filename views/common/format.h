@@ -49,9 +49,4 @@ std::string_view token_bytes(const TokenColumns& tokens, std::string_view text, 
 /// stand as they are.
 QString plain_tip(const QString& text);
 
-/// Mean NLL of a run or sequence; NaN when nothing was scored.
-double mean_nll(const RunInfo& run);
-double mean_nll(const SequenceInfo& sequence);
-double mean_steps(const RunInfo& run);
-
 } // namespace ponderscope

@@ -4,6 +4,7 @@
 #include "core/base/words.h"
 #include "core/policy/matched_reruns.h"
 #include "core/policy/replay.h"
+#include "core/trace/summary.h"
 #include "views/common/format.h"
 #include "views/compare/winners.h"
 #include "views/depth/depth_charts.h"

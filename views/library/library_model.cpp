@@ -2,6 +2,7 @@
 #include "views/library/library_model.h"
 
 #include "core/trace/recorded_choices.h"
+#include "core/trace/summary.h"
 #include "views/common/format.h"
 
 #include <QFileInfo>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/library/sequence_model.h"
 
+#include "core/trace/summary.h"
 #include "views/common/format.h"
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 #include "views/policy/policy_data.h"
 
 #include "core/policy/rerun_difference.h"
+#include "core/trace/summary.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/common/run_stamp.h"

@@ -259,10 +259,13 @@ QString span_text(const SequenceData& data, TokenSpan span) {
     return QString::fromUtf8(bytes);
 }
 
-QString span_markdown(const SequenceData& data, TokenSpan span, Attribution attribution) {
+QString span_markdown(const SequenceData& data, qint64 maxSteps, TokenSpan span, Attribution attribution) {
     const TokenColumns& tokens = data.tokens;
-    QString table = QStringLiteral("| token | text | NLL | entropy | rank | steps |\n"
-                                   "| ---: | --- | ---: | ---: | ---: | ---: |\n");
+    const bool steps = maxSteps > 0;
+    QString table = QStringLiteral("| token | text | NLL | entropy | rank |") +
+                    (steps ? QStringLiteral(" steps |\n") : QStringLiteral("\n")) +
+                    QStringLiteral("| ---: | --- | ---: | ---: | ---: |") +
+                    (steps ? QStringLiteral(" ---: |\n") : QStringLiteral("\n"));
     for (qint64 token = span.first; token < span.last; ++token) {
         const auto at = static_cast<std::size_t>(token);
         QString text;
@@ -276,13 +279,17 @@ QString span_markdown(const SequenceData& data, TokenSpan span, Attribution attr
         const qint64 row = row_of(token, attribution);
         const auto value = static_cast<std::size_t>(row);
         const bool has = row >= 0 && value < tokens.size();
-        table += QStringLiteral("| %1 | %2 | %3 | %4 | %5 | %6 |\n")
+        table += QStringLiteral("| %1 | %2 | %3 | %4 | %5 |")
                      .arg(token)
                      .arg(text, format_nats(has ? static_cast<double>(tokens.nll[value]) : not_a_number),
                           format_nats(has ? static_cast<double>(tokens.entropy[value]) : not_a_number),
                           has && tokens.rank[value] > 0 ? QString::number(tokens.rank[value])
-                                                        : QString::fromUtf16(no_value),
-                          has ? QString::number(tokens.steps[value]) : QString::fromUtf16(no_value));
+                                                        : QString::fromUtf16(no_value));
+        if (steps) {
+            table += QStringLiteral(" %1 |").arg(has ? QString::number(tokens.steps[value])
+                                                     : QString::fromUtf16(no_value));
+        }
+        table += u'\n';
     }
     return table;
 }

@@ -76,8 +76,8 @@ QString describe_span(const SpanStatistics& statistics, TokenSpan span);
 inline constexpr qint64 most_copied = 20'000;
 /// The text itself; ids where there is no text.
 QString span_text(const SequenceData& data, TokenSpan span);
-/// A table, one line a token.
-QString span_markdown(const SequenceData& data, TokenSpan span, Attribution attribution);
+/// A table, one line a token; with steps where the run has any.
+QString span_markdown(const SequenceData& data, qint64 maxSteps, TokenSpan span, Attribution attribution);
 /// Running text for LaTeX (xcolor), each token on \p colour of it; an invalid colour: on none.
 QString span_latex(const SequenceData& data, TokenSpan span,
                    const std::function<unsigned(qint64 token)>& colour);

@@ -121,18 +121,20 @@ void SpanBar::measure() {
     }
     const RunKey other = context_.selection.runB();
     const auto b = other.isValid() ? context_.data.sequence(other, a->sequence) : nullptr;
-    const RunInfo* run = context_.data.run(a->run);
-    const qint64 steps = run == nullptr ? 0 : run->max_steps;
     measuring_.start(
-        [a, b, steps, span, way = context_.selection.attribution()](const std::stop_token& stop) {
-            return span_statistics(*a, b.get(), steps, span, way, stop);
-        },
+        [a, b, steps = max_steps_of(a->run), span, way = context_.selection.attribution()](
+            const std::stop_token& stop) { return span_statistics(*a, b.get(), steps, span, way, stop); },
         [this, span](const SpanStatistics& statistics) {
             words_->setText(describe_span(statistics, span));
             words_->setToolTip(plain_tip(statistics.about));
             words_->setAccessibleDescription(statistics.about);
         },
         [this](const QString& sentence) { words_->setText(sentence); });
+}
+
+qint64 SpanBar::max_steps_of(const RunKey& key) const {
+    const RunInfo* run = context_.data.run(key);
+    return run == nullptr ? 0 : run->max_steps;
 }
 
 QString SpanBar::said() const {
@@ -156,10 +158,11 @@ void SpanBar::copy(Form form) const {
             at < values.values.size() ? values.scale.position(values.values[at]) : std::nan("");
         return std::isnan(position) ? qRgb(255, 255, 255) : map.at(position);
     };
-    QApplication::clipboard()->setText(form == Form::text ? span_text(*shown, span)
-                                       : form == Form::markdown
-                                           ? span_markdown(*shown, span, context_.selection.attribution())
-                                           : span_latex(*shown, span, colour));
+    QApplication::clipboard()->setText(
+        form == Form::text ? span_text(*shown, span)
+        : form == Form::markdown
+            ? span_markdown(*shown, max_steps_of(shown->run), span, context_.selection.attribution())
+            : span_latex(*shown, span, colour));
 }
 
 void SpanBar::label(const QString& annotation, const QString& name) {

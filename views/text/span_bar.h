@@ -40,6 +40,7 @@ protected:
 private:
     void showSpan();
     void measure();
+    [[nodiscard]] qint64 max_steps_of(const RunKey& key) const;
     void askForLabel();
     void write(const RunKey& run, qint64 sequence, TokenSpan span, const QString& annotation,
                const QString& name);

@@ -12,7 +12,7 @@ namespace {
 
 /// The sentence that \p call ends with.
 template <typename Call>
-std::string sentence(Call&& call) {
+std::string refusal(Call&& call) {
     try {
         call();
     } catch (const InputError& error) {
@@ -22,7 +22,7 @@ std::string sentence(Call&& call) {
 }
 
 std::string parse_sentence(const std::string& text, const JsonLimits& limits = {}) {
-    return sentence([&] { parse_json(text, "f.json", limits); });
+    return refusal([&] { parse_json(text, "f.json", limits); });
 }
 
 TEST(Json, ReadsWhatTheLibraryReads) {
@@ -83,11 +83,11 @@ TEST(Json, TheSameKeyInTwoObjectsIsFine) {
 TEST(Json, FilesAreNamed) {
     testing::TemporaryFolder folder;
     write_file_atomically(folder / "c.json", std::string_view("{\"a\": 1"));
-    EXPECT_EQ(sentence([&] {
+    EXPECT_EQ(refusal([&] {
                   read_json_file(folder / "c.json");
               }).rfind((folder / "c.json").string() + ": expected valid JSON", 0),
               0U);
-    EXPECT_EQ(sentence([&] { read_json_file(folder / "none.json"); }),
+    EXPECT_EQ(refusal([&] { read_json_file(folder / "none.json"); }),
               (folder / "none.json").string() + ": expected a file, found nothing there; check the path.");
 }
 
@@ -108,39 +108,39 @@ TEST(JsonObject, GettersNameKeyAndValue) {
 
     const std::string start = "c.json: expected ";
     const std::string end = "; correct the file.";
-    EXPECT_EQ(sentence([&] { static_cast<void>(object.integer("t")); }),
+    EXPECT_EQ(refusal([&] { static_cast<void>(object.integer("t")); }),
               start + "a whole number for \"t\", found \"silu\"" + end);
-    EXPECT_EQ(sentence([&] { static_cast<void>(object.integer("n", 4, 9)); }),
+    EXPECT_EQ(refusal([&] { static_cast<void>(object.integer("n", 4, 9)); }),
               start + "a whole number from 4 to 9 for \"n\", found 3" + end);
-    EXPECT_EQ(sentence([&] { static_cast<void>(object.integer("n", 4)); }),
+    EXPECT_EQ(refusal([&] { static_cast<void>(object.integer("n", 4)); }),
               start + "a whole number of at least 4 for \"n\", found 3" + end);
-    EXPECT_EQ(sentence([&] { static_cast<void>(object.integer("big")); }),
+    EXPECT_EQ(refusal([&] { static_cast<void>(object.integer("big")); }),
               start + "a whole number for \"big\", found 18446744073709551615" + end);
-    EXPECT_EQ(sentence([&] { static_cast<void>(object.integer("x")); }),
+    EXPECT_EQ(refusal([&] { static_cast<void>(object.integer("x")); }),
               start + "a whole number for \"x\", found 0.5" + end);
-    EXPECT_EQ(sentence([&] { static_cast<void>(object.integer("b")); }),
+    EXPECT_EQ(refusal([&] { static_cast<void>(object.integer("b")); }),
               start + "a whole number for \"b\", found true" + end);
-    EXPECT_EQ(sentence([&] { static_cast<void>(object.number("b")); }),
+    EXPECT_EQ(refusal([&] { static_cast<void>(object.number("b")); }),
               start + "a number for \"b\", found true" + end);
-    EXPECT_EQ(sentence([&] { static_cast<void>(object.boolean("n")); }),
+    EXPECT_EQ(refusal([&] { static_cast<void>(object.boolean("n")); }),
               start + "true or false for \"n\", found 3" + end);
-    EXPECT_EQ(sentence([&] { static_cast<void>(object.text("o")); }),
+    EXPECT_EQ(refusal([&] { static_cast<void>(object.text("o")); }),
               start + "a text for \"o\", found an object" + end);
-    EXPECT_EQ(sentence([&] { static_cast<void>(object.array("o")); }),
+    EXPECT_EQ(refusal([&] { static_cast<void>(object.array("o")); }),
               start + "an array for \"o\", found an object" + end);
-    EXPECT_EQ(sentence([&] { static_cast<void>(object.object("a")); }),
+    EXPECT_EQ(refusal([&] { static_cast<void>(object.object("a")); }),
               start + "an object for \"a\", found an array of 1" + end);
-    EXPECT_EQ(sentence([&] { static_cast<void>(object.required_integer("none")); }),
+    EXPECT_EQ(refusal([&] { static_cast<void>(object.required_integer("none")); }),
               start + "a whole number for \"none\", found no such key" + end);
-    EXPECT_EQ(sentence([&] { static_cast<void>(object.required_text("z")); }),
+    EXPECT_EQ(refusal([&] { static_cast<void>(object.required_text("z")); }),
               start + "a text for \"z\", found null" + end);
-    EXPECT_EQ(sentence([&] { static_cast<void>(object.required_object("o").integer("i")); }),
+    EXPECT_EQ(refusal([&] { static_cast<void>(object.required_object("o").integer("i")); }),
               start + "a whole number for \"o.i\", found \"8\"" + end);
-    EXPECT_EQ(sentence([&] {
+    EXPECT_EQ(refusal([&] {
                   object.required_object("o").allow_only({"j", "k"});
               }),
               "c.json: expected only known keys in \"o\", found \"i\"; remove it or use one of: j, k.");
-    EXPECT_EQ(sentence([&] { JsonObject(document["a"], "c.json"); }),
+    EXPECT_EQ(refusal([&] { JsonObject(document["a"], "c.json"); }),
               "c.json: expected a JSON object, found an array of 1; correct the file.");
 }
 

@@ -2,6 +2,7 @@
 // config.json of each architecture: defaults of the configuration classes, precedence of keys, and what is
 // refused.
 #include "core/checkpoint/peculiarities.h"
+#include "tests/core/checkpoint/config_sentences.h"
 #include "tests/core/checkpoint/support.h"
 
 namespace ponderscope {
@@ -10,12 +11,7 @@ namespace {
 using testing::config_sentence;
 using testing::read_config;
 
-const std::string correct = "; correct the file.";
 const std::string cannot = "; this build cannot run the checkpoint.";
-
-std::string expected(const std::string& rest) {
-    return "config.json: expected " + rest;
-}
 
 /// A small Llama or GPT-NeoX with more keys.
 std::string llama(const std::string& more = {}) {

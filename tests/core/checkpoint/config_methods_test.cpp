@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Which method and which depth mixing the keys of a config mean.
+#include "tests/core/checkpoint/config_sentences.h"
 #include "tests/core/checkpoint/support.h"
 
 namespace ponderscope {
@@ -9,29 +10,23 @@ using testing::config_sentence;
 using testing::read_config;
 using Methods = std::vector<MethodKind>;
 
-const std::string correct = "; correct the file.";
-
 std::string model(const std::string& type, const std::string& more) {
     return "{\"model_type\":\"" + type +
            R"(","hidden_size":64,"num_hidden_layers":4,"num_attention_heads":4,"vocab_size":60000,)" + more +
            "}";
 }
-std::string llama(const std::string& more) {
+std::string llama_with(const std::string& more) {
     return model("llama", more);
 }
-std::string neox(const std::string& more) {
+std::string neox_with(const std::string& more) {
     return model("gpt_neox", more);
 }
 std::string own(const std::string& section) {
-    return llama("\"pondering\":{" + section + "}");
+    return llama_with("\"pondering\":{" + section + "}");
 }
-std::string expected(const std::string& rest) {
-    return "config.json: expected " + rest;
-}
-
 TEST(PublicKeys, PonderLm) {
-    ModelConfig c = read_config(
-        llama(R"("ponderinglm":true,"pondering_steps":3,"mutiply_pondering_steps":true,"scale_embeds":true,
+    ModelConfig c = read_config(llama_with(
+        R"("ponderinglm":true,"pondering_steps":3,"mutiply_pondering_steps":true,"scale_embeds":true,
         "softmax_temperature":0.5,"top_k":50)"));
     EXPECT_EQ(c.candidate_methods, Methods{MethodKind::ponderlm});
     EXPECT_EQ(c.ponder.method, MethodKind::ponderlm);
@@ -42,34 +37,36 @@ TEST(PublicKeys, PonderLm) {
     EXPECT_EQ(c.ponder.top_k, 0) << "the sampling default of that name is never read";
     EXPECT_TRUE(c.notices.empty());
 
-    c = read_config(neox(R"("ponderinglm":true,"pondering_steps":2,"softmax_temperature":0.5)"));
+    c = read_config(neox_with(R"("ponderinglm":true,"pondering_steps":2,"softmax_temperature":0.5)"));
     EXPECT_EQ(c.ponder.temperature, 1.0);
     EXPECT_EQ(c.notices,
               std::vector<std::string>{"\"softmax_temperature\" is ignored: the GPT-NeoX code has none."});
-    EXPECT_EQ(read_config(llama(R"("ponderinglm":true,"pondering_steps":0,"mutiply_pondering_steps":true)"))
-                  .ponder.max_steps,
-              0);
+    EXPECT_EQ(
+        read_config(llama_with(R"("ponderinglm":true,"pondering_steps":0,"mutiply_pondering_steps":true)"))
+            .ponder.max_steps,
+        0);
 }
 
 TEST(PublicKeys, PonderLmRunsOnlyWhenItSaysSo) {
-    EXPECT_EQ(read_config(llama(R"("ponderinglm":false,"pondering_steps":3)")).ponder.method,
+    EXPECT_EQ(read_config(llama_with(R"("ponderinglm":false,"pondering_steps":3)")).ponder.method,
               MethodKind::vanilla);
-    ModelConfig c = read_config(llama(R"("pondering_steps":3)"));
+    ModelConfig c = read_config(llama_with(R"("pondering_steps":3)"));
     EXPECT_EQ(c.ponder.method, MethodKind::vanilla);
     EXPECT_EQ(c.notices.size(), 1U);
-    c = read_config(llama(R"("pondering_steps":3)"), MethodKind::ponderlm);
+    c = read_config(llama_with(R"("pondering_steps":3)"), MethodKind::ponderlm);
     EXPECT_EQ(c.ponder.method, MethodKind::ponderlm) << "the user says so where the config is silent";
-    c = read_config(llama(R"("ponderinglm":false,"pondering_steps":3)"), MethodKind::ponderlm);
+    c = read_config(llama_with(R"("ponderinglm":false,"pondering_steps":3)"), MethodKind::ponderlm);
     EXPECT_EQ(c.ponder.method, MethodKind::vanilla);
     EXPECT_EQ(c.notices.size(), 1U);
-    EXPECT_EQ(config_sentence(llama(R"("ponderinglm":true)")),
+    EXPECT_EQ(config_sentence(llama_with(R"("ponderinglm":true)")),
               expected("the number of further steps, a whole number, for \"pondering_steps\", found no such "
                        "key; add the key or choose "
                        "--method vanilla."));
-    EXPECT_EQ(config_sentence(llama(R"("ponderinglm":true,"pondering_steps":-1)")),
+    EXPECT_EQ(config_sentence(llama_with(R"("ponderinglm":true,"pondering_steps":-1)")),
               expected("a whole number from 0 to 4096 for \"pondering_steps\", found -1" + correct));
-    EXPECT_EQ(config_sentence(llama(R"("ponderinglm":true,"pondering_steps":1,"softmax_temperature":0)")),
-              expected("a number above 0, up to 3.4e38 for \"softmax_temperature\", found 0" + correct));
+    EXPECT_EQ(
+        config_sentence(llama_with(R"("ponderinglm":true,"pondering_steps":1,"softmax_temperature":0)")),
+        expected("a number above 0, up to 3.4e38 for \"softmax_temperature\", found 0" + correct));
 }
 
 TEST(PublicKeys, Gpt2PondersByEitherFlag) {
@@ -86,14 +83,15 @@ TEST(PublicKeys, Gpt2PondersByEitherFlag) {
 TEST(PublicKeys, FiveMethodsShareKeysAndTheReaderAsks) {
     const std::string keys = R"("num_latent_thoughts":2,"scale_embeds":true)";
     EXPECT_EQ(
-        read_config(llama(keys + ",\"recurrent_model\":true")).candidate_methods,
+        read_config(llama_with(keys + ",\"recurrent_model\":true")).candidate_methods,
         (Methods{MethodKind::ponderlm2, MethodKind::looped, MethodKind::pause, MethodKind::ponderlm_reset}));
     EXPECT_EQ(
-        read_config(neox(keys + ",\"recurrent_model\":true")).candidate_methods,
+        read_config(neox_with(keys + ",\"recurrent_model\":true")).candidate_methods,
         (Methods{MethodKind::ponderlm2, MethodKind::looped, MethodKind::pause, MethodKind::ponderlm_hidden}));
-    EXPECT_EQ(read_config(neox(keys)).candidate_methods, (Methods{MethodKind::ponderlm2, MethodKind::pause}))
+    EXPECT_EQ(read_config(neox_with(keys)).candidate_methods,
+              (Methods{MethodKind::ponderlm2, MethodKind::pause}))
         << "on GPT-NeoX these two do not ask for the flag";
-    const ModelConfig off = read_config(llama(keys));
+    const ModelConfig off = read_config(llama_with(keys));
     EXPECT_EQ(off.candidate_methods, Methods{MethodKind::vanilla});
     EXPECT_EQ(off.ponder.embed_scale, EmbedScale::none);
     EXPECT_EQ(off.notices.size(), 2U);
@@ -103,7 +101,7 @@ TEST(PublicKeys, TheFlagSwitchesOff) {
     const std::string keys = R"("num_latent_thoughts":2,"scale_embeds":true)";
     for (const MethodKind method : {MethodKind::looped, MethodKind::ponderlm_reset,
                                     MethodKind::ponderlm_hidden, MethodKind::ponderlm2}) {
-        const ModelConfig c = read_config(llama(keys), method);
+        const ModelConfig c = read_config(llama_with(keys), method);
         EXPECT_EQ(c.ponder.method, MethodKind::vanilla) << to_string(method);
         EXPECT_EQ(c.ponder.embed_scale, EmbedScale::none);
         EXPECT_EQ(c.ponder.max_steps, 0);
@@ -111,8 +109,8 @@ TEST(PublicKeys, TheFlagSwitchesOff) {
                   "\"recurrent_model\" is not true, so " + to_string(method) +
                       " is switched off and the model runs as vanilla, as in the authors' code.");
     }
-    EXPECT_EQ(read_config(llama(keys), MethodKind::pause).ponder.method, MethodKind::pause);
-    EXPECT_EQ(read_config(neox(keys), MethodKind::ponderlm2).ponder.method, MethodKind::ponderlm2);
+    EXPECT_EQ(read_config(llama_with(keys), MethodKind::pause).ponder.method, MethodKind::pause);
+    EXPECT_EQ(read_config(neox_with(keys), MethodKind::ponderlm2).ponder.method, MethodKind::ponderlm2);
 }
 
 TEST(PublicKeys, ScalesOfTheRelatives) {
@@ -121,17 +119,18 @@ TEST(PublicKeys, ScalesOfTheRelatives) {
     };
     const std::string on = R"("num_latent_thoughts":2,"recurrent_model":true)";
     const std::string scaled = on + ",\"scale_embeds\":true";
-    EXPECT_EQ(scale(llama(on), MethodKind::looped), EmbedScale::sqrt_2_5_d);
-    EXPECT_EQ(scale(llama(on), MethodKind::pause), EmbedScale::sqrt_d);
-    EXPECT_EQ(scale(neox(on), MethodKind::pause), EmbedScale::none);
-    EXPECT_EQ(scale(neox(scaled), MethodKind::pause), EmbedScale::sqrt_d);
-    EXPECT_EQ(scale(llama(on), MethodKind::ponderlm_reset), EmbedScale::none);
-    EXPECT_EQ(scale(llama(scaled), MethodKind::ponderlm_reset), EmbedScale::sqrt_d);
-    EXPECT_EQ(scale(neox(scaled), MethodKind::ponderlm_hidden), EmbedScale::none);
-    EXPECT_EQ(scale(llama(scaled), MethodKind::ponderlm2), EmbedScale::sqrt_2_5_d);
-    EXPECT_EQ(scale(llama(scaled + ",\"interpolation\":true"), MethodKind::ponderlm2), EmbedScale::sqrt_d);
-    EXPECT_EQ(scale(llama(on), MethodKind::ponderlm2), EmbedScale::none);
-    const ModelConfig plain = read_config(llama("\"scale_embeds\":true"));
+    EXPECT_EQ(scale(llama_with(on), MethodKind::looped), EmbedScale::sqrt_2_5_d);
+    EXPECT_EQ(scale(llama_with(on), MethodKind::pause), EmbedScale::sqrt_d);
+    EXPECT_EQ(scale(neox_with(on), MethodKind::pause), EmbedScale::none);
+    EXPECT_EQ(scale(neox_with(scaled), MethodKind::pause), EmbedScale::sqrt_d);
+    EXPECT_EQ(scale(llama_with(on), MethodKind::ponderlm_reset), EmbedScale::none);
+    EXPECT_EQ(scale(llama_with(scaled), MethodKind::ponderlm_reset), EmbedScale::sqrt_d);
+    EXPECT_EQ(scale(neox_with(scaled), MethodKind::ponderlm_hidden), EmbedScale::none);
+    EXPECT_EQ(scale(llama_with(scaled), MethodKind::ponderlm2), EmbedScale::sqrt_2_5_d);
+    EXPECT_EQ(scale(llama_with(scaled + ",\"interpolation\":true"), MethodKind::ponderlm2),
+              EmbedScale::sqrt_d);
+    EXPECT_EQ(scale(llama_with(on), MethodKind::ponderlm2), EmbedScale::none);
+    const ModelConfig plain = read_config(llama_with("\"scale_embeds\":true"));
     EXPECT_EQ(plain.ponder.embed_scale, EmbedScale::none);
     EXPECT_EQ(plain.notices,
               std::vector<std::string>{"\"scale_embeds\" is ignored: no method that runs says by what."});
@@ -139,11 +138,11 @@ TEST(PublicKeys, ScalesOfTheRelatives) {
 
 TEST(PublicKeys, PonderLm2AndPauseDetails) {
     const std::string on = R"("num_latent_thoughts":2,"recurrent_model":true)";
-    PonderConfig p = read_config(llama(on), MethodKind::ponderlm2).ponder;
+    PonderConfig p = read_config(llama_with(on), MethodKind::ponderlm2).ponder;
     EXPECT_EQ(p.jacobi_iterations, 3) << "where the key is absent";
     EXPECT_EQ(p.interpolation_topk, 100);
     p = read_config(
-            llama(
+            llama_with(
                 on +
                 R"(,"num_jacobi_iterations":0,"interpolation":true,"interpolation_use_topk":true,"interpolation_topk":7)"),
             MethodKind::ponderlm2)
@@ -151,18 +150,19 @@ TEST(PublicKeys, PonderLm2AndPauseDetails) {
     EXPECT_EQ(p.jacobi_iterations, 0);
     EXPECT_TRUE(p.interpolation && p.interpolation_use_topk);
     EXPECT_EQ(p.interpolation_topk, 7);
-    EXPECT_TRUE(read_config(llama(on + ",\"residual_interpolated_embeds\":true"), MethodKind::ponderlm_reset)
-                    .ponder.residual_interpolated_embeds);
-    EXPECT_EQ(read_config(llama(on), MethodKind::pause).ponder.pause_token_id, 50288);
-    EXPECT_EQ(config_sentence(llama(on + ",\"pause_token_id\":60000"), MethodKind::pause),
+    EXPECT_TRUE(
+        read_config(llama_with(on + ",\"residual_interpolated_embeds\":true"), MethodKind::ponderlm_reset)
+            .ponder.residual_interpolated_embeds);
+    EXPECT_EQ(read_config(llama_with(on), MethodKind::pause).ponder.pause_token_id, 50288);
+    EXPECT_EQ(config_sentence(llama_with(on + ",\"pause_token_id\":60000"), MethodKind::pause),
               expected("an id below vocab_size, 60000, (50288 where the key is absent) for "
                        "\"pause_token_id\", found 60000" +
                        correct));
-    EXPECT_EQ(config_sentence(llama("\"recurrent_model\":true"), MethodKind::looped),
+    EXPECT_EQ(config_sentence(llama_with("\"recurrent_model\":true"), MethodKind::looped),
               expected("the number of further steps, a whole number, for \"num_latent_thoughts\", found no "
                        "such key; add the key or choose "
                        "--method vanilla."));
-    EXPECT_EQ(config_sentence(llama("\"rope_theta\":5"), MethodKind::adaponderlm),
+    EXPECT_EQ(config_sentence(llama_with("\"rope_theta\":5"), MethodKind::adaponderlm),
               expected("a section that describes adaponderlm for \"pondering\", found no such key; choose "
                        "another --method or a checkpoint "
                        "of that method."));
@@ -198,7 +198,7 @@ TEST(OwnSection, EveryKey) {
     EXPECT_EQ(read_config(own(R"("method":"looped","max_steps":2)")).ponder.embed_scale, EmbedScale::none)
         << "embed_scale alone decides here";
     EXPECT_EQ(read_config(own(R"("method":"vanilla")")).ponder.max_steps, 0);
-    c = read_config(llama(R"("pause_token_id":5,"pondering":{"method":"pause","max_steps":2})"));
+    c = read_config(llama_with(R"("pause_token_id":5,"pondering":{"method":"pause","max_steps":2})"));
     EXPECT_EQ(c.ponder.pause_token_id, 5);
     c = read_config(own(R"("method":"adaponderlm","max_steps":3)"), MethodKind::vanilla);
     EXPECT_EQ(c.ponder.method, MethodKind::vanilla) << "--method wins";
@@ -246,7 +246,7 @@ TEST(OwnSection, EveryFaultHasItsSentence) {
     for (const auto& [section, said] : cases) {
         EXPECT_EQ(config_sentence(own(section)), expected(said)) << section;
     }
-    EXPECT_EQ(config_sentence(llama("\"pondering\":true")),
+    EXPECT_EQ(config_sentence(llama_with("\"pondering\":true")),
               expected("an object for \"pondering\", found true" + correct));
     EXPECT_EQ(
         config_sentence(own(R"("method":"ponderlm","max_steps":1,"threshold":1e-4,"remainder":"last")")),
@@ -256,15 +256,15 @@ TEST(OwnSection, EveryFaultHasItsSentence) {
 
 TEST(OwnSection, PublicKeysBesideItAreIgnoredAloud) {
     const ModelConfig c =
-        read_config(llama(R"("scale_embeds":true,"pondering":{"method":"ponderlm","max_steps":1})"));
+        read_config(llama_with(R"("scale_embeds":true,"pondering":{"method":"ponderlm","max_steps":1})"));
     EXPECT_EQ(c.ponder.embed_scale, EmbedScale::none);
     EXPECT_EQ(c.notices,
               std::vector<std::string>{"\"scale_embeds\" is ignored: the \"pondering\" section decides."});
 }
 
 TEST(DepthAttention, PresentAndOlderKeys) {
-    ModelConfig c =
-        read_config(llama(R"("recurrent_model":true,"use_depth_attention":true,"depth_attention_stride":2,
+    ModelConfig c = read_config(
+        llama_with(R"("recurrent_model":true,"use_depth_attention":true,"depth_attention_stride":2,
         "depth_softmax_stride":3,"depth_attention_recent_window":1,"depth_recent_window":4,"use_qk_norm":true,"scale_embeds":true)"));
     EXPECT_EQ(c.depth.kind, DepthMixing::depth_attention);
     EXPECT_EQ(c.depth.stride, 2);
@@ -274,9 +274,10 @@ TEST(DepthAttention, PresentAndOlderKeys) {
     EXPECT_EQ(c.ponder.embed_scale, EmbedScale::sqrt_d);
     EXPECT_TRUE(c.notices.empty());
     for (const char* const pattern : {"depth_softmax", "depth_attention"}) {
-        c = read_config(llama("\"recurrent_model\":true,\"depth_softmax_stride\":3,\"depth_recent_window\":4,"
-                              "\"cross_layer_pattern\":\"" +
-                              std::string(pattern) + "\""));
+        c = read_config(
+            llama_with("\"recurrent_model\":true,\"depth_softmax_stride\":3,\"depth_recent_window\":4,"
+                       "\"cross_layer_pattern\":\"" +
+                       std::string(pattern) + "\""));
         EXPECT_EQ(c.depth.kind, DepthMixing::depth_attention);
         EXPECT_EQ(c.depth.stride, 3);
         EXPECT_EQ(c.depth.recent_window, 4);
@@ -285,24 +286,24 @@ TEST(DepthAttention, PresentAndOlderKeys) {
 }
 
 TEST(DepthAttention, WhatIsSilentIsSaid) {
-    ModelConfig c = read_config(llama(R"("use_depth_attention":true,"depth_attention_stride":2)"));
+    ModelConfig c = read_config(llama_with(R"("use_depth_attention":true,"depth_attention_stride":2)"));
     EXPECT_EQ(c.depth.kind, DepthMixing::depth_attention);
     EXPECT_EQ(c.notices.size(), 1U) << "recurrent_model is absent";
     c = read_config(
-        llama(R"("use_depth_attention":true,"recurrent_model":true,"depth_attention_stride":null)"));
+        llama_with(R"("use_depth_attention":true,"recurrent_model":true,"depth_attention_stride":null)"));
     EXPECT_EQ(c.depth.stride, 1);
     EXPECT_EQ(c.notices.size(), 1U) << "no stride";
     for (const char* const stride : {"0", "1"}) {
-        EXPECT_EQ(read_config(
-                      llama("\"use_depth_attention\":true,\"depth_attention_stride\":" + std::string(stride)))
+        EXPECT_EQ(read_config(llama_with("\"use_depth_attention\":true,\"depth_attention_stride\":" +
+                                         std::string(stride)))
                       .depth.stride,
                   1);
     }
     c = read_config(
-        llama(R"("use_depth_attention":true,"recurrent_model":false,"depth_attention_stride":2)"));
+        llama_with(R"("use_depth_attention":true,"recurrent_model":false,"depth_attention_stride":2)"));
     EXPECT_EQ(c.depth.kind, DepthMixing::none);
     EXPECT_EQ(c.notices.size(), 1U);
-    c = read_config(llama(R"("cross_layer_mode":"depth_softmax")"));
+    c = read_config(llama_with(R"("cross_layer_mode":"depth_softmax")"));
     EXPECT_EQ(c.depth.kind, DepthMixing::none);
     EXPECT_EQ(c.notices,
               std::vector<std::string>{"\"cross_layer_mode\" alone mixes nothing and is ignored."});
@@ -311,11 +312,12 @@ TEST(DepthAttention, WhatIsSilentIsSaid) {
 TEST(DepthAttention, KeyNorm) {
     const std::string mix =
         R"("recurrent_model":true,"use_depth_attention":true,"depth_attention_stride":2,"use_qk_norm":true,)";
-    EXPECT_FALSE(read_config(llama(mix + R"("pondering":{"method":"vanilla","key_norm":"before_rope"})"))
+    EXPECT_FALSE(read_config(llama_with(mix + R"("pondering":{"method":"vanilla","key_norm":"before_rope"})"))
                      .depth.key_norm_after_rope);
-    EXPECT_TRUE(read_config(llama(mix + R"("pondering":{"method":"vanilla","key_norm":"after_rope"})"))
+    EXPECT_TRUE(read_config(llama_with(mix + R"("pondering":{"method":"vanilla","key_norm":"after_rope"})"))
                     .depth.key_norm_after_rope);
-    EXPECT_TRUE(read_config(llama(mix + R"("pondering":{"method":"vanilla"})")).depth.key_norm_after_rope);
+    EXPECT_TRUE(
+        read_config(llama_with(mix + R"("pondering":{"method":"vanilla"})")).depth.key_norm_after_rope);
     const ModelConfig qwen = read_config(
         model("qwen3", R"("num_key_value_heads":2,"use_depth_attention":true,"depth_attention_stride":2)"));
     EXPECT_EQ(qwen.depth.kind, DepthMixing::depth_attention);
@@ -337,37 +339,39 @@ TEST(Baselines, EveryName) {
     };
     for (const char* const key : {"baseline_mode", "residual_baseline"}) {
         for (const auto& [name, kind] : names) {
-            EXPECT_EQ(read_config(llama("\"" + std::string(key) + "\":\"" + name + "\"")).depth.kind, kind)
+            EXPECT_EQ(read_config(llama_with("\"" + std::string(key) + "\":\"" + name + "\"")).depth.kind,
+                      kind)
                 << name;
         }
     }
-    EXPECT_EQ(read_config(llama(R"("baseline_mode":"none","residual_baseline":"mhc")")).depth.kind,
+    EXPECT_EQ(read_config(llama_with(R"("baseline_mode":"none","residual_baseline":"mhc")")).depth.kind,
               DepthMixing::mhc);
-    EXPECT_EQ(
-        read_config(llama(R"("baseline_mode":"attnres","residual_baseline":"block_attnres")")).depth.kind,
-        DepthMixing::attnres);
+    EXPECT_EQ(read_config(llama_with(R"("baseline_mode":"attnres","residual_baseline":"block_attnres")"))
+                  .depth.kind,
+              DepthMixing::attnres);
 }
 
 TEST(Baselines, NumbersAndTheirFallbacks) {
-    DepthMixingConfig d = read_config(llama(R"("baseline_mode":"mhc")")).depth;
+    DepthMixingConfig d = read_config(llama_with(R"("baseline_mode":"mhc")")).depth;
     EXPECT_EQ(d.streams, 4);
     EXPECT_EQ(d.sinkhorn_iters, 20);
-    d = read_config(llama(R"("baseline_mode":"mhc","mhc_num_streams":3,"mhc_sinkhorn_iters":5)")).depth;
+    d = read_config(llama_with(R"("baseline_mode":"mhc","mhc_num_streams":3,"mhc_sinkhorn_iters":5)")).depth;
     EXPECT_EQ(d.streams, 3);
     EXPECT_EQ(d.sinkhorn_iters, 5);
     EXPECT_EQ(
-        read_config(llama(R"("baseline_mode":"mhc","mhc_num_streams":3,"residual_baseline_num_streams":2)"))
+        read_config(
+            llama_with(R"("baseline_mode":"mhc","mhc_num_streams":3,"residual_baseline_num_streams":2)"))
             .depth.streams,
         2);
-    EXPECT_EQ(read_config(llama(R"("baseline_mode":"attnres")")).depth.block_size, 12);
+    EXPECT_EQ(read_config(llama_with(R"("baseline_mode":"attnres")")).depth.block_size, 12);
     d = read_config(
-            llama(
+            llama_with(
                 R"("baseline_mode":"denseformer","densetransformer_dwa_dilation":2,"densetransformer_dwa_period":3)"))
             .depth;
     EXPECT_EQ(d.dilation, 2);
     EXPECT_EQ(d.period, 3);
     d = read_config(
-            llama(
+            llama_with(
                 R"("baseline_mode":"denseformer","densetransformer_dwa_dilation":2,"denseformer_dwa_dilation":4)"))
             .depth;
     EXPECT_EQ(d.dilation, 4);
@@ -378,30 +382,31 @@ TEST(Baselines, ContradictionsAreNamed) {
     const std::string remove = "; remove one of the two keys.";
     const std::string cannot = "; this build cannot run the checkpoint.";
     const std::vector<std::pair<std::string, std::string>> cases{
-        {llama(R"("baseline_mode":"mhc","residual_baseline":"attnres")"),
+        {llama_with(R"("baseline_mode":"mhc","residual_baseline":"attnres")"),
          "the same as for \"baseline_mode\", \"mhc\", for \"residual_baseline\", found \"attnres\"" + remove},
-        {llama(R"("baseline_mode":"mhc","use_depth_attention":true)"),
+        {llama_with(R"("baseline_mode":"mhc","use_depth_attention":true)"),
          "false beside \"baseline_mode\", which switches Depth-Attention off, for \"use_depth_attention\", "
          "found true" +
              remove},
-        {llama(R"("residual_baseline":"hyper")"),
+        {llama_with(R"("residual_baseline":"hyper")"),
          "none, mhc, attnres or denseformer for \"residual_baseline\", found \"hyper\"" + cannot},
-        {neox(R"("baseline_mode":"mhc")"), "none, since the cross-layer baselines are defined on Llama "
-                                           "layers, for \"baseline_mode\", found \"mhc\"" +
-                                               cannot},
-        {llama(R"("cross_layer_pattern":"v0_mix")"),
+        {neox_with(R"("baseline_mode":"mhc")"), "none, since the cross-layer baselines are defined on Llama "
+                                                "layers, for \"baseline_mode\", found \"mhc\"" +
+                                                    cannot},
+        {llama_with(R"("cross_layer_pattern":"v0_mix")"),
          "none, depth_softmax or depth_attention for \"cross_layer_pattern\", found \"v0_mix\"" + cannot},
-        {llama(R"("cross_layer_pattern":"depth_softmax","use_depth_attention":false)"),
+        {llama_with(R"("cross_layer_pattern":"depth_softmax","use_depth_attention":false)"),
          "nothing beside \"use_depth_attention\": false for \"cross_layer_pattern\", found "
          "\"depth_softmax\"" +
              remove},
-        {llama(R"("use_depth_attention":1)"), "true or false for \"use_depth_attention\", found 1" + correct},
+        {llama_with(R"("use_depth_attention":1)"),
+         "true or false for \"use_depth_attention\", found 1" + correct},
     };
     for (const auto& [text, said] : cases) {
         EXPECT_EQ(config_sentence(text), expected(said)) << text;
     }
     const ModelConfig c =
-        read_config(llama(R"("baseline_mode":"mhc","cross_layer_pattern":"depth_softmax")"));
+        read_config(llama_with(R"("baseline_mode":"mhc","cross_layer_pattern":"depth_softmax")"));
     EXPECT_EQ(c.notices,
               std::vector<std::string>{
                   "\"cross_layer_pattern\" is ignored: \"baseline_mode\" switches Depth-Attention off."});

@@ -32,7 +32,7 @@ std::vector<T> values(const SafetensorsFile& file, const std::string& name) {
 }
 
 /// The policy of that name among the case's replays.
-std::string spec_of(const nlohmann::json& description, const std::string& name) {
+std::string rerun_spec_of(const nlohmann::json& description, const std::string& name) {
     for (const nlohmann::json& entry : description["replay"]) {
         if (entry["name"] != name) {
             continue;
@@ -63,7 +63,7 @@ TEST_P(Rerun, StepsAreEqualAndNllIsClose) {
     int compared = 0;
     for (const nlohmann::json& entry : description["rerun"]) {
         const std::string name = entry["name"];
-        const std::string spec = spec_of(description, name);
+        const std::string spec = rerun_spec_of(description, name);
         SCOPED_TRACE(name + " = " + spec);
         const std::filesystem::path out = output / (name + ".safetensors");
         succeed({"logits", where.string(), "--ids", (where / "golden.safetensors").string(), "--policy", spec,

@@ -21,8 +21,8 @@
 namespace ponderscope {
 namespace {
 
-constexpr std::int64_t sequences = 45;
-constexpr std::int64_t last_step = 3;
+constexpr std::int64_t scanned_sequences = 45;
+constexpr std::int64_t scanned_steps = 3;
 
 std::int64_t length_of(std::int64_t sequence) {
     return sequence == 11 ? 40'000 : sequence == 12 ? 1 : 2'000 + 100 * sequence; // some more than a part
@@ -50,7 +50,7 @@ SignalChunk signal_of(std::uint64_t purpose, std::int64_t sequence, std::int64_t
     return chunk;
 }
 
-/// Three shards of a run; sequences 3 and 4, 13 and 14, ... are of one group.
+/// Three shards of a run; scanned_sequences 3 and 4, 13 and 14, ... are of one group.
 void write(const std::filesystem::path& trace) {
     FlopsModel flops;
     flops.steps = {100, 80, 80, 80};
@@ -70,11 +70,11 @@ void write(const std::filesystem::path& trace) {
                           {signal::entropy, {"token", "step"}, "nats", "Entropy", "Entropy."},
                           {signal::gate, {"token", "step"}, "", "Gate", "Gate."}},
                          ShardInfo{rank, world, 1});
-        for (std::int64_t s = rank; s < sequences; s += world) {
+        for (std::int64_t s = rank; s < scanned_sequences; s += world) {
             const std::int64_t length = length_of(s);
             const std::string group = s % 10 == 3 || s % 10 == 4 ? "g" + std::to_string(s / 10) : "";
             TokenColumns tokens = testing::sample_tokens(1, 0, length, length);
-            const SignalChunk nll = signal_of(10, s, last_step + 1, 5);
+            const SignalChunk nll = signal_of(10, s, scanned_steps + 1, 5);
             for (std::size_t t = 0; t < tokens.size(); ++t) {
                 tokens.steps[t] = draw(2, s, static_cast<std::int64_t>(t)) < 0.1 ? 2 : 3;
                 std::memcpy(&tokens.nll[t],
@@ -85,8 +85,8 @@ void write(const std::filesystem::path& trace) {
             writer.begin_sequence("s", testing::sample_text(length), group,
                                   PieceInfo{s, 0, length, 0, 0, false});
             writer.append(std::move(tokens), {{signal::nll, nll},
-                                              {signal::entropy, signal_of(20, s, last_step + 1, 4)},
-                                              {signal::gate, signal_of(30, s, last_step, 1)}});
+                                              {signal::entropy, signal_of(20, s, scanned_steps + 1, 4)},
+                                              {signal::gate, signal_of(30, s, scanned_steps, 1)}});
             writer.end_sequence();
         }
         writer.end_run(1);

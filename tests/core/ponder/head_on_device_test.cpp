@@ -14,11 +14,11 @@
 namespace ponderscope {
 namespace {
 
-struct Case {
+struct HeadCase {
     at::Tensor h, head, embedding, bias, targets;
 };
 
-Case make_case() {
+HeadCase make_head_case() {
     at::Generator generator = at::detail::createCPUGenerator(5);
     const auto normal = [&](at::IntArrayRef sizes, double size) {
         return at::normal(0.0, size, sizes, generator);
@@ -28,7 +28,7 @@ Case make_case() {
 }
 
 /// Loss of both parts and its gradients with respect to h, head, embedding and bias, on the CPU.
-std::vector<at::Tensor> outcome(const Case& given, at::Device device, bool half) {
+std::vector<at::Tensor> outcome(const HeadCase& given, at::Device device, bool half) {
     std::vector<at::Tensor> leaves;
     for (const at::Tensor& tensor : {given.h, given.head, given.embedding, given.bias}) {
         leaves.push_back(tensor.to(device).detach().requires_grad_(true));
@@ -56,12 +56,12 @@ double difference(const at::Tensor& a, const at::Tensor& b) {
 
 TEST(HeadOnADevice, AutocastMultipliesHalvesAndAddsInFp32) {
     const at::Device device(at::kPrivateUse1, 0);
-    const Case given = make_case();
+    const HeadCase given = make_head_case();
     const auto exact = outcome(given, at::kCPU, false);
     const auto plain = outcome(given, device, false);
     const auto half = outcome(given, device, true);
-    Case rounded = given;
-    for (at::Tensor Case::*table : {&Case::h, &Case::head, &Case::embedding}) {
+    HeadCase rounded = given;
+    for (at::Tensor HeadCase::*table : {&HeadCase::h, &HeadCase::head, &HeadCase::embedding}) {
         rounded.*table = (given.*table).to(at::kBFloat16).to(at::kFloat);
     }
     const auto of_rounded = outcome(rounded, device, false);
@@ -72,7 +72,7 @@ TEST(HeadOnADevice, AutocastMultipliesHalvesAndAddsInFp32) {
         EXPECT_GT(difference(half[i], exact[i]), 1e-6) << "the products are of halves";
     }
     // Of the same rounded tables everything before the probabilities are rounded is the same.
-    const auto cross_entropy_of = [&](const Case& from, bool autocast_on) {
+    const auto cross_entropy_of = [&](const HeadCase& from, bool autocast_on) {
         const Autocast autocast(device.type(), autocast_on);
         return cross_entropy(from.h.to(device), {from.head.to(device), from.bias.to(device), {}},
                              from.targets.to(device))

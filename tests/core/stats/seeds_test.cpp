@@ -21,7 +21,7 @@ namespace {
 using testing::equal_methods;
 using testing::TemporaryFolder;
 
-double mean(const std::vector<double>& values) {
+double mean_of(const std::vector<double>& values) {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
@@ -32,8 +32,8 @@ TEST(Seeds, EqualTheSlowWay) {
     options.kind = IntervalKind::percentile;
     const SeedComparison found = compare_seeds(sample, false, options);
     ASSERT_EQ(found.means_a.size(), 3U);
-    EXPECT_NEAR(found.means_b[1], mean(sample.b[1]), 1e-12);
-    EXPECT_NEAR(found.difference.value, mean(found.means_b) - mean(found.means_a), 1e-12);
+    EXPECT_NEAR(found.means_b[1], mean_of(sample.b[1]), 1e-12);
+    EXPECT_NEAR(found.difference.value, mean_of(found.means_b) - mean_of(found.means_a), 1e-12);
     double sum = 0;
     double squares = 0;
     for (std::uint64_t r = 0; r < 200; ++r) {
@@ -154,7 +154,7 @@ TEST(Seeds, ThatDifferByTheirTokensAloneHaveNoShare) {
     // Two runs either side of what they share: their means are apart by \p errors standard errors of the
     // noise.
     const auto share = [&](double errors) {
-        const double shift = errors / std::sqrt(400.0) - mean(noise);
+        const double shift = errors / std::sqrt(400.0) - mean_of(noise);
         sample.a.assign(2, std::vector<double>(400, 3.0));
         sample.b.assign(2, std::vector<double>(400, 3.0));
         for (std::size_t t = 0; t < 400; ++t) {

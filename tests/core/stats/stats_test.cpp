@@ -19,7 +19,7 @@ namespace ponderscope {
 namespace {
 
 /// Made by reference_values.py with NumPy, SciPy and arch.
-const nlohmann::json& reference() {
+const nlohmann::json& reference_values() {
     static const auto values =
         nlohmann::json::parse(read_file(testing::source_tree() / "tests/core/stats/reference_values.json"));
     return values;
@@ -51,7 +51,7 @@ Statistic mean_of(std::size_t column) {
 }
 
 TEST(Correlation, AgreesWithSciPy) {
-    const nlohmann::json& want = reference();
+    const nlohmann::json& want = reference_values();
     const Sample sample = reference_sample(500, 7);
     for (std::size_t i = 0; i < 5; ++i) {
         ASSERT_EQ(sample.a[i], want["sample"]["first_a"][i].get<double>());
@@ -82,7 +82,7 @@ TEST(Correlation, SaysNothingWhereNothingCanBeSaid) {
 }
 
 TEST(Bootstrap, EqualsTheSlowWay) {
-    const nlohmann::json want = reference()["bootstrap"];
+    const nlohmann::json want = reference_values()["bootstrap"];
     const Sample sample = reference_sample(500, 7);
     const std::vector<double> ranks_a = average_ranks(sample.a);
     const std::vector<double> ranks_b = average_ranks(sample.b);
@@ -138,7 +138,7 @@ TEST(Bootstrap, EqualsTheSlowWay) {
 }
 
 TEST(Bootstrap, OfSingleTokensAgreesWithSciPy) {
-    const nlohmann::json want = reference()["single_tokens"];
+    const nlohmann::json want = reference_values()["single_tokens"];
     const auto values = want["values"].get<std::vector<double>>();
     const PrefixSums sums(values, 1, {static_cast<std::int64_t>(values.size())});
     const std::vector<Statistic> statistics = {mean_of(0)};
@@ -189,7 +189,7 @@ TEST(Bootstrap, EveryStretchGivesAsMuchAsItHas) {
 }
 
 TEST(Bootstrap, OfClustersEqualsTheSlowWay) {
-    const nlohmann::json want = reference()["clusters"];
+    const nlohmann::json want = reference_values()["clusters"];
     TokenLayout layout(want["stretches"].get<std::vector<std::int64_t>>());
     layout.cluster_of = want["cluster_of"].get<std::vector<std::int64_t>>();
     const Sample sample =
@@ -259,7 +259,7 @@ TEST(Bootstrap, WhatIsDrawn) {
 }
 
 TEST(BlockLength, AgreesWithArch) {
-    for (const nlohmann::json& entry : reference()["block_length"]) {
+    for (const nlohmann::json& entry : reference_values()["block_length"]) {
         std::vector<double> series;
         for (std::uint64_t t = 0; t < entry["n"].get<std::uint64_t>(); ++t) {
             const double before = series.empty() ? 0.0 : entry["memory"].get<double>() * series.back();

@@ -20,7 +20,7 @@ using nlohmann::json;
 using Ids = std::vector<std::int32_t>;
 using Offsets = std::vector<std::uint64_t>;
 
-void write(const fs::path& file, const std::string& text) {
+void write_text(const fs::path& file, const std::string& text) {
     std::ofstream(file, std::ios::binary) << text;
 }
 
@@ -38,7 +38,7 @@ json small() {
 
 Tokenizer load(const json& j) {
     testing::TemporaryFolder folder;
-    write(folder / "tokenizer.json", j.dump());
+    write_text(folder / "tokenizer.json", j.dump());
     return Tokenizer::load(folder / "tokenizer.json");
 }
 
@@ -439,19 +439,19 @@ TEST(TokenizerFile, DamagedText) {
     EXPECT_THROW(Tokenizer::load_folder(folder / "absent"), InputError);
     const std::string whole = small().dump();
     for (std::size_t size = 0; size < whole.size(); size += 37) {
-        write(file, whole.substr(0, size));
+        write_text(file, whole.substr(0, size));
         EXPECT_THROW(Tokenizer::load(file), InputError) << size;
     }
-    write(file, std::string(100'000, '['));
+    write_text(file, std::string(100'000, '['));
     EXPECT_THROW(Tokenizer::load(file), InputError);
-    write(file, R"({"model": {"type": "BPE", "vocab": {"a": 0, "a": 1}, "merges": []}})");
+    write_text(file, R"({"model": {"type": "BPE", "vocab": {"a": 0, "a": 1}, "merges": []}})");
     EXPECT_THROW(Tokenizer::load(file), InputError);
     // Any single byte changed: a sentence or a tokenizer, never anything else.
     for (std::size_t i = 0; i < whole.size(); ++i) {
         for (const char c : {'\0', '"', '9', '\xFF'}) {
             std::string damaged = whole;
             damaged[i] = c;
-            write(file, damaged);
+            write_text(file, damaged);
             try {
                 (void)Tokenizer::load(file).encode("ab ab1. \xC3\xA9");
             } catch (const InputError&) {
@@ -459,7 +459,7 @@ TEST(TokenizerFile, DamagedText) {
         }
     }
     fs::remove(file);
-    write(folder / "tokenizer.model", "x");
+    write_text(folder / "tokenizer.model", "x");
     try {
         Tokenizer::load_folder(folder.path());
         FAIL();

@@ -37,7 +37,7 @@ std::vector<std::string> documented_columns(const std::string& table) {
 }
 
 /// Tokens [first, first + count), each with as much behind it as stands before it, of \p width entries.
-SignalChunk triangle(std::int64_t first, std::int64_t count, std::int64_t width) {
+SignalChunk attention_triangle(std::int64_t first, std::int64_t count, std::int64_t width) {
     SignalChunk chunk{first, DType::f16, {count, 1, 1, 2, width}, {}};
     chunk.data.resize(static_cast<std::size_t>(count * 2 * width) * 2);
     for (std::int64_t t = 0; t < count; ++t) {
@@ -68,7 +68,8 @@ protected:
                                 "Sequence attention",
                                 "Of layers 2; heads 0, 1 in that order."}});
         writer.begin_sequence("attentive", testing::sample_text(100));
-        writer.append(testing::sample_tokens(3, 0, 100, 100), {{signal::attention, triangle(0, 100, 100)}});
+        writer.append(testing::sample_tokens(3, 0, 100, 100),
+                      {{signal::attention, attention_triangle(0, 100, 100)}});
         const std::int64_t training = writer.begin_training({}, {{"held_out_nll", "", "nats", "t", "d"}});
         writer.put_points(training, {10, 640, 1.5}, {{"held_out_nll", 0, 3.25}});
         writer.put_fault("The device ran out of memory.");

@@ -83,7 +83,7 @@ SignalSums sums_in(const std::filesystem::path& trace) {
 }
 
 /// Of the signal, one line each: the sample run's digests are none.
-std::string faults_of(const std::filesystem::path& trace) {
+std::string fault_lines(const std::filesystem::path& trace) {
     std::string lines;
     for (const TraceFault& fault : check_trace(trace).faults) {
         lines += fault.place.ends_with(name) ? fault.place + ": " + fault.message + "\n" : "";
@@ -128,7 +128,7 @@ TEST(SignalSums, AreMeansAndVariancesOfAllTokens) {
     // Nothing was kept by token.
     const TraceReader reader = TraceReader::open(folder / "t.ponder");
     EXPECT_FALSE(reader.signal(reader.runs().front().id, 0, name, 0, 10).has_value());
-    EXPECT_EQ(faults_of(folder / "t.ponder"), "");
+    EXPECT_EQ(fault_lines(folder / "t.ponder"), "");
 }
 
 TEST(SignalSums, OfShardsAndCopiesAreThoseOfTheRun) {
@@ -140,7 +140,7 @@ TEST(SignalSums, OfShardsAndCopiesAreThoseOfTheRun) {
     expect_same(sums_in(folder / "w/t.ponder"), whole);
     join_shards({folder / "w"}, folder / "joined.ponder");
     expect_same(sums_in(folder / "joined.ponder"), whole);
-    EXPECT_EQ(faults_of(folder / "joined.ponder"), "");
+    EXPECT_EQ(fault_lines(folder / "joined.ponder"), "");
     export_csv(TraceReader::open(folder / "t.ponder"), folder / "a");
     export_csv(TraceReader::open(folder / "joined.ponder"), folder / "b");
     const std::string table = "signals/depth_weights%2Esum.csv";
@@ -192,7 +192,7 @@ TEST(SignalSums, ThatWereChangedAreASentence) {
         testing::sql(copy, damage);
         const TraceReader reader = TraceReader::open(copy);
         EXPECT_THROW((void)signal_sums(reader, reader.runs().front(), name), InputError) << damage;
-        const std::string faults = faults_of(copy);
+        const std::string faults = fault_lines(copy);
         EXPECT_EQ(std::count(faults.begin(), faults.end(), '\n'), 1) << damage << ": " << faults;
     }
 }

@@ -14,7 +14,7 @@ namespace ponderscope::testing {
 
 namespace {
 
-thread_local HostGraph* current = nullptr;
+thread_local HostGraph* captured = nullptr;
 thread_local GraphCounts counts;
 thread_local std::size_t most_operations = std::numeric_limits<std::size_t>::max();
 
@@ -44,20 +44,20 @@ const void* memory_of(const at::Tensor& tensor) {
 } // namespace
 
 HostGraph* HostGraph::under_capture() {
-    return current;
+    return captured;
 }
 
 void HostGraph::refuse(const std::string& what) {
-    TORCH_CHECK(current == nullptr, "operation not permitted when stream is capturing: ", what);
+    TORCH_CHECK(captured == nullptr, "operation not permitted when stream is capturing: ", what);
 }
 
 std::unique_ptr<DeviceGraph> HostGraph::capture(at::Device, const std::function<void()>& work) {
     refuse("a capture");
     auto graph = std::make_unique<HostGraph>();
-    current = graph.get();
+    captured = graph.get();
     host_cuda::hear_launches([&](std::function<void()> launch) { graph->add(std::move(launch)); });
     const auto end = [] {
-        current = nullptr;
+        captured = nullptr;
         host_cuda::hear_launches({});
     };
     try {

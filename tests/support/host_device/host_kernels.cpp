@@ -61,7 +61,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
     library.impl("_flash_attention_forward", flash);
 }
 
-[[maybe_unused]] const bool registered = [] {
+[[maybe_unused]] const bool kernels_registered = [] {
     static CudaKernels kernels;
     kernels.capture = HostGraph::capture;
     const bool all = std::getenv("PONDERSCOPE_TEST_KERNELS") != nullptr;

@@ -162,6 +162,11 @@ private Q_SLOTS:
         const QString table = QApplication::clipboard()->text();
         QCOMPARE(table.count(u'\n'), all.size() + 2);
         QVERIFY(table.contains(QStringLiteral("\\_")) && table.contains(QStringLiteral("of 😀")));
+        QVERIFY(table.startsWith(QStringLiteral("| token | text | NLL | entropy | rank | steps |\n")));
+        // A run that has no steps is copied without a column of zeros.
+        const QString plain = span_markdown(*shown, 0, all, Attribution::predicted);
+        QVERIFY(plain.startsWith(QStringLiteral("| token | text | NLL | entropy | rank |\n")));
+        QCOMPARE(table.count(u'|') - plain.count(u'|'), all.size() + 2);
         bar.copy(SpanBar::Form::latex);
         const QString tex = QApplication::clipboard()->text();
         QVERIFY(tex.contains(QStringLiteral("\\%}")) && tex.contains(QStringLiteral("\\&}")) &&
