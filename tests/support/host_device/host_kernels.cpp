@@ -37,22 +37,22 @@ Flash flash(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                     "flash: offsets");
     }
     const at::Tensor queries = first_query->cpu(), rows = first_row->cpu(),
-                     counts = used ? used->cpu() : rows.diff();
-    TORCH_CHECK(queries.size(0) == rows.size(0) && counts.size(0) + 1 == rows.size(0), "flash: sequences");
+                     rows_used = used ? used->cpu() : rows.diff();
+    TORCH_CHECK(queries.size(0) == rows.size(0) && rows_used.size(0) + 1 == rows.size(0), "flash: sequences");
     at::Tensor out = at::empty(q.sizes(), q.options());
-    for (std::int64_t b = 0; b < counts.size(0); ++b) {
+    for (std::int64_t b = 0; b < rows_used.size(0); ++b) {
         const auto number = [b](const at::Tensor& of, std::int64_t next = 0) -> std::int64_t {
             return of.const_data_ptr<std::int32_t>()[b + next];
         };
         const std::int64_t length = number(queries, 1) - number(queries);
-        TORCH_CHECK(length <= most_queries && number(counts) <= most_rows, "flash: longest sequence");
+        TORCH_CHECK(length <= most_queries && number(rows_used) <= most_rows, "flash: longest sequence");
         Visibility visibility;
-        visibility.causal = {{0, length, 0, number(counts) - length}};
+        visibility.causal = {{0, length, 0, number(rows_used) - length}};
         visibility.window = left ? *left + 1 : 0;
         out.narrow(0, number(queries), length)
             .copy_(attend_reference(q.narrow(0, number(queries), length),
-                                    k.narrow(0, number(rows), number(counts)),
-                                    v.narrow(0, number(rows), number(counts)), visibility, scale.value()));
+                                    k.narrow(0, number(rows), number(rows_used)),
+                                    v.narrow(0, number(rows), number(rows_used)), visibility, scale.value()));
     }
     return {out, {}, {}, {}, {}};
 }
