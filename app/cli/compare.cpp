@@ -53,7 +53,7 @@ nlohmann::json to_json(const PairedComparison& comparison) {
     const DocumentMeans& documents = comparison.documents;
     nlohmann::json json{{"tokens", comparison.tokens},
                         {"difference", json_of(comparison.difference)},
-                        {"p", number(comparison.p)},
+                        {"p", number_or_null(comparison.p)},
                         {"mean_nll_a", json_of(comparison.mean_a)},
                         {"mean_nll_b", json_of(comparison.mean_b)},
                         {"perplexity_a", json_of(comparison.perplexity_a)},
@@ -72,7 +72,7 @@ nlohmann::json to_json(const PairedComparison& comparison) {
                           {"bits_per_byte_difference", json_of(documents.bits_per_byte_difference)}}},
                         {"pearson", json_of(comparison.pearson)},
                         {"spearman", json_of(comparison.spearman)},
-                        {"share_b_better", number(comparison.share_b_better)},
+                        {"share_b_better", number_or_null(comparison.share_b_better)},
                         {"notices", comparison.notices}};
     if (comparison.flips) {
         const Flips& flips = *comparison.flips;
@@ -81,14 +81,17 @@ nlohmann::json to_json(const PairedComparison& comparison) {
                              {"only_b_right", flips.only_b},
                              {"both_wrong", flips.both_wrong},
                              {"share_right_difference", json_of(flips.difference)},
-                             {"p", number(flips.p)},
-                             {"mcnemar_p_tokens_independent", number(flips.mcnemar)}};
+                             {"p", number_or_null(flips.p)},
+                             {"mcnemar_p_tokens_independent", number_or_null(flips.mcnemar)}};
     }
     if (comparison.equivalence) {
         const Equivalence& test = *comparison.equivalence;
-        json["equivalence"] = {{"margin", test.margin},           {"p", number(test.p)},
-                               {"p_above", number(test.p_above)}, {"p_below", number(test.p_below)},
-                               {"low", number(test.low)},         {"high", number(test.high)}};
+        json["equivalence"] = {{"margin", test.margin},
+                               {"p", number_or_null(test.p)},
+                               {"p_above", number_or_null(test.p_above)},
+                               {"p_below", number_or_null(test.p_below)},
+                               {"low", number_or_null(test.low)},
+                               {"high", number_or_null(test.high)}};
     }
     return json;
 }
@@ -100,7 +103,7 @@ nlohmann::json to_json(const ByteComparison& comparison) {
             {"bits_per_byte_a", json_of(comparison.bits_per_byte_a)},
             {"bits_per_byte_b", json_of(comparison.bits_per_byte_b)},
             {"bits_per_byte_difference", json_of(comparison.difference)},
-            {"p", number(comparison.p)},
+            {"p", number_or_null(comparison.p)},
             {"notices", comparison.notices}};
 }
 
@@ -255,15 +258,15 @@ void CompareVerb::run_seeds(ProgressPrinter& printer) const {
                            {"seeds_b", found.means_b.size()},
                            {"paired_seeds", found.paired},
                            {"difference", json_of(found.difference)},
-                           {"p", number(found.p)},
-                           {"degrees_of_freedom", number(found.degrees)},
+                           {"p", number_or_null(found.p)},
+                           {"degrees_of_freedom", number_or_null(found.degrees)},
                            {"mean_nll_a", json_of(found.mean_a)},
                            {"mean_nll_b", json_of(found.mean_b)},
                            {"runs_a", found.means_a},
                            {"runs_b", found.means_b},
-                           {"deviation_of_runs_a", number(found.deviation_a)},
-                           {"deviation_of_runs_b", number(found.deviation_b)},
-                           {"share_of_variance_from_seeds", number(found.share_of_seeds)},
+                           {"deviation_of_runs_a", number_or_null(found.deviation_a)},
+                           {"deviation_of_runs_b", number_or_null(found.deviation_b)},
+                           {"share_of_variance_from_seeds", number_or_null(found.share_of_seeds)},
                            {"notices", found.notices}};
         intervals.write_to(row, found.resampling);
         pairs.push_back(std::move(row));

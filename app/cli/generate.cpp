@@ -117,16 +117,17 @@ void GenerateVerb::say_start(const Engine& engine, const Checkpoint& checkpoint,
 void GenerateVerb::say_token(std::int64_t position, std::int32_t id, bool was_given,
                              const WindowResult& readout, std::size_t row, const Tokenizer& tokenizer) {
     const TokenColumns& tokens = readout.tokens;
-    nlohmann::json line{{"event", "token"},
-                        {"position", position},
-                        {"given", was_given},
-                        {"token", describe(id, tokenizer)},
-                        {"nll", number(static_cast<double>(tokens.nll.at(row)))},
-                        {"entropy", number(static_cast<double>(tokens.entropy.at(row)))},
-                        {"max_probability", number(static_cast<double>(tokens.max_probability.at(row)))},
-                        {"rank", tokens.rank.at(row)},
-                        {"steps", tokens.steps.at(row)},
-                        {"flops", tokens.flops.at(row)}};
+    nlohmann::json line{
+        {"event", "token"},
+        {"position", position},
+        {"given", was_given},
+        {"token", describe(id, tokenizer)},
+        {"nll", number_or_null(static_cast<double>(tokens.nll.at(row)))},
+        {"entropy", number_or_null(static_cast<double>(tokens.entropy.at(row)))},
+        {"max_probability", number_or_null(static_cast<double>(tokens.max_probability.at(row)))},
+        {"rank", tokens.rank.at(row)},
+        {"steps", tokens.steps.at(row)},
+        {"flops", tokens.flops.at(row)}};
     nlohmann::json values = nlohmann::json::object();
     nlohmann::json names = nlohmann::json::array();
     for (const auto& [name, chunk] : readout.signals) {
@@ -153,7 +154,7 @@ void GenerateVerb::say_token(std::int64_t position, std::int32_t id, bool was_gi
             }
         } else {
             for (const float value : to_floats(one)) {
-                list.push_back(number(static_cast<double>(value)));
+                list.push_back(number_or_null(static_cast<double>(value)));
             }
         }
         values[name] = {{"shape", one.shape}, {"values", std::move(list)}};
@@ -270,7 +271,7 @@ void GenerateVerb::run() {
                  {"trace", trace.string()},
                  {"run", name},
                  {"tokens", report.tokens},
-                 {"mean_nll", number(report.mean_nll)},
+                 {"mean_nll", number_or_null(report.mean_nll)},
                  {"complete", !was_stopped}});
         } else {
             std::cout << visible(trace.string()) << "#" << visible(name) << '\n';

@@ -43,7 +43,7 @@ nlohmann::json to_json(const AttentionMatch& awm) {
             {"base", awm.base_is_a ? "a" : "b"},
             {"base_dimension", awm.base_dimension},
             {"sign", awm.sign},
-            {"mean_cosine", number(awm.aligned ? awm.mean_cosine : std::nan(""))},
+            {"mean_cosine", number_or_null(awm.aligned ? awm.mean_cosine : std::nan(""))},
             {"dimensions_in_place", awm.dimensions_in_place()},
             {"signs_flipped", awm.signs_flipped()},
             {"layer_pairs", pairs},
@@ -67,7 +67,7 @@ nlohmann::json to_json(const InvariantTerms& huref) {
     const auto numbers = [](const std::vector<double>& values) {
         nlohmann::json list = nlohmann::json::array();
         for (const double value : values) {
-            list.push_back(number(value));
+            list.push_back(number_or_null(value));
         }
         return list;
     };
@@ -76,7 +76,7 @@ nlohmann::json to_json(const InvariantTerms& huref) {
             {"WqWk", numbers(huref.correlation[InvariantTerms::query_key])},
             {"WvWo", numbers(huref.correlation[InvariantTerms::value_output])},
             {"WuWd", numbers(huref.correlation[InvariantTerms::up_down])},
-            {"ics", number(huref.ics)}};
+            {"ics", number_or_null(huref.ics)}};
 }
 
 std::string sentence_of(LineageVerdict verdict) {

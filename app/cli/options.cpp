@@ -11,7 +11,6 @@
 #include "core/record/recorded_sequences.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
@@ -86,13 +85,6 @@ LoadOptions ModelOptions::load_options(ProgressPrinter& progress, std::stop_toke
 
 namespace {
 
-/// A whole number from 0 that fits; -1: it is none, or something stands around it.
-std::int64_t whole_number(std::string_view text) {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size() && value >= 0 ? value : -1;
-}
-
 /// "POSITION:STEPS" or "SEQUENCE/POSITION:STEPS", several with commas.
 std::vector<ForcedSteps> forced_steps(const std::string& text, std::int64_t max_steps) {
     std::vector<ForcedSteps> forced;
@@ -102,10 +94,10 @@ std::vector<ForcedSteps> forced_steps(const std::string& text, std::int64_t max_
         const std::size_t slash = entry.find('/');
         const std::size_t begin = slash == std::string_view::npos ? 0 : slash + 1;
         const std::size_t colon = entry.find(':', begin);
-        const std::int64_t sequence = begin == 0 ? 0 : whole_number(entry.substr(0, slash));
-        const std::int64_t position = whole_number(entry.substr(begin, colon - begin));
+        const std::int64_t sequence = begin == 0 ? 0 : parse_count(entry.substr(0, slash));
+        const std::int64_t position = parse_count(entry.substr(begin, colon - begin));
         const std::int64_t steps =
-            colon == std::string_view::npos ? -1 : whole_number(entry.substr(colon + 1));
+            colon == std::string_view::npos ? -1 : parse_count(entry.substr(colon + 1));
         if (std::min({sequence, position, steps}) < 0) {
             throw InputError("--force-steps: expected POSITION:STEPS or SEQUENCE/POSITION:STEPS, found '" +
                              std::string(entry) + "'; write 12:3,17:0.");
@@ -198,7 +190,7 @@ void RunOptions::apply(Engine& engine) const {
     if (jacobi == "exact") {
         engine.use_scoring(std::nullopt);
     } else if (!jacobi.empty()) {
-        const std::int64_t refreshes = whole_number(jacobi);
+        const std::int64_t refreshes = parse_count(jacobi);
         if (refreshes < 0 || refreshes > 1'000'000) {
             throw InputError("--jacobi: expected exact or a number of refreshes from 0 to 1000000, found '" +
                              jacobi + "'.");

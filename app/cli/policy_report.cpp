@@ -17,13 +17,13 @@ namespace {
 using cli::json_of; // of estimates, beside those of this file
 
 nlohmann::json json_of(const PolicyOutcome& outcome) {
-    return {{"mean_steps", number(outcome.mean_steps)},
-            {"mean_nll", number(outcome.mean_nll)},
-            {"perplexity", number(outcome.perplexity)},
-            {"flops_per_token", number(outcome.mean_flops)},
+    return {{"mean_steps", number_or_null(outcome.mean_steps)},
+            {"mean_nll", number_or_null(outcome.mean_nll)},
+            {"perplexity", number_or_null(outcome.perplexity)},
+            {"flops_per_token", number_or_null(outcome.mean_flops)},
             {"difference_to_full", json_of(outcome.difference)},
             {"band", json_of(outcome.band)},
-            {"p", number(outcome.p)},
+            {"p", number_or_null(outcome.p)},
             {"on_front", outcome.on_front}};
 }
 
@@ -146,7 +146,7 @@ nlohmann::json PolicyReport::to_json(const IntervalOptions& intervals) const {
             }
             nlohmann::json quantiles = nlohmann::json::array();
             for (const auto& [q, nats] : agreement.nll_quantiles) {
-                quantiles.push_back({{"q", q}, {"nats", number(nats)}});
+                quantiles.push_back({{"q", q}, {"nats", number_or_null(nats)}});
             }
             row["rerun"]["agreement"] = {{"equal_steps", json_of(agreement.equal_steps)},
                                          {"mean_steps_difference", json_of(agreement.steps)},
@@ -154,7 +154,7 @@ nlohmann::json PolicyReport::to_json(const IntervalOptions& intervals) const {
                                          {"nll_quantiles", quantiles}};
             row["rerun"]["minus_replay"] = {{"tokens", difference.tokens},
                                             {"mean_nll", json_of(agreement.nll)},
-                                            {"largest", number(difference.largest)},
+                                            {"largest", number_or_null(difference.largest)},
                                             {"largest_sequence", difference.largest_sequence},
                                             {"largest_token", difference.largest_row},
                                             {"tokens_with_other_steps", difference.steps_changed}};
@@ -167,8 +167,8 @@ nlohmann::json PolicyReport::to_json(const IntervalOptions& intervals) const {
                          {"b", gap.b},
                          {"kind", gap.exact ? "rerun" : "replay"},
                          {"cost", knows_flops ? "flops" : "steps"},
-                         {"from", number(gap.fronts.low)},
-                         {"to", number(gap.fronts.high)},
+                         {"from", number_or_null(gap.fronts.low)},
+                         {"to", number_or_null(gap.fronts.high)},
                          {"nll_b_minus_a", json_of(gap.fronts.gap)}});
     }
     nlohmann::json report{{"run", run},
@@ -185,7 +185,8 @@ nlohmann::json PolicyReport::to_json(const IntervalOptions& intervals) const {
             nlohmann::json row{{"policy", one.policy}, {"kind", one.exact ? "rerun" : "replay"}};
             row["chosen"] =
                 one.point ? nlohmann::json(points[*one.point].spec.text()) : nlohmann::json(nullptr);
-            row["loses_less_p"] = one.point ? number(one.equivalence.p_below) : nlohmann::json(nullptr);
+            row["loses_less_p"] =
+                one.point ? number_or_null(one.equivalence.p_below) : nlohmann::json(nullptr);
             choices.push_back(std::move(row));
         }
         report["split"] = {{"halves", split}, {"within", within}, {"chosen", choices}};

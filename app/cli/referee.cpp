@@ -121,7 +121,7 @@ nlohmann::json RefereeReport::to_json(const IntervalOptions& intervals) const {
                                   {"at_equal", axis},
                                   {"policy", row.name},
                                   {"causal", row.causal},
-                                  {"cost", number(cell.cost)},
+                                  {"cost", number_or_null(cell.cost)},
                                   {"nll", json_of(cell.nll)},
                                   {"difference", json_of(cell.difference)},
                                   {"band", json_of(cell.band)}});
@@ -135,9 +135,9 @@ nlohmann::json RefereeReport::to_json(const IntervalOptions& intervals) const {
                 curves.push_back({{"kind", one == &replayed ? "replay" : "rerun"},
                                   {"rule", row.name},
                                   {"policy", point.policy},
-                                  {"mean_steps", number(point.steps)},
-                                  {"flops_per_token", number(point.flops)},
-                                  {"mean_nll", number(point.nll)}});
+                                  {"mean_steps", number_or_null(point.steps)},
+                                  {"flops_per_token", number_or_null(point.flops)},
+                                  {"mean_nll", number_or_null(point.nll)}});
             }
         }
     }

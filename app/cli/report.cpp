@@ -3,19 +3,13 @@
 
 #include "app/cli/console.h"
 
-#include <cmath>
-
 namespace ponderscope::cli {
 
-nlohmann::json number(double value) {
-    return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
-}
-
 nlohmann::json json_of(const Estimate& estimate) {
-    return {{"value", number(estimate.value)},
-            {"low", number(estimate.low)},
-            {"high", number(estimate.high)},
-            {"detectable", number(estimate.detectable)}};
+    return {{"value", number_or_null(estimate.value)},
+            {"low", number_or_null(estimate.low)},
+            {"high", number_or_null(estimate.high)},
+            {"detectable", number_or_null(estimate.detectable)}};
 }
 
 std::string interval(const Estimate& estimate, int decimals) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/json.h"
 #include "core/stats/bootstrap.h"
-
-#include <nlohmann/json.hpp>
 
 #include <cstddef>
 #include <string>
@@ -11,8 +10,6 @@
 /// What verbs that print figures have in common: figures as JSON, figures as text, columns.
 namespace ponderscope::cli {
 
-/// null where there is no finite number: JSON knows no other.
-nlohmann::json number(double value);
 /// {"value", "low", "high", "detectable"}
 nlohmann::json json_of(const Estimate& estimate);
 /// "1.947 [1.682, 1.922]"

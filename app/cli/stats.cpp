@@ -27,12 +27,12 @@ using cli::json_of; // of estimates and rows, beside those of this file
 nlohmann::json json_of(const TokenGroup& group) {
     return {{"name", group.name},
             {"count", group.count},
-            {"mean_steps", number(group.mean_steps)},
-            {"mean_nll", number(group.mean_nll)},
-            {"drops_last_step", number(group.dropped)},
-            {"mean_steps_elsewhere", number(group.steps_elsewhere)},
-            {"p", number(group.p)},
-            {"q", number(group.q)}};
+            {"mean_steps", number_or_null(group.mean_steps)},
+            {"mean_nll", number_or_null(group.mean_nll)},
+            {"drops_last_step", number_or_null(group.dropped)},
+            {"mean_steps_elsewhere", number_or_null(group.steps_elsewhere)},
+            {"p", number_or_null(group.p)},
+            {"q", number_or_null(group.q)}};
 }
 
 /// The bytes of a token so that every one can be told apart in a line.

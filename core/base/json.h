@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -30,6 +31,10 @@ nlohmann::json read_json_file(const std::filesystem::path& path, const JsonLimit
 
 /// A value for a message: `"silu"`, `-3`, `true`, `null`, `an object`, `an array of 3`. Long texts are cut.
 std::string describe(const nlohmann::json& value);
+/// JSON has no NaN and no infinity.
+inline nlohmann::json number_or_null(double value) {
+    return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
+}
 
 /// One JSON object and where it came from, so that every complaint names the file, the key and what was
 /// found. Refers to a document that must outlive it. In all getters a key with the value null counts as

@@ -3,10 +3,12 @@
 
 #include <array>
 #include <charconv>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace ponderscope {
@@ -29,6 +31,20 @@ template <typename Number>
 std::string shortest(Number value) {
     std::array<char, 32> text{};
     return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
+
+/// The number that is the whole of \p text; nothing where something stands around it, or where it is beyond
+/// its type.
+template <typename Number>
+std::optional<Number> parse_number(std::string_view text) {
+    Number value{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+/// The same of a whole number from 0; -1 where there is none.
+inline std::int64_t parse_count(std::string_view text) {
+    const std::int64_t value = parse_number<std::int64_t>(text).value_or(-1);
+    return value < 0 ? -1 : value;
 }
 
 /// At most so many significant digits, as "%g" prints them where the decimal point is one: a window's locale

@@ -25,6 +25,9 @@ struct TensorView {
     std::span<const std::byte> bytes; ///< row-major, little-endian; not necessarily aligned to the element
 };
 
+/// "[2, 3]", as sentences say it.
+std::string shape_text(const std::vector<std::int64_t>& shape);
+
 /// All tensors of a checkpoint folder: model.safetensors, or the shards that model.safetensors.index.json
 /// names, and those of the config's companions under their prefixes. Opening validates every header and maps
 /// the files; no weight is read. Thread-safe once open.

@@ -3,6 +3,7 @@
 #include "core/base/files.h"
 #include "core/base/json.h"
 #include "core/base/utf8.h"
+#include "core/base/words.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/checkpoint_folder.h"
 #include "core/checkpoint/file_kind.h"
@@ -15,6 +16,10 @@
 #include <utility>
 
 namespace ponderscope {
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+    return "[" + joined(shape, [](std::int64_t size) { return std::to_string(size); }) + "]";
+}
 namespace {
 
 namespace fs = std::filesystem;

@@ -3,9 +3,9 @@
 
 #include "core/base/error.h"
 #include "core/base/plugin.h"
+#include "core/base/words.h"
 #include "core/dist/nccl/library.h"
 
-#include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -81,9 +81,8 @@ std::string short_reason(const std::exception& error) {
 }
 
 std::uint16_t port_of(const std::string& text) {
-    std::uint16_t port = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-    if (error != std::errc() || end != text.data() + text.size() || port == 0) {
+    const std::uint16_t port = parse_number<std::uint16_t>(text).value_or(0);
+    if (port == 0) {
         throw InputError("The environment variable MASTER_PORT: expected a port from 1 to 65535, found \"" +
                          text.substr(0, 40) + "\".");
     }

@@ -2,8 +2,8 @@
 #include "core/dist/world.h"
 
 #include "core/base/error.h"
+#include "core/base/words.h"
 
-#include <charconv>
 #include <cstdlib>
 #include <string_view>
 
@@ -13,9 +13,8 @@ namespace {
 std::int64_t number_in(const char* variable) {
     const char* text = std::getenv(variable);
     const std::string_view value = text == nullptr ? std::string_view() : text;
-    std::int64_t number = -1;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (error != std::errc() || end != value.data() + value.size() || number < 0) {
+    const std::int64_t number = parse_count(value);
+    if (number < 0) {
         throw InputError(std::string("The environment variable ") + variable +
                          ": expected a whole number from 0, found " +
                          (text == nullptr ? "nothing" : "\"" + std::string(value.substr(0, 40)) + "\"") +

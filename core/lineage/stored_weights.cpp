@@ -106,14 +106,6 @@ at::Tensor read_rows(const Checkpoint& checkpoint, const TensorView& view,
     return values;
 }
 
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-    std::string text = "[";
-    for (std::size_t i = 0; i < shape.size(); ++i) {
-        text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
-    }
-    return text + "]";
-}
-
 [[noreturn]] void wrong_shape(const Checkpoint& checkpoint, const TensorView& view,
                               const std::string& expected) {
     throw InputError(checkpoint.folder, "the shape " + expected + " for tensor " + printable(view.name),

@@ -2,9 +2,9 @@
 #include "core/model/depth_sources.h"
 
 #include "core/base/error.h"
+#include "core/base/words.h"
 
 #include <algorithm>
-#include <charconv>
 
 namespace ponderscope {
 
@@ -16,13 +16,6 @@ bool is_ablated(const DepthMixingConfig& depth, std::int64_t source, std::int64_
     });
 }
 
-/// A number of a layer that fills all of \p text; -1 otherwise.
-std::int64_t layer_number(std::string_view text) {
-    std::int64_t value = -1;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size() && value >= 0 ? value : -1;
-}
-
 } // namespace
 
 std::string ablate_source(ModelConfig& config, const std::string& spec) {
@@ -32,8 +25,8 @@ std::string ablate_source(ModelConfig& config, const std::string& spec) {
     }
     const std::size_t colon = spec.find(':');
     const bool all = colon == std::string::npos;
-    const DepthAblation ablation{layer_number(std::string_view(spec).substr(0, colon)),
-                                 all ? -1 : layer_number(std::string_view(spec).substr(colon + 1))};
+    const DepthAblation ablation{parse_count(std::string_view(spec).substr(0, colon)),
+                                 all ? -1 : parse_count(std::string_view(spec).substr(colon + 1))};
     if (ablation.source < 0 || (!all && ablation.layer < 0)) {
         throw InputError("--ablate-source: expected SOURCE or SOURCE:LAYER, two numbers of layers from 0, "
                          "found '" +

@@ -2,6 +2,7 @@
 #include "core/model/device.h"
 
 #include "core/base/error.h"
+#include "core/base/words.h"
 #include "core/model/cuda_library.h"
 #include "core/model/local_gpu.h"
 
@@ -14,7 +15,6 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
-#include <charconv>
 #include <mutex>
 
 #include <malloc.h>
@@ -120,8 +120,8 @@ at::Device device_from_string(const std::string& name) {
     int index = 0;
     bool known = true;
     if (colon != std::string::npos) {
-        const auto [end, error] = std::from_chars(name.data() + colon + 1, name.data() + name.size(), index);
-        known = error == std::errc() && end == name.data() + name.size() && index >= 0;
+        index = parse_number<int>(std::string_view(name).substr(colon + 1)).value_or(-1);
+        known = index >= 0;
     }
     const bool registered =
         c10::is_privateuse1_backend_registered() && kind == c10::get_privateuse1_backend();

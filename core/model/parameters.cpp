@@ -17,14 +17,6 @@ namespace ponderscope {
 
 namespace {
 
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-    std::string text = "[";
-    for (std::size_t i = 0; i < shape.size(); ++i) {
-        text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
-    }
-    return text + "]";
-}
-
 std::filesystem::path file_of(const Checkpoint& checkpoint) {
     const auto& files = checkpoint.weights.files();
     return files.size() == 1 ? files.front() : checkpoint.folder;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a page holds: resources/docs/page.md describes it, app/python/ponderscope/page.py packs the same.
 #include "core/base/error.h"
+#include "core/base/json.h"
 #include "core/base/words.h"
 #include "core/page/page.h"
 #include "core/stats/paired.h"
@@ -35,16 +36,9 @@ constexpr std::array<const char*, 9> first_maps{signal::nll,
                                                 signal::cosine,
                                                 signal::latent_difference};
 
-json finite_or_null(double value) {
-    return std::isfinite(value) ? json(value) : json(nullptr);
-}
 json json_of(const Estimate& estimate) {
     return json::array(
-        {finite_or_null(estimate.value), finite_or_null(estimate.low), finite_or_null(estimate.high)});
-}
-
-bool is_real(DType dtype) {
-    return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
+        {number_or_null(estimate.value), number_or_null(estimate.low), number_or_null(estimate.high)});
 }
 
 class Packer {

@@ -65,25 +65,19 @@ std::string keys_of(const PolicyKind& kind) {
 }
 
 std::optional<double> to_number(std::string_view text) {
-    double value = 0;
-    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (problem != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
-        return std::nullopt;
-    }
-    return value;
+    const auto value = parse_number<double>(text);
+    return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 PolicySpec::Value read_value(const PolicyKind& kind, const PolicyParameter& parameter,
                              std::string_view text) {
     if (parameter.whole) {
-        std::uint64_t value = 0;
-        const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (text.empty() || problem != std::errc() || end != text.data() + text.size() ||
-            static_cast<double>(value) < parameter.low ||
-            (parameter.high < 0x1p64 && static_cast<double>(value) > parameter.high)) {
+        const auto value = parse_number<std::uint64_t>(text);
+        if (!value || static_cast<double>(*value) < parameter.low ||
+            (parameter.high < 0x1p64 && static_cast<double>(*value) > parameter.high)) {
             wrong_value(kind, parameter, text);
         }
-        return value;
+        return *value;
     }
     const std::optional<double> value = to_number(text);
     if (!value || !(*value >= parameter.low && *value <= parameter.high)) {

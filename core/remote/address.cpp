@@ -2,9 +2,9 @@
 #include "core/remote/address.h"
 
 #include "core/base/error.h"
+#include "core/base/words.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 
 namespace ponderscope::remote {
@@ -62,9 +62,8 @@ Address parse_address(const std::string& url) {
         host.resize(colon);
     }
     if (!port.empty()) {
-        const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), address.port);
-        if (error != std::errc() || end != port.data() + port.size() || address.port < 1 ||
-            address.port > 65535) {
+        address.port = parse_number<int>(port).value_or(0);
+        if (address.port < 1 || address.port > 65535) {
             refuse(url, "the port '" + port + "'");
         }
     }

@@ -50,10 +50,6 @@ std::vector<std::int64_t> shape_of(const std::string& text) {
     return lengths;
 }
 
-bool is_real(DType dtype) {
-    return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
-}
-
 /// Every method records these when a step is read out: what is behind a token's last step cannot be a value.
 bool is_of_steps_that_ran(const std::string& name) {
     static const std::set<std::string> names{signal::nll,

@@ -4,21 +4,14 @@
 #include "core/base/csv.h"
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/base/words.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <optional>
 
 namespace ponderscope {
 namespace {
-
-std::optional<std::uint64_t> whole_number(const std::string& text) {
-    std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size() && !text.empty() ? std::optional(value)
-                                                                                     : std::nullopt;
-}
 
 /// Which column of the header says where a row is. Bytes and a token's number in one table: the bytes say it.
 struct PlaceColumns {
@@ -90,7 +83,7 @@ PlacedTable PlacedTable::read(const std::filesystem::path& csv, const std::strin
                              " fields where the header has " + std::to_string(width) + ".");
         }
         const auto number = [&](std::size_t column) {
-            const std::optional<std::uint64_t> value = whole_number(fields[column]);
+            const std::optional<std::uint64_t> value = parse_number<std::uint64_t>(fields[column]);
             if (!value || *value > std::numeric_limits<std::uint64_t>::max() / 2) {
                 throw InputError(where + ": expected a whole number from 0, found \"" +
                                  fields[column].substr(0, 40) + "\".");
@@ -152,7 +145,8 @@ PlacedTokens::PlacedTokens(const TraceReader& trace, const RunInfo& run, const s
                                  std::to_string(second->second) + " among them; name the number.");
             }
             number = found->second;
-        } else if (const auto value = whole_number(row.document); value && *value < sequences.size()) {
+        } else if (const auto value = parse_number<std::uint64_t>(row.document);
+                   value && *value < sequences.size()) {
             number = static_cast<std::int64_t>(*value);
         }
         if (!number) {

@@ -123,6 +123,11 @@ struct SignalInfo {
     std::string unit;  ///< "nats", "probability", "" for none
     std::string title; ///< for people: "NLL by step"
     std::string description; ///< one sentence, with the equation's place
+
+    [[nodiscard]] const std::string& shown_name() const { return title.empty() ? name : title; }
+    [[nodiscard]] bool is_by_step() const {
+        return axes.size() == 2 && axes[0] == "token" && axes[1] == "step";
+    }
 };
 
 /// The axis of what lies so many tokens back, 0 being the token itself. A token has no more behind it than

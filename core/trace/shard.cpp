@@ -2,13 +2,13 @@
 #include "core/trace/shard.h"
 
 #include "core/base/error.h"
+#include "core/base/words.h"
 #include "core/remote/host.h"
 #include "core/trace/recorded_choices.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <fnmatch.h>
 #include <glob.h>
 
@@ -21,11 +21,7 @@ std::string four_digits(std::int64_t number) {
 }
 
 std::optional<std::int64_t> number_of(std::string_view text) {
-    std::int64_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    const bool digits =
-        !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-    return digits && error == std::errc() ? std::optional(number) : std::nullopt;
+    return text.starts_with('-') ? std::nullopt : parse_number<std::int64_t>(text);
 }
 
 /// "cuda:1 NVIDIA H100" and "cuda:0 NVIDIA H100" compute alike, a CPU does not.

@@ -4,9 +4,9 @@
 #include "core/base/error.h"
 #include "core/base/not_a_number.h"
 #include "core/base/utf8.h"
+#include "core/base/words.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 namespace ponderscope {
@@ -33,14 +33,10 @@ StepColumn::Term parse_term(const std::string& text, const std::string& all) {
         return term;
     }
     const std::string step = text.substr(at + 1);
-    std::int64_t number = 0;
-    const auto [end, error] = std::from_chars(step.data(), step.data() + step.size(), number);
-    if (step == "last") {
-        number = StepColumn::last_step;
-    } else if (step.empty() || error != std::errc() || end != step.data() + step.size() || number < 0) {
+    term.step = step == "last" ? StepColumn::last_step : parse_count(step);
+    if (step != "last" && term.step < 0) {
         no_column(all);
     }
-    term.step = number;
     return term;
 }
 

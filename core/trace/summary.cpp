@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/trace/summary.h"
 
+#include "core/base/json.h"
 #include "core/base/utf8.h"
 #include "core/remote/address.h"
 #include "core/remote/host.h"
@@ -227,11 +228,6 @@ std::string describe_training(const TraceReader& reader, const TrainingInfo& tra
     return text;
 }
 
-/// NaN and infinity are no JSON.
-nlohmann::json number(double value) {
-    return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
-}
-
 /// Text from the file may be no UTF-8, which the JSON library refuses to write: it goes through valid_utf8.
 nlohmann::json json_of(const TraceReader& reader, const RunInfo& run) {
     nlohmann::json signals = nlohmann::json::array();
@@ -273,15 +269,15 @@ nlohmann::json json_of(const TraceReader& reader, const RunInfo& run) {
             {"context", run.context},
             {"stride", run.stride},
             {"started", valid_utf8(run.started)},
-            {"seconds", number(run.seconds)},
+            {"seconds", number_or_null(run.seconds)},
             {"sequences", run.sequences},
             {"tokens", run.tokens},
             {"scored_tokens", run.scored_tokens},
-            {"mean_nll", number(mean_nll(run))},
-            {"perplexity", number(perplexity(run))},
-            {"bits_per_byte", number(bits_per_byte(run))},
-            {"mean_steps", number(mean_steps(run))},
-            {"flops_per_token", number(ratio(run.flops_sum, run.tokens))},
+            {"mean_nll", number_or_null(mean_nll(run))},
+            {"perplexity", number_or_null(perplexity(run))},
+            {"bits_per_byte", number_or_null(bits_per_byte(run))},
+            {"mean_steps", number_or_null(mean_steps(run))},
+            {"flops_per_token", number_or_null(ratio(run.flops_sum, run.tokens))},
             {"signals", signals},
             {"faults", faults}};
 }
@@ -309,7 +305,7 @@ nlohmann::json json_of(const TraceReader& reader, const TrainingInfo& training) 
             {"started", valid_utf8(training.started)},
             {"step", training.step},
             {"tokens", training.tokens},
-            {"seconds", number(training.seconds)},
+            {"seconds", number_or_null(training.seconds)},
             {"quantities", quantities}};
 }
 

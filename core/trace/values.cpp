@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/error.h"
 #include "core/base/half.h"
+#include "core/base/words.h"
 #include "core/remote/address.h"
 #include "core/trace/reader.h"
 
 #include <bit>
-#include <charconv>
 #include <cstring>
 #include <type_traits>
 
@@ -132,11 +132,9 @@ RunInfo find_run(const TraceReader& reader, const std::string& name) {
             return run;
         }
     }
-    std::int64_t number = 0;
-    const auto [end, problem] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (!name.empty() && problem == std::errc() && end == name.data() + name.size()) {
+    if (const auto number = parse_number<std::int64_t>(name)) {
         for (const RunInfo& run : runs) {
-            if (run.id == number) {
+            if (run.id == *number) {
                 return run;
             }
         }

@@ -4,12 +4,12 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/json.h"
+#include "core/base/words.h"
 #include "core/checkpoint/model_config.h"
 #include "core/trace/writer.h"
 #include "core/train/training_trace.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <optional>
 #include <string>
@@ -35,13 +35,6 @@ std::vector<std::string_view> fields_of(std::string_view line) {
         }
         line.remove_prefix(comma + 1);
     }
-}
-
-template <class Number>
-std::optional<Number> number_of(std::string_view text) {
-    Number value{};
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
 Log read_log(const std::filesystem::path& path) {
@@ -76,14 +69,14 @@ Log read_log(const std::filesystem::path& path) {
         std::vector<TrainingValue> values;
         for (std::size_t i = 0; i < fields.size(); ++i) {
             if (header[i] == "step" || header[i] == "tokens") {
-                const auto count = number_of<std::int64_t>(fields[i]);
+                const auto count = parse_number<std::int64_t>(fields[i]);
                 if (!count || *count < 0) {
                     wrong("a number of " + std::string(header[i]) + (header[i] == "step" ? "s" : ""),
                           fields[i]);
                 }
                 (header[i] == "step" ? moment.step : moment.tokens) = *count;
             } else if (!fields[i].empty()) {
-                const auto value = number_of<double>(fields[i]);
+                const auto value = parse_number<double>(fields[i]);
                 if (!value) {
                     wrong("a number", fields[i]);
                 }

@@ -24,10 +24,6 @@ bool is_complete(const std::filesystem::path& provenance) {
     return JsonObject(document, provenance).boolean("complete").value_or(false);
 }
 
-nlohmann::json number_or_null(double value) {
-    return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
-}
-
 } // namespace
 
 OutputFolder::OutputFolder(std::filesystem::path path, ExistingOutput existing) : path_(std::move(path)) {

@@ -26,14 +26,6 @@
 #include <cstring>
 
 namespace ponderscope {
-namespace {
-
-QString title_of(const SignalInfo& info) {
-    return QString::fromStdString(info.title.empty() ? info.name : info.title);
-}
-
-} // namespace
-
 DepthView::DepthView(ViewContext context, QWidget* parent)
     : QWidget(parent),
       data_(context.data),
@@ -260,7 +252,7 @@ void DepthView::refreshSignals() {
         const QSignalBlocker quiet(chooser_);
         chooser_->clear();
         for (const SignalInfo& info : infos) {
-            chooser_->addItem(title_of(info), QString::fromStdString(info.name));
+            chooser_->addItem(QString::fromStdString(info.shown_name()), QString::fromStdString(info.name));
             chooser_->setItemData(chooser_->count() - 1, plain_tip(QString::fromStdString(info.description)),
                                   Qt::ToolTipRole);
         }

@@ -459,7 +459,7 @@ void ExportDialog::fillChoices() {
             }
             for (const SignalInfo& info : data_.signalsOf({trace, run.id})) {
                 if (info.axes == std::vector<std::string>{"token", "step"}) {
-                    shown_->addItem(QString::fromStdString(info.title.empty() ? info.name : info.title),
+                    shown_->addItem(QString::fromStdString(info.shown_name()),
                                     QString::fromStdString(info.name));
                 }
             }

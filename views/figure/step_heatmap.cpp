@@ -218,7 +218,7 @@ Figure compose_step_heatmap(const FigureSpec& spec, const FigureData& data, cons
     ScaleLegend legend;
     legend.map = colour_map(spec.colour_map);
     legend.scale = scale_of(spec, signal, columns, legend.clipped_low, legend.clipped_high);
-    legend.label = QString::fromStdString(signal.info.title.empty() ? signal.info.name : signal.info.title);
+    legend.label = QString::fromStdString(signal.info.shown_name());
     if (!signal.info.unit.empty()) {
         legend.label += QStringLiteral(" (%1)").arg(QString::fromStdString(signal.info.unit));
     }
@@ -242,8 +242,7 @@ Figure compose_step_heatmap(const FigureSpec& spec, const FigureData& data, cons
         legend.bar = std::max(3.5 * style.size, legend.bar - (scale_legend_width(style, legend) - room));
     }
     if (scale_legend_width(style, legend) > room && signal.info.unit == "probability") {
-        legend.label =
-            QString::fromStdString(signal.info.title.empty() ? signal.info.name : signal.info.title);
+        legend.label = QString::fromStdString(signal.info.shown_name());
     }
     const double label_room =
         room - (scale_legend_width(style, legend) - fonts.width(legend.label, style.soft));

@@ -22,18 +22,6 @@
 #include <cmath>
 
 namespace ponderscope {
-namespace {
-
-bool by_step(const SignalInfo& info) {
-    return info.axes.size() == 2 && info.axes[0] == "token" && info.axes[1] == "step";
-}
-
-QString title_of(const SignalInfo& info) {
-    return QString::fromStdString(info.title.empty() ? info.name : info.title);
-}
-
-} // namespace
-
 HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
     : QWidget(parent),
       context_(context),
@@ -240,7 +228,7 @@ QString HeatmapView::readout() const {
 
 void HeatmapView::refreshSignals() {
     std::vector<SignalInfo> infos = data_.signalsOf(selection_.runA());
-    std::erase_if(infos, [](const SignalInfo& info) { return !by_step(info); });
+    std::erase_if(infos, [](const SignalInfo& info) { return !info.is_by_step(); });
     QString chosen = signal_;
     if (!infos.empty() && std::none_of(infos.begin(), infos.end(), [&](const SignalInfo& info) {
             return info.name == chosen.toStdString();
@@ -259,7 +247,7 @@ void HeatmapView::refreshSignals() {
         chooser_->clear();
         for (const SignalInfo& info : infos) {
             const QString name = QString::fromStdString(info.name);
-            chooser_->addItem(title_of(info), name);
+            chooser_->addItem(QString::fromStdString(info.shown_name()), name);
             chooser_->setItemData(chooser_->count() - 1, plain_tip(QString::fromStdString(info.description)),
                                   Qt::ToolTipRole);
         }

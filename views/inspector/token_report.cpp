@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace ponderscope {
 namespace {
@@ -36,10 +37,6 @@ SignalChunk row_of(const SignalChunk& chunk, std::int64_t row) {
     one.data.assign(chunk.data.begin() + static_cast<std::ptrdiff_t>(begin),
                     chunk.data.begin() + static_cast<std::ptrdiff_t>(begin + bytes));
     return one;
-}
-
-bool by_step(const SignalInfo& info) {
-    return info.axes.size() == 2 && info.axes[0] == "token" && info.axes[1] == "step";
 }
 
 /// One run at one row: its sequence and what it computed.
@@ -144,7 +141,7 @@ void add_candidates(TokenReport& report, TraceData& data, const Selection& selec
 void add_curves(TokenReport& report, TraceData& data, const Side& a, const Side& b) {
     const std::vector<SignalInfo> of_b = report.hasB ? data.signalsOf(b.key) : std::vector<SignalInfo>{};
     for (const SignalInfo& info : data.signalsOf(a.key)) {
-        if (!by_step(info) || info.name == signal::argmax) {
+        if (!info.is_by_step() || info.name == signal::argmax) {
             continue;
         }
         TokenReport::Curve curve;
@@ -153,7 +150,7 @@ void add_curves(TokenReport& report, TraceData& data, const Side& a, const Side&
         curve.unit = QString::fromStdString(info.unit);
         curve.a = values_by_step(data, a, info);
         const bool also_b = std::any_of(of_b.begin(), of_b.end(), [&](const SignalInfo& other) {
-            return by_step(other) && other.name == info.name;
+            return other.is_by_step() && other.name == info.name;
         });
         if (also_b) {
             curve.b = values_by_step(data, b, info);
@@ -236,7 +233,7 @@ TokenReport token_report(TraceData& data, const Selection& selection, int most) 
         return report;
     }
     const std::vector<SignalInfo> infos = data.signalsOf(a.key);
-    if (std::none_of(infos.begin(), infos.end(), by_step)) {
+    if (std::none_of(infos.begin(), infos.end(), std::mem_fn(&SignalInfo::is_by_step))) {
         report.notes.push_back(tr("This run was recorded without read-outs by step; record it with “steps” "
                                   "to see candidates and curves."));
     }

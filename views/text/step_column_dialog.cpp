@@ -30,8 +30,7 @@ StepColumnDialog::StepColumnDialog(const ViewContext& context, QWidget* parent)
     for (const SignalInfo& one : context.data.signalsOf(run)) {
         const bool by_step = one.axes == std::vector<std::string>{"token", "step"};
         if (by_step || one.axes == std::vector<std::string>{"token"}) {
-            signal_->addItem(QString::fromStdString(one.title.empty() ? one.name : one.title),
-                             QString::fromStdString(one.name));
+            signal_->addItem(QString::fromStdString(one.shown_name()), QString::fromStdString(one.name));
             signal_->setItemData(signal_->count() - 1, by_step, Qt::UserRole + 1);
             signal_->setItemData(signal_->count() - 1, QString::fromStdString(one.description),
                                  Qt::ToolTipRole);

@@ -2,23 +2,14 @@
 #include "core/ponder/choices/member_list.h"
 
 #include "core/base/error.h"
+#include "core/base/words.h"
 
-#include <charconv>
 #include <numeric>
 #include <set>
 
 namespace ponderscope {
 
-namespace {
-
-/// A number from 0 that fills all of \p text; -1 otherwise.
-std::int64_t number(std::string_view text) {
-    std::int64_t value = -1;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size() && value >= 0 ? value : -1;
-}
-
-} // namespace
+namespace {} // namespace
 
 std::vector<std::int64_t> parse_members(std::string_view text, const MemberRange& range) {
     if (text == "all") {
@@ -30,8 +21,9 @@ std::vector<std::int64_t> parse_members(std::string_view text, const MemberRange
     while (true) {
         const std::string_view entry = text.substr(0, text.find(','));
         const std::size_t dash = entry.find('-');
-        const std::int64_t first = number(entry.substr(0, dash));
-        const std::int64_t last = dash == std::string_view::npos ? first : number(entry.substr(dash + 1));
+        const std::int64_t first = parse_count(entry.substr(0, dash));
+        const std::int64_t last =
+            dash == std::string_view::npos ? first : parse_count(entry.substr(dash + 1));
         if (first < 0 || last < first) {
             throw InputError(range.option + ": expected " + range.what +
                              " as all, numbers and ranges from 0, as in 0,3-5, found '" + std::string(entry) +

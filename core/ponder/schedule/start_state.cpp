@@ -11,7 +11,6 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <numbers>
@@ -68,13 +67,12 @@ StartState StartState::parse(const std::string& spec, const std::filesystem::pat
         return start;
     }
     if (spec.starts_with(random + ":")) {
-        const char* const begin = spec.data() + random.size() + 1;
-        const char* const end = spec.data() + spec.size();
-        const auto [stop, error] = std::from_chars(begin, end, start.seed_);
-        if (error != std::errc() || stop != end) {
+        const auto seed = parse_number<std::uint64_t>(std::string_view(spec).substr(random.size() + 1));
+        if (!seed) {
             throw InputError("--initial-state: expected random:SEED with a whole number from 0, found '" +
                              spec + "'.");
         }
+        start.seed_ = *seed;
         return start;
     }
     start.kind_ = Kind::file;
