@@ -11,7 +11,7 @@ namespace {
 using testing::config_sentence;
 using testing::read_config;
 
-const std::string cannot = "; this build cannot run the checkpoint.";
+const std::string cannot_run = "; this build cannot run the checkpoint.";
 
 /// A small Llama or GPT-NeoX with more keys.
 std::string llama(const std::string& more = {}) {
@@ -167,7 +167,7 @@ TEST(ConfigValues, ActivationsByEveryName) {
     }
     const std::string said = config_sentence(llama(R"("hidden_act":"laplace")"));
     EXPECT_EQ(said.rfind(expected("an activation out of gelu, gelu_python, "), 0), 0U) << said;
-    EXPECT_NE(said.find("for \"hidden_act\", found \"laplace\"" + cannot), std::string::npos) << said;
+    EXPECT_NE(said.find("for \"hidden_act\", found \"laplace\"" + cannot_run), std::string::npos) << said;
 }
 
 TEST(ConfigErrors, EachHasItsSentence) {
@@ -179,7 +179,7 @@ TEST(ConfigErrors, EachHasItsSentence) {
         {R"({"model_type":"mamba"})", "an architecture out of gpt2, gpt_neox, llama, mistral, qwen2, qwen3, "
                                       "phi, opt, nanbeige, ouro, huginn_raven, parcae for "
                                       "\"model_type\", found \"mamba\"" +
-                                          cannot},
+                                          cannot_run},
         {llama(R"("quantization_config":{"quant_method":"gptq"})"),
          "nothing, since quantised weights are not read, for \"quantization_config\", found an object; get "
          "the checkpoint before "
@@ -214,7 +214,8 @@ TEST(ConfigErrors, EachHasItsSentence) {
         {neox(R"("rotary_pct":0.33)"),
          "an even number of rotated elements in a head, found 5 of 16" + correct},
         {llama(R"("rope_scaling":{"type":"longrope","short_factor":[1],"long_factor":[1]})"),
-         "default, linear, dynamic, llama3 or yarn for \"rope_scaling.type\", found \"longrope\"" + cannot},
+         "default, linear, dynamic, llama3 or yarn for \"rope_scaling.type\", found \"longrope\"" +
+             cannot_run},
         {llama(R"("rope_scaling":{"type":"linear"})"),
          "a number above 0 for \"rope_scaling.factor\", found no such key" + correct},
         {llama(
@@ -228,23 +229,25 @@ TEST(ConfigErrors, EachHasItsSentence) {
          "beta_fast, beta_slow, mscale, mscale_all_dim, truncate, finetuned, long_factor, short_factor."},
         {llama(R"("rope_scaling":{"type":"yarn","factor":2,"rope_theta":1})"),
          "a base above 1 with yarn for \"rope_scaling.rope_theta\", found 1" + correct},
-        {R"({"model_type":"phi","qk_layernorm":true})", "false for \"qk_layernorm\", found true" + cannot},
+        {R"({"model_type":"phi","qk_layernorm":true})",
+         "false for \"qk_layernorm\", found true" + cannot_run},
         {R"({"model_type":"qwen2","num_hidden_layers":2,"layer_types":["full_attention"]})",
          "one entry for each of the 2 layers for \"layer_types\", found an array of 1" + correct},
         {R"({"model_type":"qwen2","num_hidden_layers":1,"layer_types":["linear_attention"]})",
          "full_attention or sliding_attention in every entry, not \"linear_attention\", for \"layer_types\", "
          "found an array of 1" +
-             cannot},
+             cannot_run},
         {R"({"model_type":"qwen2","num_hidden_layers":1,"layer_types":["sliding_attention"]})",
          "true beside a sliding layer in \"layer_types\" for \"use_sliding_window\", found no such key" +
              correct},
-        {R"({"model_type":"nanbeige","enable_mhc":true})", "false for \"enable_mhc\", found true" + cannot},
+        {R"({"model_type":"nanbeige","enable_mhc":true})",
+         "false for \"enable_mhc\", found true" + cannot_run},
         {R"({"model_type":"nanbeige","loop_middle_layers":2})",
-         "nothing for \"loop_middle_layers\", found 2" + cannot},
+         "nothing for \"loop_middle_layers\", found 2" + cannot_run},
         {R"({"model_type":"nanbeige","insert_ngram_layer_idx":[1]})",
-         "an empty array for \"insert_ngram_layer_idx\", found an array of 1" + cannot},
+         "an empty array for \"insert_ngram_layer_idx\", found an array of 1" + cannot_run},
         {R"({"model_type":"nanbeige","enable_depth_attention":true,"depth_attention_recent_window":1})",
-         "0 for \"depth_attention_recent_window\", found 1" + cannot},
+         "0 for \"depth_attention_recent_window\", found 1" + cannot_run},
     };
     for (const auto& [text, said] : cases) {
         EXPECT_EQ(config_sentence(text), expected(said)) << text;

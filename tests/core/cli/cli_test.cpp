@@ -25,7 +25,7 @@ using testing::succeed;
 using testing::TemporaryFolder;
 using testing::TinyCheckpoint;
 
-constexpr const char* text =
+constexpr const char* short_story =
     "The lamp was lit, the lamp was out, and the lamp was lit again before the tide had turned.";
 
 class CommandLine : public ::testing::Test {
@@ -37,7 +37,7 @@ protected:
         pondering.pondering_steps = 3;
         pondering.seed = 2;
         pondering.write(folder_ / "ponderlm");
-        write_file_atomically(folder_ / "text.txt", text);
+        write_file_atomically(folder_ / "text.txt", short_story);
     }
 
     std::string at(const std::string& name) const { return (folder_ / name).string(); }
@@ -97,7 +97,8 @@ TEST_F(CommandLine, ALowerPrecisionIsMeasuredBeforeTheRun) {
     const nlohmann::json without =
         parse(record("ponderlm", "low.ponder", {"--dtype", "bfloat16", "--context", "8"}).out);
     EXPECT_EQ(run.at("mean_nll"), without.at("mean_nll"));
-    write_file_atomically(folder_ / "lines.jsonl", "{\"text\": " + nlohmann::json(text).dump() + "}\n");
+    write_file_atomically(folder_ / "lines.jsonl",
+                          "{\"text\": " + nlohmann::json(short_story).dump() + "}\n");
     const ProgramResult lines =
         run_ponderscope({"record", at("ponderlm"), "--jsonl", at("lines.jsonl"), "-o", at("lines.ponder"),
                          "--dtype", "bfloat16", "--check", "10", "--context", "8"});
@@ -119,8 +120,8 @@ TEST_F(CommandLine, RecordInspectCompareExportMerge) {
     ASSERT_EQ(first.code, 0) << first.err;
     const nlohmann::json run = parse(first.out);
     EXPECT_EQ(run.at("run"), "vanilla");
-    EXPECT_EQ(run.at("tokens"), std::strlen(text));
-    EXPECT_EQ(run.at("scored_tokens"), std::strlen(text) - 1);
+    EXPECT_EQ(run.at("tokens"), std::strlen(short_story));
+    EXPECT_EQ(run.at("scored_tokens"), std::strlen(short_story) - 1);
     EXPECT_TRUE(run.at("complete"));
     ASSERT_EQ(record("ponderlm", "both.ponder").code, 0);
 
@@ -134,7 +135,7 @@ TEST_F(CommandLine, RecordInspectCompareExportMerge) {
     const std::string compared =
         succeed({"compare", at("both.ponder#vanilla"), at("both.ponder#ponderlm"), "--json"});
     const nlohmann::json comparison = parse(compared);
-    EXPECT_EQ(comparison.at("pairs").at(0).at("tokens"), std::strlen(text) - 1);
+    EXPECT_EQ(comparison.at("pairs").at(0).at("tokens"), std::strlen(short_story) - 1);
 
     succeed({"export", at("both.ponder"), "-o", at("tables")});
     EXPECT_TRUE(std::filesystem::exists(folder_ / "tables" / "tokens.csv"));
@@ -170,14 +171,14 @@ TEST_F(CommandLine, ProgressAsJsonIsOneObjectALine) {
         ASSERT_NE(end, std::string::npos);
         const nlohmann::json line = parse(result.err.substr(begin, end - begin));
         if (line.at("activity") == "recording") {
-            EXPECT_EQ(line.at("total"), std::strlen(text));
+            EXPECT_EQ(line.at("total"), std::strlen(short_story));
             last = line.at("done").get<std::int64_t>();
         }
         ++lines;
         begin = end + 1;
     }
     EXPECT_GT(lines, 0U);
-    EXPECT_EQ(last, static_cast<std::int64_t>(std::strlen(text)));
+    EXPECT_EQ(last, static_cast<std::int64_t>(std::strlen(short_story)));
 }
 
 /// A result that is lost is no success: of a verb that reads, of one that computes, and of help.
@@ -256,7 +257,7 @@ TEST_F(CommandLine, AModelWithoutNumbersIsSaidToBeOne) {
             parse(succeed({"record", at("nan"), "--text", at(first), "--text", at(second), "--batch", "1",
                            "--json", "-o", at("nan.ponder")}));
         EXPECT_EQ(part.at("scored_tokens"), 19);
-        EXPECT_EQ(part.at("lost_tokens"), std::strlen(text) - 1);
+        EXPECT_EQ(part.at("lost_tokens"), std::strlen(short_story) - 1);
         const nlohmann::json about = parse(succeed({"inspect", at("nan.ponder"), "--json"}));
         EXPECT_NE(about.dump().find("there is no NLL"), std::string::npos) << about;
         const ProgramResult checked = run_ponderscope({"check", at("nan.ponder")});
@@ -267,10 +268,10 @@ TEST_F(CommandLine, AModelWithoutNumbersIsSaidToBeOne) {
 TEST_F(CommandLine, TokenizeAndBack) {
     const ProgramResult ids = run_ponderscope({"tokenize", at("vanilla"), "--text", at("text.txt")});
     ASSERT_EQ(ids.code, 0) << ids.err;
-    EXPECT_EQ(parse(ids.out).at(0).size(), std::strlen(text));
+    EXPECT_EQ(parse(ids.out).at(0).size(), std::strlen(short_story));
     write_file_atomically(folder_ / "ids.json", ids.out);
     const std::string back = succeed({"tokenize", at("vanilla"), "--decode", at("ids.json")});
-    EXPECT_EQ(back, std::string(text) + "\n");
+    EXPECT_EQ(back, std::string(short_story) + "\n");
 }
 
 TEST_F(CommandLine, LogitsOfRowsOfDifferentLengthsAreThoseOfEachAlone) {

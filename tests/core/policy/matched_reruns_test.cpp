@@ -13,8 +13,8 @@
 namespace ponderscope {
 namespace {
 
-constexpr std::int64_t length = 6;
-constexpr std::int64_t sequences = 4;
+constexpr std::int64_t tokens_each = 6;
+constexpr std::int64_t sequences_each = 4;
 
 class MatchedReruns : public ::testing::Test {
 protected:
@@ -23,13 +23,13 @@ protected:
         RunInfo run = testing::sample_run(policy);
         run.policy = policy;
         writer.begin_run(run, {});
-        for (std::int64_t s = 0; s < sequences; ++s) {
-            writer.begin_sequence("s", testing::sample_text(length));
+        for (std::int64_t s = 0; s < sequences_each; ++s) {
+            writer.begin_sequence("s", testing::sample_text(tokens_each));
             TokenColumns tokens =
-                testing::sample_tokens(3 + static_cast<std::uint64_t>(s), 0, length, length);
-            for (std::size_t t = 0; t < static_cast<std::size_t>(length); ++t) {
+                testing::sample_tokens(3 + static_cast<std::uint64_t>(s), 0, tokens_each, tokens_each);
+            for (std::size_t t = 0; t < static_cast<std::size_t>(tokens_each); ++t) {
                 tokens.steps[t] = steps;
-                if (t + 1 < static_cast<std::size_t>(length)) {
+                if (t + 1 < static_cast<std::size_t>(tokens_each)) {
                     tokens.nll[t] = nll + 0.125F * static_cast<float>(t);
                 }
             }
@@ -54,13 +54,13 @@ protected:
 
     static ReplayTable table_of(const TraceReader& reader, const RunInfo& run) {
         ReplayTable table;
-        for (std::int64_t s = 0; s < sequences; ++s) {
+        for (std::int64_t s = 0; s < sequences_each; ++s) {
             const TokenColumns tokens = reader.tokens(run.id, s);
-            table.sequences.push_back(length);
+            table.sequences.push_back(tokens_each);
             table.ran.insert(table.ran.end(), tokens.steps.begin(), tokens.steps.end());
             table.nll.insert(table.nll.end(), tokens.nll.begin(), tokens.nll.end());
-            for (std::uint32_t t = 0; t < length; ++t) {
-                table.places.push_back({static_cast<std::uint32_t>(s), t, length});
+            for (std::uint32_t t = 0; t < tokens_each; ++t) {
+                table.places.push_back({static_cast<std::uint32_t>(s), t, tokens_each});
             }
         }
         table.finish();

@@ -25,7 +25,7 @@
 namespace ponderscope {
 namespace {
 
-const std::string name = std::string(signal::depth_weights) + std::string(summed_suffix);
+const std::string summed_weights = std::string(signal::depth_weights) + std::string(summed_suffix);
 const std::vector<std::int64_t> shape{2, 3}; // of a token: step, source
 
 /// fp16 of [tokens, 2, 3]: the second step runs every third time, source 2 does not exist at step 0.
@@ -48,7 +48,7 @@ SignalChunk weights(std::int64_t sequence, std::int64_t first, std::int64_t toke
 }
 
 std::vector<SignalInfo> announced() {
-    return {{name, {"token", "step", "source"}, "weight", "Weights", "Weights."}};
+    return {{summed_weights, {"token", "step", "source"}, "weight", "Weights", "Weights."}};
 }
 
 void write_sequence(TraceWriter& writer, std::int64_t sequence, std::optional<PieceInfo> piece = {}) {
@@ -57,7 +57,7 @@ void write_sequence(TraceWriter& writer, std::int64_t sequence, std::optional<Pi
     for (std::int64_t first = 0; first < length; first += 20) {
         const std::int64_t count = std::min<std::int64_t>(20, length - first);
         writer.append(testing::sample_tokens(1, first, count, length),
-                      {{name, weights(sequence, first, count)}});
+                      {{summed_weights, weights(sequence, first, count)}});
     }
     writer.end_sequence();
 }
@@ -77,7 +77,7 @@ void write(const std::filesystem::path& trace, std::int64_t world) {
 
 SignalSums sums_in(const std::filesystem::path& trace) {
     const TraceReader reader = TraceReader::open(trace);
-    const auto sums = signal_sums(reader, reader.runs().front(), name);
+    const auto sums = signal_sums(reader, reader.runs().front(), summed_weights);
     EXPECT_TRUE(sums.has_value());
     return sums.value_or(SignalSums());
 }
@@ -86,7 +86,7 @@ SignalSums sums_in(const std::filesystem::path& trace) {
 std::string fault_lines(const std::filesystem::path& trace) {
     std::string lines;
     for (const TraceFault& fault : check_trace(trace).faults) {
-        lines += fault.place.ends_with(name) ? fault.place + ": " + fault.message + "\n" : "";
+        lines += fault.place.ends_with(summed_weights) ? fault.place + ": " + fault.message + "\n" : "";
     }
     return lines;
 }
@@ -127,7 +127,7 @@ TEST(SignalSums, AreMeansAndVariancesOfAllTokens) {
     }
     // Nothing was kept by token.
     const TraceReader reader = TraceReader::open(folder / "t.ponder");
-    EXPECT_FALSE(reader.signal(reader.runs().front().id, 0, name, 0, 10).has_value());
+    EXPECT_FALSE(reader.signal(reader.runs().front().id, 0, summed_weights, 0, 10).has_value());
     EXPECT_EQ(fault_lines(folder / "t.ponder"), "");
 }
 
@@ -163,7 +163,7 @@ TEST(SignalSums, AreOfFinishedSequencesAndGoOnBehindThem) {
         write_sequence(writer, 0);
         write_sequence(writer, 1);
         writer.begin_sequence("s", testing::sample_text(50));
-        writer.append(testing::sample_tokens(1, 0, 20, 50), {{name, weights(2, 0, 20)}});
+        writer.append(testing::sample_tokens(1, 0, 20, 50), {{summed_weights, weights(2, 0, 20)}});
         writer.finish();
     }
     EXPECT_EQ(sums_in(cut).counts.front(), 100);
@@ -191,7 +191,7 @@ TEST(SignalSums, ThatWereChangedAreASentence) {
                                    std::filesystem::copy_options::overwrite_existing);
         testing::sql(copy, damage);
         const TraceReader reader = TraceReader::open(copy);
-        EXPECT_THROW((void)signal_sums(reader, reader.runs().front(), name), InputError) << damage;
+        EXPECT_THROW((void)signal_sums(reader, reader.runs().front(), summed_weights), InputError) << damage;
         const std::string faults = fault_lines(copy);
         EXPECT_EQ(std::count(faults.begin(), faults.end(), '\n'), 1) << damage << ": " << faults;
     }
