@@ -103,16 +103,41 @@ void ProgressPrinter::show(const Progress& progress) {
     line_open_ = true;
 }
 
+namespace {
+
+sigset_t ending_signals() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    // The terminal is gone. Under nohup it is ignored, but what is blocked and waited for comes all the same.
+    struct sigaction hang_up = {};
+    sigaction(SIGHUP, nullptr, &hang_up);
+    if (hang_up.sa_handler != SIG_IGN) {
+        sigaddset(&signals, SIGHUP);
+    }
+    return signals;
+}
+
+} // namespace
+
+bool interrupted() {
+    sigset_t waiting; // where the thread that takes them has not been given a processor yet
+    sigemptyset(&waiting);
+    sigpending(&waiting);
+    const sigset_t ending = ending_signals();
+    const auto is_there = [&](int number) {
+        return sigismember(&ending, number) == 1 && sigismember(&waiting, number) == 1;
+    };
+    return stop_on_interrupt().stop_requested() || is_there(SIGINT) || is_there(SIGTERM) || is_there(SIGHUP);
+}
+
 std::stop_token stop_on_interrupt() {
     // A thread that waits for the signals may call anything; a handler may not. Everything else in the
     // process has them blocked.
     static std::stop_source* source = [] {
         auto* made = new std::stop_source; // lives as long as the process: the thread below uses it
-        sigset_t signals;
-        sigemptyset(&signals);
-        sigaddset(&signals, SIGINT);
-        sigaddset(&signals, SIGTERM);
-        sigaddset(&signals, SIGHUP); // the terminal is gone; where nohup ignores it, it does not come
+        const sigset_t signals = ending_signals();
         pthread_sigmask(SIG_BLOCK, &signals, nullptr);
         std::thread([made, signals] {
             for (;;) {

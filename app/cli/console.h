@@ -52,6 +52,9 @@ private:
 /// Stops when the user presses Ctrl+C (SIGINT), the terminal is gone (SIGHUP) or the process is asked to end
 /// (SIGTERM). The second of these ends at once.
 std::stop_token stop_on_interrupt();
+/// One of these signals came. ssh may get it, too, and what it leaves unsaid can be noticed before the stop
+/// is requested: such a fault is the user's wish.
+bool interrupted();
 
 /// "1,234,567".
 std::string with_separators(std::int64_t value);

@@ -186,7 +186,7 @@ int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
     } catch (const CheckFailed& error) {
         return fail(check_failed, error.what());
     } catch (const Error& error) {
-        return fail(wrong_input, error.what());
+        return interrupted() ? cancelled : fail(wrong_input, error.what());
     } catch (const std::bad_alloc&) {
         return fail(wrong_input, "Out of memory; a smaller --batch or --context needs less.");
     } catch (const std::filesystem::filesystem_error& error) {

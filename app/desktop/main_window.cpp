@@ -306,15 +306,15 @@ void MainWindow::traceChanged(const QString& path) {
         }
     }
     for (std::size_t side = 0; side < wanted_.size(); ++side) {
-        const auto& [trace, name] = wanted_[side];
-        if (trace != path || name.isEmpty()) {
+        const auto& [trace, named] = wanted_[side];
+        if (trace != path || named.isEmpty()) {
             continue;
         }
-        const auto run = std::find_if(runs.begin(), runs.end(), [&name = name](const RunInfo& info) {
+        const auto run = std::find_if(runs.begin(), runs.end(), [&name = named](const RunInfo& info) {
             return QString::fromStdString(info.name) == name || QString::number(info.id) == name;
         });
         if (run == runs.end()) {
-            const QString sentence = tr("%1 holds no run '%2'.").arg(trace, name);
+            const QString sentence = tr("%1 holds no run '%2'.").arg(trace, named);
             errors_ << sentence;
             messages_->show(sentence);
         } else if (side == 0) {

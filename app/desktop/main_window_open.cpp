@@ -105,7 +105,7 @@ void MainWindow::openElsewhere(const QString& path) {
 
 void MainWindow::askElsewhere() {
     const QString path = elsewhereAsked_.constFirst();
-    const auto [trace, run] = split_reference(path);
+    const auto [asked, asked_run] = split_reference(path);
     const QString machine = machine_of(path);
     const auto connected = [this, path] {
         opening_.remove(path);
@@ -120,14 +120,14 @@ void MainWindow::askElsewhere() {
         bool shards = false;
     };
     elsewhere_.start(
-        [trace = trace](const std::stop_token&) {
+        [trace = asked](const std::stop_token&) {
             Answer found{remote::look(trace.toStdString()), false};
             found.shards =
                 (found.looked.kind == remote::Kind::folder || found.looked.kind == remote::Kind::none) &&
                 names_shards(trace);
             return found;
         },
-        [this, connected, machine, trace = trace, run = run](const Answer& found) {
+        [this, connected, machine, trace = asked, run = asked_run](const Answer& found) {
             connected();
             if (found.shards) {
                 openTrace(trace, run);

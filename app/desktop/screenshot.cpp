@@ -150,9 +150,9 @@ int write_all_screenshots(MainWindow& window, Theme& theme, const Launch& launch
     const std::pair<Appearance, QString> appearances[] = {{Appearance::light, QStringLiteral("light")},
                                                           {Appearance::dark, QStringLiteral("dark")},
                                                           {Appearance::contrast, QStringLiteral("contrast")}};
-    for (const auto& [appearance, suffix] : appearances) {
+    for (const auto& [appearance, named] : appearances) {
         theme.setAppearance(appearance);
-        const auto shoot = [&, suffix = suffix](const QString& name) {
+        const auto shoot = [&, suffix = named](const QString& name) {
             return settle(window) &&
                    save(window,
                         QDir(launch.screenshots).filePath(name + u'-' + suffix + QStringLiteral(".png")));
@@ -198,7 +198,7 @@ int write_all_screenshots(MainWindow& window, Theme& theme, const Launch& launch
             window.tour()->next();
         }
         // What floats is a picture of its own.
-        const auto floating = [&, suffix = suffix](const QString& name) {
+        const auto floating = [&, suffix = named](const QString& name) {
             QCoreApplication::processEvents();
             QWidget* popup = QApplication::activePopupWidget();
             const bool saved =
@@ -222,7 +222,7 @@ int write_all_screenshots(MainWindow& window, Theme& theme, const Launch& launch
         window.topBar().runA().showPopup();
         good = good && floating(QStringLiteral("choices"));
         window.topBar().runA().hidePopup();
-        const auto dialog = [&, suffix = suffix](QDialog* shown, const QString& name) {
+        const auto dialog = [&, suffix = named](QDialog* shown, const QString& name) {
             return shown != nullptr && settle(window) &&
                    save(*shown,
                         QDir(launch.screenshots).filePath(name + u'-' + suffix + QStringLiteral(".png")));

@@ -10,7 +10,7 @@ namespace ponderscope {
 namespace {
 
 /// Tokens read at once, so that a sequence of any length takes the same memory.
-constexpr std::int64_t page = 1 << 16;
+constexpr std::int64_t tokens_a_page = 1 << 16;
 
 void check_same_text(const RunInfo& a, const RunInfo& b, const std::string& both) {
     if (a.text_digest != b.text_digest) {
@@ -72,7 +72,7 @@ ReadPage<PairedSample> PairReading::pages() const {
         const auto s = static_cast<std::size_t>(number);
         const std::int64_t tokens = std::min(sequences_a_[s].tokens, sequences_b_[s].tokens);
         const std::int64_t begin = from;
-        const std::int64_t end = std::min(begin + page, tokens);
+        const std::int64_t end = std::min(begin + tokens_a_page, tokens);
         from = end;
         // One more for the target of the last.
         const TokenColumns a = readers[0]->tokens(run_a_.id, number, begin, end + 1);

@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Tokens at once.
-constexpr std::int64_t page = 1 << 14;
+constexpr std::int64_t rows_at_once = 1 << 14;
 
 /// One table. Fields are appended to a line; lines go to the file.
 class Table {
@@ -323,11 +323,11 @@ public:
                 .text(valid_utf8(sequence.group))
                 .end();
             const std::string text = reader_.text(run.id, sequence.index);
-            for (std::int64_t begin = 0; begin < sequence.tokens; begin += page) {
+            for (std::int64_t begin = 0; begin < sequence.tokens; begin += rows_at_once) {
                 if (stop_.stop_requested()) {
                     throw Cancelled();
                 }
-                const std::int64_t end = std::min(begin + page, sequence.tokens);
+                const std::int64_t end = std::min(begin + rows_at_once, sequence.tokens);
                 write_tokens(run, sequence.index, text, reader_.tokens(run.id, sequence.index, begin, end));
                 for (const SignalInfo& signal : signals) {
                     if (const auto chunk = reader_.signal(run.id, sequence.index, signal.name, begin, end)) {

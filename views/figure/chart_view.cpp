@@ -18,7 +18,7 @@ namespace ponderscope {
 namespace {
 
 constexpr double reach = 9; ///< pixels around a mark that still mean it
-constexpr double letters = 12.5;
+constexpr double letter_size = 12.5;
 constexpr int note_lines = 3;
 constexpr int least_width = 170;
 constexpr int least_plot = 70; ///< pixels; a panel that is lower scrolls
@@ -67,7 +67,7 @@ const figure::DisplayList& ChartView::drawn() {
 figure::Style ChartView::style(const figure::Fonts& fonts) const {
     figure::FigureSpec spec;
     spec.theme = theme_.dark() ? "dark" : "light";
-    spec.font_size = letters; // a point of the list is a pixel here
+    spec.font_size = letter_size; // a point of the list is a pixel here
     figure::Style made(spec, fonts);
     Palette colours = theme_.colours(); // a window has more of them than paper: high contrast
     if (theme_.appearance() == Appearance::contrast) {

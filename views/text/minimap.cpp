@@ -17,7 +17,7 @@ namespace {
 
 constexpr int columns = 7;      ///< cells across a line
 constexpr int tallest_line = 5; ///< pixels: a short text does not stretch over the whole height
-constexpr int edge = 8;
+constexpr int strip_edge = 8;
 /// More lines in one row of pixels are a sample of as many, evenly spaced: a mean of hundreds of tokens.
 constexpr qint64 most_lines_a_row = 24;
 
@@ -54,7 +54,7 @@ void Minimap::refresh() {
 
 double Minimap::contentHeight() const {
     const double lines = layout_ == nullptr ? 0 : static_cast<double>(layout_->expectedLineCount());
-    return std::min<double>(height() - 2 * edge, lines * tallest_line);
+    return std::min<double>(height() - 2 * strip_edge, lines * tallest_line);
 }
 
 void Minimap::render() {
@@ -114,16 +114,17 @@ void Minimap::paintEvent(QPaintEvent*) {
         return;
     }
     const double tall = contentHeight();
-    const QRectF strip(edge, edge, width() - 2 * edge, tall);
+    const QRectF strip(strip_edge, strip_edge, width() - 2 * strip_edge, tall);
     painter.drawImage(strip, image_);
     if (layout_ != nullptr && !marks_.empty()) {
         const auto lines = static_cast<double>(std::max<qint64>(layout_->expectedLineCount(), 1));
         int last = -1;
         for (const qint64 token : marks_) {
-            const int y =
-                edge + static_cast<int>((static_cast<double>(layout_->lineOf(token)) + 0.5) / lines * tall);
-            if (y != last && y >= edge) {
-                painter.fillRect(QRectF(width() - edge + 1, y - 1, edge - 3, 2), theme_.colours().a);
+            const int y = strip_edge + static_cast<int>((static_cast<double>(layout_->lineOf(token)) + 0.5) /
+                                                        lines * tall);
+            if (y != last && y >= strip_edge) {
+                painter.fillRect(QRectF(width() - strip_edge + 1, y - 1, strip_edge - 3, 2),
+                                 theme_.colours().a);
                 last = y;
             }
         }
@@ -132,8 +133,8 @@ void Minimap::paintEvent(QPaintEvent*) {
         painter.setRenderHint(QPainter::Antialiasing);
         painter.setPen(QPen(theme_.colours().a, 1.5));
         painter.setBrush(Qt::NoBrush);
-        const double top = edge + from_ * tall;
-        const double bottom = edge + to_ * tall;
+        const double top = strip_edge + from_ * tall;
+        const double bottom = strip_edge + to_ * tall;
         const double extra = std::max(0.0, (12 - (bottom - top)) / 2); // never too thin to be grasped
         painter.drawRoundedRect(QRectF(4, top - extra, width() - 8, bottom - top + 2 * extra), 3, 3);
     }
@@ -146,7 +147,7 @@ void Minimap::resizeEvent(QResizeEvent*) {
 void Minimap::drag(double y) {
     const double tall = contentHeight();
     if (tall > 0) {
-        Q_EMIT wanted(std::clamp((y - edge) / tall, 0.0, 1.0));
+        Q_EMIT wanted(std::clamp((y - strip_edge) / tall, 0.0, 1.0));
     }
 }
 

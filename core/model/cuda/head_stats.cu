@@ -20,7 +20,7 @@ static_assert(longest_cuda_list <= threads, "each thread's maximum is one logit 
 /// In lane 0.
 template <typename T>
 __device__ T warp_sum(T value) {
-    for (int step = 16; step > 0; step /= 2) {
+    for (unsigned step = 16; step > 0; step /= 2) {
         value += __shfl_down_sync(all_lanes, value, step);
     }
     return value;
@@ -43,7 +43,7 @@ __device__ T block_sum(T value, T* scratch) {
 
 /// In lane 0.
 __device__ OnlineSums warp_merge(OnlineSums own) {
-    for (int step = 16; step > 0; step /= 2) {
+    for (unsigned step = 16; step > 0; step /= 2) {
         OnlineSums other;
         other.maximum = __shfl_down_sync(all_lanes, own.maximum, step);
         other.sum = __shfl_down_sync(all_lanes, own.sum, step);
@@ -55,7 +55,7 @@ __device__ OnlineSums warp_merge(OnlineSums own) {
 
 /// In lane 0.
 __device__ OnlineDivergence warp_merge(OnlineDivergence own) {
-    for (int step = 16; step > 0; step /= 2) {
+    for (unsigned step = 16; step > 0; step /= 2) {
         OnlineDivergence other;
         for (int i = 0; i < OnlineDivergence::numbers; ++i) {
             other.number(i) = __shfl_down_sync(all_lanes, own.number(i), step);
@@ -89,7 +89,7 @@ __device__ Candidate block_first(Candidate own, Candidate* scratch) {
     const auto better = [](Candidate a, Candidate b) {
         return b.id < 0 || (a.id >= 0 && comes_before(a.value, a.id, b.value, b.id)) ? a : b;
     };
-    for (int step = 16; step > 0; step /= 2) {
+    for (unsigned step = 16; step > 0; step /= 2) {
         Candidate other;
         other.value = __shfl_down_sync(all_lanes, own.value, step);
         other.id = __shfl_down_sync(all_lanes, own.id, step);

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <span>
@@ -216,6 +217,26 @@ TEST_F(CommandLine, ALimitOnTheSizeOfFilesIsAFullDisk) {
         EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
         EXPECT_TRUE(std::filesystem::is_empty(folder_ / "out")) << verb.front();
     }
+}
+
+/// nohup has SIGHUP ignored: a recording goes on when its terminal is gone. Without it the hang-up ends it.
+TEST_F(CommandLine, UnderNohupTheTerminalMayGo) {
+    write_file_atomically(folder_ / "long.txt", std::string(100'000, 'a'));
+    const auto hung_up = [&](const std::string& how) {
+        const std::string command = how + " '" + PONDERSCOPE_PROGRAM + "' record '" + at("vanilla") +
+                                    "' --text '" + at("long.txt") + "' -o '" + at("hung_up.ponder") +
+                                    "' >/dev/null 2>&1 </dev/null & p=$!; sleep 0.2; : >'" + at("times") +
+                                    "'; while kill -HUP $p 2>/dev/null; do echo >>'" + at("times") +
+                                    "'; sleep 0.05; done; wait $p; exit $?";
+        const int status = std::system(command.c_str());
+        EXPECT_FALSE(read_file(folder_ / "times").empty())
+            << how << ": it had ended before the terminal was gone";
+        std::filesystem::remove(folder_ / "hung_up.ponder");
+        return WEXITSTATUS(status);
+    };
+    EXPECT_EQ(hung_up("nohup"), 0);
+    const int ended = hung_up("");
+    EXPECT_TRUE(ended == 130 || ended == 128 + SIGHUP) << ended; // the latter where it had hardly begun
 }
 
 TEST_F(CommandLine, AModelWithoutNumbersIsSaidToBeOne) {

@@ -329,7 +329,7 @@ TEST_F(Shards, RanksThatSeeOtherTextsOrOptionsAreRefused) {
     other.insert(other.end(), {"--seed", "4"});
     refused_as(other, "--seed 0, and --seed 4");
     other = record_to(trace);
-    other[std::find(other.begin(), other.end(), "4") - other.begin()] = "3";
+    *std::find(other.begin(), other.end(), "4") = "3";
     refused_as(other, "--batch 4, and --batch 3");
     write_file_atomically(corpus, read_file(corpus) +
                                       "{\"text\": \"One more.\", \"author\": \"Ann\", \"parts\": \"x\"}\n");

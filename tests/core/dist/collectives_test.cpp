@@ -85,7 +85,8 @@ int sentence(const std::string& expected, const std::function<void()>& what) {
 
 TEST(Collectives, OfC10dSpeakInWorldsOfTwoAndThree) {
     for (const int size : {2, 3}) {
-        EXPECT_EQ(run_ranks(size, free_port(), [](int) { return speak(); }), std::vector<int>(size, 0));
+        EXPECT_EQ(run_ranks(size, free_port(), [](int) { return speak(); }),
+                  std::vector<int>(static_cast<std::size_t>(size), 0));
     }
 }
 
@@ -124,7 +125,7 @@ TEST(Collectives, NoticeThatAProcessEnded) {
     EXPECT_EQ(run_ranks(3, free_port(),
                         [](int rank) {
                             const auto collectives = opened();
-                            collectives->gather("here");
+                            static_cast<void>(collectives->gather("here"));
                             if (rank == 2) {
                                 ::_exit(0);
                             }

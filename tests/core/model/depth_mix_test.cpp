@@ -22,7 +22,7 @@ struct Inputs {
 
 Inputs inputs(std::int64_t n, std::int64_t query_heads, std::int64_t heads, std::int64_t size,
               std::int64_t sources, at::ScalarType dtype, at::Device device) {
-    at::manual_seed(n * 31 + sources);
+    at::manual_seed(static_cast<std::uint64_t>(n * 31 + sources));
     const auto draw = [&](std::int64_t h) { return (at::randn({n, h, size}) * 1.5).to(device, dtype); };
     Inputs made{draw(query_heads), draw(heads), draw(heads), {}};
     for (std::int64_t s = 0; s < sources; ++s) {

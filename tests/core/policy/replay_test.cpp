@@ -122,7 +122,7 @@ TEST(Replay, CountsTokensWithATargetOnly) {
     EXPECT_EQ(result.mean_steps, 1);
     EXPECT_EQ(result.histogram, (std::vector<std::int64_t>{0, 6, 0, 0}));
     double sum = 0;
-    for (const std::size_t i : {0, 1, 2, 4, 5, 6}) {
+    for (const std::size_t i : std::initializer_list<std::size_t>{0, 1, 2, 4, 5, 6}) {
         sum += static_cast<double>(table.columns.column(PolicySignal::nll, 1)[i]);
         EXPECT_EQ(result.nll[i], table.columns.column(PolicySignal::nll, 1)[i]);
     }

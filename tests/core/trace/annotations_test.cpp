@@ -377,7 +377,7 @@ TEST_F(Annotated, AnEndAtAnyMomentLeavesTheOldOnesOrTheNew) {
         const pid_t child = ::fork();
         ASSERT_GE(child, 0);
         if (child == 0) {
-            for (int i = 0;; ++i) {
+            for (;;) {
                 put({numbers("first"), parts()});
                 remove_annotations(path, run(), {"part_of_speech"});
             }

@@ -141,7 +141,7 @@ void HostGraph::add(const std::function<void(torch::jit::Stack&)>& run, torch::j
 }
 
 void HostGraph::undo() {
-    for (auto& [memory, before] : before_) {
+    for (auto& [kept, before] : before_) {
         std::memcpy(before.tensor.storage().mutable_data(), before.bytes.data(), before.bytes.size());
     }
     before_.clear();

@@ -386,7 +386,7 @@ TEST(HeadRowsKernel, RefusesWhatDoesNotFit) {
 TEST(DivergenceKernel, EveryKindOfRowAgainstEveryOther) {
     Random random(24);
     int shapes = 0;
-    for (std::size_t vocabulary : {1, 2, 40, 256, 300, 2999}) {
+    for (std::size_t vocabulary : std::initializer_list<std::size_t>{1, 2, 40, 256, 300, 2999}) {
         for (int p = 0; p < kinds; ++p) {
             for (int q = 0; q < kinds; ++q) {
                 SCOPED_TRACE(std::to_string(p) + " against " + std::to_string(q) + ", vocabulary " +
