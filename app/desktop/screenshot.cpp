@@ -254,7 +254,7 @@ int write_all_screenshots(MainWindow& window, Theme& theme, const Launch& launch
                                                        static_cast<qsizetype>(figure::name_of(kind).size())));
             window.exportDialog()->close();
         }
-        if (!good || !save_sheet(launch.screenshots, suffix)) {
+        if (!good || !save_sheet(launch.screenshots, named)) {
             return 2;
         }
     }
