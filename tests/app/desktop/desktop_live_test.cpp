@@ -285,11 +285,11 @@ private Q_SLOTS:
         panel.setRequest(request_in(stage));
         auto* steps = panel.findChild<QSpinBox*>(QStringLiteral("steps"));
         auto* kv = panel.findChild<QComboBox*>(QStringLiteral("kv"));
-        auto* start = panel.findChild<QComboBox*>(QStringLiteral("start"));
+        auto* start_state = panel.findChild<QComboBox*>(QStringLiteral("start"));
         QTRY_VERIFY2(steps->specialValueText().startsWith(u'8'), qPrintable(steps->specialValueText()));
         steps->setValue(3);
         kv->setCurrentIndex(kv->findData(QStringLiteral("skip")));
-        start->setCurrentIndex(start->findData(QStringLiteral("zero")));
+        start_state->setCurrentIndex(start_state->findData(QStringLiteral("zero")));
         QSignalSpy asked(&panel, &ThinkPanel::thinkRequested);
         QTest::keyClick(panel.findChild<QPlainTextEdit*>(), Qt::Key_Return, Qt::ControlModifier);
         QCOMPARE(asked.size(), 1);
@@ -302,7 +302,7 @@ private Q_SLOTS:
         MainWindow next(stage.theme, stage.settings);
         QCOMPARE(next.thinkPanel().request().settings,
                  (RunSettings{3, QStringLiteral("skip"), QStringLiteral("zero")}));
-        start->setCurrentIndex(start->findData(QStringLiteral("file")));
+        start_state->setCurrentIndex(start_state->findData(QStringLiteral("file")));
         QTest::keyClick(panel.findChild<QPlainTextEdit*>(), Qt::Key_Return, Qt::ControlModifier);
         QCOMPARE(asked.size(), 1);
         QVERIFY(panel.status().contains(QStringLiteral("file of start states")));
