@@ -35,8 +35,9 @@ int say_no_display(const char* found) {
 void while_connecting(QtMsgType type, const QMessageLogContext& /*unused*/, const QString& message) {
     static QStringList said;
     if (type == QtFatalMsg) {
-        std::_Exit(say_no_display(
-            qPrintable(QStringLiteral("no window can be opened (%1)").arg(said.join(QStringLiteral("; "))))));
+        const QString why =
+            said.isEmpty() ? message.section(u'\n', 0, 0).simplified() : said.join(QStringLiteral("; "));
+        std::_Exit(say_no_display(qPrintable(QStringLiteral("no window can be opened (%1)").arg(why))));
     }
     if (type == QtWarningMsg && !message.startsWith(QLatin1String("Could not load the Qt platform plugin"))) {
         said << message.simplified();

@@ -11,7 +11,7 @@ namespace ponderscope {
 class Theme;
 
 /// What a view shows, in the words of a person who has to defend it in a talk. Every panel of panels.cpp has
-/// one, and so has the text. All strings are to be translated in the context "Help".
+/// one, and so has the text. All strings are to be translated (translated.h).
 struct PanelHelp {
     const char* panel;   ///< its name in panels.cpp; "text" for the centre
     const char* title;   ///< as it is written on the panel

@@ -20,6 +20,7 @@ namespace ponderscope {
 std::string shape_text(const std::vector<std::int64_t>& shape) {
     return "[" + joined(shape, [](std::int64_t size) { return std::to_string(size); }) + "]";
 }
+
 namespace {
 
 namespace fs = std::filesystem;
