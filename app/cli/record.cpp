@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/utf8.h"
 #include "core/model/depth_sources.h"
+#include "core/model/local_gpu.h"
 #include "core/record/batches.h"
 #include "core/record/jsonl.h"
 #include "core/record/kept_signals.h"
@@ -275,7 +276,7 @@ RecordReport RecordVerb::record_corpus(const Engine& engine, const Checkpoint& c
 }
 
 void RecordVerb::enter_world() {
-    const World world = world_from_environment();
+    world = world_from_environment();
     if (world.size == 1) {
         return;
     }
@@ -287,25 +288,18 @@ void RecordVerb::enter_world() {
                              std::to_string(world.size) + "; run it alone.");
         }
     }
-    processes.enter(model.device, progress.style, false,
-                    shard_path(trace, 0, world.size).string() + " and so on");
-    options.look = [this](const RunInfo& run, std::int64_t batch) {
-        nlohmann::json common = nlohmann::json::object();
-        for (const auto& [what, value] : marks_of_run(run)) {
-            common[what] = value;
-        }
-        common["--batch"] = batch;
-        compare([&] { return Findings{std::move(common), {}}; });
-    };
-}
-
-/// With what the others were given, once: afterwards nothing has to be said, and any of them may die.
-void RecordVerb::compare(const std::function<Findings()>& look) {
-    if (const std::unique_ptr<Collectives> others = std::move(processes.collectives)) {
-        agree(*others, processes.world, look);
-        others->leave();
+    if (model.device == "cuda") {
+        model.device = local_gpu(world.local_rank);
     }
-    compared = true;
+    if (progress.style != ProgressStyle::automatic) {
+        return;
+    }
+    if (world.rank > 0) {
+        progress.style = ProgressStyle::none;
+    } else {
+        std::cerr << world.launcher << "  " << world.size << " processes  "
+                  << visible(shard_path(trace, 0, world.size).string()) << " and so on\n";
+    }
 }
 
 RecordReport RecordVerb::record_share(const Share& share, Engine& engine, const Checkpoint& checkpoint,
@@ -329,15 +323,6 @@ void RecordVerb::run() {
     }
     check_input();
     enter_world();
-    try {
-        record_mine();
-    } catch (...) {
-        compare([]() -> Findings { throw; }); // the others would wait for this one
-        throw;
-    }
-}
-
-void RecordVerb::record_mine() {
     const RecordChoice what = RecordChoice::parse(level);
     options.level = what.level;
     options.scalars = what.scalars;
@@ -356,7 +341,7 @@ void RecordVerb::record_mine() {
     options.label_field = jsonl.label_field;
     ProgressPrinter printer(progress.style);
     const std::stop_token stop = stop_on_interrupt();
-    const std::vector<Share> mine = shares_of(processes.world, trace, resume);
+    const std::vector<Share> mine = shares_of(world, trace, resume);
 
     const Checkpoint checkpoint = open();
     check_choice(what, checkpoint.config);
@@ -389,9 +374,6 @@ void RecordVerb::record_mine() {
         std::cerr << "--record " << level << "  about " << with_separators(std::llround(each))
                   << " bytes a token" << (options.scalars || compress ? " before they are compressed" : "")
                   << '\n';
-    }
-    if (mine.empty()) {
-        compare([] { return Findings{}; }); // there are fewer shards than processes to resume them
     }
     for (const Share& share : mine) {
         const RecordReport report =
@@ -507,7 +489,6 @@ void add_record(CLI::App& program) {
         ->type_name("N")
         ->check(CLI::NonNegativeNumber);
     add_sampling(*app, verb->generate);
-    verb->processes.add_to(*app);
     verb->progress.add_to(*app);
     app->add_flag("--json", verb->json, "Print the result as JSON");
     app->footer("Example:\n  ponderscope record sample_models/ponderlm-neox-1m --text "

@@ -2,10 +2,9 @@
 #pragma once
 
 #include "app/cli/console.h"
-#include "app/cli/join_world.h"
 #include "app/cli/options.h"
 #include "app/cli/shares.h"
-#include "core/dist/agree.h"
+#include "core/base/world.h"
 #include "core/record/jsonl.h"
 #include "core/record/kept_signals.h"
 #include "core/record/patch_file.h"
@@ -14,9 +13,6 @@
 #include "core/record/session.h"
 #include "core/trace/reader.h"
 
-#include <nlohmann/json_fwd.hpp>
-
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,13 +39,11 @@ struct RecordVerb {
     bool compress = false;
     bool no_candidates = false;
     bool json = false;
-    JoinWorld processes;
-    bool compared = false; ///< with what they were given
+    World world;
 
     void run();
+    /// Of several processes: the GPU of this one, and one line of progress for all.
     void enter_world();
-    void record_mine();
-    void compare(const std::function<Findings()>& look);
     [[nodiscard]] RecordReport record_share(const Share& share, Engine& engine, const Checkpoint& checkpoint,
                                             const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,
                                             ProgressPrinter& printer, const std::stop_token& stop);

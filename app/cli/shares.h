@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/dist/world.h"
+#include "core/base/world.h"
 
 #include <cstdint>
 #include <filesystem>

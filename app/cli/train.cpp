@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/console.h"
-#include "app/cli/join_world.h"
 #include "app/cli/options.h"
 #include "app/cli/verbs.h"
-#include "core/dist/agree.h"
+#include "core/base/error.h"
+#include "core/base/world.h"
 #include "core/train/collect_curves.h"
 #include "core/train/corpus.h"
 #include "core/train/trainer.h"
@@ -26,7 +26,6 @@ struct TrainVerb {
     std::vector<std::string> changes;
     TrainOptions options;
     ProgressOption progress;
-    JoinWorld processes;
     bool resume = false;
     bool overwrite = false;
     bool json = false;
@@ -35,21 +34,18 @@ struct TrainVerb {
 };
 
 void TrainVerb::run() {
+    if (const World world = world_from_environment(); world.size > 1) {
+        throw InputError("train runs in one process, and " + world.launcher + " started " +
+                         std::to_string(world.size) + "; start it without " + world.launcher + ".");
+    }
     options.existing = resume      ? ExistingOutput::resume
                        : overwrite ? ExistingOutput::overwrite
                                    : ExistingOutput::refuse;
     options.token_cache = default_token_cache();
-    processes.enter(options.device, progress.style, true, "into " + options.output.string());
-    options.world = processes.world;
-    options.collectives = processes.collectives.get();
-    const bool writes = options.world.rank == 0;
     ProgressPrinter printer(progress.style);
     options.progress = printer.sink();
     options.stop = stop_on_interrupt();
-    options.notice = [&printer, writes](const std::string& sentence) {
-        if (!writes) {
-            return;
-        }
+    options.notice = [&printer](const std::string& sentence) {
         printer.finish();
         std::fprintf(stderr, "note: %s\n", sentence.c_str());
     };
@@ -66,21 +62,8 @@ void TrainVerb::run() {
                          also("held-out NLL", row.held_out_nll).c_str());
         };
     }
-    std::optional<Recipe> read;
-    const auto look = [&] {
-        read = read_recipe(recipe, changes);
-        return Findings{};
-    };
-    if (processes.collectives) {
-        agree(*processes.collectives, processes.world, look); // else the others would wait for this one
-    } else {
-        look();
-    }
-    const TrainResult result = train(*read, options);
+    const TrainResult result = train(read_recipe(recipe, changes), options);
     printer.finish();
-    if (!writes) {
-        return;
-    }
     if (json) {
         nlohmann::json report{{"output", options.output.string()},
                               {"steps", result.steps},
@@ -128,7 +111,6 @@ void add_train(CLI::App& program) {
     CLI::Option* resume = app->add_flag("--resume", verb->resume, "Go on with an interrupted training");
     app->add_flag("--overwrite", verb->overwrite, "Begin anew in a folder that is not empty")
         ->excludes(resume);
-    verb->processes.add_to(*app);
     verb->progress.add_to(*app);
     app->add_flag("--json", verb->json, "Print the result as JSON");
     app->footer(
@@ -136,9 +118,7 @@ void add_train(CLI::App& program) {
         "Its texts are first written by:\n"
         "  python3 sample_models/known_difficulty/chains.py build/chains\n"
         "With texts of your own, which the recipe names by patterns:\n"
-        "  ponderscope train RECIPE.json --texts DIR -o build/mine\n"
-        "Started by torchrun, srun or mpirun, the processes share each step:\n"
-        "  mpirun -n 2 ponderscope train sample_models/recipes/chains/vanilla.json -o build/chains/shared");
+        "  ponderscope train RECIPE.json --texts DIR -o build/mine");
     app->callback([verb] { verb->run(); });
 }
 

@@ -470,9 +470,6 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint, Sequence
     RecordReport report;
     const ShardInfo place{options.rank, options.world, batch};
     RunInfo info = describe_run(engine, checkpoint, source, tokenizer, options, shape, progress, stop);
-    if (options.look) {
-        options.look(info, batch);
-    }
     const bool digest_known = options.text_digest || !info.text_digest.empty();
     const std::vector<SignalInfo> signals = kept_signals(engine.signals(options.level), options);
     const std::optional<RunInfo> begun =

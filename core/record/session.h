@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -73,8 +72,6 @@ struct RecordOptions {
     /// The writer's trace, where a run in it is to be taken up again behind what it finished. A run that is
     /// complete stays as it is; without one, this begins as usual.
     std::optional<std::filesystem::path> resume = std::nullopt;
-    /// Called before anything is computed or written, with what the numbers will depend on; may throw.
-    std::function<void(const RunInfo&, std::int64_t batch)> look = {};
     bool finish = true; ///< the writer is finished after the run; false: the caller goes on writing
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // TraceReader: runs, and which part of a run a shard holds.
-#include "core/dist/world.h"
+#include "core/base/world.h"
 #include "core/remote/address.h"
 #include "core/trace/reader.h"
 #include "core/trace/reader_impl.h"

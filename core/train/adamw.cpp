@@ -37,6 +37,7 @@ AdamW::AdamW(const std::vector<std::pair<std::string, at::Tensor>>& parameters, 
     }
     const auto decays = [](const Entry& entry) { return entry.parameter.dim() >= 2; };
     std::int64_t size = 0;
+    std::int64_t decaying = 0;
     for (const bool decay : {true, false}) {
         for (auto& entry : entries_) {
             if (decays(entry) == decay) {
@@ -44,7 +45,7 @@ AdamW::AdamW(const std::vector<std::pair<std::string, at::Tensor>>& parameters, 
                 size += aligned(entry.parameter.numel());
             }
         }
-        decaying_ = decay ? size : decaying_;
+        decaying = decay ? size : decaying;
     }
 
     const auto options = at::TensorOptions().dtype(at::kFloat).device(device);
@@ -61,7 +62,7 @@ AdamW::AdamW(const std::vector<std::pair<std::string, at::Tensor>>& parameters, 
             gradients_.narrow(0, entry.offset, count).view(entry.parameter.sizes());
     }
     for (const auto& [begin, end, decay] :
-         {std::tuple{std::int64_t{0}, decaying_, config.weight_decay}, std::tuple{decaying_, size, 0.0}}) {
+         {std::tuple{std::int64_t{0}, decaying, config.weight_decay}, std::tuple{decaying, size, 0.0}}) {
         if (begin < end) {
             const auto length = end - begin;
             halves_.push_back({parameters_.narrow(0, begin, length), gradients_.narrow(0, begin, length),
@@ -148,18 +149,6 @@ std::vector<std::pair<std::string, at::Tensor>> AdamW::first_moments() const {
 
 std::vector<std::pair<std::string, at::Tensor>> AdamW::second_moments() const {
     return views(second_);
-}
-
-std::vector<AdamW::Place> AdamW::places() const {
-    std::vector<Place> result;
-    for (const auto& entry : entries_) {
-        result.push_back({entry.parameter, entry.offset, entry.offset < decaying_});
-    }
-    return result;
-}
-
-std::vector<at::Tensor> AdamW::buffers(bool moments) const {
-    return moments ? std::vector{parameters_, first_, second_} : std::vector{parameters_};
 }
 
 void AdamW::set_steps(std::int64_t steps) {

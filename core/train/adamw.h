@@ -49,20 +49,6 @@ public:
     /// After the moments were written through those views: the number of steps that made them.
     void set_steps(std::int64_t steps);
 
-    /// Where a parameter lies in the flat buffers, in elements.
-    struct Place {
-        at::Tensor parameter; ///< the leaf
-        std::int64_t offset = 0;
-        bool decays = false;
-    };
-    [[nodiscard]] std::vector<Place> places() const;
-    /// Those before it decay.
-    [[nodiscard]] std::int64_t decaying() const { return decaying_; }
-    /// Of all parameters, flat.
-    [[nodiscard]] at::Tensor gradients() const { return gradients_; }
-    /// The parameters, and with \p moments both moments too, flat.
-    [[nodiscard]] std::vector<at::Tensor> buffers(bool moments) const;
-
 private:
     struct Entry {
         std::string name;
@@ -80,7 +66,6 @@ private:
     std::vector<Entry> entries_;
     at::Tensor parameters_, gradients_, first_, second_;
     std::vector<Half> halves_;
-    std::int64_t decaying_ = 0;
     std::int64_t steps_ = 0;
 };
 

@@ -12,9 +12,10 @@
 
 namespace ponderscope {
 
-ContextSampler::ContextSampler(TokenStream stream, std::int64_t context, std::uint64_t seed, bool shifted)
-    : stream_(std::move(stream)), context_(context), seed_(seed), shifted_(shifted) {
-    const std::int64_t size = stream_.size();
+ContextSampler::ContextSampler(std::span<const std::int32_t> stream, std::int64_t context, std::uint64_t seed,
+                               bool shifted)
+    : stream_(stream), context_(context), seed_(seed), shifted_(shifted) {
+    const auto size = static_cast<std::int64_t>(stream_.size());
     if (size < context + 1) {
         throw InputError("The training text has " + std::to_string(size) +
                          " tokens, fewer than a context of " + std::to_string(context) +
@@ -33,7 +34,7 @@ ContextSampler::ContextSampler(TokenStream stream, std::int64_t context, std::ui
 void ContextSampler::begin_epoch(std::uint64_t epoch) {
     epoch_ = epoch;
     const std::uint64_t draws = splitmix64(seed_, epoch);
-    const std::int64_t size = stream_.size();
+    const auto size = static_cast<std::int64_t>(stream_.size());
     const std::int64_t phases = shifted_ ? std::min(context_, size - windows_ * context_) : 1;
     phase_ = static_cast<std::int64_t>(bounded(splitmix64(draws, 0), static_cast<std::uint64_t>(phases)));
     order_.resize(static_cast<std::size_t>(windows_));
@@ -48,9 +49,8 @@ std::span<const std::int32_t> ContextSampler::window(std::uint64_t n) {
     if (n / windows != epoch_) {
         begin_epoch(n / windows);
     }
-    window_.resize(static_cast<std::size_t>(context_ + 1));
-    stream_.read(phase_ + static_cast<std::int64_t>(order_[n % windows]) * context_, window_);
-    return window_;
+    const std::int64_t begin = phase_ + static_cast<std::int64_t>(order_[n % windows]) * context_;
+    return stream_.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(context_ + 1));
 }
 
 std::vector<std::int64_t> held_out_windows(std::int64_t stream_tokens, std::int64_t context,

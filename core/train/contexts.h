@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/train/token_stream.h"
-
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -19,19 +17,18 @@ namespace ponderscope {
 /// multiples of `context`: for a stream of pieces that are that long.
 class ContextSampler {
 public:
-    /// What \p stream looks at must outlive the sampler. InputError when it is shorter than context + 1
-    /// tokens.
-    ContextSampler(TokenStream stream, std::int64_t context, std::uint64_t seed, bool shifted = true);
+    /// \p stream must outlive the sampler. InputError when it is shorter than context + 1 tokens.
+    ContextSampler(std::span<const std::int32_t> stream, std::int64_t context, std::uint64_t seed,
+                   bool shifted = true);
 
     [[nodiscard]] std::int64_t windows_an_epoch() const { return windows_; }
-    /// Window number \p n, counted from 0 over all epochs: context + 1 ids, until the next call.
+    /// Window number \p n, counted from 0 over all epochs: context + 1 ids of the stream.
     [[nodiscard]] std::span<const std::int32_t> window(std::uint64_t n);
 
 private:
     void begin_epoch(std::uint64_t epoch);
 
-    TokenStream stream_;
-    std::vector<std::int32_t> window_;
+    std::span<const std::int32_t> stream_;
     std::int64_t context_;
     std::uint64_t seed_;
     bool shifted_;

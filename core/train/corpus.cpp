@@ -111,79 +111,9 @@ void write_cached(const std::filesystem::path& path, const std::vector<std::int3
     }
 }
 
-/// The shards of a recipe: mapped, but for what is held out.
-Corpus load_shards(const Recipe& recipe, const Tokenizer& reading, const CorpusOptions& options) {
-    const std::string tokenizer = reading.digest();
-    const std::int64_t vocabulary = reading.size();
-    Corpus corpus;
-    const auto open = [&](const std::filesystem::path& folder) {
-        TokenShards shards =
-            TokenShards::open(recipe.texts / folder, tokenizer, options.progress, options.stop);
-        if (shards.info().vocab_size != vocabulary) {
-            throw InputError(recipe.texts / folder / "shards.json",
-                             "the vocab_size of the tokenizer, " + std::to_string(vocabulary),
-                             std::to_string(shards.info().vocab_size),
-                             "make the shards anew with ponderscope tokenize --shards");
-        }
-        return shards;
-    };
-    corpus.shards = open(recipe.shards);
-    const TokenStream stream = corpus.shards->stream();
-    corpus.shard_tokens =
-        stream.size() -
-        static_cast<std::int64_t>(std::floor(static_cast<double>(stream.size()) * recipe.held_out_fraction));
-    Sha256 digest;
-    digest.update(corpus.shards->digest());
-    double bytes = 0; // of what is held out, by the share of the tokens
-    const auto hold_out = [&](const TokenShards& shards, const TokenStream& from, std::int64_t begin) {
-        const auto had = static_cast<std::ptrdiff_t>(corpus.held_out.size());
-        corpus.held_out.resize(corpus.held_out.size() + static_cast<std::size_t>(from.size() - begin));
-        from.read(begin, std::span(corpus.held_out).subspan(static_cast<std::size_t>(had)));
-        for (const TokenShardInfo::Source& source : shards.info().sources) {
-            bytes += static_cast<double>(source.bytes) * static_cast<double>(from.size() - begin) /
-                     static_cast<double>(from.size());
-        }
-    };
-    const auto list = [&](const TokenShards& shards, std::int64_t trained) {
-        for (const TokenShardInfo::Source& source : shards.info().sources) {
-            const std::int64_t here = std::clamp<std::int64_t>(trained, 0, source.tokens);
-            corpus.texts.push_back({source.name, source.sha256, static_cast<std::uint64_t>(source.bytes),
-                                    here, source.tokens - here});
-            trained -= source.tokens;
-        }
-    };
-    list(*corpus.shards, corpus.shard_tokens);
-    if (corpus.shard_tokens < stream.size()) {
-        hold_out(*corpus.shards, stream, corpus.shard_tokens);
-    }
-    if (!recipe.held_out_shards.empty()) {
-        const TokenShards apart = open(recipe.held_out_shards);
-        hold_out(apart, apart.stream(), 0);
-        list(apart, 0);
-        digest.update(apart.digest());
-    }
-    if (!corpus.held_out.empty()) {
-        corpus.held_out_bytes_per_token = bytes / static_cast<double>(corpus.held_out.size());
-    }
-    corpus.digest = digest.finish_hex();
-    return corpus;
-}
-
 } // namespace
 
-TokenStream Corpus::train_stream() const {
-    if (!shards) {
-        return train;
-    }
-    TokenStream stream = shards->stream();
-    stream.end_at(shard_tokens);
-    return stream;
-}
-
 Corpus load_corpus(const Recipe& recipe, const Tokenizer& tokenizer, const CorpusOptions& options) {
-    if (!recipe.shards.empty()) {
-        return load_shards(recipe, tokenizer, options);
-    }
     std::error_code error;
     if (!std::filesystem::is_directory(recipe.texts, error)) {
         throw InputError(recipe.texts, "a folder of texts",

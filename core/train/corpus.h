@@ -4,12 +4,10 @@
 #include "core/base/progress.h"
 #include "core/text/tokenizer.h"
 #include "core/train/recipe.h"
-#include "core/train/token_shards.h"
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -28,14 +26,10 @@ struct CorpusText {
 /// The texts of a recipe as two streams of ids, texts in the order of their names, each closed by the
 /// recipe's `document_end`.
 struct Corpus {
-    std::vector<std::int32_t> train; ///< empty where the recipe names shards
-    std::optional<TokenShards> shards;
-    std::int64_t shard_tokens = 0; ///< of them, without what is held out at their end
+    std::vector<std::int32_t> train;
     std::vector<std::int32_t> held_out;
     std::vector<CorpusText> texts;
     double held_out_bytes_per_token = 0; ///< turns nats a token into bits a byte; 0 without held-out text
-    /// What is trained on, in memory or mapped; looks at this.
-    [[nodiscard]] TokenStream train_stream() const;
     std::string digest; ///< SHA-256 over names, digests of the texts, and of tokenizer.json
 };
 
@@ -47,8 +41,7 @@ struct CorpusOptions {
 };
 
 /// Finds, reads and tokenises the texts. InputError: a pattern that matches nothing, a text that is empty or
-/// no UTF-8, no text left to train on, a `document_end` that is no token, and for shards as
-/// TokenShards::open(). Cancelled.
+/// no UTF-8, no text left to train on, a `document_end` that is no token. Cancelled.
 ///
 /// The cache holds a safetensors file a text, named by the digest of tokenizer and text, so that a change of
 /// either is a new entry; what is unreadable in it is made again.

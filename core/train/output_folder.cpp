@@ -121,12 +121,11 @@ nlohmann::json provenance_json(const Recipe& recipe, const Corpus& corpus, const
         {"held_out_bits_per_byte", number_or_null(bits)},
         {"recipe", essence(recipe)},
         {"corpus",
-         {{"sha256", corpus.digest}, {"tokens", corpus.train_stream().size()}, {"texts", std::move(texts)}}},
+         {{"sha256", corpus.digest}, {"tokens", corpus.train.size()}, {"texts", std::move(texts)}}},
         {"made_with",
          {{"device", about.device},
           {"precision", about.precision},
           {"threads", about.threads},
-          {"processes", about.processes},
           {"torch", about.torch_version}}}};
 }
 

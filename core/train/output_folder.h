@@ -47,8 +47,7 @@ private:
 struct Provenance {
     std::string device;       ///< "cpu", "cuda:0"
     std::string precision;    ///< of the products: "float32", "bfloat16"
-    std::int64_t threads = 0; ///< of each process
-    std::int64_t processes = 1;
+    std::int64_t threads = 0;
     std::string torch_version;
     bool complete = false;
 };

@@ -184,25 +184,10 @@ void read_model(const JsonObject& model, Recipe& recipe) {
 }
 
 void read_texts(const JsonObject& texts, Recipe& recipe) {
-    allow_only(texts, {"folder", "train", "held_out", "shards", "held_out_shards", "held_out_fraction",
-                       "document_end"});
+    allow_only(texts, {"folder", "train", "held_out", "held_out_fraction", "document_end"});
     recipe.texts = from_folder_of(recipe.source, texts.text("folder").value_or("."));
-    recipe.shards = texts.text("shards").value_or("");
-    recipe.held_out_shards = texts.text("held_out_shards").value_or("");
-    recipe.train_texts = texts_in(texts, "train", recipe.shards.empty());
+    recipe.train_texts = texts_in(texts, "train", true);
     recipe.held_out_texts = texts_in(texts, "held_out", false);
-    if (recipe.shards.empty() && !recipe.held_out_shards.empty()) {
-        throw InputError(recipe.source, "texts.held_out_shards beside texts.shards", "it alone",
-                         "name the texts to hold out by texts.held_out");
-    }
-    for (const char* key : {"train", "held_out", "document_end"}) {
-        if (!recipe.shards.empty() && texts.find(key) != nullptr) {
-            throw InputError(recipe.source, "texts.shards, or names of texts",
-                             std::string("texts.shards and texts.") + key,
-                             "leave one of them out; what stands between the texts of shards was said when "
-                             "they were made");
-        }
-    }
     recipe.held_out_fraction = number_in(texts, "held_out_fraction", 0, 0, 0.9, "a share between 0 and 0.9");
     recipe.document_end = texts.text("document_end").value_or("");
 }

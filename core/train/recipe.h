@@ -38,10 +38,8 @@ struct Recipe {
     std::filesystem::path texts;             ///< folder in which the patterns are looked up
     std::vector<std::string> train_texts;    ///< file names with * and ?
     std::vector<std::string> held_out_texts; ///< whole texts never trained on; taken out of train_texts
-    std::filesystem::path shards; ///< folder of token shards in the place of train_texts; empty: none
-    std::filesystem::path held_out_shards; ///< likewise; empty: none
-    double held_out_fraction = 0;          ///< besides: this share at the end of every training text
-    std::string document_end;              ///< token that ends each text; empty: none
+    double held_out_fraction = 0;            ///< besides: this share at the end of every training text
+    std::string document_end;                ///< token that ends each text; empty: none
 
     std::int64_t steps = 0;        ///< of the optimiser
     std::int64_t context = 0;      ///< tokens a sequence

@@ -49,9 +49,7 @@ void load_into(const SafetensorsFile& file, const std::string& name, const at::T
     target.copy_(values);
 }
 
-} // namespace
-
-nlohmann::json to_json(const TrainCounters& counters) {
+nlohmann::json counters_json(const TrainCounters& counters) {
     return {{"step", counters.step},
             {"windows", counters.windows},
             {"seconds", counters.seconds},
@@ -65,35 +63,6 @@ nlohmann::json to_json(const TrainCounters& counters) {
             {"last_norm", counters.last_norm},
             {"recipe", counters.recipe},
             {"corpus", counters.corpus_digest}};
-}
-
-void save_train_state(const std::filesystem::path& path, const NamedTensors& parameters,
-                      const AdamW& optimizer, const TrainCounters& counters) {
-    Pending pending;
-    for (const auto& [name, tensor] : parameters) {
-        pending.add("weights/" + name, tensor, at::kFloat);
-    }
-    for (const auto& [name, tensor] : optimizer.first_moments()) {
-        pending.add("first/" + name, tensor, at::kFloat);
-    }
-    for (const auto& [name, tensor] : optimizer.second_moments()) {
-        pending.add("second/" + name, tensor, at::kFloat);
-    }
-    write_safetensors(path, pending.views,
-                      {{"format", std::string(state_format)}, {"state", to_json(counters).dump()}});
-}
-
-TrainCounters read_train_counters(const std::filesystem::path& path) {
-    const SafetensorsFile file = SafetensorsFile::open(path);
-    const auto& metadata = file.metadata();
-    const auto kind = metadata.find("format");
-    const auto state = metadata.find("state");
-    if (kind == metadata.end() || kind->second != state_format || state == metadata.end()) {
-        throw InputError(path, "a training state of this version (" + std::string(state_format) + ")",
-                         kind == metadata.end() ? "another kind of file" : "\"" + kind->second + "\"",
-                         "start again with --overwrite");
-    }
-    return counters_from(parse_json(state->second, path), path);
 }
 
 TrainCounters counters_from(const nlohmann::json& document, const std::filesystem::path& path) {
@@ -113,6 +82,37 @@ TrainCounters counters_from(const nlohmann::json& document, const std::filesyste
     counters.recipe = about.required_object("recipe").value();
     counters.corpus_digest = about.required_text("corpus");
     return counters;
+}
+
+} // namespace
+
+void save_train_state(const std::filesystem::path& path, const NamedTensors& parameters,
+                      const AdamW& optimizer, const TrainCounters& counters) {
+    Pending pending;
+    for (const auto& [name, tensor] : parameters) {
+        pending.add("weights/" + name, tensor, at::kFloat);
+    }
+    for (const auto& [name, tensor] : optimizer.first_moments()) {
+        pending.add("first/" + name, tensor, at::kFloat);
+    }
+    for (const auto& [name, tensor] : optimizer.second_moments()) {
+        pending.add("second/" + name, tensor, at::kFloat);
+    }
+    write_safetensors(path, pending.views,
+                      {{"format", std::string(state_format)}, {"state", counters_json(counters).dump()}});
+}
+
+TrainCounters read_train_counters(const std::filesystem::path& path) {
+    const SafetensorsFile file = SafetensorsFile::open(path);
+    const auto& metadata = file.metadata();
+    const auto kind = metadata.find("format");
+    const auto state = metadata.find("state");
+    if (kind == metadata.end() || kind->second != state_format || state == metadata.end()) {
+        throw InputError(path, "a training state of this version (" + std::string(state_format) + ")",
+                         kind == metadata.end() ? "another kind of file" : "\"" + kind->second + "\"",
+                         "start again with --overwrite");
+    }
+    return counters_from(parse_json(state->second, path), path);
 }
 
 void load_train_state(const std::filesystem::path& path, const NamedTensors& parameters, AdamW& optimizer) {

@@ -34,10 +34,6 @@ struct TrainCounters {
     std::string corpus_digest;
 };
 
-nlohmann::json to_json(const TrainCounters& counters);
-/// \p path names where they were in messages. InputError: something is missing.
-TrainCounters counters_from(const nlohmann::json& document, const std::filesystem::path& path);
-
 /// Writes weights, both moments and counters as one safetensors file, beside and renamed. EnvironmentError.
 void save_train_state(const std::filesystem::path& path, const NamedTensors& parameters,
                       const AdamW& optimizer, const TrainCounters& counters);

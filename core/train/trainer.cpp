@@ -10,10 +10,8 @@
 
 #include <ATen/ATen.h>
 #include <c10/util/Exception.h>
-#include <torch/version.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <new>
 #include <string_view>
@@ -42,64 +40,23 @@ std::string full_memory_of(at::Device device) {
 
 } // namespace
 
-Findings Trainer::look() {
-    if (parallel_.writes() && folder_.start() == OutputFolder::Start::complete) {
-        return {nullptr, {{"complete", true}}};
-    }
-    if (parallel_.writes() && folder_.start() == OutputFolder::Start::fresh) {
-        require_inputs_elsewhere();
-    }
-    begin();
-    nlohmann::json common = nlohmann::json::object();
-    const nlohmann::json settings = counters_.recipe.flatten();
-    for (const auto& [key, value] : settings.items()) {
-        common["the recipe's " + dotted(key)] = value;
-    }
-    common.update({{"the texts' and the tokenizer's digest", corpus_.digest},
-                   {"products in", to_string(precision_)},
-                   {"Ponderscope", PONDERSCOPE_VERSION},
-                   {"LibTorch", TORCH_VERSION}});
-    nlohmann::json own{{"complete", false}};
-    if (parallel_.writes() && folder_.start() == OutputFolder::Start::resumed) {
-        resume();
-        own["resumed"] = to_json(counters_);
-    }
-    return {std::move(common), std::move(own)};
-}
-
 /// A fresh training replaces what lies in its folder.
 void Trainer::require_inputs_elsewhere() const {
-    const auto shards = [this](const std::filesystem::path& folder) {
-        return folder.empty() ? folder : recipe_.texts / folder;
-    };
-    const std::pair<const char*, std::filesystem::path> inputs[] = {
-        {"the checkpoint to go on from", recipe_.start},
-        {"the token shards", shards(recipe_.shards)},
-        {"the held-out token shards", shards(recipe_.held_out_shards)}};
-    for (const auto& [input, folder] : inputs) {
-        std::error_code not_there;
-        if (std::filesystem::equivalent(folder, folder_.path(), not_there)) {
-            throw InputError(folder_.path(), "a folder for the trained model alone",
-                             std::string("that of ") + input, "choose another one to write to");
-        }
+    std::error_code not_there;
+    if (std::filesystem::equivalent(recipe_.start, folder_.path(), not_there)) {
+        throw InputError(folder_.path(), "a folder for the trained model alone",
+                         "that of the checkpoint to go on from", "choose another one to write to");
     }
 }
 
 void Trainer::begin() {
-    if (windows_a_step() < parallel_.size()) {
-        throw InputError(recipe_.source,
-                         "at least as many windows a step (training.batch times training.accumulation) as "
-                         "there are processes, " +
-                             std::to_string(parallel_.size()),
-                         std::to_string(windows_a_step()), "start fewer processes, or make the step larger");
-    }
     CorpusOptions reading;
     reading.cache = options_.token_cache;
     reading.progress = options_.progress;
     reading.stop = options_.stop;
     reading.notice = options_.notice;
     corpus_ = load_corpus(recipe_, tokenizer_, reading);
-    sampler_ = std::make_unique<ContextSampler>(corpus_.train_stream(), recipe_.context, recipe_.seed,
+    sampler_ = std::make_unique<ContextSampler>(corpus_.train, recipe_.context, recipe_.seed,
                                                 recipe_.shifted);
     if (!corpus_.held_out.empty() && static_cast<std::int64_t>(corpus_.held_out.size()) <= recipe_.context) {
         throw InputError(recipe_.source,
@@ -156,12 +113,11 @@ at::Tensor Trainer::rows(std::int64_t first, std::int64_t count) {
     return ids;
 }
 
-/// The gates of all pieces of a step together, of all processes, where the penalty looks at them so: each
-/// piece runs once more for that, before any of them has its gradient.
+/// The gates of all pieces of a step, for a penalty that ranks them together. Each piece runs once more for
+/// that, before any of them has its gradient.
 std::optional<GatePool> Trainer::gate_pool(const std::vector<PackedBatch>& pieces, ForwardForm form) {
     const double gate_share = form.penalty.gate_share;
-    const std::int64_t forwards = parallel_.forwards(windows_a_step(), recipe_.batch);
-    if (!model_->method().pools_gates() || forwards == 1 || gate_share == 0) {
+    if (!model_->method().pools_gates() || pieces.size() == 1 || gate_share == 0) {
         return std::nullopt;
     }
     std::vector<at::Tensor> asked;
@@ -176,9 +132,8 @@ std::optional<GatePool> Trainer::gate_pool(const std::vector<PackedBatch>& piece
         }
     }
     const std::int64_t of_a_window = recipe_.context * model_->method().max_steps();
-    const std::int64_t most = (windows_a_step() + parallel_.size() - 1) / parallel_.size();
-    return GatePool::of(parallel_.gates_of_all(std::move(asked), most * of_a_window),
-                        windows_a_step() * of_a_window, gate_share, forwards);
+    return GatePool::of(asked, windows_a_step() * of_a_window, gate_share,
+                        static_cast<std::int64_t>(pieces.size()));
 }
 
 /// Gradients of one optimiser step; the means over its forwards.
@@ -186,13 +141,10 @@ Trainer::StepNumbers Trainer::forward_backward() {
     optimizer_->zero_gradients();
     at::Tensor total;
     std::vector<PackedBatch> pieces;
-    std::vector<double> shares; // of the step's windows
-    const DataParallel::Part part = parallel_.part(windows_a_step());
-    for (std::int64_t first = part.begin; first < part.end; first += recipe_.batch) {
-        const std::int64_t count = std::min(recipe_.batch, part.end - first);
-        pieces.push_back(PackedBatch::from_rows(rows(counters_.windows + first, count), device_));
-        shares.push_back(static_cast<double>(count) / static_cast<double>(windows_a_step()));
+    for (std::int64_t first = 0; first < windows_a_step(); first += recipe_.batch) {
+        pieces.push_back(PackedBatch::from_rows(rows(counters_.windows + first, recipe_.batch), device_));
     }
+    const double share = 1.0 / static_cast<double>(pieces.size());
     counters_.windows += windows_a_step();
     ForwardForm form = training_form();
     form.recompute = recipe_.recompute;
@@ -201,35 +153,24 @@ Trainer::StepNumbers Trainer::forward_backward() {
         const Autocast autocast(device_.type(), half_);
         form.penalty.pool = gate_pool(pieces, form);
     }
-    for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
-        const double share = shares[piece];
-        // Over a pool a piece's penalty is its part of the sum already.
-        const double penalty_share =
-            form.penalty.pool ? 1.0 / static_cast<double>(form.penalty.pool->pieces) : share;
+    for (const PackedBatch& piece : pieces) {
         at::Tensor loss;
         {
             const Autocast autocast(device_.type(), half_); // products in bf16; weights stay fp32
-            const ForwardResult result = model_->forward(pieces[piece], form);
+            const ForwardResult result = model_->forward(piece, form);
             loss = result.cross_entropy * share;
             at::Tensor numbers = at::stack({loss.detach().to(at::kFloat), at::zeros_like(loss).to(at::kFloat),
                                             result.mean_steps.to(loss.device()) * share});
             if (result.penalty.defined()) {
-                numbers.select(0, 1).copy_(result.penalty.detach() * penalty_share);
-                loss = loss + result.penalty * (recipe_.penalty_weight * penalty_share);
+                numbers.select(0, 1).copy_(result.penalty.detach() * share);
+                loss = loss + result.penalty * (recipe_.penalty_weight * share);
             }
             total = total.defined() ? total + numbers : numbers;
         }
-        if (piece + 1 == pieces.size()) {
-            parallel_.last_backward_begins();
-        }
         loss.backward();
     }
-    parallel_.finish_gradients();
     const at::Tensor here = total.to(at::kCPU, at::kDouble);
-    const auto* mine = here.const_data_ptr<double>();
-    std::array<double, 4> numbers{mine[0], mine[1], mine[2], options_.stop.stop_requested() ? 1.0 : 0.0};
-    parallel_.sum(numbers);
-    stopping_ = numbers[3] > 0;
+    const auto* numbers = here.const_data_ptr<double>();
     return {numbers[0], numbers[1], numbers[2]};
 }
 
@@ -263,7 +204,7 @@ void Trainer::train_on() {
     ThrottledProgress report(options_.progress);
     const std::int64_t total = recipe_.steps * recipe_.tokens_per_step();
     while (counters_.step < recipe_.steps) {
-        if (parallel_.alone() ? options_.stop.stop_requested() : stopping_) {
+        if (options_.stop.stop_requested()) {
             throw Cancelled();
         }
         step();
@@ -289,38 +230,39 @@ void Trainer::memory_is_full() {
     throw EnvironmentError(folder_.path().string() + ": " + fault);
 }
 
-TrainResult Trainer::run(const nlohmann::json& first) {
-    if (first.at("complete").get<bool>()) {
-        TrainResult before = parallel_.writes() ? read_provenance(folder_.provenance()) : TrainResult();
+void Trainer::open_folder(bool fresh) {
+    std::vector<std::pair<std::filesystem::path, std::string>> copies; // of files that may lie in the folder
+    const bool from_folder = std::filesystem::is_directory(recipe_.tokenizer);
+    for (const std::filesystem::path& file : tokenizer_.files()) {
+        copies.emplace_back(folder_.path() / (from_folder ? file.filename() : "tokenizer.json"),
+                            read_file(file));
+    }
+    folder_.prepare();
+    log_ = std::make_unique<TrainLog>(folder_.log(), fresh ? std::nullopt : std::optional(last_logged()));
+    write_file_atomically(folder_.config(), config_json_.dump(2) + "\n");
+    for (const auto& [file, bytes] : copies) {
+        write_file_atomically(file, bytes);
+    }
+    open_trace(fresh);
+}
+
+TrainResult Trainer::run() {
+    if (folder_.start() == OutputFolder::Start::complete) {
+        TrainResult before = read_provenance(folder_.provenance());
         before.already_complete = true;
-        parallel_.leave();
         return before;
+    }
+    const bool fresh = folder_.start() == OutputFolder::Start::fresh;
+    if (fresh) {
+        require_inputs_elsewhere();
+    }
+    begin();
+    if (!fresh) {
+        resume();
     }
     const GpuProducts products(precision_); // of the backward pass's threads, too
     result_.held_out_nll = not_measured;
-    const bool fresh = !first.contains("resumed");
-    if (!fresh && !parallel_.writes()) {
-        counters_ = counters_from(first["resumed"], folder_.state());
-        optimizer_->set_steps(counters_.step);
-        seconds_before_ = counters_.seconds;
-    }
-    parallel_.start_alike(*optimizer_, !fresh);
-    parallel_.watch(*optimizer_);
-    if (parallel_.writes()) {
-        std::vector<std::pair<std::filesystem::path, std::string>> copies; // of what may lie in the folder
-        const bool from_folder = std::filesystem::is_directory(recipe_.tokenizer);
-        for (const std::filesystem::path& file : tokenizer_.files()) {
-            copies.emplace_back(folder_.path() / (from_folder ? file.filename() : "tokenizer.json"),
-                                read_file(file));
-        }
-        folder_.prepare();
-        log_ = std::make_unique<TrainLog>(folder_.log(), fresh ? std::nullopt : std::optional(last_logged()));
-        write_file_atomically(folder_.config(), config_json_.dump(2) + "\n");
-        for (const auto& [file, bytes] : copies) {
-            write_file_atomically(file, bytes);
-        }
-        open_trace(fresh);
-    }
+    open_folder(fresh);
     began_ = Clock::now();
     if (fresh) {
         save(false);
@@ -344,10 +286,7 @@ TrainResult Trainer::run(const nlohmann::json& first) {
     if (saved_step_ != counters_.step) {
         save(false);
     }
-    parallel_.leave(); // what is left is of one process
-    if (parallel_.writes()) {
-        finish();
-    }
+    finish();
     result_.tokens_per_second =
         spent > 0 ? static_cast<double>((counters_.step - steps_before) * recipe_.tokens_per_step()) / spent
                   : 0;
@@ -359,20 +298,13 @@ TrainResult train(const Recipe& given, const TrainOptions& options) {
     if (!options.texts.empty()) {
         recipe.texts = options.texts;
     }
-    std::optional<Trainer> trainer;
-    const auto look = [&] {
+    try {
         if (!recipe.start.empty()) {
             const Checkpoint start = Checkpoint::open(recipe.start);
             require_trainable(start);
             recipe.start_digest = checkpoint_digest(start, options.progress, options.stop);
         }
-        trainer.emplace(recipe, options);
-        return trainer->look();
-    };
-    try {
-        const nlohmann::json first =
-            options.collectives == nullptr ? look().own : agree(*options.collectives, options.world, look);
-        return trainer->run(first);
+        return Trainer(recipe, options).run();
     } catch (const c10::Error& fault) {
         if (!is_full_memory(fault)) {
             throw;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "core/base/progress.h"
-#include "core/dist/collectives.h"
 #include "core/train/recipe.h"
 #include "core/train/train_log.h"
 
@@ -34,8 +33,6 @@ struct TrainOptions {
         progress; ///< "reading texts" in bytes, "training" in tokens, "measuring held-out text" in tokens
     std::function<void(const TrainLogRow&)> logged; ///< every line of log.csv, as it is written
     std::function<void(const std::string&)> notice; ///< sentences for the user
-    World world;                        ///< which of the processes that train together this one is
-    Collectives* collectives = nullptr; ///< of theirs; null: trained alone
     std::stop_token stop; ///< honoured between steps: the state is saved, then Cancelled is thrown
 };
 
@@ -63,10 +60,6 @@ struct TrainResult {
 /// beside and renamed, so that an interruption at any moment leaves the last complete state. On a CPU, with
 /// the same number of threads, a training that was interrupted and resumed ends with the same bytes as one
 /// that was not.
-///
-/// In a world of several processes each computes its part of every step's windows, and the gradients are
-/// summed: the training is that of one process, to rounding. Rank 0 writes; all of them need the recipe, the
-/// texts and the tokenizer, and none but rank 0 the folder. A state is resumed by a world of any size.
 ///
 /// The loss is the method's own: the cross-entropy of its output, and its penalty where it has one.
 ///

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/dist/agree.h"
 #include "core/model/device.h"
 #include "core/ponder/engine/model.h"
 #include "core/text/tokenizer.h"
 #include "core/train/adamw.h"
 #include "core/train/contexts.h"
 #include "core/train/corpus.h"
-#include "core/train/data_parallel.h"
 #include "core/train/held_out.h"
 #include "core/train/model_setup.h"
 #include "core/train/output_folder.h"
@@ -31,9 +29,7 @@ public:
     Trainer(const Recipe& recipe, const TrainOptions& options)
         : recipe_(recipe),
           options_(options),
-          parallel_(options.collectives, options.world),
-          // Of the others nobody looks into it.
-          folder_(options.output, parallel_.writes() ? options.existing : ExistingOutput::overwrite),
+          folder_(options.output, options.existing),
           device_(device_from_string(options.device)),
           tokenizer_(Tokenizer::load_folder(recipe.tokenizer)),
           config_json_(complete_config(recipe, tokenizer_)),
@@ -41,10 +37,8 @@ public:
           precision_(recipe.precision.value_or(device_.is_cuda() ? Precision::bfloat16 : Precision::float32)),
           half_(precision_ == Precision::bfloat16) {}
 
-    /// Everything that can be wrong with the input is found here, before the folder is touched.
-    Findings look();
-    /// \p first: what rank 0 found.
-    TrainResult run(const nlohmann::json& first);
+    /// Everything that can be wrong with the input is found before the folder is touched.
+    TrainResult run();
 
 private:
     using Clock = std::chrono::steady_clock;
@@ -54,6 +48,7 @@ private:
     }
     void require_inputs_elsewhere() const;
     void begin();
+    void open_folder(bool fresh);
     void resume();
     struct StepNumbers {
         double loss = 0;    ///< cross-entropy, nats a token
@@ -108,7 +103,6 @@ private:
 
     const Recipe& recipe_;
     const TrainOptions& options_;
-    DataParallel parallel_;
     OutputFolder folder_;
     at::Device device_;
     Tokenizer tokenizer_;
@@ -127,7 +121,6 @@ private:
     TrainCounters counters_;
     TrainResult result_;
     std::int64_t saved_step_ = 0; ///< of the state on disk
-    bool stopping_ = false;       ///< somebody asked one of the processes to
     Clock::time_point began_;
     double seconds_before_ = 0; ///< of earlier calls
 };

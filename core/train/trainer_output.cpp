@@ -33,7 +33,7 @@ void Trainer::log(double rate) {
     counters_.penalty_sum = 0;
     counters_.steps_sum = 0;
     counters_.loss_count = 0;
-    if (last || !parallel_.writes()) {
+    if (last) {
         return;
     }
     TrainLogRow row = row_of_last_steps(rate);
@@ -67,9 +67,6 @@ TrainLogRow Trainer::row_of_last_steps(double rate) const {
 }
 
 void Trainer::append(const TrainLogRow& row, const HeldOut* measured) {
-    if (!parallel_.writes()) {
-        return;
-    }
     log_->append(row);
     trace_->append(row, measured != nullptr ? &measured->census : nullptr);
     if (options_.logged) {
@@ -135,7 +132,7 @@ void Trainer::open_trace(bool fresh) {
 void Trainer::snapshot() {
     require_finite_weights();
     if (passage_.ids.empty()) {
-        return; // of the others too: rank 0 alone has one
+        return;
     }
     save_model(false);
     trace_->record(folder_.path(), passage_, tokenizer_, recipe_.context, counters_.step, device_.str());
@@ -145,10 +142,6 @@ void Trainer::snapshot() {
 /// and the state is what a resumed training believes; at the end the state goes last.
 void Trainer::save(bool complete) {
     require_finite_weights();
-    if (!parallel_.writes()) {
-        saved_step_ = counters_.step;
-        return;
-    }
     if (!complete) {
         save_train_state(folder_.state(), model_->parameters().items(), *optimizer_, counters_);
         saved_step_ = counters_.step;
@@ -177,8 +170,8 @@ void Trainer::save_model(bool complete) {
     result_.tokens = tokens();
     result_.loss = counters_.last_loss;
     result_.seconds = counters_.seconds;
-    const Provenance about{device_.str(),    to_string(precision_), at::get_num_threads(),
-                           parallel_.size(), TORCH_VERSION,         complete};
+    const Provenance about{device_.str(), to_string(precision_), at::get_num_threads(), TORCH_VERSION,
+                           complete};
     write_file_atomically(folder_.provenance(),
                           provenance_json(recipe_, corpus_, result_, about).dump(2) + "\n");
 }

@@ -17,7 +17,6 @@ import os
 import random
 import shutil
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -153,10 +152,7 @@ class Kills:
     def merge(self, count):
         shards = self.path("shards")
         os.makedirs(shards)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = str(free.getsockname()[1])
-        world = {"WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        world = {"WORLD_SIZE": "2", "LOCAL_RANK": "0"}
         arguments = self.record_arguments(os.path.join(shards, "s.ponder"))
         with concurrent.futures.ThreadPoolExecutor() as both:
             list(both.map(lambda rank: self.must(*arguments, extra={**world, "RANK": rank}), "01"))

@@ -161,6 +161,8 @@ TEST_F(Shards, WrongUseIsASentence) {
     ::setenv("WORLD_SIZE", "1", 1);
     EXPECT_NE(sentence({"--prompt", "some words"}).find("rank 1 of 1"), std::string::npos);
     ::setenv("WORLD_SIZE", "2", 1);
+    const std::string training = refused({"train", "recipe.json", "-o", folder / "trained"});
+    EXPECT_NE(training.find("train runs in one process"), std::string::npos) << training;
     succeed(record_to(trace));
     const std::string again = refused(record_to(trace));
     EXPECT_NE(again.find("--resume"), std::string::npos) << again;

@@ -96,33 +96,6 @@ TEST(Corpus, TakesTheCacheOnlyForTheSameTextAndTokenizer) {
     EXPECT_EQ(entries(), 2);
 }
 
-TEST(Corpus, SaysWhichTextsOfShardsAreHeldOut) {
-    const testing::TemporaryFolder folder;
-    Recipe recipe = recipe_over(folder.path(), {});
-    const std::string tokenizer = sha256_hex(read_file(recipe.tokenizer));
-    const auto write = [&](const char* name, const std::vector<TokenShardInfo::Source>& sources) {
-        TokenShardWriter writer(folder / name, {tokenizer, 2048, "", {}}, 64);
-        for (const TokenShardInfo::Source& source : sources) {
-            writer.add(std::vector<std::int32_t>(static_cast<std::size_t>(source.tokens), 5));
-        }
-        writer.finish(sources);
-    };
-    write("most", {{"a", "", 1, 300, 60}, {"b", "", 1, 200, 40}, {"c", "", 1, 100, 20}});
-    write("apart", {{"d", "", 1, 50, 10}});
-    recipe.shards = "most";
-    recipe.held_out_shards = "apart";
-    recipe.held_out_fraction = 0.25; // of 120: the last 10 of b, and c
-    const Corpus corpus = load_corpus(recipe, sample_tokenizer());
-    std::vector<std::pair<std::int64_t, std::int64_t>> counts;
-    for (const CorpusText& text : corpus.texts) {
-        counts.emplace_back(text.train_tokens, text.held_out_tokens);
-    }
-    EXPECT_EQ(counts,
-              (std::vector<std::pair<std::int64_t, std::int64_t>>{{60, 0}, {30, 10}, {0, 20}, {0, 10}}));
-    EXPECT_EQ(corpus.train_stream().size(), 90);
-    EXPECT_EQ(corpus.held_out.size(), 40U);
-}
-
 TEST(Corpus, SaysWhichTextIsMissingOrWrong) {
     const testing::TemporaryFolder folder;
     testing::write_text(folder / "a.txt", "Ring once.");

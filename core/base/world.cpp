@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/dist/world.h"
+#include "core/base/world.h"
 
 #include "core/base/error.h"
 #include "core/base/words.h"

@@ -9,7 +9,7 @@ namespace ponderscope {
 /// Beyond that, names of shards have no room for the rank.
 inline constexpr std::int64_t most_processes = 10'000;
 
-/// The processes that were started together, and which of them this one is.
+/// The processes that one launcher started, and which of them this one is.
 struct World {
     std::int64_t rank = 0;
     std::int64_t size = 1;
@@ -17,10 +17,10 @@ struct World {
     std::string launcher;        ///< "torchrun", "srun", "mpirun"; empty: started alone
 };
 
-/// What the environment says that torchrun (RANK, WORLD_SIZE, LOCAL_RANK), srun (SLURM_PROCID,
+/// Reads the variables that torchrun (RANK, WORLD_SIZE, LOCAL_RANK), srun (SLURM_PROCID,
 /// SLURM_STEP_NUM_TASKS, SLURM_LOCALID) and mpirun (OMPI_COMM_WORLD_*, or PMI_* of MPICH and Intel MPI) set.
-/// The innermost launcher counts: torchrun within srun is torchrun. Without any: a world of one. InputError:
-/// variables that contradict each other.
+/// The innermost launcher counts: torchrun within srun is torchrun. Without a launcher: a world of one.
+/// InputError: variables that contradict each other.
 World world_from_environment();
 
 } // namespace ponderscope
