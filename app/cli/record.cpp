@@ -464,8 +464,7 @@ void add_record(CLI::App& program) {
         "by step, layer, source and head, as much for a billion tokens as for one");
     app->add_flag("--compress", verb->compress,
                   "Compress the values of signals by zstd where that takes less (scalars, and weights by "
-                  "source, always "
-                  "are); the trace is then of version 3 of its schema");
+                  "source, always are)");
     app->add_flag(
         "--resume", verb->resume,
         "Go on with a run that was cut off, behind the sequences that it finished: the same line with "

@@ -205,7 +205,7 @@ std::optional<FlopsModel> FlopsModel::from_json(const std::string& text) {
     model.read_out = whole(field("read_out"));
     model.input_reads_out = flag("input_reads_out");
     model.exited = list("exited");
-    // Absent where there are none, and in earlier traces.
+    // Absent where there are none.
     for (const auto& [key, value] : {std::pair{"prelude", &model.prelude},
                                      {"prelude_layers", &model.prelude_layers},
                                      {"coda_layers", &model.coda_layers}}) {

@@ -36,7 +36,7 @@ const OwnRule* own_rule(const RunInfo& run) {
     return method != nullptr && method->own_rule.signal != nullptr ? &method->own_rule : nullptr;
 }
 
-/// tau as the run says it, in earlier traces as config.json has it; NaN for a method that does not halt. The
+/// tau from `choices`, else from config.json; NaN for a method that does not halt. The
 /// recorder checked the file; here it is a stranger's text.
 double own_threshold(const RunInfo& run, const RecordedChoices& chosen) {
     if (own_rule(run) == nullptr) {

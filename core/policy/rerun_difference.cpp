@@ -11,7 +11,7 @@ namespace ponderscope {
 
 namespace {
 
-/// Traces of earlier versions say nothing of it.
+/// Empty: the program that wrote the run did not say.
 bool same_if_known(const std::string& one, const std::string& other) {
     return one.empty() || other.empty() || one == other;
 }

@@ -99,10 +99,6 @@ void TraceChecker::check_structure() {
 
 /// Rows that belong to nothing.
 void TraceChecker::check_references() {
-    const auto has = [&](const char* table) {
-        return database_.integer("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = '" +
-                                 std::string(table) + "'") == 1;
-    };
     fault_of_rows("SELECT 'sequence.id ' || id FROM sequence WHERE run NOT IN (SELECT id FROM run)",
                   "belongs to a run that is not there");
     fault_of_rows("SELECT 'signal.id ' || id FROM signal WHERE run NOT IN (SELECT id FROM run)",
@@ -151,15 +147,10 @@ void TraceChecker::check_references() {
                   "has a number that another sequence of its run has too");
     fault_of_rows("SELECT 'signal.id ' || min(id) FROM signal GROUP BY run, name HAVING count(*) > 1",
                   "has a name that another signal of its run has too");
-    if (has("label")) {
-        fault_of_rows(
-            "SELECT DISTINCT 'a label of sequence.id ' || sequence FROM label WHERE sequence NOT IN "
-            "(SELECT id FROM sequence)",
-            "belongs to no sequence");
-    }
-    if (has("training") && has("training_quantity") && has("training_point")) {
-        check_trainings();
-    }
+    fault_of_rows("SELECT DISTINCT 'a label of sequence.id ' || sequence FROM label WHERE sequence NOT IN "
+                  "(SELECT id FROM sequence)",
+                  "belongs to no sequence");
+    check_trainings();
 }
 
 void TraceChecker::check_trainings() {
@@ -181,18 +172,15 @@ void TraceChecker::check_trainings() {
         "SELECT 'training.id ' || t.id FROM training t WHERE t.step <> coalesce((SELECT max(p.step) "
         "FROM training_point p WHERE p.training = t.id), t.step)",
         "has another step than its last point");
-    if (database_.has_column("run", "training")) {
-        fault_of_rows(
-            "SELECT 'run.id ' || id FROM run WHERE training <> 0 AND training NOT IN (SELECT id FROM "
-            "training)",
-            "names a training that is not there");
-    }
+    fault_of_rows("SELECT 'run.id ' || id FROM run WHERE training <> 0 AND training NOT IN (SELECT id FROM "
+                  "training)",
+                  "names a training that is not there");
 }
 
 void TraceChecker::check_run_texts(const std::string& place, std::int64_t id) {
     Statement row = database_.prepare("SELECT name, started, text_digest, checkpoint_digest, "
-                                      "tokenizer_digest, versions, notices, config FROM "
-                                      "run WHERE id = ?");
+                                      "tokenizer_digest, versions, notices, config, flops_model, "
+                                      "step_unit FROM run WHERE id = ?");
     row.bind(1, id);
     if (!row.step()) {
         return;
@@ -227,24 +215,15 @@ void TraceChecker::check_run_texts(const std::string& place, std::int64_t id) {
             fault(place, "config is neither empty nor a JSON object");
         }
     }
-    if (database_.has_column("run", "flops_model")) {
-        Statement later = database_.prepare("SELECT flops_model, step_unit FROM run WHERE id = ?");
-        later.bind(1, id);
-        if (later.step()) {
-            const auto model = parsed(later.text(0));
-            if (!later.text(0).empty() && (!model || !model->is_object())) {
-                fault(place, "flops_model is neither empty nor a JSON object");
-            }
-            if (later.text(1) != "step" && later.text(1) != "layer") {
-                fault(place,
-                      "step_unit is \"" + printable(later.text(1), 40) + "\" and neither step nor layer");
-            }
+    if (const std::string model = row.text(8); !model.empty()) {
+        const auto document = parsed(model);
+        if (!document || !document->is_object()) {
+            fault(place, "flops_model is neither empty nor a JSON object");
         }
     }
-}
-
-std::string TraceChecker::later_column(const char* table, const char* column) {
-    return database_.has_column(table, column) ? column : "NULL";
+    if (const std::string unit = row.text(9); unit != "step" && unit != "layer") {
+        fault(place, "step_unit is \"" + printable(unit, 40) + "\" and neither step nor layer");
+    }
 }
 
 std::optional<std::int64_t> TraceChecker::digest_in(const Statement& row, int column) {
@@ -293,10 +272,7 @@ void TraceChecker::check_sequence(const Run& run, const Sequence& sequence, cons
     const Totals found = check_tokens(run, sequence, text, steps);
     compare(sequence.place, told, found);
     of_run.add(found);
-    if (database_.integer("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'label'") ==
-        1) {
-        check_labels(sequence);
-    }
+    check_labels(sequence);
     for (const Signal& signal : signals) {
         check_chunks(run, sequence, signal, steps);
     }
@@ -331,7 +307,8 @@ void TraceChecker::check_run(std::int64_t id) {
     Statement row = database_.prepare(
         "SELECT name, tokenizer, vocab_size, max_steps, complete, sequences, tokens, scored_tokens, nll_sum, "
         "steps_sum, "
-        "flops_sum, scored_bytes, seconds, layers, context, stride, tokenizer_digest FROM run WHERE id = ?");
+        "flops_sum, scored_bytes, seconds, layers, context, stride, tokenizer_digest, choices, record_level "
+        "FROM run WHERE id = ?");
     row.bind(1, id);
     if (!row.step()) {
         return;
@@ -339,11 +316,8 @@ void TraceChecker::check_run(std::int64_t id) {
     Run run{id, "run " + std::to_string(id) + " (" + printable(row.text(0), 60) + ")", row.integer(1),
             row.integer(2), row.integer(3)};
     check_run_texts(run.place, id);
-    if (database_.has_column("run", "choices")) {
-        Statement choices = database_.prepare("SELECT choices FROM run WHERE id = ?");
-        choices.bind(1, id);
-        run.all_ran = choices.step() && recorded_choices(choices.text(0)).kv == "full";
-    }
+    run.all_ran = recorded_choices(row.text(17)).kv == "full";
+    run.packed = row.text(18) == "scalars";
     if (run.vocab_size < 1 || run.max_steps < 0 || row.integer(13) < 0 || row.integer(14) < 0 ||
         row.integer(15) < 0 || !(row.real(12) >= 0)) {
         fault(run.place, "vocab_size, max_steps, layers, context, stride or seconds is below what it can be");
@@ -353,8 +327,7 @@ void TraceChecker::check_run(std::int64_t id) {
     }
     words_.clear();
     missing_words_.clear();
-    Statement words = database_.prepare("SELECT id, bytes, " + later_column("vocabulary", "crc32") +
-                                        " FROM vocabulary WHERE tokenizer = ?");
+    Statement words = database_.prepare("SELECT id, bytes, crc32 FROM vocabulary WHERE tokenizer = ?");
     words.bind(1, run.tokenizer);
     while (words.step()) {
         if (const auto due = digest_in(words, 2); due && *due != crc32_of(words.blob(1))) {
@@ -368,18 +341,11 @@ void TraceChecker::check_run(std::int64_t id) {
         fault(run.place, "it has a tokenizer_digest, and vocabulary has no row of its tokenizer");
     }
     const std::vector<Signal> signals = check_signal_table(run);
-    Statement packed =
-        database_.prepare("SELECT count(*) FROM run WHERE id = ? AND record_level = 'scalars'");
-    packed.bind(1, id);
-    run.packed = packed.step() && packed.integer(0) == 1;
-    const bool shards = database_.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'piece'") == 1;
     Totals found;
     Statement sequences = database_.prepare("SELECT id, number, title, text_bytes, tokens, scored_tokens, "
                                             "nll_sum, steps_sum, flops_sum, scored_bytes, "
-                                            "complete, " +
-                                            later_column("sequence", "text_crc32") + ", " +
-                                            later_column("sequence", "tokens_crc32") +
-                                            " FROM sequence WHERE run = ? ORDER BY number");
+                                            "complete, text_crc32, tokens_crc32 FROM sequence "
+                                            "WHERE run = ? ORDER BY number");
     sequences.bind(1, id);
     std::int64_t count = 0;
     for (; sequences.step(); ++count) {
@@ -396,9 +362,7 @@ void TraceChecker::check_run(std::int64_t id) {
             fault(sequence.place, "its id, tokens or text_bytes is out of range");
             continue;
         }
-        if (shards) {
-            check_piece(sequence);
-        }
+        check_piece(sequence);
         const Totals told{sequences.integer(4), sequences.integer(5), sequences.integer(9),
                           sequences.real(6),    sequences.real(7),    sequences.real(8)};
         check_sequence(run, sequence, told, signals, found);
@@ -417,7 +381,6 @@ void TraceChecker::run() {
     if (pages != "ok") {
         fault({}, "the database is damaged (" + printable(pages, 200) + ")");
     }
-    version_ = database_.integer("PRAGMA user_version");
     check_structure();
     check_references();
     all_tokens_ = database_.integer("SELECT sum(tokens) FROM run");

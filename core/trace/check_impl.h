@@ -92,8 +92,6 @@ private:
     /// \p due: what was written with it; \p what: "its text".
     void check_digest(const std::string& place, const char* what, std::optional<std::int64_t> due,
                       std::uint32_t found);
-    /// A column of a table, or NULL where it came later than the file.
-    [[nodiscard]] std::string later_column(const char* table, const char* column);
     [[nodiscard]] static std::optional<std::int64_t> digest_in(const Statement& row, int column);
     void check_labels(const Sequence& sequence);
     void check_word(const Run& run, const std::string& place, std::int64_t id);
@@ -112,7 +110,6 @@ private:
     const ProgressSink& progress_;
     const std::stop_token& stop_;
     std::int64_t all_tokens_ = 0;
-    std::int64_t version_ = 0;
     std::set<std::int64_t> words_;         ///< ids in the vocabulary of the run's tokenizer
     std::set<std::int64_t> missing_words_; ///< those that were said already
 };

@@ -44,7 +44,6 @@ public:
              const ProgressSink& progress, const std::stop_token& stop)
         : database_(database), path_(path), run_(run), progress_(progress), stop_(stop) {}
 
-    // Columns that came later: where one is missing, nothing was kept.
     void require() {
         Statement named =
             database_.prepare("SELECT name, record_level = 'scalars', (SELECT count(*) FROM sequence "
@@ -56,16 +55,9 @@ public:
         name_ = printable(named.text(0), 60);
         const bool packed = named.integer(1) == 1; // the array that they are packed in has its own
         said_.total = 2 * named.integer(2);        // gone through for texts and tokens, and for signals
-        if (database_.has_column("vocabulary", "crc32")) {
-            require_words();
-        }
-        if (database_.has_column("sequence", "text_crc32") &&
-            database_.has_column("sequence", "tokens_crc32")) {
-            require_sequences(packed);
-        }
-        if (database_.has_column("chunk", "crc32")) {
-            require_chunks();
-        }
+        require_words();
+        require_sequences(packed);
+        require_chunks();
     }
 
 private:

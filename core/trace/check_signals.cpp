@@ -101,9 +101,6 @@ std::vector<TraceChecker::Signal> TraceChecker::check_signal_table(const Run& ru
 /// Of a signal whose values are added up.
 void TraceChecker::check_sums(const Run& run, const Signal& signal) {
     const std::string place = run.place + ", signal " + printable(signal.name, 60);
-    if (database_.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'signal_sum'") == 0) {
-        return; // nothing was added up yet
-    }
     Statement row = database_.prepare("SELECT shape, data, crc32 FROM signal_sum WHERE signal = ?");
     row.bind(1, signal.id);
     if (!row.step()) {
@@ -130,10 +127,8 @@ void TraceChecker::check_chunks(const Run& run, const Sequence& sequence, const 
                                 const std::vector<std::int32_t>& steps) {
     const std::string place = sequence.place + ", signal " + printable(signal.name, 60);
     const bool trimmed = ends_in_zeros(signal.axes);
-    Statement rows = database_.prepare("SELECT first_token, tokens, dtype, shape, length(data), data, " +
-                                       later_column("chunk", "crc32") +
-                                       " FROM chunk WHERE sequence = ? AND signal = ? "
-                                       "ORDER BY first_token");
+    Statement rows = database_.prepare("SELECT first_token, tokens, dtype, shape, length(data), data, crc32 "
+                                       "FROM chunk WHERE sequence = ? AND signal = ? ORDER BY first_token");
     rows.bind(1, sequence.id).bind(2, signal.id);
     std::int64_t next = 0;
     std::optional<DType> known;
@@ -212,7 +207,6 @@ void TraceChecker::check_values(const Run& run, const std::string& place, const 
     const std::int64_t stride = ends_in_zeros(signal.axes) ? chunk.shape.back() : 1;
     const auto ran = [&](double value) { return real ? !std::isnan(value) : value != did_not_run; };
     const bool words = signal.name == signal::candidate_ids && !real;
-    const bool told_apart = version_ >= 2; // before, a step that did not run is 0, as a value may be
     bool empty_behind = false;
     std::int64_t number_behind = -1; // the first token with one
     for (std::int64_t t = 0; t < chunk.shape[0]; ++t) {
@@ -225,7 +219,7 @@ void TraceChecker::check_values(const Run& run, const std::string& place, const 
                 if (words && k <= last && is_there) {
                     check_word(run, place, static_cast<std::int64_t>(value));
                 }
-                if (told_apart && k <= last && !real && !is_there) {
+                if (k <= last && !real && !is_there) {
                     fault(place, "token " + std::to_string(token) + " ran step " + std::to_string(k) +
                                      ", where its value says that it did not");
                     return;
@@ -238,7 +232,7 @@ void TraceChecker::check_values(const Run& run, const std::string& place, const 
         }
     }
     // What a router says up front of all steps is a number everywhere.
-    if (told_apart && number_behind >= 0 && (empty_behind || is_of_steps_that_ran(signal.name))) {
+    if (number_behind >= 0 && (empty_behind || is_of_steps_that_ran(signal.name))) {
         fault(place, "token " + std::to_string(number_behind) + " has a value behind its last step, where " +
                          (real ? "NaN" : "-1") + " is due");
     }

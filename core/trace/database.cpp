@@ -300,12 +300,6 @@ std::string Database::text(std::string_view sql) {
     return statement.step() ? statement.text(0) : std::string();
 }
 
-bool Database::has_column(std::string_view table, std::string_view column) {
-    Statement statement = prepare("SELECT 1 FROM pragma_table_xinfo(?) WHERE name = ?");
-    statement.bind(1, table).bind(2, column);
-    return statement.step();
-}
-
 bool Database::in_transaction() const {
     return handle_ != nullptr && sqlite3_get_autocommit(handle_) == 0;
 }

@@ -95,7 +95,6 @@ public:
     /// First column of the first row; 0 when there is none.
     [[nodiscard]] std::int64_t integer(std::string_view sql);
     [[nodiscard]] std::string text(std::string_view sql);
-    [[nodiscard]] bool has_column(std::string_view table, std::string_view column);
     [[nodiscard]] bool in_transaction() const;
     /// Writes the file anew without gaps; with a name, into a new file of that name (this one is only read).
     void vacuum(const std::filesystem::path& into = {});

@@ -30,9 +30,6 @@ constexpr std::int64_t tokens_at_once = 1 << 14;
 bool is_compressed(const std::filesystem::path& trace, std::int64_t run = 0) {
     try {
         Database database(trace, Database::Access::read);
-        if (database.integer("PRAGMA user_version") < schema::version) {
-            return false;
-        }
         Statement found = database.prepare(
             "SELECT 1 FROM run r JOIN sequence s ON s.run = r.id JOIN chunk c ON c.sequence = s.id "
             "JOIN signal g ON g.id = c.signal WHERE r.record_level <> 'scalars' AND "

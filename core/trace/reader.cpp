@@ -3,7 +3,6 @@
 
 #include "core/base/error.h"
 #include "core/base/json.h"
-#include "core/trace/first_version.h"
 #include "core/trace/packed_values.h"
 #include "core/trace/reader_impl.h"
 #include "core/trace/schema.h"
@@ -62,7 +61,7 @@ TraceReader::Impl::SequenceRow TraceReader::Impl::find_sequence(std::int64_t run
     if (row.id < 1 || row.id > schema::max_sequence_id) {
         damaged("a sequence number below 2^31", std::to_string(row.id));
     }
-    plausible_tokens(row.tokens);
+    plausible_tokens(row.tokens, is_packed(run));
     plausible(row.text_bytes, 1, "bytes of text");
     return row;
 }
@@ -125,22 +124,6 @@ std::vector<ChunkRow> TraceReader::Impl::find_chunks(const SequenceRow& place, s
     return chunks;
 }
 
-std::vector<std::int32_t> TraceReader::Impl::steps_of(const SequenceRow& place, std::int64_t begin,
-                                                      std::int64_t end) const {
-    Statement rows = database.prepare("SELECT steps FROM token_row WHERE row >= ? AND row < ? ORDER BY row");
-    const std::int64_t first_row = place.id << schema::position_bits;
-    rows.bind(1, first_row | begin).bind(2, first_row + end);
-    std::vector<std::int32_t> steps;
-    while (rows.step()) {
-        const std::int64_t one = rows.integer(0);
-        if (one < 0 || !fits<std::int32_t>(one)) {
-            damaged("a number of steps", std::to_string(one));
-        }
-        steps.push_back(static_cast<std::int32_t>(one));
-    }
-    return steps;
-}
-
 TraceReader TraceReader::open(const std::filesystem::path& path) {
     if (const std::vector<std::filesystem::path> shards = find_shards(path); !shards.empty()) {
         return open_shards(shards, path);
@@ -151,9 +134,8 @@ TraceReader TraceReader::open(const std::filesystem::path& path) {
         impl->database.execute(
             "PRAGMA query_only=ON; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA cache_size=-16384");
         // First touch of the file: locks, log and header.
-        impl->version = impl->database.integer("PRAGMA user_version");
-        if (impl->database.integer("PRAGMA application_id") != schema::application_id || impl->version < 1 ||
-            impl->version > schema::version) {
+        if (impl->database.integer("PRAGMA application_id") != schema::application_id ||
+            impl->database.integer("PRAGMA user_version") != schema::version) {
             throw InputError(path, "a trace of version " + std::to_string(schema::version),
                              "another header in its log", take_again);
         }
@@ -216,16 +198,16 @@ std::vector<SequenceInfo> TraceReader::sequences(std::int64_t run) const {
     return impl_->read([&] {
         std::vector<SequenceInfo> sequences;
         Statement rows = impl_->database.prepare(
-            std::string("SELECT number, title, tokens, scored_tokens, nll_sum, steps_sum, complete, ") +
-            (impl_->database.has_column("sequence", "group") ? "coalesce(\"group\", '')" : "''") +
-            " FROM sequence WHERE run = ? ORDER BY number");
+            "SELECT number, title, tokens, scored_tokens, nll_sum, steps_sum, complete, "
+            "coalesce(\"group\", '') FROM sequence WHERE run = ? ORDER BY number");
+        const bool packed = impl_->is_packed(run);
         rows.bind(1, run);
         while (rows.step()) {
             SequenceInfo info;
             info.run = run;
             info.index = rows.integer(0);
             info.title = rows.text(1);
-            info.tokens = impl_->plausible_tokens(rows.integer(2));
+            info.tokens = impl_->plausible_tokens(rows.integer(2), packed);
             info.scored_tokens = rows.integer(3);
             info.nll_sum = rows.real(4);
             info.steps_sum = rows.real(5);
@@ -280,9 +262,6 @@ std::vector<std::pair<std::int64_t, TextLabel>> TraceReader::labels(std::int64_t
     }
     return impl_->read([&] {
         std::vector<std::pair<std::int64_t, TextLabel>> labels;
-        if (impl_->database.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'label'") == 0) {
-            return labels;
-        }
         Statement rows = impl_->database.prepare(
             "SELECT s.number, s.text_bytes, l.text_begin, l.text_end, l.class FROM sequence s JOIN label l "
             "ON l.sequence = s.id WHERE s.run = ? ORDER BY s.number, l.text_begin");
@@ -447,11 +426,6 @@ std::optional<SignalChunk> TraceReader::signal(std::int64_t run, std::int64_t se
         if (next != end) {
             impl_->damaged("values of " + what + " up to token " + std::to_string(end),
                            "chunks that stop at " + std::to_string(next));
-        }
-        if (impl_->version == 1 && std::all_of(axes.begin(), axes.end(),
-                                               [](const nlohmann::json& axis) { return axis.is_string(); })) {
-            mark_what_did_not_run(result, axes.get<std::vector<std::string>>(),
-                                  impl_->steps_of(place, begin, end));
         }
         return result;
     });

@@ -28,7 +28,7 @@ class ShardSet;
 /// One thread at a time. Each thread that reads opens its own; that is cheap.
 class TraceReader {
 public:
-    /// InputError: not a trace, another kind of SQLite file, a newer version.
+    /// InputError: not a trace, another kind of SQLite file, another version.
     static TraceReader open(const std::filesystem::path& path);
     /// Of shards that are named one by one; \p name stands for them in path() and in sentences. InputError:
     /// shards that are missing, double or of different runs.
@@ -57,7 +57,7 @@ public:
     runs() const; ///< fresh from the file, so that a growing trace can be followed
     [[nodiscard]] std::vector<SequenceInfo> sequences(std::int64_t run) const;
     [[nodiscard]] std::vector<SignalInfo> signal_infos(std::int64_t run) const;
-    /// Which part of the run this file holds; nothing for traces from before that was kept. Shards that
+    /// Which part of the run this file holds; nothing where no shard was recorded. Shards that
     /// are opened as one hold all of it.
     [[nodiscard]] std::optional<ShardInfo> shard(std::int64_t run) const;
     /// What the sequences of a shard are, in their order; empty where they are whole.

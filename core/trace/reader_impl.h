@@ -51,8 +51,7 @@ struct TraceReader::Impl {
     std::filesystem::path path;
     mutable Database database;
     std::vector<std::string> notices;
-    std::int64_t version = schema::version; ///< of the file
-    mutable std::int64_t packed_run = 0;    ///< the run that was asked about last
+    mutable std::int64_t packed_run = 0; ///< the run that was asked about last
     mutable bool packed = false;
     mutable Statement tokens_statement;
     mutable Statement chunks_statement;
@@ -60,9 +59,8 @@ struct TraceReader::Impl {
     mutable Statement vocabulary_statement;
     mutable Statement signal_statement;
     mutable Statement data_statement;
-    mutable bool held = false;              ///< a transaction outlives single calls (hold)
-    mutable std::int64_t known_bytes = 0;   ///< of the file; 0: not asked for in this transaction
-    mutable std::int64_t known_version = 0; ///< likewise
+    mutable bool held = false;            ///< a transaction outlives single calls (hold)
+    mutable std::int64_t known_bytes = 0; ///< of the file; 0: not asked for in this transaction
 
     Impl(std::filesystem::path p, Database d) : path(std::move(p)), database(std::move(d)) {}
 
@@ -88,13 +86,10 @@ struct TraceReader::Impl {
     }
 
     /// Tokens of a sequence or a run. The smallest row that SQLite stores takes more than ten bytes with its
-    /// ten columns; packed and compressed, equal tokens can take next to none, and what is read is checked
-    /// then.
-    std::int64_t plausible_tokens(std::int64_t count) const {
-        if (known_version == 0) {
-            known_version = database.integer("PRAGMA user_version");
-        }
-        return plausible(count, known_version > schema::plain_version ? 0 : 10, "tokens");
+    /// ten columns. Equal tokens that are packed can take next to none; their values are checked when they
+    /// are read.
+    std::int64_t plausible_tokens(std::int64_t count, bool of_packed_run) const {
+        return plausible(count, of_packed_run ? 0 : 10, "tokens");
     }
 
     /// Runs \p body inside a read transaction (that of the caller, where there is one) and turns what SQLite
@@ -121,7 +116,7 @@ struct TraceReader::Impl {
     }
     void begin(std::optional<ReadTransaction>& transaction) const {
         transaction.emplace(database);
-        known_bytes = known_version = 0;
+        known_bytes = 0;
     }
     [[noreturn]] void rethrow(const SqliteFailure& failure) const {
         if (failure.is_damage()) {
@@ -147,9 +142,6 @@ struct TraceReader::Impl {
         return count;
     }
 
-    /// Steps of tokens [begin, end).
-    [[nodiscard]] std::vector<std::int32_t> steps_of(const SequenceRow& place, std::int64_t begin,
-                                                     std::int64_t end) const;
     SequenceRow find_sequence(std::int64_t run, std::int64_t number) const;
     /// The chunks of a signal that hold tokens [begin, until) of a sequence, each checked by itself and
     /// against the first.

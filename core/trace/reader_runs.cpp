@@ -17,20 +17,12 @@ std::vector<RunInfo> TraceReader::runs() const {
     }
     return impl_->read([&] {
         std::vector<RunInfo> runs;
-        // Earlier traces lack the last columns.
-        const auto later = [&](const char* column, const char* otherwise) {
-            return impl_->database.has_column("run", column) ? column : otherwise;
-        };
         Statement rows = impl_->database.prepare(
-            std::string("SELECT id, name, checkpoint, checkpoint_digest, architecture, method, "
-                        "depth_mixing, policy, scoring, device, dtype, "
-                        "record_level, text_source, text_digest, tokenizer_digest, versions, "
-                        "config, notices, seed, max_steps, layers, "
-                        "vocab_size, context, stride, started, seconds, complete, sequences, "
-                        "tokens, scored_tokens, nll_sum, steps_sum, "
-                        "flops_sum, scored_bytes, ") +
-            later("flops_model", "''") + ", " + later("step_unit", "'step'") + ", " + later("choices", "''") +
-            ", " + later("training", "0") + ", " + later("training_step", "0") + " FROM run ORDER BY id");
+            "SELECT id, name, checkpoint, checkpoint_digest, architecture, method, depth_mixing, policy, "
+            "scoring, device, dtype, record_level, text_source, text_digest, tokenizer_digest, versions, "
+            "config, notices, seed, max_steps, layers, vocab_size, context, stride, started, seconds, "
+            "complete, sequences, tokens, scored_tokens, nll_sum, steps_sum, flops_sum, scored_bytes, "
+            "flops_model, step_unit, choices, training, training_step FROM run ORDER BY id");
         while (rows.step()) {
             RunInfo run;
             int i = 0;
@@ -76,7 +68,7 @@ std::vector<RunInfo> TraceReader::runs() const {
                                    std::to_string(run.tokens) + " tokens in " +
                                    std::to_string(run.sequences) + " sequences");
             }
-            impl_->plausible_tokens(run.tokens);
+            impl_->plausible_tokens(run.tokens, run.record_level == "scalars");
             runs.push_back(std::move(run));
         }
         return runs;
@@ -131,9 +123,6 @@ std::optional<ShardInfo> TraceReader::shard(std::int64_t run) const {
         return shards_->whole(run);
     }
     return impl_->read([&]() -> std::optional<ShardInfo> {
-        if (impl_->database.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'shard'") == 0) {
-            return std::nullopt;
-        }
         Statement row = impl_->database.prepare("SELECT rank, world, batch FROM shard WHERE run = ?");
         row.bind(1, run);
         if (!row.step()) {
@@ -154,9 +143,6 @@ std::vector<PieceInfo> TraceReader::pieces(std::int64_t run) const {
     }
     return impl_->read([&] {
         std::vector<PieceInfo> pieces;
-        if (impl_->database.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'piece'") == 0) {
-            return pieces;
-        }
         Statement rows = impl_->database.prepare(
             "SELECT s.number, p.number, p.first_token, p.tokens, p.text_begin, p.next_bytes, "
             "p.label_goes_on, s.tokens FROM sequence s JOIN piece p ON p.sequence = s.id WHERE s.run = ? "

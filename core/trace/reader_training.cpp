@@ -8,25 +8,12 @@
 
 namespace ponderscope {
 
-namespace {
-
-/// Traces from before trainings were kept have no such tables.
-bool keeps_trainings(Database& database) {
-    return database.integer("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN "
-                            "('training', 'training_quantity', 'training_point')") == 3;
-}
-
-} // namespace
-
 std::vector<TrainingInfo> TraceReader::trainings() const {
     if (shards_) {
         return {}; // a training is recorded by one process
     }
     return impl_->read([&] {
         std::vector<TrainingInfo> trainings;
-        if (!keeps_trainings(impl_->database)) {
-            return trainings;
-        }
         Statement rows = impl_->database.prepare(
             "SELECT id, name, description, architecture, method, depth_mixing, recipe, config, device, "
             "precision, versions, parameters, max_steps, planned_steps, planned_tokens, started, step, "
@@ -68,9 +55,6 @@ std::vector<TrainingQuantity> TraceReader::training_quantities(std::int64_t trai
     }
     return impl_->read([&] {
         std::vector<TrainingQuantity> quantities;
-        if (!keeps_trainings(impl_->database)) {
-            return quantities;
-        }
         Statement rows =
             impl_->database.prepare("SELECT name, axis, unit, title, description FROM training_quantity "
                                     "WHERE training = ? ORDER BY name");
@@ -88,9 +72,6 @@ std::vector<TrainingCurve> TraceReader::training_curves(std::int64_t training) c
     }
     return impl_->read([&] {
         std::vector<TrainingCurve> curves;
-        if (!keeps_trainings(impl_->database)) {
-            return curves;
-        }
         std::map<std::pair<std::string, std::int64_t>, std::size_t> places;
         Statement rows = impl_->database.prepare("SELECT step, quantity, place, tokens, seconds, value FROM "
                                                  "training_point WHERE training = ? ORDER BY step");

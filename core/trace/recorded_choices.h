@@ -15,8 +15,8 @@
 namespace ponderscope {
 
 /// What was chosen about a run beside its policy (RunInfo::choices), as the options of `ponderscope record`
-/// take it. Empty: the method has no such choice, or an earlier version did not keep it. It is a stranger's
-/// text: what is none of ours says nothing.
+/// take it. Empty: the method has no such choice, or the program that wrote the run did not keep it. It is a
+/// stranger's text: what is none of ours says nothing.
 struct RecordedChoices {
     std::string kv;                        ///< "full", "per_step", "shared", "skip"
     std::string initial_state;             ///< "random:SEED", "zero", the name of a file

@@ -40,7 +40,7 @@ struct RunInfo {
     std::string step_unit = "step";
     /// JSON of what else was chosen or is the model's own: `kv` (what later tokens see of one that stopped),
     /// `initial_state` and the digest of its file, `threshold` and `exit_step` of the method's own rule,
-    /// `planned_lengths` of generations, `patches`. Empty: in earlier traces.
+    /// `planned_lengths` of generations, `patches`. Empty: not known.
     std::string choices;
     std::uint64_t seed = 0;
     std::int64_t max_steps = 0; ///< K

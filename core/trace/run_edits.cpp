@@ -74,11 +74,6 @@ void edit(const fs::path& trace, const RunInfo& run, const Edit& how) {
     }
 }
 
-bool has(Database& database, const char* table) {
-    return database.integer("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = '" +
-                            std::string(table) + "'") == 1;
-}
-
 } // namespace
 
 void check_run_name(const std::string& name) {
@@ -95,11 +90,9 @@ void delete_contents(Database& database, std::int64_t sequence) {
     const std::string range = " WHERE row >= " + std::to_string(sequence << schema::position_bits) +
                               " AND row < " + std::to_string((sequence + 1) << schema::position_bits);
     database.execute("DELETE FROM token_row" + range + "; DELETE FROM text" + range);
-    for (const char* table : {"chunk", "label", "piece"}) { // some came later
-        if (has(database, table)) {
-            database.execute(std::string("DELETE FROM ") + table +
-                             " WHERE sequence = " + std::to_string(sequence));
-        }
+    for (const char* table : {"chunk", "label", "piece"}) {
+        database.execute(std::string("DELETE FROM ") + table +
+                         " WHERE sequence = " + std::to_string(sequence));
     }
 }
 
@@ -115,14 +108,10 @@ void delete_run(Database& database, std::int64_t run) {
     for (const std::int64_t sequence : sequences) {
         delete_contents(database, sequence);
     }
-    if (has(database, "signal_sum")) {
-        database.execute(
-            "DELETE FROM signal_sum WHERE signal IN (SELECT id FROM signal WHERE run = " + number + ")");
-    }
+    database.execute("DELETE FROM signal_sum WHERE signal IN (SELECT id FROM signal WHERE run = " + number +
+                     ")");
     for (const char* table : {"sequence", "signal", "fault", "shard"}) {
-        if (has(database, table)) {
-            database.execute(std::string("DELETE FROM ") + table + " WHERE run = " + number);
-        }
+        database.execute(std::string("DELETE FROM ") + table + " WHERE run = " + number);
     }
     database.execute("DELETE FROM run WHERE id = " + number +
                      "; DELETE FROM vocabulary WHERE tokenizer NOT IN (SELECT tokenizer FROM run)");

@@ -211,17 +211,17 @@ constexpr Table all_tables[] = {
      "PRIMARY KEY (tokenizer, id)", "STRICT, WITHOUT ROWID"},
     {"fault", "What went wrong while recording.", fault_columns, "", "STRICT"},
     {"label", "Classes that came with the text, by bytes.", label_columns,
-     "PRIMARY KEY (sequence, text_begin)", "STRICT, WITHOUT ROWID", true},
-    {"training", "How a model was trained.", training_columns, "", "STRICT", true},
+     "PRIMARY KEY (sequence, text_begin)", "STRICT, WITHOUT ROWID"},
+    {"training", "How a model was trained.", training_columns, "", "STRICT"},
     {"training_quantity", "What is known along a training.", training_quantity_columns,
-     "PRIMARY KEY (training, name)", "STRICT, WITHOUT ROWID", true},
+     "PRIMARY KEY (training, name)", "STRICT, WITHOUT ROWID"},
     {"training_point", "The curves of trainings.", training_point_columns,
-     "PRIMARY KEY (training, step, quantity, place)", "STRICT, WITHOUT ROWID", true},
-    {"shard", "How a run was dealt out to processes.", shard_columns, "", "STRICT", true},
+     "PRIMARY KEY (training, step, quantity, place)", "STRICT, WITHOUT ROWID"},
+    {"shard", "How a run was dealt out to processes.", shard_columns, "", "STRICT"},
     {"piece", "What the sequences of a shard are: parts of those of the whole run.", piece_columns, "",
-     "STRICT", true},
+     "STRICT"},
     {"signal_sum", "What the values of a signal add up to over the finished sequences of a run.",
-     signal_sum_columns, "", "STRICT", true},
+     signal_sum_columns, "", "STRICT"},
 };
 
 // Column names are those of the tables; `sequence` is the number in the run wherever a view shows it.
@@ -284,10 +284,6 @@ constexpr View all_views[] = {
 };
 
 } // namespace
-
-bool came_later(const Column& column) {
-    return std::string_view(column.type).find(" DEFAULT ") != std::string_view::npos;
-}
 
 bool is_name(std::string_view text) {
     return !text.empty() && text.size() <= 100 && std::all_of(text.begin(), text.end(), [](char c) {
@@ -405,13 +401,10 @@ void check_header(const std::filesystem::path& path, const DatabaseKind& kind) {
         throw InputError(path, what, "an SQLite database of another program", make_one);
     }
     const auto version = static_cast<std::int32_t>(big_endian(header.data() + 60));
-    if (version > kind.version) {
-        throw InputError(path, what + " of version " + std::to_string(kind.version) + " or older",
-                         "version " + std::to_string(version), "open it with a newer Ponderscope");
-    }
-    if (version < 1) {
-        throw InputError(path, what + " of version 1 or newer", "version " + std::to_string(version),
-                         "the file is damaged; take it from its source again");
+    if (version != kind.version) {
+        throw InputError(path, what + " of version " + std::to_string(kind.version),
+                         "version " + std::to_string(version),
+                         "open it with the Ponderscope that wrote it, or make it again");
     }
 }
 
@@ -429,9 +422,6 @@ void check_tables(Database& database, const std::filesystem::path& path,
         find.bind(1, std::string_view(table.name));
         if (!find.step()) {
             find.reset();
-            if (table.later) {
-                continue;
-            }
             throw InputError(path, expected, "none", remedy);
         }
         const std::string type = find.text(0);
@@ -448,19 +438,15 @@ void check_tables(Database& database, const std::filesystem::path& path,
             throw InputError(path, expected, "a virtual table of that name", remedy);
         }
         std::set<std::string, std::less<>> plain;
-        std::set<std::string, std::less<>> computed;
         Statement columns = database.prepare("SELECT name, hidden FROM pragma_table_xinfo(?)");
         columns.bind(1, std::string_view(table.name));
         while (columns.step()) {
-            // anything else is computed by an expression in the file
-            (columns.integer(1) == 0 ? plain : computed).insert(columns.text(0));
+            if (columns.integer(1) == 0) { // not computed by an expression in the file
+                plain.insert(columns.text(0));
+            }
         }
         for (const schema::Column& column : table.columns) {
-            const std::string_view name = column.name;
-            if (schema::came_later(column) && !computed.contains(name)) {
-                continue;
-            }
-            if (!plain.contains(name)) {
+            if (!plain.contains(column.name)) {
                 throw InputError(path, std::string("a plain column ") + table.name + "." + column.name,
                                  "none", remedy);
             }

@@ -18,11 +18,8 @@ namespace schema {
 /// "POND" in the file's header, so that `file` and other programs can tell a trace from any other SQLite
 /// file.
 inline constexpr std::int32_t application_id = 0x504F4E44;
-/// Counts up when a reader of the version before could not read the file, or would read it wrongly.
-/// 1: steps that did not run are 0 in signals. 2: they are NaN, or did_not_run in whole numbers. 3: chunks
-/// may be compressed, tokens packed; a file is given it when the first run that may have such is written.
-inline constexpr std::int32_t version = 3;
-inline constexpr std::int32_t plain_version = 2; ///< of a file without
+/// Counts up with every change of the schema. Files of another version are refused.
+inline constexpr std::int32_t version = 1;
 inline constexpr std::int32_t page_size = 16384;
 
 /// Token rows are numbered sequence * 2^32 + position: a table by row number takes half the time to append to
@@ -45,8 +42,6 @@ struct Column {
 
 /// Its name as a statement has to write it: "group" is a keyword.
 std::string name_in_sql(const Column& column);
-/// Columns with a default came after the first traces: files may lack them, and writing adds them.
-bool came_later(const Column& column);
 
 struct Table {
     const char* name;
@@ -54,7 +49,6 @@ struct Table {
     std::span<const Column> columns;
     const char* constraints; ///< after the columns, or ""
     const char* options;     ///< after the closing bracket
-    bool later = false;      ///< came after the first traces: files may lack it, and writing adds it
 };
 
 struct View {
@@ -76,7 +70,7 @@ std::string create_statements();
 struct DatabaseKind {
     const char* what; ///< "a trace"
     std::int32_t application_id;
-    std::int32_t version;  ///< the newest that is known
+    std::int32_t version;
     const char* otherwise; ///< what to do where the file is of another kind
 };
 
@@ -85,9 +79,8 @@ struct DatabaseKind {
 void check_plain_file(const std::filesystem::path& path, const std::string& what,
                       const std::string& make_one);
 
-/// Throws InputError unless the file looks like one of that kind and of a version that this program knows.
-/// Reads the first 100 bytes only, through SQLite (Database::read_file says why), and does not open what is
-/// no plain file.
+/// Throws InputError unless the file looks like one of that kind and version. Reads the first 100 bytes only,
+/// through SQLite (Database::read_file says why), and does not open what is no plain file.
 void check_header(const std::filesystem::path& path, const DatabaseKind& kind);
 void check_trace_header(const std::filesystem::path& path);
 /// Throws InputError unless all of the tables are there as tables (no views, no virtual tables) with plain

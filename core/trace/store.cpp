@@ -82,7 +82,6 @@ TraceStore::TraceStore(const std::filesystem::path& path, bool compress)
         create();
     } else {
         check_trace_tables(database_, path_);
-        add_what_came_later();
     }
     // WAL lets others read while this writes. Where it is impossible (some network file systems) SQLite stays
     // with its rollback journal: readers then wait for a moment, nothing else changes.
@@ -96,25 +95,9 @@ void TraceStore::create() {
     database_.execute("PRAGMA page_size=" + std::to_string(schema::page_size));
     database_.execute("BEGIN IMMEDIATE");
     database_.execute("PRAGMA application_id=" + std::to_string(schema::application_id) +
-                      "; PRAGMA user_version=" + std::to_string(schema::plain_version));
+                      "; PRAGMA user_version=" + std::to_string(schema::version));
     database_.execute(schema::create_statements());
     database_.execute("COMMIT");
-}
-
-void TraceStore::add_what_came_later() {
-    for (const schema::Table& table : schema::tables()) {
-        if (table.later && database_.integer("SELECT count(*) FROM sqlite_schema WHERE name = '" +
-                                             std::string(table.name) + "'") == 0) {
-            database_.execute(schema::create_statement(table));
-            continue;
-        }
-        for (const schema::Column& column : table.columns) {
-            if (schema::came_later(column) && !database_.has_column(table.name, column.name)) {
-                database_.execute(std::string("ALTER TABLE ") + table.name + " ADD COLUMN " +
-                                  schema::name_in_sql(column) + " " + column.type);
-            }
-        }
-    }
 }
 
 void TraceStore::load_contents() {
@@ -219,7 +202,7 @@ void TraceStore::begin_run(const RunInfo& info, const std::vector<SignalInfo>& s
 
     signals_.clear();
     sums_.clear();
-    choose_form(info.record_level, signals);
+    choose_form(info.record_level);
     std::vector<SignalInfo> all = signals;
     if (packed_) {
         all.push_back(packed_token_info());
@@ -518,8 +501,7 @@ void TraceStore::finish() {
     commit();
     // Commits do not wait for the disk. The last one does, and takes those before it along: who reads at this
     // moment can keep the log from being copied into the trace.
-    database_.execute("PRAGMA synchronous=FULL; PRAGMA user_version=" +
-                      std::to_string(database_.integer("PRAGMA user_version")));
+    database_.execute("PRAGMA synchronous=FULL; PRAGMA user_version=" + std::to_string(schema::version));
     database_.wait_for_locks(250);
     // Both refuse while somebody reads: the trace is then whole all the same, in two files until a later
     // writer ends.

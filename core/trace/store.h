@@ -99,7 +99,6 @@ private:
         bool summed = false; ///< its values are added up (signal_sums.h)
     };
     void create();
-    void add_what_came_later();
     void load_contents();
     void prepare_statements();
     void prepare_training_statements();
@@ -115,14 +114,13 @@ private:
     std::int64_t store_chunk(const SignalPlace& signal, const ChunkBuffer::Piece& piece);
 
     /// Runs of scalars are packed, and what is packed or compressed wants a newer reader.
-    void choose_form(const std::string& record_level, const std::vector<SignalInfo>& signals);
+    void choose_form(const std::string& record_level);
     [[nodiscard]] bool compresses(const SignalInfo& signal) const;
 
     std::filesystem::path path_;
     bool always_compress_;
-    bool compress_ = false;   ///< in this run
-    bool packed_ = false;     ///< its tokens lie in a signal
-    bool plain_only_ = false; ///< the file is of a version that compresses nothing
+    bool compress_ = false; ///< in this run
+    bool packed_ = false;   ///< its tokens lie in a signal
     Database database_;
     Contents contents_;
     Statement insert_run_, update_run_, insert_sequence_, update_sequence_, insert_text_, insert_token_,

@@ -53,7 +53,7 @@ TraceStore::Resumed TraceStore::resume_run(std::int64_t run, const std::vector<S
     database_.execute("DELETE FROM fault WHERE run = " + number);
     signals_.clear();
     sums_.clear();
-    choose_form(record_level, signals);
+    choose_form(record_level);
     std::vector<SignalInfo> all = signals;
     if (packed_) {
         all.push_back(packed_token_info());

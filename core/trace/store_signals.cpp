@@ -1,33 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // TraceStore: values of signals, as they are, compressed, or added up.
-#include "core/base/error.h"
 #include "core/trace/packed_values.h"
-#include "core/trace/schema.h"
 #include "core/trace/store.h"
 
-#include <algorithm>
 #include <span>
 
 namespace ponderscope {
 
-void TraceStore::choose_form(const std::string& record_level, const std::vector<SignalInfo>& signals) {
+void TraceStore::choose_form(const std::string& record_level) {
     packed_ = record_level == "scalars";
     compress_ = packed_ || always_compress_;
-    const std::int64_t version = database_.integer("PRAGMA user_version");
-    plain_only_ = version < schema::plain_version;
-    if (plain_only_ && compress_) {
-        throw InputError(path_, "a trace that can hold compressed runs", "one of the first version",
-                         "record into another file; merge writes the runs of both into a new one");
-    }
-    if (version < schema::version &&
-        (compress_ || std::any_of(signals.begin(), signals.end(),
-                                  [&](const SignalInfo& one) { return compresses(one); }))) {
-        database_.execute("PRAGMA user_version=" + std::to_string(schema::version));
-    }
 }
 
 bool TraceStore::compresses(const SignalInfo& signal) const {
-    return compress_ || (!plain_only_ && always_compressed(signal));
+    return compress_ || always_compressed(signal);
 }
 
 std::int64_t TraceStore::store_chunk(const SignalPlace& signal, const ChunkBuffer::Piece& piece) {

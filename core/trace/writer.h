@@ -36,7 +36,7 @@ public:
         std::filesystem::path becomes = {};
     };
 
-    /// Creates or opens \p path. InputError: another kind of file, a newer version, a folder that does not
+    /// Creates or opens \p path. InputError: another kind of file, another version, a folder that does not
     /// exist.
     explicit TraceWriter(const std::filesystem::path& path);
     TraceWriter(const std::filesystem::path& path, const Options& options);

@@ -30,7 +30,7 @@ struct Corpus {
     std::vector<std::int32_t> held_out;
     std::vector<CorpusText> texts;
     double held_out_bytes_per_token = 0; ///< turns nats a token into bits a byte; 0 without held-out text
-    std::string digest; ///< SHA-256 over names, digests of the texts, and of tokenizer.json
+    std::string digest;                  ///< SHA-256 over names, digests of the texts, and of tokenizer.json
 };
 
 struct CorpusOptions {

@@ -45,8 +45,8 @@ private:
 
 /// What training.json says besides the results.
 struct Provenance {
-    std::string device;       ///< "cpu", "cuda:0"
-    std::string precision;    ///< of the products: "float32", "bfloat16"
+    std::string device;    ///< "cpu", "cuda:0"
+    std::string precision; ///< of the products: "float32", "bfloat16"
     std::int64_t threads = 0;
     std::string torch_version;
     bool complete = false;

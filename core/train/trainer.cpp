@@ -56,8 +56,8 @@ void Trainer::begin() {
     reading.stop = options_.stop;
     reading.notice = options_.notice;
     corpus_ = load_corpus(recipe_, tokenizer_, reading);
-    sampler_ = std::make_unique<ContextSampler>(corpus_.train, recipe_.context, recipe_.seed,
-                                                recipe_.shifted);
+    sampler_ =
+        std::make_unique<ContextSampler>(corpus_.train, recipe_.context, recipe_.seed, recipe_.shifted);
     if (!corpus_.held_out.empty() && static_cast<std::int64_t>(corpus_.held_out.size()) <= recipe_.context) {
         throw InputError(recipe_.source,
                          "held-out text longer than a context of " + std::to_string(recipe_.context) +

@@ -209,11 +209,9 @@ DID_NOT_RUN = -1
 """In signals of whole numbers over steps; in others that is NaN."""
 
 
-def mark_what_did_not_run(
-    values: NDArray[Any], axes: Sequence[str], steps: NDArray[np.int64], only_zeros: bool = False
-) -> NDArray[Any]:
-    """A copy whose places behind each token's last step say so; of what ends in zeros the first entry, the token itself,
-    does. ``only_zeros``: other values stay. Numbers without a sign cannot say it and stay."""
+def set_unrun_steps_to_nan(values: NDArray[Any], axes: Sequence[str], steps: NDArray[np.int64]) -> NDArray[Any]:
+    """A copy with NaN, or DID_NOT_RUN in whole numbers, behind each token's last step. With an axis ``back`` only the first
+    entry, the token itself, is set, and the others are 0. Unsigned numbers stay as they are."""
     if len(axes) < 2 or axes[1] != "step" or values.dtype.kind not in "fi":
         return values
     behind = np.arange(values.shape[1])[None, :] > steps[:, None]
@@ -225,10 +223,7 @@ def mark_what_did_not_run(
     if axes[-1] == "back":
         replaced = replaced.copy()
         replaced[..., 1:] = False
-        if not only_zeros:
-            values = np.where(behind, np.zeros((), values.dtype), values)
-    if only_zeros:
-        replaced = replaced & (values == 0)
+        values = np.where(behind, np.zeros((), values.dtype), values)
     return np.where(replaced, mark, values)
 
 
@@ -275,5 +270,5 @@ def signal_values(
                     f"(the token's last step is {steps[wrong[0][0]]})."
                 )
     if not signal.every_step:
-        result = mark_what_did_not_run(result, signal.axes, steps)
+        result = set_unrun_steps_to_nan(result, signal.axes, steps)
     return np.ascontiguousarray(result)

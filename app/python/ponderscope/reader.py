@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from . import schema as layout
 from .annotations import Annotation, Annotations
-from .columns import NUMPY_TYPES, mark_what_did_not_run
+from .columns import NUMPY_TYPES
 
 if TYPE_CHECKING:
     import pandas
@@ -78,7 +78,7 @@ class Trace:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self.version = layout.check_header(self.path)
+        layout.check_header(self.path)
         uri = layout.uri_of(self.path)
         try:
             self._database = layout.connect_for_reading(uri, self.path)
@@ -172,10 +172,8 @@ class Run:
     def __init__(self, trace: Trace, run_id: int) -> None:
         self._trace = trace
         self.id = run_id
-        there = {row[1] for row in trace._query("PRAGMA table_info(run)")}
-        columns = [c for c in RUN_COLUMNS if c in there]
-        row = trace._query(f"SELECT {', '.join(columns)} FROM run WHERE id = ?", (run_id,))[0]
-        self.info: dict[str, Any] = {"step_unit": "step", **dict(zip(columns, row))}
+        row = trace._query(f"SELECT {', '.join(RUN_COLUMNS)} FROM run WHERE id = ?", (run_id,))[0]
+        self.info: dict[str, Any] = dict(zip(RUN_COLUMNS, row))
         self._sequences = {
             number: (sequence, tokens, text_bytes)
             for number, sequence, tokens, text_bytes in trace._query(
@@ -232,11 +230,9 @@ class Run:
 
     def sequence_rows(self) -> list[dict[str, Any]]:
         names = ("sequence", "title", "complete", "tokens", "scored_tokens", "nll_sum", "steps_sum", "text_bytes", "group")
-        grouped = any(row[1] == "group" for row in self._trace._query("PRAGMA table_info(sequence)"))
         rows = self._trace._query(
-            "SELECT number, title, complete, tokens, scored_tokens, nll_sum, steps_sum, text_bytes, "
-            + ('"group"' if grouped else "NULL")  # earlier traces lack it
-            + " FROM sequence WHERE run = ? ORDER BY number", (self.id,),
+            'SELECT number, title, complete, tokens, scored_tokens, nll_sum, steps_sum, text_bytes, "group" '
+            "FROM sequence WHERE run = ? ORDER BY number", (self.id,),
         )  # fmt: skip
         return [{"run": self.name, **dict(zip(names, row)), "complete": bool(row[2])} for row in rows]
 
@@ -375,11 +371,7 @@ class Run:
         if axes[-1] == "back":
             longest = max(p.shape[-1] for p in parts)
             parts = [np.pad(p, [(0, 0)] * (p.ndim - 1) + [(0, longest - p.shape[-1])]) for p in parts]
-        values = np.concatenate(parts)
-        if self._trace.version < 2:
-            # The first traces have 0 where a step did not run; what is not 0 was known up front.
-            values = mark_what_did_not_run(values, axes, self.columns(sequence, begin, end)["steps"], only_zeros=True)
-        return values
+        return np.concatenate(parts)
 
     def _chunk(self, name: str, axes: tuple[str, ...], count: int, dtype: str, shape: str, data: Any) -> NDArray[Any]:
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The schema of a trace: made, checked and brought up to date from one text, `schema.sql`.
+"""The schema of a trace: made and checked from one text, `schema.sql`.
 
 The engine has the same schema as data in core/trace/schema.cpp; a test compares a trace of each.
 """
@@ -26,21 +26,12 @@ TEXT_PIECE = 4000
 
 
 @dataclass(frozen=True)
-class Column:
-    name: str
-    definition: str
-    """Type with constraints, as it stands in CREATE TABLE."""
-    later: bool
-    """Came after the first traces: files may lack it, and writing adds it."""
-
-
-@dataclass(frozen=True)
 class Schema:
     script: str
     application_id: int
     version: int
-    tables: dict[str, tuple[str, tuple[Column, ...]]]
-    """CREATE statement and columns by name."""
+    tables: dict[str, tuple[str, ...]]
+    """Names of columns by name of the table."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +43,10 @@ class Kind:
     """Name of the text that its tables are made from."""
     otherwise: str
     """What to do where the file is of another kind."""
-    newest: int
-    """The newest version that is read; what is written is of that of the script."""
 
 
-TRACE = Kind("a trace", "schema.sql", "choose a .ponder file that ponderscope made", 3)
-ANNOTATIONS = Kind("annotations of a trace", "annotations.sql", "remove it or give it another name", 1)
+TRACE = Kind("a trace", "schema.sql", "choose a .ponder file that ponderscope made")
+ANNOTATIONS = Kind("annotations of a trace", "annotations.sql", "remove it or give it another name")
 
 
 @functools.cache
@@ -68,13 +57,8 @@ def schema(kind: Kind = TRACE) -> Schema:
     script = resources.files(__package__).joinpath(kind.script).read_text(encoding="utf-8")
     memory = sqlite3.connect(":memory:")
     memory.executescript(script)
-    tables = {}
-    for name, sql in memory.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table' ORDER BY rowid"):
-        columns = []
-        for _, column, kind, not_null, default, _ in memory.execute(f"PRAGMA table_info({name})"):
-            definition = kind + (" NOT NULL" if not_null else "") + (f" DEFAULT {default}" if default is not None else "")
-            columns.append(Column(column, definition, default is not None))
-        tables[name] = (sql, tuple(columns))
+    names = [name for (name,) in memory.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rowid")]
+    tables = {name: tuple(row[1] for row in memory.execute(f"PRAGMA table_info({name})")) for name in names}
     return Schema(
         script,
         memory.execute("PRAGMA application_id").fetchone()[0],
@@ -106,8 +90,8 @@ def refusal(path: str | os.PathLike[str], expected: str, found: str, remedy: str
 DAMAGED = "the file was changed or damaged; take it from its source again"
 
 
-def check_header(path: Path, kind: Kind = TRACE) -> int:
-    """ValueError unless the file is of that kind and of a known version; returns the version.
+def check_header(path: Path, kind: Kind = TRACE) -> None:
+    """ValueError unless the file is of that kind and of the version that this package writes.
 
     Through SQLite, never through a file of one's own: when a process closes any descriptor of a file, POSIX takes away all
     the locks that it holds on it, those of a Writer in the same process too.
@@ -135,13 +119,11 @@ def check_header(path: Path, kind: Kind = TRACE) -> int:
             raise refusal(path, kind.what, "a file of another kind", kind.otherwise) from None
     if application != schema(kind).application_id:
         raise refusal(path, kind.what, "an SQLite database of another program", kind.otherwise)
-    if version > kind.newest:
+    if version != schema(kind).version:
         raise refusal(
-            path, f"{kind.what} of version {kind.newest} or older", f"version {version}", "read it with a newer ponderscope"
-        )
-    if version < 1:
-        raise refusal(path, f"{kind.what} of version 1 or newer", f"version {version}", DAMAGED)
-    return version
+            path, f"{kind.what} of version {schema(kind).version}", f"version {version}",
+            "read it with the ponderscope that wrote it, or make it again",
+        )  # fmt: skip
 
 
 def uri_of(path: Path) -> str:
@@ -151,22 +133,17 @@ def uri_of(path: Path) -> str:
 
 def check_tables(database: sqlite3.Connection, path: Path, kind: Kind = TRACE) -> None:
     """ValueError unless every table of the schema is a plain table with plain columns: a file can come from a stranger."""
-    for table, (_, columns) in schema(kind).tables.items():
-        later = table.startswith("training")
+    for table, columns in schema(kind).tables.items():
         found = database.execute(
             "SELECT type, coalesce(sql, '') FROM sqlite_schema WHERE lower(name) = ?", (table,)
         ).fetchall()
-        if not found and later:
-            continue
         if len(found) != 1 or found[0][0] != "table" or not found[0][1].startswith("CREATE TABLE "):
             what = "none" if not found else "several" if len(found) > 1 else "something else of that name"
             raise refusal(path, f"a table named {table}", what, DAMAGED)
         hidden = {name: kind for _, name, _, _, _, _, kind in database.execute(f"PRAGMA table_xinfo({table})")}
         for column in columns:
-            if column.name not in hidden and column.later:
-                continue
-            if hidden.get(column.name) != 0:
-                raise refusal(path, f"a plain column {table}.{column.name}", "none", DAMAGED)
+            if hidden.get(column) != 0:
+                raise refusal(path, f"a plain column {table}.{column}", "none", DAMAGED)
 
 
 def readable(text: bytes) -> str:
@@ -191,19 +168,6 @@ def connect_for_reading(uri: str, path: Path, kind: Kind = TRACE) -> sqlite3.Con
 def _patience(kind: Kind) -> float:
     """Seconds that a lock is waited for: none of ours is held on annotations."""
     return 0.3 if kind is ANNOTATIONS else 5
-
-
-def add_what_came_later(database: sqlite3.Connection) -> None:
-    """Brings an earlier trace to the columns and tables of today, before something is written to it."""
-    known = {name for (name,) in database.execute("SELECT name FROM sqlite_schema")}
-    for table, (sql, columns) in schema().tables.items():
-        if table not in known:
-            database.execute(sql)
-            continue
-        there = {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
-        for column in columns:
-            if column.name not in there:
-                database.execute(f'ALTER TABLE {table} ADD COLUMN "{column.name}" {column.definition}')
 
 
 def axes_of(text: str, path: Path, signal: str) -> tuple[str, ...]:

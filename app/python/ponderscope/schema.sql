@@ -3,7 +3,7 @@
 PRAGMA page_size=16384;
 BEGIN IMMEDIATE;
 PRAGMA application_id=1347374660;
-PRAGMA user_version=2;
+PRAGMA user_version=1;
 CREATE TABLE run ( -- A checkpoint, a method and a policy over a set of sequences.
   id INTEGER PRIMARY KEY, -- from 1
   name TEXT NOT NULL UNIQUE, -- what follows # in TRACE.ponder#RUN

@@ -79,7 +79,6 @@ class Writer:
                         raise layout.refusal(
                             self.path, "a trace to add to", f"the trigger {planted[0]}, which would run on what is added", layout.DAMAGED
                         )
-                    layout.add_what_came_later(database)
                 database.execute("PRAGMA journal_mode=WAL")
                 for pragma in ("synchronous=NORMAL", "cache_size=-32768", "foreign_keys=OFF", "trusted_schema=OFF"):
                     database.execute(f"PRAGMA {pragma}")

@@ -186,7 +186,7 @@ def test_those_of_another_text_are_left_out(path: Path) -> None:
         ("UPDATE annotation SET kind = 'x'", "number or category"),
         ("DROP TABLE annotation_value", "a table named annotation_value"),
         ("PRAGMA application_id = 5", "another program"),
-        ("PRAGMA user_version = 2", "version 1 or older"),
+        ("PRAGMA user_version = 2", "of version 1, found version 2"),
         (f"{UNTYPED}; UPDATE annotation_class SET name = x'4142'", "a class that is a text, found b'AB'"),
         (f"{UNTYPED}; UPDATE annotation_value SET position = 0.5 WHERE position = 1", "whole numbers of sequences and tokens, found 0.5"),
         (f"{UNTYPED}; UPDATE annotation SET run = x'4142'", "annotations of texts and whole numbers"),

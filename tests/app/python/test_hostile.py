@@ -55,7 +55,6 @@ def test_frames_that_claim_more_than_their_shape_are_not_expanded(trace_path: Pa
     changed(
         trace_path,
         ("UPDATE chunk SET dtype = 'F32+zstd', data = ?, crc32 = ?", (packed, zlib.crc32(packed))),
-        ("PRAGMA user_version = 3", ()),
     )
     run = ps.open(trace_path).run("model")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -79,7 +78,6 @@ def test_many_zeros_do_not_fill_the_memory(trace_path: Path) -> None:
     ]
     changed(
         trace_path, (f"DELETE FROM chunk WHERE {find}", ()), *rows, ("UPDATE sequence SET tokens = 6 WHERE id = 1", ()),
-        ("PRAGMA user_version = 3", ()),
     )  # fmt: skip
     with pytest.raises(ValueError, match="fit into memory"):
         ps.open(trace_path).run("model").signal("gate")

@@ -22,8 +22,6 @@ TEST_F(Shards, ScalarsKeepWhatStatisticsNeed) {
     const std::string scalars = folder / "scalars.ponder";
     succeed(record_to(scalars));
     succeed({"check", scalars});
-    EXPECT_EQ(testing::sql_value(scalars, "PRAGMA user_version"), "3");
-    EXPECT_EQ(testing::sql_value(basic, "PRAGMA user_version"), "2");
     EXPECT_EQ(testing::sql_value(scalars, "SELECT count(*) FROM token_row"), "0");
     const TraceReader one = TraceReader::open(basic);
     const TraceReader other = TraceReader::open(scalars);

@@ -233,7 +233,7 @@ TEST_F(Annotated, AFileThatIsNoneIsSaidAndDamageIsNotRead) {
     spoilt("UPDATE annotation SET kind = 'colour'", "number or category");
     spoilt("DROP TABLE annotation_value", "a table named annotation_value");
     spoilt("DROP TABLE annotation_value; CREATE VIEW annotation_value AS SELECT 1", "of type view");
-    spoilt("PRAGMA user_version = 2", "version 1 or older");
+    spoilt("PRAGMA user_version = 2", "of version 1, found version 2");
     fs::copy_file(good, beside, fs::copy_options::overwrite_existing);
     fs::resize_file(beside, fs::file_size(beside) / 2);
     says("expected");

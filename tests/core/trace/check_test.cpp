@@ -188,15 +188,14 @@ TEST_F(Check, BytesThatChangedAreNoticedThoughTheirValuesArePossible) {
 
 TEST_F(Check, WhatWasWrittenWithoutDigestsIsSoundAndSaidToBeCheckedInPart) {
     EXPECT_EQ(check_trace(path).without_digest, 0);
-    const fs::path copy = folder / "older.ponder";
+    const fs::path copy = folder / "bare.ponder";
     fs::copy_file(path, copy);
-    testing::sql(copy, "ALTER TABLE chunk DROP COLUMN crc32; ALTER TABLE vocabulary DROP COLUMN crc32; "
-                       "ALTER TABLE sequence DROP COLUMN text_crc32; "
-                       "ALTER TABLE sequence DROP COLUMN tokens_crc32");
-    const TraceCheck older = check_trace(copy);
-    EXPECT_EQ(lines(older), std::vector<std::string>());
-    EXPECT_EQ(older.without_digest, 6 + 2 + 3); // arrays, texts, sequences of tokens
-    TraceWriter writer(copy);                   // adds what came later, for what is new
+    testing::sql(copy, "UPDATE chunk SET crc32 = NULL; UPDATE vocabulary SET crc32 = NULL; "
+                       "UPDATE sequence SET text_crc32 = NULL, tokens_crc32 = NULL");
+    const TraceCheck bare = check_trace(copy);
+    EXPECT_EQ(lines(bare), std::vector<std::string>());
+    EXPECT_EQ(bare.without_digest, 6 + 2 + 3); // arrays, texts, sequences of tokens
+    TraceWriter writer(copy);
     writer.begin_run(run_info("new"), {});
     writer.begin_sequence("ids", "");
     TokenColumns columns = tokens();
@@ -372,11 +371,6 @@ TEST_F(Check, StepsThatDidNotRunSaySo) {
     expect(all_ran,
            one +
                "candidate_ids, chunk from token 0: token 0 ran step 1, where its value says that it did not");
-    // The first version did not tell them apart.
-    EXPECT_EQ(found_after("PRAGMA user_version=1; UPDATE chunk SET data = zeroblob(60), crc32 = NULL WHERE "
-                          "sequence = 1 AND "
-                          "signal = 1"),
-              std::vector<std::string>());
 }
 
 TEST_F(Check, RunsAndReferencesAreInOrder) {

@@ -533,35 +533,5 @@ TEST(TraceRoundTrip, ChunksOfEveryTypeBecomeNumbers) {
     EXPECT_THROW((void)to_integers({0, DType::f32, {1}, bytes({0, 0, 0, 0})}), InputError);
 }
 
-TEST(Trace, OfTheFirstVersionsLacksLaterColumnsAndGetsThem) {
-    const testing::TemporaryFolder folder;
-    const std::filesystem::path path = folder / "old.ponder";
-    {
-        TraceWriter writer(path);
-        testing::write_sample_run(writer, "old", 1, {20}, 10);
-        writer.finish();
-    }
-    testing::sql(path, "ALTER TABLE run DROP COLUMN flops_model");
-    testing::sql(path, "ALTER TABLE run DROP COLUMN step_unit");
-    testing::sql(path, "ALTER TABLE run DROP COLUMN choices");
-    testing::sql(path, "ALTER TABLE run DROP COLUMN training");
-    testing::sql(path, "ALTER TABLE run DROP COLUMN training_step");
-    testing::sql(path, "DROP VIEW sequence_summary");
-    testing::sql(path, "ALTER TABLE sequence DROP COLUMN \"group\"");
-    EXPECT_EQ(TraceReader::open(path).sequences(1).at(0).group, "");
-    EXPECT_EQ(TraceReader::open(path).runs().at(0).flops_model, "");
-    {
-        TraceWriter writer(path);
-        testing::write_sample_run(writer, "new", 2, {20}, 10);
-        writer.finish();
-    }
-    const std::vector<RunInfo> runs = TraceReader::open(path).runs();
-    EXPECT_EQ(runs.at(0).flops_model, "");
-    EXPECT_EQ(runs.at(0).step_unit, "step");
-    EXPECT_EQ(runs.at(1).step_unit, testing::sample_run("new").step_unit);
-    EXPECT_EQ(runs.at(1).flops_model, testing::sample_run("new").flops_model);
-    EXPECT_EQ(runs.at(1).text_bytes, runs.at(0).text_bytes);
-}
-
 } // namespace
 } // namespace ponderscope
