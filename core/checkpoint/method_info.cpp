@@ -6,7 +6,7 @@ namespace ponderscope {
 const std::vector<MethodInfo>& method_infos() {
     static const std::vector<MethodInfo> infos{
 #define PONDERSCOPE_METHOD(name) name##_info(),
-#include "core/ponder/methods/methods.def"
+#include "core/checkpoint/methods/methods.def"
 #undef PONDERSCOPE_METHOD
     };
     return infos;

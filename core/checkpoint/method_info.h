@@ -70,13 +70,13 @@ struct SectionKey {
     bool (*read)(const ConfigReader& section, ModelConfig& config) = nullptr;
 };
 
-/// Those of several methods; a key of one method alone stands in its file.
+/// Keys of several methods; a key of one method alone stands in the method's file.
 namespace section_keys {
 extern const SectionKey threshold, multiply_start, top_k, remainder;
 } // namespace section_keys
 
-/// What everybody but the engine needs to know of a method: its entry, in its own file
-/// (core/ponder/methods). Those files are compiled twice, for this library without what needs torch.
+/// What everybody but the engine needs to know of a method: its entry, in methods/NAME_info.cpp. Its
+/// computation is in core/ponder/methods/NAME.cpp.
 struct MethodInfo {
     MethodKind kind = MethodKind::vanilla;
     /// A row of the documentation and of --help: what happens between two steps, and whose method it is.
@@ -113,7 +113,7 @@ struct MethodInfo {
 };
 
 #define PONDERSCOPE_METHOD(name) MethodInfo name##_info();
-#include "core/ponder/methods/methods.def"
+#include "core/checkpoint/methods/methods.def"
 #undef PONDERSCOPE_METHOD
 
 /// All of them, in the order of methods.def.

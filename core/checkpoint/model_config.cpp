@@ -26,7 +26,7 @@ constexpr ArchitectureReader architectures[] = {
 
 constexpr std::pair<MethodKind, std::string_view> methods[] = {
 #define PONDERSCOPE_METHOD(name) {MethodKind::name, #name},
-#include "core/ponder/methods/methods.def"
+#include "core/checkpoint/methods/methods.def"
 #undef PONDERSCOPE_METHOD
 };
 

@@ -58,7 +58,7 @@ struct RopeConfig {
 /// section: the lines of methods.def.
 enum class MethodKind : std::uint8_t {
 #define PONDERSCOPE_METHOD(name) name,
-#include "core/ponder/methods/methods.def"
+#include "core/checkpoint/methods/methods.def"
 #undef PONDERSCOPE_METHOD
 };
 

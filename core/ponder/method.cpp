@@ -79,7 +79,7 @@ std::int64_t Method::mixture_flops(std::int64_t top_k) const {
 const MethodEntry& method_entry(MethodKind kind) {
     static const std::vector<MethodEntry> entries{
 #define PONDERSCOPE_METHOD(name) name##_method(),
-#include "core/ponder/methods/methods.def"
+#include "core/checkpoint/methods/methods.def"
 #undef PONDERSCOPE_METHOD
     };
     std::string names;

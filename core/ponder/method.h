@@ -182,7 +182,7 @@ struct MethodEntry {
 
 // One function a method, defined in its own file.
 #define PONDERSCOPE_METHOD(name) MethodEntry name##_method();
-#include "core/ponder/methods/methods.def"
+#include "core/checkpoint/methods/methods.def"
 #undef PONDERSCOPE_METHOD
 
 /// InputError for a method that this build does not run, with the list of those that it does.

@@ -1,22 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifndef PONDERSCOPE_METHODS_COMPUTE
-#include "core/checkpoint/method_info.h"
-
-namespace ponderscope {
-
-MethodInfo adaptive_latent_cot_info() {
-    return {.kind = MethodKind::adaptive_latent_cot,
-            .summary = "Latent steps that see those of earlier tokens, with a router after each "
-                       "(adaptive latent CoT, arXiv 2602.08220)",
-            .own_rule = {"gate", OwnRule::Form::product_up_to_k, OwnRule::Stops::below},
-            .section = {section_keys::threshold, section_keys::remainder},
-            .sees_by_own_rule = true,
-            .penalty = {"lambda", "beta"}};
-}
-
-} // namespace ponderscope
-
-#else
 #include "core/ponder/method.h"
 
 #include "core/base/error.h"
@@ -161,5 +143,3 @@ MethodEntry adaptive_latent_cot_method() {
 }
 
 } // namespace ponderscope
-
-#endif

@@ -1,31 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifndef PONDERSCOPE_METHODS_COMPUTE
-#include "core/checkpoint/config_reader.h"
-#include "core/checkpoint/method_info.h"
-
-namespace ponderscope {
-
-MethodInfo parcae_info() {
-    return {.kind = MethodKind::parcae,
-            .summary = "As huginn, with an injection that lets the state decay and pre-norm blocks (Parcae)",
-            .has_section = false,
-            .any_steps = true,
-            .exits_select = true,
-            .architecture = Architecture::parcae,
-            .read =
-                [](const ConfigReader& reader, ModelConfig& config) {
-                    config.ponder.max_steps = reader.size("mean_recurrence", 8, config_limits::steps) - 1;
-                },
-            .peculiarity = [](const ModelConfig&) -> std::string {
-                return "the authors' code, called plainly, draws another number of steps for each sequence; "
-                       "here it is the mean of the config";
-            },
-            .untrained = "which is trained with a number of steps drawn for every sequence"};
-}
-
-} // namespace ponderscope
-
-#else
 #include "core/ponder/methods/recurrent.h"
 
 namespace ponderscope {
@@ -35,4 +8,3 @@ MethodEntry parcae_method() {
 }
 
 } // namespace ponderscope
-#endif

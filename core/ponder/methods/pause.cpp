@@ -1,47 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifndef PONDERSCOPE_METHODS_COMPUTE
-#include "core/checkpoint/config_reader.h"
-#include "core/checkpoint/method_info.h"
-
-namespace ponderscope {
-
-namespace {
-
-PublicForm::Meant meant(const ModelConfig& config, const PublicKeys& keys) {
-    return keys.thoughts && (keys.recurrent || config.architecture == Architecture::gpt_neox)
-               ? PublicForm::Meant::perhaps
-               : PublicForm::Meant::no;
-}
-
-void read_public(const ConfigReader&, ModelConfig& config, const PublicKeys& keys) {
-    config.ponder.embed_scale = keys.scale_embeds || config.architecture != Architecture::gpt_neox
-                                    ? EmbedScale::sqrt_d
-                                    : EmbedScale::none;
-}
-
-void read_token(const ConfigReader& reader, ModelConfig& config) {
-    std::int64_t& id = config.ponder.pause_token_id;
-    id = reader.json().integer("pause_token_id", 0, config_limits::vocabulary).value_or(id);
-    if (config.candidate_methods.size() == 1 && id >= config.vocab_size) {
-        reader.json().fail("pause_token_id", "an id below vocab_size, " + std::to_string(config.vocab_size) +
-                                                 ", (50288 where the key is absent)");
-    }
-}
-
-} // namespace
-
-MethodInfo pause_info() {
-    return {.kind = MethodKind::pause,
-            .summary = "K pause tokens follow every token, and it is read out at the last (arXiv "
-                       "2310.02226)",
-            .read_beside = &read_token,
-            .public_form = {.meant = &meant, .read = &read_public, .keys = {"pause_token_id"}},
-            .sees_by_own_rule = true};
-}
-
-} // namespace ponderscope
-
-#else
 #include "core/ponder/method.h"
 
 #include <ATen/ATen.h>
@@ -78,5 +35,3 @@ MethodEntry pause_method() {
 }
 
 } // namespace ponderscope
-
-#endif

@@ -1,62 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifndef PONDERSCOPE_METHODS_COMPUTE
-#include "core/checkpoint/config_reader.h"
-#include "core/checkpoint/method_info.h"
-
-namespace ponderscope {
-
-namespace {
-
-bool gpt2_recurs(const ModelConfig& config, const PublicKeys& keys) {
-    return config.architecture == Architecture::gpt2 && keys.recurrent;
-}
-
-PublicForm::Meant meant(const ModelConfig& config, const PublicKeys& keys) {
-    const bool said =
-        keys.pondering == true || (gpt2_recurs(config, keys) && config.depth.kind == DepthMixing::none);
-    return said ? PublicForm::Meant::surely : PublicForm::Meant::no;
-}
-
-const char* switched_off(const ModelConfig& config, const PublicKeys& keys) {
-    return keys.pondering == false && !gpt2_recurs(config, keys) ? "ponderinglm" : nullptr;
-}
-
-void read_public(const ConfigReader& reader, ModelConfig& config, const PublicKeys& keys) {
-    if (keys.pondering == true && config.architecture == Architecture::gpt2 && !keys.recurrent) {
-        reader.notice("\"recurrent_model\" is absent, with which the authors' GPT-2 code would run this "
-                      "as a plain GPT-2; here \"ponderinglm\" decides and it ponders.");
-    }
-    PonderConfig& ponder = config.ponder;
-    ponder.multiply_start = reader.flag("mutiply_pondering_steps", false);
-    ponder.embed_scale = keys.scale_embeds ? EmbedScale::sqrt_d : EmbedScale::none;
-    const double temperature = reader.positive("softmax_temperature", 1.0);
-    if (config.architecture != Architecture::gpt_neox) {
-        ponder.temperature = temperature;
-    } else if (temperature != 1.0) {
-        reader.notice("\"softmax_temperature\" is ignored: the GPT-NeoX code has none.");
-    }
-}
-
-} // namespace
-
-MethodInfo ponderlm_info() {
-    return {.kind = MethodKind::ponderlm,
-            .summary = "Adds the expected embedding of the read-out to the input and runs again "
-                       "(PonderLM, arXiv 2505.20674)",
-            .section = {section_keys::multiply_start, section_keys::top_k},
-            .public_form = {.meant = &meant,
-                            .switched_off = &switched_off,
-                            .steps = &PublicKeys::pondering_steps,
-                            .steps_key = "pondering_steps",
-                            .read = &read_public,
-                            .keys = {"ponderinglm", "pondering_steps", "softmax_temperature",
-                                     "mutiply_pondering_steps"}},
-            .any_steps = true};
-}
-
-} // namespace ponderscope
-
-#else
 #include "core/ponder/method.h"
 
 #include <ATen/ATen.h>
@@ -105,5 +47,3 @@ MethodEntry ponderlm_method() {
 }
 
 } // namespace ponderscope
-
-#endif

@@ -1,34 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifndef PONDERSCOPE_METHODS_COMPUTE
-#include "core/checkpoint/method_info.h"
-
-namespace ponderscope {
-
-namespace {
-
-PublicForm::Meant meant(const ModelConfig& config, const PublicKeys& keys) {
-    return PublicForm::thinks(keys) && config.architecture == Architecture::gpt_neox
-               ? PublicForm::Meant::perhaps
-               : PublicForm::Meant::no;
-}
-
-void read_public(const ConfigReader&, ModelConfig&, const PublicKeys&) {
-} // no scale, whatever the config says
-
-} // namespace
-
-MethodInfo ponderlm_hidden_info() {
-    return {.kind = MethodKind::ponderlm_hidden,
-            .summary = "Adds the last state itself to the input and runs again",
-            .public_form = {.meant = &meant,
-                            .switched_off = &PublicForm::without_recurrence,
-                            .read = &read_public},
-            .any_steps = true};
-}
-
-} // namespace ponderscope
-
-#else
 #include "core/ponder/method.h"
 
 namespace ponderscope {
@@ -55,5 +25,3 @@ MethodEntry ponderlm_hidden_method() {
 }
 
 } // namespace ponderscope
-
-#endif

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A method is one file and one line: builds the program from a copy of this tree to which the example of
+# A method is two files and one line: builds the program from a copy of this tree to which the example of
 # resources/adding-a-method.md was added under a name of its own, and nothing else. The example computes what
 # ponderlm_hidden does, so both must give the same logits, digit by digit. Takes some minutes.
-#   PONDERSCOPE_DEPS=... tests/core/ponder/one_file_one_line.sh
+#   PONDERSCOPE_DEPS=... tests/core/ponder/two_files_one_line.sh
 set -eu
 tree=$(cd "$(dirname "$0")/../../.." && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/ponderscope-method-XXXXXX")
@@ -14,10 +14,15 @@ mkdir "$copy"
 cd "$copy"
 git init -q . && git add -A && git -c user.name=t -c user.email=t@localhost commit -qm before
 
-awk '/^```cpp/ { inside = 1; next } /^```/ { if (inside) exit } inside' resources/adding-a-method.md |
-    sed -e 's/ponderlm_hidden/example/g' -e 's/PonderLmHidden/Example/g' > core/ponder/methods/example.cpp
-grep -q 'MethodInfo example_info()' core/ponder/methods/example.cpp
-echo 'PONDERSCOPE_METHOD(example)' >> core/ponder/methods/methods.def
+block() { # NUMBER: that block of C++ of the page, under the example's name
+    awk -v wanted="$1" '/^```cpp/ { inside = ++count == wanted; next } /^```/ { inside = 0 } inside' resources/adding-a-method.md |
+        sed -e 's/ponderlm_hidden/example/g' -e 's/PonderLmHidden/Example/g'
+}
+block 1 > core/checkpoint/methods/example_info.cpp
+block 2 > core/ponder/methods/example.cpp
+grep -q 'MethodInfo example_info()' core/checkpoint/methods/example_info.cpp
+grep -q 'MethodEntry example_method()' core/ponder/methods/example.cpp
+echo 'PONDERSCOPE_METHOD(example)' >> core/checkpoint/methods/methods.def
 git add -A && git diff --cached --stat
 
 cmake -Wno-dev --preset release -DPONDERSCOPE_DESKTOP=OFF -DPONDERSCOPE_TESTS=OFF -DPONDERSCOPE_BENCHMARKS=OFF > "$work/configure.log" 2>&1 ||
@@ -59,4 +64,4 @@ if printf '{"pondering": {"method": "nothing"}}' > "$work/example/config.json" &
     "$program" inspect "$work/example" > /dev/null 2>&1; then
     echo "a config that names no method was read" && exit 1
 fi
-echo "one file and one line: built, recorded, rerun; logits equal to those of ponderlm_hidden"
+echo "two files and one line: built, recorded, rerun; logits equal to those of ponderlm_hidden"

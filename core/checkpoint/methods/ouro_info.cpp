@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/words.h"
+#include "core/checkpoint/config_reader.h"
+#include "core/checkpoint/method_info.h"
+
+#include "core/checkpoint/peculiarities.h"
+
+#include <cmath>
+#include <limits>
+
+namespace ponderscope {
+
+namespace {
+
+void read_ouro_keys(const ConfigReader& reader, ModelConfig& config) {
+    PonderConfig& ponder = config.ponder;
+    ponder.max_steps = reader.size("total_ut_steps", 4, config_limits::steps) - 1;
+    ponder.loop_final_norm_each_pass = true;
+    if (ponder.method != MethodKind::ouro) {
+        return; // looped: the passes without the gate
+    }
+    // Not checked by the authors' code, either: 0 and less is step 0, more than 1 the last.
+    ponder.threshold = reader.is_null("early_exit_threshold")
+                           ? std::numeric_limits<double>::infinity()
+                           : reader.json().number("early_exit_threshold").value_or(1.0);
+    if (const nlohmann::json* step = reader.json().find("early_exit_step")) {
+        const bool counts = step->is_number_integer() && (!step->is_number_unsigned() ||
+                                                          step->get<std::uint64_t>() <= config_limits::steps);
+        if (counts && step->get<std::int64_t>() >= 0 && step->get<std::int64_t>() <= ponder.max_steps) {
+            ponder.own["exit_step"] = step->get<double>();
+        } else {
+            reader.notice(
+                "\"early_exit_step\" is ignored, as in the authors' code: it is no step from 0 to " +
+                std::to_string(ponder.max_steps) + ".");
+        }
+    }
+}
+
+std::string ouro_peculiarity(const ModelConfig& config) {
+    const auto step = config.ponder.own.find("exit_step");
+    return step != config.ponder.own.end() ? "every token read out at step " + rounded(step->second)
+           : std::isinf(config.ponder.threshold)
+               ? "every token read out at the last step"
+               : "read out where the gate's cumulative probability reaches " +
+                     rounded(config.ponder.threshold) +
+                     "; in fp32 here, where the authors' bf16 gates round to 1 sooner";
+}
+
+} // namespace
+
+MethodInfo ouro_info() {
+    return {.kind = MethodKind::ouro,
+            .summary =
+                "The stack runs over its own normed output, and a gate says after each pass how likely "
+                "the token leaves there (Ouro / LoopLM, arXiv 2510.25741)",
+            .own_rule = {"exit_cdf", OwnRule::Form::value_at_k, OwnRule::Stops::at_least},
+            .has_section = false,
+            .any_steps = true,
+            .exits_select = true,
+            .architecture = Architecture::ouro,
+            .instead = {MethodKind::looped, MethodKind::vanilla}, // a stack that runs several times
+            .read = &read_ouro_keys,
+            .peculiarity = &ouro_peculiarity,
+            .untrained = "whose loss weighs the read-outs of all steps with its gate"};
+}
+
+} // namespace ponderscope
