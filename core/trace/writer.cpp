@@ -11,12 +11,11 @@
 #include <chrono>
 #include <cstring>
 #include <limits>
-#include <variant>
 
 namespace ponderscope {
 namespace {
 
-using namespace writer_commands;
+using Commit = QueuedCall::Commit;
 using Clock = std::chrono::steady_clock;
 
 /// While the queue is busy, commits come at most this often (a commit writes whole pages); when it runs
@@ -102,10 +101,10 @@ void TraceWriter::Impl::remove_files() const noexcept {
     }
 }
 
-void TraceWriter::Impl::push(Command command) {
-    const std::size_t bytes = weight(command);
+void TraceWriter::Impl::push(Commit commit, std::function<void(TraceStore&)> call, std::size_t bytes) {
+    bytes += sizeof(QueuedCall);
     std::unique_lock guard(mutex);
-    // One command may be larger than the whole limit: it passes when it is alone.
+    // One call may be larger than the whole limit: it passes when it is alone.
     room.wait(guard, [&] {
         return failure || queued_bytes == 0 || queued_bytes + bytes <= options.max_queued_bytes;
     });
@@ -116,28 +115,8 @@ void TraceWriter::Impl::push(Command command) {
         misuse("the trace was finished; nothing can be added.");
     }
     queued_bytes += bytes;
-    queue.push_back(std::move(command));
+    queue.push_back({std::move(call), commit, bytes});
     work.notify_one();
-}
-
-void TraceWriter::Impl::execute(Command& command) {
-    std::visit(Overloaded{
-                   [&](BeginRun& c) { store->begin_run(c.info, c.signals, c.tokenizer, c.shard); },
-                   [&](ResumeRun& c) { c.answer.set_value(store->resume_run(c.run, c.signals)); },
-                   [&](BeginSequence& c) { store->begin_sequence(c.id, c.title, c.text, c.group, c.piece); },
-                   [&](Append& c) { store->append(c.tokens, c.signals); },
-                   [&](PutLabels& c) { store->put_labels(c.labels); },
-                   [&](PutTextDigest& c) { store->put_text_digest(c.digest); },
-                   [&](EndSequence& c) { store->end_sequence(c.complete); },
-                   [&](PutVocabulary& c) { store->put_vocabulary(c.tokenizer, c.token_bytes); },
-                   [&](PutFault& c) { store->put_fault(c.run, c.sequence, c.time, c.message); },
-                   [&](PutSignalSums& c) { store->put_signal_sums(c.signal, c.sums); },
-                   [&](EndRun& c) { store->end_run(c.seconds, c.complete); },
-                   [&](BeginTraining& c) { store->begin_training(c.info, c.quantities); },
-                   [&](PutPoints& c) { store->put_points(c.training, c.moment, c.values); },
-                   [&](EndTraining& c) { store->end_training(c.training, c.complete, c.fault); },
-               },
-               command);
 }
 
 /// The writer thread. Whatever goes wrong here is kept for the caller; what was committed before is safe.
@@ -147,9 +126,9 @@ void TraceWriter::Impl::work_off() {
         bool ended = false; // something that must survive waits for a commit
         std::size_t uncommitted = 0;
         for (;;) {
-            std::optional<Command> command;
+            std::optional<QueuedCall> next;
             bool last = false;
-            bool begun = false; // a run is known from its first moment on
+            bool at_once = false;
             {
                 std::unique_lock guard(mutex);
                 if (queue.empty() && !ended) {
@@ -161,18 +140,18 @@ void TraceWriter::Impl::work_off() {
                     }
                 }
                 if (!queue.empty()) {
-                    command.emplace(std::move(queue.front()));
+                    next.emplace(std::move(queue.front()));
                     queue.pop_front();
                 }
-                last = !command && closing;
+                last = !next && closing;
             }
-            if (command) {
-                ended = ended || ends_something(*command);
-                begun = std::holds_alternative<BeginRun>(*command);
-                const std::size_t bytes = weight(*command);
+            if (next) {
+                ended = ended || next->commit != Commit::later;
+                at_once = next->commit == Commit::at_once;
+                const std::size_t bytes = next->bytes;
                 uncommitted += bytes;
-                execute(*command);
-                command.reset();
+                next->call(*store);
+                next.reset();
                 const std::lock_guard guard(mutex);
                 queued_bytes -= bytes;
                 room.notify_all();
@@ -185,7 +164,7 @@ void TraceWriter::Impl::work_off() {
                 const std::lock_guard guard(mutex);
                 return queue.empty();
             }();
-            if (begun || (ended && (idle || since >= commit_interval || uncommitted >= commit_bytes)) ||
+            if (at_once || (ended && (idle || since >= commit_interval || uncommitted >= commit_bytes)) ||
                 since >= follow_interval) {
                 store->commit();
                 ended = false;
@@ -259,7 +238,7 @@ std::string TraceWriter::Impl::unique_name(const std::string& wanted, std::set<s
 void TraceWriter::Impl::leave_sequence() {
     if (in_sequence) {
         in_sequence = false;
-        push(EndSequence{false});
+        push(Commit::when_idle, [](TraceStore& to) { to.end_sequence(false); });
     }
 }
 
@@ -399,7 +378,10 @@ std::int64_t TraceWriter::begin_run(RunInfo info, std::vector<SignalInfo> declar
             impl.tokenizers[info.tokenizer_digest] = tokenizer;
         }
     }
-    impl.push(BeginRun{info, std::move(declared), tokenizer, shard});
+    // Readers see a run from its first moment on.
+    impl.push(Commit::at_once, [info, signals = std::move(declared), tokenizer, shard](TraceStore& to) {
+        to.begin_run(info, signals, tokenizer, shard);
+    });
     impl.run = impl.last_run = info.id;
     impl.packed = info.record_level == "scalars";
     impl.tokenizer = tokenizer;
@@ -422,7 +404,11 @@ std::int64_t TraceWriter::begin_sequence(std::string title, std::string text, st
         impl.misuse("a run of scalars has a text of more than 4 GiB; split it, or record it as basic.");
     }
     impl.push(
-        BeginSequence{impl.last_sequence + 1, std::move(title), std::move(text), std::move(group), piece});
+        Commit::later,
+        [id = impl.last_sequence + 1, title = std::move(title), text = std::move(text),
+         group = std::move(group),
+         piece](TraceStore& to) { to.begin_sequence(id, title, text, group, piece); },
+        bytes);
     ++impl.last_sequence;
     impl.in_sequence = true;
     impl.tokens = 0;
@@ -439,7 +425,16 @@ void TraceWriter::append(TokenColumns tokens, std::vector<std::pair<std::string,
     impl.check_signals(tokens, chunks);
     const std::size_t n = tokens.size();
     if (n > 0) {
-        impl.push(Append{std::move(tokens), std::move(chunks)});
+        std::size_t bytes = n * 48;
+        for (const auto& [name, chunk] : chunks) {
+            bytes += chunk.data.size();
+        }
+        impl.push(
+            Commit::later,
+            [tokens = std::move(tokens), chunks = std::move(chunks)](TraceStore& to) {
+                to.append(tokens, chunks);
+            },
+            bytes);
         impl.tokens += static_cast<std::int64_t>(n);
     }
 }
@@ -457,27 +452,35 @@ void TraceWriter::put_labels(std::vector<TextLabel> labels) {
         }
         from = label.end;
     }
-    impl.push(PutLabels{std::move(labels)});
+    const std::size_t bytes = labels.size() * sizeof(TextLabel);
+    impl.push(
+        Commit::later, [labels = std::move(labels)](TraceStore& to) { to.put_labels(labels); }, bytes);
     impl.labelled_until = from;
 }
 
 void TraceWriter::put_text_digest(std::string digest) {
     Impl& impl = *impl_;
     impl.need_run("The digest of the text");
-    impl.push(PutTextDigest{std::move(digest)});
+    impl.push(Commit::later, [digest = std::move(digest)](TraceStore& to) { to.put_text_digest(digest); });
 }
 
 void TraceWriter::end_sequence() {
     Impl& impl = *impl_;
     impl.need_sequence("The end of a sequence");
-    impl.push(EndSequence{true});
+    impl.push(Commit::when_idle, [](TraceStore& to) { to.end_sequence(true); });
     impl.in_sequence = false;
 }
 
 void TraceWriter::put_vocabulary(std::vector<std::pair<std::int32_t, std::string>> token_bytes) {
     Impl& impl = *impl_;
     impl.need_run("The vocabulary");
-    impl.push(PutVocabulary{impl.tokenizer, std::move(token_bytes)});
+    const std::size_t bytes = token_bytes.size() * 48;
+    impl.push(
+        Commit::later,
+        [tokenizer = impl.tokenizer, words = std::move(token_bytes)](TraceStore& to) {
+            to.put_vocabulary(tokenizer, words);
+        },
+        bytes);
 }
 
 void TraceWriter::put_signal_sums(const std::string& signal, const SignalSums& sums) {
@@ -486,7 +489,7 @@ void TraceWriter::put_signal_sums(const std::string& signal, const SignalSums& s
     if (!is_summed(signal) || !impl.signals.contains(signal)) {
         impl.misuse("signal " + signal + " was not announced as one that is added up.");
     }
-    impl.push(PutSignalSums{signal, sums});
+    impl.push(Commit::when_idle, [signal, sums](TraceStore& to) { to.put_signal_sums(signal, sums); });
 }
 
 void TraceWriter::put_fault(std::string message) {
@@ -496,15 +499,16 @@ void TraceWriter::put_fault(std::string message) {
 void TraceWriter::put_fault(const FaultInfo& fault) {
     Impl& impl = *impl_;
     impl.need_run("A fault");
-    impl.push(
-        PutFault{impl.run, impl.in_sequence ? impl.sequences_in_run - 1 : -1, fault.time, fault.message});
+    impl.push(Commit::later,
+              [run = impl.run, sequence = impl.in_sequence ? impl.sequences_in_run - 1 : -1,
+               fault](TraceStore& to) { to.put_fault(run, sequence, fault.time, fault.message); });
 }
 
 void TraceWriter::end_run(double seconds) {
     Impl& impl = *impl_;
     impl.need_run("The end of a run");
     impl.leave_sequence();
-    impl.push(EndRun{seconds, true});
+    impl.push(Commit::when_idle, [seconds](TraceStore& to) { to.end_run(seconds, true); });
     impl.run = 0;
 }
 
@@ -514,7 +518,7 @@ void TraceWriter::leave_run(double seconds) {
         return;
     }
     impl.leave_sequence();
-    impl.push(EndRun{seconds, false});
+    impl.push(Commit::when_idle, [seconds](TraceStore& to) { to.end_run(seconds, false); });
     impl.run = 0;
 }
 
@@ -537,7 +541,8 @@ std::int64_t TraceWriter::begin_training(TrainingInfo info, std::vector<Training
         info.started = utc_now();
     }
     const std::int64_t id = info.id;
-    impl.push(BeginTraining{std::move(info), std::move(quantities)});
+    impl.push(Commit::when_idle, [info = std::move(info), quantities = std::move(quantities)](
+                                     TraceStore& to) { to.begin_training(info, quantities); });
     return impl.last_training = id;
 }
 
@@ -551,13 +556,21 @@ void TraceWriter::put_points(std::int64_t training, const TrainingMoment& moment
                         ", place " + std::to_string(value.place) + ", where none can be.");
         }
     }
-    impl.push(PutPoints{training, moment, std::move(values)});
+    const std::size_t bytes = values.size() * sizeof(TrainingValue);
+    impl.push(
+        Commit::when_idle,
+        [training, moment, values = std::move(values)](TraceStore& to) {
+            to.put_points(training, moment, values);
+        },
+        bytes);
 }
 
 void TraceWriter::end_training(std::int64_t training, bool complete, std::string fault) {
     Impl& impl = *impl_;
     impl.need_training(training);
-    impl.push(EndTraining{training, complete, std::move(fault)});
+    impl.push(Commit::when_idle, [training, complete, fault = std::move(fault)](TraceStore& to) {
+        to.end_training(training, complete, fault);
+    });
 }
 
 void TraceWriter::finish() {

@@ -6,12 +6,12 @@
 #include "core/trace/recording.h"
 #include "core/trace/store.h"
 #include "core/trace/writer.h"
-#include "core/trace/writer_commands.h"
 
 #include <condition_variable>
 #include <deque>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -28,6 +28,16 @@ std::string sentence_of(const std::filesystem::path& path, const SqliteFailure& 
 /// Of a file of which nothing stays where it fails.
 std::string sentence_of_passing(const std::filesystem::path& becomes, const SqliteFailure& failure);
 
+/// A call of TraceStore with its arguments, for the writer thread.
+struct QueuedCall {
+    /// When the call's rows must reach the disk: with the next commit, as soon as the queue is idle, or
+    /// before the next call.
+    enum class Commit : std::uint8_t { later, when_idle, at_once };
+    std::function<void(TraceStore&)> call;
+    Commit commit = Commit::later;
+    std::size_t bytes = 0; ///< that the arguments hold, about
+};
+
 /// The caller's side and the queue to the writer thread.
 struct TraceWriter::Impl {
     std::filesystem::path path;   // as it was named
@@ -39,7 +49,7 @@ struct TraceWriter::Impl {
     std::mutex mutex;
     std::condition_variable work; // for the writer thread
     std::condition_variable room; // for the caller
-    std::deque<writer_commands::Command> queue;
+    std::deque<QueuedCall> queue;
     std::size_t queued_bytes = 0;
     bool closing = false;
     std::exception_ptr failure;
@@ -90,9 +100,8 @@ struct TraceWriter::Impl {
     void remove_files() const noexcept;
     /// InputError where other shards of the run, as far as they are there, are of other texts or options.
     void check_siblings(const Recording& own, const ShardInfo& shard) const;
-    void push(writer_commands::Command command);
+    void push(QueuedCall::Commit commit, std::function<void(TraceStore&)> call, std::size_t bytes = 0);
     void work_off();
-    void execute(writer_commands::Command& command);
     void stop() noexcept;
     void leave_sequence();
     /// As they are announced, each once and with names that can be.

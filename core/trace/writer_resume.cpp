@@ -4,9 +4,10 @@
 #include "core/trace/schema.h"
 #include "core/trace/writer_impl.h"
 
-namespace ponderscope {
+#include <future>
+#include <memory>
 
-using namespace writer_commands;
+namespace ponderscope {
 
 std::string sentence_of(const std::filesystem::path& path, const SqliteFailure& failure) {
     if (failure.is_full()) {
@@ -62,9 +63,12 @@ std::int64_t TraceWriter::resume_run(std::int64_t run, std::vector<SignalInfo> d
         impl.misuse("there is no run " + std::to_string(run) + " to go on with.");
     }
     std::map<std::string, SignalInfo> by_name = impl.by_name(declared);
-    std::promise<TraceStore::Resumed> answer;
-    std::future<TraceStore::Resumed> resumed = answer.get_future();
-    impl.push(ResumeRun{run, std::move(declared), std::move(answer)});
+    auto answer = std::make_shared<std::promise<TraceStore::Resumed>>(); // a std::function is copyable
+    std::future<TraceStore::Resumed> resumed = answer->get_future();
+    impl.push(QueuedCall::Commit::when_idle,
+              [run, signals = std::move(declared), answer = std::move(answer)](TraceStore& to) {
+                  answer->set_value(to.resume_run(run, signals));
+              });
     TraceStore::Resumed found;
     try {
         found = resumed.get();

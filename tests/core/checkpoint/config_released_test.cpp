@@ -5,6 +5,8 @@
 #include "core/checkpoint/method_info.h"
 #include "tests/core/checkpoint/support.h"
 
+#include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 
