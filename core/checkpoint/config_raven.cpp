@@ -10,8 +10,6 @@
 namespace ponderscope {
 namespace {
 
-const char* const cannot_run = "this build cannot run the checkpoint";
-
 bool any_contains(const std::vector<std::string>& names, std::string_view part) {
     return std::any_of(names.begin(), names.end(),
                        [part](const std::string& name) { return name.find(part) != std::string::npos; });

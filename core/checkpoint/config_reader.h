@@ -17,6 +17,9 @@ namespace ponderscope {
 
 struct MethodInfo;
 
+/// What follows from a value that a config may have and this build does not know.
+inline constexpr const char* cannot_run = "this build cannot run the checkpoint";
+
 /// Bounds for the numbers of a configuration. Any two sizes, times eight bytes, multiply within 64 bits.
 namespace config_limits {
 constexpr std::int64_t vocabulary = std::numeric_limits<std::int32_t>::max(); // ids are 32-bit

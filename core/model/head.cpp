@@ -51,7 +51,7 @@ void check_request(const at::Tensor& h, const HeadWeights& weights, const HeadRe
     }
 }
 
-bool tiled(at::ScalarType type) {
+bool has_head_tiles(at::ScalarType type) {
     return type == at::kFloat || type == at::kBFloat16 || type == at::kHalf;
 }
 
@@ -130,8 +130,8 @@ HeadResult read_out(const at::Tensor& h, const HeadWeights& weights, const HeadR
     }
     const bool long_list =
         request.mixture && request.top_k > longest_list && request.top_k < weights.head.size(0);
-    if (!h.is_cpu() || !tiled(h.scalar_type()) || !tiled(weights.head.scalar_type()) ||
-        (request.mixture && !tiled(weights.embedding.scalar_type())) || long_list ||
+    if (!h.is_cpu() || !has_head_tiles(h.scalar_type()) || !has_head_tiles(weights.head.scalar_type()) ||
+        (request.mixture && !has_head_tiles(weights.embedding.scalar_type())) || long_list ||
         request.candidates > longest_list) {
         return by_rows(h, weights, request, read_out_reference);
     }

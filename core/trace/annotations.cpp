@@ -67,7 +67,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t most_class_bytes = 200;
 constexpr std::size_t most_name_bytes = 64;
-const char* const take_again = "take the file from its source again, or remove it and annotate again";
+const char* const annotate_again = "take the file from its source again, or remove it and annotate again";
 
 /// Names that conditions, tables and CSV headers have for something else.
 constexpr std::string_view taken_names[] = {
@@ -186,7 +186,7 @@ struct AnnotationReader::Impl {
     std::vector<AnnotationInfo> all;
 
     [[noreturn]] void damaged(const std::string& expected, const std::string& found) const {
-        throw InputError(path, expected, found, take_again);
+        throw InputError(path, expected, found, annotate_again);
     }
     [[noreturn]] void rethrow(const SqliteFailure& failure) const {
         if (failure.is_damage()) {
@@ -216,7 +216,7 @@ struct AnnotationReader::Impl {
             info.tokens = rows.integer(7);
             info.created = rows.text(8);
             if (const std::string fault = fault_of_annotation_name(info.name); !fault.empty()) {
-                throw InputError(path.string() + ": " + fault + "; " + take_again + ".");
+                throw InputError(path.string() + ": " + fault + "; " + annotate_again + ".");
             }
             if (!info.category && rows.text(3) != "number") {
                 damaged("an annotation of the kind number or category", in_quotes(rows.text(3)));
@@ -239,7 +239,7 @@ struct AnnotationReader::Impl {
             info.classes.push_back(rows.text(1));
             if (const std::string fault = fault_of_class(info.classes.back()); !fault.empty()) {
                 throw InputError(path.string() + ": annotation " + info.name + ": " + fault + "; " +
-                                 take_again + ".");
+                                 annotate_again + ".");
             }
         }
     }

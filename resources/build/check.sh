@@ -3,6 +3,7 @@
 # ./run check [PART...]: what a compiler does not say. Each part in turn, with its time; ends with 1 where one complains.
 #   format      clang-format changes nothing
 #   scripts     shellcheck, from warnings on
+#   names       no name local to a source stands twice in a library (unity builds)
 #   clang       all of it by another compiler, with -Wconversion beside its own warnings (slow; clang 16 or later and its libomp-dev)
 #   tidy        clang-tidy by .clang-tidy, over what has no torch (slow)
 #   address     all programs and tests with address and undefined-behaviour sanitizers, and the suite run (slow: some 700
@@ -27,6 +28,8 @@ scripts() {
     done < <(git ls-files)
     shellcheck -x -S warning "${found[@]}"
 }
+
+names() { python3 resources/build/file_local_names.py; }
 
 configured() { [ -e "build/$1/build.ninja" ] || cmake -Wno-dev --preset "$@" >"build/$1.configure.log" 2>&1 || { tail -n 20 "build/$1.configure.log"; return 1; }; }
 
@@ -92,12 +95,12 @@ fresh() {
 debian() { fresh bookworm sid main; }
 ubuntu() { fresh noble gutsy main,universe --no-check-gpg; } # no Debian has its keys
 
-[ $# -gt 0 ] || set -- format scripts clang tidy fuzz thread address
+[ $# -gt 0 ] || set -- format scripts names clang tidy fuzz thread address
 for part; do
     case $part in
         debian | ubuntu) continue ;;
-        format | scripts | clang | tidy | address | thread | fuzz) ;;
-        *) sed -n '3,14s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+        format | scripts | names | clang | tidy | address | thread | fuzz) ;;
+        *) sed -n '3,15s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
     esac
     for tool in clang++ clang-tidy clang-format shellcheck; do
         command -v "$tool" >/dev/null || { echo "run check: $tool is missing; install clang, clang-tidy, clang-format and shellcheck." >&2; exit 2; }

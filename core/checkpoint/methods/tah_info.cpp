@@ -16,7 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const char* const cannot_run = "this build cannot run the checkpoint";
 const char* const adapter_config = "lora/adapter_config.json";
 const char* const adapter_weights = "lora/adapter_model.safetensors";
 const char* const gate_weights = "iter_decider.safetensors";
