@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/ponder/engine/reference.h"
+#include "core/ponder/engine/engine.h"
 
 #include <cstdint>
 #include <filesystem>

@@ -36,7 +36,7 @@ public:
     using EnvironmentError::EnvironmentError;
 };
 
-/// A check that ran and failed (verify, compare with a bound). Exit code 1.
+/// A check that ran and failed (check, compare with a bound). Exit code 1.
 class CheckFailed : public Error {
 public:
     using Error::Error;

@@ -68,7 +68,7 @@ at::Tensor expected_embedding(const at::Tensor& h, const HeadWeights& weights, d
                               std::int64_t top_k);
 at::Tensor cross_entropy(const at::Tensor& h, const HeadWeights& weights, const at::Tensor& targets);
 
-/// Logits [n, V] in fp32, for `logits` and `verify` alone.
+/// Logits [n, V] in fp32, for `logits` alone.
 at::Tensor full_logits(const at::Tensor& h, const HeadWeights& weights);
 
 } // namespace ponderscope

@@ -33,13 +33,14 @@ struct LoadOptions {
     std::stop_token stop;
 };
 
-/// A dense array for `logits` and `verify`. Row-major.
+/// A dense array for `logits`. Row-major.
 struct NamedArray {
     DType dtype = DType::f32;
     std::vector<std::int64_t> shape;
     std::vector<float> floats;          ///< when dtype is f32
     std::vector<std::int64_t> integers; ///< when dtype is i64
 };
+using ArrayMap = std::map<std::string, NamedArray>;
 
 struct GenerateOptions {
     std::int64_t max_new_tokens = 0;
@@ -169,9 +170,8 @@ public:
     /// `layer_output.step{k}.layer{l}`, signals as `signal.NAME`. Where a step did not run there is NaN, or
     /// did_not_run in whole numbers. \p numbers: of the sequences in the run, where a halting rule asks for
     /// places; empty: 0, 1, ...
-    [[nodiscard]] std::map<std::string, NamedArray>
-    inspect_batch(const std::vector<std::vector<std::int32_t>>& ids,
-                  const std::vector<std::int64_t>& numbers = {}) const;
+    [[nodiscard]] ArrayMap inspect_batch(const std::vector<std::vector<std::int32_t>>& ids,
+                                         const std::vector<std::int64_t>& numbers = {}) const;
 
     /// Continues prompts. A prompt gives what it gives alone, whatever the others are and wherever they stop.
     /// MemoryExhausted when a GPU does not hold them all at once. \p on_token, when given, is called for
@@ -188,9 +188,6 @@ private:
     explicit Engine(std::unique_ptr<Impl> impl);
     std::unique_ptr<Impl> impl_;
 };
-
-/// Arrays of inspect_batch as reference files hold them: 0 in the place of what says that a step did not run.
-void put_zeros_where_nothing_ran(std::map<std::string, NamedArray>& arrays);
 
 /// The rule that a policy means on an engine: `learned` is its own (nullptr), `full` lets nothing halt, and
 /// on a vanilla model any policy but `learned` turns the blocks into steps (layer_steps.h). Errors as

@@ -68,8 +68,8 @@ public:
         return recorder_->expected_embedding(slots, head, wish);
     }
 
-    [[nodiscard]] std::map<std::string, NamedArray> arrays() const {
-        std::map<std::string, NamedArray> arrays;
+    [[nodiscard]] ArrayMap arrays() const {
+        ArrayMap arrays;
         for (const auto& [name, all] : whole_) {
             std::vector<std::int64_t> shape{batch_, tokens_};
             shape.insert(shape.end(), all.sizes().begin() + 1, all.sizes().end());
@@ -130,8 +130,8 @@ void append_values(NamedArray& array, const SignalChunk& chunk, std::int64_t tok
 
 } // namespace
 
-std::map<std::string, NamedArray> Engine::inspect_batch(const std::vector<std::vector<std::int32_t>>& ids,
-                                                        const std::vector<std::int64_t>& numbers) const try {
+ArrayMap Engine::inspect_batch(const std::vector<std::vector<std::int32_t>>& ids,
+                               const std::vector<std::int64_t>& numbers) const try {
     if (ids.empty()) {
         throw InputError("There are no sequences to compute.");
     }
@@ -152,7 +152,7 @@ std::map<std::string, NamedArray> Engine::inspect_batch(const std::vector<std::v
     StepsResult run;
     PendingPtr pending = impl_->submit(
         windows, RecordLevel::steps, [&](StepsOptions& options) { inspector.listen(options); }, &run);
-    std::map<std::string, NamedArray> arrays = inspector.arrays();
+    ArrayMap arrays = inspector.arrays();
     arrays.emplace("logits", to_array(full_logits(run.readout, impl_->backbone().head()),
                                       {batch, length, config().vocab_size}));
     const std::vector<WindowResult> results = collect(std::move(pending));
@@ -194,36 +194,6 @@ std::map<std::string, NamedArray> Engine::inspect_batch(const std::vector<std::v
     return arrays;
 } catch (const c10::OutOfMemoryError&) {
     throw memory_exhausted(impl_->placement);
-}
-
-void put_zeros_where_nothing_ran(std::map<std::string, NamedArray>& arrays) {
-    const NamedArray steps = arrays.at("steps");
-    for (auto& [name, array] : arrays) {
-        const std::size_t fixed = name.find(".step");
-        const bool signal = name.starts_with("signal.");
-        if (array.shape.size() < 3 || (!signal && fixed == std::string::npos)) {
-            continue;
-        }
-        const std::int64_t only = signal ? -1 : std::stoll(name.substr(fixed + 5));
-        const std::int64_t columns = signal ? array.shape[2] : 1; // steps, where the array has several
-        const std::int64_t tokens = array.shape[1];
-        const auto all = static_cast<std::int64_t>(std::max(array.floats.size(), array.integers.size()));
-        const std::int64_t each = all / std::max<std::int64_t>(array.shape[0] * tokens * columns, 1);
-        for (std::int64_t i = 0; i < all; ++i) {
-            const std::int64_t row = i / each / columns;
-            const std::int64_t step = signal ? i / each % columns : only;
-            const std::int64_t token = row / tokens * steps.shape[1] + row % tokens;
-            if (step <= steps.integers[static_cast<std::size_t>(token)]) {
-                continue;
-            }
-            const auto at = static_cast<std::size_t>(i);
-            if (array.dtype == DType::i64) {
-                array.integers[at] = array.integers[at] == did_not_run ? 0 : array.integers[at];
-            } else if (std::isnan(array.floats[at])) {
-                array.floats[at] = 0;
-            }
-        }
-    }
 }
 
 } // namespace ponderscope

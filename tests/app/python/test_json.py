@@ -55,5 +55,4 @@ def test_every_key_is_on_the_page(program: Path, tree: Path, tmp_path: Path) -> 
     say("inspect", trace)
     say("inspect", other)
     say("tokenize", model, "--prompt", "a ferry", "--spans")
-    say("verify", tree / "tests/golden/ponderlm_gpt2_s1_scaled_tied")
     say("page", trace, "--run", "plain", "--run", "full", "-o", tmp_path / "p.html")

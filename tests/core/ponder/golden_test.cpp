@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What other implementations computed on small checkpoints, tensor by tensor.
-#include "core/ponder/engine/reference.h"
+#include "tests/core/ponder/reference.h"
 #include "tests/core/ponder/tiny_models.h"
 #include "tests/support/test_data.h"
 
@@ -26,14 +26,14 @@ bool is_checked_elsewhere(const std::string& name) {
         {"loss.", "train/penalty_test"},
         {"train.", "train/penalty_test"},
         {"replay.", "policy/golden_test"},
-        {"rerun.", "cli/rerun_cli_test and verify"},
-        {"exit_", "verify: exits over layers"},
-        {"hidden.block", "verify: exits over layers"},
+        {"rerun.", "cli/rerun_cli_test and golden_cases_test"},
+        {"exit_", "golden_cases_test: exits over layers"},
+        {"hidden.block", "golden_cases_test: exits over layers"},
         {"hidden.layer", "intermediates of one pass"},
         {"hidden_head.", "intermediates of one pass"},
         {"hidden.step", "outputs of single layers in a pass"},
         {"vhat.", "intermediates of depth mixing"},
-        {"depth_weights.", "cli/golden_test: weights of depth mixing"},
+        {"depth_weights.", "golden_cases_test: weights of depth mixing"},
         {"jacobi.", "passes of the parallel form on their way"},
         {"slot_inputs", "passes of the parallel form on their way"},
         {"hidden.", "passes of the parallel form on their way"},
@@ -65,9 +65,9 @@ TEST_P(Golden, EqualsTheReference) {
     std::ifstream(folder / "case.json") >> description;
     Engine engine = testing::load_engine(
         Checkpoint::open(folder, method_from_string(description.at("method").get<std::string>())));
-    const ReferenceResult result = compare_with_reference(engine, folder);
+    const testing::ReferenceResult result = testing::compare_with_reference(engine, folder);
     std::size_t deciding = 0;
-    for (const ReferenceComparison& one : result.comparisons) {
+    for (const testing::ReferenceComparison& one : result.comparisons) {
         deciding += one.name == "nll" || one.name == "logits" || one.name == "logits_tail" ? 1 : 0;
         EXPECT_TRUE(one.shape_fits) << one.name;
         if (one.name == "rank" && name.starts_with("vanilla_stories")) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/ponder/engine/reference.h"
+#include "tests/core/ponder/reference.h"
 
 #include "core/base/error.h"
 #include "core/base/json.h"
@@ -8,12 +8,13 @@
 #include "core/ponder/halting/halting_rules.h"
 #include "core/ponder/halting/policy_halting.h"
 #include "core/trace/reader.h"
+#include "tests/core/ponder/tiny_models.h"
 
 #include <cmath>
+#include <optional>
 #include <set>
 
-namespace ponderscope {
-
+namespace ponderscope::testing {
 namespace {
 
 /// NaN against NaN is equal, NaN against a number infinitely far.
@@ -214,10 +215,41 @@ std::string policy_of(const nlohmann::json& description, const std::string& name
 /// The same ids, with the whole sequence computed for each.
 constexpr const char* uncached = "generated without a cache";
 
+/// Reference files hold 0 where a step did not run.
+void zero_unrun_steps(ArrayMap& arrays) {
+    const NamedArray steps = arrays.at("steps");
+    for (auto& [name, array] : arrays) {
+        const std::size_t fixed = name.find(".step");
+        const bool signal = name.starts_with("signal.");
+        if (array.shape.size() < 3 || (!signal && fixed == std::string::npos)) {
+            continue;
+        }
+        const std::int64_t only = signal ? -1 : std::stoll(name.substr(fixed + 5));
+        const std::int64_t columns = signal ? array.shape[2] : 1; // steps, where the array has several
+        const std::int64_t tokens = array.shape[1];
+        const auto all = static_cast<std::int64_t>(std::max(array.floats.size(), array.integers.size()));
+        const std::int64_t each = all / std::max<std::int64_t>(array.shape[0] * tokens * columns, 1);
+        for (std::int64_t i = 0; i < all; ++i) {
+            const std::int64_t row = i / each / columns;
+            const std::int64_t step = signal ? i / each % columns : only;
+            const std::int64_t token = row / tokens * steps.shape[1] + row % tokens;
+            if (step <= steps.integers[static_cast<std::size_t>(token)]) {
+                continue;
+            }
+            const auto at = static_cast<std::size_t>(i);
+            if (array.dtype == DType::i64) {
+                array.integers[at] = array.integers[at] == did_not_run ? 0 : array.integers[at];
+            } else if (std::isnan(array.floats[at])) {
+                array.floats[at] = 0;
+            }
+        }
+    }
+}
+
 /// What we compute, in the form of the reference.
 ArrayMap compute(const Engine& engine, const std::vector<std::vector<std::int32_t>>& rows) {
     ArrayMap arrays = engine.inspect_batch(rows);
-    put_zeros_where_nothing_ran(arrays);
+    zero_unrun_steps(arrays);
     return arrays;
 }
 
@@ -423,8 +455,7 @@ ArrayMap read_arrays(const std::filesystem::path& path) {
     return arrays;
 }
 
-ReferenceResult compare_with_reference(Engine& engine, const std::filesystem::path& folder,
-                                       double tolerance) {
+ReferenceResult compare_with_reference(Engine& engine, const std::filesystem::path& folder) {
     const nlohmann::json description = read_json_file(folder / "case.json");
     const std::filesystem::path golden_path = folder / "golden.safetensors";
     const ArrayMap golden = read_arrays(golden_path);
@@ -467,7 +498,7 @@ ReferenceResult compare_with_reference(Engine& engine, const std::filesystem::pa
         rename_parts(engine.config(), ours);
     }
 
-    result.tolerance = tolerance > 0 ? tolerance : description.value("tolerance", 1e-4);
+    result.tolerance = description.value("tolerance", 1e-4);
     static const std::set<std::string> deciding{
         "logits", "logits_tail", "nll", "generated", "steps", "flops", "logits_sequential", "nll_sequential"};
     for (const auto& [name, theirs] : golden) {
@@ -508,4 +539,28 @@ ReferenceResult compare_with_reference(Engine& engine, const std::filesystem::pa
     return result;
 }
 
-} // namespace ponderscope
+ReferenceResult compare_case(const std::filesystem::path& folder) {
+    const nlohmann::json description = read_json_file(folder / "case.json");
+    std::optional<MethodKind> method;
+    std::string start_state;
+    const nlohmann::json arguments = description.value("arguments", nlohmann::json::array());
+    for (std::size_t i = 0; i + 1 < arguments.size(); i += 2) {
+        const auto flag = arguments[i].get<std::string>();
+        const auto value = arguments[i + 1].get<std::string>();
+        if (flag == "--method") {
+            method = method_from_string(value);
+        } else if (flag == "--initial-state") {
+            start_state = value;
+        } else {
+            throw InputError(folder / "case.json", "--method or --initial-state", "'" + flag + "'",
+                             "read it in compare_case()");
+        }
+    }
+    Engine engine = load_engine(Checkpoint::open(folder, method));
+    if (!start_state.empty()) {
+        engine.use_start_state(start_state);
+    }
+    return compare_with_reference(engine, folder);
+}
+
+} // namespace ponderscope::testing

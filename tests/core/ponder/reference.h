@@ -7,13 +7,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <string>
 #include <vector>
 
-namespace ponderscope {
-
-using ArrayMap = std::map<std::string, NamedArray>;
+namespace ponderscope::testing {
 
 /// All F32, F64, F16, BF16 and integer tensors of a safetensors file. InputError for other kinds.
 ArrayMap read_arrays(const std::filesystem::path& path);
@@ -39,10 +36,10 @@ struct ReferenceResult {
     }
 };
 
-/// Computes all that golden.safetensors of \p folder holds and compares. \p tolerance: largest absolute
-/// difference; 0: the case's own. Leaves the engine with another rule. InputError for a folder that is no
-/// such case.
-ReferenceResult compare_with_reference(Engine& engine, const std::filesystem::path& folder,
-                                       double tolerance = 0);
+/// Computes all arrays of golden.safetensors in \p folder and compares them with it. Leaves the engine with
+/// another rule. InputError for a folder that is no such case.
+ReferenceResult compare_with_reference(Engine& engine, const std::filesystem::path& folder);
+/// The same with the engine that case.json describes (its "arguments"), on the tests' device.
+ReferenceResult compare_case(const std::filesystem::path& folder);
 
-} // namespace ponderscope
+} // namespace ponderscope::testing
