@@ -15,8 +15,9 @@ namespace ponderscope {
 /// Goes through tasks in order from 0, `batch` at a time and two batches under way: a GPU computes the
 /// next one while the last one's results travel and are packed for the writer.
 ///
-/// \p reach(count) sees to it that tasks [0, count) are known and says how many are: fewer, when there are no
-/// more. Tasks that were collected are not asked for again.
+/// \p reach(begin, size) sees to it that the batch that begins at task `begin` is known and returns its end:
+/// at most begin + size, and `begin` when there are no more tasks. Tasks that were collected are not asked
+/// for again.
 ///
 /// \p submit(begin, end) starts a batch and returns what it is collected with; \p collect(pending, begin,
 /// end) waits for it and keeps its results. Either may throw MemoryExhausted, and has then kept nothing of
@@ -24,7 +25,7 @@ namespace ponderscope {
 /// stays. MemoryExhausted comes out of here only when a single task alone does not fit; every task before it
 /// was collected. On \p stop nothing new is started and what is under way is collected.
 template <typename Reach, typename Submit, typename Collect>
-requires std::is_invocable_r_v<std::size_t, const Reach&, std::size_t>
+requires std::is_invocable_r_v<std::size_t, const Reach&, std::size_t, std::size_t>
 void run_in_batches(const Reach& reach, std::size_t batch, const std::stop_token& stop, const Submit& submit,
                     const Collect& collect) {
     struct UnderWay {
@@ -46,12 +47,12 @@ void run_in_batches(const Reach& reach, std::size_t batch, const std::stop_token
     std::size_t next = 0;
     for (;;) {
         std::optional<UnderWay> now;
-        const bool more = !stop.stop_requested() && reach(next + 1) > next;
+        const bool more = !stop.stop_requested() && reach(next, 1) > next;
         if (!more && !before) {
             return;
         }
         if (more && (overlap || !before)) {
-            const std::size_t end = std::min(next + batch, reach(next + batch));
+            const std::size_t end = reach(next, batch);
             try {
                 now.emplace(UnderWay{submit(next, end), next, end});
                 next = end;
@@ -78,7 +79,8 @@ void run_in_batches(const Reach& reach, std::size_t batch, const std::stop_token
 template <typename Submit, typename Collect>
 void run_in_batches(std::size_t count, std::size_t batch, const std::stop_token& stop, const Submit& submit,
                     const Collect& collect) {
-    run_in_batches([count](std::size_t) { return count; }, batch, stop, submit, collect);
+    run_in_batches([count](std::size_t begin, std::size_t size) { return std::min(count, begin + size); },
+                   batch, stop, submit, collect);
 }
 
 } // namespace ponderscope

@@ -183,12 +183,12 @@ public:
         : writer_(writer),
           tokenizer_(tokenizer),
           options_(options),
-          pieces_(finished),
+          sequences_(finished),
           text_bytes_(begun ? begun->text_bytes : 0),
           tokens_before_(begun ? begun->tokens : 0) {}
 
     void append(const Task& task, WindowResult result) {
-        if (task.piece.number < pieces_ - (open_ ? 1 : 0)) {
+        if (task.place < sequences_ - (open_ ? 1 : 0)) {
             return; // in the trace already; it was computed beside one that is not
         }
         const SequenceInput& sequence = *task.sequence;
@@ -198,18 +198,13 @@ public:
         const auto from = static_cast<std::ptrdiff_t>(task.span.report_begin);
         const auto to = static_cast<std::ptrdiff_t>(task.span.report_end);
         TokenColumns& tokens = result.tokens;
-        tokens.first = task.span.report_begin - task.piece.first;
+        tokens.first = task.span.report_begin;
         if (sequence.begin.empty()) {
             tokens.begin.assign(tokens.size(), 0);
             tokens.end.assign(tokens.size(), 0);
         } else {
             tokens.begin.assign(sequence.begin.begin() + from, sequence.begin.begin() + to);
             tokens.end.assign(sequence.end.begin() + from, sequence.end.begin() + to);
-            for (std::vector<std::uint64_t>* places : {&tokens.begin, &tokens.end}) {
-                for (std::uint64_t& place : *places) {
-                    place -= std::min(place, text_begin_);
-                }
-            }
         }
         for (std::size_t i = 0; i < tokens.size(); ++i) {
             if (!std::isnan(tokens.nll[i])) {
@@ -223,7 +218,7 @@ public:
         keep(result, task.span.report_begin, options_);
         seen_.insert(tokens.id.begin(), tokens.id.end());
         for (auto& [name, chunk] : result.signals) {
-            chunk.first = task.span.report_begin - task.piece.first;
+            chunk.first = task.span.report_begin;
             if (tokenizer_ != nullptr && name == signal::candidate_ids) {
                 for (const std::int64_t id : to_integers(chunk)) {
                     if (id != did_not_run) {
@@ -234,14 +229,14 @@ public:
         }
         writer_.append(std::move(result.tokens), std::move(result.signals));
         put_new_vocabulary();
-        if (task.span.report_end == task.piece.end) {
+        if (task.span.report_end == sequence.length()) {
             writer_.end_sequence();
             open_ = false;
-            text_bytes_ += piece_bytes_;
+            text_bytes_ += static_cast<std::int64_t>(sequence.text.size());
         }
     }
 
-    [[nodiscard]] std::int64_t sequences() const { return pieces_; }      ///< begun
+    [[nodiscard]] std::int64_t sequences() const { return sequences_; }   ///< begun
     [[nodiscard]] std::int64_t text_bytes() const { return text_bytes_; } ///< of finished ones
     /// With those that were there before.
     [[nodiscard]] std::int64_t tokens_in_all() const { return tokens_before_ + tokens_; }
@@ -257,23 +252,11 @@ private:
     void begin_sequence(const Task& task) {
         const SequenceInput& sequence = *task.sequence;
         open_ = true;
-        ++pieces_;
-        if (options_.world == 1) {
-            text_begin_ = 0;
-            piece_bytes_ = static_cast<std::int64_t>(sequence.text.size());
-            writer_.begin_sequence(sequence.title, sequence.text, sequence.group);
-            put_labels(sequence.labels);
-            return;
-        }
-        CutOut cut = cut_out(sequence, task.number, task.piece);
-        text_begin_ = cut.text_begin;
-        piece_bytes_ = static_cast<std::int64_t>(cut.text.size());
-        writer_.begin_sequence(sequence.title, std::move(cut.text), sequence.group, cut.place);
-        put_labels(std::move(cut.labels));
-    }
-    void put_labels(std::vector<TextLabel> labels) {
-        if (!labels.empty()) {
-            writer_.put_labels(std::move(labels));
+        ++sequences_;
+        writer_.begin_sequence(sequence.title, sequence.text, sequence.group,
+                               options_.world > 1 ? std::optional(task.number) : std::nullopt);
+        if (!sequence.labels.empty()) {
+            writer_.put_labels(sequence.labels);
         }
     }
     /// With every batch, so that a recording that is killed can still be read with its words.
@@ -296,10 +279,8 @@ private:
     TraceWriter& writer_;
     const Tokenizer* tokenizer_;
     const RecordOptions& options_;
-    std::int64_t pieces_; ///< begun
+    std::int64_t sequences_; ///< begun
     bool open_ = false;
-    std::uint64_t text_begin_ = 0; ///< of the piece, in the text of its sequence
-    std::int64_t piece_bytes_ = 0;
     std::int64_t text_bytes_;
     std::int64_t tokens_before_;
     std::int64_t tokens_ = 0;
@@ -479,7 +460,7 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint, Sequence
     }
     const std::int64_t finished = begun ? writer.resume_run(begun->id, signals) : 0;
     Tasks tasks(source, shape.context, shape.stride, engine.config().vocab_size, {place, finished}, stop);
-    if (tasks.reach(1) == 0 && tasks.sequences() == 0) {
+    if (tasks.reach(0, 1) == 0 && tasks.sequences() == 0) {
         if (stop.stop_requested()) {
             throw Cancelled();
         }
@@ -507,7 +488,7 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint, Sequence
                       task.span.begin,
                       task.sequence->length_for_rules()};
     };
-    const auto reach = [&](std::size_t count) { return tasks.reach(count); };
+    const auto reach = [&](std::size_t begin, std::size_t size) { return tasks.reach(begin, size); };
     std::size_t submitted = 0; // the task that was tried last
     const auto submit = [&](std::size_t begin, std::size_t end) {
         submitted = begin;

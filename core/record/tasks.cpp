@@ -4,8 +4,15 @@
 #include "core/base/error.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace ponderscope {
+namespace {
+
+/// A group ends without filling its last batch when it has so many: at most a ninth of the time is lost.
+constexpr std::size_t enough_batches = 8;
+
+} // namespace
 
 void check_sequence(const SequenceInput& sequence, std::int64_t vocab_size) {
     if (sequence.ids.size() < 2) {
@@ -31,101 +38,76 @@ Tasks::Tasks(SequenceSource& source, std::int64_t context, std::int64_t stride, 
       stop_(std::move(stop)),
       dealt_(static_cast<std::size_t>(share.place.world), 0) {}
 
-std::size_t Tasks::reach(std::size_t count) {
-    while (first_ + waiting_.size() < count && !(ended_ && forming_.empty())) {
-        read_batch();
+std::size_t Tasks::reach(std::size_t begin, std::size_t size) {
+    while (first_ + waiting_.size() <= begin && !ended_) {
+        std::vector<Task> group = read_group();
         if (stop_.stop_requested() && !ended_) {
             break; // stopped, a source says no more than that
         }
-        deal();
+        deal(std::move(group));
     }
-    return first_ + waiting_.size();
+    if (first_ + waiting_.size() <= begin) {
+        return begin;
+    }
+    return std::min(begin + size, *std::upper_bound(ends_.begin(), ends_.end(), begin));
 }
 
 void Tasks::let_go(std::size_t until) {
     for (; first_ < until; ++first_) {
         waiting_.pop_front();
     }
+    while (!ends_.empty() && ends_.front() <= first_) {
+        ends_.pop_front();
+    }
 }
 
-void Tasks::read_batch() {
-    while (!ended_ && forming_.size() < static_cast<std::size_t>(share_.place.batch)) {
+std::vector<Task> Tasks::read_group() {
+    const auto batch = static_cast<std::size_t>(share_.place.batch);
+    std::vector<Task> group;
+    while (group.empty() || (group.size() % batch != 0 && group.size() < enough_batches * batch)) {
         std::shared_ptr<const SequenceInput> sequence = source_.next();
         if (!sequence) {
             ended_ = !stop_.stop_requested();
-            return;
+            break;
         }
         check_sequence(*sequence, vocab_size_);
         const auto tokens = static_cast<std::int64_t>(sequence->ids.size());
         for (const WindowSpan& span : plan_windows(tokens, context_, stride_)) {
-            forming_.push_back({sequence, sequences_, span, {sequences_, 0, tokens}});
+            group.push_back({sequence, sequences_, 0, span});
         }
         ++sequences_;
     }
+    return group;
 }
 
-void Tasks::deal() {
-    const auto end =
-        forming_.begin() +
-        static_cast<std::ptrdiff_t>(std::min(forming_.size(), static_cast<std::size_t>(share_.place.batch)));
+void Tasks::deal(std::vector<Task> group) {
     std::int64_t tokens = 0;
-    for (auto task = forming_.begin(); task != end; ++task) {
-        tokens += task->span.end - task->span.begin;
+    for (const Task& task : group) {
+        tokens += task.span.end - task.span.begin;
     }
     const auto least = std::min_element(dealt_.begin(), dealt_.end());
     *least += tokens;
-    if (least - dealt_.begin() == share_.place.rank) {
-        if (share_.place.world > 1) {
-            for (auto task = forming_.begin(); task != end;) {
-                const auto behind =
-                    std::find_if(task, end, [&](const Task& other) { return other.number != task->number; });
-                const PlannedPiece piece{pieces_++, task->span.report_begin, (behind - 1)->span.report_end};
-                for (; task != behind; ++task) {
-                    task->piece = piece;
-                }
-            }
-        }
-        if (std::any_of(forming_.begin(), end,
-                        [&](const Task& task) { return task.piece.number >= share_.finished; })) {
-            waiting_.insert(waiting_.end(), forming_.begin(), end);
-        }
+    if (least - dealt_.begin() != share_.place.rank || group.empty()) {
+        return;
     }
-    forming_.erase(forming_.begin(), end);
-}
-
-CutOut cut_out(const SequenceInput& sequence, std::int64_t number, const PlannedPiece& piece) {
-    const auto tokens = static_cast<std::int64_t>(sequence.ids.size());
-    CutOut cut;
-    cut.place = {number, piece.first, tokens, 0, 0, false};
-    if (sequence.begin.empty()) {
-        return cut;
+    const std::int64_t first = group.front().number;
+    for (Task& task : group) {
+        task.place = places_ + (task.number - first);
     }
-    // Up to the end of the tokens in front; those without bytes, which a template added, do not move it.
-    const auto cut_at = [&](std::int64_t token) -> std::uint64_t {
-        for (auto before = static_cast<std::size_t>(token); before-- > 0;) {
-            if (sequence.begin[before] < sequence.end[before]) {
-                return sequence.end[before];
-            }
-        }
-        return 0;
-    };
-    cut.text_begin = cut_at(piece.first);
-    const std::uint64_t text_end = piece.end == tokens ? sequence.text.size() : cut_at(piece.end);
-    cut.text = sequence.text.substr(cut.text_begin, text_end - cut.text_begin);
-    cut.place.text_begin = static_cast<std::int64_t>(cut.text_begin);
-    if (piece.end < tokens) {
-        const auto next = static_cast<std::size_t>(piece.end);
-        cut.place.next_bytes = static_cast<std::int64_t>(sequence.end[next] - sequence.begin[next]);
-    }
-    for (const TextLabel& label : sequence.labels) {
-        const std::uint64_t begin = std::max(label.begin, cut.text_begin);
-        const std::uint64_t end = std::min(label.end, text_end);
-        if (begin < end) {
-            cut.place.label_goes_on = cut.place.label_goes_on || label.begin < cut.text_begin;
-            cut.labels.push_back({begin - cut.text_begin, end - cut.text_begin, label.name});
+    places_ = group.back().place + 1;
+    std::size_t begin = 0;
+    for (std::size_t end = 0; begin < group.size(); begin = end) {
+        end = std::min(begin + static_cast<std::size_t>(share_.place.batch), group.size());
+        if (group[end - 1].place >= share_.finished) {
+            break;
         }
     }
-    return cut;
+    if (begin < group.size()) {
+        waiting_.insert(waiting_.end(),
+                        std::make_move_iterator(group.begin() + static_cast<std::ptrdiff_t>(begin)),
+                        std::make_move_iterator(group.end()));
+        ends_.push_back(first_ + waiting_.size());
+    }
 }
 
 } // namespace ponderscope

@@ -13,38 +13,32 @@
 
 namespace ponderscope {
 
-/// Tokens [first, end) of a sequence that become one sequence of the trace: all of it where one process
-/// records the run, else what of it lies in one batch.
-struct PlannedPiece {
-    std::int64_t number = 0; ///< in the trace, from 0
-    std::int64_t first = 0;
-    std::int64_t end = 0;
-};
-
 /// A window of one of the sequences.
 struct Task {
     std::shared_ptr<const SequenceInput> sequence;
     std::int64_t number = 0; ///< of the sequence in the whole run, from 0
+    std::int64_t place = 0;  ///< of the sequence in the trace of this process, from 0
     WindowSpan span;
-    PlannedPiece piece;
 };
 
-/// The windows that one process of a world computes, as many as are asked for and not yet let go. All
-/// processes read all sequences, and put their windows into the batches of a process that is alone; each
-/// batch then goes to the process with the fewest tokens so far. So nothing has to be said between them, and
-/// every number is what one process computes: results depend, in their last bits, on what shares a batch.
+/// The windows that one process of a world computes, as many as are asked for and not yet let go.
+///
+/// Sequences are taken in groups: whole sequences, until their windows fill the last batch, or until there
+/// are so many batches that the last one may be smaller. No batch holds windows of two groups. All processes
+/// read all sequences, and each group goes to the process with the fewest tokens so far. So processes need
+/// not talk, each sequence lies in one shard, and every number is what one process computes: results depend,
+/// in their last bits, on what shares a batch.
 class Tasks {
 public:
     struct Share {
         ShardInfo place;
-        std::int64_t finished =
-            0; ///< pieces that are in the trace already: batches of nothing else are left out
+        std::int64_t finished = 0; ///< sequences that are in the trace: batches of nothing else are left out
     };
     Tasks(SequenceSource& source, std::int64_t context, std::int64_t stride, std::int64_t vocab_size,
           Share share, std::stop_token stop);
 
-    /// Sees to it that the first \p count tasks are known; how many are: fewer, where there are no more.
-    std::size_t reach(std::size_t count);
+    /// The end of the batch that begins at task \p begin, for run_in_batches().
+    std::size_t reach(std::size_t begin, std::size_t size);
     [[nodiscard]] const Task& at(std::size_t task) const { return waiting_[task - first_]; }
     void let_go(std::size_t until);
     /// Every task there is was asked for and let go.
@@ -52,32 +46,23 @@ public:
     [[nodiscard]] std::int64_t sequences() const { return sequences_; } ///< of the whole run, read so far
 
 private:
-    void read_batch();
-    void deal();
+    [[nodiscard]] std::vector<Task> read_group();
+    void deal(std::vector<Task> group);
 
     SequenceSource& source_;
     std::int64_t context_, stride_, vocab_size_;
     Share share_;
     std::stop_token stop_;
-    std::deque<Task> forming_; ///< windows of batches to come
     std::deque<Task> waiting_;
+    std::deque<std::size_t> ends_; ///< of the groups in it
     std::size_t first_ = 0;
     std::int64_t sequences_ = 0;
-    std::int64_t pieces_ = 0;
+    std::int64_t places_ = 0;
     std::vector<std::int64_t> dealt_; ///< tokens that each process got
     bool ended_ = false;
 };
 
 /// InputError: fewer than two tokens, an id that the model has not.
 void check_sequence(const SequenceInput& sequence, std::int64_t vocab_size);
-
-/// What the trace keeps of a piece: its text, labels and place.
-struct CutOut {
-    std::string text;
-    std::uint64_t text_begin = 0;
-    std::vector<TextLabel> labels;
-    PieceInfo place;
-};
-CutOut cut_out(const SequenceInput& sequence, std::int64_t number, const PlannedPiece& piece);
 
 } // namespace ponderscope

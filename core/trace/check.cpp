@@ -283,26 +283,6 @@ void TraceChecker::check_sequence(const Run& run, const Sequence& sequence, cons
     }
 }
 
-void TraceChecker::check_piece(Sequence& sequence) {
-    Statement row = database_.prepare(
-        "SELECT number, first_token, tokens, text_begin, next_bytes FROM piece WHERE sequence = ?");
-    row.bind(1, sequence.id);
-    if (!row.step()) {
-        return;
-    }
-    const std::int64_t first = row.integer(1);
-    const std::int64_t behind = row.integer(2) - first - sequence.tokens;
-    sequence.is_part = first > 0 || behind > 0;
-    sequence.goes_on = behind > 0;
-    sequence.next_bytes = row.integer(4);
-    if (row.integer(0) < 0 || first < 0 || behind < 0 || row.integer(3) < 0 || row.integer(4) < 0 ||
-        (behind == 0 && row.integer(4) != 0)) {
-        fault(sequence.place, "its row in piece says tokens from " + std::to_string(first) + " of " +
-                                  std::to_string(row.integer(2)) + ", and it has " +
-                                  std::to_string(sequence.tokens));
-    }
-}
-
 void TraceChecker::check_run(std::int64_t id) {
     Statement row = database_.prepare(
         "SELECT name, tokenizer, vocab_size, max_steps, complete, sequences, tokens, scored_tokens, nll_sum, "
@@ -344,10 +324,11 @@ void TraceChecker::check_run(std::int64_t id) {
     Totals found;
     Statement sequences = database_.prepare("SELECT id, number, title, text_bytes, tokens, scored_tokens, "
                                             "nll_sum, steps_sum, flops_sum, scored_bytes, "
-                                            "complete, text_crc32, tokens_crc32 FROM sequence "
+                                            "complete, text_crc32, tokens_crc32, joined_number FROM sequence "
                                             "WHERE run = ? ORDER BY number");
     sequences.bind(1, id);
     std::int64_t count = 0;
+    std::int64_t joined = -1; // the largest joined_number so far
     for (; sequences.step(); ++count) {
         Sequence sequence{
             sequences.integer(0),       run.place + ", sequence " + std::to_string(sequences.integer(1)),
@@ -362,7 +343,11 @@ void TraceChecker::check_run(std::int64_t id) {
             fault(sequence.place, "its id, tokens or text_bytes is out of range");
             continue;
         }
-        check_piece(sequence);
+        if (!sequences.is_null(13) && sequences.integer(13) <= joined) {
+            fault(sequence.place, "joined_number is " + std::to_string(sequences.integer(13)) +
+                                      ", not above that of the sequence before it");
+        }
+        joined = sequences.is_null(13) ? joined : sequences.integer(13);
         const Totals told{sequences.integer(4), sequences.integer(5), sequences.integer(9),
                           sequences.real(6),    sequences.real(7),    sequences.real(8)};
         check_sequence(run, sequence, told, signals, found);

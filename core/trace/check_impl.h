@@ -44,9 +44,6 @@ private:
         std::int64_t text_bytes = 0;
         bool complete = false;
         std::optional<std::int64_t> text_crc{}, tokens_crc{}; ///< nothing: not kept
-        bool is_part = false;        ///< of a sequence of which other shards have the rest
-        bool goes_on = false;        ///< there is a token behind it
-        std::int64_t next_bytes = 0; ///< of that token
     };
     struct Totals {
         std::int64_t tokens = 0, scored_tokens = 0, scored_bytes = 0;
@@ -70,8 +67,6 @@ private:
     void check_run_texts(const std::string& place, std::int64_t id);
     void check_sequence(const Run& run, const Sequence& sequence, const Totals& told,
                         const std::vector<Signal>& signals, Totals& of_run);
-    /// Of a shard: what the sequence is of the whole.
-    void check_piece(Sequence& sequence);
     void compare(const std::string& place, const Totals& told, const Totals& found);
     [[nodiscard]] std::string check_text(const Run& run, const Sequence& sequence);
     /// Whether the token over this byte of the text stands for bytes that are no UTF-8: a model made them.

@@ -78,8 +78,7 @@ std::string TraceChecker::check_text(const Run& run, const Sequence& sequence) {
         fault(sequence.place, "text_bytes is " + std::to_string(sequence.text_bytes) + " and its text has " +
                                   std::to_string(text.size()));
     } else if (const std::size_t invalid = first_invalid_utf8(text);
-               invalid != std::string::npos && !sequence.is_part &&
-               !is_word_at(run, sequence, text, invalid)) {
+               invalid != std::string::npos && !is_word_at(run, sequence, text, invalid)) {
         fault(sequence.place, "its text is no UTF-8");
     }
     if (!text.empty()) {
@@ -218,7 +217,7 @@ TraceChecker::Totals TraceChecker::check_tokens(const Run& run, const Sequence& 
         if (flops < 0) {
             fault(place, "flops is " + std::to_string(flops));
         }
-        if (scored && sequence.complete && !sequence.goes_on && position + 1 == sequence.tokens) {
+        if (scored && sequence.complete && position + 1 == sequence.tokens) {
             fault(place, "it is the last of its sequence and has an nll, though nothing follows that it "
                          "could predict");
         }
@@ -247,9 +246,6 @@ TraceChecker::Totals TraceChecker::check_tokens(const Run& run, const Sequence& 
         if (ranked) { // of a sequence without any, nobody knew them
             fault(sequence.place + ", token " + std::to_string(position), "nll is there and rank is 0");
         }
-    }
-    if (sequence.complete && target_open) {
-        totals.scored_bytes += sequence.next_bytes;
     }
     if (totals.tokens == sequence.tokens && !run.packed) { // the array that they are packed in has its own
         check_digest(sequence.place, "the rows of its tokens are", sequence.tokens_crc, digest.value());

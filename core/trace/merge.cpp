@@ -100,7 +100,6 @@ public:
 
     void copy(const TraceReader& reader, RunInfo run) {
         const std::vector<SignalInfo> signals = reader.signal_infos(run.id);
-        pieces_ = reader.pieces(run.id);
         labels_.clear();
         for (auto& [sequence, label] : reader.labels(run.id)) {
             labels_[sequence].push_back(std::move(label));
@@ -136,9 +135,8 @@ public:
 private:
     void copy(const TraceReader& reader, const RunInfo& run, const std::vector<SignalInfo>& signals,
               const SequenceInfo& sequence) {
-        const auto number = static_cast<std::size_t>(sequence.index);
         writer_.begin_sequence(sequence.title, reader.text(run.id, sequence.index), sequence.group,
-                               number < pieces_.size() ? std::optional(pieces_[number]) : std::nullopt);
+                               sequence.joined >= 0 ? std::optional(sequence.joined) : std::nullopt);
         if (const auto labels = labels_.find(sequence.index); labels != labels_.end()) {
             writer_.put_labels(std::move(labels->second));
         }
@@ -175,7 +173,6 @@ private:
     std::int64_t* begun_;
     std::int64_t done_ = 0;
     std::map<std::int64_t, std::vector<TextLabel>> labels_; ///< of the run that is copied, by sequence
-    std::vector<PieceInfo> pieces_;                         ///< of that run; empty: its sequences are whole
     std::map<std::int64_t, std::int64_t> trainings_; ///< id in the trace that is copied -> id in the new one
 };
 

@@ -199,7 +199,8 @@ std::vector<SequenceInfo> TraceReader::sequences(std::int64_t run) const {
         std::vector<SequenceInfo> sequences;
         Statement rows = impl_->database.prepare(
             "SELECT number, title, tokens, scored_tokens, nll_sum, steps_sum, complete, "
-            "coalesce(\"group\", '') FROM sequence WHERE run = ? ORDER BY number");
+            "coalesce(\"group\", ''), coalesce(joined_number, -1) FROM sequence WHERE run = ? ORDER BY "
+            "number");
         const bool packed = impl_->is_packed(run);
         rows.bind(1, run);
         while (rows.step()) {
@@ -213,6 +214,7 @@ std::vector<SequenceInfo> TraceReader::sequences(std::int64_t run) const {
             info.steps_sum = rows.real(5);
             info.complete = rows.integer(6) == 1;
             info.group = rows.text(7);
+            info.joined = rows.integer(8);
             if (info.index != static_cast<std::int64_t>(sequences.size())) {
                 impl_->damaged("sequence " + std::to_string(sequences.size()) + " of run " +
                                    std::to_string(run),

@@ -23,7 +23,7 @@ class ShardSet;
 /// opens too; one that is being recorded can be read at any time.
 ///
 /// The shards that several processes recorded (shard.h) open as one trace: a folder, a pattern, or the name
-/// that they were recorded to. Each set of shards is a run; sequences are stitched from their pieces.
+/// that they were recorded to. Each set of shards is a run.
 ///
 /// One thread at a time. Each thread that reads opens its own; that is cheap.
 class TraceReader {
@@ -60,8 +60,6 @@ public:
     /// Which part of the run this file holds; nothing where no shard was recorded. Shards that
     /// are opened as one hold all of it.
     [[nodiscard]] std::optional<ShardInfo> shard(std::int64_t run) const;
-    /// What the sequences of a shard are, in their order; empty where they are whole.
-    [[nodiscard]] std::vector<PieceInfo> pieces(std::int64_t run) const;
     /// Classes that came with the texts: the sequence's number and the label, in the order of the texts.
     /// Empty for traces from before labels were kept.
     [[nodiscard]] std::vector<std::pair<std::int64_t, TextLabel>> labels(std::int64_t run) const;

@@ -137,32 +137,4 @@ std::optional<ShardInfo> TraceReader::shard(std::int64_t run) const {
     });
 }
 
-std::vector<PieceInfo> TraceReader::pieces(std::int64_t run) const {
-    if (shards_) {
-        return {};
-    }
-    return impl_->read([&] {
-        std::vector<PieceInfo> pieces;
-        Statement rows = impl_->database.prepare(
-            "SELECT s.number, p.number, p.first_token, p.tokens, p.text_begin, p.next_bytes, "
-            "p.label_goes_on, s.tokens FROM sequence s JOIN piece p ON p.sequence = s.id WHERE s.run = ? "
-            "ORDER BY s.number");
-        rows.bind(1, run);
-        while (rows.step()) {
-            const PieceInfo piece{rows.integer(1), rows.integer(2), rows.integer(3),
-                                  rows.integer(4), rows.integer(5), rows.integer(6) == 1};
-            const std::int64_t here = rows.integer(7);
-            if (rows.integer(0) != static_cast<std::int64_t>(pieces.size()) || piece.sequence < 0 ||
-                piece.first < 0 || here < 0 || piece.text_begin < 0 || piece.tokens > schema::max_tokens ||
-                piece.first > piece.tokens - here) {
-                impl_->damaged("a part of a sequence in sequence " + std::to_string(rows.integer(0)),
-                               "tokens from " + std::to_string(piece.first) + " of " +
-                                   std::to_string(piece.tokens));
-            }
-            pieces.push_back(piece);
-        }
-        return pieces;
-    });
-}
-
 } // namespace ponderscope

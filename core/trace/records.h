@@ -65,8 +65,9 @@ struct RunInfo {
 
 struct SequenceInfo {
     std::int64_t run = 0;
-    std::int64_t index = 0; ///< from 0
-    std::string title;      ///< file name, or the beginning of the prompt
+    std::int64_t index = 0;   ///< from 0
+    std::int64_t joined = -1; ///< of a shard: number in the run that all shards make; -1: index
+    std::string title;        ///< file name, or the beginning of the prompt
     /// What it belongs to with others (an author, a source), so that statistics can take the sequences of one
     /// group as what they are: not independent. Empty: nothing is known.
     std::string group;

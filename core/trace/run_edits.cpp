@@ -90,7 +90,7 @@ void delete_contents(Database& database, std::int64_t sequence) {
     const std::string range = " WHERE row >= " + std::to_string(sequence << schema::position_bits) +
                               " AND row < " + std::to_string((sequence + 1) << schema::position_bits);
     database.execute("DELETE FROM token_row" + range + "; DELETE FROM text" + range);
-    for (const char* table : {"chunk", "label", "piece"}) {
+    for (const char* table : {"chunk", "label"}) {
         database.execute(std::string("DELETE FROM ") + table +
                          " WHERE sequence = " + std::to_string(sequence));
     }

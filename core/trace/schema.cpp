@@ -75,6 +75,7 @@ constexpr Column sequence_columns[] = {
     {"group", "TEXT DEFAULT NULL", "what it belongs to with others: an author, a source; NULL: nothing"},
     {"text_crc32", "INTEGER DEFAULT NULL", "CRC-32 of its text; NULL: not kept"},
     {"tokens_crc32", "INTEGER DEFAULT NULL", "CRC-32 of its rows in token_row; NULL: not kept"},
+    {"joined_number", "INTEGER DEFAULT NULL", "of a shard: number in the run of all shards; NULL: number"},
 };
 constexpr Column text_columns[] = {
     {"row", "INTEGER PRIMARY KEY", "sequence.id * 4294967296 + number of the piece, from 0"},
@@ -178,16 +179,6 @@ constexpr Column shard_columns[] = {
     {"world", "INTEGER NOT NULL", "processes that recorded the run together; 1: all of it is here"},
     {"batch", "INTEGER NOT NULL", "windows computed together"},
 };
-constexpr Column piece_columns[] = {
-    {"sequence", "INTEGER PRIMARY KEY", "sequence.id"},
-    {"number", "INTEGER NOT NULL", "of the sequence in the whole run, from 0"},
-    {"first_token", "INTEGER NOT NULL", "token of that sequence which is token 0 here"},
-    {"tokens", "INTEGER NOT NULL", "of the whole sequence"},
-    {"text_begin", "INTEGER NOT NULL", "byte of its text where the text here begins"},
-    {"next_bytes", "INTEGER NOT NULL", "of the token behind the piece, which its last token predicts"},
-    {"label_goes_on", "INTEGER NOT NULL", "1: its first label is the rest of one of the piece before"},
-};
-
 constexpr Column signal_sum_columns[] = {
     {"signal", "INTEGER PRIMARY KEY", "signal.id, of a name that ends in .sum"},
     {"shape", "TEXT NOT NULL", "JSON array, along the signal's axes behind token"},
@@ -218,8 +209,6 @@ constexpr Table all_tables[] = {
     {"training_point", "The curves of trainings.", training_point_columns,
      "PRIMARY KEY (training, step, quantity, place)", "STRICT, WITHOUT ROWID"},
     {"shard", "How a run was dealt out to processes.", shard_columns, "", "STRICT"},
-    {"piece", "What the sequences of a shard are: parts of those of the whole run.", piece_columns, "",
-     "STRICT"},
     {"signal_sum", "What the values of a signal add up to over the finished sequences of a run.",
      signal_sum_columns, "", "STRICT"},
 };

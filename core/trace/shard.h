@@ -19,17 +19,6 @@ struct ShardInfo {
     std::int64_t batch = 0; ///< windows computed together: results agree bit by bit only at the same
 };
 
-/// What a sequence of a shard is: consecutive tokens of one of the sequences of the whole run.
-struct PieceInfo {
-    std::int64_t sequence = 0;   ///< number in the whole run, from 0
-    std::int64_t first = 0;      ///< token of that sequence which is the piece's token 0
-    std::int64_t tokens = 0;     ///< of the whole sequence
-    std::int64_t text_begin = 0; ///< byte of that sequence's text where the piece's own begins
-    /// Bytes of the token behind the piece, which its last token predicts; 0 where the sequence ends.
-    std::int64_t next_bytes = 0;
-    bool label_goes_on = false; ///< the piece's first label is the rest of one of the piece before
-};
-
 /// "a/b.ponder" -> "a/b.r0003-of-0016.ponder".
 std::filesystem::path shard_path(const std::filesystem::path& trace, std::int64_t rank, std::int64_t world);
 

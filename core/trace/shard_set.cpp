@@ -10,23 +10,19 @@
 
 namespace ponderscope {
 
-/// Consecutive tokens of a sequence, in one of the shards.
-struct ShardSet::Piece {
-    std::size_t shard = 0;
-    std::int64_t number = 0; ///< of the sequence within that shard
-    PieceInfo place;
-    std::int64_t tokens = 0;
-    bool complete = false;
-    [[nodiscard]] std::int64_t end() const { return place.first + tokens; }
+/// Where a sequence lies.
+struct ShardSet::Place {
+    std::size_t reader = 0;
+    std::int64_t run = 0;    ///< in that shard
+    std::int64_t number = 0; ///< of the sequence within that run
 };
 
 struct ShardSet::Run {
     RunInfo info; ///< of rank 0, with the totals of all
     std::int64_t batch = 0;
     std::vector<std::pair<std::size_t, std::int64_t>> shards; ///< by rank: reader, run in it
-    // What lies where; made when it is first asked for, and again with sequences().
-    mutable std::vector<Piece> pieces;            ///< in the order of the whole
-    mutable std::vector<std::size_t> first_piece; ///< of each sequence, and one behind the last
+    // Made when it is first asked for, and again with sequences().
+    mutable std::vector<Place> places; ///< of each sequence
     mutable std::vector<SequenceInfo> sequences;
     mutable bool indexed = false;
 };
@@ -224,69 +220,38 @@ const ShardSet::Run& ShardSet::index_of(const Run& run) const {
 
 void ShardSet::make_index(const Run& run) const {
     run.indexed = true;
-    run.pieces.clear();
-    run.first_piece.clear();
+    run.places.clear();
     run.sequences.clear();
-    struct Found {
-        Piece piece;
-        SequenceInfo info;
-    };
-    std::vector<Found> found;
+    std::vector<std::pair<SequenceInfo, Place>> found;
     for (const auto& [reader, id] : run.shards) {
-        const std::vector<PieceInfo> places = readers_[reader].pieces(id);
-        std::vector<SequenceInfo> infos = readers_[reader].sequences(id);
-        if (places.size() > infos.size()) {
-            infos.clear(); // it grew between the two looks; the next look sees more
-        }
-        for (std::size_t i = 0; i < std::min(places.size(), infos.size()); ++i) {
-            const Piece piece{reader, infos[i].index, places[i], infos[i].tokens, infos[i].complete};
-            found.push_back({piece, std::move(infos[i])});
+        for (SequenceInfo& info : readers_[reader].sequences(id)) {
+            const Place place{reader, id, info.index};
+            found.emplace_back(std::move(info), place);
         }
     }
-    std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
-        return std::pair(a.piece.place.sequence, a.piece.place.first) <
-               std::pair(b.piece.place.sequence, b.piece.place.first);
-    });
-    for (std::size_t at = 0; at < found.size();) {
+    std::stable_sort(found.begin(), found.end(),
+                     [](const auto& a, const auto& b) { return a.first.joined < b.first.joined; });
+    for (auto& [info, place] : found) {
         const auto number = static_cast<std::int64_t>(run.sequences.size());
-        const Piece& first = found[at].piece;
-        if (first.place.sequence != number || first.place.first != 0) {
+        if (info.joined < number) {
+            throw InputError(readers_[place.reader].path(), "sequences that no other shard has",
+                             info.joined < 0 ? "one without a number in the run"
+                                             : "sequence " + std::to_string(info.joined) + " a second time",
+                             "take the shards from their source again");
+        }
+        if (info.joined > number) {
             break; // recorded ahead of what is missing
         }
-        SequenceInfo whole = found[at].info;
-        whole.run = run.info.id;
-        whole.index = number;
-        whole.tokens = whole.scored_tokens = 0;
-        whole.nll_sum = whole.steps_sum = 0;
-        run.first_piece.push_back(run.pieces.size());
-        bool gap = false;
-        for (; at < found.size() && found[at].piece.place.sequence == number; ++at) {
-            const auto& [piece, info] = found[at];
-            if (piece.place.first < whole.tokens || piece.place.tokens != first.place.tokens) {
-                throw InputError(readers_[piece.shard].path(), "tokens that no other shard has",
-                                 "token " + std::to_string(piece.place.first) + " of sequence " +
-                                     std::to_string(number) + " a second time",
-                                 "take the shards from their source again");
-            }
-            gap = gap || piece.place.first > whole.tokens;
-            if (gap || piece.tokens == 0) {
-                continue;
-            }
-            run.pieces.push_back(piece);
-            whole.tokens += info.tokens;
-            whole.scored_tokens += info.scored_tokens;
-            whole.nll_sum += info.nll_sum;
-            whole.steps_sum += info.steps_sum;
-            gap = !piece.complete;
-        }
-        whole.complete = !gap && whole.tokens == first.place.tokens;
-        const bool ended = whole.complete;
-        run.sequences.push_back(std::move(whole));
+        const bool ended = info.complete;
+        info.run = run.info.id;
+        info.index = number;
+        info.joined = -1;
+        run.sequences.push_back(std::move(info));
+        run.places.push_back(place);
         if (!ended) {
             break;
         }
     }
-    run.first_piece.push_back(run.pieces.size());
 }
 
 ShardInfo ShardSet::whole(std::int64_t id) const {
@@ -304,165 +269,48 @@ std::vector<SignalInfo> ShardSet::signals(std::int64_t id) const {
     return readers_[reader].signal_infos(there);
 }
 
-std::span<const ShardSet::Piece> ShardSet::pieces_of(std::int64_t id, std::int64_t sequence) const {
+const ShardSet::Place& ShardSet::place_of(std::int64_t id, std::int64_t sequence) const {
     const Run& of = index_of(run(id));
-    if (sequence < 0 || sequence >= static_cast<std::int64_t>(of.sequences.size())) {
+    if (sequence < 0 || sequence >= static_cast<std::int64_t>(of.places.size())) {
         throw InputError(name_, "sequence " + std::to_string(sequence) + " of run " + std::to_string(id),
                          "none", "choose one of those that ponderscope inspect lists");
     }
-    const auto at = static_cast<std::size_t>(sequence);
-    return std::span(of.pieces).subspan(of.first_piece[at], of.first_piece[at + 1] - of.first_piece[at]);
-}
-
-std::int64_t ShardSet::run_in(std::int64_t id, const Piece& piece) const {
-    for (const auto& [reader, there] : run(id).shards) {
-        if (reader == piece.shard) {
-            return there;
-        }
-    }
-    throw Error("a piece of no shard");
+    return of.places[static_cast<std::size_t>(sequence)];
 }
 
 std::vector<std::pair<std::int64_t, TextLabel>> ShardSet::labels(std::int64_t id) const {
     const Run& of = index_of(run(id));
-    std::map<std::size_t, std::map<std::int64_t, std::vector<TextLabel>>> in_shard;
+    std::map<std::pair<std::size_t, std::int64_t>, std::vector<TextLabel>> in_shard;
     for (const auto& [reader, there] : of.shards) {
         for (auto& [number, label] : readers_[reader].labels(there)) {
-            in_shard[reader][number].push_back(std::move(label));
+            in_shard[{reader, number}].push_back(std::move(label));
         }
     }
     std::vector<std::pair<std::int64_t, TextLabel>> labels;
-    for (const Piece& piece : of.pieces) {
-        bool rest = piece.place.label_goes_on;
-        for (TextLabel& label : in_shard[piece.shard][piece.number]) {
-            label.begin += static_cast<std::uint64_t>(piece.place.text_begin);
-            label.end += static_cast<std::uint64_t>(piece.place.text_begin);
-            if (rest && !labels.empty() && labels.back().first == piece.place.sequence) {
-                labels.back().second.end = label.end;
-            } else {
-                labels.emplace_back(piece.place.sequence, std::move(label));
-            }
-            rest = false;
+    for (std::size_t sequence = 0; sequence < of.places.size(); ++sequence) {
+        const Place& place = of.places[sequence];
+        for (TextLabel& label : in_shard[{place.reader, place.number}]) {
+            labels.emplace_back(static_cast<std::int64_t>(sequence), std::move(label));
         }
     }
     return labels;
 }
 
-namespace {
-
-template <class Value>
-void move_behind(std::vector<Value>& all, std::vector<Value>&& more) {
-    all.insert(all.end(), more.begin(), more.end());
-}
-
-} // namespace
-
 TokenColumns ShardSet::tokens(std::int64_t id, std::int64_t sequence, std::int64_t begin,
                               std::int64_t end) const {
-    const std::span<const Piece> pieces = pieces_of(id, sequence);
-    const std::int64_t all = pieces.empty() ? 0 : pieces.back().end();
-    begin = std::clamp<std::int64_t>(begin, 0, all);
-    end = end < 0 ? all : std::clamp(end, begin, all);
-    TokenColumns columns;
-    columns.first = begin;
-    for (const Piece& piece : pieces) {
-        const std::int64_t from = std::max(begin, piece.place.first);
-        const std::int64_t to = std::min(end, piece.end());
-        if (from >= to) {
-            continue;
-        }
-        TokenColumns part = readers_[piece.shard].tokens(run_in(id, piece), piece.number,
-                                                         from - piece.place.first, to - piece.place.first);
-        const auto offset = static_cast<std::uint64_t>(piece.place.text_begin);
-        for (std::size_t i = 0; i < part.size(); ++i) {
-            part.begin[i] += offset;
-            part.end[i] += offset;
-        }
-        move_behind(columns.id, std::move(part.id));
-        move_behind(columns.begin, std::move(part.begin));
-        move_behind(columns.end, std::move(part.end));
-        move_behind(columns.nll, std::move(part.nll));
-        move_behind(columns.entropy, std::move(part.entropy));
-        move_behind(columns.max_probability, std::move(part.max_probability));
-        move_behind(columns.rank, std::move(part.rank));
-        move_behind(columns.steps, std::move(part.steps));
-        move_behind(columns.flops, std::move(part.flops));
-    }
-    return columns;
+    const Place& place = place_of(id, sequence);
+    return readers_[place.reader].tokens(place.run, place.number, begin, end);
 }
 
 std::optional<SignalChunk> ShardSet::signal(std::int64_t id, std::int64_t sequence, const std::string& name,
                                             std::int64_t begin, std::int64_t end) const {
-    const std::span<const Piece> pieces = pieces_of(id, sequence);
-    const std::int64_t all = pieces.empty() ? 0 : pieces.back().end();
-    begin = std::clamp<std::int64_t>(begin, 0, all);
-    end = end < 0 ? all : std::clamp(end, begin, all);
-    std::vector<SignalChunk> parts;
-    for (const Piece& piece : pieces) {
-        const std::int64_t from = std::max(begin, piece.place.first);
-        const std::int64_t to = std::min(end, piece.end());
-        // An empty range still asks for one chunk, for the type and the shape.
-        if (from < to || (begin == end && piece.place.first <= begin && begin <= piece.end())) {
-            auto part =
-                readers_[piece.shard].signal(run_in(id, piece), piece.number, name, from - piece.place.first,
-                                             std::max(from, to) - piece.place.first);
-            if (!part) {
-                return std::nullopt;
-            }
-            parts.push_back(std::move(*part));
-        }
-        if (begin == end && !parts.empty()) {
-            break;
-        }
-    }
-    if (parts.empty()) {
-        return std::nullopt;
-    }
-    SignalChunk result{begin, parts.front().dtype, parts.front().shape, {}};
-    for (const SignalChunk& part : parts) {
-        const bool alike = part.dtype == result.dtype && part.shape.size() == result.shape.size() &&
-                           (part.shape.size() < 2 || std::equal(part.shape.begin() + 1, part.shape.end() - 1,
-                                                                result.shape.begin() + 1));
-        if (!alike) {
-            throw InputError(name_, "values of one type and shape of signal " + name, "others in two shards",
-                             "take the shards from their source again");
-        }
-        if (part.shape.size() > 1) { // what ends in zeros is as long as its own values reach
-            result.shape.back() = std::max(result.shape.back(), part.shape.back());
-        }
-    }
-    result.shape.front() = end - begin;
-    const std::size_t item = size_of(result.dtype);
-    for (SignalChunk& part : parts) {
-        if (part.shape.size() < 2 || part.shape.back() == result.shape.back()) {
-            move_behind(result.data, std::move(part.data));
-            continue;
-        }
-        const std::size_t from = static_cast<std::size_t>(part.shape.back()) * item;
-        const std::size_t to = static_cast<std::size_t>(result.shape.back()) * item;
-        for (std::size_t at = 0; at < part.data.size(); at += from) {
-            const auto row = part.data.begin() + static_cast<std::ptrdiff_t>(at);
-            result.data.insert(result.data.end(), row, row + static_cast<std::ptrdiff_t>(from));
-            result.data.resize(result.data.size() + (to - from));
-        }
-    }
-    return result;
+    const Place& place = place_of(id, sequence);
+    return readers_[place.reader].signal(place.run, place.number, name, begin, end);
 }
 
 std::string ShardSet::text(std::int64_t id, std::int64_t sequence) const {
-    std::string text;
-    for (const Piece& piece : pieces_of(id, sequence)) {
-        // Tokens and labels are placed by it.
-        if (piece.place.text_begin != static_cast<std::int64_t>(text.size())) {
-            throw InputError(readers_[piece.shard].path(),
-                             "a piece of text that begins at byte " + std::to_string(text.size()) +
-                                 " of sequence " + std::to_string(sequence),
-                             "one from byte " + std::to_string(piece.place.text_begin),
-                             "take the shards from their source again");
-        }
-        text += readers_[piece.shard].text(run_in(id, piece), piece.number);
-    }
-    return text;
+    const Place& place = place_of(id, sequence);
+    return readers_[place.reader].text(place.run, place.number);
 }
 
 std::string ShardSet::token_bytes(std::int64_t id, std::int32_t token) const {
@@ -490,13 +338,13 @@ std::vector<FaultInfo> ShardSet::faults(std::int64_t id) const {
     for (std::size_t rank = 0; rank < of.shards.size(); ++rank) {
         const auto& [reader, there] = of.shards[rank];
         for (FaultInfo& fault : readers_[reader].faults(there)) {
-            const auto piece =
-                std::find_if(of.pieces.begin(), of.pieces.end(), [&, shard = reader](const Piece& one) {
-                    return one.shard == shard && one.number == fault.sequence;
+            const auto place =
+                std::find_if(of.places.begin(), of.places.end(), [&, shard = reader](const Place& one) {
+                    return one.reader == shard && one.number == fault.sequence;
                 });
-            faults.push_back({id,
-                              fault.sequence >= 0 && piece != of.pieces.end() ? piece->place.sequence : -1,
-                              fault.time, "rank " + std::to_string(rank) + ": " + fault.message});
+            const bool found = fault.sequence >= 0 && place != of.places.end();
+            faults.push_back({id, found ? place - of.places.begin() : -1, fault.time,
+                              "rank " + std::to_string(rank) + ": " + fault.message});
         }
     }
     return faults;

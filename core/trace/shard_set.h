@@ -5,13 +5,12 @@
 
 #include <map>
 #include <memory>
-#include <span>
 
 namespace ponderscope {
 
 /// Shards of one or several runs, read as if each run had been recorded by one process: what TraceReader is
-/// where it was given shards. The calls mean what they mean there. A sequence of which a piece is not there
-/// yet ends before it, marked partial, and those behind it are left out.
+/// where it was given shards. The calls mean what they mean there. Sequences behind one that is missing or
+/// not finished are left out.
 class ShardSet {
 public:
     /// InputError: shards that are missing, double, or of different runs; a file that is no shard.
@@ -40,12 +39,11 @@ public:
 
 private:
     struct Run;
-    struct Piece;
+    struct Place;
     [[nodiscard]] const Run& run(std::int64_t id) const;
     [[nodiscard]] const Run& index_of(const Run& run) const;
     void make_index(const Run& run) const;
-    [[nodiscard]] std::span<const Piece> pieces_of(std::int64_t id, std::int64_t sequence) const;
-    [[nodiscard]] std::int64_t run_in(std::int64_t id, const Piece& piece) const;
+    [[nodiscard]] const Place& place_of(std::int64_t id, std::int64_t sequence) const;
 
     std::filesystem::path name_;
     std::vector<std::string> notices_;

@@ -15,7 +15,7 @@
 namespace ponderscope {
 namespace {
 
-constexpr double unit = 0x1p24;
+constexpr double sum_unit = 0x1p24;
 constexpr double square_unit = 0x1p28;
 
 void add_to(std::int64_t& sum, std::int64_t value) {
@@ -55,7 +55,7 @@ void SignalSums::add(const SignalChunk& chunk) {
         }
         const std::size_t place = at % counts.size();
         ++counts[place];
-        add_to(sums[place], fixed_point(value * unit));
+        add_to(sums[place], fixed_point(value * sum_unit));
         add_to(squares[place], fixed_point(value * value * square_unit));
     }
 }
@@ -76,7 +76,7 @@ void SignalSums::add(const SignalSums& more) {
 }
 
 double SignalSums::mean(std::size_t place) const {
-    return static_cast<double>(sums[place]) / unit / static_cast<double>(counts[place]);
+    return static_cast<double>(sums[place]) / sum_unit / static_cast<double>(counts[place]);
 }
 
 double SignalSums::variance(std::size_t place) const {

@@ -145,7 +145,6 @@ void TraceStore::prepare_statements() {
         database_.prepare("INSERT OR IGNORE INTO vocabulary (tokenizer, id, bytes, crc32) VALUES (?,?,?,?)");
     insert_fault_ = database_.prepare("INSERT INTO fault (run, sequence, time, message) VALUES (?,?,?,?)");
     insert_label_ = database_.prepare(insert_into("label"));
-    insert_piece_ = database_.prepare(insert_into("piece"));
     prepare_training_statements();
 }
 
@@ -228,12 +227,11 @@ void TraceStore::begin_run(const RunInfo& info, const std::vector<SignalInfo>& s
 }
 
 void TraceStore::begin_sequence(std::int64_t id, const std::string& title, const std::string& text,
-                                const std::string& group, const std::optional<PieceInfo>& part) {
+                                const std::string& group, std::optional<std::int64_t> joined_number) {
     begin();
     sequence_ = id;
     sequence_complete_ = false;
     target_open_ = false;
-    next_bytes_ = part ? part->next_bytes : 0;
     sequence_totals_ = {};
     sequence_rows_.clear();
     buffers_.clear();
@@ -256,6 +254,11 @@ void TraceStore::begin_sequence(std::int64_t id, const std::string& title, const
         insert_sequence_.bind(13, std::string_view(group));
     }
     insert_sequence_.bind(14, std::int64_t{crc32_of(bytes_of(text))}).bind(15, std::int64_t{0});
+    if (joined_number) {
+        insert_sequence_.bind(16, *joined_number);
+    } else {
+        insert_sequence_.bind_null(16);
+    }
     insert_sequence_.run();
     ++run_sequences_;
     const std::string_view all(text);
@@ -264,16 +267,6 @@ void TraceStore::begin_sequence(std::int64_t id, const std::string& title, const
         insert_text_.bind(1, id << schema::position_bits | static_cast<std::int64_t>(piece))
             .bind(2, bytes_of(all.substr(piece * piece_bytes, piece_bytes)));
         insert_text_.run();
-    }
-    if (part) {
-        insert_piece_.bind(1, id)
-            .bind(2, part->sequence)
-            .bind(3, part->first)
-            .bind(4, part->tokens)
-            .bind(5, part->text_begin)
-            .bind(6, part->next_bytes)
-            .bind(7, std::int64_t{part->label_goes_on});
-        insert_piece_.run();
     }
 }
 
@@ -421,9 +414,6 @@ void TraceStore::write_run_totals() {
 void TraceStore::end_sequence(bool complete) {
     begin();
     sequence_complete_ = complete;
-    if (complete && target_open_) {
-        sequence_totals_.scored_bytes += next_bytes_;
-    }
     write_sequence_totals();
     run_totals_.add(sequence_totals_);
     sequence_totals_ = {};

@@ -51,7 +51,7 @@ public:
     };
     Resumed resume_run(std::int64_t run, const std::vector<SignalInfo>& signals);
     void begin_sequence(std::int64_t id, const std::string& title, const std::string& text,
-                        const std::string& group, const std::optional<PieceInfo>& part);
+                        const std::string& group, std::optional<std::int64_t> joined_number);
     void append(const TokenColumns& tokens, const std::vector<std::pair<std::string, SignalChunk>>& signals);
     void end_sequence(bool complete);
     void put_labels(const std::vector<TextLabel>& labels);
@@ -125,8 +125,7 @@ private:
     Contents contents_;
     Statement insert_run_, update_run_, insert_sequence_, update_sequence_, insert_text_, insert_token_,
         insert_tokens_;
-    Statement insert_signal_, insert_chunk_, update_chunk_, insert_vocabulary_, insert_fault_, insert_label_,
-        insert_piece_;
+    Statement insert_signal_, insert_chunk_, update_chunk_, insert_vocabulary_, insert_fault_, insert_label_;
     Statement insert_training_, insert_quantity_, insert_point_, update_training_, end_training_;
     std::int64_t next_signal_ = 1;
     std::int64_t next_chunk_ = 1;
@@ -144,8 +143,7 @@ private:
 
     std::int64_t sequence_ = 0; ///< 0 = none
     bool sequence_complete_ = false;
-    bool target_open_ = false;    ///< the last token so far was scored: the next one's bytes count
-    std::int64_t next_bytes_ = 0; ///< PieceInfo::next_bytes
+    bool target_open_ = false; ///< the last token so far was scored: the next one's bytes count
     Totals sequence_totals_;
     RowDigest sequence_rows_;
     std::map<std::string, ChunkBuffer> buffers_;

@@ -391,7 +391,7 @@ std::int64_t TraceWriter::begin_run(RunInfo info, std::vector<SignalInfo> declar
 }
 
 std::int64_t TraceWriter::begin_sequence(std::string title, std::string text, std::string group,
-                                         std::optional<PieceInfo> piece) {
+                                         std::optional<std::int64_t> joined_number) {
     Impl& impl = *impl_;
     impl.need_run("A sequence");
     impl.leave_sequence();
@@ -407,7 +407,7 @@ std::int64_t TraceWriter::begin_sequence(std::string title, std::string text, st
         Commit::later,
         [id = impl.last_sequence + 1, title = std::move(title), text = std::move(text),
          group = std::move(group),
-         piece](TraceStore& to) { to.begin_sequence(id, title, text, group, piece); },
+         joined_number](TraceStore& to) { to.begin_sequence(id, title, text, group, joined_number); },
         bytes);
     ++impl.last_sequence;
     impl.in_sequence = true;

@@ -55,10 +55,10 @@ public:
     /// are there: the next one gets that number. InputError: no such run in the trace.
     std::int64_t resume_run(std::int64_t run, std::vector<SignalInfo> declared);
     /// Starts the next sequence of the current run; returns its number, from 0. \p text may be empty (ids
-    /// only). A sequence that was not ended stays marked partial. \p group: SequenceInfo::group. \p piece: in
-    /// a shard, what it is of the whole.
+    /// only). A sequence that was not ended stays marked partial. \p group: SequenceInfo::group. \p
+    /// joined_number: SequenceInfo::joined.
     std::int64_t begin_sequence(std::string title, std::string text, std::string group = {},
-                                std::optional<PieceInfo> piece = std::nullopt);
+                                std::optional<std::int64_t> joined_number = std::nullopt);
     /// The next tokens of the current sequence, with their signals: pairs of name and chunk; every chunk
     /// covers exactly these tokens. All appends of a sequence give the same signals, with the same types and
     /// shapes beyond the first axis. Without a text the spans may be left empty. Data is little-endian.

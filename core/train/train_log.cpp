@@ -12,13 +12,13 @@ namespace ponderscope {
 
 namespace {
 
-constexpr std::string_view header =
+constexpr std::string_view csv_header =
     "step,tokens,loss,learning_rate,gradient_norm,held_out_nll,penalty,mean_steps,seconds\n";
 
 /// The lines of \p log that belong to steps up to \p step; whatever does not start with a step number ends
 /// them.
 std::string rows_up_to(std::string_view log, std::int64_t step) {
-    std::string kept(header);
+    std::string kept(csv_header);
     std::size_t begin = log.find('\n');
     while (begin != std::string_view::npos) {
         const std::size_t end = log.find('\n', ++begin);
@@ -38,7 +38,7 @@ std::string rows_up_to(std::string_view log, std::int64_t step) {
 
 TrainLog::TrainLog(const std::filesystem::path& path, std::optional<std::int64_t> resume_after)
     : path_(path) {
-    std::string kept(header);
+    std::string kept(csv_header);
     std::error_code ignored;
     if (resume_after && std::filesystem::is_regular_file(path, ignored)) {
         kept = rows_up_to(read_file(path), *resume_after);

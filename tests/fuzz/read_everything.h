@@ -52,7 +52,6 @@ inline bool read_everything(const std::filesystem::path& path,
             attempt([&] { (void)reader.token_bytes(run.id, 7); });
             attempt([&] { (void)reader.faults(run.id); });
             attempt([&] { (void)reader.labels(run.id); });
-            attempt([&] { (void)reader.pieces(run.id); });
             attempt([&] { (void)reader.shard(run.id); });
             std::vector<SequenceInfo> sequences;
             attempt([&] { sequences = reader.sequences(run.id); });

@@ -62,6 +62,7 @@ CREATE TABLE sequence ( -- A text, or a prompt with what was generated.
   "group" TEXT DEFAULT NULL, -- what it belongs to with others: an author, a source; NULL: nothing
   text_crc32 INTEGER DEFAULT NULL, -- CRC-32 of its text; NULL: not kept
   tokens_crc32 INTEGER DEFAULT NULL, -- CRC-32 of its rows in token_row; NULL: not kept
+  joined_number INTEGER DEFAULT NULL, -- of a shard: number in the run of all shards; NULL: number
   UNIQUE (run, number)
 ) STRICT;
 CREATE TABLE text ( -- The text of sequences, in pieces.
@@ -170,15 +171,6 @@ CREATE TABLE shard ( -- How a run was dealt out to processes.
   rank INTEGER NOT NULL, -- of the process that recorded this part, from 0
   world INTEGER NOT NULL, -- processes that recorded the run together; 1: all of it is here
   batch INTEGER NOT NULL -- windows computed together
-) STRICT;
-CREATE TABLE piece ( -- What the sequences of a shard are: parts of those of the whole run.
-  sequence INTEGER PRIMARY KEY, -- sequence.id
-  number INTEGER NOT NULL, -- of the sequence in the whole run, from 0
-  first_token INTEGER NOT NULL, -- token of that sequence which is token 0 here
-  tokens INTEGER NOT NULL, -- of the whole sequence
-  text_begin INTEGER NOT NULL, -- byte of its text where the text here begins
-  next_bytes INTEGER NOT NULL, -- of the token behind the piece, which its last token predicts
-  label_goes_on INTEGER NOT NULL -- 1: its first label is the rest of one of the piece before
 ) STRICT;
 CREATE TABLE signal_sum ( -- What the values of a signal add up to over the finished sequences of a run.
   signal INTEGER PRIMARY KEY, -- signal.id, of a name that ends in .sum

@@ -132,7 +132,7 @@ void write_shard(const std::vector<TokenColumns>& sequences, const fs::path& tra
         for (std::int64_t t = 0; t < count; ++t) {
             text += "abc ";
         }
-        writer.begin_sequence("document", text, {}, PieceInfo{sequence, 0, count, 0, 0, false});
+        writer.begin_sequence("document", text, {}, sequence);
         writer.append(tokens_here,
                       steps ? steps_of(tokens_here) : std::vector<std::pair<std::string, SignalChunk>>());
         writer.end_sequence();

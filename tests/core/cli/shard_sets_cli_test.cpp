@@ -25,21 +25,18 @@ protected:
     std::string first = folder / "shards/a.r0000-of-0002.ponder";
     std::string second = folder / "shards/a.r0001-of-0002.ponder";
 
-    /// One text in many windows, by two processes.
+    /// Four texts in many windows each, by two processes.
     void record(const std::vector<std::string>& more = {}) const {
         testing::TinyCheckpoint().write(folder / "model");
         std::filesystem::create_directory(shards);
-        std::string text;
-        for (int i = 0; i < 60; ++i) {
-            text += "Word " + std::to_string(i * 7919) + " na\u00efve ";
+        for (int file = 0; file < 4; ++file) {
+            std::string text;
+            for (int i = 0; i < 30 + 5 * file; ++i) {
+                text += "Word " + std::to_string((i + file) * 7919) + " na\u00efve ";
+            }
+            write_file_atomically(texts()[static_cast<std::size_t>(file)], text);
         }
-        write_file_atomically(folder / "long.txt", text);
-        std::vector<std::string> line{"record",    folder / "model",
-                                      "--text",    folder / "long.txt",
-                                      "--context", "32",
-                                      "--batch",   "2",
-                                      "-o",        trace,
-                                      "--name",    "run"};
+        std::vector<std::string> line = line_of();
         line.insert(line.end(), more.begin(), more.end());
         ::setenv("WORLD_SIZE", "2", 1);
         for (const char* rank : {"0", "1"}) {
@@ -49,6 +46,16 @@ protected:
         }
         ::unsetenv("WORLD_SIZE");
         ::unsetenv("RANK");
+    }
+    [[nodiscard]] std::vector<std::string> texts() const {
+        return {folder / "0.txt", folder / "1.txt", folder / "2.txt", folder / "3.txt"};
+    }
+    [[nodiscard]] std::vector<std::string> line_of() const {
+        std::vector<std::string> line{"record", folder / "model", "--text"};
+        const std::vector<std::string> files = texts();
+        line.insert(line.end(), files.begin(), files.end());
+        line.insert(line.end(), {"--context", "32", "--batch", "2", "-o", trace, "--name", "run"});
+        return line;
     }
     [[nodiscard]] static std::size_t columns(const std::string& named) {
         const ProgramResult listed = run_ponderscope({"annotate", named, "--json"});
@@ -127,10 +134,9 @@ TEST_F(ShardSets, AreCheckedEach) {
 
 TEST_F(ShardSets, UnfinishedOnesCountWhatCanBeRead) {
     record();
-    // As a kill leaves it: the second process did not come far, and the first one is done.
-    const std::string behind = " (SELECT id FROM sequence WHERE number > 0)";
-    testing::sql(second, "DELETE FROM piece WHERE sequence IN" + behind +
-                             "; DELETE FROM chunk WHERE sequence IN" + behind +
+    // As a kill leaves it: the second process finished nothing, and the first one is done.
+    const std::string behind = " (SELECT id FROM sequence)";
+    testing::sql(second, "DELETE FROM chunk WHERE sequence IN" + behind +
                              "; DELETE FROM token_row WHERE row / 4294967296 IN" + behind +
                              "; DELETE FROM text WHERE row / 4294967296 IN" + behind +
                              "; DELETE FROM sequence WHERE id IN" + behind + "; UPDATE run SET complete = 0");
@@ -151,8 +157,10 @@ TEST_F(ShardSets, UnfinishedOnesCountWhatCanBeRead) {
 
 TEST_F(ShardSets, HostileOnesAreASentence) {
     record();
-    testing::sql(second, "UPDATE piece SET text_begin = 100000 WHERE number = 0");
-    expect_sentence({"export", trace, "-o", folder / "tables"}, "a piece of text that begins at byte");
+    testing::sql(second, "UPDATE sequence SET joined_number = 0 WHERE number = 0");
+    expect_sentence({"export", trace, "-o", folder / "tables"}, "sequence 0 a second time");
+    testing::sql(second, "UPDATE sequence SET joined_number = NULL WHERE number = 0");
+    expect_sentence({"export", trace, "-o", folder / "tables"}, "one without a number in the run");
     testing::sql(first, "UPDATE shard SET world = 1000000000000000");
     testing::sql(second, "UPDATE shard SET world = 1000000000000000");
     expect_sentence({"inspect", trace}, "a place in a world of processes");
@@ -165,9 +173,7 @@ TEST_F(ShardSets, ARankOfAnotherVersionIsRefused) {
                  "UPDATE run SET versions = replace(versions, '\"ponderscope\":\"', '\"ponderscope\":\"0.')");
     ::setenv("WORLD_SIZE", "2", 1);
     ::setenv("RANK", "1", 1);
-    expect_sentence({"record", folder / "model", "--text", folder / "long.txt", "--context", "32", "--batch",
-                     "2", "-o", trace, "--name", "run"},
-                    "versions");
+    expect_sentence(line_of(), "versions");
     ::unsetenv("WORLD_SIZE");
     ::unsetenv("RANK");
     EXPECT_FALSE(std::filesystem::exists(second));

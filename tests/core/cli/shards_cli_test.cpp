@@ -75,27 +75,49 @@ TEST_F(Shards, DrawsDoNotDependOnTheRank) {
     expect_equal(exported(alone), exported(joined), "drawn");
 }
 
-TEST_F(Shards, OneLongTextIsDealtOutByWindows) {
-    std::string text;
-    for (int i = 0; i < 400; ++i) {
-        text += "Word " + std::to_string(i * 7919) + " na\u00efve \U0001F600 ";
+TEST_F(Shards, LongTextsAreDealtOutWhole) {
+    std::vector<std::string> files;
+    for (int file = 0; file < 9; ++file) {
+        std::string text;
+        for (int i = 0; i < 60 + 10 * file; ++i) {
+            text += "Word " + std::to_string((i + file) * 7919) + " na\u00efve \U0001F600 ";
+        }
+        files.push_back(folder / ("long" + std::to_string(file) + ".txt"));
+        write_file_atomically(files.back(), text);
     }
-    write_file_atomically(folder / "long.txt", text);
-    how = {"--text", folder / "long.txt", "--context", "32", "--batch", "4", "--name", "run"};
+    const std::vector<std::string> options{"--context", "32", "--batch", "4", "--name", "run"};
+    how = {"--text"};
+    how.insert(how.end(), files.begin(), files.end());
+    how.insert(how.end(), options.begin(), options.end());
     const std::string alone = folder / "alone.ponder";
     succeed(record_to(alone));
+    std::int64_t longest = 0;
+    for (const SequenceInfo& sequence : TraceReader::open(alone).sequences(1)) {
+        longest = std::max(longest, sequence.tokens);
+    }
     const std::string trace = folder / "long.ponder";
     record_in_world(trace, 3);
     std::vector<std::int64_t> tokens;
     for (int rank = 0; rank < 3; ++rank) {
-        tokens.push_back(TraceReader::open(shard(trace, rank, 3)).runs().front().tokens);
+        const TraceReader reader = TraceReader::open(shard(trace, rank, 3));
+        tokens.push_back(reader.runs().front().tokens);
+        EXPECT_GE(reader.sequences(1).size(), 2U);
         succeed({"check", shard(trace, rank, 3)});
     }
-    EXPECT_LT(*std::max_element(tokens.begin(), tokens.end()),
-              *std::min_element(tokens.begin(), tokens.end()) + 4 * 32 * 2); // a batch or two apart
+    EXPECT_LE(*std::max_element(tokens.begin(), tokens.end()),
+              *std::min_element(tokens.begin(), tokens.end()) + longest);
     const std::string joined = folder / "joined.ponder";
     succeed({"merge", "--join", folder / "long.r*", "-o", joined});
     expect_equal(exported(alone), exported(joined), "long");
+    // Of one text, one process records everything.
+    how = {"--text", files.front()};
+    how.insert(how.end(), options.begin(), options.end());
+    succeed(record_to(folder / "one.ponder"));
+    record_in_world(folder / "single.ponder", 2);
+    EXPECT_EQ(TraceReader::open(shard(folder / "single.ponder", 1, 2)).runs().front().tokens, 0);
+    const std::string single = folder / "single-joined.ponder";
+    succeed({"merge", "--join", folder / "single.r*", "-o", single});
+    expect_equal(exported(folder / "one.ponder"), exported(single), "one text");
 }
 
 TEST_F(Shards, ThatDoNotFitAreNamed) {

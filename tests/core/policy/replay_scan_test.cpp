@@ -82,8 +82,7 @@ void write(const std::filesystem::path& trace) {
                                 (t * 4 + static_cast<std::size_t>(tokens.steps[t])) * sizeof(float),
                             sizeof(float));
             }
-            writer.begin_sequence("s", testing::sample_text(length), group,
-                                  PieceInfo{s, 0, length, 0, 0, false});
+            writer.begin_sequence("s", testing::sample_text(length), group, s);
             writer.append(std::move(tokens), {{signal::nll, nll},
                                               {signal::entropy, signal_of(20, s, scanned_steps + 1, 4)},
                                               {signal::gate, signal_of(30, s, scanned_steps, 1)}});

@@ -56,8 +56,7 @@ void write(const std::filesystem::path& trace, std::uint64_t number, std::int64_
         writer.begin_run(run, {}, ShardInfo{rank, world, 1});
         for (std::int64_t s = rank; s < sequences; s += world) {
             const std::string group = s % 10 == 3 || s % 10 == 4 ? "g" + std::to_string(s / 10) : "";
-            writer.begin_sequence("s", std::string(static_cast<std::size_t>(2 * length), 'x'), group,
-                                  PieceInfo{s, 0, length, 0, 0, false});
+            writer.begin_sequence("s", std::string(static_cast<std::size_t>(2 * length), 'x'), group, s);
             writer.append(tokens_of(number, s), {});
             writer.end_sequence();
         }

@@ -190,8 +190,7 @@ void write_sample_shards(const std::filesystem::path& trace, const std::string& 
     for (std::int64_t rank = 0; rank < world; ++rank) {
         TraceWriter writer(shard_path(trace, rank, world));
         writer.begin_run(sample_run(name), sample_signals(), ShardInfo{rank, world, 1});
-        writer.begin_sequence("text " + std::to_string(rank), sample_text(tokens), {},
-                              PieceInfo{rank, 0, tokens, 0, 0, false});
+        writer.begin_sequence("text " + std::to_string(rank), sample_text(tokens), {}, rank);
         const auto seed = static_cast<std::uint64_t>(rank);
         writer.append(sample_tokens(seed, 0, tokens, tokens), sample_chunks(seed, 0, tokens));
         writer.end_sequence();

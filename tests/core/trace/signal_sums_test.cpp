@@ -51,9 +51,9 @@ std::vector<SignalInfo> announced() {
     return {{summed_weights, {"token", "step", "source"}, "weight", "Weights", "Weights."}};
 }
 
-void write_sequence(TraceWriter& writer, std::int64_t sequence, std::optional<PieceInfo> piece = {}) {
+void write_sequence(TraceWriter& writer, std::int64_t sequence, std::optional<std::int64_t> joined = {}) {
     constexpr std::int64_t length = 50;
-    writer.begin_sequence("s", testing::sample_text(length), {}, piece);
+    writer.begin_sequence("s", testing::sample_text(length), {}, joined);
     for (std::int64_t first = 0; first < length; first += 20) {
         const std::int64_t count = std::min<std::int64_t>(20, length - first);
         writer.append(testing::sample_tokens(1, first, count, length),
@@ -68,7 +68,7 @@ void write(const std::filesystem::path& trace, std::int64_t world) {
         TraceWriter writer(world == 1 ? trace : shard_path(trace, rank, world));
         writer.begin_run(testing::sample_run("r"), announced(), ShardInfo{rank, world, 1});
         for (std::int64_t s = rank; s < 6; s += world) {
-            write_sequence(writer, s, PieceInfo{s, 0, 50, 0, 0, false});
+            write_sequence(writer, s, s);
         }
         writer.end_run(1);
         writer.finish();
