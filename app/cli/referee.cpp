@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// `referee`: which halting rule spends its steps best, all of them at equal mean steps and at equal FLOPs.
+// `referee`: the NLL of every halting rule at equal mean steps and at equal FLOPs.
 #include "app/cli/console.h"
 #include "app/cli/interval_options.h"
 #include "app/cli/policy_report.h"
@@ -9,7 +9,9 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/utf8.h"
+#include "core/base/words.h"
 #include "core/policy/matched_reruns.h"
+#include "core/policy/thresholds.h"
 #include "core/record/rerun.h"
 #include "core/trace/reader.h"
 
@@ -26,7 +28,7 @@ struct RefereeVerb {
     std::string reference;
     std::vector<std::string> policies;
     std::vector<double> costs;
-    std::string against = "uniform";
+    std::string against = blind_rule;
     int settings = 33;
     std::filesystem::path tex, csv;
     RerunOptions reruns;
@@ -40,13 +42,15 @@ private:
     [[nodiscard]] std::vector<std::string> rules_of(const ReplayTable& table) const;
     [[nodiscard]] MatchedComparison rerun(const TraceReader& reader, const RunInfo& run,
                                           const ReplayTable& table, const ScoredRows& scored,
-                                          const MatchedComparison& replayed, ProgressPrinter& printer) const;
+                                          const MatchedComparison& replayed, const BootstrapOptions& settled,
+                                          ProgressPrinter& printer) const;
 };
 
 /// All that the verb says.
 struct RefereeReport {
     std::string run;
     std::int64_t scored = 0;
+    std::optional<MatchedPoint> own; ///< the model's own rule at its own threshold
     MatchedComparison replayed;
     std::optional<MatchedComparison> exact;
     std::vector<std::string> notices;
@@ -75,37 +79,68 @@ std::string cost_text(double cost, bool flops) {
     return flops ? fixed(cost / 1e9, 6) + " GFLOP" : fixed(cost, 2) + " steps";
 }
 
+constexpr std::size_t name_width = 26;
+constexpr std::size_t cell_width = 34;
+
+/// "4.2166 -0.131 [-0.196, -0.066]*"
 std::string cell_text(const MatchedCell& cell) {
-    if (std::isnan(cell.difference.value)) {
-        return "-";
+    if (std::isnan(cell.nll.value)) {
+        return "- ";
     }
     const Estimate& bounds = std::isnan(cell.band.low) ? cell.difference : cell.band;
-    return fixed(cell.difference.value, 4) + " [" + fixed(bounds.low, 4) + ", " + fixed(bounds.high, 4) + "]";
+    return fixed(cell.nll.value, 4) + " " + fixed(cell.difference.value, 3) + " [" + fixed(bounds.low, 3) +
+           ", " + fixed(bounds.high, 3) + "]" + (cell.better ? "*" : " ");
+}
+
+std::string row_name(const MatchedRow& row) {
+    return row.name + (row.plain ? " (plain model)" : row.causal ? "" : " (bound)");
+}
+
+std::string point_text(const MatchedPoint& point) {
+    return fixed(point.steps, 3) + " steps" +
+           (std::isnan(point.flops) ? "" : ", " + fixed(point.flops / 1e9, 6) + " GFLOP") + ", NLL " +
+           fixed(point.nll, 4);
 }
 
 void RefereeReport::print(const IntervalOptions& intervals) const {
-    std::cout << visible(run) << "  " << with_separators(scored) << " scored tokens; NLL minus that of "
-              << replayed.reference
-              << " at equal cost, nats a token [band over the table]: negative thinks better\n";
+    std::cout << visible(run) << "  " << with_separators(scored) << " scored tokens\n";
+    if (own) {
+        std::cout << "the model's own rule: " << own->policy << ", " << point_text(*own) << "\n";
+    }
+    std::cout << "NLL, and NLL minus that of " << replayed.reference
+              << " [simultaneous band], nats a token. Negative: lower NLL than " << replayed.reference
+              << " at the same cost\n";
     for_each_table([](const char* kind, const char* axis, const MatchedComparison& found,
                       std::vector<MatchedCell> MatchedRow::*cells) {
         const bool flops = std::string(axis) == "flops";
         std::cout << "\n"
-                  << padded(std::string("at equal ") + (flops ? "FLOPs, " : "mean steps, ") + kind, 28);
+                  << padded(std::string("at equal ") + (flops ? "FLOPs, " : "mean steps, ") + kind,
+                            name_width);
         for (const MatchedCell& cell : found.rows.front().*cells) {
-            std::cout << right(cost_text(cell.cost, flops), 28);
+            std::cout << right(cost_text(cell.cost, flops) + " ", cell_width);
         }
         std::cout << "\n";
         for (const MatchedRow& row : found.rows) {
-            std::cout << padded(row.name + (row.causal ? "" : " (bound)"), 28);
+            if (row.plain && !flops) {
+                continue;
+            }
+            std::cout << padded(row_name(row), name_width);
             for (const MatchedCell& cell : row.*cells) {
-                std::cout << right(cell_text(cell), 28);
+                std::cout << right(cell_text(cell), cell_width);
             }
             std::cout << "\n";
         }
     });
-    std::cout << "\n- : the rule reaches no such cost. Bounds of oracles are no bands.\n"
-              << intervals.sentence(replayed.resampling) << "\n";
+    std::cout
+        << "\n* : thinks better. The whole band of NLL minus that of the best blind rule lies below 0.\n"
+        << "- : the rule does not reach this cost.\n"
+        << "blind: the best rule that does not look at the token: one depth for all tokens, or one of two "
+           "depths drawn for each.\n"
+        << "oracle: no rule has a lower NLL at this cost. Oracle intervals are pointwise, not "
+           "simultaneous.\n"
+        << "replay: recomputed from recorded signals, without the model."
+        << (exact ? " rerun: the model run again under the rule." : "") << "\n"
+        << intervals.sentence(replayed.resampling) << "\n";
     for (const std::string& notice : notices) {
         std::cout << "note: " << visible(notice) << "\n";
     }
@@ -121,10 +156,12 @@ nlohmann::json RefereeReport::to_json(const IntervalOptions& intervals) const {
                                   {"at_equal", axis},
                                   {"policy", row.name},
                                   {"causal", row.causal},
+                                  {"plain_model", row.plain},
                                   {"cost", number_or_null(cell.cost)},
                                   {"nll", json_of(cell.nll)},
                                   {"difference", json_of(cell.difference)},
-                                  {"band", json_of(cell.band)}});
+                                  {"band", json_of(cell.band)},
+                                  {"thinks_better", cell.better}});
             }
         }
     });
@@ -143,13 +180,20 @@ nlohmann::json RefereeReport::to_json(const IntervalOptions& intervals) const {
     }
     nlohmann::json report{{"run", run},        {"scored_tokens", scored}, {"against", replayed.reference},
                           {"matched", tables}, {"curves", curves},        {"notices", notices}};
+    report["own"] = nullptr;
+    if (own) {
+        report["own"] = {{"policy", own->policy},
+                         {"mean_steps", number_or_null(own->steps)},
+                         {"flops_per_token", number_or_null(own->flops)},
+                         {"mean_nll", number_or_null(own->nll)}};
+    }
     intervals.write_to(report, replayed.resampling);
     return report;
 }
 
 std::string RefereeReport::to_csv() const {
     std::string text = "kind,at_equal,policy,causal,cost,nll,nll_low,nll_high,difference,difference_low,"
-                       "difference_high,band_low,band_high\n";
+                       "difference_high,band_low,band_high,thinks_better\n";
     for_each_table([&](const char* kind, const char* axis, const MatchedComparison& found,
                        std::vector<MatchedCell> MatchedRow::*cells) {
         for (const MatchedRow& row : found.rows) {
@@ -160,15 +204,15 @@ std::string RefereeReport::to_csv() const {
                       cell.difference.low, cell.difference.high, cell.band.low, cell.band.high}) {
                     text += "," + exact_digits(value);
                 }
-                text += "\n";
+                text += cell.better ? ",1\n" : ",0\n";
             }
         }
     });
     return text;
 }
 
-/// A table for \usepackage{booktabs}: rules as rows, costs as columns; bold where the band excludes zero from
-/// below.
+/// A table for \usepackage{booktabs}: rules as rows, costs as columns, in each cell the NLL and its
+/// difference to the reference; bold where the rule thinks better.
 std::string RefereeReport::to_latex(const IntervalOptions& intervals) const {
     const auto escaped = [](const std::string& text) {
         std::string result;
@@ -178,8 +222,13 @@ std::string RefereeReport::to_latex(const IntervalOptions& intervals) const {
         }
         return result;
     };
-    std::string text = "% NLL minus that of " + replayed.reference + " at equal cost (nats a token), " +
-                       visible(run) + "\n% " + intervals.sentence(replayed.resampling) + "\n";
+    std::string text = "% NLL, and NLL minus that of " + replayed.reference +
+                       " at equal cost with simultaneous bands (nats a token), " + visible(run) +
+                       "\n% bold: the whole band of NLL minus that of the best blind rule lies below 0\n% " +
+                       intervals.sentence(replayed.resampling) + "\n";
+    if (own) {
+        text += "% the model's own rule: " + own->policy + ", " + point_text(*own) + "\n";
+    }
     for_each_table([&](const char* kind, const char* axis, const MatchedComparison& found,
                        std::vector<MatchedCell> MatchedRow::*cells) {
         const bool flops = std::string(axis) == "flops";
@@ -191,13 +240,19 @@ std::string RefereeReport::to_latex(const IntervalOptions& intervals) const {
         }
         text += " \\\\\n\\midrule\n";
         for (const MatchedRow& row : found.rows) {
-            text += escaped(row.name) + (row.causal ? "" : " (bound)");
+            if (row.plain && !flops) {
+                continue;
+            }
+            text += escaped(row_name(row));
             for (const MatchedCell& cell : row.*cells) {
-                const bool better = cell.band.high < 0;
-                const std::string value =
-                    std::isnan(cell.difference.value) ? "--" : "$" + fixed(cell.difference.value, 4) + "$";
+                if (std::isnan(cell.nll.value)) {
+                    text += " & --";
+                    continue;
+                }
+                const std::string value = fixed(cell.nll.value, 4);
                 const Estimate& bounds = std::isnan(cell.band.low) ? cell.difference : cell.band;
-                text += " & " + (better ? "\\textbf{" + value + "}" : value);
+                text += " & " + (cell.better ? "\\textbf{" + value + "}" : value) + " $" +
+                        fixed(cell.difference.value, 4) + "$";
                 if (!std::isnan(bounds.low)) {
                     text += " {\\scriptsize $[" + fixed(bounds.low, 4) + ", " + fixed(bounds.high, 4) + "]$}";
                 }
@@ -222,17 +277,15 @@ std::vector<PolicySignal> signals_of(const std::string& rule) {
 
 std::vector<std::string> RefereeVerb::rules_of(const ReplayTable& table) const {
     const std::vector<std::string> known = matched_rules(table);
-    std::string list;
-    for (const std::string& name : known) {
-        list += (list.empty() ? "" : ", ") + name;
-    }
     std::vector<std::string> rules = policies.empty() ? known : policies;
-    if (std::find(rules.begin(), rules.end(), against) == rules.end()) {
-        rules.insert(rules.begin(), against);
+    for (const std::string& always : {against, std::string(blind_rule)}) {
+        if (std::find(rules.begin(), rules.end(), always) == rules.end()) {
+            rules.insert(rules.begin(), always);
+        }
     }
     for (const std::string& name : rules) {
         if (std::find(known.begin(), known.end(), name) == known.end()) {
-            throw InputError(table.run + ": expected rules that it can be replayed with (" + list +
+            throw InputError(table.run + ": expected rules that it can be replayed with (" + joined(known) +
                              "), found \"" + name +
                              "\"; name a kind without its numbers, one that judges a step before " +
                              std::to_string(table.context.max_steps) +
@@ -242,10 +295,10 @@ std::vector<std::string> RefereeVerb::rules_of(const ReplayTable& table) const {
     return rules;
 }
 
-/// The settings around each cost, rerun, with both ends that all rules share.
+/// The settings around each cost, rerun, with all steps, which every rule shares.
 MatchedComparison RefereeVerb::rerun(const TraceReader& reader, const RunInfo& run, const ReplayTable& table,
                                      const ScoredRows& scored, const MatchedComparison& replayed,
-                                     ProgressPrinter& printer) const {
+                                     const BootstrapOptions& settled, ProgressPrinter& printer) const {
     std::vector<PolicySpec> specs;
     const auto place_of = [&](const std::string& text) {
         const PolicySpec spec = spelled_out(PolicySpec::parse(text), table.context);
@@ -263,7 +316,7 @@ MatchedComparison RefereeVerb::rerun(const TraceReader& reader, const RunInfo& r
     std::vector<RerunRule> rules;                 // those that can run
     std::vector<std::vector<std::size_t>> places; // of each: into specs
     for (const MatchedRow& row : replayed.rows) {
-        if (!row.causal) {
+        if (!row.causal || row.plain) {
             continue;
         }
         rules.push_back({row.name, {}});
@@ -282,7 +335,36 @@ MatchedComparison RefereeVerb::rerun(const TraceReader& reader, const RunInfo& r
         }
     }
     return compare_reruns(table, scored, reader, run, TraceReader::open(reruns.trace(reader)), rules, against,
-                          wanted, intervals.bootstrap);
+                          wanted, settled);
+}
+
+/// The point of the learned rule's curve that has the model's own threshold.
+void note_own_rule(const PolicyContext& context, RefereeReport& report) {
+    if (std::isnan(context.own_threshold)) {
+        return;
+    }
+    const std::string spec = policy_at(*PolicySpec::parse("learned").kind, context.own_threshold).text();
+    for (const MatchedRow& row : report.replayed.rows) {
+        for (const MatchedPoint& point : row.curve) {
+            if (point.policy == spec) {
+                report.own = point;
+            }
+        }
+    }
+}
+
+/// Plain models whose FLOPs no rule shares have no cell.
+void note_plain_models(RefereeReport& report) {
+    for (const MatchedRow& row : report.replayed.rows) {
+        const auto& cells = row.at_flops;
+        if (row.plain && std::all_of(cells.begin(), cells.end(),
+                                     [](const MatchedCell& cell) { return std::isnan(cell.nll.value); })) {
+            report.notices.push_back("plain model " + row.name + ": " +
+                                     fixed(row.curve.front().flops / 1e9, 6) + " GFLOP a token, NLL " +
+                                     fixed(row.curve.front().nll, 4) +
+                                     "; no rule has so few or so many FLOPs.");
+        }
+    }
 }
 
 void RefereeVerb::run() {
@@ -295,17 +377,35 @@ void RefereeVerb::run() {
     const RunInfo run = find_run(reader, where.run);
     RefereeReport report;
     bool halted = false;
-    const auto match = [&](const ReplayTable& table, double reached, const RowLayout& rows,
-                           const std::function<MatchedRule(const std::string&)>& rule) {
-        const std::vector<std::string> rules = rules_of(table);
-        std::vector<double> wanted = costs.empty() ? even_costs(reached, 4) : costs;
-        std::sort(wanted.begin(), wanted.end());
-        report.run = table.run;
+    const auto match = [&](const ReplayReader& of, const PolicyContext& context, double reached,
+                           const ScoredRows* tokens, const RowLayout& rows, const BootstrapOptions& settled,
+                           const std::function<MatchedRule(const std::string&, const MatchedCosts&)>& rule) {
+        const std::vector<std::string> rules = rules_of(of.none());
+        MatchedCosts wanted{costs.empty() ? even_costs(reached, 4) : costs, {}};
+        if (costs.empty() && context.learned_rate > 0 && context.learned_rate < reached) {
+            wanted.steps.push_back(context.learned_rate);
+        }
+        std::sort(wanted.steps.begin(), wanted.steps.end());
+        std::vector<MatchedRule> plain;
+        for (const RunInfo& one : plain_runs(reader.runs(), run)) {
+            MatchedRule found = plain_rule(reader, one, of, tokens, rows);
+            if (!found.settings.empty() && one.flops_sum > 0) {
+                wanted.flops.push_back(rows.mean(found.settings.front().flops));
+                plain.push_back(std::move(found));
+            }
+        }
+        report.run = of.none().run;
         report.scored = rows.tokens();
         const auto base =
             static_cast<std::size_t>(std::find(rules.begin(), rules.end(), against) - rules.begin());
         report.replayed = compare_matched(
-            rules.size(), [&](std::size_t i) { return rule(rules[i]); }, base, wanted, rows, bootstrap);
+            rules.size() + plain.size(),
+            [&](std::size_t i, const MatchedCosts& at) {
+                return i < rules.size() ? rule(rules[i], at) : std::move(plain[i - rules.size()]);
+            },
+            base, wanted, rows, settled);
+        note_own_rule(context, report);
+        note_plain_models(report);
     };
     const ReplayScan scan(reader, run, {}, bootstrap);
     if (scan.suffices() && !reruns.wanted()) {
@@ -313,24 +413,28 @@ void RefereeVerb::run() {
                                           result.steps = part.ran;
                                           read_replay(part, false, result);
                                       }};
-        const ClusterReplays as_run =
-            ReplayScan(reader, run, {PolicySignal::nll}, bootstrap).replays(std::span(&own, 1));
+        ReplayScan short_scan(reader, run, {PolicySignal::nll, PolicySignal::continue_value}, bootstrap);
+        short_scan.find_learned_rate();
+        const ClusterReplays as_run = short_scan.replays(std::span(&own, 1));
         halted = as_run.halted;
-        match(scan.reader().none(), as_run.totals.front().mean_steps, as_run.rows,
-              [&](const std::string& name) {
+        match(scan.reader(), short_scan.reader().none().context, as_run.totals.front().mean_steps, nullptr,
+              as_run.rows, bootstrap, [&](const std::string& name, const MatchedCosts& at) {
                   // Of a long run no more is read than a rule looks at.
                   return replayed_rule(ReplayScan(reader, run, signals_of(name), bootstrap), as_run.rows,
-                                       name, settings);
+                                       name, settings, at);
               });
     } else {
         const ReplayTable table = ReplayTable::load(reader, run, printer.sink(), bootstrap.stop);
         const ScoredRows scored(table);
         const RowLayout rows = scored.layout;
+        const BootstrapOptions settled = with_block_of_run(table, scored, bootstrap);
         halted = table.halted;
-        match(table, scored.rows.empty() ? 0 : rows.mean(scored.of(table.ran)), rows,
-              [&](const std::string& name) { return replayed_rule(table, scored, name, settings); });
+        match(scan.reader(), table.context, scored.rows.empty() ? 0 : rows.mean(scored.of(table.ran)),
+              &scored, rows, settled, [&](const std::string& name, const MatchedCosts& at) {
+                  return replayed_rule(table, scored, name, settings, at);
+              });
         if (reruns.wanted()) {
-            report.exact = rerun(reader, run, table, scored, report.replayed, printer);
+            report.exact = rerun(reader, run, table, scored, report.replayed, settled, printer);
         }
     }
     printer.finish();
@@ -344,10 +448,10 @@ void RefereeVerb::run() {
     }
     report.notices.emplace_back(
         report.exact
-            ? "replays assume that a token's halting leaves the others as they are; where they differ "
-              "from the reruns, the reruns are right."
-            : "a replay assumes that a token's halting leaves the others as they are; --rerun CHECKPOINT "
-              "runs the model with the rules.");
+            ? "a replay assumes that tokens do not affect each other; where it differs from the rerun, the "
+              "rerun is right."
+            : "a replay assumes that tokens do not affect each other; a rerun can differ (--rerun "
+              "CHECKPOINT).");
     if (!csv.empty()) {
         write_file_atomically(csv, report.to_csv());
     }
@@ -372,14 +476,21 @@ void add_referee(CLI::App& program) {
            "TRACE.ponder#RUN, recorded with --record steps --policy full; the run's name may be left out "
            "when it is the only one")
         ->required();
-    app->add_option("--policy", verb->policies,
-                    "Kinds of policies (entropy, not entropy:theta=1); all that the run can be replayed with")
+    app->add_option(
+           "--policy", verb->policies,
+           "Kinds of policies (entropy, not entropy:theta=1); by default all that the run can be replayed "
+           "with")
         ->type_name("KIND");
     app->add_option("--steps", verb->costs,
-                    "Mean steps to compare at; a quarter, a half and three quarters of what the run took")
+                    "Mean steps to compare at; by default a quarter, a half and three quarters of what the "
+                    "run took, and "
+                    "what the model's own rule takes")
         ->delimiter(',')
         ->check(CLI::NonNegativeNumber);
-    app->add_option("--against", verb->against, "The kind that the others are set against")
+    app->add_option(
+           "--against", verb->against,
+           "The rule that the others are set against; blind: the best rule that does not look at the token "
+           "(lower convex hull of the fixed depths)")
         ->capture_default_str();
     app->add_option("--settings", verb->settings, "Thresholds tried of each kind")
         ->check(CLI::Range(3, 1000))

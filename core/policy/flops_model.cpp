@@ -78,7 +78,8 @@ std::map<std::int64_t, std::int64_t> FlopsModel::layers_by_window() const {
 }
 
 void FlopsModel::count(std::span<const std::int32_t> last_steps, bool decides_by_head,
-                       std::span<const WindowSpan> windows_of_it, std::span<std::int64_t> flops) const {
+                       std::span<const WindowSpan> windows_of_it, std::span<std::int64_t> flops,
+                       std::span<const std::int32_t> others) const {
     const std::int64_t last = max_steps();
     const std::vector<std::int64_t> ran = running_sums(steps);
     std::vector<std::int64_t> asked = running_sums(decisions); // the refused one is asked too
@@ -102,7 +103,7 @@ void FlopsModel::count(std::span<const std::int32_t> last_steps, bool decides_by
     const VisibleKeys keys(layers_by_window());
     std::optional<SlotsBefore> slots;
     if (visibility != Visibility::per_step) {
-        slots.emplace(last_steps, last, visibility != Visibility::interleaved);
+        slots.emplace(others.empty() ? last_steps : others, last, visibility != Visibility::interleaved);
     }
     for (const WindowSpan& window : windows_of_it) {
         for (std::int64_t t = window.report_begin; t < window.report_end; ++t) {
@@ -120,10 +121,10 @@ void FlopsModel::count(std::span<const std::int32_t> last_steps, bool decides_by
                 std::int64_t below = 0;
                 for (std::int64_t k = 0; k <= stop; ++k) {
                     if (visibility == Visibility::skip) {
-                        attended += keys((*slots)(window.begin, t + 1, k));
+                        attended += keys((*slots)(window.begin, t, k) + 1);
                         continue;
                     }
-                    below += visibility == Visibility::interleaved ? 1 : (*slots)(window.begin, t + 1, k);
+                    below += visibility == Visibility::interleaved ? 1 : (*slots)(window.begin, t, k) + 1;
                     attended += keys(before + below);
                 }
             }

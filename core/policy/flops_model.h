@@ -45,8 +45,11 @@ struct FlopsModel {
     /// FLOPs of every token of one sequence that was computed in \p windows_of_it. \p last_steps: of each
     /// token, from the first on. \p decides_by_head: the rule looks at the read-out after each step that it
     /// is asked at. A window's context tokens are taken to have run as far as where they were read out.
+    /// \p others: last steps of the tokens that each token sees; empty: last_steps. With zeros, a token's
+    /// FLOPs depend on its own steps alone and are the least that any choice of the others leaves it.
     void count(std::span<const std::int32_t> last_steps, bool decides_by_head,
-               std::span<const WindowSpan> windows_of_it, std::span<std::int64_t> flops) const;
+               std::span<const WindowSpan> windows_of_it, std::span<std::int64_t> flops,
+               std::span<const std::int32_t> others = {}) const;
 
     [[nodiscard]] std::string to_json() const;
     /// Nothing for a text that is none, or one with numbers out of range: a trace is a stranger's.

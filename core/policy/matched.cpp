@@ -3,7 +3,9 @@
 
 #include "core/base/error.h"
 #include "core/base/not_a_number.h"
+#include "core/base/words.h"
 #include "core/policy/thresholds.h"
+#include "core/stats/front.h"
 #include "core/stats/significance.h"
 
 #include <algorithm>
@@ -28,96 +30,117 @@ double at_cost(std::span<const double> costs, std::span<const double> values, do
     return values[r - 1] + share * (values[r] - values[r - 1]);
 }
 
-bool reaches(std::span<const double> costs, double cost) {
+/// Of a hull nobody has to spend all of the cost.
+bool reaches(std::span<const double> costs, double cost, bool hull) {
     const double slack = 1e-9 * std::abs(cost) + 1e-12;
-    return !costs.empty() && costs.front() <= cost + slack && costs.back() >= cost - slack;
+    return !costs.empty() && costs.front() <= cost + slack && (hull || costs.back() >= cost - slack);
 }
 
-/// A rule's curve on the sample, and on every replicate at the wanted costs.
-struct Curve {
-    std::vector<double> steps, flops, nll;
-    struct Axis {
-        std::vector<double> values;                  ///< a cost
-        std::vector<std::vector<double>> replicates; ///< [costs][replicates]
-    };
-    Axis by_steps, by_flops;
+/// A rule at the wanted costs of one axis, on the sample and on every replicate.
+struct Axis {
+    std::vector<double> values;                  ///< a cost; NaN: not reached
+    std::vector<std::vector<double>> replicates; ///< [costs][replicates]
 };
+
+const std::vector<double>& cost_of(const ScoredSetting& setting, CostAxis axis) {
+    return axis == CostAxis::steps ? setting.steps : setting.flops;
+}
+
+/// The NLL at \p cost of settings with ascending mean costs.
+double nll_at(std::span<const double> costs, std::span<const double> nll, bool hull, double cost) {
+    if (!hull) {
+        return at_cost(costs, nll, cost);
+    }
+    std::vector<FrontPoint> points;
+    for (std::size_t s = 0; s < costs.size(); ++s) {
+        points.push_back({costs[s], nll[s]});
+    }
+    return loss_at(convex_front(points), cost);
+}
 
 class Matcher {
 public:
     Matcher(const RowLayout& rows, const BootstrapOptions& options) : rows_(rows), options_(options) {}
 
-    /// Settles how it is resampled by the rule's dearest setting.
+    /// Settles how it is resampled, by the rule's ends.
     void settle(const MatchedRule& rule) {
-        const std::span<const double> series[] = {rule.settings.back().nll};
+        const std::vector<double>& dearest = rule.settings.back().nll;
+        std::vector<double> gain = rule.settings.front().nll;
+        for (std::size_t i = 0; i < gain.size(); ++i) {
+            gain[i] -= dearest[i];
+        }
+        const std::span<const double> series[] = {dearest, gain};
         resampling_ = rows_.resampling(series, options_);
     }
     [[nodiscard]] const Resampling& resampling() const { return resampling_; }
 
-    [[nodiscard]] Curve means(const MatchedRule& rule) const {
-        Curve curve;
-        for (const ScoredSetting& setting : rule.settings) {
-            curve.steps.push_back(rows_.mean(setting.steps));
-            curve.nll.push_back(rows_.mean(setting.nll));
-            curve.flops.push_back(setting.flops.empty() ? not_a_number : rows_.mean(setting.flops));
+    [[nodiscard]] std::vector<MatchedPoint> points(const std::vector<ScoredSetting>& settings) const {
+        std::vector<MatchedPoint> found;
+        for (const ScoredSetting& one : settings) {
+            found.push_back({one.policy, rows_.mean(one.steps),
+                             one.flops.empty() ? not_a_number : rows_.mean(one.flops), rows_.mean(one.nll)});
         }
-        return curve;
+        return found;
     }
 
-    [[nodiscard]] Curve curve(const MatchedRule& rule, const std::vector<double>& steps,
-                              const std::vector<double>& flops) const {
-        Curve curve = means(rule);
-        const std::size_t settings = rule.settings.size();
-        const bool costs = !flops.empty();
-        const std::size_t each = costs ? 3 : 2;
-        std::vector<double> columns(rows_.rows() * settings * each);
+    [[nodiscard]] Axis axis(const MatchedRule& rule, CostAxis which,
+                            const std::vector<double>& wanted) const {
+        const std::vector<ScoredSetting>& given =
+            which == CostAxis::flops && !rule.for_flops.empty() ? rule.for_flops : rule.settings;
+        Axis axis;
+        if (wanted.empty() || cost_of(given.front(), which).empty()) {
+            axis.values.assign(wanted.size(), not_a_number);
+            axis.replicates.assign(
+                wanted.size(),
+                std::vector<double>(static_cast<std::size_t>(options_.replicates), not_a_number));
+            return axis;
+        }
+        std::vector<std::pair<double, const ScoredSetting*>> order;
+        for (const ScoredSetting& setting : given) {
+            order.emplace_back(rows_.mean(cost_of(setting, which)), &setting);
+        }
+        std::stable_sort(order.begin(), order.end(),
+                         [](const auto& a, const auto& b) { return a.first < b.first; });
+        const std::size_t settings = order.size();
+        std::vector<double> costs, nll, columns(rows_.rows() * settings * 2);
         for (std::size_t s = 0; s < settings; ++s) {
+            const ScoredSetting& setting = *order[s].second;
+            const std::vector<double>& cost = cost_of(setting, which);
+            costs.push_back(order[s].first);
+            nll.push_back(rows_.mean(setting.nll));
+            // Deviations, and of costs in shares of the mean: sums that keep their digits.
+            const double unit = costs[s] > 0 ? costs[s] : 1;
             for (std::size_t i = 0; i < rows_.rows(); ++i) {
-                double* to = columns.data() + (i * settings + s) * each;
                 const double tokens = rows_.weight(i);
-                to[0] = rule.settings[s].steps[i] - curve.steps[s] * tokens;
-                to[1] = rule.settings[s].nll[i] - curve.nll[s] * tokens;
-                if (costs) {
-                    to[2] = rule.settings[s].flops[i] / curve.flops[s] - tokens;
-                }
+                columns[(i * settings + s) * 2] = (cost[i] - costs[s] * tokens) / unit;
+                columns[(i * settings + s) * 2 + 1] = setting.nll[i] - nll[s] * tokens;
             }
         }
-        const auto prepare = [&](Curve::Axis& axis, const std::vector<double>& wanted,
-                                 const std::vector<double>& along) {
-            for (const double cost : wanted) {
-                axis.values.push_back(reaches(along, cost) ? at_cost(along, curve.nll, cost) : not_a_number);
-                axis.replicates.emplace_back(static_cast<std::size_t>(options_.replicates), not_a_number);
-            }
-        };
-        prepare(curve.by_steps, steps, curve.steps);
-        prepare(curve.by_flops, flops, curve.flops);
-        for_each_replicate(rows_.sums(std::move(columns), settings * each), resampling_, options_,
+        for (const double cost : wanted) {
+            axis.values.push_back(reaches(costs, cost, rule.hull) ? nll_at(costs, nll, rule.hull, cost)
+                                                                  : not_a_number);
+            axis.replicates.emplace_back(static_cast<std::size_t>(options_.replicates), not_a_number);
+        }
+        for_each_replicate(rows_.sums(std::move(columns), settings * 2), resampling_, options_,
                            [&](std::int64_t r, std::span<const double> total, std::int64_t count) {
-                               std::vector<double> by[3];
+                               std::vector<double> drawn_costs, drawn_nll;
                                const auto n = static_cast<double>(count);
                                for (std::size_t s = 0; s < settings; ++s) {
-                                   by[0].push_back(curve.steps[s] + total[s * each] / n);
-                                   by[1].push_back(curve.nll[s] + total[s * each + 1] / n);
-                                   if (costs) {
-                                       by[2].push_back(curve.flops[s] * (1 + total[s * each + 2] / n));
+                                   const double unit = costs[s] > 0 ? costs[s] : 1;
+                                   drawn_costs.push_back(costs[s] + unit * total[2 * s] / n);
+                                   drawn_nll.push_back(nll[s] + total[2 * s + 1] / n);
+                               }
+                               // Costs of neighbours may change places by a hair in a replicate.
+                               std::partial_sum(drawn_costs.begin(), drawn_costs.end(), drawn_costs.begin(),
+                                                [](double a, double b) { return std::max(a, b); });
+                               for (std::size_t c = 0; c < wanted.size(); ++c) {
+                                   if (!std::isnan(axis.values[c])) {
+                                       axis.replicates[c][static_cast<std::size_t>(r)] =
+                                           nll_at(drawn_costs, drawn_nll, rule.hull, wanted[c]);
                                    }
                                }
-                               const auto fill = [&](Curve::Axis& axis, const std::vector<double>& wanted,
-                                                     std::vector<double>& along) {
-                                   // FLOPs of neighbours may change places by a hair in a replicate.
-                                   std::partial_sum(along.begin(), along.end(), along.begin(),
-                                                    [](double a, double b) { return std::max(a, b); });
-                                   for (std::size_t c = 0; c < wanted.size(); ++c) {
-                                       if (!std::isnan(axis.values[c])) {
-                                           axis.replicates[c][static_cast<std::size_t>(r)] =
-                                               at_cost(along, by[1], wanted[c]);
-                                       }
-                                   }
-                               };
-                               fill(curve.by_steps, steps, by[0]);
-                               fill(curve.by_flops, flops, by[2]);
                            });
-        return curve;
+        return axis;
     }
 
 private:
@@ -126,123 +149,214 @@ private:
     Resampling resampling_;
 };
 
-void sort_by_cost(MatchedRule& rule, const RowLayout& rows) {
+void sort_by_steps(std::vector<ScoredSetting>& settings, const RowLayout& rows) {
     std::vector<std::pair<double, std::size_t>> order;
-    for (std::size_t s = 0; s < rule.settings.size(); ++s) {
-        order.emplace_back(rows.mean(rule.settings[s].steps), s);
+    for (std::size_t s = 0; s < settings.size(); ++s) {
+        order.emplace_back(rows.mean(settings[s].steps), s);
     }
     std::stable_sort(order.begin(), order.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<ScoredSetting> sorted;
     for (const auto& [cost, s] : order) {
-        sorted.push_back(std::move(rule.settings[s]));
+        sorted.push_back(std::move(settings[s]));
     }
-    rule.settings = std::move(sorted);
+    settings = std::move(sorted);
 }
 
-/// Differences to the reference at every cost, with intervals and, for causal rules, bands over all of them.
-void fill_axis(std::vector<MatchedRow>& rows, std::vector<MatchedCell> MatchedRow::*axis,
-               const std::vector<double>& costs, const std::vector<Curve::Axis>& found,
-               const Curve::Axis& reference, const SmallSample& small, const BootstrapOptions& options) {
-    struct Place {
-        std::size_t row, cost;
-    };
-    std::vector<Place> places;
+/// The corners of the hull.
+std::vector<MatchedPoint> corners_of(const std::vector<MatchedPoint>& points) {
+    std::vector<FrontPoint> places;
+    for (const MatchedPoint& one : points) {
+        places.push_back({one.steps, one.nll});
+    }
+    std::vector<MatchedPoint> corners;
+    for (const FrontPoint& corner : convex_front(places)) {
+        corners.push_back(*std::find_if(points.begin(), points.end(), [&](const MatchedPoint& one) {
+            return one.steps == corner.cost && one.nll == corner.loss;
+        }));
+    }
+    return corners;
+}
+
+/// Differences of all rows to one of them at every cost.
+struct Differences {
+    std::vector<std::vector<Estimate>> each;  ///< [rows][costs]
+    std::vector<std::vector<Estimate>> bands; ///< that hold for all causal rules and costs; NaN for others
+};
+
+Differences differences_to(const std::vector<MatchedRow>& rows, const std::vector<Axis>& found,
+                           std::size_t base, const SmallSample& small, const BootstrapOptions& options) {
+    const Estimate none{not_a_number, not_a_number, not_a_number, not_a_number};
+    const Axis& reference = found[base];
+    Differences differences;
+    std::vector<std::pair<std::size_t, std::size_t>> places;
     std::vector<double> values;
     std::vector<std::vector<double>> replicates;
     for (std::size_t row = 0; row < rows.size(); ++row) {
-        for (std::size_t c = 0; c < costs.size(); ++c) {
-            MatchedCell cell;
-            cell.cost = costs[c];
-            const double value = found[row].values[c];
-            const std::vector<double>& mine = found[row].replicates[c];
-            cell.nll = interval_of(value, mine, small, options);
-            std::vector<double> apart(mine.size());
-            for (std::size_t r = 0; r < mine.size(); ++r) {
-                apart[r] = mine[r] - reference.replicates[c][r];
+        const std::size_t costs = found[row].values.size();
+        differences.each.emplace_back(costs, none);
+        differences.bands.emplace_back(costs, none);
+        for (std::size_t c = 0; c < costs; ++c) {
+            const double difference = found[row].values[c] - reference.values[c];
+            if (std::isnan(difference)) {
+                continue;
             }
-            const double difference = value - reference.values[c];
-            cell.difference = interval_of(difference, apart, small, options);
-            cell.band = {not_a_number, not_a_number, not_a_number, not_a_number};
-            if (rows[row].causal && !std::isnan(difference)) {
-                places.push_back({row, c});
+            std::vector<double> apart = found[row].replicates[c];
+            for (std::size_t r = 0; r < apart.size(); ++r) {
+                apart[r] -= reference.replicates[c][r];
+            }
+            differences.each[row][c] = interval_of(difference, apart, small, options);
+            if (rows[row].causal) {
+                places.emplace_back(row, c);
                 values.push_back(difference);
                 replicates.push_back(std::move(apart));
             }
-            (rows[row].*axis).push_back(cell);
         }
     }
     const std::vector<Estimate> bands = simultaneous_bands(values, replicates, small, options);
     for (std::size_t i = 0; i < places.size(); ++i) {
-        (rows[places[i].row].*axis)[places[i].cost].band = bands[i];
+        differences.bands[places[i].first][places[i].second] = bands[i];
+    }
+    return differences;
+}
+
+void fill_axis(std::vector<MatchedRow>& rows, std::vector<MatchedCell> MatchedRow::*axis,
+               const std::vector<double>& costs, const std::vector<Axis>& found, std::size_t reference,
+               const SmallSample& small, const BootstrapOptions& options) {
+    const Differences to = differences_to(rows, found, reference, small, options);
+    const auto blind = static_cast<std::size_t>(
+        std::find_if(rows.begin(), rows.end(), [](const MatchedRow& row) { return row.name == blind_rule; }) -
+        rows.begin());
+    const Differences to_blind =
+        blind == reference || blind == rows.size() ? to : differences_to(rows, found, blind, small, options);
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+        for (std::size_t c = 0; c < costs.size(); ++c) {
+            MatchedCell cell;
+            cell.cost = costs[c];
+            cell.nll = interval_of(found[row].values[c], found[row].replicates[c], small, options);
+            cell.difference = to.each[row][c];
+            cell.band = to.bands[row][c];
+            cell.better = blind < rows.size() && !rows[row].plain && to_blind.bands[row][c].high < 0;
+            (rows[row].*axis).push_back(cell);
+        }
     }
 }
 
 } // namespace
 
-MatchedComparison compare_matched(std::size_t rules, const std::function<MatchedRule(std::size_t)>& rule,
-                                  std::size_t reference, const std::vector<double>& costs,
-                                  const RowLayout& rows, const BootstrapOptions& options) {
+MatchedComparison compare_matched(std::size_t rules, const AskRule& rule, std::size_t reference,
+                                  const MatchedCosts& costs, const RowLayout& rows,
+                                  const BootstrapOptions& options) {
     if (options.kind == IntervalKind::bca) {
         throw InputError(
             "rules at equal cost have expanded or percentile intervals, not bca; choose one of these.");
     }
     Matcher matcher(rows, options);
-    MatchedRule base = rule(reference);
-    sort_by_cost(base, rows);
+    MatchedRule base = rule(reference, {});
+    sort_by_steps(base.settings, rows);
     matcher.settle(base);
-    const Curve ends = matcher.means(base);
-    std::vector<double> flops;
-    for (const double cost : costs) {
-        if (!reaches(ends.steps, cost)) {
+    MatchedCosts wanted{costs.steps, {}};
+    std::vector<double> ends, flops;
+    for (const MatchedPoint& point : matcher.points(base.settings)) {
+        ends.push_back(point.steps);
+        flops.push_back(point.flops);
+    }
+    for (const double cost : costs.steps) {
+        if (!reaches(ends, cost, false)) {
             throw InputError(
-                "expected mean steps that " + base.name + " reaches, from " +
-                std::to_string(ends.steps.front()) + " to " + std::to_string(ends.steps.back()) + ", found " +
-                std::to_string(cost) +
-                (cost < ends.steps.front()
-                     ? "; compare at more steps."
-                     : "; record the run with --policy full, so that every step is there, or compare at "
-                       "fewer steps."));
+                "expected mean steps that " + base.name + " reaches, from " + rounded(ends.front()) + " to " +
+                rounded(ends.back()) + ", found " + rounded(cost) +
+                (cost < ends.front() ? "; compare at more steps."
+                                     : "; record the run with --policy full, so that every step is there, or "
+                                       "compare at fewer steps."));
         }
-        if (!std::isnan(ends.flops.front())) {
-            flops.push_back(at_cost(ends.steps, ends.flops, cost));
+        if (!std::isnan(flops.front())) {
+            wanted.flops.push_back(at_cost(ends, flops, cost));
         }
     }
+    for (const double cost : costs.flops) {
+        if (!std::isnan(flops.front()) && reaches(flops, cost, false)) {
+            wanted.flops.push_back(cost);
+        }
+    }
+    std::sort(wanted.flops.begin(), wanted.flops.end());
     MatchedComparison result;
     result.reference = base.name;
     result.resampling = matcher.resampling();
-    const Curve against = matcher.curve(base, costs, flops);
-    std::vector<Curve::Axis> by_steps, by_flops;
+    std::vector<Axis> by_steps, by_flops;
     for (std::size_t i = 0; i < rules; ++i) {
         if (options.stop.stop_requested()) {
             throw Cancelled();
         }
         MatchedRule one;
-        if (i == reference) {
+        if (i == reference && base.causal) {
             one = std::move(base); // NOLINT(bugprone-use-after-move): one i is the reference
         } else {
-            one = rule(i);
-            sort_by_cost(one, rows);
+            one = rule(i, wanted);
+            sort_by_steps(one.settings, rows);
         }
-        Curve curve = i == reference ? against : matcher.curve(one, costs, flops);
-        MatchedRow row{one.name, one.causal, {}, {}, {}};
-        for (std::size_t s = 0; s < one.settings.size(); ++s) {
-            row.curve.push_back({one.settings[s].policy, curve.steps[s], curve.flops[s], curve.nll[s]});
+        MatchedRow row;
+        row.name = one.name;
+        row.causal = one.causal;
+        row.plain = one.plain;
+        row.curve = matcher.points(one.settings);
+        if (one.hull && one.causal) {
+            row.curve = corners_of(row.curve);
         }
+        for (const MatchedPoint& point : matcher.points(one.for_flops)) {
+            row.curve.push_back(point);
+        }
+        by_steps.push_back(matcher.axis(one, CostAxis::steps, wanted.steps));
+        by_flops.push_back(matcher.axis(one, CostAxis::flops, wanted.flops));
         result.rows.push_back(std::move(row));
-        by_steps.push_back(std::move(curve.by_steps));
-        by_flops.push_back(std::move(curve.by_flops));
     }
     const SmallSample small = SmallSample::of_units(result.resampling.units);
-    fill_axis(result.rows, &MatchedRow::at_steps, costs, by_steps, against.by_steps, small, options);
-    fill_axis(result.rows, &MatchedRow::at_flops, flops, by_flops, against.by_flops, small, options);
+    fill_axis(result.rows, &MatchedRow::at_steps, wanted.steps, by_steps, reference, small, options);
+    fill_axis(result.rows, &MatchedRow::at_flops, wanted.flops, by_flops, reference, small, options);
     return result;
 }
 
+std::vector<Estimate> against_blind(std::span<const ScoredSetting> settings,
+                                    std::span<const ScoredSetting> depths, const RowLayout& rows,
+                                    const BootstrapOptions& options) {
+    std::vector<const ScoredSetting*> all;
+    for (const std::span<const ScoredSetting> part : {depths, settings}) {
+        for (const ScoredSetting& one : part) {
+            all.push_back(&one);
+        }
+    }
+    const bool flops =
+        std::none_of(all.begin(), all.end(), [](const auto* one) { return one->flops.empty(); });
+    const std::size_t width = 2 * all.size();
+    std::vector<double> columns(rows.rows() * width);
+    for (std::size_t s = 0; s < all.size(); ++s) {
+        for (std::size_t i = 0; i < rows.rows(); ++i) {
+            columns[i * width + 2 * s] = cost_of(*all[s], flops ? CostAxis::flops : CostAxis::steps)[i];
+            columns[i * width + 2 * s + 1] = all[s]->nll[i];
+        }
+    }
+    std::vector<Statistic> statistics;
+    for (std::size_t s = depths.size(); s < all.size(); ++s) {
+        statistics.emplace_back(
+            [s, count = depths.size()](std::span<const double> total, std::int64_t tokens) {
+                const auto n = static_cast<double>(tokens);
+                std::vector<FrontPoint> points;
+                for (std::size_t d = 0; d < count; ++d) {
+                    points.push_back({total[2 * d] / n, total[2 * d + 1] / n});
+                }
+                const double cost = total[2 * s] / n;
+                const std::vector<FrontPoint> hull = convex_front(points);
+                return cost < hull.front().cost * (1 - 1e-9) ? not_a_number
+                                                             : total[2 * s + 1] / n - loss_at(hull, cost);
+            });
+    }
+    return bootstrap(rows.sums(std::move(columns), width), statistics, options);
+}
+
 std::vector<std::string> matched_rules(const ReplayTable& table) {
-    std::vector<std::string> names;
+    std::vector<std::string> names{blind_rule};
     for (const PolicyKind& kind : policy_kinds()) {
-        if (kind.name == "oracle" ||
+        if (!kind.causal ||
             (table.can(kind) && !kind.parameters.empty() && kind.first_step < table.columns.max_steps())) {
             names.push_back(kind.name);
         }
@@ -265,40 +379,26 @@ std::vector<double> even_costs(const ReplayTable& table, const ScoredRows& rows,
 
 namespace {
 
-/// What is tried of a rule. \p thresholds(kind): of those that have one.
-std::vector<ReplayScan::Setting>
-settings_of(const std::string& name, std::int64_t last,
-            const std::function<std::vector<double>(const PolicyKind&)>& thresholds) {
-    std::vector<ReplayScan::Setting> settings;
-    if (name == "oracle") {
-        for (std::int64_t n = 0; n <= last; ++n) {
-            settings.push_back({"oracle of the first " + std::to_string(n + 1) + " read-outs",
-                                [n, name](const ReplayTable& table, ReplayResult& result) {
-                                    std::vector<std::int32_t> ran = table.ran;
-                                    for (std::int32_t& steps : ran) {
-                                        steps = std::min(steps, static_cast<std::int32_t>(n));
-                                    }
-                                    result.steps.resize(table.tokens());
-                                    make_policy(PolicySpec::parse(name), table.context)
-                                        ->choose(table.columns, 0, table.places, ran, result.steps);
-                                    read_replay(table, false, result);
-                                }});
+const PolicyKind* kind_with_threshold(const std::string& rule) {
+    const std::string name = rule == blind_rule ? "fixed" : rule;
+    for (const PolicyKind& kind : policy_kinds()) {
+        if (kind.name == name && !kind.parameters.empty()) {
+            return &kind;
         }
-        return settings;
     }
-    const auto kinds = policy_kinds();
-    const auto kind =
-        std::find_if(kinds.begin(), kinds.end(), [&](const PolicyKind& one) { return one.name == name; });
-    if (kind == kinds.end() || kind->parameters.empty()) {
-        throw InputError("expected a rule with a threshold, found \"" + name + "\".");
-    }
+    throw InputError("expected a rule with a threshold, found \"" + rule + "\".");
+}
+
+/// What is tried of a rule that is no bound.
+std::vector<ReplayScan::Setting> settings_at(const PolicyKind& kind, const std::vector<double>& thresholds) {
     std::vector<PolicySpec> specs;
-    for (const double value : thresholds(*kind)) {
-        specs.push_back(policy_at(*kind, value));
+    for (const double value : thresholds) {
+        specs.push_back(policy_at(kind, value));
     }
     if (specs.empty()) {
         specs.push_back(PolicySpec::parse("full")); // tokens that all stopped before the rule could
     }
+    std::vector<ReplayScan::Setting> settings;
     for (const PolicySpec& spec : specs) {
         settings.push_back({spec.text(), [spec](const ReplayTable& table, ReplayResult& result) {
                                 replay(table, spec, result);
@@ -307,42 +407,105 @@ settings_of(const std::string& name, std::int64_t last,
     return settings;
 }
 
+std::string name_of_price(double price, CostAxis axis) {
+    return axis == CostAxis::steps ? "oracle:lambda=" + rounded(price)
+                                   : "oracle at " + rounded(price * 1e9) + " nats a GFLOP";
+}
+
+std::size_t oracle_stride(std::int64_t tokens, std::int64_t last) {
+    return static_cast<std::size_t>(tokens * (last + 1)) / most_oracle_turns + 1;
+}
+
+/// The bound on both axes. \p of_axis(axis, costs): its points on one of them.
+template <typename OfAxis>
+MatchedRule oracle_rule(const ReplayTable& about, const MatchedCosts& costs, const OfAxis& of_axis) {
+    MatchedRule rule{"oracle", false, true, of_axis(CostAxis::steps, costs.steps), {}};
+    if (about.flops) {
+        rule.for_flops = of_axis(CostAxis::flops, costs.flops);
+    }
+    return rule;
+}
+
+ScoredSetting scored_setting(const std::string& name, const ScoredRows& rows, const ReplayResult& result) {
+    return {name, rows.of(result.steps), rows.of(result.nll),
+            result.flops.empty() ? std::vector<double>() : rows.of(result.flops)};
+}
+
 } // namespace
 
 MatchedRule replayed_rule(const ReplayTable& table, const ScoredRows& rows, const std::string& name,
-                          int settings) {
-    MatchedRule rule{name, name != "oracle", {}};
+                          int settings, const MatchedCosts& costs) {
     ReplayResult result;
-    for (const ReplayScan::Setting& setting :
-         settings_of(name, table.columns.max_steps(),
-                     [&](const PolicyKind& kind) { return threshold_values(kind, table, settings); })) {
+    const PolicyKind& kind = *kind_with_threshold(name);
+    if (!kind.causal) {
+        return oracle_rule(table, costs, [&](CostAxis axis, const std::vector<double>& at) {
+            const Oracle oracle(table, axis);
+            const std::size_t stride =
+                oracle_stride(static_cast<std::int64_t>(table.tokens()), table.columns.max_steps());
+            std::vector<ScoredSetting> points;
+            for (const double price : oracle_prices(oracle.turns(0, stride), settings, at)) {
+                oracle.replay(price, result);
+                points.push_back(scored_setting(name_of_price(price, axis), rows, result));
+            }
+            return points;
+        });
+    }
+    MatchedRule rule{name, true, name == blind_rule, {}, {}};
+    for (const ReplayScan::Setting& setting : settings_at(kind, threshold_values(kind, table, settings))) {
         setting.replay(table, result);
-        rule.settings.push_back({setting.policy, rows.of(result.steps), rows.of(result.nll),
-                                 result.flops.empty() ? std::vector<double>() : rows.of(result.flops)});
+        rule.settings.push_back(scored_setting(setting.policy, rows, result));
     }
     return rule;
 }
 
 MatchedRule replayed_rule(const ReplayScan& scan, const RowLayout& rows, const std::string& name,
-                          int settings) {
-    const std::string& run = scan.reader().none().run;
-    ClusterReplays found =
-        scan.replays(settings_of(name, scan.reader().run().max_steps, [&](const PolicyKind& kind) {
-            return threshold_values(kind, scan, settings);
-        }));
-    if (found.rows.layout().stretches != rows.layout().stretches) {
-        throw InputError(run +
-                         ": expected an NLL at every step of every token with a target, found steps of " +
-                         name + " without; the trace is damaged, record it again.");
+                          int settings, const MatchedCosts& costs) {
+    const ReplayTable& about = scan.reader().none();
+    const auto points_of = [&](const std::vector<ReplayScan::Setting>& tried) {
+        ClusterReplays found = scan.replays(tried);
+        if (found.rows.layout().stretches != rows.layout().stretches) {
+            throw InputError(about.run +
+                             ": expected an NLL at every step of every token with a target, found steps of " +
+                             name + " without; the trace is damaged, record it again.");
+        }
+        return std::move(found.settings);
+    };
+    const PolicyKind& kind = *kind_with_threshold(name);
+    if (!kind.causal) {
+        return oracle_rule(about, costs, [&](CostAxis axis, const std::vector<double>& at) {
+            const std::size_t stride =
+                oracle_stride(scan.reader().run().tokens, scan.reader().run().max_steps);
+            const std::vector<std::size_t> before = scan.reader().tokens_before();
+            Oracle::Turns turns;
+            scan.each([&](const ReplayTable& part, std::size_t first) {
+                return
+                    [&turns, found = Oracle(part, axis).turns(before[first], stride)] { turns.add(found); };
+            });
+            std::vector<ReplayScan::Setting> tried;
+            for (const double price : oracle_prices(std::move(turns), settings, at)) {
+                tried.push_back({name_of_price(price, axis),
+                                 [axis, price](const ReplayTable& part, ReplayResult& result) {
+                                     Oracle(part, axis).replay(price, result);
+                                 }});
+            }
+            return points_of(tried);
+        });
     }
-    return {name, name != "oracle", std::move(found.settings)};
+    return {name,
+            true,
+            name == blind_rule,
+            points_of(settings_at(kind, threshold_values(kind, scan, settings))),
+            {}};
 }
 
 std::vector<std::string> settings_around(const MatchedRow& row, const std::vector<double>& costs) {
     std::vector<std::size_t> chosen;
     for (const double cost : costs) {
-        const auto right = std::find_if(row.curve.begin(), row.curve.end(),
-                                        [&](const MatchedPoint& point) { return point.steps >= cost; });
+        auto right = std::find_if(row.curve.begin(), row.curve.end(),
+                                  [&](const MatchedPoint& point) { return point.steps >= cost; });
+        if (right == row.curve.end() && row.name == blind_rule) {
+            --right;
+        }
         if (right == row.curve.end() || row.curve.front().steps > cost) {
             continue;
         }

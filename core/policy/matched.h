@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/policy/oracle.h"
 #include "core/policy/replay_scan.h"
 #include "core/policy/scored_rows.h"
 
@@ -12,11 +13,19 @@
 
 namespace ponderscope {
 
+/// Name of the best blind rule: the lower convex hull of the fixed depths, that is the least NLL, at a mean
+/// cost of at most c, of a rule that does not look at the token (one depth for all tokens, or one of two
+/// depths drawn for each). Any random halting lies on or above it.
+inline constexpr const char* blind_rule = "blind";
+
 /// A rule from its cheapest setting to its dearest.
 struct MatchedRule {
     std::string name;
     bool causal = true; ///< false: a bound
+    bool hull = false;  ///< what counts is the lower convex hull of its settings, never rising
     std::vector<ScoredSetting> settings;
+    std::vector<ScoredSetting> for_flops; ///< at equal FLOPs instead of `settings`; empty: the same
+    bool plain = false;                   ///< a run of a model that does not ponder
 };
 
 /// A rule at a cost that is given: between two of its settings, linear, which is what drawing one of both for
@@ -26,6 +35,7 @@ struct MatchedCell {
     Estimate nll;        ///< nats a token; NaN where the rule does not reach the cost
     Estimate difference; ///< to the reference at the same cost
     Estimate band; ///< the same with bands that hold for all causal rules and costs of the axis together
+    bool better = false; ///< a causal rule whose band of the difference to the best blind rule lies below 0
 };
 struct MatchedPoint {
     std::string policy;
@@ -34,9 +44,16 @@ struct MatchedPoint {
 struct MatchedRow {
     std::string name;
     bool causal = true;
-    std::vector<MatchedPoint> curve; ///< by cost
-    std::vector<MatchedCell> at_steps;
+    std::vector<MatchedPoint> curve;   ///< by cost; of a hull its corners
+    std::vector<MatchedCell> at_steps; ///< a cell a cost
     std::vector<MatchedCell> at_flops; ///< empty where FLOPs are not known
+    bool plain = false;                ///< a run of a model that does not ponder: a point at its own cost
+};
+
+/// Costs to compare at, ascending.
+struct MatchedCosts {
+    std::vector<double> steps;
+    std::vector<double> flops; ///< beside those that the reference takes at `steps`
 };
 
 /// Rules at equal mean steps and at equal FLOPs. FLOPs a column: those of the reference at its steps.
@@ -46,25 +63,32 @@ struct MatchedComparison {
     Resampling resampling;
 };
 
-/// \p rule(i), i = 0..rules-1, is asked once for each, in order, after once for \p reference: settings of one
-/// rule at a time are in memory. A replicate matches the costs anew, so the intervals know that thresholds
-/// were found on the same text; no setting is chosen for its loss. InputError: a reference that does not
-/// reach a cost.
-MatchedComparison compare_matched(std::size_t rules, const std::function<MatchedRule(std::size_t)>& rule,
-                                  std::size_t reference, const std::vector<double>& costs,
-                                  const RowLayout& rows, const BootstrapOptions& options = {});
+/// \p rule(i, costs), i = 0..rules-1, is asked once for each, in order, after once for \p reference: settings
+/// of one rule at a time are in memory. `costs` holds all costs of both axes, but for the reference none.
+/// A replicate matches the costs anew, so the intervals know that thresholds were found on the same text; no
+/// setting is chosen for its loss. Cells are marked `better` where one of the rules is blind_rule. FLOPs
+/// beyond the reference's are left out. InputError: a reference that does not reach a cost in steps.
+using AskRule = std::function<MatchedRule(std::size_t rule, const MatchedCosts& costs)>;
+MatchedComparison compare_matched(std::size_t rules, const AskRule& rule, std::size_t reference,
+                                  const MatchedCosts& costs, const RowLayout& rows,
+                                  const BootstrapOptions& options = {});
 
-/// The rules that a table can be replayed with and that a cost can be asked of: every kind with a threshold
-/// (swept over \p settings values), random halting, and as a bound the oracle, that chooses among the first n
-/// steps.
+/// The NLL of settings minus that of the best blind rule at the mean cost of each: FLOPs where all of them
+/// are known, else steps. \p depths: the fixed depths over the same rows.
+std::vector<Estimate> against_blind(std::span<const ScoredSetting> settings,
+                                    std::span<const ScoredSetting> depths, const RowLayout& rows,
+                                    const BootstrapOptions& options);
+
+/// The rules that a table can be replayed with and that a cost can be asked of: the best blind rule, every
+/// kind with a threshold (swept over \p settings values), random halting, and as a bound the oracle.
 std::vector<std::string> matched_rules(const ReplayTable& table);
-/// One of them, replayed. \p rows: of the table.
+/// One of them, replayed. \p rows: of the table. \p costs: those at which the oracle is exact.
 MatchedRule replayed_rule(const ReplayTable& table, const ScoredRows& rows, const std::string& name,
-                          int settings);
+                          int settings, const MatchedCosts& costs = {});
 /// The same of a run that is not in memory: a row a cluster. InputError: clusters with other tokens than \p
 /// rows.
 MatchedRule replayed_rule(const ReplayScan& scan, const RowLayout& rows, const std::string& name,
-                          int settings);
+                          int settings, const MatchedCosts& costs = {});
 
 /// \p parts - 1 costs that part what the run reached evenly: \p reached mean steps, K where none
 /// halted.

@@ -5,10 +5,21 @@
 #include "core/policy/policy_spec.h"
 #include "core/policy/rerun_difference.h"
 
+#include "core/trace/recorded_choices.h"
+
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace ponderscope {
+namespace {
+
+/// The best blind rule has the reruns of fixed depths.
+std::string kind_of_rule(const std::string& rule) {
+    return rule == blind_rule ? "fixed" : rule;
+}
+
+} // namespace
 
 std::vector<RerunRule> reruns_by_rule(const std::vector<RunInfo>& runs, const RunInfo& run,
                                       const std::vector<std::string>& names) {
@@ -28,7 +39,7 @@ std::vector<RerunRule> reruns_by_rule(const std::vector<RunInfo>& runs, const Ru
         const std::string kind = one->policy.substr(0, one->policy.find(':'));
         for (RerunRule& rule : rules) {
             const auto same = [&](const RunInfo& other) { return other.policy == one->policy; };
-            if (rule.name == kind && std::none_of(rule.runs.begin(), rule.runs.end(), same)) {
+            if (kind_of_rule(rule.name) == kind && std::none_of(rule.runs.begin(), rule.runs.end(), same)) {
                 rule.runs.push_back(*one);
             }
         }
@@ -36,7 +47,7 @@ std::vector<RerunRule> reruns_by_rule(const std::vector<RunInfo>& runs, const Ru
     std::erase_if(rules, [](const RerunRule& rule) {
         const auto kinds = policy_kinds();
         return rule.runs.empty() || std::none_of(kinds.begin(), kinds.end(), [&](const PolicyKind& kind) {
-                   return kind.name == rule.name && kind.causal;
+                   return kind.name == kind_of_rule(rule.name) && kind.causal;
                });
     });
     for (RerunRule& rule : rules) {
@@ -58,9 +69,10 @@ MatchedComparison compare_reruns(const ReplayTable& table, const ScoredRows& sco
                          "reruns of " + reference + ", which the other rules are set against", "none",
                          "make them with ponderscope referee --rerun");
     }
-    const auto rule = [&](std::size_t i) {
+    const auto rule = [&](std::size_t i, const MatchedCosts& = {}) {
         MatchedRule one;
         one.name = rules[i].name;
+        one.hull = one.name == blind_rule;
         for (const RunInfo& rerun : rules[i].runs) {
             ReplayResult nothing;
             nothing.steps = table.ran;
@@ -86,7 +98,77 @@ MatchedComparison compare_reruns(const ReplayTable& table, const ScoredRows& sco
     for (double& cost : costs) {
         cost = std::clamp(cost, reached.front(), reached.back());
     }
-    return compare_matched(rules.size(), rule, base, costs, scored.layout, options);
+    return compare_matched(rules.size(), rule, base, {costs, {}}, scored.layout, options);
+}
+
+std::vector<RunInfo> plain_runs(const std::vector<RunInfo>& runs, const RunInfo& run) {
+    std::vector<RunInfo> plain;
+    for (const RunInfo& one : runs) {
+        if (one.id != run.id && one.method == "vanilla" && one.max_steps == 0 && one.complete &&
+            one.text_digest == run.text_digest && one.tokenizer_digest == run.tokenizer_digest &&
+            one.tokens == run.tokens && one.scored_tokens == run.scored_tokens && changes_of(one).empty()) {
+            plain.push_back(one);
+        }
+    }
+    return plain;
+}
+
+MatchedRule plain_rule(const TraceReader& trace, const RunInfo& plain, const ReplayReader& of,
+                       const ScoredRows* tokens, const RowLayout& rows) {
+    MatchedRule rule;
+    rule.name = plain.name;
+    rule.plain = true;
+    ScoredSetting setting{"run " + plain.name, {}, {}, {}};
+    const std::vector<SequenceInfo> sequences = trace.sequences(plain.id);
+    std::vector<double> nll, flops;
+    std::vector<std::int64_t> counts;
+    for (std::size_t s = 0; s < of.sequences().size() && s < sequences.size(); ++s) {
+        const auto cluster = static_cast<std::size_t>(of.clusters()[s]);
+        if (tokens == nullptr && cluster >= counts.size()) {
+            nll.resize(cluster + 1);
+            flops.resize(cluster + 1);
+            counts.resize(cluster + 1);
+        }
+        constexpr std::int64_t slice = 1 << 16;
+        for (std::int64_t begin = 0; begin < sequences[s].tokens; begin += slice) {
+            const TokenColumns read = trace.tokens(plain.id, sequences[s].index, begin,
+                                                   std::min(begin + slice, sequences[s].tokens));
+            for (std::size_t i = 0; i < read.size(); ++i) {
+                const auto loss = static_cast<double>(read.nll[i]);
+                if (tokens != nullptr) {
+                    nll.push_back(loss);
+                    flops.push_back(static_cast<double>(read.flops[i]));
+                } else if (std::isfinite(loss)) {
+                    nll[cluster] += loss;
+                    flops[cluster] += static_cast<double>(read.flops[i]);
+                    ++counts[cluster];
+                }
+            }
+        }
+    }
+    if (tokens != nullptr) {
+        const bool all = std::all_of(tokens->rows.begin(), tokens->rows.end(), [&](std::size_t row) {
+            return row < nll.size() && std::isfinite(nll[row]);
+        });
+        if (!all) {
+            return {};
+        }
+        setting.nll = tokens->of(nll);
+        setting.flops = tokens->of(flops);
+    } else {
+        for (std::size_t c = 0; c < counts.size(); ++c) {
+            if (counts[c] > 0) {
+                setting.nll.push_back(nll[c]);
+                setting.flops.push_back(flops[c]);
+            }
+        }
+        std::erase(counts, 0);
+        if (counts != rows.layout().stretches) {
+            return {};
+        }
+    }
+    rule.settings.push_back(std::move(setting));
+    return rule;
 }
 
 } // namespace ponderscope

@@ -1,54 +1,213 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The step with the lowest NLL, the first of equals: it knows the next token, so it is a bound and no policy.
+#include "core/policy/oracle.h"
+
+#include "core/base/error.h"
 #include "core/policy/kinds.h"
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
-namespace ponderscope::policies {
+namespace ponderscope {
 namespace {
 
-class Oracle final : public Policy {
+/// The step of least NLL + price · cost(k), the first of equals; 0 without a target.
+template <typename Cost>
+std::int32_t cheapest_step(const SignalColumns& columns, std::size_t token, std::int32_t ran, double price,
+                           const Cost& cost) {
+    const auto loss = [&](std::int64_t k) {
+        return static_cast<double>(columns.column(PolicySignal::nll, k)[token]) +
+               (price > 0 ? price * cost(k) : 0);
+    };
+    std::int32_t best = 0;
+    double least = loss(0);
+    for (std::int32_t k = 1; k <= ran; ++k) {
+        if (const double here = loss(k); here < least) {
+            least = here;
+            best = k;
+        }
+    }
+    return best;
+}
+
+} // namespace
+
+Oracle::Oracle(const ReplayTable& table, CostAxis axis) : table_(table) {
+    if (axis == CostAxis::steps) {
+        return;
+    }
+    if (!table.flops) {
+        throw InputError(table.run +
+                         ": expected a trace that says what steps cost, found none; record it again.");
+    }
+    for (std::int64_t k = 0; k <= table.columns.max_steps(); ++k) {
+        flops_.emplace_back(table.tokens());
+        std::size_t first = 0;
+        for (std::size_t s = 0; s < table.sequences.size(); ++s) {
+            const auto n = static_cast<std::size_t>(table.sequences[s]);
+            const std::vector<std::int32_t> steps(n, static_cast<std::int32_t>(k));
+            const std::vector<std::int32_t> others(n, 0);
+            table.flops->count(steps, false, table.windows[s], std::span(flops_.back()).subspan(first, n),
+                               others);
+            first += n;
+        }
+    }
+}
+
+void Oracle::Turns::add(const Turns& more) {
+    base += more.base;
+    tokens += more.tokens;
+    turns.insert(turns.end(), more.turns.begin(), more.turns.end());
+}
+
+Oracle::Turns Oracle::turns(std::size_t before, std::size_t stride) const {
+    struct Corner {
+        double cost, nll;
+    };
+    const auto price_between = [](const Corner& a, const Corner& b) {
+        return (a.nll - b.nll) / (b.cost - a.cost);
+    };
+    Turns found;
+    std::vector<Corner> hull;
+    for (std::size_t i = 0; i < table_.tokens(); ++i) {
+        if (std::isnan(table_.nll[i]) || (before + i) % stride != 0) {
+            continue;
+        }
+        hull.clear();
+        for (std::int32_t k = 0; k <= table_.ran[i]; ++k) {
+            const Corner here{cost(i, k),
+                              static_cast<double>(table_.columns.column(PolicySignal::nll, k)[i])};
+            if (!hull.empty() && here.nll >= hull.back().nll) {
+                continue;
+            }
+            while (!hull.empty() && here.cost <= hull.back().cost) {
+                hull.pop_back();
+            }
+            while (hull.size() > 1 &&
+                   price_between(hull[hull.size() - 2], hull.back()) <= price_between(hull.back(), here)) {
+                hull.pop_back();
+            }
+            hull.push_back(here);
+        }
+        found.base += hull.front().cost;
+        ++found.tokens;
+        for (std::size_t c = 1; c < hull.size(); ++c) {
+            found.turns.emplace_back(price_between(hull[c - 1], hull[c]), hull[c].cost - hull[c - 1].cost);
+        }
+    }
+    return found;
+}
+
+void Oracle::replay(double price, ReplayResult& result) const {
+    result.steps.resize(table_.tokens());
+    for (std::size_t i = 0; i < table_.tokens(); ++i) {
+        result.steps[i] = cheapest_step(table_.columns, i, table_.ran[i], price,
+                                        [&](std::int64_t k) { return cost(i, k); });
+    }
+    read_replay(table_, false, result);
+    if (!flops_.empty()) {
+        double sum = 0;
+        for (std::size_t i = 0; i < table_.tokens(); ++i) {
+            result.flops[i] = flops_[static_cast<std::size_t>(result.steps[i])][i];
+            sum += static_cast<double>(result.flops[i]);
+        }
+        result.mean_flops = sum / static_cast<double>(table_.tokens());
+    }
+}
+
+std::vector<double> oracle_prices(Oracle::Turns found, int most, std::span<const double> costs) {
+    std::sort(found.turns.begin(), found.turns.end(), std::greater<>());
+    const double tokens = static_cast<double>(std::max<std::int64_t>(found.tokens, 1));
+    // A vertex of the hull lies between two turns; rounding cannot move one whose price is between theirs.
+    std::vector<double> prices, reached{found.base / tokens};
+    double spent = found.base;
+    for (std::size_t i = 0; i < found.turns.size(); ++i) {
+        const double price = found.turns[i].first;
+        if (prices.empty()) {
+            prices.push_back(2 * price);
+        }
+        spent += found.turns[i].second;
+        const double next = i + 1 < found.turns.size() ? found.turns[i + 1].first : 0;
+        if (next > price * (1 - 1e-12)) {
+            continue;
+        }
+        prices.push_back(i + 1 < found.turns.size() ? (price + next) / 2 : 0);
+        reached.push_back(spent / tokens);
+    }
+    if (prices.empty()) {
+        return {0};
+    }
+    std::set<std::size_t> chosen{0, prices.size() - 1};
+    const auto at_least = [&](double cost) {
+        return static_cast<std::size_t>(std::lower_bound(reached.begin(), reached.end(), cost) -
+                                        reached.begin());
+    };
+    for (int i = 1; i + 1 < most; ++i) {
+        chosen.insert(at_least(reached.front() + (reached.back() - reached.front()) * i / (most - 1)));
+    }
+    for (const double cost : costs) {
+        const std::size_t vertex = at_least(cost);
+        if (vertex > 0 && vertex < reached.size()) {
+            chosen.insert({vertex - 1, vertex});
+        }
+    }
+    std::vector<double> result;
+    for (const std::size_t vertex : chosen) {
+        if (vertex < prices.size()) {
+            result.push_back(prices[vertex]);
+        }
+    }
+    return result;
+}
+
+namespace policies {
+namespace {
+
+/// No step can be refused without having seen the later ones.
+class OraclePolicy final : public Policy {
 public:
-    /// No step can be refused without having seen the later ones.
+    explicit OraclePolicy(double price) : price_(price) {}
     void stops(const SignalColumns&, std::size_t, std::int64_t, std::span<const double>,
                std::span<std::uint8_t> stop) const override {
         std::fill(stop.begin(), stop.end(), std::uint8_t{0});
     }
-
     void choose(const SignalColumns& columns, std::size_t first, std::span<const TokenPlace>,
                 std::span<const std::int32_t> ran, std::span<std::int32_t> steps) const override {
-        const float* best = columns.column(PolicySignal::nll, 0).data() + first;
-        std::vector<float> lowest(best, best + steps.size());
-        // Without a target there is nothing to choose by: such a token runs on.
         for (std::size_t i = 0; i < steps.size(); ++i) {
-            steps[i] = std::isnan(lowest[i]) ? ran[i] : 0;
-        }
-        for (std::int64_t k = 1; k <= columns.max_steps(); ++k) {
-            const float* now = columns.column(PolicySignal::nll, k).data() + first;
-            const auto here = static_cast<std::int32_t>(k);
-            for (std::size_t i = 0; i < steps.size(); ++i) {
-                const bool better = here <= ran[i] && now[i] < lowest[i];
-                steps[i] = better ? here : steps[i];
-                lowest[i] = better ? now[i] : lowest[i];
-            }
+            steps[i] = cheapest_step(columns, first + i, ran[i], price_,
+                                     [](std::int64_t k) { return static_cast<double>(k); });
         }
     }
+
+private:
+    double price_;
 };
 
 } // namespace
 
 PolicyKind oracle() {
     return {.name = "oracle",
-            .rule =
-                "the step with the lowest NLL: it knows the next token, so it is a bound and not a policy",
+            .rule = "the step with the least NLL + lambda · step: it knows the next token, so it is a bound "
+                    "and not a policy",
             .source = "",
-            .parameters = {},
+            .parameters = {{.key = "lambda",
+                            .meaning = "price of a step, nats; 0 when absent: the lowest NLL at any cost",
+                            .high = 1e6,
+                            .absent = PolicyParameter::Absent::from_run}},
             .needs = {PolicySignal::nll},
             .causal = false,
-            .make = [](const PolicySpec&, const PolicyContext&) -> std::unique_ptr<Policy> {
-                return std::make_unique<Oracle>();
+            .first_step = 1,
+            .compared =
+                [](const SignalColumns& columns, std::size_t token, const TokenPlace&, std::int64_t k) {
+                    const auto nll = [&](std::int64_t step) {
+                        return static_cast<double>(columns.column(PolicySignal::nll, step)[token]);
+                    };
+                    return (nll(0) - nll(k)) / static_cast<double>(k);
+                },
+            .make = [](const PolicySpec& spec, const PolicyContext&) -> std::unique_ptr<Policy> {
+                return std::make_unique<OraclePolicy>(spec.has("lambda") ? spec.number("lambda") : 0);
             }};
 }
 
-} // namespace ponderscope::policies
+} // namespace policies
+} // namespace ponderscope

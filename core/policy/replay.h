@@ -61,6 +61,8 @@ public:
     [[nodiscard]] const std::vector<std::int64_t>& clusters() const {
         return clusters_;
     } ///< of each sequence
+    /// Tokens before each sequence, and all of them.
+    [[nodiscard]] std::vector<std::size_t> tokens_before() const;
     /// A table without tokens: what policies can be asked of the run.
     [[nodiscard]] const ReplayTable& none() const { return none_; }
     /// The mean steps of the model's own rule, which only all tokens tell; tables that are read say it then.

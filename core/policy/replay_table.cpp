@@ -120,6 +120,14 @@ ReplayReader::ReplayReader(const TraceReader& trace, const RunInfo& run,
     plan_costs();
 }
 
+std::vector<std::size_t> ReplayReader::tokens_before() const {
+    std::vector<std::size_t> before{0};
+    for (const SequenceInfo& sequence : sequences_) {
+        before.push_back(before.back() + static_cast<std::size_t>(sequence.tokens));
+    }
+    return before;
+}
+
 void ReplayReader::misshapen(const std::string& name) const {
     throw InputError(none_.run + ": expected signal " + name +
                      " as tokens by steps, found another shape; "

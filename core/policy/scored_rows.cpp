@@ -25,4 +25,23 @@ ScoredRows::ScoredRows(const ReplayTable& table, std::span<const std::span<const
     }
 }
 
+BootstrapOptions with_block_of_run(const ReplayTable& table, const ScoredRows& rows,
+                                   const BootstrapOptions& options) {
+    if (rows.rows.empty() || options.block != 0) {
+        return options;
+    }
+    const std::vector<double> full = rows.of(replay(table, PolicySpec::parse("full")).nll);
+    std::vector<double> gain = rows.of(replay(table, PolicySpec::parse("fixed:n=0")).nll);
+    for (std::size_t i = 0; i < gain.size(); ++i) {
+        gain[i] -= full[i];
+    }
+    const std::span<const double> series[] = {full, gain};
+    BootstrapOptions blocks = options;
+    blocks.unit = ResamplingUnit::blocks;
+    BootstrapOptions settled = options; // whether blocks are drawn is up to the rows that are compared
+    settled.block = choose_resampling(rows.layout, series, blocks).block;
+    settled.block_from_data = true;
+    return settled;
+}
+
 } // namespace ponderscope

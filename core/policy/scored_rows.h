@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/policy/replay.h"
-#include "core/stats/layout.h"
+#include "core/stats/bootstrap.h"
 
 #include <cstddef>
 #include <span>
@@ -29,5 +29,11 @@ struct ScoredRows {
         return values;
     }
 };
+
+/// \p options with the length of blocks that all reports of this run have, whatever policies they are of:
+/// chosen from the NLL of the last step and from what the steps gain together. The same options where they
+/// name a length.
+BootstrapOptions with_block_of_run(const ReplayTable& table, const ScoredRows& rows,
+                                   const BootstrapOptions& options);
 
 } // namespace ponderscope

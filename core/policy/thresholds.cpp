@@ -11,6 +11,8 @@
 namespace ponderscope {
 namespace {
 
+constexpr int written_digits = 5; ///< of thresholds that are chosen here
+
 /// Of what a rule compares with its threshold.
 struct Compared {
     std::vector<double> some; ///< a sample: a threshold is a place on a slider, not a statistic
@@ -72,8 +74,9 @@ std::vector<double> quantiles_of(Compared compared, int most) {
 }
 
 /// \p compared: asked only where there is something to compare.
-std::vector<double> values_of(const PolicyKind& kind, std::int64_t steps, int most,
+std::vector<double> values_of(const PolicyKind& kind, const PolicyContext& context, int most,
                               const std::function<Compared()>& compared) {
+    const std::int64_t steps = context.max_steps;
     std::vector<double> values;
     if (kind.parameters.empty()) {
         return values;
@@ -92,6 +95,11 @@ std::vector<double> values_of(const PolicyKind& kind, std::int64_t steps, int mo
     }
     for (double& value : values) {
         value = std::clamp(value, parameter.low, parameter.high);
+        value = parse_number<double>(rounded(value, written_digits)).value_or(value);
+    }
+    if (kind.name == "learned" && std::isfinite(context.own_threshold)) {
+        values.insert(std::upper_bound(values.begin(), values.end(), context.own_threshold),
+                      context.own_threshold);
     }
     values.erase(std::unique(values.begin(), values.end()), values.end());
     return values;
@@ -100,18 +108,15 @@ std::vector<double> values_of(const PolicyKind& kind, std::int64_t steps, int mo
 } // namespace
 
 std::vector<double> threshold_values(const PolicyKind& kind, const ReplayTable& table, int most) {
-    const std::int64_t steps = table.columns.max_steps();
-    return values_of(kind, steps, most,
-                     [&] { return compared_in(table, kind, 0, stride_of(table.tokens(), steps)); });
+    return values_of(kind, table.context, most, [&] {
+        return compared_in(table, kind, 0, stride_of(table.tokens(), table.columns.max_steps()));
+    });
 }
 
 std::vector<double> threshold_values(const PolicyKind& kind, const ReplayScan& scan, int most) {
     const std::int64_t steps = scan.reader().run().max_steps;
-    return values_of(kind, steps, most, [&] {
-        std::vector<std::size_t> before{0}; // a sequence
-        for (const SequenceInfo& sequence : scan.reader().sequences()) {
-            before.push_back(before.back() + static_cast<std::size_t>(sequence.tokens));
-        }
+    return values_of(kind, scan.reader().none().context, most, [&] {
+        const std::vector<std::size_t> before = scan.reader().tokens_before();
         const std::size_t stride = stride_of(before.back(), steps);
         Compared all;
         scan.each([&](const ReplayTable& table, std::size_t first) {
@@ -127,7 +132,7 @@ PolicySpec policy_at(const PolicyKind& kind, double threshold) {
     }
     // Written and parsed: one road for what is typed, recorded and slid.
     const std::string digits =
-        kind.parameters.front().whole ? std::to_string(std::llround(threshold)) : rounded(threshold, 5);
+        kind.parameters.front().whole ? std::to_string(std::llround(threshold)) : shortest(threshold);
     return PolicySpec::parse(kind.name + ":" + kind.parameters.front().key + "=" + digits);
 }
 

@@ -9,7 +9,8 @@ namespace ponderscope {
 
 /// Thresholds of a kind's first parameter that are worth trying on this run, ascending: quantiles of the
 /// recorded signal, so that each is passed by about as many tokens as its neighbour; every whole number for
-/// steps; even distances for rates. Empty for kinds without a parameter. At most \p most values.
+/// steps; even distances for rates; of five digits. For `learned` also the model's own threshold. Empty for
+/// kinds without a parameter. At most \p most values beside that.
 std::vector<double> threshold_values(const PolicyKind& kind, const ReplayTable& table, int most);
 /// The same of a run that is not in memory.
 std::vector<double> threshold_values(const PolicyKind& kind, const ReplayScan& scan, int most);

@@ -79,6 +79,15 @@ double corrected(double p, double z0, double a) {
 BootstrapOptions Resampling::apply(BootstrapOptions options) const {
     options.unit = unit;
     options.block = block;
+    options.block_from_data = chosen;
+    return options;
+}
+
+BootstrapOptions Resampling::same_length(BootstrapOptions options) const {
+    if (unit != ResamplingUnit::clusters) {
+        options.block = block;
+        options.block_from_data = chosen;
+    }
     return options;
 }
 
@@ -166,6 +175,7 @@ Resampling choose_resampling(const TokenLayout& layout, std::span<const std::spa
         return how;
     }
     how.block = options.block;
+    how.chosen = options.block_from_data;
     if (how.block == 0) {
         how.chosen = true;
         double longest = 1;

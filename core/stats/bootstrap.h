@@ -33,6 +33,7 @@ inline constexpr std::int64_t shown_replicates = 2000;
 struct BootstrapOptions {
     ResamplingUnit unit = ResamplingUnit::automatic;
     std::int64_t block = 0; ///< tokens; 0: chosen from the data (block_length.h)
+    bool block_from_data = false; ///< `block` was chosen from the data of the same report
     std::int64_t replicates = 10'000;
     double level = 0.95;
     IntervalKind kind = IntervalKind::expanded;
@@ -73,6 +74,8 @@ struct Resampling {
 
     /// The same options with what was settled here.
     [[nodiscard]] BootstrapOptions apply(BootstrapOptions options) const;
+    /// The same options with the length of blocks that was settled here, for other samples of one report.
+    [[nodiscard]] BootstrapOptions same_length(BootstrapOptions options) const;
     /// "1,200 clusters drawn whole", "circular blocks of 37 tokens (Politis-White)"
     [[nodiscard]] std::string words() const;
     /// What the interval is about, and what a reader must know of a small sample; a sentence each.

@@ -124,6 +124,21 @@ std::vector<FrontPoint> sorted_front(std::span<const FrontPoint> points) {
     return front;
 }
 
+std::vector<FrontPoint> convex_front(std::span<const FrontPoint> points) {
+    // Loss that is saved for each unit of cost: falls along a convex hull.
+    const auto saving = [](const FrontPoint& a, const FrontPoint& b) {
+        return (a.loss - b.loss) / (b.cost - a.cost);
+    };
+    std::vector<FrontPoint> hull;
+    for (const FrontPoint& point : sorted_front(points)) {
+        while (hull.size() > 1 && saving(hull[hull.size() - 2], hull.back()) <= saving(hull.back(), point)) {
+            hull.pop_back();
+        }
+        hull.push_back(point);
+    }
+    return hull;
+}
+
 double loss_at(std::span<const FrontPoint> front, double cost) {
     const auto right = std::upper_bound(front.begin(), front.end(), cost,
                                         [](double c, const FrontPoint& point) { return c < point.cost; });

@@ -40,6 +40,10 @@ double loss_at(std::span<const FrontPoint> front, double cost);
 /// The points on the front, by cost.
 std::vector<FrontPoint> sorted_front(std::span<const FrontPoint> points);
 
+/// The lower convex hull of points, never rising: the least mean loss at a mean cost of at most c of whoever
+/// draws one of the points for each token. By cost; read with loss_at.
+std::vector<FrontPoint> convex_front(std::span<const FrontPoint> points);
+
 /// The area between two fronts over the costs that both reach, divided by the width of that range: the mean
 /// difference B - A in nats a token at equal cost. NaN where the ranges do not overlap.
 double mean_gap(std::span<const FrontPoint> a, std::span<const FrontPoint> b, double low, double high);

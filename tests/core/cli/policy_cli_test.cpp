@@ -118,7 +118,7 @@ TEST_F(PolicyVerb, RefereesRulesAtEqualCost) {
                                                   "oracle", "--steps", "0.5", "--tex", tex, "--json"});
     ASSERT_EQ(result.code, 0) << result.err;
     const nlohmann::json report = nlohmann::json::parse(result.out);
-    EXPECT_EQ(report["against"], "uniform");
+    EXPECT_EQ(report["against"], "blind");
     ASSERT_EQ(report["matched"].size(), 3U); // one cost, by steps: this trace does not say what steps cost
     for (const nlohmann::json& cell : report["matched"]) {
         EXPECT_EQ(cell["kind"], "replay");

@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/splitmix.h"
-#include "core/policy/matched.h"
+#include "core/policy/matched_reruns.h"
 #include "core/policy/scored_rows.h"
 #include "core/policy/thresholds.h"
 #include "core/trace/shard.h"
@@ -190,20 +190,22 @@ TEST_F(ScannedReplays, MatchTheSameRules) {
         }
     }
     EXPECT_EQ(matched_rules(scan.reader().none()), matched_rules(table));
-    const std::vector<std::string> rules{"learned", "entropy", "oracle"};
+    const std::vector<std::string> rules{"learned", "entropy", "oracle", "blind"};
     const std::vector<double> costs{0.8, 1.5};
     const BootstrapOptions options = with_threads(2);
     const MatchedComparison whole = compare_matched(
-        rules.size(), [&](std::size_t i) { return replayed_rule(table, scored, rules[i], 9); }, 0, costs,
-        scored.layout, options);
+        rules.size(),
+        [&](std::size_t i, const MatchedCosts& at) { return replayed_rule(table, scored, rules[i], 9, at); },
+        0, {costs, {}}, scored.layout, options);
     std::vector<std::int64_t> tokens;
     for (const double count : by_cluster(std::vector<double>(scored.rows.size(), 1), scored.layout)) {
         tokens.push_back(static_cast<std::int64_t>(count));
     }
     const RowLayout rows = RowLayout::of_clusters(tokens);
     const MatchedComparison sums = compare_matched(
-        rules.size(), [&](std::size_t i) { return replayed_rule(scan, rows, rules[i], 9); }, 0, costs, rows,
-        options);
+        rules.size(),
+        [&](std::size_t i, const MatchedCosts& at) { return replayed_rule(scan, rows, rules[i], 9, at); }, 0,
+        {costs, {}}, rows, options);
     EXPECT_EQ(sums.resampling.words(), whole.resampling.words());
     for (std::size_t r = 0; r < rules.size(); ++r) {
         for (const auto axis : {&MatchedRow::at_steps, &MatchedRow::at_flops}) {
@@ -218,6 +220,102 @@ TEST_F(ScannedReplays, MatchTheSameRules) {
         }
     }
     EXPECT_THROW((void)replayed_rule(scan, RowLayout::of_clusters({1, 2}), "entropy", 9), InputError);
+}
+
+/// A run that ponders, and one of a plain model over the same tokens that loses half a nat less than its own.
+void write_with_plain_model(const std::filesystem::path& trace, std::int64_t flops_a_token) {
+    constexpr std::int64_t length = 20;
+    FlopsModel flops;
+    flops.steps = {100, 80, 80, 80};
+    flops.windows = {0};
+    flops.decisions = {0, 0, 0};
+    flops.read_out = 50;
+    TraceWriter writer(trace);
+    for (const bool plain : {false, true}) {
+        RunInfo run = testing::sample_run(plain ? "plain" : "ponders");
+        run.method = plain ? "vanilla" : "ponderlm";
+        run.step_unit = "step";
+        run.max_steps = plain ? 0 : 3;
+        run.flops_model = plain ? "" : flops.to_json();
+        writer.begin_run(
+            run, plain ? std::vector<SignalInfo>{}
+                       : std::vector<SignalInfo>{{signal::nll, {"token", "step"}, "nats", "NLL", "NLL."}});
+        for (std::int64_t s = 0; s < 35; ++s) {
+            TokenColumns tokens = testing::sample_tokens(1, 0, length, length);
+            SignalChunk nll{0, DType::f32, {length, 4}, {}};
+            std::vector<float> values;
+            for (std::int64_t t = 0; t < length; ++t) {
+                for (std::int64_t k = 0; k < 4; ++k) {
+                    values.push_back(t + 1 == length ? std::numeric_limits<float>::quiet_NaN()
+                                                     : static_cast<float>(4 - k + draw(40, s, t)));
+                }
+                const auto row = static_cast<std::size_t>(t);
+                tokens.steps[row] = plain ? 0 : 3;
+                tokens.nll[row] = values.back() - (plain ? 0.5F : 0);
+                tokens.flops[row] = plain ? flops_a_token : 390;
+            }
+            nll.data.resize(values.size() * sizeof(float));
+            std::memcpy(nll.data.data(), values.data(), nll.data.size());
+            writer.begin_sequence("s", testing::sample_text(length));
+            std::vector<std::pair<std::string, SignalChunk>> chunks;
+            if (!plain) {
+                chunks.emplace_back(signal::nll, nll);
+            }
+            writer.append(std::move(tokens), std::move(chunks));
+            writer.end_sequence();
+        }
+        writer.end_run(1);
+    }
+    writer.finish();
+}
+
+TEST(PlainModels, ArePointsAtTheirFlops) {
+    const testing::TemporaryFolder folder;
+    write_with_plain_model(folder / "t.ponder", 250);
+    const TraceReader reader = TraceReader::open(folder / "t.ponder");
+    const std::vector<RunInfo> runs = reader.runs();
+    const std::vector<RunInfo> plain = plain_runs(runs, runs.at(0));
+    ASSERT_EQ(plain.size(), 1U);
+    EXPECT_EQ(plain.front().name, "plain");
+    RunInfo other = runs.at(0);
+    other.text_digest += "x";
+    EXPECT_TRUE(plain_runs(runs, other).empty());
+    const ReplayTable table = ReplayTable::load(reader, runs.at(0));
+    const ScoredRows scored(table);
+    BootstrapOptions options;
+    options.replicates = 100;
+    const ReplayScan scan(reader, runs.at(0), {}, options);
+    const RowLayout clusters =
+        scan.replays(std::vector<ReplayScan::Setting>{
+                         {"", [](const ReplayTable& part,
+                                 ReplayResult& result) { replay(part, PolicySpec::parse("full"), result); }}})
+            .rows;
+    const MatchedRule by_token = plain_rule(reader, plain.front(), scan.reader(), &scored, scored.layout);
+    const MatchedRule by_cluster = plain_rule(reader, plain.front(), scan.reader(), nullptr, clusters);
+    for (const auto& [rule, rows] :
+         {std::pair{by_token, RowLayout(scored.layout)}, std::pair{by_cluster, clusters}}) {
+        ASSERT_EQ(rule.settings.size(), 1U);
+        EXPECT_EQ(rows.mean(rule.settings[0].flops), 250);
+        const bool tokens = !rows.by_cluster();
+        const MatchedComparison found = compare_matched(
+            2,
+            [&, &one = rule, &layout = rows](std::size_t i, const MatchedCosts& at) {
+                return i == 1   ? one
+                       : tokens ? replayed_rule(table, scored, blind_rule, 9, at)
+                                : replayed_rule(scan, layout, blind_rule, 9, at);
+            },
+            0, {{1.5}, {250, 9000}}, rows, options);
+        ASSERT_EQ(found.rows[1].at_flops.size(), 2U); // 250, and what 1.5 steps take: 270; nothing takes 9000
+        EXPECT_EQ(found.rows[1].at_flops[0].cost, 250);
+        // Blind at 250 of 150, 230, 310, 390 FLOPs: a quarter on from one step to the next.
+        EXPECT_NEAR(found.rows[1].at_flops[0].difference.value, -0.5 + 1 - 2.75, 1e-5);
+        EXPECT_FALSE(found.rows[1].at_flops[0].better); // it does not think
+        EXPECT_TRUE(std::isnan(found.rows[1].at_flops[1].nll.value));
+        EXPECT_TRUE(std::isnan(found.rows[1].at_steps[0].nll.value));
+    }
+    // One that scored other tokens is none.
+    EXPECT_TRUE(plain_rule(reader, plain.front(), scan.reader(), nullptr, RowLayout::of_clusters({3}))
+                    .settings.empty());
 }
 
 TEST_F(ScannedReplays, ReadNoMoreThanIsAskedFor) {

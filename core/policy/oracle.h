@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/policy/replay.h"
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace ponderscope {
+
+/// What the mean NLL is traded against.
+enum class CostAxis : std::uint8_t { steps, flops };
+
+/// The lower convex hull of (mean cost, mean NLL) over all choices of steps for the tokens of a table: a
+/// bound that no rule passes. At a price lambda every token takes the step of least NLL + lambda · cost,
+/// which is a point of the hull; between two neighbouring points, one of both is drawn for each token.
+///
+/// Costs are a token's own. Where attention sees the steps of other tokens (FlopsModel), its FLOPs are those
+/// with all others stopped at step 0: no rule pays less, so the bound stays one. A token without a target
+/// takes step 0.
+class Oracle {
+public:
+    /// InputError: FLOPs of a table without a FLOPs model. The table outlives it.
+    Oracle(const ReplayTable& table, CostAxis axis);
+
+    /// Where the hull turns: a price, and the cost that the tokens spend more below it.
+    struct Turns {
+        double base = 0; ///< sum of the tokens' costs at step 0
+        std::int64_t tokens = 0;
+        std::vector<std::pair<double, double>> turns;
+        void add(const Turns& more);
+    };
+    /// Of every \p stride-th token; \p before: tokens of the run before the table's.
+    [[nodiscard]] Turns turns(std::size_t before = 0, std::size_t stride = 1) const;
+
+    /// The replay at a price (nats a step, or a FLOP). With CostAxis::flops, `flops` are the bound's.
+    void replay(double price, ReplayResult& result) const;
+
+private:
+    [[nodiscard]] double cost(std::size_t token, std::int64_t k) const {
+        return flops_.empty() ? static_cast<double>(k)
+                              : static_cast<double>(flops_[static_cast<std::size_t>(k)][token]);
+    }
+    const ReplayTable& table_;
+    std::vector<std::vector<std::int64_t>> flops_; ///< [K + 1][tokens]; empty: steps
+};
+
+/// Prices of \p most points of the hull with evenly spread costs, both its ends, and the two points around
+/// each of \p costs, so that the line between them is the hull itself. From the dearest to 0.
+std::vector<double> oracle_prices(Oracle::Turns turns, int most, std::span<const double> costs);
+
+/// Nothing beyond this many (token, step) pairs: prices come from a sample of the tokens then.
+inline constexpr std::size_t most_oracle_turns = 4'000'000;
+
+} // namespace ponderscope
