@@ -14,8 +14,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <variant>
@@ -218,6 +220,13 @@ void CompareVerb::print(const SeedComparison& found) const {
     print_notices(found.notices);
 }
 
+/// The length of blocks that all pairs of a report have, so that a run has one interval.
+BootstrapOptions one_length(BootstrapOptions options, std::int64_t block) {
+    options.block = block;
+    options.block_from_data = true;
+    return options;
+}
+
 /// A method: its runs, joined by commas.
 std::vector<Opened> open_method(const std::string& text) {
     std::vector<std::string> runs;
@@ -247,10 +256,20 @@ void CompareVerb::run_seeds(ProgressPrinter& printer) const {
     }
     nlohmann::json pairs = nlohmann::json::array();
     std::vector<SeedComparison> comparisons;
+    const auto compare = [&](std::size_t at, const BootstrapOptions& options) {
+        return compare_seeds(read_seeds(methods.front(), methods[at], printer.sink(), options.stop),
+                             paired_seeds, options);
+    };
+    std::int64_t longest = 0;
     for (std::size_t at = 1; at < methods.size(); ++at) {
-        const SeedComparison found =
-            compare_seeds(read_seeds(methods.front(), methods[at], printer.sink(), bootstrap.stop),
-                          paired_seeds, bootstrap);
+        comparisons.push_back(compare(at, bootstrap));
+        longest = std::max(longest, comparisons.back().resampling.block);
+    }
+    for (std::size_t at = 1; at < methods.size(); ++at) {
+        SeedComparison& found = comparisons[at - 1];
+        if (found.resampling.block < longest) {
+            found = compare(at, one_length(bootstrap, longest));
+        }
         nlohmann::json row{{"a", references.front()},
                            {"b", references[at]},
                            {"tokens", found.tokens},
@@ -270,7 +289,6 @@ void CompareVerb::run_seeds(ProgressPrinter& printer) const {
                            {"notices", found.notices}};
         intervals.write_to(row, found.resampling);
         pairs.push_back(std::move(row));
-        comparisons.push_back(found);
     }
     printer.finish();
     if (json) {
@@ -306,50 +324,63 @@ void CompareVerb::run() {
         throw InputError("compare: expected at least two runs, found " + std::to_string(runs.size()) +
                          "; name them as TRACE.ponder#RUN, or a trace with several.");
     }
-    // Tokens of one tokenizer are compared one by one, those of several by the bytes under them.
-    std::vector<Pair> found;
-    nlohmann::json pairs = nlohmann::json::array();
     const Opened& a = runs.front();
-    for (std::size_t at = 1; at < runs.size(); ++at) {
-        const Opened& b = runs[at];
-        const bool by_bytes =
-            a.run.tokenizer_digest != b.run.tokenizer_digest && a.run.text_digest == b.run.text_digest;
-        if (by_bytes && margin) {
-            throw InputError("compare --equivalence: the margin is in nats a token, and " + a.reference +
-                             " and " + b.reference + " have different tokenizers; leave it out.");
-        }
+    const auto by_bytes = [&](const Opened& b) {
+        return a.run.tokenizer_digest != b.run.tokenizer_digest && a.run.text_digest == b.run.text_digest;
+    };
+    const auto compare = [&](const Opened& b, const BootstrapOptions& options) {
+        // Tokens of one tokenizer are compared one by one, those of several by the bytes under them.
         std::optional<PairedSample> sample; // where its tokens are needed
-        if (by_bytes || sensitivity) {
-            sample = by_bytes ? pair_runs_by_bytes(*a.reader, a.run, *b.reader, b.run, printer.sink(),
-                                                   bootstrap.stop)
-                              : pair_runs(*a.reader, a.run, *b.reader, b.run, printer.sink(), bootstrap.stop);
+        if (by_bytes(b) || sensitivity) {
+            sample =
+                by_bytes(b)
+                    ? pair_runs_by_bytes(*a.reader, a.run, *b.reader, b.run, printer.sink(), options.stop)
+                    : pair_runs(*a.reader, a.run, *b.reader, b.run, printer.sink(), options.stop);
         }
         Pair pair;
-        nlohmann::json row;
-        if (by_bytes) {
-            ByteComparison comparison = compare_by_bytes(*sample, bootstrap);
-            row = to_json(comparison);
-            pair.found = std::move(comparison);
+        if (by_bytes(b)) {
+            pair.found = compare_by_bytes(*sample, options);
         } else {
-            PairedComparison comparison =
-                sample ? compare_paired(*sample, bootstrap, margin)
-                       : compare_runs(*a.reader, a.run, *b.reader, b.run, bootstrap, margin);
-            row = to_json(comparison);
-            pair.found = std::move(comparison);
+            pair.found = sample ? compare_paired(*sample, options, margin)
+                                : compare_runs(*a.reader, a.run, *b.reader, b.run, options, margin);
         }
         if (sensitivity) {
             std::vector<double> apart;
             for (std::size_t i = 0; i < sample->a.size(); ++i) {
                 apart.push_back(sample->b[i] - sample->a[i]);
             }
-            pair.by_block = block_sensitivity(apart, sample->layout, bootstrap);
+            pair.by_block = block_sensitivity(apart, sample->layout, options);
+        }
+        return pair;
+    };
+    std::vector<Pair> found;
+    std::map<bool, std::int64_t> longest; // by the unit: tokens, or stretches of bytes
+    for (std::size_t at = 1; at < runs.size(); ++at) {
+        if (by_bytes(runs[at]) && margin) {
+            throw InputError("compare --equivalence: the margin is in nats a token, and " + a.reference +
+                             " and " + runs[at].reference + " have different tokenizers; leave it out.");
+        }
+        found.push_back(compare(runs[at], bootstrap));
+        std::int64_t& block = longest[by_bytes(runs[at])];
+        block = std::max(block, found.back().resampling().block);
+    }
+    // One length of blocks for all pairs: the first run has one interval.
+    nlohmann::json pairs = nlohmann::json::array();
+    for (std::size_t at = 1; at < runs.size(); ++at) {
+        Pair& pair = found[at - 1];
+        const std::int64_t block = longest[by_bytes(runs[at])];
+        if (pair.resampling().block < block) {
+            pair = compare(runs[at], one_length(bootstrap, block));
+        }
+        nlohmann::json row =
+            std::visit([](const auto& comparison) { return to_json(comparison); }, pair.found);
+        if (sensitivity) {
             row["by_block_length"] = json_of(pair.by_block);
         }
         row["a"] = a.reference;
-        row["b"] = b.reference;
+        row["b"] = runs[at].reference;
         intervals.write_to(row, pair.resampling());
         pairs.push_back(std::move(row));
-        found.push_back(std::move(pair));
     }
     printer.finish();
     if (json) {
@@ -366,7 +397,7 @@ void CompareVerb::run() {
                   << intervals.sentence(found[at].resampling()) << "\n";
     }
     std::cout
-        << "Runs are single checkpoints: what is said holds for these, not for their methods (--seeds).\n";
+        << "Runs are single checkpoints: the intervals hold for these, not for their methods (--seeds).\n";
 }
 
 } // namespace

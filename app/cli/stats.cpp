@@ -288,6 +288,7 @@ void StatsVerb::run() {
     const DiscoveryControl how =
         control == "by" ? DiscoveryControl::benjamini_yekutieli : DiscoveryControl::benjamini_hochberg;
     RunStudy study = study_run(reader, run, {least, how, bootstrap, place_of(types_of)}, sensitivity);
+    const BootstrapOptions settled = study.estimate.resampling.same_length(bootstrap);
     result.estimate = std::move(study.estimate);
     result.groups = std::move(study.groups);
     result.correlations = std::move(study.correlations);
@@ -295,13 +296,13 @@ void StatsVerb::run() {
         const RunReference other = parse_run_reference(text);
         const TraceReader other_reader = TraceReader::open(other.trace);
         result.correlations.push_back(
-            correlate_steps(reader, run, other_reader, find_run(other_reader, other.run), bootstrap));
+            correlate_steps(reader, run, other_reader, find_run(other_reader, other.run), settled));
     }
     const LabelPlace place = place_of(label_of);
     const auto group_by = [&](const std::string& name, const Labels& given, bool annotation) {
         const LabelledTokens tokens = label_tokens(reader, run, given, place, bootstrap.stop);
         result.groupings.push_back(
-            {name, compare_classes(tokens, bootstrap, how), tokens.unlabelled, annotation});
+            {name, compare_classes(tokens, settled, how), tokens.unlabelled, annotation});
     };
     if (labelling) {
         group_by("label", *labelling, false);
@@ -310,7 +311,7 @@ void StatsVerb::run() {
     for (const std::string& name : by) {
         const AnnotationInfo one = find_annotation(annotations, where.trace, run, name);
         if (!one.category) {
-            result.correlations.push_back(correlate_steps(reader, run, *annotations, one, place, bootstrap));
+            result.correlations.push_back(correlate_steps(reader, run, *annotations, one, place, settled));
         }
         group_by(name, Labels::annotated(*annotations, one), true);
     }

@@ -39,6 +39,11 @@ public:
     std::vector<Row> rows;
 };
 
+Resampling resampling_of(const ScoredTokens& tokens, const BootstrapOptions& options) {
+    const std::span<const double> series[] = {tokens.nll, tokens.steps};
+    return choose_resampling(tokens.layout, series, options);
+}
+
 RunEstimate estimate_of(const ScoredRun& run, const ClusterTotals& totals, const BootstrapOptions& options,
                         bool sensitivity) {
     constexpr std::size_t width = 5; // nll, bytes, steps; nll and one by document
@@ -53,8 +58,7 @@ RunEstimate estimate_of(const ScoredRun& run, const ClusterTotals& totals, const
     RunEstimate result;
     result.scored_tokens = layout.tokens();
     if (tokens) {
-        const std::span<const double> series[] = {tokens->nll, tokens->steps};
-        result.resampling = choose_resampling(layout, series, options);
+        result.resampling = resampling_of(*tokens, options);
     } else {
         BootstrapOptions whole = options;
         whole.unit = ResamplingUnit::clusters;
@@ -128,9 +132,13 @@ RunEstimate estimate_run(const TraceReader& trace, const RunInfo& run, const Boo
     return estimate_of(scored, totals, options, sensitivity);
 }
 
-RunStudy study_run(const TraceReader& trace, const RunInfo& run, const GroupingOptions& options,
+RunStudy study_run(const TraceReader& trace, const RunInfo& run, const GroupingOptions& given,
                    bool sensitivity) {
-    const ScoredRun scored(trace, run, options.bootstrap, sensitivity, options.types);
+    const ScoredRun scored(trace, run, given.bootstrap, sensitivity, given.types);
+    GroupingOptions options = given;
+    if (scored.tokens()) { // one length of blocks for the whole report
+        options.bootstrap = resampling_of(*scored.tokens(), given.bootstrap).apply(given.bootstrap);
+    }
     ClusterTotals totals(scored);
     RunRanks ranks = rank_steps(scored);
     TypeSums types(scored.tokens() ? &*scored.tokens() : nullptr, scored.most_clusters(), scored.workers(),

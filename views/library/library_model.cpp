@@ -31,12 +31,6 @@ LibraryModel::LibraryModel(const ViewContext& context, QObject* parent)
     connect(&context_.data, &TraceData::traceClosed, this, &LibraryModel::remove);
     connect(&context_.selection, &Selection::runsChanged, this, &LibraryModel::touchAll);
     connect(&context_.theme, &Theme::changed, this, &LibraryModel::touchAll);
-    connect(&intervals_, &RunIntervals::ready, this, [this](const RunKey& key) {
-        const QModelIndex place = indexOf(key);
-        if (place.isValid()) {
-            Q_EMIT dataChanged(place, place);
-        }
-    });
     const QStringList open = context_.data.traces();
     for (const QString& path : open) {
         synchronise(path);
@@ -199,13 +193,8 @@ QVariant LibraryModel::runData(const Trace& trace, const RunInfo& run, int role)
     case ColourRole:
         return context_.theme.runColour(key, context_.selection);
     case DetailRole: {
-        const double interval = intervals_.halfWidth(key, run);
+        // No interval: Compare shows one, of the tokens that the compared runs have in common.
         QString detail = tr("NLL %1").arg(format_nats(mean_nll(run), 3));
-        if (!std::isnan(interval)) {
-            detail += QStringLiteral(" ± ") + format_nats(interval, 2);
-        } else if (!intervals_.whyNone(key, run).isEmpty()) {
-            detail += tr(", no interval");
-        }
         if (run.max_steps > 0) {
             detail += QStringLiteral("   ") +
                       tr("%1 %2").arg(steps_word(run.step_unit), format_nats(mean_steps(run)));
@@ -229,9 +218,6 @@ QVariant LibraryModel::runData(const Trace& trace, const RunInfo& run, int role)
             if (!value->empty()) {
                 choices += u'\n' + what.arg(QString::fromStdString(*value));
             }
-        }
-        if (const QString why = intervals_.whyNone(key, run); !why.isEmpty()) {
-            choices += QStringLiteral("\n\n") + why;
         }
         return plain_tip((faults.isEmpty() ? QString() : faults.join(u'\n') + QStringLiteral("\n\n")) +
                          tr("%1\n%2, %3, policy %4\n%5 tokens in %6 sequences\n%7, %8\ncheckpoint %9")

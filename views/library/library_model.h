@@ -2,7 +2,6 @@
 #pragma once
 
 #include "views/common/view_context.h"
-#include "views/library/run_intervals.h"
 
 #include <QAbstractItemModel>
 
@@ -17,10 +16,10 @@ public:
     enum Role {
         KeyRole = Qt::UserRole, ///< RunKey (of a trace: its path with run 0)
         ColourRole,             ///< QColor of a run
-        DetailRole, ///< "NLL 3.214 ± 0.04   steps 2.31"; of a trace: "not kept, 2 hidden", or empty
-        PolicyRole, ///< "entropy:theta=2.5"; empty for the checkpoint's own
-        SideRole,   ///< "A", "B", "AB" or empty
-        StateRole,  ///< "partial", or empty
+        DetailRole,             ///< "NLL 3.214   steps 2.31"; of a trace: "not kept, 2 hidden", or empty
+        PolicyRole,             ///< "entropy:theta=2.5"; empty for the checkpoint's own
+        SideRole,               ///< "A", "B", "AB" or empty
+        StateRole,              ///< "partial", or empty
     };
 
     explicit LibraryModel(const ViewContext& context, QObject* parent = nullptr);
@@ -56,7 +55,6 @@ private:
     ViewContext context_;
     std::vector<Trace> traces_;
     quintptr last_id_ = 0;
-    mutable RunIntervals intervals_;
 };
 
 } // namespace ponderscope
