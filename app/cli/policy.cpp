@@ -5,6 +5,7 @@
 #include "app/cli/interval_options.h"
 #include "app/cli/options.h"
 #include "app/cli/policy_report.h"
+#include "app/cli/policy_sweeps.h"
 #include "app/cli/report.h"
 #include "app/cli/reruns.h"
 #include "app/cli/verbs.h"
@@ -82,7 +83,7 @@ struct Replayed {
 struct PolicyVerb {
     std::string reference;
     std::vector<std::string> policies;
-    std::string sweep;
+    std::vector<std::string> sweeps;
     std::filesystem::path csv, per_token;
     RerunOptions reruns;
     bool split = false;
@@ -94,7 +95,6 @@ struct PolicyVerb {
     void run();
 
 private:
-    [[nodiscard]] std::vector<PolicySpec> read_specs() const;
     [[nodiscard]] Replayed replay_all(const TraceReader& reader, const RunInfo& run,
                                       std::vector<PolicySpec>& specs, PolicyReport& report,
                                       ProgressPrinter& printer) const;
@@ -200,13 +200,14 @@ public:
     [[nodiscard]] const std::vector<std::size_t>& reported() const { return reported_; }
 
 private:
-    /// Policies with several settings.
+    /// Policies with several settings; of a bound none is chosen.
     [[nodiscard]] std::vector<std::string> families() const {
         std::vector<std::string> names;
         for (const PolicySpec& spec : specs_) {
             const auto many = std::count_if(specs_.begin(), specs_.end(),
                                             [&](const PolicySpec& other) { return other.kind == spec.kind; });
-            if (many > 1 && std::find(names.begin(), names.end(), spec.kind->name) == names.end()) {
+            if (many > 1 && spec.kind->causal &&
+                std::find(names.begin(), names.end(), spec.kind->name) == names.end()) {
                 names.push_back(spec.kind->name);
             }
         }
@@ -244,55 +245,6 @@ private:
     std::vector<double> mean_steps_;                ///< with a split, of the reported half
     std::vector<double> chosen_nll_, chosen_costs_; ///< with a split, means on the choosing half
 };
-
-/// In the order in which they were named, swept ones one after the other; full first.
-std::vector<PolicySpec> PolicyVerb::read_specs() const {
-    std::vector<PolicySpec> specs{PolicySpec::parse("full")};
-    const auto add = [&](const PolicySpec& spec) {
-        if (std::find(specs.begin(), specs.end(), spec) == specs.end()) {
-            specs.push_back(spec);
-        }
-    };
-    std::optional<Sweep> over;
-    if (!sweep.empty()) {
-        over = Sweep::parse(sweep);
-    }
-    bool swept = false;
-    for (const std::string& text : policies) {
-        // A swept key need not be given: entropy with --sweep theta=... has its threshold from there.
-        std::optional<PolicySpec> first;
-        if (over) {
-            const std::string name = text.substr(0, text.find(':'));
-            for (const PolicyKind& kind : policy_kinds()) {
-                if (kind.name == name && !kind.parameters.empty() && text == name) {
-                    const std::string key =
-                        over->key == "threshold" ? kind.parameters.front().key : over->key;
-                    if (kind.find(key) != nullptr &&
-                        kind.find(key)->absent == PolicyParameter::Absent::refused) {
-                        first =
-                            PolicySpec::parse(name + ":" + key + "=" + exact_digits(over->values.front()));
-                    }
-                }
-            }
-        }
-        const PolicySpec spec = first ? *first : PolicySpec::parse(text);
-        const std::vector<PolicyParameter>& parameters = spec.kind->parameters;
-        if (!over || parameters.empty() ||
-            (over->key != "threshold" && spec.kind->find(over->key) == nullptr)) {
-            add(spec);
-            continue;
-        }
-        for (const double value : over->values) {
-            add(spec.with(over->key, value));
-        }
-        swept = true;
-    }
-    if (over && !swept) {
-        throw InputError("--sweep " + sweep + ": none of the policies has the key " + over->key +
-                         "; name one of theirs, or threshold for the first of each.");
-    }
-    return specs;
-}
 
 /// A row a token and policy: what the replay says and what the rerun found.
 std::string token_table(const ReplayTable& table, const std::vector<PolicySpec>& specs,
@@ -383,17 +335,21 @@ void PolicyVerb::run() {
     ProgressPrinter printer(progress.style);
     intervals.begin(printer);
     const BootstrapOptions& bootstrap = intervals.bootstrap;
-    std::vector<PolicySpec> specs = read_specs();
+    PolicyReport report;
+    std::vector<PolicySpec> specs = read_policies(policies, sweeps, report.notices);
     const RunReference where = parse_run_reference(reference);
     const TraceReader reader = TraceReader::open(where.trace);
     const RunInfo run = find_run(reader, where.run);
     reruns.check(reader);
-    if (split && sweep.empty()) {
+    if (split && sweeps.empty()) {
         throw InputError("--split chooses among the settings of a sweep; add --sweep KEY=FIRST:LAST:COUNT.");
     }
-    PolicyReport report;
     auto [table, replays, found] = replay_all(reader, run, specs, report, printer);
-    Comparison replayed(std::move(found), specs, bootstrap, split);
+    // Where tokens are held, all intervals of the report come from blocks of one length, which the run
+    // decides.
+    const BootstrapOptions settled =
+        table.tokens() > 0 ? with_block_of_run(table, ScoredRows(table), bootstrap) : bootstrap;
+    Comparison replayed(std::move(found), specs, settled, split);
     std::vector<ReplayResult> half; // that reruns are set beside
     if (split && reruns.wanted()) {
         half = reported_half(table, replays, replayed.reported());
@@ -433,7 +389,7 @@ void PolicyVerb::run() {
         report.chosen = replayed.choose(false, within);
     }
     if (!exact_results.empty()) {
-        Comparison exact(outcomes_of(table, specs, exact_results), specs, bootstrap, split);
+        Comparison exact(outcomes_of(table, specs, exact_results), specs, settled, split);
         outcomes.clear();
         for (PolicyPoint& point : report.points) {
             outcomes.push_back(&point.exact->outcome);
@@ -446,9 +402,8 @@ void PolicyVerb::run() {
             }
         }
         for (std::size_t i = 0; i < specs.size(); ++i) {
-            report.points[i].exact->agreement =
-                agreement_of(table, beside[i].steps, beside[i].nll, exact_results[i].steps,
-                             exact_results[i].nll, bootstrap);
+            report.points[i].exact->agreement = agreement_of(
+                table, beside[i].steps, beside[i].nll, exact_results[i].steps, exact_results[i].nll, settled);
         }
     }
     printer.finish();
@@ -467,10 +422,11 @@ void PolicyVerb::run() {
     }
     report.notices.emplace_back(
         exact_results.empty()
-            ? "a replay assumes that a token's halting leaves the others as they are; single tokens "
-              "can differ by nats from a rerun (--rerun CHECKPOINT)."
-            : "a replay assumes that a token's halting leaves the others as they are; where it "
-              "differs from the rerun, the rerun is right.");
+            ? "a replay assumes that tokens do not affect each other; single tokens can differ by nats from "
+              "a "
+              "rerun (--rerun CHECKPOINT)."
+            : "a replay assumes that tokens do not affect each other; where it differs from the rerun, the "
+              "rerun is right.");
     if (!csv.empty()) {
         write_file_atomically(csv, report.to_csv());
     }
@@ -507,8 +463,10 @@ std::string list_of_policies() {
         text << "  " << padded(usage, 36) << kind.rule << "\n";
     }
     text << "Keys in brackets may be left out: the number that stands there is taken, or, in the place of "
-            "dots, the model's own threshold (learned), the mean steps of its own rule (uniform, geometric). "
-            "The first key is the one that --sweep threshold=... moves, and need not be given then.\n"
+            "dots, the model's own threshold (learned), the mean steps of its own rule (uniform, geometric), "
+            "0 "
+            "(oracle). The first key is the one that --sweep threshold=... moves, and need not be given "
+            "then.\n"
             "Example:\n"
             "  ponderscope policy story.ponder --policy learned --policy calm_margin:lambda=0.9 --policy "
             "oracle\n"
@@ -533,10 +491,14 @@ void add_policy(CLI::App& program) {
     app->add_option("--policy", verb->policies, "A policy, as listed below; may be given several times")
         ->required()
         ->type_name("SPEC");
-    app->add_option(
-        "--sweep", verb->sweep,
-        "KEY=FIRST:LAST:COUNT, with :log for equal ratios, or KEY=VALUE,VALUE,...; KEY threshold is the "
-        "first of each policy");
+    app->add_option("--sweep", verb->sweeps,
+                    "[KIND:]KEY=FIRST:LAST:COUNT, with :log for equal ratios, or [KIND:]KEY=VALUE,VALUE,...; "
+                    "KEY threshold "
+                    "is the first of each policy; without KIND, of every policy that has the key; may be "
+                    "given several "
+                    "times")
+        ->type_name("SWEEP")
+        ->allow_extra_args(false);
     app->add_flag("--split", verb->split,
                   "Choose settings of the sweep on one half of the clusters and report on the other: of each "
                   "policy the cheapest that loses at most --within to full, and the settings of its front");

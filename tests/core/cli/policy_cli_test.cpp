@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 namespace ponderscope {
 namespace {
@@ -77,6 +78,62 @@ TEST_F(PolicyVerb, SaysThatItIsAReplay) {
     EXPECT_NE(one.out.find("All tokens are of one sequence"), std::string::npos) << one.out;
 }
 
+std::vector<std::string> policies_of(const ProgramResult& result) {
+    std::vector<std::string> names;
+    const nlohmann::json report = nlohmann::json::parse(result.out, nullptr, false);
+    for (const nlohmann::json& point : report.is_object() ? report["points"] : nlohmann::json::array()) {
+        names.push_back(point["policy"]);
+    }
+    return names;
+}
+
+TEST_F(PolicyVerb, SweepsSeveralPoliciesAndDropsNone) {
+    // What is named with its number stays a row beside the swept ones.
+    const ProgramResult named = policy("#first", {"--policy", "fixed:n=3", "--policy", "uniform", "--sweep",
+                                                  "fixed:n=0:1:2", "--sweep", "rate=0.5,1.5", "--json"});
+    EXPECT_EQ(policies_of(named),
+              (std::vector<std::string>{"full", "fixed:n=3", "fixed:n=0", "fixed:n=1",
+                                        "uniform:rate=0.5,seed=20261122", "uniform:rate=1.5,seed=20261122"}))
+        << named.err;
+    // A policy that the numbers do not fit does not refuse the others.
+    const ProgramResult some = policy(
+        "#first", {"--policy", "fixed", "--policy", "uniform", "--sweep", "threshold=0.5,1.5", "--json"});
+    EXPECT_EQ(policies_of(some), (std::vector<std::string>{"full", "uniform:rate=0.5,seed=20261122",
+                                                           "uniform:rate=1.5,seed=20261122"}))
+        << some.err;
+    const nlohmann::json notices = nlohmann::json::parse(some.out)["notices"];
+    EXPECT_TRUE(std::any_of(notices.begin(), notices.end(), [](const nlohmann::json& notice) {
+        return notice.get<std::string>().find("--sweep fixed:n=") != std::string::npos;
+    }));
+    // A key that no policy has is what is wrong, not a number that is missing.
+    const ProgramResult wrong = policy("#first", {"--policy", "entropy", "--sweep", "foo=1:2:3"});
+    EXPECT_EQ(wrong.code, 2);
+    EXPECT_NE(wrong.err.find("foo"), std::string::npos) << wrong.err;
+    EXPECT_NE(wrong.err.find("entropy: theta"), std::string::npos) << wrong.err;
+}
+
+TEST_F(PolicyVerb, AnIntervalDoesNotDependOnWhichOtherRowsAreAskedFor) {
+    const nlohmann::json alone =
+        nlohmann::json::parse(policy("#first", {"--policy", "fixed:n=1", "--json"}).out);
+    const nlohmann::json among =
+        nlohmann::json::parse(policy("#first", {"--policy", "uniform:rate=1", "--policy", "fixed", "--policy",
+                                                "oracle", "--sweep", "n=0:3:4", "--json"})
+                                  .out);
+    const auto point = [](const nlohmann::json& report) {
+        for (const nlohmann::json& one : report["points"]) {
+            if (one["policy"] == "fixed:n=1") {
+                return one["difference_to_full"];
+            }
+        }
+        return nlohmann::json();
+    };
+    EXPECT_FALSE(point(alone).is_null());
+    EXPECT_EQ(point(alone), point(among));
+    EXPECT_EQ(alone["block"], among["block"]);
+    EXPECT_EQ(alone["block_from_data"], true);
+    EXPECT_EQ(among["block_from_data"], true);
+}
+
 TEST_F(PolicyVerb, EveryMistakeHasItsSentence) {
     const struct {
         const char* run;
@@ -125,7 +182,14 @@ TEST_F(PolicyVerb, RefereesRulesAtEqualCost) {
         EXPECT_EQ(cell["cost"], 0.5);
         EXPECT_EQ(cell["band"]["low"].is_null(), cell["policy"] == "oracle");
     }
-    EXPECT_TRUE(std::filesystem::exists(tex));
+    EXPECT_TRUE(report["own"].is_null()); // this model has no rule of its own
+    const std::string latex = read_file(tex);
+    for (const nlohmann::json& cell : report["matched"]) {
+        EXPECT_EQ(cell["thinks_better"], false); // blind itself, a blind rule, a bound
+        char nll[32];
+        std::snprintf(nll, sizeof(nll), "%.4f", cell["nll"]["value"].get<double>());
+        EXPECT_NE(latex.find(nll), std::string::npos) << nll;
+    }
     const ProgramResult unknown = run_ponderscope(
         {"referee", (folder_ / "t.ponder").string() + "#first", "--policy", "entropy:theta=1"});
     EXPECT_EQ(unknown.code, 2);
