@@ -231,8 +231,13 @@ void draw_points(DisplayList& list, const Style& style, const Frame& frame, std:
         const QPointF at = frame.at(series.x[i], series.y[i]);
         if (i < series.low.size() && i < series.high.size() && std::isfinite(series.low[i]) &&
             std::isfinite(series.high[i])) {
-            list.line(frame.at(series.x[i], series.low[i]), frame.at(series.x[i], series.high[i]),
-                      {colour, 1, {}, false});
+            const QRectF& plot = frame.plot;
+            const auto inside = [&](QPointF end) {
+                return QPointF(std::clamp(end.x(), plot.left(), plot.right()),
+                               std::clamp(end.y(), plot.top(), plot.bottom()));
+            };
+            list.line(inside(frame.at(series.x[i], series.low[i])),
+                      inside(frame.at(series.x[i], series.high[i])), {colour, 1, {}, false});
         }
         draw_point(list, style, at, radius, series, colour);
         places.places.push_back(
@@ -269,7 +274,8 @@ void draw_bars(DisplayList& list, const Frame& frame, std::size_t number, const 
 
 void draw_band(DisplayList& list, const Style& style, const Frame& frame, const Series& series,
                const QColor& colour) {
-    const QColor fill = mixed(style.colours.panel, colour, 0.22);
+    QColor fill = colour;
+    fill.setAlphaF(0.22F); // one band does not hide another, nor the grid
     const auto upper = [&](std::size_t i) { return frame.at(series.x[i], series.high[i]); };
     const auto lower = [&](std::size_t i) { return frame.at(series.x[i], series.low[i]); };
     for (const auto& [first, last] : parts_of_band(series)) {
@@ -289,7 +295,9 @@ void draw_band(DisplayList& list, const Style& style, const Frame& frame, const 
     }
 }
 
-void draw_series(DisplayList& list, const Style& style, const Frame& frame, ChartPlaces& places) {
+/// \p points: the marks that may reach beyond the plot by half of themselves; else all others.
+void draw_series(DisplayList& list, const Style& style, const Frame& frame, bool points,
+                 ChartPlaces& places) {
     const Chart& chart = frame.chart;
     // Bands behind everything: they would cover what was drawn before them.
     std::vector<std::size_t> order(chart.series.size());
@@ -298,6 +306,9 @@ void draw_series(DisplayList& list, const Style& style, const Frame& frame, Char
                           [&](std::size_t s) { return chart.series[s].mark == Chart::Mark::band; });
     for (const std::size_t s : order) {
         const Series& series = chart.series[s];
+        if ((series.mark == Chart::Mark::point) != points) {
+            continue;
+        }
         const QColor colour = series.faint ? mixed(style.colours.panel, ink_of(style, series.ink), 0.35)
                                            : ink_of(style, series.ink);
         switch (series.mark) {
@@ -311,7 +322,7 @@ void draw_series(DisplayList& list, const Style& style, const Frame& frame, Char
             draw_bars(list, frame, s, colour, places);
             break;
         case Chart::Mark::band:
-            draw_band(list, style, frame, series, colour);
+            draw_band(list, style, frame, series, ink_of(style, series.ink));
             break;
         case Chart::Mark::cell:
             draw_cells(
@@ -429,9 +440,14 @@ ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box,
     draw_horizontal_axis(list, style, QRectF(box.left(), 0, inner.width(), 1), frame, across);
     list.line(plot.bottomLeft(), plot.bottomRight(), {style.colours.soft, style.hairline, {}, false});
 
-    list.beginClip(plot.adjusted(-4, -4, marks ? end : 1, marks ? end : 1));
-    draw_series(list, style, frame, result);
+    list.beginClip(plot.adjusted(-1, -1, 1, 1)); // half of a line that runs along the edge
+    draw_series(list, style, frame, false, result);
     list.endClip();
+    if (marks) {
+        list.beginClip(plot.adjusted(-4, -4, end, end));
+        draw_series(list, style, frame, true, result);
+        list.endClip();
+    }
     legend.draw(list, beneath, plot, [&](const Series& series) {
         for (std::size_t i = std::min(series.x.size(), series.y.size()); i-- > 0;) {
             if (frame.has(series.x[i], series.y[i])) {

@@ -69,6 +69,12 @@ private:
     FigurePreview* preview_;
 };
 
+/// Whether the lines of a figure are halting rules.
+bool draws_rules(FigureKind kind) {
+    return kind == FigureKind::policy_front || kind == FigureKind::policy_comparison ||
+           kind == FigureKind::matched_rules || kind == FigureKind::parameter_sweep;
+}
+
 /// Both ends of an axis, when both are numbers in order.
 std::optional<std::array<double, 2>> range_of(const QLineEdit& low, const QLineEdit& high) {
     bool one = false;
@@ -443,10 +449,11 @@ void ExportDialog::arrived() {
     for (const std::string& notice : maker_.figure()->notices) {
         text += u'\n' + QString::fromStdString(notice);
     }
-    std::vector<QColor> lines = Style(spec(), *maker_.fonts()).runs;
-    lines.resize(std::min<std::size_t>(lines.size(), 4));
+    const Style style(spec(), *maker_.fonts());
+    std::vector<QColor> lines = draws_rules(spec().kind) ? style.rules : style.runs;
+    lines.resize(std::min<std::size_t>(lines.size(), draws_rules(spec().kind) ? lines.size() : 4));
     if (vision != Vision::normal && least_difference(lines, vision) < readable_difference) {
-        text += u'\n' + tr("Two of the first four line colours look alike so; choose another palette.");
+        text += u'\n' + tr("Two of the line colours look alike so; choose another palette.");
     }
     message_->setText(text);
 }

@@ -28,14 +28,16 @@ double tick_step(double extent, int most) {
 
 } // namespace
 
-/// One a halting rule, none of them that of run A or B; those that know nothing are grey and brown.
+/// Okabe and Ito's but for black, which is the text's: rules behind the eighth have the same colours with
+/// dashes.
 const std::vector<QColor>& rule_colours(bool dark) {
-    static const std::vector<QColor> light{0x3d4550, 0x2e9e3f, 0x8a8f96, 0xa6761d, 0xc9a500,
-                                           0x14181d, 0xc2255c, 0xf08fb4, 0x1f5fbf, 0x6db5f0,
-                                           0x6a35a8, 0xb596e6, 0x8c4a35, 0x6d7f14};
-    static const std::vector<QColor> night{0xc6ccd3, 0x63d471, 0x9aa0a7, 0xd6a756, 0xe8cf4f,
-                                           0xffffff, 0xf06595, 0xffc2d8, 0x5b9bff, 0xa9d8ff,
-                                           0xa678e6, 0xd9c6ff, 0xc9836c, 0xb5c653};
+    const auto with_grey = [](QRgb grey, bool night) {
+        std::vector<QColor> colours = palette_colours("okabe_ito", night);
+        colours.back() = QColor(grey);
+        return colours;
+    };
+    static const std::vector<QColor> light = with_grey(0x555555, false);
+    static const std::vector<QColor> night = with_grey(0xBCBCBC, true);
     return dark ? night : light;
 }
 

@@ -16,7 +16,8 @@ namespace ponderscope::figure {
 
 /// Colours of runs by name ("okabe_ito", "grey"); empty for "default", which is the theme's.
 std::vector<QColor> palette_colours(const std::string& name, bool dark);
-/// Of halting rules by their number in policy_kinds(), anew behind the last.
+/// Of halting rules by their number in policy_kinds(), told apart by the colour-blind; anew behind the last,
+/// with dashes (round_of).
 const std::vector<QColor>& rule_colours(bool dark);
 /// "viridis", "cividis", "magma" or "grey".
 ColourMap colour_map(const std::string& name);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What charts draw of made-up series, and how their colours are seen.
+#include "core/policy/policy.h"
 #include "views/figure/chart.h"
 #include "views/figure/parts.h"
 #include "views/figure/vision.h"
@@ -206,6 +207,61 @@ private Q_SLOTS:
             }
         }
         QVERIFY(texts(list).contains(chart.y.label));
+    }
+
+    void rulesAreToldApartWithoutGreenCones() {
+        for (const bool dark : {false, true}) {
+            std::vector<QColor> colours = rule_colours(dark);
+            const std::size_t count = colours.size();
+            QVERIFY(2 * count >= policy_kinds().size()); // two rounds: solid and dashed lines
+            colours.push_back(
+                Theme(dark ? Appearance::dark : Appearance::light).colours().text); // the blind rule
+            QVERIFY(least_difference(colours, Vision::deuteranopia) > readable_difference);
+            FigureSpec spec;
+            spec.theme = dark ? "dark" : "light";
+            const Style style(spec, *fonts_);
+            for (std::size_t rule = 0; rule < policy_kinds().size(); ++rule) {
+                for (std::size_t other = 0; other < rule; ++other) {
+                    const int one = Chart::rule + static_cast<int>(rule);
+                    const int two = Chart::rule + static_cast<int>(other);
+                    QVERIFY(ink_of(style, one) != ink_of(style, two) ||
+                            round_of(style, one) != round_of(style, two));
+                }
+            }
+        }
+    }
+
+    void bandsLetEachOtherShow() {
+        Chart chart;
+        for (const double at : {0.0, 0.2}) {
+            Chart::Series band;
+            band.mark = Chart::Mark::band;
+            band.ink = Chart::rule + static_cast<int>(10 * at);
+            band.x = {0, 1, 2};
+            band.y = {at, at, at};
+            band.low = {at - 5, at - 5, at - 5};
+            band.high = {at + 5, at + 5, at + 5};
+            chart.series.push_back(band);
+        }
+        chart.y.low = -1; // cuts them
+        chart.y.high = 1;
+        const Style style(FigureSpec{}, *fonts_);
+        DisplayList list;
+        const ChartPlaces places = draw_chart(list, style, {0, 0, 200, 150}, chart, 2);
+        int bands = 0;
+        QRectF clip;
+        for (const Item& item : list.items()) {
+            if (const auto* begin = std::get_if<ClipBegin>(&item)) {
+                clip = begin->rect;
+            } else if (const auto* path = std::get_if<PathItem>(&item);
+                       path != nullptr && path->fill.isValid()) {
+                ++bands;
+                QVERIFY(path->fill.alphaF() < 0.5);
+                // None of it lies on the numbers of the axes.
+                QVERIFY(places.plot.adjusted(-1.01, -1.01, 1.01, 1.01).contains(clip));
+            }
+        }
+        QCOMPARE(bands, 2);
     }
 
     void visionIsSimulated() {
