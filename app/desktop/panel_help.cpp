@@ -180,12 +180,12 @@ constexpr PanelHelp helps[] = {
          "learned(θ), fixed, uniform and geometric at an equal mean, CALM margin and cosine, entropy and its "
          "difference, KL(P_{k−1} ‖ P_k), latent difference, stable argmax; a token stops at the first k at "
          "which "
-         "the rule says so. The oracle takes the step with the lowest NLL and is no rule."),
+         "the rule says so. The oracle takes the step of least NLL + lambda · step and is no rule."),
      HELP(
-         "Replay is not rerun: it leaves the context of the other tokens as it was recorded, and a single "
-         "token "
-         "can differ by nats from what the model would do. The oracle knows the answer: it is a bound, not a "
-         "policy."),
+         "Replay is not rerun: in a replay tokens do not affect each other, and a single token can differ by "
+         "nats from what the model would do. The oracle knows the next token: no policy has a lower NLL at "
+         "the same cost. A policy thinks better only if it beats the best blind rule: one depth for all "
+         "tokens, or one of two drawn for each."),
      HELP("replay is not rerun"),
      HELP("Choose a rule, move its threshold, look at the text. A click on a row or on a point of a front "
           "chooses its policy. The table sorts by its headings, copies as text, CSV or Markdown, becomes a "

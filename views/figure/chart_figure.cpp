@@ -4,6 +4,7 @@
 #include "core/base/words.h"
 #include "core/policy/matched_reruns.h"
 #include "core/policy/replay.h"
+#include "core/policy/rerun_difference.h"
 #include "core/trace/summary.h"
 #include "views/common/format.h"
 #include "views/compare/winners.h"
@@ -90,22 +91,51 @@ Chart matched_of(const FigureSpec& spec, FigureData& data, const ProgressSink& p
                  const std::stop_token& stop) {
     const ReplayTable table = replay_of(spec, data, progress, stop);
     const BootstrapOptions options = bootstrap_of(spec, stop);
-    const std::string against = "uniform";
+    const ScoredRows scored(table);
+    MatchedLook look;
+    look.policies = spec.policies;
+    look.over_flops = spec.quantity == TokenQuantity::flops;
     // Reruns that the trace holds, as ponderscope referee --rerun leaves them.
     const TraceReader reader = TraceReader::open(spec.runs.front().trace);
     const RunInfo run = find_run(reader, spec.runs.front().run);
     std::vector<std::string> names = spec.policies.empty() ? matched_rules(table) : spec.policies;
-    if (std::find(names.begin(), names.end(), against) == names.end()) {
-        names.push_back(against);
+    if (std::find(names.begin(), names.end(), look.against) == names.end()) {
+        names.push_back(look.against);
     }
-    const std::vector<RerunRule> rules = reruns_by_rule(reader.runs(), run, names);
-    std::optional<MatchedComparison> reruns;
-    if (rules.size() > 1 && std::any_of(rules.begin(), rules.end(),
-                                        [&](const RerunRule& rule) { return rule.name == against; })) {
-        reruns = compare_reruns(table, ScoredRows(table), reader, run, reader, rules, against, {}, options);
+    const std::vector<RunInfo> runs = reader.runs();
+    const std::vector<RerunRule> rules = reruns_by_rule(runs, run, names);
+    const bool against = std::any_of(rules.begin(), rules.end(),
+                                     [&](const RerunRule& rule) { return rule.name == look.against; });
+    if (rules.size() > 1 && against) {
+        look.reruns = compare_reruns(table, scored, reader, run, reader, rules, look.against, {},
+                                     with_block_of_run(table, scored, options));
     }
-    return matched_rules_chart(table, spec.policies, against, spec.quantity == TokenQuantity::flops, options,
-                               reruns);
+    const std::vector<RunInfo> plain = plain_runs(runs, run);
+    for (const RunInfo& one : plain) {
+        MatchedRule rule = plain_rule(reader, one, ReplayReader(reader, run), &scored, scored.layout);
+        if (look.over_flops && !rule.settings.empty() && one.flops_sum > 0) {
+            look.plain.push_back(std::move(rule));
+        }
+    }
+    // What was chosen and cannot be drawn is said.
+    for (std::size_t i = 1; i < spec.runs.size(); ++i) {
+        const RunInfo other = find_run(TraceReader::open(spec.runs[i].trace), spec.runs[i].run);
+        const auto is_other = [&](const RunInfo& one) {
+            return spec.runs[i].trace == spec.runs.front().trace && one.id == other.id;
+        };
+        const bool drawn = look.reruns && std::any_of(rules.begin(), rules.end(), [&](const RerunRule& rule) {
+                               return std::any_of(rule.runs.begin(), rule.runs.end(), is_other);
+                           });
+        if (!drawn && !std::any_of(plain.begin(), plain.end(), is_other)) {
+            data.notices.push_back(
+                "\"runs\": " + other.name + " is not drawn: " +
+                (!is_rerun_of(other, run, other.policy)
+                     ? "it is no rerun of " + run.name + "."
+                     : "the trace has no reruns of fixed depths that it could be set against; "
+                       "ponderscope referee --rerun CHECKPOINT makes them."));
+        }
+    }
+    return matched_rules_chart(table, look, options);
 }
 
 Chart sweep_of(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
@@ -302,6 +332,11 @@ void dress(Chart& chart, const FigureSpec& spec, Figure& figure) {
             place = std::min(place, chart.series.size());
         } else {
             if (!wanted.as.empty()) {
+                for (Chart::Series& series : chart.series) { // its band and its marks, too
+                    if (&series != &*found && !series.listed && series.name == found->name) {
+                        series.name = QString::fromStdString(wanted.as);
+                    }
+                }
                 found->name = QString::fromStdString(wanted.as);
             }
             const auto from = static_cast<std::size_t>(found - chart.series.begin());

@@ -35,12 +35,12 @@ std::span<const KindInfo> figure_kinds() {
                  QT_TRANSLATE_NOOP("Figure", "Halting policies, replay and rerun beside each other; as LaTeX "
                                              "and CSV too."),
                  false, true, "policies,block,replicates"},
-        KindInfo{
-            FigureKind::policy_comparison, "policy_comparison",
-            QT_TRANSLATE_NOOP("Figure", "Against uniform and geometric (replay)"),
-            QT_TRANSLATE_NOOP("Figure",
-                              "NLL of random halting minus a policy's, at equal mean steps, with intervals."),
-            true, false, "policies,block,replicates"},
+        KindInfo{FigureKind::policy_comparison, "policy_comparison",
+                 QT_TRANSLATE_NOOP("Figure", "Against blind and random halting (replay)"),
+                 QT_TRANSLATE_NOOP("Figure",
+                                   "NLL of the best blind rule and of random halting minus a policy's, at "
+                                   "equal cost, with bands."),
+                 true, false, "policies,block,replicates"},
         KindInfo{FigureKind::matched_rules, "matched_rules",
                  QT_TRANSLATE_NOOP("Figure", "Rules at equal cost (replay)"),
                  QT_TRANSLATE_NOOP("Figure",

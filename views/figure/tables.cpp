@@ -165,14 +165,16 @@ TableData gather_policy_table(const FigureSpec& spec, FigureData& data, const Pr
         for (std::size_t row = 0; row < model.rows().size(); ++row) {
             const PolicyRow& of = model.rows()[row];
             const QString cell = model.index(static_cast<int>(row), column).data().toString();
-            const Estimate difference = column == PolicyTableModel::difference ? of.replayed.difference
-                                        : of.rerun                             ? of.rerun->difference
-                                                                               : Estimate{};
-            one.cells.push_back(column == PolicyTableModel::difference ||
-                                        (column == PolicyTableModel::difference_rerun && of.rerun)
-                                    ? interval(difference, 3, true)
-                                : cell.isEmpty() ? QStringLiteral("–")
-                                                 : cell);
+            QString text = cell.isEmpty() ? QStringLiteral("–") : cell;
+            if (column == PolicyTableModel::difference) {
+                text = interval(of.replayed.difference, 3, true);
+            } else if (column == PolicyTableModel::difference_rerun && of.rerun) {
+                text = interval(of.rerun->difference, 3, true);
+            } else if (column == PolicyTableModel::blind && of.causal) {
+                text = interval(of.replayed.against_blind, 3, true) +
+                       (of.replayed.thinks_better() ? QStringLiteral(" *") : QString());
+            }
+            one.cells.push_back(text);
             any = any || !cell.isEmpty();
         }
         if (any) {
@@ -180,8 +182,10 @@ TableData gather_policy_table(const FigureSpec& spec, FigureData& data, const Pr
         }
     }
     made.note =
-        QStringLiteral("%1, %2 tokens. Replay: as if no token's halting changed another's context; rerun: "
-                       "the model ran so. 95 % intervals: paired bootstrap, %3 replicates")
+        QStringLiteral("%1, %2 tokens. Replay: recomputed from recorded signals; rerun: the model run again "
+                       "under the policy. Blind: the best rule that does not look at the token, at the same "
+                       "cost. *: thinks better, the interval lies below 0. 95 % intervals: paired bootstrap, "
+                       "%3 replicates")
             .arg(QString::fromStdString(info.name), format_count(info.scored_tokens),
                  QString::number(spec.replicates));
     made.csv = table_text(model, TableForm::csv).toStdString();

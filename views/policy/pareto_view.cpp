@@ -112,8 +112,8 @@ void ParetoView::askForLimits() {
     form->addRow(buttons);
     // Both ends of an axis or none; in order; above 0 where it is logarithmic.
     const auto ends = [&](std::size_t axis, bool log, std::optional<std::array<double, 2>>& into) {
-        const QString low = fields[2 * axis]->text().trimmed();
-        const QString high = fields[2 * axis + 1]->text().trimmed();
+        const QString low = fields[2 * axis]->text().trimmed().replace(u',', u'.');
+        const QString high = fields[2 * axis + 1]->text().trimmed().replace(u',', u'.');
         bool one = false;
         bool other = false;
         const std::array<double, 2> range{low.toDouble(&one), high.toDouble(&other)};

@@ -33,39 +33,70 @@ const PolicyKind& kind_of(const ReplayTable& table, const std::string& name) {
 }
 
 int rule_ink(const std::string& name) {
+    if (name == blind_rule) {
+        return Chart::text;
+    }
     const auto kinds = policy_kinds();
     const auto own =
         std::find_if(kinds.begin(), kinds.end(), [&](const PolicyKind& kind) { return kind.name == name; });
     return Chart::rule + static_cast<int>(own - kinds.begin());
 }
 
-/// A rule's cells as a line, and their bounds: bands where it is no oracle.
+/// A rule's cells as a line, their bounds, and the cells where it thinks better.
 struct CellSeries {
-    Chart::Series line, bounds;
+    Chart::Series line, bounds, better;
 
     CellSeries(const MatchedRow& row, bool over_flops, const QString& name) {
         line.ink = rule_ink(row.name);
         line.dashed = !row.causal;
-        bounds = line;
         line.name = name;
+        bounds = line;
+        bounds.listed = false; // the colour of its line
+        bounds.mark = Chart::Mark::band;
+        bounds.faint = true;
+        better = line;
+        better.listed = false;
+        better.mark = Chart::Mark::point;
         for (const MatchedCell& cell : over_flops ? row.at_flops : row.at_steps) {
             if (std::isnan(cell.difference.value)) {
                 continue;
             }
             const Estimate& within = row.causal ? cell.band : cell.difference;
-            line.x.push_back(cell.cost);
-            line.y.push_back(cell.difference.value);
-            line.labels.push_back(
+            const QString label =
                 tr("%1: %2 nats [%3, %4]")
                     .arg(QString::fromStdString(row.name), format_difference(cell.difference.value, 3),
-                         format_difference(within.low, 3), format_difference(within.high, 3)));
+                         format_difference(within.low, 3), format_difference(within.high, 3));
+            line.x.push_back(cell.cost);
+            line.y.push_back(cell.difference.value);
+            line.labels.push_back(label);
             bounds.x.push_back(cell.cost);
             bounds.y.push_back(cell.difference.value);
             bounds.low.push_back(within.low);
             bounds.high.push_back(within.high);
+            if (cell.better) {
+                better.x.push_back(cell.cost);
+                better.y.push_back(cell.difference.value);
+                better.labels.push_back(label);
+            }
         }
     }
 };
+
+/// Costs spread evenly over those that a rule reaches between nobody and everybody stopping.
+std::vector<double> costs_within(const MatchedRule& rule, const RowLayout& rows, double most, int parts) {
+    double low = most;
+    double high = 0;
+    for (const ScoredSetting& setting : rule.settings) {
+        const double steps = rows.mean(setting.steps);
+        low = std::min(low, steps);
+        high = std::max(high, steps);
+    }
+    std::vector<double> costs;
+    for (int i = 1; i < parts && high > low; ++i) {
+        costs.push_back(low + (high - low) * i / parts);
+    }
+    return costs;
+}
 
 } // namespace
 
@@ -82,141 +113,120 @@ std::string usual_policy(const ReplayTable& table) {
 
 figure::Chart policy_comparison_chart(const ReplayTable& table, const std::string& policy,
                                       const BootstrapOptions& options) {
-    constexpr int settings = 14;
-    const PolicyKind& kind = kind_of(table, policy);
-    const ScoredRows scored(table);
-    const auto most = static_cast<double>(table.columns.max_steps());
-    Chart chart;
-    chart.title = tr("Random halting against %1").arg(QString::fromStdString(policy));
-    chart.y.label = tr("NLL minus that of %1 (nats)").arg(QString::fromStdString(policy));
-    chart.note = tr("Replay: what is halted changes no other token here.");
-    Chart::Series zero;
-    zero.ink = rule_ink(policy);
-    zero.name = tr("%1 (replay)").arg(QString::fromStdString(policy));
-    Chart::Series points[2];
-    const std::string names[2] = {"uniform", "geometric"};
-    for (int i = 0; i < 2; ++i) {
-        points[i].name = tr("%1 (replay)").arg(QString::fromStdString(names[i]));
-        points[i].mark = Chart::Mark::point;
-        points[i].ink = rule_ink(names[i]);
-    }
-    const bool flops = table.flops.has_value();
-    chart.x.label = flops ? tr("FLOPs per token") : tr("mean steps of both");
-    chart.x.si = flops;
-    double seen = -1;
-    for (const double threshold : threshold_values(kind, table, settings)) {
-        if (options.stop.stop_requested()) {
-            throw Cancelled();
-        }
-        const PolicySpec spec = policy_at(kind, threshold);
-        const ReplayResult own = replay(table, spec);
-        if (own.mean_steps <= 0 || own.mean_steps >= most || own.mean_steps == seen) {
-            continue;
-        }
-        seen = own.mean_steps;
-        std::vector<std::vector<double>> others;
-        std::vector<double> steps;
-        for (const std::string& name : names) {
-            const ReplayResult other =
-                replay(table, PolicySpec::parse(name + ":rate=" + rounded(own.mean_steps, 7)));
-            others.push_back(scored.of(other.nll));
-            steps.push_back(other.mean_steps);
-        }
-        const std::vector<Estimate> gaps =
-            paired_differences(scored.of(own.nll), others, scored.layout, options).each;
-        const double x = flops ? own.mean_flops : own.mean_steps;
-        zero.x.push_back(x);
-        zero.y.push_back(0);
-        zero.labels.push_back(tr("replay of %1\nsteps %2 · NLL %3")
-                                  .arg(QString::fromStdString(spec.text()), format_nats(own.mean_steps),
-                                       format_nats(own.mean_nll, 3)));
-        for (std::size_t i = 0; i < gaps.size(); ++i) {
-            points[i].x.push_back(x);
-            points[i].y.push_back(gaps[i].value);
-            points[i].low.push_back(gaps[i].low);
-            points[i].high.push_back(gaps[i].high);
-            points[i].labels.push_back(tr("replay of %1 at %2 steps\n%3 nats [%4, %5]")
-                                           .arg(QString::fromStdString(names[i]), format_nats(steps[i]),
-                                                format_difference(gaps[i].value, 3),
-                                                format_difference(gaps[i].low, 3),
-                                                format_difference(gaps[i].high, 3)));
-        }
-    }
-    if (zero.x.empty()) {
-        throw InputError(table.run + ": no threshold of " + policy +
-                         " stops some tokens and not others; choose another policy.");
-    }
-    chart.series = {std::move(zero), std::move(points[0]), std::move(points[1])};
+    (void)kind_of(table, policy); // says what there is
+    Chart chart = matched_rules_chart(
+        table, {{blind_rule, "uniform", "geometric"}, policy, table.flops.has_value(), {}, {}}, options);
+    chart.title = tr("Blind and random halting against %1").arg(QString::fromStdString(policy));
     return chart;
 }
 
-figure::Chart matched_rules_chart(const ReplayTable& table, const std::vector<std::string>& policies,
-                                  const std::string& against, bool over_flops,
-                                  const BootstrapOptions& options,
-                                  const std::optional<MatchedComparison>& reruns) {
-    constexpr int costs = 12;
+figure::Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
+                                  const BootstrapOptions& options) {
+    constexpr int parts = 12;
     constexpr int settings = 33;
-    if (over_flops && !table.flops) {
+    if (look.over_flops && !table.flops) {
         throw InputError("\"quantity\": the trace of " + table.run +
                          " does not say what steps cost; record it again, or choose \"steps\".");
     }
     const std::vector<std::string> known = matched_rules(table);
-    std::vector<std::string> rules = policies.empty() ? known : policies;
+    std::vector<std::string> rules = look.policies.empty() ? known : look.policies;
     for (const std::string& rule : rules) {
         if (std::find(known.begin(), known.end(), rule) == known.end()) {
             (void)kind_of(table, rule); // says what there is
         }
     }
-    if (std::find(rules.begin(), rules.end(), against) == rules.end()) {
-        rules.insert(rules.begin(), against);
+    for (const std::string& always : {std::string(blind_rule), look.against}) {
+        if (std::find(rules.begin(), rules.end(), always) == rules.end()) {
+            rules.insert(rules.begin(), always);
+        }
     }
     const ScoredRows scored(table);
+    const RowLayout layout = scored.layout;
+    const BootstrapOptions settled = with_block_of_run(table, scored, options);
+    const double most =
+        scored.rows.empty() ? 0 : layout.mean(scored.of(table.ran)); // beyond it nothing was recorded
+    MatchedCosts costs;
+    if (!scored.rows.empty()) {
+        costs.steps = costs_within(replayed_rule(table, scored, look.against, settings), layout, most, parts);
+    }
+    if (costs.steps.empty()) {
+        throw InputError(table.run + ": no threshold of " + look.against +
+                         " stops some tokens and not others; choose another policy.");
+    }
+    for (const MatchedRule& one : look.plain) {
+        costs.flops.push_back(layout.mean(one.settings.front().flops));
+    }
     const auto base =
-        static_cast<std::size_t>(std::find(rules.begin(), rules.end(), against) - rules.begin());
+        static_cast<std::size_t>(std::find(rules.begin(), rules.end(), look.against) - rules.begin());
     const MatchedComparison found = compare_matched(
-        rules.size(), [&](std::size_t i) { return replayed_rule(table, scored, rules[i], settings); }, base,
-        even_costs(table, scored, costs), scored.layout, options);
+        rules.size() + look.plain.size(),
+        [&](std::size_t i, const MatchedCosts& at) {
+            return i < rules.size() ? replayed_rule(table, scored, rules[i], settings, at)
+                                    : look.plain[i - rules.size()];
+        },
+        base, costs, layout, settled);
     Chart chart;
     chart.title = tr("Rules at equal cost");
-    chart.x.label = over_flops ? tr("FLOPs per token") : tr("mean steps");
-    chart.x.si = over_flops;
+    chart.x.label = look.over_flops ? tr("FLOPs per token") : tr("mean steps");
+    chart.x.si = look.over_flops;
     chart.y.label = tr("NLL minus that of %1 (nats)").arg(QString::fromStdString(found.reference));
-    chart.note =
-        tr("Replay: what is halted changes no other token here. Bands hold for all rules and costs together; "
-           "oracles know the answer.");
+    QStringList note{look.reruns
+                         ? tr("Lines: replay; tokens do not affect each other in a replay. Points with "
+                              "bars: rerun, the model ran so.")
+                         : tr("Replay: tokens do not affect each other; a rerun can differ."),
+                     tr("Bands hold for all rules and costs together.")};
+    bool bound = false;
+    bool marked = false;
+    int plain = 0;
     for (const MatchedRow& row : found.rows) {
+        const QString name = QString::fromStdString(row.name);
         // One entry a rule: what its line and its points are is said once, below.
-        const CellSeries cells(row, over_flops,
-                               row.causal ? QString::fromStdString(row.name)
-                                          : tr("%1 (a bound)").arg(QString::fromStdString(row.name)));
-        if (!cells.line.x.empty()) {
-            if (row.causal && row.name != found.reference) {
-                chart.series.push_back(cells.bounds);
-                chart.series.back().mark = Chart::Mark::band;
-                chart.series.back().faint = true;
-            }
-            chart.series.push_back(cells.line);
+        CellSeries cells(row, look.over_flops,
+                         row.plain    ? tr("%1 (plain model)").arg(name)
+                         : row.causal ? name
+                                      : tr("%1 (a bound)").arg(name));
+        if (cells.line.x.empty()) {
+            continue;
+        }
+        if (row.plain) {
+            cells.bounds.mark = Chart::Mark::point;
+            cells.bounds.faint = false;
+            cells.bounds.listed = true;
+            cells.bounds.ink = Chart::other + plain++;
+            cells.bounds.labels = cells.line.labels;
+            chart.series.push_back(std::move(cells.bounds));
+            continue;
+        }
+        if (row.causal && row.name != found.reference) {
+            chart.series.push_back(cells.bounds);
+        }
+        bound = bound || !row.causal;
+        chart.series.push_back(cells.line);
+        if (!cells.better.x.empty()) {
+            marked = true;
+            chart.series.push_back(cells.better);
         }
     }
-    if (!reruns) {
-        return chart;
+    if (marked) {
+        note << tr(
+            "Dots: thinks better, the whole band of NLL minus that of the best blind rule lies below 0.");
     }
-    chart.note =
-        tr("Lines: replay, in which what is halted changes no other token. Points: the model ran so. "
-           "Bands hold for all rules and costs of a kind together; oracles know the answer.");
-    for (const MatchedRow& row : reruns->rows) {
-        if (row.name == reruns->reference) {
+    if (bound) {
+        note << tr("No rule can be below the oracle, which knows the next token.");
+    }
+    for (const MatchedRow& row : look.reruns ? look.reruns->rows : std::vector<MatchedRow>()) {
+        if (row.name == look.reruns->reference) {
             continue; // zero
         }
-        CellSeries cells(row, over_flops, tr("%1 (rerun)").arg(QString::fromStdString(row.name)));
+        CellSeries cells(row, look.over_flops, tr("%1 (rerun)").arg(QString::fromStdString(row.name)));
         if (!cells.line.x.empty()) {
-            cells.bounds.name = cells.line.name;
-            cells.bounds.listed = false; // the colour of its line
+            cells.bounds.faint = false;
             cells.bounds.mark = Chart::Mark::point;
             cells.bounds.labels = cells.line.labels;
             chart.series.push_back(std::move(cells.bounds));
         }
     }
+    chart.note = note.join(u' ');
     return chart;
 }
 
@@ -230,7 +240,7 @@ figure::Chart sweep_chart(const ReplayTable& table, const std::vector<std::strin
     const std::vector<std::string> names = policies.empty() ? std::vector{usual_policy(table)} : policies;
     Chart chart;
     chart.title = tr("Parameter sweep");
-    chart.note = tr("Replay: what is halted changes no other token here.");
+    chart.note = tr("Replay: tokens do not affect each other; a rerun can differ.");
     chart.y.label = quantity == SweepQuantity::nll     ? tr("NLL (nats)")
                     : quantity == SweepQuantity::steps ? tr("mean steps")
                                                        : tr("FLOPs per token");

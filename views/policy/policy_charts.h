@@ -10,22 +10,25 @@ namespace ponderscope {
 
 // Charts of policies beyond their fronts. What in them is replay says so.
 
-/// What others lose against one policy where both spend as much: for each threshold of \p policy, `uniform`
-/// and `geometric` halting at its mean steps, and their mean NLL minus its own, with paired 95 % intervals
-/// over the same blocks. Thresholds at which nobody or everybody stops are left out. InputError: a policy
-/// that the run lacks signals for, or one without a threshold.
+/// How rules are set against each other at equal cost.
+struct MatchedLook {
+    std::vector<std::string> policies;   ///< kinds; empty: all that the run can be replayed with
+    std::string against = blind_rule;    ///< the rule that is zero
+    bool over_flops = false;             ///< else over mean steps
+    std::vector<MatchedRule> plain = {}; ///< runs of plain models over the same rows, points at their FLOPs
+    std::optional<MatchedComparison> reruns = {}; ///< what the model did with the rules: points with bands
+};
+
+/// Rules at equal cost: NLL minus that of one of them over mean steps, or over FLOPs, with bands over the
+/// whole chart; dots where a rule thinks better than the best blind rule. Costs are those that the rule at
+/// zero reaches. InputError: a rule that the run lacks signals for, FLOPs that the trace does not know, a
+/// rule at zero that stops all tokens or none at every threshold.
+figure::Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
+                                  const BootstrapOptions& options);
+
+/// What the best blind rule and random halting lose against one policy where all spend as much.
 figure::Chart policy_comparison_chart(const ReplayTable& table, const std::string& policy,
                                       const BootstrapOptions& options);
-
-/// All rules at equal cost: NLL minus that of \p against (`uniform`, say) over mean steps, or over the FLOPs
-/// that it takes at these steps, with bands over the whole chart. \p reruns: what the model did with the
-/// rules, as points with bands of their own. \p policies: kinds; empty: all that the run
-/// can be replayed with. InputError: a rule that the run lacks signals for, FLOPs that the trace does not
-/// know.
-figure::Chart matched_rules_chart(const ReplayTable& table, const std::vector<std::string>& policies,
-                                  const std::string& against, bool over_flops,
-                                  const BootstrapOptions& options,
-                                  const std::optional<MatchedComparison>& reruns = {});
 
 enum class SweepQuantity { nll, steps, flops };
 

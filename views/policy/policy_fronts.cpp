@@ -2,6 +2,7 @@
 #include "views/policy/policy_fronts.h"
 
 #include "core/base/error.h"
+#include "core/base/words.h"
 #include "core/policy/scored_rows.h"
 #include "core/stats/front.h"
 #include "views/common/format.h"
@@ -15,6 +16,56 @@ namespace {
 
 using figure::Chart;
 
+PolicyPoint point_of(const std::string& spec, const ReplayResult& result) {
+    return {spec, result.mean_steps, result.mean_nll, result.mean_flops};
+}
+
+void add_oracle(std::vector<PolicyFront>& fronts, const ReplayTable& table, std::size_t number, int points) {
+    const std::size_t stride =
+        table.tokens() * static_cast<std::size_t>(table.columns.max_steps() + 1) / most_oracle_turns + 1;
+    ReplayResult result;
+    for (const CostAxis axis : {CostAxis::steps, CostAxis::flops}) {
+        if (axis == CostAxis::flops && !table.flops) {
+            continue;
+        }
+        const Oracle oracle(table, axis);
+        PolicyFront front{"oracle", number, false, {}, axis};
+        for (const double price : oracle_prices(oracle.turns(0, stride), points, {})) {
+            oracle.replay(price, result);
+            front.points.push_back(
+                point_of(axis == CostAxis::steps ? "oracle:lambda=" + shortest(price) : "", result));
+        }
+        fronts.push_back(std::move(front));
+    }
+}
+
+/// The best blind rule through NLL, which is no straight line in perplexity.
+Chart::Series blind_line(const PolicyFront& front, bool flops) {
+    Chart::Series series;
+    series.name = QString::fromLatin1(blind_rule);
+    series.ink = Chart::text;
+    std::vector<FrontPoint> depths;
+    for (const PolicyPoint& point : front.points) {
+        depths.push_back({flops ? point.flops : point.steps, point.nll});
+    }
+    const std::vector<FrontPoint> hull = convex_front(depths);
+    constexpr int places = 48;
+    const double low = hull.front().cost;
+    const double high = std::max_element(depths.begin(), depths.end(), [](const auto& a, const auto& b) {
+                            return a.cost < b.cost;
+                        })->cost;
+    for (int i = 0; i <= places; ++i) {
+        const double cost = low + (high - low) * i / places;
+        const double nll = loss_at(hull, cost);
+        series.x.push_back(cost);
+        series.y.push_back(std::exp(nll));
+        series.labels.push_back(tr("best blind rule: one depth for all tokens, or one of two\nNLL %1 · "
+                                   "perplexity %2")
+                                    .arg(format_nats(nll, 3), format_nats(std::exp(nll))));
+    }
+    return series;
+}
+
 } // namespace
 
 std::vector<PolicyFront> policy_fronts(const ReplayTable& table, const std::vector<std::string>& only,
@@ -22,6 +73,25 @@ std::vector<PolicyFront> policy_fronts(const ReplayTable& table, const std::vect
     std::vector<PolicyFront> fronts;
     ReplayResult result;
     std::size_t number = 0;
+    const auto add = [&](const std::string& name, std::size_t own, const PolicyKind& kind,
+                         const std::vector<double>& values) {
+        PolicyFront front{name, own, kind.causal, {}, {}};
+        for (const double value : values) {
+            if (stop.stop_requested()) {
+                throw Cancelled();
+            }
+            const PolicySpec spec = policy_at(kind, value);
+            replay(table, spec, result);
+            front.points.push_back(point_of(spec.text(), result));
+        }
+        std::stable_sort(front.points.begin(), front.points.end(),
+                         [](const PolicyPoint& a, const PolicyPoint& b) { return a.steps < b.steps; });
+        if (!front.points.empty()) {
+            fronts.push_back(std::move(front));
+        }
+    };
+    const PolicyKind& fixed = *PolicySpec::parse("fixed:n=0").kind;
+    add(blind_rule, policy_kinds().size(), fixed, threshold_values(fixed, table, thresholds));
     for (const PolicyKind& kind : policy_kinds()) {
         const std::size_t own = number++;
         const bool wanted =
@@ -29,23 +99,11 @@ std::vector<PolicyFront> policy_fronts(const ReplayTable& table, const std::vect
         if (!wanted || !table.can(kind)) {
             continue;
         }
-        PolicyFront front{kind.name, own, kind.causal, {}};
-        std::vector<double> values = threshold_values(kind, table, thresholds);
-        if (kind.parameters.empty()) {
-            values = {0};
-        }
-        for (const double value : values) {
-            if (stop.stop_requested()) {
-                throw Cancelled();
-            }
-            const PolicySpec spec = policy_at(kind, value);
-            replay(table, spec, result);
-            front.points.push_back({spec.text(), result.mean_steps, result.mean_nll, result.mean_flops});
-        }
-        std::stable_sort(front.points.begin(), front.points.end(),
-                         [](const PolicyPoint& a, const PolicyPoint& b) { return a.steps < b.steps; });
-        if (!front.points.empty()) {
-            fronts.push_back(std::move(front));
+        if (!kind.causal) {
+            add_oracle(fronts, table, own, thresholds);
+        } else {
+            add(kind.name, own, kind,
+                kind.parameters.empty() ? std::vector{0.0} : threshold_values(kind, table, thresholds));
         }
     }
     return fronts;
@@ -56,20 +114,30 @@ void add_bands(std::vector<PolicyFront>& fronts, const ReplayTable& table, const
     if (scored.rows.empty() || scored.rows.size() > most_banded) {
         return;
     }
+    const BootstrapOptions settled = with_block_of_run(table, scored, options);
     const std::vector<double> full = scored.of(replay(table, PolicySpec::parse("full")).nll);
+    const std::vector<ScoredSetting> depths = replayed_rule(table, scored, blind_rule, 0).settings;
     ReplayResult result;
     for (PolicyFront& front : fronts) {
+        if (!front.causal || front.policy == blind_rule) {
+            continue;
+        }
         std::vector<std::vector<double>> nll;
+        std::vector<ScoredSetting> settings;
         for (const PolicyPoint& point : front.points) {
             if (options.stop.stop_requested()) {
                 throw Cancelled();
             }
             replay(table, PolicySpec::parse(point.spec), result);
             nll.push_back(scored.of(result.nll));
+            settings.push_back({point.spec, scored.of(result.steps), nll.back(),
+                                result.flops.empty() ? std::vector<double>() : scored.of(result.flops)});
         }
-        const PairedDifferences found = paired_differences(full, nll, scored.layout, options);
+        const PairedDifferences found = paired_differences(full, nll, scored.layout, settled);
+        const std::vector<Estimate> apart = against_blind(settings, depths, scored.layout, settled);
         for (std::size_t i = 0; i < front.points.size(); ++i) {
             front.points[i].difference = found.each[i];
+            front.points[i].better = apart[i].high < 0;
         }
     }
 }
@@ -80,10 +148,16 @@ std::string policy_at_mark(const std::vector<PolicyFront>& fronts, const std::ve
         return {};
     }
     const Chart::Series& one = chart.series[static_cast<std::size_t>(series)];
+    const double x = one.x[static_cast<std::size_t>(index)];
+    const double y = one.y[static_cast<std::size_t>(index)];
     for (const PolicyFront& front : fronts) {
-        if (one.ink == Chart::rule + static_cast<int>(front.number) &&
-            static_cast<std::size_t>(index) < front.points.size()) {
-            return front.points[static_cast<std::size_t>(index)].spec;
+        if (one.ink != Chart::rule + static_cast<int>(front.number)) {
+            continue;
+        }
+        for (const PolicyPoint& point : front.points) {
+            if ((point.flops == x || point.steps == x) && std::exp(point.nll) == y && !point.spec.empty()) {
+                return point.spec;
+            }
         }
     }
     const auto run =
@@ -119,7 +193,7 @@ figure::Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vec
     limit(chart.y, look.perplexities);
     chart.note = time ? tr("Runs as they were recorded, read-outs and writing included: compare those of one "
                            "machine and batch. A replay takes no time that could be measured.")
-                      : tr("Lines: replay. What is halted changes no other token here; a rerun can differ.");
+                      : tr("Lines: replay. Tokens do not affect each other in a replay; a rerun can differ.");
     const auto place = [flops](const auto& point) { return flops ? point.flops : point.steps; };
     const auto label = [](const QString& name, double steps, double nll, double flops_a_token) {
         QString text = tr("%1\nsteps %2 · NLL %3 · perplexity %4")
@@ -127,9 +201,17 @@ figure::Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vec
         return std::isfinite(flops_a_token) ? text + tr(" · FLOPs %1").arg(format_si(flops_a_token)) : text;
     };
     bool banded = false;
+    bool marked = false;
     for (const PolicyFront& front : fronts) {
         if (time) {
             break;
+        }
+        if (front.axis && (*front.axis == CostAxis::flops) != flops) {
+            continue;
+        }
+        if (front.policy == blind_rule) {
+            chart.series.push_back(blind_line(front, flops));
+            continue;
         }
         Chart::Series series;
         series.name = QString::fromStdString(front.policy) + (front.causal ? QString() : tr(" (a bound)"));
@@ -139,8 +221,17 @@ figure::Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vec
         for (const PolicyPoint& point : front.points) {
             series.x.push_back(place(point));
             series.y.push_back(std::exp(point.nll));
-            series.labels.push_back(label(tr("replay of %1").arg(QString::fromStdString(point.spec)),
+            series.labels.push_back(label(point.spec.empty()
+                                              ? tr("the least NLL at these FLOPs")
+                                              : tr("replay of %1").arg(QString::fromStdString(point.spec)),
                                           point.steps, point.nll, point.flops));
+        }
+        Chart::Series marks;
+        for (const PolicyPoint& point : front.points) {
+            if (look.bands && point.better && front.points.size() > 1) {
+                marks.x.push_back(place(point));
+                marks.y.push_back(std::exp(point.nll));
+            }
         }
         Chart::Series band;
         for (const PolicyPoint& point : front.points) {
@@ -161,10 +252,24 @@ figure::Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vec
             chart.series.push_back(std::move(band));
             banded = true;
         }
+        if (!marks.x.empty()) {
+            marks.mark = Chart::Mark::point;
+            marks.ink = series.ink;
+            marks.name = series.name;
+            marks.listed = false;
+            marked = true;
+        }
         chart.series.push_back(std::move(series));
+        if (!marks.x.empty()) {
+            chart.series.push_back(std::move(marks));
+        }
     }
     if (banded) {
         chart.note += u' ' + tr("Bands: 95 % of the loss against full, paired, one point at a time.");
+    }
+    if (marked) {
+        chart.note +=
+            u' ' + tr("Dots: lower NLL than the best blind rule at the same cost, with the 95 % interval.");
     }
     for (const RunPoint& run : runs) {
         Chart::Series series;

@@ -7,6 +7,7 @@
 #include "views/common/paths.h"
 #include "views/figure/chart_view.h"
 #include "views/figure/figure_command.h"
+#include "views/policy/marked_slider.h"
 #include "views/policy/pareto_view.h"
 #include "views/policy/policy_data.h"
 #include "views/policy/policy_fronts.h"
@@ -18,25 +19,27 @@
 #include <QGridLayout>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QLineEdit>
 #include <QPushButton>
 #include <QSignalBlocker>
 #include <QSlider>
 #include <QStackedWidget>
 #include <QTimer>
+#include <QToolButton>
 #include <QVBoxLayout>
 
 #include <algorithm>
 #include <cmath>
 
 namespace ponderscope {
-
 PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     : QWidget(parent),
       context_(context),
       shared_(PolicyData::of(context)),
       policy_(new QComboBox(this)),
-      slider_(new QSlider(Qt::Horizontal, this)),
-      threshold_(new QLabel(this)),
+      slider_(new MarkedSlider(Qt::Horizontal, this)),
+      threshold_(new QLineEdit(this)),
+      reset_(new QToolButton(this)),
       summary_(new QLabel(this)),
       note_(new QLabel(this)),
       colour_(new QCheckBox(tr("Colour the text by these steps"), this)),
@@ -54,8 +57,11 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     policy_->setMinimumWidth(150);
     slider_->setAccessibleName(tr("Threshold"));
     slider_->setMinimumWidth(120);
-    threshold_->setMinimumWidth(64);
-    threshold_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    threshold_->setMaximumWidth(96);
+    threshold_->setAccessibleName(tr("Threshold as a number"));
+    threshold_->setToolTip(tr("Type a threshold and press Enter"));
+    reset_->setText(tr("Reset"));
+    reset_->setAutoRaise(true);
     colour_->setChecked(true);
     note_->setWordWrap(true);
     summary_->setWordWrap(true);
@@ -80,7 +86,11 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     grid->addWidget(all, 0, 2);
     grid->addWidget(label(tr("Threshold"), slider_), 1, 0);
     grid->addWidget(slider_, 1, 1);
-    grid->addWidget(threshold_, 1, 2);
+    auto* number = new QHBoxLayout;
+    number->setSpacing(4);
+    number->addWidget(threshold_);
+    number->addWidget(reset_);
+    grid->addLayout(number, 1, 2);
     grid->addWidget(summary_, 2, 0, 1, 3);
     grid->addWidget(rerunLabel_, 3, 0, 1, 3);
     grid->addWidget(colour_, 4, 0, 1, 2);
@@ -124,6 +134,22 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     });
     connect(slider_, &QSlider::valueChanged, this, [this] {
         exact_.clear();
+        replayNow();
+        table_->follow(spec_);
+    });
+    connect(threshold_, &QLineEdit::returnPressed, this, &PolicyLab::takeThreshold);
+    connect(threshold_, &QLineEdit::editingFinished, this, [this] {
+        if (threshold_->isModified()) {
+            takeThreshold();
+        }
+    });
+    connect(reset_, &QToolButton::clicked, this, [this] {
+        exact_.clear();
+        const auto table = shared_.table();
+        if (table && kind_ != nullptr && !values_.empty()) {
+            const QSignalBlocker quiet(slider_);
+            slider_->setValue(static_cast<int>(starting_place(*kind_, *table, values_)));
+        }
         replayNow();
         table_->follow(spec_);
     });
@@ -311,9 +337,39 @@ void PolicyLab::choosePolicy() {
             start = std::min(static_cast<std::size_t>(at - values_.begin()), values_.size() - 1);
         }
         slider_->setValue(static_cast<int>(start));
+        const bool own = kind_->name == "learned" && std::isfinite(table->context.own_threshold);
+        static_cast<MarkedSlider*>(slider_)->setMark(
+            own ? static_cast<int>(starting_place(*kind_, *table, values_)) : -1);
+        slider_->setToolTip(own ? tr("The triangle is the model's own threshold") : QString());
+        reset_->setToolTip(own ? tr("The model's own threshold") : tr("Where the slider begins"));
+        threshold_->setEnabled(!values_.empty());
+        reset_->setEnabled(!values_.empty());
         slider_->setPageStep(std::max(1, static_cast<int>(values_.size()) / 12));
     }
     replayNow();
+}
+
+void PolicyLab::takeThreshold() {
+    if (kind_ == nullptr || kind_->parameters.empty()) {
+        return;
+    }
+    const PolicyParameter& parameter = kind_->parameters.front();
+    bool is_number = false;
+    const double value = threshold_->text().trimmed().replace(u',', u'.').toDouble(&is_number);
+    threshold_->setModified(false);
+    if (!is_number || value < parameter.low || value > parameter.high ||
+        (parameter.whole &&
+         (value != std::floor(value) || value > static_cast<double>(values_.size()) - 1))) {
+        summary_->setText(
+            tr("%1 is no threshold of %2. Type a number from %3 to %4.")
+                .arg(threshold_->text(), QString::fromStdString(kind_->name))
+                .arg(parameter.low)
+                .arg(parameter.whole ? static_cast<double>(values_.size()) - 1 : parameter.high));
+        return;
+    }
+    exact_ = QString::fromStdString(policy_at(*kind_, value).text());
+    choosePolicy();
+    table_->follow(spec_);
 }
 
 void PolicyLab::replayNow() {
@@ -336,7 +392,8 @@ void PolicyLab::replayNow() {
         tellText();
         return;
     }
-    threshold_->setText(values_.empty() ? QString() : QString::number(value, 'g', 4));
+    threshold_->setText(values_.empty() ? QString() : QString::number(value, 'g', 6));
+    threshold_->setModified(false);
     QString text = tr("<b>replay</b>&nbsp;&nbsp; steps %1&nbsp;&nbsp; NLL %2&nbsp;&nbsp; perplexity %3")
                        .arg(format_nats(result_->mean_steps), format_nats(result_->mean_nll, 3),
                             format_nats(result_->perplexity));
@@ -352,7 +409,7 @@ void PolicyLab::replayNow() {
         notes << tr("This run halted, so no token gets more steps than it had; record with --policy full to "
                     "lift that.");
     }
-    notes << tr("Replay: as if no token's halting changed another's context.");
+    notes << tr("Replay: tokens do not affect each other; a rerun can differ.");
     note_->setText(notes.join(u' '));
     figure::Chart steps = steps_chart(result_->histogram, QString());
     steps.title = tr("Steps by replay");
@@ -445,10 +502,10 @@ void PolicyLab::drawFront() {
     const auto all = shared_.fronts();
     drawn_.clear();
     if (all) {
-        // The chosen one beside the model's own and the two that know nothing.
+        // The chosen one beside the model's own, the best blind rule and the bound.
         for (const PolicyFront& front : *all) {
-            if (front.policy == kind_->name || front.policy == "learned" || front.policy == "uniform" ||
-                front.policy == "geometric") {
+            if (front.policy == kind_->name || front.policy == "learned" || front.policy == blind_rule ||
+                !front.causal) {
                 drawn_.push_back(front);
             }
         }

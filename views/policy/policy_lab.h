@@ -13,9 +13,11 @@
 class QCheckBox;
 class QComboBox;
 class QLabel;
+class QLineEdit;
 class QPushButton;
 class QSlider;
 class QStackedWidget;
+class QToolButton;
 
 namespace ponderscope {
 
@@ -56,6 +58,10 @@ public:
     /// Only policies whose signals the run has are offered.
     [[nodiscard]] QComboBox* policies() const { return policy_; }
     [[nodiscard]] QSlider* slider() const { return slider_; }
+    /// Takes a number beside the slider's places.
+    [[nodiscard]] QLineEdit* threshold() const { return threshold_; }
+    /// Back to where the slider begins: the threshold of the model's own rule, where it has one.
+    [[nodiscard]] QToolButton* reset() const { return reset_; }
     [[nodiscard]] ChartView* histogram() const { return histogram_; }
     [[nodiscard]] ChartView* front() const { return front_; }
     [[nodiscard]] QString policyText() const { return spec_; }
@@ -93,6 +99,7 @@ private:
     void refresh();      ///< another table
     void choosePolicy(); ///< another kind: its thresholds
     void replayNow();    ///< another threshold
+    void takeThreshold(); ///< that was typed
     void drawFront();
     void tellText();
     void findRerun(); ///< of the policy that is shown
@@ -102,7 +109,8 @@ private:
     PolicyData& shared_;
     QComboBox* policy_;
     QSlider* slider_;
-    QLabel* threshold_;
+    QLineEdit* threshold_;
+    QToolButton* reset_;
     QLabel* summary_;
     QLabel* note_;
     QCheckBox* colour_;

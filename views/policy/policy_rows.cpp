@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/not_a_number.h"
+#include "core/policy/matched.h"
 #include "core/policy/rerun_difference.h"
 #include "core/policy/scored_rows.h"
 #include "core/stats/front.h"
@@ -76,7 +77,10 @@ std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of
             exact_flops = known->mean_flops;
         }
     }
+    const ScoredRows scored(table);
+    const BootstrapOptions settled = with_block_of_run(table, scored, options);
     std::vector<PolicyRow> rows;
+    std::vector<ScoredSetting> settings;
     std::vector<std::vector<float>> replayed_nll, exact_nll;
     for (const std::string& text : specs) {
         check();
@@ -92,18 +96,15 @@ std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of
             row.threshold = table.context.own_threshold;
         }
         ReplayResult replayed = replay(table, spec);
-        row.replayed = {replayed.mean_steps,
-                        replayed.mean_nll,
-                        replayed.mean_flops,
-                        1 - replayed.mean_flops / full.mean_flops,
-                        {not_a_number, not_a_number, not_a_number, not_a_number}};
+        row.replayed = {replayed.mean_steps, replayed.mean_nll, replayed.mean_flops,
+                        1 - replayed.mean_flops / full.mean_flops, no_estimate};
+        settings.push_back({text, scored.of(replayed.steps), scored.of(replayed.nll),
+                            replayed.flops.empty() ? std::vector<double>() : scored.of(replayed.flops)});
         if (const auto again = rerun_of(text); again != reruns.end()) {
             if (std::optional<RerunDifference> exact = compared(replayed, *again, row.fault)) {
-                row.rerun = {exact->mean_steps,
-                             exact->mean_nll,
+                row.rerun = {exact->mean_steps, exact->mean_nll,
                              table.flops ? exact->mean_flops : not_a_number,
-                             table.flops ? 1 - exact->mean_flops / exact_flops : not_a_number,
-                             {not_a_number, not_a_number, not_a_number, not_a_number}};
+                             table.flops ? 1 - exact->mean_flops / exact_flops : not_a_number, no_estimate};
                 exact_nll.push_back(std::move(exact->nll));
             }
         }
@@ -118,15 +119,25 @@ std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of
             by_rerun.push_back(&*row.rerun);
         }
     }
-    set_against(table, full.nll, replayed_nll, by_replay, options);
+    set_against(table, full.nll, replayed_nll, by_replay, settled);
     if (!exact_full.empty()) {
-        set_against(table, exact_full, exact_nll, by_rerun, options);
+        set_against(table, exact_full, exact_nll, by_rerun, settled);
+    }
+    if (!scored.rows.empty() && !rows.empty()) {
+        const std::vector<ScoredSetting> depths = replayed_rule(table, scored, blind_rule, 0).settings;
+        const std::vector<Estimate> apart = against_blind(settings, depths, scored.layout, settled);
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            rows[i].replayed.against_blind = rows[i].causal ? apart[i] : no_estimate;
+        }
     }
     return rows;
 }
 
 std::size_t starting_place(const PolicyKind& kind, const ReplayTable& table,
                            const std::vector<double>& values) {
+    if (!kind.causal) {
+        return 0; // the bound itself
+    }
     if (kind.name != "learned" || !std::isfinite(table.context.own_threshold) || values.empty()) {
         return values.size() / 2;
     }

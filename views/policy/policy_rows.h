@@ -16,6 +16,10 @@
 
 namespace ponderscope {
 
+inline constexpr double nothing_known = std::numeric_limits<double>::quiet_NaN();
+inline constexpr Estimate no_estimate{nothing_known, nothing_known, nothing_known, nothing_known,
+                                      nothing_known};
+
 /// What a policy cost and lost, by its replay or by its rerun.
 struct PolicyOutcome {
     double steps = 0;    ///< mean over tokens with a target
@@ -23,6 +27,11 @@ struct PolicyOutcome {
     double flops = 0;    ///< mean of a token; NaN where the trace does not say what steps cost
     double saved = 0;    ///< share of the FLOPs of full; NaN likewise, and of a rerun where there is no full
     Estimate difference; ///< NLL minus that of full, replayed or rerun likewise; NaN: there is no full
+    /// NLL minus that of the best blind rule (core/policy/matched.h) at the same FLOPs, or steps where they
+    /// are not known; of replays alone.
+    Estimate against_blind = no_estimate;
+    /// It spends its steps better than a rule that does not look at the token: the interval lies below 0.
+    [[nodiscard]] bool thinks_better() const { return against_blind.high < 0; }
 };
 
 /// A policy at one setting, its replay and its rerun beside each other.

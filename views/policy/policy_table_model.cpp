@@ -18,7 +18,13 @@ bool of_rerun(int column) {
 }
 
 bool is_difference(int column) {
-    return column == PolicyTableModel::difference || column == PolicyTableModel::difference_rerun;
+    return column == PolicyTableModel::difference || column == PolicyTableModel::difference_rerun ||
+           column == PolicyTableModel::blind;
+}
+
+/// What a column of differences shows.
+const Estimate& difference_in(const PolicyOutcome& outcome, int column) {
+    return column == PolicyTableModel::blind ? outcome.against_blind : outcome.difference;
 }
 
 /// What a column is about; null: there is no rerun.
@@ -105,7 +111,8 @@ QVariant PolicyTableModel::value(const PolicyRow& row, int column) const {
         break;
     case difference:
     case difference_rerun:
-        number = outcome != nullptr ? outcome->difference.value : number;
+    case blind:
+        number = outcome != nullptr ? difference_in(*outcome, column).value : number;
         break;
     default:
         number = outcome != nullptr ? outcome->saved : number;
@@ -132,7 +139,9 @@ QString PolicyTableModel::text(const PolicyRow& row, int column) const {
         return format_nats(what.toDouble());
     case difference:
     case difference_rerun:
-        return with_interval(outcome_of(row, column)->difference, true);
+    case blind:
+        return with_interval(difference_in(*outcome_of(row, column), column), true) +
+               (column == blind && row.replayed.thinks_better() ? QStringLiteral(" *") : QString());
     default:
         return tr("%1 %").arg(format_nats(100 * what.toDouble(), 1));
     }
@@ -161,10 +170,10 @@ QString PolicyTableModel::tip(const PolicyRow& row, int column) const {
         words += tr(" · FLOPs %1").arg(format_si(outcome->flops));
     }
     if (is_difference(column)) {
-        words += std::isfinite(outcome->difference.low)
+        const Estimate& shown = difference_in(*outcome, column);
+        words += std::isfinite(shown.low)
                      ? tr("\n95 % interval %1 to %2: paired bootstrap over the same tokens")
-                           .arg(format_difference(outcome->difference.low, 4),
-                                format_difference(outcome->difference.high, 4))
+                           .arg(format_difference(shown.low, 4), format_difference(shown.high, 4))
                  : column == difference_rerun
                      ? tr("\nRerun full, too: the run halted, so it says nothing of all steps")
                      : QString();
@@ -188,8 +197,11 @@ QVariant PolicyTableModel::data(const QModelIndex& index, int role) const {
     case interval_role:
         if (is_difference(column)) {
             const PolicyOutcome* outcome = outcome_of(row, column);
-            return outcome != nullptr ? QVariantList{outcome->difference.low, outcome->difference.high}
-                                      : QVariantList{std::nan(""), std::nan("")};
+            if (outcome == nullptr) {
+                return QVariantList{std::nan(""), std::nan("")};
+            }
+            const Estimate& shown = difference_in(*outcome, column);
+            return QVariantList{shown.low, shown.high};
         }
         return {};
     case Qt::TextAlignmentRole:
@@ -212,13 +224,25 @@ QVariant PolicyTableModel::headerData(int section, Qt::Orientation orientation, 
         return QVariant::fromValue(Qt::Alignment(
             (section == policy || section == rule ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter));
     case Qt::DisplayRole: {
-        const QString names[] = {
-            tr("Policy"),        tr("Threshold"),    tr("Steps\nreplay"),       tr("Steps\nrerun"),
-            tr("Δ NLL\nreplay"), tr("Δ NLL\nrerun"), tr("FLOPs saved\nreplay"), tr("FLOPs saved\nrerun"),
-            tr("Rule")};
+        const QString names[] = {tr("Policy"),
+                                 tr("Threshold"),
+                                 tr("Steps\nreplay"),
+                                 tr("Steps\nrerun"),
+                                 tr("Δ NLL\nreplay"),
+                                 tr("Δ NLL\nrerun"),
+                                 tr("Δ NLL blind\nreplay"),
+                                 tr("FLOPs saved\nreplay"),
+                                 tr("FLOPs saved\nrerun"),
+                                 tr("Rule")};
         return names[section];
     }
     case Qt::ToolTipRole:
+        if (section == blind) {
+            return tr(
+                "Mean NLL minus that of the best blind rule at the same FLOPs (steps where they are not "
+                "known), in nats. Blind: one depth for all tokens, or one of two depths drawn for each. "
+                "* : thinks better, the interval lies below 0");
+        }
         if (is_difference(section)) {
             return tr(
                 "Mean NLL minus that of full, where every step runs, in nats; replays against its replay, "

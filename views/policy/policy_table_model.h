@@ -22,6 +22,7 @@ public:
         steps_rerun,
         difference,
         difference_rerun,
+        blind, ///< to the best blind rule at the same cost
         saved,
         saved_rerun,
         rule,

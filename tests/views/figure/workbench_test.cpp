@@ -337,24 +337,37 @@ private Q_SLOTS:
         const ReplayTable table = ReplayTable::load(reader, find_run(reader, "adaponderlm-1m"));
         BootstrapOptions options;
         options.replicates = 200;
+        const auto named = [](const Chart& chart, const char* name, Chart::Mark mark) {
+            return std::find_if(chart.series.begin(), chart.series.end(), [&](const Chart::Series& one) {
+                return one.name == QLatin1String(name) && one.mark == mark;
+            });
+        };
         const Chart chart = policy_comparison_chart(table, "entropy", options);
-        QCOMPARE(chart.series.size(), 3U);
-        QVERIFY(chart.note.contains(QStringLiteral("Replay")));
-        const Chart::Series& uniform = chart.series[1];
-        QVERIFY(uniform.x.size() > 3);
-        for (std::size_t i = 0; i < uniform.x.size(); ++i) {
-            const ReplayResult other =
-                replay(table, PolicySpec::parse("uniform:rate=" + rounded(chart.series[0].x[i], 7)));
-            const QString spec =
-                chart.series[0].labels[i].section(u'\n', 0, 0).mid(QStringLiteral("replay of ").size());
-            const ReplayResult own = replay(table, PolicySpec::parse(spec.toStdString()));
-            QVERIFY(std::abs(uniform.y[i] - (other.mean_nll - own.mean_nll)) < 1e-4);
-            QVERIFY(uniform.low[i] <= uniform.y[i] && uniform.y[i] <= uniform.high[i]);
+        const auto zero = named(chart, "entropy", Chart::Mark::line);
+        const auto uniform = named(chart, "uniform", Chart::Mark::line);
+        const auto blind = named(chart, "blind", Chart::Mark::line);
+        QVERIFY(zero != chart.series.end() && uniform != chart.series.end() && blind != chart.series.end());
+        QVERIFY(uniform->x.size() > 3 && uniform->x.size() == blind->x.size());
+        for (std::size_t i = 0; i < uniform->x.size(); ++i) {
+            QCOMPARE(zero->y[i], 0.0);
+            QVERIFY(std::isfinite(blind->y[i]) && std::isfinite(uniform->y[i]));
         }
         QVERIFY_EXCEPTION_THROWN(policy_comparison_chart(table, "full", options), InputError);
-        const Chart matched = matched_rules_chart(table, {"entropy"}, "uniform", false, options);
-        QCOMPARE(matched.series.size(), 3U); // the reference, the rule and its band
-        QVERIFY(matched.note.contains(QStringLiteral("Replay")));
+        const ScoredRows scored(table);
+        MatchedLook look;
+        look.policies = {"entropy", "oracle"};
+        const Chart matched = matched_rules_chart(table, look, options);
+        for (const char* name : {"blind", "entropy", "oracle (a bound)"}) {
+            QVERIFY2(named(matched, name, Chart::Mark::line) != matched.series.end(), name);
+        }
+        QVERIFY(named(matched, "entropy", Chart::Mark::band) != matched.series.end());
+        QVERIFY(matched.note.contains(QStringLiteral("oracle")));
+        look.policies = {"entropy"};
+        QVERIFY(!matched_rules_chart(table, look, options).note.contains(QStringLiteral("oracle")));
+        const QStringList csv = QString::fromStdString(chart_table(matched)).split(u'\n');
+        for (const QString& row : csv) {
+            QVERIFY2(!row.startsWith(u','), qPrintable(row)); // whose it is
+        }
         for (const Chart::Series& series : matched.series) {
             QVERIFY(!series.x.empty());
             for (std::size_t i = 0; i < series.low.size(); ++i) {
@@ -362,30 +375,31 @@ private Q_SLOTS:
             }
         }
         // What the model did stands beside it, as points with bands of their own.
-        const ScoredRows scored(table);
         MatchedComparison reruns = compare_matched(
-            2, [&](std::size_t i) { return replayed_rule(table, scored, i == 0 ? "uniform" : "entropy", 9); },
-            0, even_costs(table, scored, 3), scored.layout, options);
+            2,
+            [&](std::size_t i, const MatchedCosts& at) {
+                return replayed_rule(table, scored, i == 0 ? "blind" : "entropy", 9, at);
+            },
+            0, {even_costs(table, scored, 3), {}}, scored.layout, options);
         for (MatchedCell& cell : reruns.rows[1].at_steps) {
             cell.difference.value += 1;
             cell.band.low += 1;
             cell.band.high += 1;
         }
-        const Chart both = matched_rules_chart(table, {"entropy"}, "uniform", false, options, reruns);
-        QCOMPARE(both.series.size(), 4U);
-        QVERIFY(both.note.contains(QStringLiteral("the model ran so")));
+        look.reruns = reruns;
+        const Chart both = matched_rules_chart(table, look, options);
         const Chart::Series& points = both.series.back();
         QVERIFY(points.mark == Chart::Mark::point);
         QCOMPARE(points.name, QStringLiteral("entropy (rerun)"));
         QVERIFY(!points.listed); // the legend names its line
-        QCOMPARE(points.ink, matched.series.back().ink);
+        QCOMPARE(points.ink, named(matched, "entropy", Chart::Mark::line)->ink);
         QCOMPARE(points.x, even_costs(table, scored, 3));
         for (std::size_t i = 0; i < points.y.size(); ++i) {
             QCOMPARE(points.y[i], reruns.rows[1].at_steps[i].difference.value);
             QCOMPARE(points.low[i], reruns.rows[1].at_steps[i].band.low);
             QCOMPARE(points.high[i], reruns.rows[1].at_steps[i].band.high);
         }
-        QVERIFY_EXCEPTION_THROWN(matched_rules_chart(table, {"full"}, "uniform", false, options), InputError);
+        QVERIFY_EXCEPTION_THROWN(matched_rules_chart(table, {{"full"}}, options), InputError);
         const Chart sweep = sweep_chart(table, {"entropy"}, SweepQuantity::steps, {});
         QVERIFY(std::is_sorted(sweep.series[0].x.begin(), sweep.series[0].x.end()));
         QCOMPARE(sweep.x.label, QStringLiteral("theta")); // a column is too narrow for what it does

@@ -88,6 +88,7 @@ private Q_SLOTS:
         QCOMPARE(model.rows()[0].spec, "fixed:n=1"); // as the kinds are listed
         QSignalSpy resets(&model, &QAbstractItemModel::modelReset);
         PolicyRow rerun = made_up("entropy:theta=2", 2);
+        rerun.replayed.against_blind = {-0.1, -0.2, -0.05, 0.04};
         rerun.rerun = PolicyOutcome{1.5, 2.6, 3.2e6, 0.35, {0.051, 0.040, 0.062, 0.005}};
         model.setRows({made_up("entropy:theta=1", 1), rerun, made_up("kl:theta=0.1", 0.1)});
         QCOMPARE(resets.size(), 0); // what is selected stays
@@ -98,6 +99,9 @@ private Q_SLOTS:
         QCOMPARE(text(1, PolicyTableModel::steps), QStringLiteral("1.25"));
         QCOMPARE(text(1, PolicyTableModel::steps_rerun), QStringLiteral("1.50"));
         QCOMPARE(text(1, PolicyTableModel::difference), QStringLiteral("+0.031 ± 0.011"));
+        QVERIFY(text(1, PolicyTableModel::blind).endsWith(QStringLiteral(" *"))); // below 0 as a whole
+        rerun.replayed.against_blind.high = 0.01;
+        QVERIFY(!rerun.replayed.thinks_better());
         QCOMPARE(text(1, PolicyTableModel::saved_rerun), QStringLiteral("35.0 %"));
         QCOMPARE(text(0, PolicyTableModel::steps_rerun), QString()); // not rerun
         QCOMPARE(text(1, PolicyTableModel::rule),
@@ -109,10 +113,12 @@ private Q_SLOTS:
         QCOMPARE(csv[0],
                  QStringLiteral("Policy,Threshold,Steps replay,Steps rerun,Δ NLL replay,Δ NLL replay low,"
                                 "Δ NLL replay high,Δ NLL rerun,Δ NLL rerun low,Δ NLL rerun high,"
+                                "Δ NLL blind replay,Δ NLL blind replay low,Δ NLL blind replay high,"
                                 "FLOPs saved replay,FLOPs saved rerun,Rule"));
-        QVERIFY2(csv[2].startsWith(
-                     QStringLiteral("entropy,2,1.25,1.5,0.031,0.02,0.042,0.051,0.04,0.062,0.4,0.35,A token")),
-                 qPrintable(csv[2]));
+        QVERIFY2(
+            csv[2].startsWith(QStringLiteral(
+                "entropy,2,1.25,1.5,0.031,0.02,0.042,0.051,0.04,0.062,-0.1,-0.2,-0.05,0.4,0.35,A token")),
+            qPrintable(csv[2]));
         const QStringList markdown = table_text(model, TableForm::markdown).split(u'\n');
         QVERIFY(markdown[1].startsWith(QStringLiteral("| --- | ---: |")));
         QVERIFY(markdown[3].contains(QStringLiteral("| +0.031 ± 0.011 |")));
@@ -321,8 +327,9 @@ private Q_SLOTS:
         stage.lab.endRerun(false); // cancelled: nothing else comes
         QTest::qWait(50);
         QCOMPARE(asked.size(), 2);
-        table.selectionModel()->select(table.model()->index(stage.model().rowOf(QStringLiteral("oracle")), 0),
-                                       QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
+        table.selectionModel()->select(
+            table.model()->index(stage.model().rowOf(QStringLiteral("oracle:lambda=0")), 0),
+            QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
         QVERIFY(!rerun.isEnabled());
         QVERIFY(rerun.toolTip().contains(QStringLiteral("looks at the next token")));
     }
