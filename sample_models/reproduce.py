@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Checks claims of the papers on the models of the cabinet, claim by claim.
 
-    reproduce.py --text HELD_OUT.txt [--models sample_models/cabinet] [--known-difficulty DIR] [--more build/more_models]
+    reproduce.py --text HELD_OUT.txt [--models build/sample_models/cabinet] [--known-difficulty DIR] [--more build/more_models]
                  [--out build/reproduce]
 
 Runs `ponderscope` alone (record, compare, policy, stats) and writes OUT/claims.md and OUT/claims.csv: the claim, the paper's figure,
@@ -363,9 +363,7 @@ def known_difficulty(bench):
     folder = bench.options.known_difficulty
     for model in ("adaponderlm", "adaptive_latent_cot"):
         claim = f"{model}: characters that take more to work out get more steps (known difficulty)"
-        # Trained beside the texts, or as they are shipped.
-        home = folder if folder and (folder / model / "config.json").exists() else bench.options.models.parent / "known_difficulty"
-        run = folder and bench.run(model, name=f"known {model}", folder=home, text=folder / "held_out.txt")
+        run = folder and bench.run(model, name=f"known {model}", folder=folder, text=folder / "held_out.txt")
         if not run:
             bench.say(claim, "", "", NO_MODEL)
             continue
@@ -405,7 +403,7 @@ def main():
     root = pathlib.Path(__file__).resolve().parent
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--text", type=pathlib.Path, required=True)
-    parser.add_argument("--models", type=pathlib.Path, default=root / "cabinet")
+    parser.add_argument("--models", type=pathlib.Path, default=root.parent / "build" / "sample_models" / "cabinet")
     parser.add_argument("--known-difficulty", type=pathlib.Path)
     parser.add_argument("--more", type=pathlib.Path, default=root.parent / "build" / "more_models")
     parser.add_argument("--passage", type=pathlib.Path, default=root / "texts" / "passage.txt")

@@ -137,7 +137,7 @@ void add_curves(CLI::App& program) {
     app->add_option("-o,--output", verb->output, "Trace to write; must not exist")
         ->required()
         ->type_name("TRACE.ponder");
-    app->footer("Example:\n  ponderscope curves sample_models/cabinet/* -o curves.ponder");
+    app->footer("Example:\n  ponderscope curves sample_models/*-1m -o curves.ponder");
     app->callback([verb] {
         collect_curves(verb->folders, verb->output);
         std::cout << verb->output.string() << "  " << verb->folders.size()

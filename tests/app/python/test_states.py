@@ -12,7 +12,7 @@ import ponderscope as ps
 
 
 def test_states_are_those_of_the_recorded_norms(ponderscope: Callable[..., Any], tree: Path, tmp_path: Path) -> None:
-    model = tree / "sample_models" / "cabinet" / "looped-neox"
+    model = tree / "sample_models" / "ponderlm-neox-1m"
     trace = tmp_path / "states.ponder"
     ponderscope("record", model, "--prompt", "The owl sat on the mat and looked at the moon.", "--record", "states", "-o", trace)
     run = ps.open(trace).run()
@@ -29,7 +29,7 @@ def test_states_are_those_of_the_recorded_norms(ponderscope: Callable[..., Any],
 
 
 def test_states_after_layers_and_their_readouts(ponderscope: Callable[..., Any], tree: Path, tmp_path: Path) -> None:
-    model = tree / "sample_models" / "cabinet" / "looped-neox"
+    model = tree / "sample_models" / "ponderlm-neox-1m"
     trace = tmp_path / "layers.ponder"
     ponderscope("record", model, "--prompt", "The owl sat on the mat.", "--record", "steps,layers,states:1,3", "-o", trace)
     run = ps.open(trace).run()

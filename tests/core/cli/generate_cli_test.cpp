@@ -93,10 +93,10 @@ TEST_F(Generate, RecordedTogetherPromptsGoOnAsAloneWhereverTheyStop) {
 /// The bound of calm_margin decays with the tokens that a generation may come to, not with those it came to.
 TEST_F(Generate, WhatEndsEarlyIsDecidedAsItWasPlanned) {
     const std::filesystem::path model = folder_ / "ending";
-    std::filesystem::copy(testing::source_tree() / "sample_models/cabinet/adaponderlm-neox", model,
+    std::filesystem::copy(testing::source_tree() / "sample_models/adaponderlm-neox-1m", model,
                           std::filesystem::copy_options::recursive);
     nlohmann::json config = read_json_file(model / "config.json");
-    config["eos_token_id"] = 283;
+    config["eos_token_id"] = 66;
     std::filesystem::remove(model / "config.json");
     write_file_atomically(model / "config.json", config.dump());
     const std::string policy = "calm_margin:lambda=0.18";

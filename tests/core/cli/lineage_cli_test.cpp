@@ -25,7 +25,7 @@ TEST(LineageVerb, SaysAVerdictAndWhatItRestsOn) {
     EXPECT_NE(words.out.find("Basis: "), std::string::npos) << words.out;
 
     const auto numbers = run_ponderscope({"lineage", sample("vanilla-neox-1m"),
-                                          sample("known_difficulty/vanilla"), "--json", "--tokens", "50"});
+                                          sample("chains/vanilla"), "--json", "--tokens", "50"});
     ASSERT_EQ(numbers.code, 0) << numbers.err;
     const auto report = nlohmann::json::parse(numbers.out);
     EXPECT_EQ(report.at("verdict"), "no common origin found");

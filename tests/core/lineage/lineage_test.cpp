@@ -93,36 +93,17 @@ INSTANTIATE_TEST_SUITE_P(Lineage, AuthorsPairs,
                                            "layers_pruned", "independent_other_width"),
                          [](const auto& pair) { return std::string(pair.param); });
 
-struct SamplePair {
-    const char* a;
-    const char* b;
-    double similarity;
-    double z;
-    double ics;
-    LineageVerdict verdict;
-};
-
-TEST(LineageOfSamples, IsWhatTheirRecipesSay) {
-    // One start, trained apart; one seed with other shapes; another vocabulary. Computed independently in
-    // fp64.
-    const SamplePair pairs[] = {
-        {"vanilla-neox-1m", "ponderlm-neox-1m", 0.257565, 22.701904, 0.013546, LineageVerdict::common_origin},
-        {"cabinet/vanilla-llama", "cabinet/denseformer-llama", 0.722362, 64.274619, 0.616867,
-         LineageVerdict::common_origin},
-        {"cabinet/vanilla-neox", "cabinet/vanilla-llama", 0.05451, 4.540134, 0.003074,
-         LineageVerdict::undecided},
-        {"vanilla-neox-1m", "known_difficulty/vanilla", 0.016243, 1.117406, -0.004929,
-         LineageVerdict::none_found}};
-    for (const SamplePair& pair : pairs) {
-        SCOPED_TRACE(std::string(pair.a) + " and " + pair.b);
-        const fs::path samples = testing::source_tree() / "sample_models";
-        const Lineage got = compare(samples / pair.a, samples / pair.b);
-        EXPECT_NEAR(got.awm.similarity, pair.similarity, 1e-5);
-        EXPECT_NEAR(got.awm.z, pair.z, 1e-4);
-        ASSERT_TRUE(got.huref);
-        EXPECT_NEAR(got.huref->ics, pair.ics, 1e-5);
-        EXPECT_EQ(got.verdict, pair.verdict);
-    }
+TEST(LineageOfSamples, OneStartTrainedApartIsACommonOrigin) {
+    // Computed independently in fp64.
+    const fs::path samples = testing::source_tree() / "sample_models";
+    const Lineage got = compare(samples / "vanilla-neox-1m", samples / "ponderlm-neox-1m");
+    EXPECT_NEAR(got.awm.similarity, 0.257565, 1e-5);
+    EXPECT_NEAR(got.awm.z, 22.701904, 1e-4);
+    ASSERT_TRUE(got.huref);
+    EXPECT_NEAR(got.huref->ics, 0.013546, 1e-5);
+    EXPECT_EQ(got.verdict, LineageVerdict::common_origin);
+    EXPECT_EQ(compare(samples / "vanilla-neox-1m", samples / "chains/vanilla").verdict,
+              LineageVerdict::none_found);
 }
 
 TEST(LineageVerdicts, HaveTheirBounds) {
