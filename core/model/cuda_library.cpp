@@ -24,12 +24,11 @@ void load_cuda() {
     if (loaded != nullptr) {
         return;
     }
-#ifdef PONDERSCOPE_TORCH_HAS_CUDA
     std::string why;
     void* door = function_of_plugin("libponderscope_cuda.so", "ponderscope_cuda_kernels", why);
     if (door == nullptr) {
-        throw InputError("The CUDA library of Ponderscope could not be loaded (" + why +
-                         "); use --device cpu, or build or install it anew.");
+        throw InputError("cannot load the CUDA code of Ponderscope (" + why +
+                         "). Use --device cpu, or build it with: ./run build --cuda");
     }
     // LibTorch looks for its CUDA half when it is asked for a GPU for the first time, as by a gradient, and
     // never again.
@@ -37,9 +36,6 @@ void load_cuda() {
         throw std::logic_error("load_cuda: LibTorch has been asked for a GPU before");
     }
     loaded = reinterpret_cast<const CudaKernels* (*)()>(door)();
-#else
-    throw InputError("This build has no CUDA: its LibTorch is one for CPUs alone; use --device cpu.");
-#endif
 }
 
 void use_kernels(const CudaKernels& kernels) {

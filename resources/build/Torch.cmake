@@ -59,9 +59,6 @@ set(ponderscope_cuda_hints "${ponderscope_nvidia}/include" "${ponderscope_cuda_t
   "${ponderscope_cuda_toolkit}/targets/${CMAKE_SYSTEM_PROCESSOR}-linux/include" /usr/local/cuda/include)
 find_path(ponderscope_cuda_runtime cuda_runtime.h HINTS ${ponderscope_cuda_hints} NO_CACHE)
 find_path(ponderscope_cuda_crt crt/host_config.h HINTS ${ponderscope_cuda_hints} NO_CACHE)
-if(ponderscope_cuda_runtime AND ponderscope_cuda_crt)
-  target_include_directories(ponderscope_torch SYSTEM INTERFACE "${ponderscope_cuda_runtime}" "${ponderscope_cuda_crt}")
-endif()
 target_link_directories(ponderscope_torch INTERFACE "${torch_lib}")
 # An absolute path each, so that a LibTorch of the system is never picked up by accident. The C++ library goes first: the
 # wheels export parts of an older std::filesystem, which would otherwise be called in its place (remove_all jumps to null).
@@ -69,12 +66,11 @@ target_link_libraries(ponderscope_torch INTERFACE "-Wl,--no-as-needed" -lstdc++ 
   "-Wl,--as-needed")
 # The CUDA half, for the one library that needs it (core/model/cuda).
 set(PONDERSCOPE_TORCH_HAS_CUDA OFF)
-if(EXISTS "${torch_lib}/libtorch_cuda.so" AND NOT (ponderscope_cuda_runtime AND ponderscope_cuda_crt))
-  message(WARNING "CUDA: off. This LibTorch has it, but its headers (cuda_runtime.h, crt/host_config.h) were not found; they come with nvcc.")
-elseif(EXISTS "${torch_lib}/libtorch_cuda.so")
+if(EXISTS "${torch_lib}/libtorch_cuda.so" AND ponderscope_cuda_runtime AND ponderscope_cuda_crt)
   set(PONDERSCOPE_TORCH_HAS_CUDA ON)
   add_library(ponderscope_torch_cuda INTERFACE)
   add_library(ponderscope::torch_cuda ALIAS ponderscope_torch_cuda)
+  target_include_directories(ponderscope_torch_cuda SYSTEM INTERFACE "${ponderscope_cuda_runtime}" "${ponderscope_cuda_crt}")
   target_link_libraries(ponderscope_torch_cuda INTERFACE ponderscope::torch "-Wl,--no-as-needed" "${torch_lib}/libtorch_cuda.so"
     "${torch_lib}/libc10_cuda.so" "-Wl,--as-needed")
 endif()

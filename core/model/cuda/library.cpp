@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the engine finds behind the library's one exported name.
 #include "core/model/cuda/graph.h"
+#include "core/model/cuda/kernels.h"
 #include "core/model/cuda_library.h"
 
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAFunctions.h>
-#ifdef PONDERSCOPE_WITH_CUDA
-#include "core/model/cuda/kernels.h"
-#endif
 
 namespace ponderscope {
 
@@ -41,9 +39,7 @@ extern "C" __attribute__((visibility("default"))) const CudaKernels* ponderscope
         table.capability_of = capability_of;
         table.why_none = why_none;
         table.capture = capture_cuda;
-#ifdef PONDERSCOPE_WITH_CUDA
         add_kernels(table);
-#endif
         return table;
     }();
     return &kernels;
