@@ -15,7 +15,7 @@ export CCACHE_DIR=${CCACHE_DIR:-$PONDERSCOPE_DEPS/ccache} OMP_NUM_THREADS=1
 mkdir -p "$copy"
 git -C "$here" archive HEAD | tar -x -C "$copy"
 cmake -Wno-dev -S "$copy" -B "$copy/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DPONDERSCOPE_WERROR=OFF \
-    -DPONDERSCOPE_DESKTOP=OFF -DPONDERSCOPE_BENCHMARKS=OFF -DPONDERSCOPE_CUDA=OFF \
+    -DPONDERSCOPE_DESKTOP=OFF -DPONDERSCOPE_CUDA=OFF \
     -DPONDERSCOPE_ASSERTIONS=ON >"$copy/configure.log" 2>&1 ||
     { tail -n 20 "$copy/configure.log" >&2; exit 2; }
 # Reference data lies beside the checkout, not beside the copy.

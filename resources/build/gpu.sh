@@ -111,7 +111,7 @@ check_and_measure() {
     local programs=(device_bench halting_bench) name dtype tool part=0
     for name in "${tests[@]}" "${kernels[@]}" device; do programs+=("${name}_test"); done
     [ "$device" = cuda ] || programs+=(device_bench_rehearsal halting_bench_rehearsal)
-    step configure cmake -Wno-dev -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON -DPONDERSCOPE_DESKTOP=OFF -DPONDERSCOPE_WERROR=OFF
+    step configure cmake -Wno-dev -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON -DPONDERSCOPE_DESKTOP=OFF -DPONDERSCOPE_BENCHMARKS=ON -DPONDERSCOPE_WERROR=OFF
     limit=7200 step build ninja -C "$build" -j "${PONDERSCOPE_JOBS:-$(nproc)}" ponderscope "${programs[@]}"
     [ "$failed" -eq 0 ] || fail "it does not build ($report/build.log)."
     # Which kernel is wrong is known before anything that is built on them runs.

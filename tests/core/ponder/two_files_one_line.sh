@@ -25,7 +25,7 @@ grep -q 'MethodEntry example_method()' core/ponder/methods/example.cpp
 echo 'PONDERSCOPE_METHOD(example)' >> core/checkpoint/methods/methods.def
 git add -A && git diff --cached --stat
 
-cmake -Wno-dev --preset release -DPONDERSCOPE_DESKTOP=OFF -DPONDERSCOPE_TESTS=OFF -DPONDERSCOPE_BENCHMARKS=OFF > "$work/configure.log" 2>&1 ||
+cmake -Wno-dev --preset release -DPONDERSCOPE_DESKTOP=OFF -DPONDERSCOPE_TESTS=OFF > "$work/configure.log" 2>&1 ||
     { tail -20 "$work/configure.log"; exit 1; }
 ninja -C build/release ${NINJA_JOBS:+-j$NINJA_JOBS} ponderscope > "$work/build.log" 2>&1 ||
     { tail -40 "$work/build.log"; exit 1; }
