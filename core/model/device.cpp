@@ -192,7 +192,10 @@ std::optional<std::int64_t> peak_gpu_memory() {
     }
     std::int64_t bytes = 0;
     for (const at::Device device : gpus()) {
-        bytes += held_memory(device).peak;
+        try {
+            bytes += held_memory(device).peak;
+        } catch (const c10::Error&) { // nothing was ever allocated on this GPU
+        }
     }
     return bytes;
 }

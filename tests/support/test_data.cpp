@@ -60,6 +60,10 @@ std::string test_device() {
     return setting("PONDERSCOPE_TEST_DEVICE", "cpu");
 }
 
+std::string test_accelerator() {
+    return test_device().starts_with("cuda") ? test_device() : "hostgpu";
+}
+
 std::string test_dtype() {
     return setting("PONDERSCOPE_TEST_DTYPE", "float32");
 }

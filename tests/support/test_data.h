@@ -19,6 +19,9 @@ std::vector<std::filesystem::path> golden_cases();
 
 /// Where tests of the engine run: PONDERSCOPE_TEST_DEVICE (cpu) and PONDERSCOPE_TEST_DTYPE (float32).
 std::string test_device();
+/// Where tests of what only a device does run: the GPU that PONDERSCOPE_TEST_DEVICE names, else the tests'
+/// own device ("hostgpu").
+std::string test_accelerator();
 std::string test_dtype();
 bool half_precision();
 /// How far apart two ways to the same number may be there, where fp32 on the CPU allows \p tolerance: on the

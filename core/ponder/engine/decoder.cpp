@@ -46,14 +46,14 @@ const NewestTokens& Decoder::run(TokenBatch batch, std::span<const Window> windo
         }
         batch_.past = std::move(batch.past);
         if (graph_) {
-            graph_->replay();
+            replay();
             return newest_;
         }
     }
     graph_.reset();
     newest_ = {};
     if (again && capture()) {
-        graph_->replay();
+        replay();
     } else {
         compute();
     }
@@ -63,11 +63,24 @@ const NewestTokens& Decoder::run(TokenBatch batch, std::span<const Window> windo
 bool Decoder::capture() {
     try {
         graph_ = device_->capture(parts_.device, [this] { compute(); });
-    } catch (const c10::Error&) {
+        if (wish_.graphs != nullptr) {
+            ++wish_.graphs->captures;
+        }
+    } catch (const c10::Error& error) {
         newest_ = {};
         device_ = nullptr;
+        if (wish_.graphs != nullptr) {
+            wish_.graphs->failure = error.what_without_backtrace();
+        }
     }
     return graph_ != nullptr;
+}
+
+void Decoder::replay() {
+    graph_->replay();
+    if (wish_.graphs != nullptr) {
+        ++wish_.graphs->replays;
+    }
 }
 
 void Decoder::compute() {

@@ -33,6 +33,7 @@ public:
         std::optional<RecordLevel> level; ///< of a recording; absent: nobody listens
         bool likeliest = false;
         bool repeats = true; ///< false: every step is asked for anew (the reference of the other)
+        GraphUse* graphs = nullptr; ///< GenerateOptions::graphs
     };
     /// \p cache: nullptr where all tokens are computed every time. Lives as long as this.
     Decoder(const EngineParts& parts, StepCache* cache, Wish wish);
@@ -43,6 +44,7 @@ public:
 private:
     [[nodiscard]] bool repeats(const TokenBatch& batch) const;
     bool capture();
+    void replay();
     void compute();
     [[nodiscard]] at::Tensor last_rows(const at::Tensor& readout) const;
 

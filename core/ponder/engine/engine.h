@@ -42,6 +42,13 @@ struct NamedArray {
 };
 using ArrayMap = std::map<std::string, NamedArray>;
 
+/// How often a generation captured a step and replayed it, and why a capture failed.
+struct GraphUse {
+    std::int64_t captures = 0;
+    std::int64_t replays = 0;
+    std::string failure; ///< empty: none failed. After a failure the steps are launched one by one
+};
+
 struct GenerateOptions {
     std::int64_t max_new_tokens = 0;
     double temperature = 0; ///< 0 = greedy (lowest id of equals)
@@ -54,9 +61,10 @@ struct GenerateOptions {
     std::vector<std::int64_t> stop_ids;
     bool use_cache =
         true; ///< false: the whole sequence is computed again for each token (the reference of the cache)
-    /// On a GPU, where no token can stop: steps are captured once and done again as one (decoder.h); false:
-    /// each is asked for anew.
+    /// On a GPU, where no token can stop: capture a step once as a graph and replay it (decoder.h). False:
+    /// launch the operations of each step.
     bool repeat_steps = true;
+    GraphUse* graphs = nullptr; ///< receives what became of the captures; outlives the call
 };
 
 class HaltingRule;

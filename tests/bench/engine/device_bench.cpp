@@ -5,7 +5,7 @@
 //              the device knows to be causal, with a bias of rows
 //   read-out   time of the head's product over that of NLL, of what is said of exits, and of every statistic
 //   recording  time of scoring that records (basic, steps) over that of scoring for the NLL alone
-//   decoding   tokens a second times the bytes of the weights over the copy's bytes a second
+//   decoding   tokens a second times the bytes of the weights over the bytes that a copy reads and writes a second
 //   device_bench [--device cpu] [--dtype float32] [--shape 160m|410m|1.4b|tiny] [--rounds 5] [--parts all]
 // --parts: those of the names above that are wanted, with commas between. A GPT-NeoX and a PonderLM on it,
 // of the same drawn weights. Rounds are interleaved, figures are medians; none is asserted.
@@ -97,12 +97,12 @@ private:
     }
 
     [[nodiscard]] at::Tensor drawn(at::IntArrayRef sizes) const {
-        return at::randn(sizes, at::TensorOptions(at::kFloat)).to(device_, type_);
+        return at::randn(sizes, at::TensorOptions(at::kFloat).device(device_)).to(type_);
     }
 
     void copy_speed() {
         const std::int64_t bytes = !device_.is_cuda() ? std::int64_t{256} << 20 : std::int64_t{2} << 30;
-        const at::Tensor from = at::zeros({bytes}, at::TensorOptions(at::kChar).device(device_));
+        const at::Tensor from = at::randint(-128, 128, {bytes}, at::TensorOptions(at::kChar).device(device_));
         at::Tensor to = at::empty_like(from);
         const auto all = timed({[&] { to.copy_(from); }});
         copy_ = 2 * static_cast<double>(bytes) / all[0].seconds;
@@ -140,7 +140,7 @@ private:
         runs.ranges = ranges.ranges;
         runs.runs = at::arange(0, n + 1, length, at::TensorOptions(at::kInt).device(device_));
         runs.longest_run = length;
-        const at::Tensor bias = at::rand({n}, at::kFloat).neg().to(device_);
+        const at::Tensor bias = at::rand({n}, at::TensorOptions(at::kFloat).device(device_)).neg();
         const auto stacked = [&](const at::Tensor& rows) {
             return rows.view({sequences, length, shape_.heads, size}).transpose(1, 2);
         };
@@ -269,9 +269,9 @@ private:
             const double each = (all[1].seconds - all[0].seconds) / static_cast<double>(more);
             const double anew = (all[3].seconds - all[2].seconds) / static_cast<double>(more);
             std::printf(
-                "decoding   %s, batch %2zu: %.1f tokens/s, weights read at %.2f of a copy, %.2f times "
+                "decoding   %s, batch %2zu: %.1f tokens/s, weights read at %.2f of a copy's bytes, %.2f times "
                 "as fast as steps asked for anew; %s\n",
-                name, batch, static_cast<double>(batch) / each, bytes / each / (copy_ / 2), anew / each,
+                name, batch, static_cast<double>(batch) / each, bytes / each / copy_, anew / each,
                 all[1].machine.c_str());
         }
     }

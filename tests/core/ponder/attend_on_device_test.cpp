@@ -3,6 +3,8 @@
 // product, and sequences whose lengths the device alone knows.
 #include "core/model/attend.h"
 #include "core/model/cuda_library.h"
+#include "core/model/device.h"
+#include "tests/support/test_data.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -14,7 +16,9 @@
 namespace ponderscope {
 namespace {
 
-const at::Device tests_device(at::kPrivateUse1, 0);
+at::Device tests_device() {
+    return device_from_string(testing::test_accelerator());
+}
 
 /// Sequences of these many rows each, all of them queries.
 struct Case {
@@ -60,7 +64,7 @@ double excess(const at::Tensor& got, const Case& of, double scale, at::ScalarTyp
 }
 
 TEST(AttendOnADevice, BiasAndRunsGoToFlashAttention) {
-    const CudaKernels* kernels = cuda_kernels(tests_device);
+    const CudaKernels* kernels = cuda_kernels(tests_device());
     if (kernels != nullptr && kernels->attend == nullptr) {
         kernels = nullptr; // that compute
     }
@@ -77,13 +81,13 @@ TEST(AttendOnADevice, BiasAndRunsGoToFlashAttention) {
                 runs.window = window;
                 runs.ranges = visible_ranges({given.blocks.causal, {}, {}, 0, 0}, given.q.size(0), at::kCPU)
                                   .to(at::kInt)
-                                  .to(tests_device);
-                runs.runs = at::tensor({0, 40, 40, 41, 58}, at::kInt).to(tests_device);
+                                  .to(tests_device());
+                runs.runs = at::tensor({0, 40, 40, 41, 58}, at::kInt).to(tests_device());
                 runs.longest_run = 58;
-                const auto q = given.q.to(tests_device), k = given.k.to(tests_device),
-                           v = given.v.to(tests_device);
+                const auto q = given.q.to(tests_device()), k = given.k.to(tests_device()),
+                           v = given.v.to(tests_device());
                 for (const bool biased : {false, true}) {
-                    const at::Tensor bias = biased ? given.bias.to(tests_device) : at::Tensor();
+                    const at::Tensor bias = biased ? given.bias.to(tests_device()) : at::Tensor();
                     if (kernels != nullptr) {
                         EXPECT_EQ(kernels->flash_fits(q, runs, bias),
                                   size % 8 == 0 && size + 8 * biased <= 256);
@@ -94,7 +98,7 @@ TEST(AttendOnADevice, BiasAndRunsGoToFlashAttention) {
                 }
                 given.blocks.causal.erase(given.blocks.causal.begin() + 1); // no queries
                 const bool by_flash = size % 8 == 0 && size + 8 <= 256;
-                EXPECT_LE(excess(attend(q, k, v, given.blocks, scale, given.bias.to(tests_device)), given,
+                EXPECT_LE(excess(attend(q, k, v, given.blocks, scale, given.bias.to(tests_device())), given,
                                  scale, type, !by_flash),
                           2e-5);
             }
@@ -108,8 +112,8 @@ TEST(AttendOnADevice, ARowFarBelowIsSeenByNobody) {
         for (const double far : {-1e3, -1e9, -HUGE_VAL}) {
             given.bias.fill_(far);
             given.bias[0] = 0;
-            const auto got = attend(given.q.to(tests_device), given.k.to(tests_device),
-                                    given.v.to(tests_device), given.blocks, 0.25, given.bias.to(tests_device))
+            const auto got = attend(given.q.to(tests_device()), given.k.to(tests_device()),
+                                    given.v.to(tests_device()), given.blocks, 0.25, given.bias.to(tests_device()))
                                  .cpu();
             EXPECT_TRUE(at::equal(got, given.v.narrow(0, 0, 1).expand_as(got))) << far;
         }
@@ -127,9 +131,9 @@ TEST(AttendOnADevice, ManyQueriesOverRanges) {
                 ranges.window = window;
                 ranges.ranges = visible_ranges({given.blocks.causal, {}, {}, 0, 0}, given.q.size(0), at::kCPU)
                                     .to(at::kInt)
-                                    .to(tests_device);
-                const auto got = attend(given.q.to(tests_device), given.k.to(tests_device),
-                                        given.v.to(tests_device), ranges, scale, given.bias.to(tests_device));
+                                    .to(tests_device());
+                const auto got = attend(given.q.to(tests_device()), given.k.to(tests_device()),
+                                        given.v.to(tests_device()), ranges, scale, given.bias.to(tests_device()));
                 EXPECT_LE(excess(got, given, scale, type), 1e-6)
                     << size << " elements of " << c10::toString(type) << ", window " << window;
             }

@@ -54,6 +54,20 @@ TEST_P(EveryModelGenerates, CachedGenerationEqualsTheFullForward) {
     }
 }
 
+/// A device that captures steps must replay them. Elsewhere, and where tokens can stop, there is no graph.
+TEST(Generation, ReplaysStepsOnADeviceThatCaptures) {
+    const TemporaryFolder folder;
+    const Engine engine = load_engine(make_checkpoint(folder.path(), tiny_gpt_neox()));
+    GraphUse graphs;
+    GenerateOptions options;
+    options.max_new_tokens = 8;
+    options.graphs = &graphs;
+    (void)engine.generate({random_ids(5, 61, 3)}, options);
+    EXPECT_EQ(graphs.failure, "");
+    EXPECT_EQ(graphs.captures, test_device() == "cpu" ? 0 : 1);
+    EXPECT_EQ(graphs.replays > 0, test_device() != "cpu");
+}
+
 TEST_P(EveryModelGenerates, SamplingIsAFunctionOfItsSeed) {
     const std::vector<std::vector<std::int32_t>> prompts{random_ids(4, vocabulary, 10),
                                                          random_ids(6, vocabulary, 11)};

@@ -3,8 +3,10 @@
 // fp32.
 #include "core/model/autocast.h"
 #include "core/model/cuda_library.h"
+#include "core/model/device.h"
 #include "core/model/head.h"
 #include "core/model/head_fields.h"
+#include "tests/support/test_data.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -55,7 +57,7 @@ double difference(const at::Tensor& a, const at::Tensor& b) {
 }
 
 TEST(HeadOnADevice, AutocastMultipliesHalvesAndAddsInFp32) {
-    const at::Device device(at::kPrivateUse1, 0);
+    const at::Device device = device_from_string(testing::test_accelerator());
     const HeadCase given = make_head_case();
     const auto exact = outcome(given, at::kCPU, false);
     const auto plain = outcome(given, device, false);
@@ -83,7 +85,7 @@ TEST(HeadOnADevice, AutocastMultipliesHalvesAndAddsInFp32) {
 }
 
 TEST(HeadOnADevice, ManyRowsOfALargeVocabulary) {
-    const at::Device device(at::kPrivateUse1, 0);
+    const at::Device device = device_from_string(testing::test_accelerator());
     if (const CudaKernels* cuda = cuda_kernels(device); cuda == nullptr || cuda->read_out == nullptr) {
         GTEST_SKIP() << "without kernels the reference is all there is";
     }

@@ -40,9 +40,9 @@ protected:
 };
 
 TEST_P(Tf32, RoundsTheProductsOfItsEngineAlone) {
-    const Engine exact = load("hostgpu", Precision::float32);
+    const Engine exact = load(testing::test_accelerator(), Precision::float32);
     const auto before = nll_of(exact);
-    const Engine rounding = load("hostgpu", Precision::tf32);
+    const Engine rounding = load(testing::test_accelerator(), Precision::tf32);
     const auto rounded = nll_of(rounding);
     EXPECT_EQ(nll_of(exact), before) << "another engine's switch is not its";
     EXPECT_EQ(nll_of(rounding), rounded);

@@ -185,7 +185,11 @@ TEST_P(Waiting, WhereACaptureFailsTheStepsGoOn) {
     (void)take_graph_counts();
     for (const std::size_t operations : {std::size_t{0}, std::size_t{20}}) {
         limit_captures(operations);
+        GraphUse graphs;
+        options.graphs = &graphs;
         EXPECT_EQ(engine_->generate(prompts, options), expected) << operations;
+        EXPECT_EQ(graphs.failure.empty(), tokens_stop()) << "a failure says why";
+        EXPECT_EQ(graphs.captures, 0);
         EXPECT_EQ(take_graph_counts().replays, 0) << operations;
     }
     limit_captures(std::numeric_limits<std::size_t>::max());

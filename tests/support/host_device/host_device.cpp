@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/support/host_device/host_device.h"
 
+#include "core/model/cuda_library.h"
 #include "tests/support/host_device/host_graph.h"
 #include "tests/support/host_device/host_rounding.h"
-
 #include "tests/support/test_data.h"
 
 #include <ATen/ATen.h>
@@ -16,6 +16,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -537,8 +539,14 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 }
 
 [[maybe_unused]] const bool registered = [] {
-    // Where tests run on a GPU that one is to be LibTorch's accelerator: pinned memory is the accelerator's.
+    // Where tests run on a GPU, that GPU must be LibTorch's accelerator, because pinned memory is the accelerator's. LibTorch looks
+    // for its CUDA half once, and at::manual_seed() in a test would be the first to ask.
     if (test_device().starts_with("cuda")) {
+        try {
+            load_cuda();
+        } catch (const std::exception& error) { // each test that asks for the device says so again
+            std::fprintf(stderr, "%s\n", error.what());
+        }
         return false;
     }
     c10::register_privateuse1_backend("hostgpu");
