@@ -33,8 +33,9 @@ void load_cuda() {
     // LibTorch looks for its CUDA half when it is asked for a GPU for the first time, as by a gradient, and
     // never again.
     if (!at::detail::getCUDAHooks().hasCUDART()) {
-        throw std::logic_error("load_cuda() comes too late: LibTorch was asked for a GPU before, by a gradient, "
-                               "at::manual_seed() or pinned memory, and now believes that there is none");
+        throw std::logic_error(
+            "load_cuda() comes too late: LibTorch was asked for a GPU before, by a gradient, "
+            "at::manual_seed() or pinned memory, and now believes that there is none");
     }
     loaded = reinterpret_cast<const CudaKernels* (*)()>(door)();
 }

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int team_lanes = 8;
 constexpr int teams = 32 / team_lanes;
-constexpr int rows_at_once = 4;    // of a team, so that their loads overlap
+constexpr int rows_at_once = 4;    // of a team
 constexpr int warps_per_block = 8; // queries of a block
 static_assert(teams * rows_at_once == round_rows);
 
@@ -53,10 +53,15 @@ __device__ std::int64_t rows_of(const AttendRanges& a, const std::int32_t* range
 }
 
 /// What a lane holds of one query head: its elements of the query, and of the sums of its team and of all.
-template <typename T, int Chunks>
+template <typename T, int Chunks, bool Aligned>
 struct QueryHead {
+    /// Rows whose loads overlap: as many as registers hold beside the sums.
+    static constexpr int overlap = !Aligned                  ? 1
+                                   : sizeof(T) * Chunks <= 4 ? 4
+                                   : sizeof(T) * Chunks <= 8 ? 2
+                                                             : 1;
+
     const AttendRanges& a;
-    const bool aligned;
     const std::int64_t query;
     const std::int64_t head;
     const T* const keys;
@@ -74,10 +79,8 @@ struct QueryHead {
     float total_maximum = lowest;
     float total_sum = 0;
 
-    __device__ __forceinline__ QueryHead(const AttendRanges& of, bool on_boundaries, std::int64_t of_query,
-                                         std::int64_t of_head)
+    __device__ __forceinline__ QueryHead(const AttendRanges& of, std::int64_t of_query, std::int64_t of_head)
         : a(of),
-          aligned(on_boundaries),
           query(of_query),
           head(of_head),
           keys(static_cast<const T*>(of.k) + of_head / (of.query_heads / of.kv_heads) * of.k_head_stride),
@@ -87,7 +90,7 @@ struct QueryHead {
         const T* q = static_cast<const T*>(a.q) + query * a.q_stride + head * a.q_head_stride;
 #pragma unroll
         for (int c = 0; c < Chunks; ++c) {
-            load_chunk(q, element(c), size, aligned, own[c]);
+            load_chunk<Aligned>(q, element(c), size, own[c]);
 #pragma unroll
             for (int i = 0; i < chunk; ++i) {
                 own[c][i] *= a.scale;
@@ -102,38 +105,53 @@ struct QueryHead {
         return (c * team_lanes + member) * chunk;
     }
 
-    /// The score of a row for the lanes of a team; −∞ from \p end on. All lanes take part.
-    __device__ __forceinline__ float score(std::uint32_t row, std::uint32_t end) const {
-        float dot = 0;
-        if (row < end) {
+    /// Chunks of `overlap` rows of a team, from the one at \p first on: keys or values.
+    __device__ __forceinline__ void load_rows(const T* from, std::int64_t stride, std::uint32_t first,
+                                              std::uint32_t end, RawChunk<T> (&to)[overlap][Chunks]) const {
+#pragma unroll
+        for (int r = 0; r < overlap; ++r) {
+            const std::uint32_t row = first + static_cast<std::uint32_t>(r * teams);
 #pragma unroll
             for (int c = 0; c < Chunks; ++c) {
-                float key[chunk];
-                load_chunk(keys + row * a.k_stride, element(c), size, aligned, key);
-#pragma unroll
-                for (int i = 0; i < chunk; ++i) {
-                    dot += own[c][i] * key[i];
-                }
+                load_raw<Aligned>(from + row * stride, element(c), size, row < end, to[r][c]);
             }
         }
-#pragma unroll
-        for (int step = 1; step < team_lanes; step *= 2) {
-            dot += __shfl_xor_sync(all_lanes, dot, step);
-        }
-        if (row >= end) {
-            return -INFINITY;
-        }
-        return a.row_bias != nullptr ? dot + a.row_bias[row] : dot;
     }
 
     /// Adds a round of rows, of which those from \p end on are not seen. All lanes take part.
     __device__ __forceinline__ void add(std::uint32_t base, std::uint32_t end) {
+        const std::uint32_t first = base + static_cast<std::uint32_t>(team);
+        RawChunk<T> rows[overlap][Chunks];
         float scores[rows_at_once];
         float highest = maximum;
 #pragma unroll
-        for (int r = 0; r < rows_at_once; ++r) {
-            scores[r] = score(base + static_cast<std::uint32_t>(r * teams + team), end);
-            highest = scores[r] > highest ? scores[r] : highest;
+        for (int group = 0; group < rows_at_once; group += overlap) {
+            load_rows(keys, a.k_stride, first + static_cast<std::uint32_t>(group * teams), end, rows);
+#pragma unroll
+            for (int r = 0; r < overlap; ++r) {
+                const std::uint32_t row = first + static_cast<std::uint32_t>((group + r) * teams);
+                float dot = 0;
+#pragma unroll
+                for (int c = 0; c < Chunks; ++c) {
+                    float key[chunk];
+                    widen_chunk(rows[r][c], key);
+#pragma unroll
+                    for (int i = 0; i < chunk; ++i) {
+                        dot += own[c][i] * key[i];
+                    }
+                }
+#pragma unroll
+                for (int step = 1; step < team_lanes; step *= 2) {
+                    dot += __shfl_xor_sync(all_lanes, dot, step);
+                }
+                if (row >= end) {
+                    dot = -INFINITY;
+                } else if (a.row_bias != nullptr) {
+                    dot += a.row_bias[row];
+                }
+                scores[group + r] = dot;
+                highest = dot > highest ? dot : highest;
+            }
         }
         const float factor = __expf(maximum - highest);
         maximum = highest;
@@ -146,18 +164,21 @@ struct QueryHead {
             }
         }
 #pragma unroll
-        for (int r = 0; r < rows_at_once; ++r) {
-            const std::uint32_t row = base + static_cast<std::uint32_t>(r * teams + team);
-            if (row < end) {
-                const float p = __expf(scores[r] - maximum);
-                sum += p;
+        for (int group = 0; group < rows_at_once; group += overlap) {
+            load_rows(values, a.v_stride, first + static_cast<std::uint32_t>(group * teams), end, rows);
 #pragma unroll
-                for (int c = 0; c < Chunks; ++c) {
-                    float value[chunk];
-                    load_chunk(values + row * a.v_stride, element(c), size, aligned, value);
+            for (int r = 0; r < overlap; ++r) {
+                if (first + static_cast<std::uint32_t>((group + r) * teams) < end) {
+                    const float p = __expf(scores[group + r] - maximum);
+                    sum += p;
 #pragma unroll
-                    for (int i = 0; i < chunk; ++i) {
-                        mixed[c][i] += p * value[i];
+                    for (int c = 0; c < Chunks; ++c) {
+                        float value[chunk];
+                        widen_chunk(rows[r][c], value);
+#pragma unroll
+                        for (int i = 0; i < chunk; ++i) {
+                            mixed[c][i] += p * value[i];
+                        }
                     }
                 }
             }
@@ -223,8 +244,8 @@ struct QueryHead {
     }
 };
 
-template <typename T, int Chunks>
-__global__ void __launch_bounds__(32 * warps_per_block) attend_kernel(AttendRanges a, bool aligned) {
+template <typename T, int Chunks, bool Aligned>
+__global__ void __launch_bounds__(32 * warps_per_block) attend_kernel(AttendRanges a) {
     const std::int64_t warp =
         static_cast<std::int64_t>(blockIdx.x) * warps_per_block + static_cast<int>(threadIdx.x) / 32;
     const std::int64_t query = warp / a.splits;
@@ -232,7 +253,7 @@ __global__ void __launch_bounds__(32 * warps_per_block) attend_kernel(AttendRang
     if (query >= a.queries) {
         return; // the whole warp
     }
-    QueryHead<T, Chunks> sums(a, aligned, query, blockIdx.y);
+    QueryHead<T, Chunks, Aligned> sums(a, query, blockIdx.y);
     const std::int32_t* ranges = a.ranges + query * a.ranges_per_query * 2;
     RangeTrim trim = RangeTrim::of(rows_of(a, ranges), a.window);
     std::int64_t rounds = 0;   // of the ranges before
@@ -304,22 +325,20 @@ void launch(const AttendRanges& a, cudaStream_t stream) {
     const auto in_chunks = [](const void* pointer, std::int64_t stride, std::int64_t head_stride) {
         return on_boundary(pointer) && stride % chunk == 0 && head_stride % chunk == 0;
     };
-    const bool aligned = in_chunks(a.q, a.q_stride, a.q_head_stride) &&
+    const bool aligned = a.head_size % chunk == 0 && in_chunks(a.q, a.q_stride, a.q_head_stride) &&
                          in_chunks(a.k, a.k_stride, a.k_head_stride) &&
                          in_chunks(a.v, a.v_stride, a.v_head_stride);
-    switch ((a.head_size + team_lanes * chunk - 1) / (team_lanes * chunk)) {
-    case 1:
-        launch_kernel(attend_kernel<T, 1>, grid, block, 0, stream, a, aligned);
-        break;
-    case 2:
-        launch_kernel(attend_kernel<T, 2>, grid, block, 0, stream, a, aligned);
-        break;
-    case 3:
-        launch_kernel(attend_kernel<T, 3>, grid, block, 0, stream, a, aligned);
-        break;
-    default:
-        launch_kernel(attend_kernel<T, 4>, grid, block, 0, stream, a, aligned);
-        break;
+    const auto chunks = (a.head_size + team_lanes * chunk - 1) / (team_lanes * chunk);
+    if (!aligned) {
+        launch_kernel(attend_kernel<T, 4, false>, grid, block, 0, stream, a); // odd sizes are rare
+    } else if (chunks == 1) {
+        launch_kernel(attend_kernel<T, 1, true>, grid, block, 0, stream, a);
+    } else if (chunks == 2) {
+        launch_kernel(attend_kernel<T, 2, true>, grid, block, 0, stream, a);
+    } else if (chunks == 3) {
+        launch_kernel(attend_kernel<T, 3, true>, grid, block, 0, stream, a);
+    } else {
+        launch_kernel(attend_kernel<T, 4, true>, grid, block, 0, stream, a);
     }
     if (a.splits > 1) {
         launch_kernel(merge_kernel<T>,

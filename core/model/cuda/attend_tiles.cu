@@ -104,27 +104,18 @@ __device__ __forceinline__ std::uint64_t union_of(std::uint64_t own) {
     return own;
 }
 
-/// Eight elements as they are, zeros past a row's end.
+/// Whether one of eight elements is infinite or NaN: all bits of its exponent are set.
 template <typename T>
-__device__ __forceinline__ void copy_chunk(const T* row, int begin, int size, bool aligned, T* to) {
-    if (aligned && begin + chunk <= size) {
-        *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(row + begin);
-        return;
-    }
+__device__ __forceinline__ bool is_strange(const RawChunk<T>& values) {
+    constexpr unsigned low = std::is_same_v<T, __half> ? 0x7c00U : 0x7f80U;
+    constexpr unsigned high = low << 16;
+    const uint4 words = values.words[0];
+    bool strange = false;
 #pragma unroll
-    for (int i = 0; i < chunk; ++i) {
-        T zero;
-        narrow(0.0F, &zero);
-        to[i] = begin + i < size ? row[begin + i] : zero;
+    for (const unsigned word : {words.x, words.y, words.z, words.w}) {
+        strange = strange || (word & low) == low || (word & high) == high;
     }
-}
-
-/// Infinite or NaN, by the exponent's bits.
-__device__ __forceinline__ bool is_strange(__half x) {
-    return !(fabsf(widen(x)) < INFINITY);
-}
-__device__ __forceinline__ bool is_strange(__nv_bfloat16 x) {
-    return !(fabsf(widen(x)) < INFINITY);
+    return strange;
 }
 
 template <typename T, int Slices>
@@ -277,8 +268,8 @@ struct Lines {
     }
 };
 
-template <typename T, int Slices>
-__global__ void __launch_bounds__(threads) attend_tiles_kernel(AttendRanges a, bool aligned) {
+template <typename T, int Slices, bool Aligned>
+__global__ void __launch_bounds__(threads) attend_tiles_kernel(AttendRanges a) {
     __shared__ Tile<T, Slices> tile;
     constexpr int rows = Tile<T, Slices>::rows;
     constexpr int width = Tile<T, Slices>::width;
@@ -352,18 +343,30 @@ __global__ void __launch_bounds__(threads) attend_tiles_kernel(AttendRanges a, b
             any |= tile.unions[w];
         }
         bool strange = false;
-        for (int i = thread; i < rows * chunks; i += threads) {
-            const int row = i / chunks;
-            const int element = i % chunks * chunk;
-            const bool read = (any >> row & 1) != 0; // others may be anything, or no memory
-            const std::int64_t at = std::int64_t{begin} + row;
-            T* const value = tile.values + row * width + element;
-            copy_chunk(read ? keys + at * a.k_stride : nullptr, element, read ? size : 0, aligned,
-                       tile.keys + row * width + element);
-            copy_chunk(read ? values + at * a.v_stride : nullptr, element, read ? size : 0, aligned, value);
+        constexpr int copies = rows * chunks / threads; // of a thread
+        // Loads of keys and of values in flight: as many as registers hold beside the lines.
+        constexpr int at_once = Slices > 8 ? 1 : copies % 4 == 0 ? 4 : copies % 3 == 0 ? 3 : 2;
+        static_assert(rows * chunks % threads == 0 && copies % at_once == 0);
+#pragma unroll 1
+        for (int first = 0; first < copies; first += at_once) {
+            RawChunk<T> key[at_once];
+            RawChunk<T> value[at_once];
 #pragma unroll
-            for (int e = 0; e < chunk; ++e) {
-                strange = strange || is_strange(value[e]);
+            for (int i = 0; i < at_once; ++i) {
+                const int row = ((first + i) * threads + thread) / chunks;
+                const int element = ((first + i) * threads + thread) % chunks * chunk;
+                const bool read = (any >> row & 1) != 0; // others may be anything, or no memory
+                const std::int64_t at = std::int64_t{begin} + row;
+                load_raw<Aligned>(keys + at * a.k_stride, element, size, read, key[i]);
+                load_raw<Aligned>(values + at * a.v_stride, element, size, read, value[i]);
+            }
+#pragma unroll
+            for (int i = 0; i < at_once; ++i) {
+                const int row = ((first + i) * threads + thread) / chunks;
+                const int element = ((first + i) * threads + thread) % chunks * chunk;
+                *reinterpret_cast<uint4*>(tile.keys + row * width + element) = key[i].words[0];
+                *reinterpret_cast<uint4*>(tile.values + row * width + element) = value[i].words[0];
+                strange = strange || is_strange(value[i]);
             }
         }
         if (thread < rows) {
@@ -410,32 +413,34 @@ __global__ void __launch_bounds__(threads) attend_tiles_kernel(AttendRanges a, b
     }
 }
 
-template <typename T, int Slices>
-void launch(const AttendRanges& a, bool aligned, cudaStream_t stream) {
+template <typename T, int Slices, bool Aligned>
+void launch(const AttendRanges& a, cudaStream_t stream) {
     const std::int64_t queries = lines / (a.query_heads / a.kv_heads);
     launch_kernel(
-        attend_tiles_kernel<T, Slices>,
+        attend_tiles_kernel<T, Slices, Aligned>,
         dim3(static_cast<unsigned>((a.queries + queries - 1) / queries), static_cast<unsigned>(a.kv_heads)),
-        dim3(threads), 0, stream, a, aligned);
+        dim3(threads), 0, stream, a);
 }
 
 template <typename T>
 void launch(const AttendRanges& a, cudaStream_t stream) {
-    const bool aligned = on_boundary(a.k) && on_boundary(a.v) && a.k_stride % chunk == 0 &&
-                         a.k_head_stride % chunk == 0 && a.v_stride % chunk == 0 &&
+    const bool aligned = a.head_size % chunk == 0 && on_boundary(a.k) && on_boundary(a.v) &&
+                         a.k_stride % chunk == 0 && a.k_head_stride % chunk == 0 && a.v_stride % chunk == 0 &&
                          a.v_head_stride % chunk == 0;
     const std::int64_t slices = (a.head_size + slice - 1) / slice;
     // Heads of most models are 64, 80, 96, 128 or 256 elements; others go to the next.
-    if (slices <= 2) {
-        launch<T, 2>(a, aligned, stream);
+    if (!aligned) {
+        launch<T, 16, false>(a, stream); // odd sizes are rare
+    } else if (slices <= 2) {
+        launch<T, 2, true>(a, stream);
     } else if (slices <= 4) {
-        launch<T, 4>(a, aligned, stream);
+        launch<T, 4, true>(a, stream);
     } else if (slices <= 6) {
-        launch<T, 6>(a, aligned, stream);
+        launch<T, 6, true>(a, stream);
     } else if (slices <= 8) {
-        launch<T, 8>(a, aligned, stream);
+        launch<T, 8, true>(a, stream);
     } else {
-        launch<T, 16>(a, aligned, stream);
+        launch<T, 16, true>(a, stream);
     }
 }
 

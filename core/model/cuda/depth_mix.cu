@@ -21,10 +21,9 @@ namespace {
 constexpr int warps_per_block = 8;
 constexpr int at_once = 4; // sources whose loads overlap
 
-/// Heads of at most 8·Lanes elements. aligned: whole chunks lie on boundaries of 16 bytes.
-template <typename T, int Lanes>
-__global__ void __launch_bounds__(32 * warps_per_block)
-    mix_kernel(const __grid_constant__ DepthMix a, bool aligned) {
+/// Heads of at most 8·Lanes elements. Aligned: load_raw says what lies how.
+template <typename T, int Lanes, bool Aligned>
+__global__ void __launch_bounds__(32 * warps_per_block) mix_kernel(const __grid_constant__ DepthMix a) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int member = lane % Lanes;
     const std::int64_t warp =
@@ -47,7 +46,7 @@ __global__ void __launch_bounds__(32 * warps_per_block)
     float sum[chunk] = {};
     for (int j = 0; j < group; ++j) {
         float query[chunk];
-        load_chunk(queries + j * size, begin, size, aligned, query);
+        load_chunk<Aligned>(queries + j * size, begin, size, query);
 #pragma unroll
         for (int i = 0; i < chunk; ++i) {
             mean[i] += query[i];
@@ -63,21 +62,26 @@ __global__ void __launch_bounds__(32 * warps_per_block)
     float largest = -3.4028234e38F;
     float total = 0;
     for (int base = 0; base < count; base += at_once) {
-        float score[at_once] = {};
-        float value[at_once][chunk];
+        RawChunk<T> keys[at_once];
+        RawChunk<T> values[at_once];
 #pragma unroll
         for (int s = 0; s < at_once; ++s) {
             const int j = base + s;
-            if (j < count) { // the same for all lanes
-                const void* of_key = j < count - 1 ? a.source_keys[j] : a.k;
-                const void* of_value = j < count - 1 ? a.source_values[j] : a.v;
-                float key[chunk];
-                load_chunk(static_cast<const T*>(of_key) + place * size, begin, size, aligned, key);
-                load_chunk(static_cast<const T*>(of_value) + place * size, begin, size, aligned, value[s]);
+            const bool source = j < count - 1;
+            const void* of_key = source ? a.source_keys[j] : a.k;
+            const void* of_value = source ? a.source_values[j] : a.v;
+            load_raw<Aligned>(static_cast<const T*>(of_key) + place * size, begin, size, j < count, keys[s]);
+            load_raw<Aligned>(static_cast<const T*>(of_value) + place * size, begin, size, j < count,
+                              values[s]);
+        }
+        float score[at_once] = {};
 #pragma unroll
-                for (int i = 0; i < chunk; ++i) {
-                    score[s] += mean[i] * key[i];
-                }
+        for (int s = 0; s < at_once; ++s) {
+            float key[chunk];
+            widen_chunk(keys[s], key);
+#pragma unroll
+            for (int i = 0; i < chunk; ++i) {
+                score[s] += mean[i] * key[i];
             }
         }
         float highest = largest;
@@ -102,9 +106,11 @@ __global__ void __launch_bounds__(32 * warps_per_block)
             if (base + s < count) {
                 const float share = expf(score[s] - highest);
                 total += share;
+                float value[chunk];
+                widen_chunk(values[s], value);
 #pragma unroll
                 for (int i = 0; i < chunk; ++i) {
-                    sum[i] += share * value[s][i];
+                    sum[i] += share * value[i];
                 }
                 if (weights != nullptr && member == 0) {
                     weights[base + s] = score[s]; // turned into a weight below
@@ -119,7 +125,7 @@ __global__ void __launch_bounds__(32 * warps_per_block)
     for (int i = 0; i < chunk; ++i) {
         sum[i] *= scale_back;
     }
-    store_chunk(sum, begin, size, aligned, static_cast<T*>(a.out) + place * size);
+    store_chunk<Aligned>(sum, begin, size, static_cast<T*>(a.out) + place * size);
     __syncwarp();
     if (weights != nullptr) {
         for (int j = member; j < count; j += Lanes) {
@@ -128,8 +134,15 @@ __global__ void __launch_bounds__(32 * warps_per_block)
     }
 }
 
-template <typename T, int Lanes>
+template <typename T, int Lanes, bool Aligned>
 void launch_teams(const DepthMix& a, cudaStream_t stream) {
+    constexpr std::int64_t places = warps_per_block * (32 / Lanes);
+    const auto blocks = static_cast<unsigned>((a.rows * a.kv_heads + places - 1) / places);
+    launch_kernel(mix_kernel<T, Lanes, Aligned>, blocks, 32 * warps_per_block, 0, stream, a);
+}
+
+template <typename T>
+void launch(const DepthMix& a, cudaStream_t stream) {
     bool aligned = a.head_size % chunk == 0;
     for (const void* rows : {a.q, a.k, a.v, static_cast<const void*>(a.out)}) {
         aligned = aligned && on_boundary(rows);
@@ -137,25 +150,20 @@ void launch_teams(const DepthMix& a, cudaStream_t stream) {
     for (std::int64_t j = 0; j < a.sources; ++j) {
         aligned = aligned && on_boundary(a.source_keys[j]) && on_boundary(a.source_values[j]);
     }
-    constexpr std::int64_t places = warps_per_block * (32 / Lanes);
-    const auto blocks = static_cast<unsigned>((a.rows * a.kv_heads + places - 1) / places);
-    launch_kernel(mix_kernel<T, Lanes>, blocks, 32 * warps_per_block, 0, stream, a, aligned);
-}
-
-template <typename T>
-void launch(const DepthMix& a, cudaStream_t stream) {
-    if (a.head_size <= 1 * chunk) {
-        launch_teams<T, 1>(a, stream);
+    if (!aligned) {
+        launch_teams<T, 32, false>(a, stream); // odd sizes are rare
+    } else if (a.head_size <= 1 * chunk) {
+        launch_teams<T, 1, true>(a, stream);
     } else if (a.head_size <= 2 * chunk) {
-        launch_teams<T, 2>(a, stream);
+        launch_teams<T, 2, true>(a, stream);
     } else if (a.head_size <= 4 * chunk) {
-        launch_teams<T, 4>(a, stream);
+        launch_teams<T, 4, true>(a, stream);
     } else if (a.head_size <= 8 * chunk) {
-        launch_teams<T, 8>(a, stream);
+        launch_teams<T, 8, true>(a, stream);
     } else if (a.head_size <= 16 * chunk) {
-        launch_teams<T, 16>(a, stream);
+        launch_teams<T, 16, true>(a, stream);
     } else {
-        launch_teams<T, 32>(a, stream);
+        launch_teams<T, 32, true>(a, stream);
     }
 }
 

@@ -9,6 +9,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace ponderscope::kernels {
 
@@ -51,55 +52,87 @@ __device__ inline void narrow(float x, __nv_bfloat16* to) {
 
 constexpr int chunk = 8; // elements that a lane reads at once: 16 bytes of half precision
 
-/// Elements [begin, begin + 8) of a row of `size` elements; zeros past its end.
+/// Eight elements as they lie in memory: one load of 16 bytes for half precision, two for fp32.
 template <typename T>
-__device__ void load_chunk(const T* row, int begin, int size, bool aligned, float (&to)[chunk]) {
-    if (aligned && begin + chunk <= size) {
-        // 16 bytes a load: one for half precision, two for fp32.
-        constexpr int loads = chunk * static_cast<int>(sizeof(T)) / 16;
-        union {
-            uint4 words[loads];
-            T elements[chunk];
-        } part;
+union RawChunk {
+    uint4 words[chunk * sizeof(T) / 16];
+    T elements[chunk];
+};
+
+/// Elements [begin, begin + 8) of a row of `size` elements; zeros past its end and where not `wanted` (the
+/// row is not read then). Aligned: rows are whole chunks on boundaries of 16 bytes. A kernel loads all chunks
+/// of a round before it widens the first, so that the loads overlap; hence a predicate in the place of a
+/// branch.
+template <bool Aligned, typename T>
+__device__ __forceinline__ void load_raw(const T* row, int begin, int size, bool wanted, RawChunk<T>& to) {
+    if constexpr (Aligned) {
+        const bool inside = wanted && begin < size;
 #pragma unroll
-        for (int i = 0; i < loads; ++i) {
-            part.words[i] = reinterpret_cast<const uint4*>(row + begin)[i];
+        for (auto& words : to.words) {
+            words = uint4{0, 0, 0, 0};
         }
+        if (inside) {
+#pragma unroll
+            for (int i = 0; i < static_cast<int>(chunk * sizeof(T) / 16); ++i) {
+                to.words[i] = reinterpret_cast<const uint4*>(row + begin)[i];
+            }
+        }
+    } else {
 #pragma unroll
         for (int i = 0; i < chunk; ++i) {
-            to[i] = widen(part.elements[i]);
+            narrow(0.0F, &to.elements[i]);
+            if (wanted && begin + i < size) {
+                to.elements[i] = row[begin + i];
+            }
         }
-        return;
-    }
-#pragma unroll
-    for (int i = 0; i < chunk; ++i) {
-        to[i] = begin + i < size ? widen(row[begin + i]) : 0.0F;
     }
 }
 
-/// The same to a row.
 template <typename T>
-__device__ void store_chunk(const float (&from)[chunk], int begin, int size, bool aligned, T* row) {
-    if (aligned && begin + chunk <= size) {
-        constexpr int stores = chunk * static_cast<int>(sizeof(T)) / 16;
-        union {
-            uint4 words[stores];
-            T elements[chunk];
-        } part;
+__device__ __forceinline__ void widen_chunk(const RawChunk<T>& from, float (&to)[chunk]) {
+    if constexpr (std::is_same_v<T, __nv_bfloat16>) { // the upper half of an fp32: an operation on each word
+        const unsigned words[] = {from.words[0].x, from.words[0].y, from.words[0].z, from.words[0].w};
 #pragma unroll
         for (int i = 0; i < chunk; ++i) {
-            narrow(from[i], &part.elements[i]);
+            const unsigned bits = i % 2 == 0 ? words[i / 2] << 16 : words[i / 2] & 0xffff0000U;
+            to[i] = __uint_as_float(bits);
         }
+    } else {
 #pragma unroll
-        for (int i = 0; i < stores; ++i) {
-            reinterpret_cast<uint4*>(row + begin)[i] = part.words[i];
+        for (int i = 0; i < chunk; ++i) {
+            to[i] = widen(from.elements[i]);
         }
-        return;
     }
+}
+
+template <bool Aligned, typename T>
+__device__ __forceinline__ void load_chunk(const T* row, int begin, int size, float (&to)[chunk]) {
+    RawChunk<T> raw;
+    load_raw<Aligned>(row, begin, size, true, raw);
+    widen_chunk(raw, to);
+}
+
+/// The same to a row.
+template <bool Aligned, typename T>
+__device__ __forceinline__ void store_chunk(const float (&from)[chunk], int begin, int size, T* row) {
+    RawChunk<T> raw;
 #pragma unroll
     for (int i = 0; i < chunk; ++i) {
-        if (begin + i < size) {
-            narrow(from[i], row + begin + i);
+        narrow(from[i], &raw.elements[i]);
+    }
+    if constexpr (Aligned) {
+        if (begin < size) {
+#pragma unroll
+            for (int i = 0; i < static_cast<int>(chunk * sizeof(T) / 16); ++i) {
+                reinterpret_cast<uint4*>(row + begin)[i] = raw.words[i];
+            }
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < chunk; ++i) {
+            if (begin + i < size) {
+                row[begin + i] = raw.elements[i];
+            }
         }
     }
 }

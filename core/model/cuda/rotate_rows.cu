@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A warp turns a head of a row: its lanes take neighbouring pairs, so that all reads lie side by side.
+// Two kernels: one whose threads each turn eight pairs by loads of 16 bytes, for pairs half a head apart in
+// rows of whole chunks; and one for all else, in which a warp turns a head of a row and its lanes take
+// neighbouring pairs.
 #include "core/model/cuda/rotate_rows.h"
 
 #include "core/model/cuda/device_elements.cuh"
@@ -38,8 +40,63 @@ __global__ void __launch_bounds__(32 * warps_per_block) rotate_kernel(RotateRows
     }
 }
 
+constexpr unsigned threads_per_block = 256;
+
+/// A thread turns eight pairs of a head, or copies eight elements behind them. `units` threads a head.
+template <typename T>
+__global__ void __launch_bounds__(threads_per_block)
+    rotate_chunks_kernel(RotateRows a, unsigned units, unsigned total) {
+    const unsigned index = blockIdx.x * threads_per_block + threadIdx.x;
+    if (index >= total) {
+        return;
+    }
+    const unsigned unit = index % units;
+    const unsigned heads = static_cast<unsigned>(a.heads);
+    const unsigned head = index / units % heads;
+    const unsigned row = index / units / heads;
+    const T* from = static_cast<const T*>(a.x) + row * a.row_stride + head * a.head_stride;
+    const std::int64_t place = a.places != nullptr ? a.places[row] : row;
+    T* to = static_cast<T*>(a.out) + (place * a.heads + head) * a.size;
+    const int half = static_cast<int>(a.half);
+    const int size = static_cast<int>(a.size);
+    const int one = static_cast<int>(unit) * chunk;
+    float first[chunk];
+    if (one >= half) { // behind the pairs
+        load_chunk<true>(from, one + half, size, first);
+        store_chunk<true>(first, one + half, size, to);
+        return;
+    }
+    float second[chunk];
+    float cosine[chunk];
+    float sine[chunk];
+    const std::int64_t angles = a.rows[row] * a.half;
+    load_chunk<true>(from, one, size, first);
+    load_chunk<true>(from, one + half, size, second);
+    load_chunk<true>(a.cos + angles, one, half, cosine);
+    load_chunk<true>(a.sin + angles, one, half, sine);
+    float turned[chunk];
+#pragma unroll
+    for (int i = 0; i < chunk; ++i) {
+        turned[i] = first[i] * cosine[i] - second[i] * sine[i];
+        second[i] = second[i] * cosine[i] + first[i] * sine[i];
+    }
+    store_chunk<true>(turned, one, size, to);
+    store_chunk<true>(second, one + half, size, to);
+}
+
 template <typename T>
 void launch(const RotateRows& a, cudaStream_t stream) {
+    const std::int64_t units = (a.size - a.half) / chunk;
+    const bool chunks = !a.neighbours && a.half % chunk == 0 && a.size % chunk == 0 &&
+                        a.row_stride % chunk == 0 && a.head_stride % chunk == 0 && on_boundary(a.x) &&
+                        on_boundary(a.out) && (a.half == 0 || (on_boundary(a.cos) && on_boundary(a.sin))) &&
+                        a.n * a.heads * units <= 0x7fffffff;
+    if (chunks) {
+        const auto total = static_cast<unsigned>(a.n * a.heads * units);
+        launch_kernel(rotate_chunks_kernel<T>, (total + threads_per_block - 1) / threads_per_block,
+                      threads_per_block, 0, stream, a, static_cast<unsigned>(units), total);
+        return;
+    }
     const auto blocks = static_cast<unsigned>((a.n * a.heads + warps_per_block - 1) / warps_per_block);
     launch_kernel(rotate_kernel<T>, blocks, 32 * warps_per_block, 0, stream, a);
 }

@@ -32,7 +32,7 @@ public:
     struct Wish {
         std::optional<RecordLevel> level; ///< of a recording; absent: nobody listens
         bool likeliest = false;
-        bool repeats = true; ///< false: every step is asked for anew (the reference of the other)
+        bool repeats = true;        ///< false: every step is asked for anew (the reference of the other)
         GraphUse* graphs = nullptr; ///< GenerateOptions::graphs
     };
     /// \p cache: nullptr where all tokens are computed every time. Lives as long as this.

@@ -90,8 +90,9 @@ public:
         if (cacheable()) {
             make_cache();
         }
-        decoder_.emplace(impl, cache_ ? &*cache_ : nullptr,
-                         Decoder::Wish{level_, options.temperature <= 0, options.repeat_steps, options.graphs});
+        decoder_.emplace(
+            impl, cache_ ? &*cache_ : nullptr,
+            Decoder::Wish{level_, options.temperature <= 0, options.repeat_steps, options.graphs});
     }
 
     std::vector<std::vector<std::int32_t>> run() {

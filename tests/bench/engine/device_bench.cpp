@@ -5,8 +5,9 @@
 //              the device knows to be causal, with a bias of rows
 //   read-out   time of the head's product over that of NLL, of what is said of exits, and of every statistic
 //   recording  time of scoring that records (basic, steps) over that of scoring for the NLL alone
-//   decoding   tokens a second times the bytes of the weights over the bytes that a copy reads and writes a second
-//   device_bench [--device cpu] [--dtype float32] [--shape 160m|410m|1.4b|tiny] [--rounds 5] [--parts all]
+//   decoding   tokens a second times the bytes of the weights over the bytes that a copy reads and writes a
+//   second device_bench [--device cpu] [--dtype float32] [--shape 160m|410m|1.4b|tiny] [--rounds 5] [--parts
+//   all]
 // --parts: those of the names above that are wanted, with commas between. A GPT-NeoX and a PonderLM on it,
 // of the same drawn weights. Rounds are interleaved, figures are medians; none is asserted.
 #include "core/base/files.h"
@@ -268,11 +269,11 @@ private:
                                     generating(3 + more, false)});
             const double each = (all[1].seconds - all[0].seconds) / static_cast<double>(more);
             const double anew = (all[3].seconds - all[2].seconds) / static_cast<double>(more);
-            std::printf(
-                "decoding   %s, batch %2zu: %.1f tokens/s, weights read at %.2f of a copy's bytes, %.2f times "
-                "as fast as steps asked for anew; %s\n",
-                name, batch, static_cast<double>(batch) / each, bytes / each / copy_, anew / each,
-                all[1].machine.c_str());
+            std::printf("decoding   %s, batch %2zu: %.1f tokens/s, weights read at %.2f of a copy's bytes, "
+                        "%.2f times "
+                        "as fast as steps asked for anew; %s\n",
+                        name, batch, static_cast<double>(batch) / each, bytes / each / copy_, anew / each,
+                        all[1].machine.c_str());
         }
     }
 

@@ -24,8 +24,8 @@ TEST(LineageVerb, SaysAVerdictAndWhatItRestsOn) {
         << words.out;
     EXPECT_NE(words.out.find("Basis: "), std::string::npos) << words.out;
 
-    const auto numbers = run_ponderscope({"lineage", sample("vanilla-neox-1m"),
-                                          sample("chains/vanilla"), "--json", "--tokens", "50"});
+    const auto numbers = run_ponderscope(
+        {"lineage", sample("vanilla-neox-1m"), sample("chains/vanilla"), "--json", "--tokens", "50"});
     ASSERT_EQ(numbers.code, 0) << numbers.err;
     const auto report = nlohmann::json::parse(numbers.out);
     EXPECT_EQ(report.at("verdict"), "no common origin found");

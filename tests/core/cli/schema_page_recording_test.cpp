@@ -21,8 +21,8 @@ TEST(SchemaPageOfARecording, EveryPythonExampleIsRightOfARunThatHalts) {
     const std::filesystem::path tree = testing::source_tree();
     const std::filesystem::path trace = folder / "halting.ponder";
     for (const char* model : {"adaponderlm-neox-1m", "cabinet/adaptive_latent_cot-llama"}) {
-        const auto recorded = run_ponderscope({"record", (tree / "sample_models" / model).string(),
-                                               "--text", (tree / "sample_models/texts/passage.txt").string(),
+        const auto recorded = run_ponderscope({"record", (tree / "sample_models" / model).string(), "--text",
+                                               (tree / "sample_models/texts/passage.txt").string(),
                                                "--attention", "0:0", "-o", trace.string()});
         ASSERT_EQ(recorded.code, 0) << recorded.err;
     }

@@ -112,9 +112,10 @@ TEST(AttendOnADevice, ARowFarBelowIsSeenByNobody) {
         for (const double far : {-1e3, -1e9, -HUGE_VAL}) {
             given.bias.fill_(far);
             given.bias[0] = 0;
-            const auto got = attend(given.q.to(tests_device()), given.k.to(tests_device()),
-                                    given.v.to(tests_device()), given.blocks, 0.25, given.bias.to(tests_device()))
-                                 .cpu();
+            const auto got =
+                attend(given.q.to(tests_device()), given.k.to(tests_device()), given.v.to(tests_device()),
+                       given.blocks, 0.25, given.bias.to(tests_device()))
+                    .cpu();
             EXPECT_TRUE(at::equal(got, given.v.narrow(0, 0, 1).expand_as(got))) << far;
         }
     }
@@ -132,8 +133,9 @@ TEST(AttendOnADevice, ManyQueriesOverRanges) {
                 ranges.ranges = visible_ranges({given.blocks.causal, {}, {}, 0, 0}, given.q.size(0), at::kCPU)
                                     .to(at::kInt)
                                     .to(tests_device());
-                const auto got = attend(given.q.to(tests_device()), given.k.to(tests_device()),
-                                        given.v.to(tests_device()), ranges, scale, given.bias.to(tests_device()));
+                const auto got =
+                    attend(given.q.to(tests_device()), given.k.to(tests_device()), given.v.to(tests_device()),
+                           ranges, scale, given.bias.to(tests_device()));
                 EXPECT_LE(excess(got, given, scale, type), 1e-6)
                     << size << " elements of " << c10::toString(type) << ", window " << window;
             }

@@ -539,8 +539,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 }
 
 [[maybe_unused]] const bool registered = [] {
-    // Where tests run on a GPU, that GPU must be LibTorch's accelerator, because pinned memory is the accelerator's. LibTorch looks
-    // for its CUDA half once, and at::manual_seed() in a test would be the first to ask.
+    // Where tests run on a GPU, that GPU must be LibTorch's accelerator, because pinned memory is the
+    // accelerator's. LibTorch looks for its CUDA half once, and at::manual_seed() in a test would be the
+    // first to ask.
     if (test_device().starts_with("cuda")) {
         try {
             load_cuda();

@@ -178,19 +178,17 @@ mutants() {
     change "0 times infinity" online_sums.h "factor == 0 ? 0 : factor * (weighted" "factor * (weighted"
     change "+infinity less itself" online_sums.h "x == maximum ? 0 : x - maximum" "x - maximum"
     change "maxima of +infinity raised" online_sums.h "to == maximum ? 0 : to - maximum" "to - maximum"
-    change "a lane's last chunk is read whole" device_elements.cuh "float (&to)[chunk]) {
-    if (aligned && begin + chunk <= size" "float (&to)[chunk]) {
-    if (aligned && begin < size"
+    change "chunks past a row's end are read" device_elements.cuh "const bool inside = wanted && begin < size;" "const bool inside = wanted;" address
     change "any address is aligned" device_elements.cuh "% 16 == 0" "% 2 == 0" address
-    change "a row is read one element too far" device_elements.cuh "begin + i < size ?" "begin + i <= size ?" address
-    change "a row is written one element too far" device_elements.cuh "if (begin + i < size)" "if (begin + i <= size)" address
+    change "a row is read one element too far" device_elements.cuh "if (wanted && begin + i < size)" "if (wanted && begin + i <= size)" address
+    change "a row is written one element too far" device_elements.cuh "
+            if (begin + i < size)" "
+            if (begin + i <= size)" address
     change "the window cuts nothing" attend_ranges.cu "RangeTrim::of(rows_of(a, ranges), a.window);
     std::int64_t rounds = 0;   // of the ranges before" "RangeTrim::of(rows_of(a, ranges), 0);
     std::int64_t rounds = 0;   // of the ranges before"
     change "a range's last rows are left out" attend_ranges.cu "end > begin ? (std::int64_t{end} - begin + round_rows - 1)" "end > begin ? (std::int64_t{end} - begin + round_rows - 4)"
-    change "rows are compared in int32" attend_ranges.cu "float dot = 0;
-        if (row < end)" "float dot = 0;
-        if (static_cast<std::int32_t>(row) < static_cast<std::int32_t>(end))"
+    change "rows are compared in int32" attend_ranges.cu "element(c), size, row < end, to[r][c]" "element(c), size, static_cast<std::int32_t>(row) < static_cast<std::int32_t>(end), to[r][c]"
     change "teams keep their own maxima" attend_ranges.cu "highest = fmaxf(highest, __shfl_xor_sync(all_lanes, highest, step));" "(void)step;"
     change "the neighbours' K/V head" attend_ranges.cu "static_cast<const T*>(of.k) + of_head / (of.query_heads / of.kv_heads)" "static_cast<const T*>(of.k) + of_head % of.kv_heads"
     change "a segment is summed up by the wrong warp" attend_ranges.cu "belongs % a.splits != turn" "belongs % a.splits != 0"
@@ -201,7 +199,7 @@ mutants() {
     change "parts know of no window" attend_ranges.cu "trim.first(ranges[2 * m], ranges[2 * m + 1]);
         rounds" "ranges[2 * m];
         rounds"
-    change "no bias" attend_ranges.cu "a.row_bias != nullptr ? dot + a.row_bias[row] : dot" "dot"
+    change "no bias" attend_ranges.cu "dot += a.row_bias[row];" ""
     change "a block's queries begin where they like" attend_tiles.cu "begin = tile.firsts[w] < begin ? tile.firsts[w] : begin;" "begin = tile.firsts[0];"
     change "the window cuts no tile" attend_tiles.cu "RangeTrim::of(visible, a.window)" "RangeTrim::of(visible, 0)"
     change "everybody sees a tile" attend_tiles.cu "(seen[i / 2] >> row & 1) != 0 ? score" "true ? score"
@@ -219,7 +217,7 @@ mutants() {
     change "no room between a tile's rows and its banks" attend_tiles.cu "(j * 16 + matrix % 2 * 8 + lane % 8) * width" "(j * 16 + matrix % 2 * 8 + lane % 8) * (width - chunk)"
     change "halves of a slice change places" attend_tiles.cu "s * slice + matrix % 2 * 8, b);" "s * slice + (matrix + 1) % 2 * 8, b);"
     change "values are not turned" attend_tiles.cu "load_matrices<true>" "load_matrices<false>"
-    change "the own value first" depth_mix.cu "j < count - 1 ? a.source_keys[j] : a.k" "j > 0 ? a.source_keys[j - 1] : a.k"
+    change "the own value first" depth_mix.cu "source ? a.source_keys[j] : a.k" "j > 0 ? a.source_keys[j - 1] : a.k"
     change "earlier sources keep their weight" depth_mix.cu "total *= shrink;" ""
     change "teams without a head take part" depth_mix.cu "const int size = present ? static_cast<int>(a.head_size) : 0;" "const int size = static_cast<int>(a.head_size);" address
     change "a query's group has one head" depth_mix.cu "j < group; ++j" "j < 1; ++j"
@@ -228,7 +226,13 @@ mutants() {
     change "pairs are halves apart" rotate_rows.cu "a.neighbours ? one + 1 : one + a.half" "one + a.half"
     change "angles turn the other way" rotate_rows.cu "first * c - second * s" "first * c + second * s"
     change "everybody's angles are the first row's" rotate_rows.cu "a.sin[a.rows[row] * a.half + j]" "a.sin[j]"
-    change "rows go to their own places" rotate_rows.cu "a.places != nullptr ? a.places[row] : row" "row"
+    change "rows go to their own places" rotate_rows.cu "a.places != nullptr ? a.places[row] : row;
+    T* to = static_cast<T*>(a.out) + (place * a.heads + head) * a.size;
+    for" "row;
+    T* to = static_cast<T*>(a.out) + (place * a.heads + head) * a.size;
+    for"
+    change "chunks turn the other way" rotate_rows.cu "first[i] * cosine[i] - second[i] * sine[i]" "first[i] * cosine[i] + second[i] * sine[i]"
+    change "chunks behind the pairs stay where they are" rotate_rows.cu "store_chunk<true>(first, one + half, size, to);" ""
     change "what does not turn is left out" rotate_rows.cu "e < a.size; e += 32" "e + 1 < a.size; e += 32"
     rm -rf "$out/mutant"
     printf '%d of %d mutants caught\n' "$((mutants_all - mutants_missed))" "$mutants_all"

@@ -22,7 +22,8 @@ struct Rotation {
     std::vector<std::int64_t> rows, places;
     std::int64_t out_rows = 0;
 
-    Rotation(Random& random, Element element, std::int64_t size) {
+    /// whole_chunks: sizes and strides that are multiples of eight, as most models have them.
+    Rotation(Random& random, Element element, std::int64_t size, bool whole_chunks = false) {
         a.element = element;
         a.size = size;
         a.n = 1 + random.below(6);
@@ -31,6 +32,12 @@ struct Rotation {
         a.neighbours = random.one_of(2);
         a.head_stride = size + random.below(3);
         a.row_stride = a.heads * a.head_stride + random.below(5);
+        if (whole_chunks) {
+            a.half = 8 * random.below(size / 16 + 1);
+            a.neighbours = false;
+            a.head_stride = size + 8 * random.below(2);
+            a.row_stride = a.heads * a.head_stride + 8 * random.below(3);
+        }
         x = Numbers(element, (a.n - 1) * a.row_stride + (a.heads - 1) * a.head_stride + size, 0);
         for (std::int64_t i = 0; i < x.count(); ++i) {
             x.set(i, random.normal());
@@ -119,6 +126,21 @@ TEST(RotateKernel, EveryHeadSizeAndDtype) {
         }
     }
     RecordProperty("shapes", shapes);
+}
+
+TEST(RotateKernel, RowsOfWholeChunks) {
+    Random random(23);
+    for (const Element element : elements) {
+        for (std::int64_t size = 8; size <= 256; size += 8) {
+            for (int round = 0; round < 4; ++round) {
+                Rotation rotation(random, element, size, true);
+                host_cuda::set_order(orders[static_cast<std::size_t>(round % 3)], random.seed());
+                ASSERT_EQ(rotation.run(), nullptr);
+                ASSERT_LE(rotation.worst(), 1e-6)
+                    << name_of(element) << ", head size " << size << ", half " << rotation.a.half;
+            }
+        }
+    }
 }
 
 TEST(RotateKernel, NothingToTurn) {

@@ -136,6 +136,11 @@ inline int atomicAdd(int* address, int value) {
     return __atomic_fetch_add(address, value, __ATOMIC_RELAXED);
 }
 
+inline float __uint_as_float(unsigned bits) {
+    float x = 0;
+    std::memcpy(&x, &bits, sizeof x);
+    return x;
+}
 inline float __expf(float x) {
     return std::exp(x);
 }
