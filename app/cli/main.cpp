@@ -7,7 +7,6 @@
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <string_view>
 
@@ -25,9 +24,7 @@ bool is_for_the_engine(int argc, char** argv) {
             }
         }
     }
-    // Every option of every verb is the engine's to print.
-    return verb != nullptr ? ponderscope::cli::runs_in_engine(verb)
-                           : std::find(argv, argv + argc, std::string_view("--help-all")) != argv + argc;
+    return verb != nullptr && ponderscope::cli::runs_in_engine(verb);
 }
 
 void add_verbs(CLI::App& program) {

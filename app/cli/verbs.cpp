@@ -2,6 +2,7 @@
 #include "app/cli/verbs.h"
 
 #include "app/cli/console.h"
+#include "app/cli/help.h"
 #include "core/base/error.h"
 #include "core/base/given_up.h"
 #include "core/base/utf8.h"
@@ -158,8 +159,9 @@ int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
         "Every verb has --help with an example. A run inside a trace is named TRACE.ponder#RUN."};
     program.set_version_flag("--version", PONDERSCOPE_VERSION);
     program.require_subcommand(1);
-    program.set_help_all_flag("--help-all", "Print the help of every verb and exit");
+    program.set_help_all_flag("--help-all", "Print every option and exit");
     add_verbs(program);
+    format_help(program);
     const CLI::Validator named([](const std::string& name) { return name.empty() ? no_name() : ""; }, {});
     for (CLI::App* verb : program.get_subcommands({})) {
         if (CLI::Option* output = verb->get_option_no_throw("--output")) {
@@ -178,6 +180,11 @@ int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
     } catch (const CLI::ParseError& error) {
         // Help and version are "errors" of code 0 and print to stdout; the rest is wrong use.
         if (error.get_exit_code() == 0) {
+            const std::vector<CLI::App*> verb = program.get_subcommands();
+            if (error.get_name() == "CallForAllHelp" && !verb.empty()) { // CLI11 would print that of every verb
+                std::cout << verb.front()->help("", CLI::AppFormatMode::All);
+                return after_printing(done);
+            }
             return after_printing(program.exit(error));
         }
         return fail(wrong_input, sentence_of(program, error));

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes the manual pages and the completion for bash from what the verbs' --help says.
+"""Writes the manual pages and the completion for bash from what the verbs' --help-all says.
 
     command_pages.py PROGRAM FOLDER
 
@@ -13,7 +13,7 @@ import sys
 
 
 def help_of(program, *verb):
-    return subprocess.run([program, *verb, "--help"], check=True, capture_output=True, text=True).stdout
+    return subprocess.run([program, *verb, "--help-all"], check=True, capture_output=True, text=True).stdout
 
 
 def parse(text):
@@ -86,7 +86,7 @@ def main():
     (folder / "man1").mkdir(parents=True, exist_ok=True)
     (folder / "bash-completion").mkdir(exist_ok=True)
     does, sections, notes, examples = parse(help_of(program))
-    verbs = [entry for entry, _ in sections["Subcommands"]]
+    verbs = [entry for entry, _ in sections["Verbs"]]
     options = {"": re.findall(r"--[\w-]+", " ".join(entry for entry, _ in sections["Options"]))}
     also = ", ".join(f"ponderscope-{verb}(1)" for verb in verbs)
     write = lambda name, text: (folder / "man1" / f"{name}.1").write_text(text, encoding="utf-8")

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <span>
+#include <sstream>
 
 #include <sys/wait.h>
 
@@ -67,11 +68,21 @@ TEST_F(CommandLine, EveryVerbHasHelpWithAnExample) {
         EXPECT_NE(result.out.find("Example:\n  ponderscope " + std::string(verb)), std::string::npos)
             << verb << "\n"
             << result.out;
+        std::istringstream lines(result.out);
+        int count = 0;
+        for (std::string line; std::getline(lines, line); ++count) {
+            EXPECT_TRUE(line.size() <= 80 || line.starts_with("  ponderscope ")) << verb << ": " << line;
+        }
+        EXPECT_LE(count, 50) << verb << ": a screen\n" << result.out;
+        const ProgramResult all = run_ponderscope({verb, "--help-all"});
+        EXPECT_EQ(all.code, 0) << verb;
+        EXPECT_GE(all.out.size(), result.out.size()) << verb;
+        EXPECT_EQ(all.out.find("\n  referee"), std::string::npos) << "of this verb alone";
     }
 }
 
 TEST_F(CommandLine, HelpSaysWhatIsTakenWhereNothingIsGiven) {
-    const std::string out = run_ponderscope({"policy", "--help"}).out;
+    const std::string out = run_ponderscope({"policy", "--help-all"}).out;
     for (const char* usage : {"  learned[:theta=...]  ", "  fixed:n=...  ", "  kl[:theta=5e-04]  ",
                               "  uniform[:rate=...,seed=20261122]  ", "  second_order:theta=...[,hits=1]  ",
                               "--progress TEXT:{auto,json,none}=auto"}) {

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/help.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ponderscope::cli {
+
+namespace {
+
+constexpr std::size_t width = 80;
+constexpr std::size_t most_options = 12; ///< a verb with no more shows all of them
+
+/// What most people need of verbs with many options.
+const std::map<std::string_view, std::vector<std::string_view>> common_options{
+    {"record",
+     {"text", "jsonl", "prompt", "output", "name", "policy", "record", "device", "dtype", "resume"}},
+    {"generate", {"prompt", "tokens", "output", "policy", "temperature", "seed", "device", "dtype", "json"}},
+    {"logits", {"ids", "output", "method", "policy", "device", "dtype", "jacobi"}},
+    {"compare", {"seeds", "equivalence", "replicates", "level", "json"}},
+    {"policy", {"policy", "sweep", "rerun", "output", "split", "csv", "replicates", "level", "json"}},
+    {"referee", {"policy", "steps", "against", "rerun", "output", "tex", "csv", "replicates", "json"}},
+    {"stats", {"against", "labels", "by", "types-of", "csv", "replicates", "level", "json"}},
+    {"page", {"output", "run", "title", "sequence", "max-tokens"}},
+    {"tokenize", {"text", "prompt", "decode", "spans", "no-special-tokens", "json"}}};
+
+/// Words of \p text in lines of at most `width` columns, each behind \p indent blanks but the first.
+std::string wrapped(std::string_view text, std::size_t column, std::size_t indent) {
+    std::string out;
+    std::size_t at = column;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find(' '), text.size());
+        const std::string_view word = text.substr(0, end);
+        if (at > indent && at + 1 + word.size() > width) {
+            out += "\n" + std::string(indent, ' ');
+            at = indent;
+        } else if (at > indent) {
+            out += ' ';
+            ++at;
+        }
+        out += word;
+        at += word.size();
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return out;
+}
+
+/// An entry and what it means, beside each other or one below the other.
+std::string entry(const std::string& name, std::string_view meaning, std::size_t column) {
+    std::string out = "  " + name;
+    if (out.size() + 2 > column) {
+        out += "\n" + std::string(column, ' ');
+    } else {
+        out.resize(column, ' ');
+    }
+    return out + wrapped(meaning, column, column) + "\n";
+}
+
+/// The first clause of a description.
+std::string_view first_clause(std::string_view text) {
+    for (const std::string_view end : {": ", "; ", " (", ". "}) {
+        text = text.substr(0, text.find(end));
+    }
+    return text;
+}
+
+class Help : public CLI::Formatter {
+public:
+    std::string make_help(const CLI::App* app, std::string /*name*/, CLI::AppFormatMode mode) const override {
+        const bool all = mode != CLI::AppFormatMode::Normal;
+        const bool is_verb = app->get_parent() != nullptr;
+        std::string out = description(app->get_description());
+        out += is_verb ? make_usage(app, "ponderscope " + app->get_name())
+                       : "Usage: ponderscope VERB [OPTIONS]\n";
+        const std::vector<const CLI::Option*> positionals =
+            app->get_options([](const CLI::Option* option) { return option->get_positional(); });
+        const std::vector<const CLI::Option*> options = app->get_options([&](const CLI::Option* option) {
+            return option->nonpositional() && (all || is_common(*app, *option));
+        });
+        const std::size_t column = all ? 30 : 26;
+        if (!positionals.empty()) {
+            out += "\nPositionals:\n";
+            for (const CLI::Option* option : positionals) {
+                out += entry(option->get_name(true), meaning(*option, all), column);
+            }
+        }
+        out += "\nOptions:\n";
+        for (const CLI::Option* option : options) {
+            const std::string form = all ? make_option_opts(option) : short_form(*option);
+            out += entry(option->get_name(false, true) + form, meaning(*option, all), column);
+        }
+        if (!is_verb) {
+            out += "\nVerbs:\n";
+            for (const CLI::App* verb : app->get_subcommands([](const CLI::App*) { return true; })) {
+                out += entry(verb->get_name(), verb->get_description(), 12);
+            }
+        }
+        out += "\n" + (all || !is_verb ? app->get_footer() : example_of(app->get_footer())) + "\n";
+        if (!all && is_verb && options.size() < count_options(*app)) {
+            out += "\nAll " + std::to_string(count_options(*app)) + " options: ponderscope " +
+                   app->get_name() + " --help-all\n";
+        }
+        return out;
+    }
+
+private:
+    static std::size_t count_options(const CLI::App& app) {
+        return app.get_options([](const CLI::Option* option) { return option->nonpositional(); }).size();
+    }
+
+    static bool is_common(const CLI::App& app, const CLI::Option& option) {
+        const auto common = common_options.find(app.get_name());
+        if (common == common_options.end() || count_options(app) <= most_options) {
+            return true;
+        }
+        const auto& names = common->second;
+        return std::any_of(option.get_lnames().begin(), option.get_lnames().end(),
+                           [&](const std::string& name) {
+                               return std::find(names.begin(), names.end(), name) != names.end();
+                           });
+    }
+
+    static std::string_view meaning(const CLI::Option& option, bool all) {
+        return all ? std::string_view(option.get_description()) : first_clause(option.get_description());
+    }
+
+    /// The value's name, without what it is checked against.
+    static std::string short_form(const CLI::Option& option) {
+        const std::string type = option.get_type_name();
+        return type.empty() ? "" : " " + type.substr(0, type.find(':'));
+    }
+
+    static std::string description(const std::string& text) {
+        std::string out;
+        for (std::size_t begin = 0; begin < text.size();) {
+            const std::size_t end = std::min(text.find('\n', begin), text.size());
+            out += wrapped(std::string_view(text).substr(begin, end - begin), 0, 0) + "\n";
+            begin = end + 1;
+        }
+        return out;
+    }
+
+    /// The first command of a footer's examples.
+    static std::string example_of(const std::string& footer) {
+        const std::size_t begin = footer.find("Example:");
+        if (begin == std::string::npos) {
+            return footer;
+        }
+        std::size_t end = footer.find('\n', begin);
+        do {
+            end = footer.find('\n', std::min(end, footer.size() - 1) + 1);
+        } while (end != std::string::npos && footer[end - 1] == '\\');
+        return footer.substr(begin, end == std::string::npos ? end : end - begin);
+    }
+};
+
+} // namespace
+
+void format_help(CLI::App& program) {
+    const auto help = std::make_shared<Help>();
+    program.formatter(help);
+    for (CLI::App* verb : program.get_subcommands({})) {
+        verb->formatter(help);
+    }
+}
+
+} // namespace ponderscope::cli
