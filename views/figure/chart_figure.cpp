@@ -111,10 +111,13 @@ Chart matched_of(const FigureSpec& spec, FigureData& data, const ProgressSink& p
                                      with_block_of_run(table, scored, options));
     }
     const std::vector<RunInfo> plain = plain_runs(runs, run);
-    for (const RunInfo& one : plain) {
-        MatchedRule rule = plain_rule(reader, one, ReplayReader(reader, run), &scored, scored.layout);
-        if (look.over_flops && !rule.settings.empty() && one.flops_sum > 0) {
-            look.plain.push_back(std::move(rule));
+    if (look.over_flops && !plain.empty()) {
+        const ReplayReader of(reader, run);
+        for (const RunInfo& one : plain) {
+            MatchedRule rule = plain_rule(reader, one, of, &scored, scored.layout);
+            if (!rule.settings.empty() && one.flops_sum > 0) {
+                look.plain.push_back(std::move(rule));
+            }
         }
     }
     // What was chosen and cannot be drawn is said.
@@ -123,17 +126,20 @@ Chart matched_of(const FigureSpec& spec, FigureData& data, const ProgressSink& p
         const auto is_other = [&](const RunInfo& one) {
             return spec.runs[i].trace == spec.runs.front().trace && one.id == other.id;
         };
+        const bool is_plain = std::any_of(plain.begin(), plain.end(), is_other);
         const bool drawn = look.reruns && std::any_of(rules.begin(), rules.end(), [&](const RerunRule& rule) {
                                return std::any_of(rule.runs.begin(), rule.runs.end(), is_other);
                            });
-        if (!drawn && !std::any_of(plain.begin(), plain.end(), is_other)) {
-            data.notices.push_back(
-                "\"runs\": " + other.name + " is not drawn: " +
-                (!is_rerun_of(other, run, other.policy)
-                     ? "it is no rerun of " + run.name + "."
-                     : "the trace has no reruns of fixed depths that it could be set against; "
-                       "ponderscope referee --rerun CHECKPOINT makes them."));
+        if (drawn || (is_plain && look.over_flops)) {
+            continue;
         }
+        data.notices.push_back(
+            "\"runs\": " + other.name + " is not drawn: " +
+            (is_plain ? "a plain model is a point at equal FLOPs alone; choose \"quantity\" \"flops\"."
+             : !is_rerun_of(other, run, other.policy)
+                 ? "it is no rerun of " + run.name + "."
+                 : "the trace has no reruns of fixed depths that it could be compared with; "
+                   "ponderscope referee --rerun CHECKPOINT makes them."));
     }
     return matched_rules_chart(table, look, options);
 }

@@ -191,6 +191,22 @@ private Q_SLOTS:
         QVERIFY(thrown([&] { gather(spec); }).find("--record steps") != std::string::npos);
     }
 
+    void aRunThatIsChosenAndNotDrawnIsNamed() {
+        FigureSpec spec = parse_figure_spec(
+            R"({"kind":"matched_rules","trace":"story.ponder","runs":["adaponderlm-1m","vanilla-1m"],)"
+            R"("policies":["entropy"],"replicates":100})",
+            folder_ / "spec.json");
+        const auto named = [&] {
+            const std::vector<std::string> notices = gather(spec).notices;
+            return std::any_of(notices.begin(), notices.end(), [](const std::string& notice) {
+                return notice.find("vanilla-1m") != std::string::npos;
+            });
+        };
+        QVERIFY(named());
+        spec.runs.resize(1);
+        QVERIFY(!named());
+    }
+
     void cellsAreVectorsUpToALimitAndThenAnImage() {
         const auto images = [&](const char* tokens) {
             const FigureSpec spec = parse_figure_spec(
