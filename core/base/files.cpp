@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
+#include <random>
 #include <system_error>
 #include <utility>
 
@@ -69,6 +69,19 @@ std::uint64_t open_regular(const fs::path& path, int& descriptor) {
         throw InputError(path, "a file", kind_of(status.st_mode), "give the path of a file");
     }
     return static_cast<std::uint64_t>(status.st_size);
+}
+
+/// Creates a file with a new name in \p folder; its mode is \p mode without the bits of the umask, which only
+/// open() applies without changing it for other threads. Returns the descriptor, or -1 and errno.
+int create_temporary(const fs::path& folder, mode_t mode, fs::path& name) {
+    std::random_device random;
+    for (;;) {
+        name = folder / (".ponderscope-" + std::to_string(random()));
+        const int descriptor = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+        if (descriptor >= 0 || errno != EEXIST) {
+            return descriptor;
+        }
+    }
 }
 
 void advise(std::span<const std::byte> part, int advice) {
@@ -198,17 +211,13 @@ AtomicFile::AtomicFile(const fs::path& path) : given_(path), target_(path) {
         throw InputError(path, "a file name", "the name of a folder", "add the name of the file");
     }
     const fs::path folder = target_.has_parent_path() ? target_.parent_path() : fs::path(".");
-    std::string name = (folder / ".ponderscope-XXXXXX").string();
-    descriptor_ = ::mkostemp(name.data(), O_CLOEXEC);
+    descriptor_ = create_temporary(folder, exists ? 0600 : 0666, temporary_);
     if (descriptor_ < 0) {
         throw_file_error(folder, errno, "written");
     }
-    temporary_ = name;
-    // mkostemp makes files that only their owner reads; a result should have the mode that any other program
-    // gives it.
-    const mode_t mask = ::umask(0);
-    ::umask(mask);
-    ::fchmod(descriptor_, exists ? (status.st_mode & 07777U) : (0666U & ~mask));
+    if (exists) {
+        ::fchmod(descriptor_, status.st_mode & 07777U);
+    }
     buffer_.reserve(write_buffer_bytes);
 }
 
@@ -287,6 +296,23 @@ void write_file_atomically(const fs::path& path, std::span<const std::byte> byte
 
 void write_file_atomically(const fs::path& path, std::string_view text) {
     write_file_atomically(path, std::as_bytes(std::span(text.data(), text.size())));
+}
+
+FileId FileId::of(const fs::path& path) {
+    struct stat status {};
+    return ::stat(path.c_str(), &status) == 0 ? FileId{status.st_dev, status.st_ino} : FileId();
+}
+
+fs::path name_of_open_file(const FileId& file) {
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::directory_iterator("/proc/self/fd", error)) {
+        // Through the descriptor's own link: to open and close the file would drop the locks on it.
+        if (FileId::of(entry.path()) == file) {
+            const fs::path name = fs::read_symlink(entry.path(), error);
+            return !error && FileId::of(name) == file ? name : fs::path();
+        }
+    }
+    return {};
 }
 
 std::string read_file(const fs::path& path, std::uint64_t max_bytes) {

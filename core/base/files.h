@@ -42,7 +42,7 @@ private:
     std::size_t size_ = 0;
 };
 
-/// A file that appears whole or not at all: written under a passing name in the same folder, synced, and
+/// A file that appears whole or not at all: written to a temporary file in the same folder, synced, and
 /// renamed over \p path by commit(). Destroyed before that, it leaves nothing behind. A link at \p path is
 /// followed.
 class AtomicFile {
@@ -79,6 +79,18 @@ private:
 /// Writes a whole file at once, atomically. Errors as AtomicFile.
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
+
+/// Which file a name stands for, whatever the name; all 0 where nothing is there.
+struct FileId {
+    std::uint64_t device = 0;
+    std::uint64_t number = 0;
+    static FileId of(const std::filesystem::path& path); ///< a link is followed
+    friend bool operator==(const FileId&, const FileId&) = default;
+};
+
+/// The name that a file which this process has open has by now; empty: none, it was removed, or the system
+/// does not say.
+std::filesystem::path name_of_open_file(const FileId& file);
 
 constexpr std::uint64_t default_max_file_bytes = std::uint64_t{1} << 30;
 

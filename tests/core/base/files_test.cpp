@@ -7,9 +7,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <fstream>
+#include <thread>
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -80,6 +83,32 @@ TEST(Files, NewFilesHaveTheOrdinaryModeAndOldOnesKeepTheirs) {
     ASSERT_EQ(::stat((folder / "newer").c_str(), &status), 0);
     EXPECT_EQ(status.st_mode & 07777U, 0644U);
     ::umask(mask);
+}
+
+TEST(Files, OtherThreadsKeepTheirUmaskMeanwhile) {
+    TemporaryFolder folder;
+    const mode_t mask = ::umask(077);
+    std::atomic<bool> done = false;
+    std::jthread writer([&] {
+        while (!done) {
+            write_file_atomically(folder / "a", std::string_view("new"));
+            fs::remove(folder / "a");
+        }
+    });
+    mode_t seen = 0;
+    for (int i = 0; i < 5000; ++i) {
+        const fs::path mine = folder / "b";
+        const int descriptor = ::open(mine.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666);
+        struct stat status {};
+        ::fstat(descriptor, &status);
+        seen |= status.st_mode & 0777U;
+        ::close(descriptor);
+        ::unlink(mine.c_str());
+    }
+    done = true;
+    writer.join();
+    ::umask(mask);
+    EXPECT_EQ(seen, 0600U) << "a file was made while the umask was another";
 }
 
 TEST(Files, LinksAreWrittenThrough) {
