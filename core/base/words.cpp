@@ -38,12 +38,24 @@ std::optional<std::string_view> nearest(std::string_view word, const std::vector
             std::swap(last, row);
         }
         const std::size_t most = std::max<std::size_t>(2, std::max(word.size(), candidate.size()) / 3);
-        if (last.back() <= most && last.back() < best_distance) {
+        const bool begins = word.size() >= 3 && candidate.starts_with(word);
+        if ((last.back() <= most || begins) && last.back() < best_distance) {
             best_distance = last.back();
             best = candidate;
         }
     }
     return best;
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known) {
+    const auto near = nearest(word.substr(0, 60), known); // its cost grows with the word
+    return near ? "; did you mean " + std::string(*near) + "?" : ".";
+}
+
+std::string did_you_mean_or_list(std::string_view word, const std::vector<std::string_view>& known) {
+    constexpr std::size_t few = 10;
+    const std::string end = did_you_mean(word, known);
+    return known.size() > few && end != "." ? end : end + " Known are " + joined(known) + ".";
 }
 
 } // namespace ponderscope

@@ -53,7 +53,13 @@ std::string rounded(double value, int digits = 6);
 
 /// Which of \p known \p word was meant to be, by the fewest letters that are left out, put in, changed or
 /// swapped with their neighbour; the first of equals. Nothing where that is more than a third of the longer
-/// word, and more than two.
+/// word, and more than two, and the word (of three letters or more) does not begin the known one.
 std::optional<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& known);
+
+/// The end of a sentence about an unknown word: "; did you mean NEAREST?", or "." where nothing known is
+/// near.
+std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known);
+/// The same, and the known words where nothing is near or they are few.
+std::string did_you_mean_or_list(std::string_view word, const std::vector<std::string_view>& known);
 
 } // namespace ponderscope

@@ -40,9 +40,7 @@ const PolicyKind& find_kind(std::string_view name) {
         }
         names.push_back(kind.name);
     }
-    const auto near = nearest(name.substr(0, 60), names);
-    throw InputError("Unknown policy " + in_quotes(name) +
-                     (near ? "; did you mean " + std::string(*near) + "?" : ".") + " Policies are " +
+    throw InputError("Unknown policy " + in_quotes(name) + did_you_mean(name, names) + " Policies are " +
                      joined(names) + ".");
 }
 

@@ -85,15 +85,8 @@ Keys architecture_keys(const std::string& model_type) {
 }
 
 [[noreturn]] void unknown_key(const JsonObject& object, const std::string& key, const Keys& known) {
-    const auto near = nearest(key, known);
-    std::string remedy;
-    if (near) {
-        remedy = "did you mean \"" + std::string(*near) + "\"?";
-    } else {
-        remedy = "known here: " + joined(known) + ".";
-    }
-    throw InputError(object.source().string() + ": \"" + object.name_of(key) +
-                     "\" is not a key of a recipe; " + remedy);
+    throw InputError(object.source().string() + ": \"" + object.name_of(key) + "\" is not a key of a recipe" +
+                     did_you_mean_or_list(key, known));
 }
 
 void allow_only(const JsonObject& object, const Keys& known) {

@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/base/utf8.h"
 #include "core/base/words.h"
 #include "core/remote/address.h"
 #include "core/trace/reader.h"
@@ -13,7 +14,6 @@
 #include <functional>
 #include <iostream>
 #include <limits>
-#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -44,15 +44,10 @@ constexpr std::array quantities{
 constexpr std::array attributions{std::pair{Attribution::predicted, std::string_view("predicted")},
                                   std::pair{Attribution::predicting, std::string_view("predicting")}};
 
-std::string quoted(std::span<const std::string_view> names) {
-    std::string text;
-    for (std::size_t i = 0; i < names.size(); ++i) {
-        text += std::string(i == 0                  ? ""
-                            : i + 1 == names.size() ? " or "
-                                                    : ", ") +
-                "\"" + std::string(names[i]) + "\"";
-    }
-    return text;
+[[noreturn]] void refuse_value(const JsonObject& json, std::string_view key, const std::string& value,
+                               const std::vector<std::string_view>& known) {
+    throw InputError(json.source().string() + ": \"" + json.name_of(key) + "\": \"" + printable(value, 60) +
+                     "\" is not one of its values" + did_you_mean_or_list(value, known));
 }
 
 template <typename Value, std::size_t N>
@@ -69,7 +64,7 @@ std::optional<Value> choice(const JsonObject& json, std::string_view key,
         }
         possible.push_back(name);
     }
-    json.fail(key, quoted(possible));
+    refuse_value(json, key, *text, possible);
 }
 
 /// One key of a specification that is a member of its own: how it is read, when it is written, and whether it
@@ -132,7 +127,7 @@ auto one_of(std::vector<std::string_view> names) {
     return [names = std::move(names)](const JsonObject& json, std::string_view key) {
         auto chosen = json.text(key);
         if (chosen && std::find(names.begin(), names.end(), *chosen) == names.end()) {
-            json.fail(key, quoted(names));
+            refuse_value(json, key, *chosen, names);
         }
         return chosen;
     };
@@ -297,10 +292,8 @@ void refuse_unknown(const JsonObject& json) {
     }
     for (const std::string& key : json.keys()) {
         if (std::find(known.begin(), known.end(), key) == known.end()) {
-            const auto near = nearest(key, known);
-            throw InputError(json.source(), "keys of a figure", "\"" + key + "\", which is none",
-                             near ? "the nearest one is \"" + std::string(*near) + "\""
-                                  : "its keys are " + joined(known));
+            throw InputError(json.source().string() + ": \"" + key + "\" is not a key of a figure" +
+                             did_you_mean_or_list(key, known));
         }
     }
 }
@@ -376,11 +369,13 @@ FigureKind read_kind(const JsonObject& json) {
     }
     const auto text = json.text("kind");
     if (!text) {
-        throw InputError(json.source(), "a key \"kind\"", "none", "say " + quoted(names));
+        throw InputError(
+            json.source(), "a key \"kind\"", "none",
+            "say " + joined(names, [](std::string_view name) { return "\"" + std::string(name) + "\""; }));
     }
     const auto found = std::find(names.begin(), names.end(), *text);
     if (found == names.end()) {
-        json.fail("kind", quoted(names));
+        refuse_value(json, "kind", *text, names);
     }
     return figure_kinds()[static_cast<std::size_t>(found - names.begin())].kind;
 }

@@ -105,12 +105,10 @@ TEST(Recipe, NamesTheNearestKnownKey) {
         const std::string said = complaint(changed(pointer, meant.empty() ? json{{"evry", 3}} : json(1)));
         const std::string expected = meant.empty() ? "every" : meant;
         EXPECT_NE(said.find("some/recipe.json"), std::string::npos) << said;
-        EXPECT_NE(said.find("did you mean \"" + expected + "\"?"), std::string::npos)
-            << pointer << ": " << said;
+        EXPECT_NE(said.find("did you mean " + expected + "?"), std::string::npos) << pointer << ": " << said;
     }
     const std::string far = complaint(changed("/training/zzzzzzzz", 1));
-    EXPECT_NE(far.find("\"training.zzzzzzzz\" is not a key of a recipe; known here: steps"),
-              std::string::npos)
+    EXPECT_NE(far.find("\"training.zzzzzzzz\" is not a key of a recipe. Known are steps"), std::string::npos)
         << far;
 }
 
@@ -196,7 +194,8 @@ TEST(Recipe, ExtendsAnotherOne) {
     EXPECT_NE(refused({{"extends", "../base.json"}}).find("in the same folder"), std::string::npos);
     EXPECT_NE(refused({{"extends", 3}}).find("extends"), std::string::npos);
     EXPECT_NE(refused({{"extends", "none.json"}}).find("none.json"), std::string::npos);
-    EXPECT_NE(refused({{"extends", "base.json"}, {"trainig", 3}}).find("\"training\"?"), std::string::npos);
+    EXPECT_NE(refused({{"extends", "base.json"}, {"trainig", 3}}).find("did you mean training?"),
+              std::string::npos);
     testing::write_text(folder / "list.json", "[1]");
     EXPECT_NE(refused({{"extends", "list.json"}}).find("list.json: expected a JSON object"),
               std::string::npos);
@@ -224,7 +223,7 @@ TEST(Recipe, ChangesAreLaidOverIt) {
     for (const char* change : {"training.seed", "=3", "training..seed=1", ".seed=1", ""}) {
         EXPECT_NE(refused(change).find("is no change to a recipe"), std::string::npos) << change;
     }
-    EXPECT_NE(refused("training.sed=2").find("\"seed\"?"), std::string::npos);
+    EXPECT_NE(refused("training.sed=2").find("did you mean seed?"), std::string::npos);
     EXPECT_NE(refused("training.seed=two").find("seed"), std::string::npos);
     EXPECT_NE(refused("extends=a.json").find("\"extends\" is read in the recipe's file alone"),
               std::string::npos);

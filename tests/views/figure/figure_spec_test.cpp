@@ -66,8 +66,12 @@ private Q_SLOTS:
         row("not JSON", "{", "spec.json");
         row("no kind", "{'trace':'story.ponder'}", "\"kind\"");
         row("other kind", "{'kind':'pie','trace':'story.ponder'}",
-            "\"token_text\", \"step_heatmap\", \"nll_comparison\"");
-        row("misspelled key", "{'kind':'token_text','trase':'story.ponder'}", "the nearest one is \"trace\"");
+            "token_text, step_heatmap, nll_comparison");
+        row("misspelled kind", "{'kind':'steps_histogrm','trace':'story.ponder'}",
+            "did you mean steps_histogram?");
+        row("misspelled key", "{'kind':'token_text','trase':'story.ponder'}", "did you mean trace?");
+        row("beginning of a key", "{'kind':'token_text','width':84,'trace':'story.ponder'}",
+            "did you mean width_mm?");
         row("no trace", "{'kind':'token_text'}", "\"trace\"");
         row("missing trace", "{'kind':'token_text','trace':'nowhere.ponder'}", "nowhere.ponder");
         row("no such run", "{'kind':'token_text','trace':'story.ponder','runs':['bert']}", "adaponderlm-1m");
@@ -87,7 +91,7 @@ private Q_SLOTS:
         row("tokens of a wrong type",
             "{'kind':'token_text','trace':'story.ponder','runs':[1],'tokens':['a','b']}", "first < last");
         row("unknown quantity", "{'kind':'token_text','trace':'story.ponder','runs':[1],'quantity':'loss'}",
-            "\"nll\"");
+            "nll");
         row("difference of one",
             "{'kind':'token_text','trace':'story.ponder','runs':[1],'quantity':'nll_difference'}",
             "two runs");
@@ -107,14 +111,14 @@ private Q_SLOTS:
         row("axis of one end", "{'kind':'steps_histogram','trace':'story.ponder','runs':[1],'y_range':[3]}",
             "\"y_range\"");
         row("unknown legend", "{'kind':'steps_histogram','trace':'story.ponder','runs':[1],'legend':'below'}",
-            "\"above\"");
+            "above");
         row("series without a name",
             "{'kind':'steps_histogram','trace':'story.ponder','runs':[1],'series':[{}]}", "\"as\"");
         row("unknown colour map",
             "{'kind':'step_heatmap','trace':'story.ponder','runs':[1],'colour_map':'jet'}",
-            "\"viridis\", \"cividis\", \"magma\" or \"grey\"");
+            "viridis, cividis, magma, grey");
         row("unknown theme", "{'kind':'token_text','trace':'story.ponder','runs':[1],'theme':'pink'}",
-            "\"light\" or \"dark\"");
+            "light, dark");
         row("other text",
             "{'kind':'nll_comparison','runs':['story.ponder#vanilla-1m','basic.ponder#vanilla-1m']}", "");
     }
