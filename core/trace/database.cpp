@@ -64,6 +64,10 @@ bool SqliteFailure::is_moved() const {
     return code_ == SQLITE_BUSY_SNAPSHOT;
 }
 
+bool SqliteFailure::lost_its_file() const {
+    return code_ == SQLITE_READONLY_DBMOVED;
+}
+
 bool SqliteFailure::is_full() const {
     return primary_code() == SQLITE_FULL;
 }
@@ -245,10 +249,14 @@ Database::Database(const std::filesystem::path& path, Access access) {
     sqlite3_limit(handle_, SQLITE_LIMIT_COMPOUND_SELECT, 100);
     sqlite3_limit(handle_, SQLITE_LIMIT_ATTACHED, 0);
     sqlite3_limit(handle_, SQLITE_LIMIT_WORKER_THREADS, 0);
-    sqlite3_busy_timeout(handle_, 5000);
+    wait_for_locks(usual_wait);
+    if (access == Access::read && !elsewhere) {
+        left_log_of_ = absolute;
+    }
 }
 
-Database::Database(Database&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+Database::Database(Database&& other) noexcept
+    : handle_(std::exchange(other.handle_, nullptr)), left_log_of_(std::move(other.left_log_of_)) {}
 
 Database::~Database() {
     close();
@@ -256,6 +264,34 @@ Database::~Database() {
 
 void Database::close() {
     sqlite3_close_v2(std::exchange(handle_, nullptr));
+    const std::filesystem::path file = std::move(left_log_of_);
+    left_log_of_.clear();
+    try {
+        std::error_code error;
+        // A lock file belongs to a writer, which removes its log itself, or to one that was killed: the next
+        // writer goes on from there.
+        if (!file.empty() && std::filesystem::exists(file.string() + "-wal", error) &&
+            !std::filesystem::exists(file.string() + "-lock", error)) {
+            Database(file, Access::write).make_single_file(0);
+        }
+    } catch (const std::exception&) {
+        // A file that may only be read keeps its log; and there may be no memory.
+    }
+}
+
+void Database::make_single_file(int milliseconds) {
+    wait_for_locks(milliseconds);
+    // Both are refused while somebody reads. SQLite's second one checkpoints by itself, but only for the last
+    // connection; the first leaves an empty log beside idle readers.
+    for (const char* sql : {"PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA journal_mode=DELETE"}) {
+        try {
+            (void)text(sql);
+        } catch (const SqliteFailure& failure) {
+            if (!failure.is_busy()) {
+                throw;
+            }
+        }
+    }
 }
 
 void Database::execute(const std::string& sql) {

@@ -28,6 +28,7 @@ public:
     [[nodiscard]] bool is_full() const; ///< no room, or no more allowed
     /// A file on another machine changed while it was read: begin the transaction again.
     [[nodiscard]] bool is_moved() const;
+    [[nodiscard]] bool lost_its_file() const; ///< another file, or none, has its name by now
     /// The helper files that reading wants (the log's index) cannot be made or grown here: a folder that
     /// cannot be written, a full disk.
     [[nodiscard]] bool lacks_helper_files() const;
@@ -98,8 +99,15 @@ public:
     [[nodiscard]] bool in_transaction() const;
     /// Writes the file anew without gaps; with a name, into a new file of that name (this one is only read).
     void vacuum(const std::filesystem::path& into = {});
-    void wait_for_locks(int milliseconds); ///< 5 s unless said
-    void close();                          ///< all statements must be gone; a failing close is ignored
+    static constexpr int usual_wait = 5000;
+    void wait_for_locks(int milliseconds); ///< usual_wait until it is called
+    /// All statements must be gone; a failing close is ignored. The last reader of a trace that nobody writes
+    /// takes a write-ahead log that stayed beside it into the file, where it may.
+    void close();
+    /// Takes the write-ahead log into the file and removes it. While others read, the log stays, empty where
+    /// no reader is within a transaction; whoever closes last removes it. \p milliseconds: to wait for
+    /// readers.
+    void make_single_file(int milliseconds);
 
     /// Bytes of the file from \p offset on as they lie on the disk, without any lock; what the file lacks is
     /// 0. Through this connection, never through a stream of one's own: when a process closes any descriptor
@@ -119,6 +127,7 @@ public:
 
 private:
     sqlite3* handle_ = nullptr;
+    std::filesystem::path left_log_of_; ///< of a reader of a file of this machine: that file
 };
 
 /// A name that a file was given survives a power cut only when its folder is synced; some file systems

@@ -34,18 +34,24 @@ LockFile::LockFile(const std::filesystem::path& trace, const char* wanted, const
         }
         // The holder before may have removed the name between our open and our lock: then we hold a lock that
         // nobody sees.
-        struct stat held {};
-        struct stat named {};
-        if (::fstat(descriptor_, &held) == 0 && ::stat(path_.c_str(), &named) == 0 &&
-            held.st_ino == named.st_ino && held.st_dev == named.st_dev) {
+        if (has_name()) {
             return;
         }
         ::close(descriptor_);
     }
 }
 
+bool LockFile::has_name() const {
+    struct stat held {};
+    struct stat named {};
+    return ::fstat(descriptor_, &held) == 0 && ::stat(path_.c_str(), &named) == 0 &&
+           held.st_ino == named.st_ino && held.st_dev == named.st_dev;
+}
+
 LockFile::~LockFile() {
-    ::unlink(path_.c_str());
+    if (has_name()) { // else it is another writer's lock
+        ::unlink(path_.c_str());
+    }
     ::close(descriptor_);
 }
 

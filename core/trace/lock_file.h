@@ -21,6 +21,7 @@ public:
     LockFile& operator=(const LockFile&) = delete;
 
 private:
+    [[nodiscard]] bool has_name() const; ///< the name stands for the file that is locked
     std::filesystem::path path_;
     int descriptor_ = -1;
 };

@@ -41,13 +41,6 @@ bool is_compressed(const std::filesystem::path& trace, std::int64_t run = 0) {
     }
 }
 
-bool are_compressed(const std::vector<std::filesystem::path>& traces) {
-    return std::any_of(traces.begin(), traces.end(), [](const std::filesystem::path& one) {
-        const std::vector<std::filesystem::path> shards = find_shards(one);
-        return is_compressed(shards.empty() ? one : shards.front());
-    });
-}
-
 /// The file under a passing name, removed with what lies beside it.
 class PassingFile {
 public:
@@ -67,6 +60,18 @@ private:
     std::filesystem::path path_;
 };
 
+/// A trace to merge, as it was when the merge began: it may be growing.
+struct Input {
+    explicit Input(TraceReader trace)
+        : reader(std::move(trace)),
+          annotations(AnnotationReader::beside(reader.path())),
+          runs(reader.runs()) {}
+    TraceReader reader;
+    std::optional<AnnotationReader> annotations;
+    std::vector<RunInfo> runs;
+    bool trainings = true; ///< copied as well
+};
+
 class Merge {
 public:
     /// \p begun: is told the id of the newest run in the new trace.
@@ -77,8 +82,12 @@ public:
     std::int64_t total = 0;
 
     /// Before the runs that they recorded.
-    void copy_trainings(const TraceReader& reader) {
+    void copy_trainings(const Input& input) {
         trainings_.clear();
+        if (!input.trainings) {
+            return;
+        }
+        const TraceReader& reader = input.reader;
         for (const TrainingInfo& training : reader.trainings()) {
             const std::int64_t id = writer_.begin_training(training, reader.training_quantities(training.id));
             trainings_[training.id] = id;
@@ -110,11 +119,11 @@ public:
         if (begun_ != nullptr) {
             *begun_ = id;
         }
-        for (const FaultInfo& fault : reader.faults(run.id)) {
-            if (fault.sequence < 0) {
-                writer_.put_fault(fault);
-            }
+        faults_.clear();
+        for (FaultInfo& fault : reader.faults(run.id)) {
+            faults_[fault.sequence].push_back(std::move(fault));
         }
+        put_faults_of(-1);
         for (const SequenceInfo& sequence : reader.sequences(run.id)) {
             copy(reader, run, signals, sequence);
         }
@@ -133,6 +142,13 @@ public:
     }
 
 private:
+    /// -1: of the run itself.
+    void put_faults_of(std::int64_t sequence) {
+        for (const FaultInfo& fault : faults_[sequence]) {
+            writer_.put_fault(fault);
+        }
+    }
+
     void copy(const TraceReader& reader, const RunInfo& run, const std::vector<SignalInfo>& signals,
               const SequenceInfo& sequence) {
         writer_.begin_sequence(sequence.title, reader.text(run.id, sequence.index), sequence.group,
@@ -157,11 +173,7 @@ private:
                 progress_({"merging", done_, total, "tokens"});
             }
         }
-        for (const FaultInfo& fault : reader.faults(run.id)) {
-            if (fault.sequence == sequence.index) {
-                writer_.put_fault(fault);
-            }
-        }
+        put_faults_of(sequence.index);
         if (sequence.complete) {
             writer_.end_sequence();
         }
@@ -173,18 +185,8 @@ private:
     std::int64_t* begun_;
     std::int64_t done_ = 0;
     std::map<std::int64_t, std::vector<TextLabel>> labels_; ///< of the run that is copied, by sequence
+    std::map<std::int64_t, std::vector<FaultInfo>> faults_; ///< likewise
     std::map<std::int64_t, std::int64_t> trainings_; ///< id in the trace that is copied -> id in the new one
-};
-
-/// A trace to merge, as it was when the merge began: it may be growing.
-struct Input {
-    explicit Input(TraceReader trace)
-        : reader(std::move(trace)),
-          annotations(AnnotationReader::beside(reader.path())),
-          runs(reader.runs()) {}
-    TraceReader reader;
-    std::optional<AnnotationReader> annotations;
-    std::vector<RunInfo> runs;
 };
 
 void copy_annotations_of(const std::vector<Input>& inputs, const std::filesystem::path& merged) {
@@ -262,7 +264,7 @@ void merge(std::vector<Input> opened, const std::filesystem::path& output, bool 
             }
         }
         for (const Input& input : opened) {
-            copies.copy_trainings(input.reader);
+            copies.copy_trainings(input);
             for (const RunInfo& run : input.runs) {
                 copies.copy(input.reader, run);
             }
@@ -292,16 +294,35 @@ void merge(std::vector<Input> opened, const std::filesystem::path& output, bool 
 
 void merge_traces(const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output,
                   const ProgressSink& progress, const std::stop_token& stop) {
+    std::vector<RunReference> whole;
+    for (const std::filesystem::path& input : inputs) {
+        whole.push_back({input, {}});
+    }
+    merge_runs(whole, output, progress, stop);
+}
+
+void merge_runs(const std::vector<RunReference>& inputs, const std::filesystem::path& output,
+                const ProgressSink& progress, const std::stop_token& stop) {
     if (inputs.empty()) {
         throw InputError("expected traces to merge, found none; name at least one.");
     }
     require_free(output);
     std::vector<Input> opened;
-    for (const std::filesystem::path& input : inputs) {
-        opened.emplace_back(TraceReader::open(input));
-        require_recorded(input, {}, progress, stop);
+    bool compress = false;
+    for (const RunReference& input : inputs) {
+        Input& one = opened.emplace_back(TraceReader::open(input.trace));
+        std::vector<std::int64_t> only;
+        if (!input.run.empty()) {
+            one.runs = {find_run(one.reader, input.run)};
+            one.trainings = false;
+            only = {one.runs.front().id};
+        }
+        require_recorded(input.trace, only, progress, stop);
+        const std::vector<std::filesystem::path> files = one.reader.files(); // shards have other numbers
+        compress =
+            compress || is_compressed(files.front(), only.empty() || files.size() > 1 ? 0 : only.front());
     }
-    merge(std::move(opened), output, are_compressed(inputs), progress, stop);
+    merge(std::move(opened), output, compress, progress, stop);
 }
 
 void join_shards(const std::vector<std::filesystem::path>& shards, const std::filesystem::path& output,
@@ -342,7 +363,7 @@ void join_shards(const std::vector<std::filesystem::path>& shards, const std::fi
     for (const std::filesystem::path& file : files) {
         require_recorded(file, {}, progress, stop);
     }
-    merge(std::move(opened), output, are_compressed({files.front()}), progress, stop);
+    merge(std::move(opened), output, is_compressed(files.front()), progress, stop);
 }
 
 std::string copy_run(const std::filesystem::path& from, std::int64_t run, const std::filesystem::path& to,

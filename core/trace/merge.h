@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/progress.h"
+#include "core/trace/reader.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -19,6 +20,9 @@ namespace ponderscope {
 /// recorded), an output that exists. EnvironmentError: disk full, no permission. Cancelled.
 void merge_traces(const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output,
                   const ProgressSink& progress = {}, const std::stop_token& stop = {});
+/// The same; of an input that names a run, that run alone and no trainings.
+void merge_runs(const std::vector<RunReference>& inputs, const std::filesystem::path& output,
+                const ProgressSink& progress = {}, const std::stop_token& stop = {});
 
 /// Copies one run into another trace, which is made where there is none; returns its name there (one that is
 /// taken gets " (2)"). What could not be copied whole is taken out again. Its annotations stay where they

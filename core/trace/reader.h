@@ -110,14 +110,15 @@ std::vector<double> to_doubles(const SignalChunk& chunk);
 /// Values of an integer chunk. InputError for a float dtype.
 std::vector<std::int64_t> to_integers(const SignalChunk& chunk);
 
-/// Splits "TRACE.ponder#RUN". The run is empty when there is no '#'.
+/// Splits "TRACE.ponder#RUN" at the first '#' behind a file that exists; where none does, at the first behind
+/// ".ponder", or at the last. The run is empty when there is no '#', or a file has the whole name.
 struct RunReference {
     std::filesystem::path trace;
     std::string run;
 };
 RunReference parse_run_reference(const std::string& text);
-/// The run of that name or number; the only run when \p name is empty. InputError that lists the runs
-/// otherwise.
+/// The run of that name or number. An empty \p name: the only run that is not a rerun of another one
+/// (`policy --rerun`). InputError that lists the runs otherwise.
 RunInfo find_run(const TraceReader& reader, const std::string& name);
 
 } // namespace ponderscope

@@ -2,6 +2,7 @@
 #include "core/trace/run_edits.h"
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/utf8.h"
 #include "core/trace/annotations.h"
 #include "core/trace/database.h"
@@ -136,11 +137,26 @@ void rename_run(const fs::path& trace, const RunInfo& run, const std::string& na
         update.run();
         rename_annotations(target, run.name, name); // a failure rolls the trace back
         database.execute("COMMIT");
+        database.make_single_file(250);
+    });
+}
+
+void replace_run(const fs::path& trace, const RunInfo& old, const RunInfo& fresh) {
+    edit(trace, fresh, [&](Database& database, const fs::path& target) {
+        need(database, target, old);
+        database.execute("BEGIN IMMEDIATE");
+        delete_run(database, old.id);
+        Statement update = database.prepare("UPDATE run SET name = ? WHERE id = ?");
+        update.bind(1, std::string_view(old.name)).bind(2, fresh.id);
+        update.run();
+        database.execute("COMMIT");
+        database.make_single_file(250);
     });
 }
 
 void remove_run(const fs::path& trace, const RunInfo& run, const std::stop_token& stop) {
     edit(trace, run, [&](Database& database, const fs::path& target) {
+        const FileId read = FileId::of(target);
         const Passing passing(target);
         database.vacuum(passing.path);
         const auto go_on = [&stop] {
@@ -170,6 +186,10 @@ void remove_run(const fs::path& trace, const RunInfo& run, const std::stop_token
         }
         fs::permissions(passing.path, fs::status(target).permissions(), error);
         go_on();
+        if (FileId::of(target) != read) {
+            throw EnvironmentError(target.string() + ": the trace was moved, removed or replaced meanwhile; "
+                                                     "nothing was changed.");
+        }
         fs::rename(passing.path, target, error);
         if (error) {
             throw EnvironmentError(target.string() + ": cannot be written (" + error.message() +

@@ -162,54 +162,110 @@ std::vector<std::filesystem::path> shards_of(const std::filesystem::path& trace)
 
 namespace {
 
-/// Without what the config and the texts say already, and earlier builds did not write.
-std::string marks_of_choices(const std::string& choices) {
-    nlohmann::json marks = nlohmann::json::parse(choices, nullptr, /*allow_exceptions=*/false);
-    if (!marks.is_object()) {
-        return choices;
+constexpr const char* texts_digest = "the texts' digest";
+
+/// Options that RunInfo::choices keeps, by their keys there.
+constexpr std::pair<const char*, const char*> option_of_choice[] = {
+    {"kv", "--kv"},
+    {"initial_state", "--initial-state"},
+    {"patches", "--patch"},
+    {"special_tokens", "--no-special-tokens"},
+    {"group_field", "--group-field"},
+    {"label_field", "--label-field"},
+};
+/// The same of those that choose texts; the texts' digest says whether these differ.
+constexpr std::pair<const char*, const char*> option_of_texts[] = {
+    {"limit_tokens", "--limit-tokens"},
+    {"sample", "--sample"},
+    {"text_field", "--text-field"},
+};
+
+nlohmann::json choices_of_run(const RunInfo& run) {
+    nlohmann::json choices = nlohmann::json::parse(run.choices, nullptr, /*allow_exceptions=*/false);
+    return choices.is_object() ? choices : nlohmann::json::object();
+}
+
+std::string in_text(const nlohmann::json& value) {
+    return value.is_string()      ? value.get<std::string>()
+           : value == false       ? std::string("given") // a flag that turns something off
+           : value.is_discarded() ? std::string()
+                                  : value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string take(nlohmann::json& choices, const char* key) {
+    const auto found = choices.find(key);
+    if (found == choices.end()) {
+        return {};
     }
-    marks.erase("exit_step");
-    marks.erase("planned_lengths");
-    return marks.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    std::string value = in_text(*found);
+    choices.erase(found);
+    return value;
+}
+
+std::string in_words(const std::string& what, const std::string& one, const std::string& other) {
+    const auto shown = [&](const std::string& value) {
+        constexpr std::size_t most = 60;
+        return what + " " + (value.empty() ? "none" : value.substr(0, most));
+    };
+    return shown(one) + ", and " + shown(other);
 }
 
 } // namespace
 
 std::vector<std::pair<std::string, std::string>> marks_of_run(const RunInfo& run) {
     const std::string changes = changes_of(run);
-    return {{"the texts' digest", run.text_digest},
-            {"the checkpoint's digest", run.checkpoint_digest},
-            {"the tokenizer's digest", run.tokenizer_digest},
-            {"versions", run.versions},
-            {"policy", run.policy},
-            {"scoring", run.scoring},
-            {"dtype", run.dtype},
-            {"--record", run.record_level},
-            {"choices", marks_of_choices(run.choices)},
-            {"steps that are a", run.step_unit},
-            {"method", run.method},
-            {"depth mixing", run.depth_mixing},
-            {"config.json", run.config},
-            {"device", kind_of_device(run.device)},
-            {"--context", std::to_string(run.context)},
-            {"--stride", std::to_string(run.stride)},
-            {"--seed", std::to_string(run.seed)},
-            {"max_steps", std::to_string(run.max_steps)},
-            {"changes", changes.substr(std::min(changes.size(), changes.find_first_not_of('\n')))}};
+    nlohmann::json choices = choices_of_run(run);
+    // The config and the texts say these, and earlier builds did not write all of them.
+    for (const char* known : {"exit_step", "planned_lengths", "limit_tokens", "sample", "text_field"}) {
+        choices.erase(known);
+    }
+    // Options first: they say more than what follows from them.
+    std::vector<std::pair<std::string, std::string>> marks;
+    for (const auto& [key, option] : option_of_choice) {
+        marks.emplace_back(option, take(choices, key));
+    }
+    marks.insert(marks.end(),
+                 {{"--policy", run.policy},
+                  {"scoring", run.scoring},
+                  {"--dtype", run.dtype},
+                  {"--record", run.record_level},
+                  {"--context", std::to_string(run.context)},
+                  {"--stride", std::to_string(run.stride)},
+                  {"--seed", std::to_string(run.seed)},
+                  {"method", run.method},
+                  {"max_steps", std::to_string(run.max_steps)},
+                  {texts_digest, run.text_digest},
+                  {"the checkpoint's digest", run.checkpoint_digest},
+                  {"the tokenizer's digest", run.tokenizer_digest},
+                  {"versions", run.versions},
+                  {"choices", choices.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)},
+                  {"steps that are a", run.step_unit},
+                  {"depth mixing", run.depth_mixing},
+                  {"config.json", run.config},
+                  {"device", kind_of_device(run.device)},
+                  {"changes", changes.substr(std::min(changes.size(), changes.find_first_not_of('\n')))}});
+    return marks;
 }
 
 std::string difference_of_runs(const RunInfo& one, const RunInfo& other) {
-    const auto shown = [](const std::string& value) {
-        constexpr std::size_t most = 60;
-        return value.empty() ? "none" : value.substr(0, most);
-    };
     const auto ours = marks_of_run(one);
     const auto theirs = marks_of_run(other);
     for (std::size_t i = 0; i < ours.size(); ++i) {
         const auto& [what, value] = ours[i];
-        if (value != theirs[i].second) {
-            return what + " " + shown(value) + ", and " + what + " " + shown(theirs[i].second);
+        if (value == theirs[i].second) {
+            continue;
         }
+        if (what == texts_digest) {
+            nlohmann::json here = choices_of_run(one);
+            nlohmann::json there = choices_of_run(other);
+            for (const auto& [key, option] : option_of_texts) {
+                const std::string a = take(here, key);
+                if (const std::string b = take(there, key); a != b) {
+                    return in_words(option, a, b);
+                }
+            }
+        }
+        return in_words(what, value, theirs[i].second);
     }
     return {};
 }

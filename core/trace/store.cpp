@@ -70,8 +70,8 @@ std::string utc_now() {
     return {text, size};
 }
 
-TraceStore::TraceStore(const std::filesystem::path& path, bool compress)
-    : path_(path), always_compress_(compress), database_([&] {
+TraceStore::TraceStore(const std::filesystem::path& path, bool compress, bool temporary)
+    : path_(path), temporary_(temporary), always_compress_(compress), database_([&] {
           const bool exists = is_file_with_content(path);
           if (exists) {
               check_trace_header(path);
@@ -85,7 +85,8 @@ TraceStore::TraceStore(const std::filesystem::path& path, bool compress)
     }
     // WAL lets others read while this writes. Where it is impossible (some network file systems) SQLite stays
     // with its rollback journal: readers then wait for a moment, nothing else changes.
-    (void)database_.text("PRAGMA journal_mode=WAL");
+    logs_ = database_.text("PRAGMA journal_mode=WAL") == "wal";
+    file_ = FileId::of(path_);
     database_.execute("PRAGMA synchronous=NORMAL; PRAGMA cache_size=-32768; PRAGMA foreign_keys=OFF");
     load_contents();
     prepare_statements();
@@ -157,7 +158,7 @@ void TraceStore::begin() {
 void TraceStore::begin_run(const RunInfo& info, const std::vector<SignalInfo>& signals,
                            std::int64_t tokenizer, const std::optional<ShardInfo>& shard) {
     begin();
-    run_ = info.id;
+    newest_run_ = run_ = info.id;
     run_began_ = std::chrono::steady_clock::now();
     run_seconds_ = -1;
     run_seconds_before_ = 0;
@@ -485,34 +486,28 @@ void TraceStore::commit() {
     write_run_totals();
     write_sums();
     database_.execute("COMMIT");
+    committed_ = true;
+    keep_file();
 }
 
 void TraceStore::finish() {
     commit();
+    keep_file();
     // Commits do not wait for the disk. The last one does, and takes those before it along: who reads at this
     // moment can keep the log from being copied into the trace.
     database_.execute("PRAGMA synchronous=FULL; PRAGMA user_version=" + std::to_string(schema::version));
-    database_.wait_for_locks(250);
-    // Both refuse while somebody reads: the trace is then whole all the same, in two files until a later
-    // writer ends.
-    for (const char* sql : {"PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA journal_mode=DELETE"}) {
-        try {
-            (void)database_.text(sql);
-        } catch (const SqliteFailure& failure) {
-            if (!failure.is_busy()) {
-                throw;
-            }
-        }
-    }
+    database_.make_single_file(250);
 }
 
 void TraceStore::end_with_fault(const std::string& message) noexcept {
     try {
-        const std::int64_t newest = database_.integer("SELECT max(id) FROM run WHERE complete = 0");
-        if (newest == 0 || newest <= contents_.last_run) {
-            return; // not of this writer
+        // The run may have been rolled back, and one that ended before is not to blame.
+        const std::int64_t run = database_.integer("SELECT id FROM run WHERE complete = 0 AND id = " +
+                                                   std::to_string(newest_run_));
+        if (run == 0) {
+            return;
         }
-        put_fault(newest, -1, utc_now(), message);
+        put_fault(run, -1, utc_now(), message);
         database_.execute("COMMIT");
     } catch (const std::exception&) { // of SQLite, or no memory either
         roll_back();

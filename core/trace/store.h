@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/files.h"
 #include "core/trace/chunk_buffer.h"
 #include "core/trace/database.h"
 #include "core/trace/digests.h"
@@ -9,6 +10,7 @@
 #include "core/trace/signal_sums.h"
 #include "core/trace/training_records.h"
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -25,8 +27,8 @@ namespace ponderscope {
 class TraceStore {
 public:
     /// Opens a trace, or makes one. InputError: something else lies there. The caller holds the LockFile.
-    /// \p compress: values of signals, where that takes less.
-    explicit TraceStore(const std::filesystem::path& path, bool compress = false);
+    /// \p compress: values of signals, where that takes less. \p temporary: a file that gets its name later.
+    explicit TraceStore(const std::filesystem::path& path, bool compress = false, bool temporary = false);
 
     /// What was in the file when it was opened.
     struct Contents {
@@ -72,13 +74,15 @@ public:
     void cut_training(std::int64_t training, std::int64_t step);
 
     [[nodiscard]] bool dirty() const { return database_.in_transaction(); }
-    /// Everything given so far becomes readable and survives the death of this process.
+    /// Everything given so far becomes readable and survives the death of this process. EnvironmentError
+    /// where the file lost its name meanwhile (keep_file).
     void commit();
+    [[nodiscard]] bool has_committed() const { return committed_; }
     /// Commits and makes the trace a single file again, unless somebody reads it just now.
     void finish();
     /// Gives up what was not committed.
     void roll_back() noexcept;
-    /// After roll_back: the newest run says why it ended, as far as the disk lets it.
+    /// After roll_back: the run that was written last says why it ended, as far as the disk lets it.
     void end_with_fault(const std::string& message) noexcept;
 
 private:
@@ -111,6 +115,12 @@ private:
     void write_sequence_totals();
     void write_run_totals();
     void write_sums();
+    /// After a commit. A log whose name is gone is made anew. Where the trace itself was moved, removed or
+    /// replaced: what it holds is taken to where somebody finds it, and EnvironmentError says where that is.
+    void keep_file();
+    [[noreturn]] void rescue();
+    void remove_log(bool any);                             ///< \p any: also a log that was not seen before
+    [[nodiscard]] std::array<FileId, 2> log_files() const; ///< -wal and -shm
     std::int64_t store_chunk(const SignalPlace& signal, const ChunkBuffer::Piece& piece);
 
     /// Runs of scalars are packed, and what is packed or compressed wants a newer reader.
@@ -118,6 +128,11 @@ private:
     [[nodiscard]] bool compresses(const SignalInfo& signal) const;
 
     std::filesystem::path path_;
+    FileId file_;                    ///< what the name stood for when it was opened
+    std::array<FileId, 2> log_ = {}; ///< the same of the write-ahead log's files, when they were first seen
+    bool logs_ = false;              ///< there is a write-ahead log
+    bool committed_ = false;
+    bool temporary_;
     bool always_compress_;
     bool compress_ = false; ///< in this run
     bool packed_ = false;   ///< its tokens lie in a signal
@@ -130,7 +145,8 @@ private:
     std::int64_t next_signal_ = 1;
     std::int64_t next_chunk_ = 1;
 
-    std::int64_t run_ = 0; ///< 0 = none
+    std::int64_t run_ = 0;        ///< 0 = none
+    std::int64_t newest_run_ = 0; ///< that this writer began or resumed; 0 = none
     std::chrono::steady_clock::time_point run_began_;
     double run_seconds_ = -1; ///< given at the end; negative while the clock runs
     bool run_complete_ = false;

@@ -10,7 +10,7 @@ namespace ponderscope {
 
 TraceStore::Resumed TraceStore::resume_run(std::int64_t run, const std::vector<SignalInfo>& signals) {
     begin();
-    run_ = run;
+    newest_run_ = run_ = run;
     run_began_ = std::chrono::steady_clock::now();
     run_seconds_ = -1;
     run_complete_ = false;

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstring>
 #include <limits>
+#include <system_error>
 
 namespace ponderscope {
 namespace {
@@ -70,7 +71,7 @@ void TraceWriter::Impl::open() {
     }
     lock.emplace(target);
     try {
-        store.emplace(target, options.compress);
+        store.emplace(target, options.compress, !options.becomes.empty());
     } catch (const SqliteFailure& refusal) {
         if (!exists) {
             remove_files();
@@ -79,10 +80,10 @@ void TraceWriter::Impl::open() {
             throw InputError(path, "a sound trace", std::string("a damaged one (") + refusal.what() + ")",
                              "take it from its source again or choose another name");
         }
-        throw EnvironmentError(options.becomes.empty() ? sentence_of(path, refusal)
-                                                       : sentence_of_passing(options.becomes, refusal));
+        throw failed(refusal, exists);
     }
     made = !exists;
+    file = FileId::of(target);
     const TraceStore::Contents& contents = store->contents();
     run_names.insert(contents.run_names.begin(), contents.run_names.end());
     training_names.insert(contents.training_names.begin(), contents.training_names.end());
@@ -91,7 +92,18 @@ void TraceWriter::Impl::open() {
     last_sequence = contents.last_sequence;
     last_tokenizer = contents.last_tokenizer;
     last_training = contents.last_training;
-    thread = std::thread([this] { work_off(); });
+    try {
+        thread = std::thread([this] { work_off(); });
+    } catch (const std::system_error& refusal) {
+        store.reset();
+        if (made) {
+            remove_files();
+        }
+        throw EnvironmentError(path.string() + ": cannot be written, the system starts no more threads (" +
+                               refusal.code().message() +
+                               "); close other programs or raise the limits "
+                               "(ulimit -u, ulimit -v).");
+    }
 }
 
 void TraceWriter::Impl::remove_files() const noexcept {
@@ -178,9 +190,8 @@ void TraceWriter::Impl::work_off() {
             try {
                 throw;
             } catch (const SqliteFailure& sqlite) {
-                caught = std::make_exception_ptr(
-                    EnvironmentError(options.becomes.empty() ? sentence_of(path, sqlite)
-                                                             : sentence_of_passing(options.becomes, sqlite)));
+                nothing_kept = made && !store->has_committed();
+                caught = std::make_exception_ptr(failed(sqlite, !nothing_kept));
             } catch (const std::bad_alloc&) {
                 caught = std::make_exception_ptr(EnvironmentError(
                     path.string() + ": out of memory while writing; what was written before is kept."));
@@ -220,7 +231,8 @@ void TraceWriter::Impl::stop() noexcept {
     }
     thread.join();
     // What failed before it began anything leaves no file behind.
-    if (made && (discard || (!finished && last_run == 0 && last_training == 0))) {
+    if (made && FileId::of(target) == file &&
+        (discard || nothing_kept || (!finished && last_run == 0 && last_training == 0))) {
         remove_files();
     }
     lock.reset();

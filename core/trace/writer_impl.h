@@ -23,10 +23,8 @@
 
 namespace ponderscope {
 
-/// What a failure of SQLite means for whoever writes.
-std::string sentence_of(const std::filesystem::path& path, const SqliteFailure& failure);
-/// Of a file of which nothing stays where it fails.
-std::string sentence_of_passing(const std::filesystem::path& becomes, const SqliteFailure& failure);
+/// What a failure of SQLite means for whoever writes \p path. \p kept: what was committed before stays there.
+std::string sentence_of(const std::filesystem::path& path, const SqliteFailure& failure, bool kept = true);
 
 /// A call of TraceStore with its arguments, for the writer thread.
 struct QueuedCall {
@@ -57,8 +55,10 @@ struct TraceWriter::Impl {
 
     // What the calls have said so far, so that a mistake is named in the call that makes it.
     bool finished = false;
-    bool made = false;    // the file is this writer's
-    bool discard = false; // it must not stay behind
+    bool made = false;         // the file is this writer's
+    FileId file;               // that the name stood for when it was opened
+    bool discard = false;      // it must not stay behind
+    bool nothing_kept = false; // set by the writer thread: it failed before its first commit
     std::set<std::string> run_names;
     std::set<std::string> training_names;
     std::map<std::string, std::int64_t> tokenizers;
@@ -98,6 +98,8 @@ struct TraceWriter::Impl {
 
     void open();
     void remove_files() const noexcept;
+    /// Of a failure that leaves \p kept or nothing: of the file that the caller named.
+    [[nodiscard]] EnvironmentError failed(const SqliteFailure& why, bool kept) const;
     /// InputError where other shards of the run, as far as they are there, are of other texts or options.
     void check_siblings(const Recording& own, const ShardInfo& shard) const;
     void push(QueuedCall::Commit commit, std::function<void(TraceStore&)> call, std::size_t bytes = 0);

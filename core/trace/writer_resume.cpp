@@ -9,10 +9,17 @@
 
 namespace ponderscope {
 
-std::string sentence_of(const std::filesystem::path& path, const SqliteFailure& failure) {
+std::string sentence_of(const std::filesystem::path& path, const SqliteFailure& failure, bool kept) {
     if (failure.is_full()) {
-        return path.string() +
-               ": the disk is full; what was written before is kept. Make room and record the rest.";
+        return path.string() + (kept
+                                    ? ": the disk is full; what was written before is kept. Make room and "
+                                      "record the rest."
+                                    : ": the disk is full; nothing was written. Make room, or choose another "
+                                      "place.");
+    }
+    if (failure.lost_its_file()) {
+        return path.string() + ": the file was moved, removed or replaced while it was written; what was "
+                               "written before went with it. Record it again.";
     }
     if (failure.is_busy()) {
         return path.string() + ": another program holds a lock on it; close that program and try again.";
@@ -21,11 +28,9 @@ std::string sentence_of(const std::filesystem::path& path, const SqliteFailure& 
            "); check the permissions of the file and of its folder, and the disk.";
 }
 
-std::string sentence_of_passing(const std::filesystem::path& becomes, const SqliteFailure& failure) {
-    return failure.is_full()
-               ? becomes.string() +
-                     ": the disk is full; nothing was written. Make room, or choose another place."
-               : sentence_of(becomes, failure);
+EnvironmentError TraceWriter::Impl::failed(const SqliteFailure& why, bool kept) const {
+    return EnvironmentError(options.becomes.empty() ? sentence_of(path, why, kept)
+                                                    : sentence_of(options.becomes, why, false));
 }
 
 void TraceWriter::Impl::check_siblings(const Recording& own, const ShardInfo& shard) const {

@@ -53,6 +53,8 @@ class Writer:
         self._begun = False
         self._run: RunWriter | None = None
         self._closed = False
+        self._lost = False
+        self._log: os.stat_result | None = None
         if exists and not overwrite:
             try:
                 self._begin_file(fresh=False)
@@ -88,6 +90,7 @@ class Writer:
                 self._target.unlink(missing_ok=True)
             raise
         self._database, self._begun = database, True
+        self._file = os.stat(self._target)
 
     @contextlib.contextmanager
     def _said(self) -> Iterator[None]:
@@ -177,9 +180,12 @@ class Writer:
             return
         self._closed = True
         try:
+            if self._lost:
+                return
             self._begin_file()
             if self._run is not None:
                 self._run.leave()
+            self._check_file()
             # Both are refused while somebody reads: the trace is then whole all the same, with -wal beside it.
             self._database.execute("PRAGMA busy_timeout=250")
             for pragma in ("wal_checkpoint(TRUNCATE)", "journal_mode=DELETE"):
@@ -213,6 +219,54 @@ class Writer:
     def _commit(self) -> None:
         if self._database.in_transaction:
             self._database.execute("COMMIT")
+            self._check_file()
+
+    def _keep_log(self) -> None:
+        """Readers would not see what is written to a log without a name: it is made anew, as soon as none is busy."""
+        log = self._target.with_name(self._target.name + "-wal")
+        if log.exists():
+            self._log = self._log or os.stat(log)
+            return
+        if self._database.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            return
+        self._database.execute("PRAGMA busy_timeout=0")
+        with contextlib.suppress(sqlite3.OperationalError):
+            self._database.execute("PRAGMA journal_mode=DELETE").fetchall()
+            self._database.execute("PRAGMA journal_mode=WAL").fetchall()
+        self._database.execute("PRAGMA busy_timeout=5000")
+
+    def _check_file(self) -> None:
+        """The trace still has its name; else what it holds is saved, and OSError says where. As core/trace/store_file.cpp."""
+        try:
+            replaced = not os.path.samestat(os.stat(self._target), self._file)
+        except FileNotFoundError:
+            replaced = False
+        else:
+            if not replaced:
+                self._keep_log()
+                return
+        self._lost = True
+        if self._run is not None:
+            self._run._ended = True
+        now = _name_of_open_file(self._file)
+        if now:
+            self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        # SQLite leaves the log of a file that lost its name there, where a later trace would take it for its own.
+        log = Path(f"{self._target}-wal")
+        if log.exists() and (not replaced or (self._log is not None and os.path.samestat(os.stat(log), self._log))):
+            log.unlink()
+            Path(f"{self._target}-shm").unlink(missing_ok=True)
+        if now:
+            raise OSError(f"{self.path}: the trace was moved to {now} while it was written. What was written until then is there.")
+        saved, i = self._target, 1
+        while os.path.lexists(saved):
+            saved = self._target.with_name(f"{self._target.stem}-saved{f'-{i}' if i > 1 else ''}{self._target.suffix}")
+            i += 1
+        self._database.execute("VACUUM INTO ?", (str(saved),))
+        raise OSError(
+            f"{self.path}: the trace was {'replaced by another file' if replaced else 'removed'} while it was written. "
+            f"What was written until then was saved as {saved}."
+        )
 
     def _roll_back(self) -> None:
         if self._database.in_transaction:
@@ -361,6 +415,8 @@ class RunWriter:
             self._writer._run = None
 
     def _check_open(self) -> None:
+        if self._writer._lost:
+            raise OSError(f"{self._writer.path}: the trace lost its file while it was written; begin another one.")
         if self._ended or self._writer._closed:
             raise ValueError(f"{self._writer.path}: the run {self.name} has ended; begin another one.")
 
@@ -396,6 +452,17 @@ class RunWriter:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._finish(complete=kind is None)
+
+
+def _name_of_open_file(file: os.stat_result) -> str:
+    """Where a file that this process has open lies by now; empty: it was removed, or the system does not say."""
+    with contextlib.suppress(OSError):
+        for descriptor in os.listdir("/proc/self/fd"):
+            link = f"/proc/self/fd/{descriptor}"
+            with contextlib.suppress(OSError):
+                if os.path.samestat(os.stat(link), file) and os.path.samestat(os.stat(os.readlink(link)), file):
+                    return os.readlink(link)
+    return ""
 
 
 def _unique_name(wanted: str, taken: set[str]) -> str:

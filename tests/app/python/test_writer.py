@@ -163,6 +163,42 @@ def test_one_writer_a_trace(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["one.ponder"]
 
 
+@pytest.mark.parametrize("lost", ["removed", "moved", "replaced"])
+def test_a_trace_that_loses_its_name_is_saved(tmp_path: Path, lost: str) -> None:
+    path, saved = tmp_path / "lost.ponder", {"removed": "lost.ponder", "moved": "moved.ponder", "replaced": "lost-saved.ponder"}[lost]
+    with pytest.raises(OSError, match=f"{lost}.*{saved}"), ps.Writer(path) as writer:
+        run = writer.run("model", max_steps=3, tokens=WORDS, signals=SIGNALS)
+        run.sequence(**made_up(0))
+        if lost == "removed":
+            for suffix in ("", "-wal", "-shm", "-lock"):
+                Path(f"{path}{suffix}").unlink()
+        elif lost == "moved":
+            path.rename(tmp_path / saved)
+        else:
+            (tmp_path / "other").write_bytes(b"another file")
+            (tmp_path / "other").rename(path)
+        run.sequence(**made_up(1))
+    trace = ps.open(tmp_path / saved)
+    np.testing.assert_array_equal(trace.run("model").columns(0)["id"], made_up(0)["ids"])
+    assert not trace.run("model").summary()["complete"]
+    trace.close()
+    if lost == "replaced":
+        assert path.read_bytes() == b"another file"
+    assert not [p.name for p in tmp_path.iterdir() if p.name.startswith("lost.ponder-")]
+
+
+def test_a_log_that_is_removed_is_made_anew(tmp_path: Path) -> None:
+    path = tmp_path / "log.ponder"
+    with ps.Writer(path) as writer, writer.run("model", max_steps=3, tokens=WORDS, signals=SIGNALS) as run:
+        run.sequence(**made_up(0))
+        Path(f"{path}-wal").unlink()
+        run.sequence(**made_up(1))
+        run.sequence(**made_up(2))
+        with ps.open(path) as reader:
+            assert len(reader.run("model").sequence_rows()) == 3
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["log.ponder"]
+
+
 def test_finished_sequences_survive_a_kill(tmp_path: Path) -> None:
     path = tmp_path / "killed.ponder"
     script = (

@@ -300,6 +300,78 @@ TEST_F(TraceFaults, TheDiskFillsUp) {
     }
 }
 
+/// What a failed recording says.
+std::string sentence_of_failure(const fs::path& path) {
+    try {
+        record(path);
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return {};
+}
+
+TEST_F(TraceFaults, WhatWasKeptIsThereAndElseNothingIs) {
+    for (std::int64_t n = 1;; ++n) {
+        disk.arm(n, true);
+        const std::string said = sentence_of_failure(path);
+        const bool struck = disk.struck();
+        disk.disarm();
+        if (!struck) {
+            forget(path);
+            break;
+        }
+        if (said.empty()) { // behind the last commit: the log stays
+            EXPECT_TRUE(TraceReader::open(path).runs().at(0).complete) << "write " << n;
+            forget(path);
+            continue;
+        }
+        const bool says_kept = said.find("is kept") != std::string::npos;
+        const bool says_nothing = said.find("nothing was written") != std::string::npos;
+        EXPECT_NE(says_kept, says_nothing) << "write " << n << ": " << said;
+        EXPECT_EQ(fs::exists(path), says_kept) << "write " << n << ": " << said;
+        forget(path);
+    }
+}
+
+TEST_F(TraceFaults, AResumedRunThatDiesSaysWhy) {
+    {
+        TraceWriter writer(path);
+        writer.begin_run(testing::sample_run("first"), testing::sample_signals());
+        writer.begin_sequence("", testing::sample_text(30));
+        writer.append(testing::sample_tokens(1, 0, 30, 30), testing::sample_chunks(1, 0, 30));
+        writer.end_sequence();
+        writer.finish();
+    }
+    std::int64_t faults = 0;
+    for (std::int64_t n = 1;; ++n) {
+        disk.arm(n, false); // full for a moment
+        bool died = false;
+        bool resumed = false;
+        try {
+            TraceWriter writer(path);
+            writer.resume_run(1, testing::sample_signals());
+            resumed = true;
+            writer.begin_sequence("", testing::sample_text(30));
+            writer.append(testing::sample_tokens(1, 0, 30, 30), testing::sample_chunks(1, 0, 30));
+            writer.end_sequence();
+            writer.finish();
+        } catch (const Error&) {
+            died = true;
+        }
+        const bool struck = disk.struck();
+        disk.disarm();
+        if (died && resumed) {
+            const std::size_t said = TraceReader::open(path).faults(1).size();
+            faults += said == 1 ? 1 : 0;
+        }
+        if (!struck) {
+            break;
+        }
+    }
+    forget(path);
+    EXPECT_GT(faults, 0) << "the run is the writer's own, though its number is older than the writer";
+}
+
 /// The files as they come back: what was synced.
 fs::path after_the_cut(const fs::path& folder) {
     const fs::path back = folder / "back";
