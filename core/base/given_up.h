@@ -6,8 +6,9 @@
 
 namespace ponderscope {
 
-/// While it lives, what its thread waits for at another machine is given up (Cancelled) as soon as \p stop is
-/// requested: who ends a thread and waits for it must not wait for a network, too.
+/// While it lives, what its thread computes with an engine, or waits for at another machine, ends with
+/// Cancelled as soon as \p stop is requested: whoever ends a thread waits neither for a long text nor for a
+/// network.
 class GivenUpBy {
 public:
     explicit GivenUpBy(std::stop_token stop) : before_(std::exchange(current(), std::move(stop))) {}

@@ -261,7 +261,14 @@ private:
     std::optional<Pass> there_;
 };
 
+void Pass::check_stop() const {
+    if (stop != nullptr && stop->stop_requested()) {
+        throw Cancelled();
+    }
+}
+
 at::Tensor Backbone::block(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
+    pass.check_stop();
     TORCH_CHECK(residual_ == nullptr, "a single block needs the usual residual");
     Travel travel(*this, pass);
     // With a workspace layers add in place, and the stream before this block is still wanted.
@@ -275,6 +282,7 @@ at::Tensor Backbone::run_layers(at::Tensor stream, const Pass& pass) const {
         stream = residual_->run(
             stream,
             [&](std::int64_t c, const at::Tensor& input) {
+                pass.check_stop();
                 return travel.home(sublayer(c, travel.to(c / 2, input), travel.pass(c / 2)));
             },
             pass);
@@ -285,6 +293,7 @@ at::Tensor Backbone::run_layers(at::Tensor stream, const Pass& pass) const {
     }
     stream = in_own_memory(stream, pass);
     for (std::int64_t l = 0; l < config_.layers; ++l) {
+        pass.check_stop();
         const Pass& there = travel.pass(l);
         stream = edited(l, layer(l, travel.to(l, stream), there), there);
         there.tap("layer_output", stream, l);
@@ -312,6 +321,7 @@ at::Tensor Backbone::run_blocks(at::Tensor stream, std::int64_t first, std::int6
     Travel travel(*this, pass);
     stream = in_own_memory(stream, pass);
     for (std::int64_t l = first; l < last; ++l) {
+        pass.check_stop();
         const Pass& there = travel.pass(l);
         stream = edited(l, layer(l, travel.to(l, stream), there), there);
         there.tap("layer_output", stream, l);

@@ -87,7 +87,10 @@ struct Pass {
     Workspace* workspace = nullptr; ///< reused buffers; nullptr whenever a gradient is wanted
     bool recompute = false; ///< with gradients: the inside of every MLP is computed again in the backward
                             ///< pass instead of being kept
+    const std::stop_token* stop = nullptr; ///< when given: requested, the pass ends before the next block
     Tap tap;
+
+    void check_stop() const; ///< Cancelled
 };
 
 /// Rotation tables for sequences of the given lengths: dynamic scaling alone makes them depend on the length.

@@ -23,7 +23,8 @@ namespace ponderscope {
 /// end) waits for it and keeps its results. Either may throw MemoryExhausted, and has then kept nothing of
 /// that batch: it is run again in halves, then task by task with nothing else under way, and the smaller size
 /// stays. MemoryExhausted comes out of here only when a single task alone does not fit; every task before it
-/// was collected. On \p stop nothing new is started and what is under way is collected.
+/// was collected. On \p stop nothing new is started, a submit that is under way may throw Cancelled, and what
+/// was submitted is collected.
 template <typename Reach, typename Submit, typename Collect>
 requires std::is_invocable_r_v<std::size_t, const Reach&, std::size_t, std::size_t>
 void run_in_batches(const Reach& reach, std::size_t batch, const std::stop_token& stop, const Submit& submit,
@@ -58,6 +59,10 @@ void run_in_batches(const Reach& reach, std::size_t batch, const std::stop_token
                 next = end;
             } catch (const MemoryExhausted&) {
                 take_less(end - next);
+            } catch (const Cancelled&) {
+                if (!stop.stop_requested()) {
+                    throw;
+                }
             }
         }
         if (before) {

@@ -61,6 +61,7 @@ const NewestTokens& Decoder::run(TokenBatch batch, std::span<const Window> windo
 }
 
 bool Decoder::capture() {
+    options_.stop = nullptr; // a capture that is left in the middle is of no use to anybody
     try {
         graph_ = device_->capture(parts_.device, [this] { compute(); });
         if (wish_.graphs != nullptr) {

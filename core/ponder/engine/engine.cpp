@@ -2,6 +2,7 @@
 #include "core/ponder/engine/engine.h"
 
 #include "core/base/error.h"
+#include "core/base/given_up.h"
 #include "core/model/device.h"
 #include "core/ponder/engine/engine_impl.h"
 #include "core/ponder/halting/policy_halting.h"
@@ -58,6 +59,7 @@ StepsOptions EngineParts::steps_options() const {
     StepsOptions options;
     options.workspace = reusable();
     options.choices = choices;
+    options.stop = &GivenUpBy::current(); // of this thread, which is the one that runs them
     return options;
 }
 
@@ -187,8 +189,9 @@ std::string Engine::start_state_digest() const {
 
 void Engine::use_layers_as_steps() {
     const bool first = !layers_are_steps();
-    impl_->layer_steps = std::make_unique<LayerSteps>(config());
-    impl_->refuse_layers_of_exits();
+    auto steps = std::make_unique<LayerSteps>(config());
+    refuse_with_layers_as_steps(impl_->choices);
+    impl_->layer_steps = std::move(steps);
     if (first && config().depth.kind == DepthMixing::depth_attention) {
         impl_->notices.emplace_back("The layers of this plain model are the steps of the run, and steps have "
                                     "no depth weights; record without --policy and --record layers to keep "
@@ -228,8 +231,16 @@ void Engine::use_scoring(std::optional<std::int64_t> refreshes) {
 }
 
 void Engine::use_attention(AttentionChoice choice) {
-    impl_->choices.attention = std::move(choice);
-    impl_->refuse_layers_of_exits();
+    RunChoices wanted = impl_->choices;
+    wanted.attention = std::move(choice);
+    impl_->choose(std::move(wanted));
+}
+
+void EngineParts::choose(RunChoices wanted) {
+    if (layer_steps != nullptr) {
+        refuse_with_layers_as_steps(wanted);
+    }
+    choices = std::move(wanted);
 }
 
 void Engine::check_attention(RecordLevel level) const {

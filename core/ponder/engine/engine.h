@@ -65,6 +65,8 @@ struct GenerateOptions {
     /// launch the operations of each step.
     bool repeat_steps = true;
     GraphUse* graphs = nullptr; ///< receives what became of the captures; outlives the call
+    std::stop_token stop = {};  ///< requested: what was generated so far is returned
+    ProgressSink progress = {}; ///< told of every token of the longest continuation
 };
 
 class HaltingRule;

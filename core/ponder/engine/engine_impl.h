@@ -53,8 +53,8 @@ struct EngineParts {
     [[nodiscard]] RunPatches patches_of(std::span<const Window> windows) const {
         return {patches, windows, device};
     }
-    /// InputError: where layers are steps, a step is one layer: its attention, its state, its read-out.
-    void refuse_layers_of_exits() const;
+    /// Takes the choices, or refuses them (InputError) and keeps those before.
+    void choose(RunChoices wanted);
     /// InputError: sequence attention is to be recorded, and tokens are computed one after the other.
     void refuse_attention_by_token(RecordLevel level) const;
     /// The options that every run of this engine has.
@@ -70,6 +70,9 @@ struct Engine::Impl : EngineParts {
                                     const std::function<void(StepsOptions& options)>& listen = {},
                                     StepsResult* result = nullptr) const;
 };
+
+/// InputError: where layers are steps, a step is one layer: its attention, its state, its read-out.
+void refuse_with_layers_as_steps(const RunChoices& choices);
 
 /// InputError where slots are computed by a counted number of passes.
 void refuse_patches_of_passes(bool counted);

@@ -96,9 +96,18 @@ public:
     }
 
     std::vector<std::vector<std::int32_t>> run() {
-        bool wanted = options_.max_new_tokens > 0;
-        for (std::int64_t n = 0; n < options_.max_new_tokens && !live_.empty() && wanted; ++n) {
-            wanted = step();
+        try {
+            bool wanted = !options_.stop.stop_requested();
+            for (std::int64_t n = 0; n < options_.max_new_tokens && !live_.empty() && wanted; ++n) {
+                wanted = step() && !options_.stop.stop_requested();
+                if (options_.progress) {
+                    options_.progress({"generating", n + 1, options_.max_new_tokens, "tokens"});
+                }
+            }
+        } catch (const Cancelled&) { // within a token
+            if (!options_.stop.stop_requested()) {
+                throw;
+            }
         }
         std::vector<std::vector<std::int32_t>> result;
         for (std::size_t i = 0; i < ids_.size(); ++i) {

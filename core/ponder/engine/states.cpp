@@ -132,38 +132,41 @@ private:
 
 void refuse_patches_of_passes(bool counted) {
     if (counted) {
-        throw InputError("States are put in where slots are computed exactly: refreshes that are counted "
-                         "would reach others from them than from what was computed; choose --jacobi exact.");
+        throw InputError(
+            "--patch needs exact scoring, because a fixed number of Jacobi refreshes does not carry "
+            "a patched state to every later slot. Add --jacobi exact.");
     }
 }
 
-void EngineParts::refuse_layers_of_exits() const {
-    if (layer_steps != nullptr && !choices.attention.none()) {
+void refuse_with_layers_as_steps(const RunChoices& choices) {
+    if (!choices.attention.none()) {
         throw InputError(
             "Sequence attention is not recorded where the layers of a vanilla model are its steps; "
             "record the exits and the attention as two runs.");
     }
-    if (layer_steps != nullptr && choices.states && !choices.states->layers.empty()) {
+    if (choices.states && !choices.states->layers.empty()) {
         throw InputError("--record states:LAYERS: where the layers of a vanilla model are its steps, every "
                          "step has the state of one layer; write --record layers,states.");
     }
-    if (layer_steps != nullptr && choices.lens) {
+    if (choices.lens) {
         throw InputError("The layers of a vanilla model are read out as its steps already; leave the "
                          "read-outs of layers at every step away.");
     }
 }
 
 void Engine::use_states(std::optional<StateChoice> choice) {
-    impl_->choices.states = std::move(choice);
-    impl_->refuse_layers_of_exits();
+    RunChoices wanted = impl_->choices;
+    wanted.states = std::move(choice);
+    impl_->choose(std::move(wanted));
 }
 
 void Engine::use_lens(bool wanted) {
     if (wanted) {
         require_single_stream(config(), "--record steps,layers");
     }
-    impl_->choices.lens = wanted;
-    impl_->refuse_layers_of_exits();
+    RunChoices choices = impl_->choices;
+    choices.lens = wanted;
+    impl_->choose(std::move(choices));
 }
 
 std::int64_t Engine::token_bytes() const {

@@ -86,6 +86,7 @@ StepsResult run_layers(const Backbone& backbone, const Method& method, const Tok
     pass.cos = batch.cos;
     pass.sin = batch.sin;
     pass.workspace = options.workspace;
+    pass.stop = options.stop;
     pass.mixer = mixer.get();
     if (mixer) {
         mixer->begin_pass(pass);

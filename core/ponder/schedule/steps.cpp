@@ -318,6 +318,7 @@ Pass pass_of(const TokenBatch& batch, const at::Tensor& tokens, const StepsOptio
     pass.sin = batch.sin;
     pass.workspace = options.workspace;
     pass.recompute = options.recompute;
+    pass.stop = options.stop;
     return pass;
 }
 

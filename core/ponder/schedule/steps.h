@@ -130,6 +130,7 @@ struct StepsOptions {
     RunChoices choices;
     bool keep_states = false;
     std::optional<std::int64_t> pass_overhead = {}; ///< interleaved.h; absent: as the device has it
+    const std::stop_token* stop = nullptr;          ///< Pass::stop
     const RunPatches* patches = nullptr; ///< states that are put in the place of computed ones; nullptr: none
 };
 

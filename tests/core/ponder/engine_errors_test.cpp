@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/base/given_up.h"
 #include "core/checkpoint/safetensors.h"
 #include "core/ponder/engine/engine.h"
 #include "tests/core/ponder/engine_subjects.h"
@@ -60,6 +61,50 @@ TEST(EngineErrors, WeightsThatDoNotFitTheConfig) {
     const std::string fewer = message_of([&] { (void)Engine::load(Checkpoint::open(folder.path())); });
     EXPECT_NE(fewer.find("weights of 2 model.layers"), std::string::npos) << fewer;
     EXPECT_NE(fewer.find("found of 3"), std::string::npos) << fewer;
+}
+
+TEST(EngineErrors, AChoiceThatIsRefusedLeavesTheOneBefore) {
+    const TemporaryFolder folder;
+    (void)make_checkpoint(folder.path(), tiny_llama());
+    Engine engine = Engine::load(Checkpoint::open(folder.path()));
+    engine.use_attention(AttentionChoice::parse("0:0", engine.config()));
+    EXPECT_THROW(engine.use_layers_as_steps(), InputError);
+    EXPECT_FALSE(engine.layers_are_steps());
+    EXPECT_GT(engine.attention_pair_bytes(), 0);
+    engine.use_attention({});
+    engine.use_layers_as_steps();
+    EXPECT_THROW(engine.use_attention(AttentionChoice::parse("0:0", engine.config())), InputError);
+    EXPECT_EQ(engine.attention_pair_bytes(), 0);
+    EXPECT_THROW(engine.use_states(StateChoice::parse("0", engine.config())), InputError);
+    EXPECT_THROW(engine.use_lens(true), InputError);
+    EXPECT_EQ(engine.token_bytes(), 0);
+}
+
+TEST(EngineErrors, AStopIsHeardBetweenTwoBlocks) {
+    const TemporaryFolder folder;
+    (void)make_checkpoint(folder.path(), tiny_llama());
+    const Engine engine = Engine::load(Checkpoint::open(folder.path()));
+    const std::vector<std::int32_t> ids{1, 2, 3, 4};
+    const Window window{ids, 0, 4};
+    std::stop_source stop;
+    const GivenUpBy scope(stop.get_token());
+    EXPECT_EQ(engine.score({&window, 1}, RecordLevel::basic).size(), 1U);
+    std::size_t heard = 0;
+    GenerateOptions options;
+    options.max_new_tokens = 20;
+    options.stop = stop.get_token();
+    const auto said = engine.generate({ids}, options, RecordLevel::basic,
+                                      [&](std::int64_t, std::int32_t, const WindowResult&) {
+                                          if (++heard == 3) {
+                                              stop.request_stop();
+                                          }
+                                          return true;
+                                      });
+    EXPECT_EQ(said.front().size(), 3U) << "what was generated stays";
+    EXPECT_THROW((void)engine.score({&window, 1}, RecordLevel::basic), Cancelled);
+    EXPECT_THROW((void)engine.inspect_batch({ids}), Cancelled);
+    options.stop = {};
+    EXPECT_THROW((void)engine.generate({ids}, options), Cancelled);
 }
 
 TEST(EngineFiles, OfTheStackAloneLeaveTheFirstWordOut) {

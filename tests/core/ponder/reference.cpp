@@ -3,6 +3,8 @@
 
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/base/utf8.h"
+#include "core/base/words.h"
 #include "core/checkpoint/safetensors.h"
 #include "core/policy/policy_spec.h"
 #include "core/ponder/halting/halting_rules.h"
@@ -279,7 +281,14 @@ void compute_passes(Engine& engine, const std::vector<std::vector<std::int32_t>>
     for (const auto& [name, theirs] : golden) {
         if (name.starts_with(begin) && name.ends_with(".logits")) {
             const std::string pass = name.substr(0, name.size() - std::string("logits").size());
-            engine.use_scoring(std::stoll(pass.substr(begin.size())) - engine.config().ponder.max_steps - 1);
+            const auto number = parse_number<std::int64_t>(
+                std::string_view(pass).substr(begin.size(), pass.size() - begin.size() - 1));
+            if (!number) {
+                throw InputError("Reference array \"" + printable(name) +
+                                 "\": expected the number of a pass in its "
+                                 "name, as in jacobi.pass3.logits.");
+            }
+            engine.use_scoring(*number - engine.config().ponder.max_steps - 1);
             ArrayMap refreshed = compute(engine, rows);
             ours[pass + "logits"] = std::move(refreshed.at("logits"));
             ours[pass + "steps"] = std::move(refreshed.at("steps"));
