@@ -175,6 +175,16 @@ std::string fixed(double value, int decimals) {
     return error == std::errc() ? std::string(buffer.data(), end) : std::string("?");
 }
 
+std::string human_count(double value) {
+    constexpr std::array<const char*, 6> prefixes{"", "k", "M", "G", "T", "P"};
+    std::size_t prefix = 0;
+    while (value >= 1000 && prefix + 1 < prefixes.size()) {
+        value /= 1000;
+        ++prefix;
+    }
+    return fixed(value, value >= 100 ? 0 : value >= 10 ? 1 : 2) + " " + prefixes[prefix];
+}
+
 std::string human_bytes(double bytes) {
     constexpr std::array<const char*, 5> units{"B", "kB", "MB", "GB", "TB"};
     std::size_t unit = 0;

@@ -60,6 +60,8 @@ bool interrupted();
 std::string with_separators(std::int64_t value);
 /// Fixed decimals with a point, whatever the locale; "NaN" for NaN.
 std::string fixed(double value, int decimals);
+/// "8.85 M", powers of 1000: the number and the prefix of its unit.
+std::string human_count(double value);
 /// "4.6 GB", powers of 1000.
 std::string human_bytes(double bytes);
 /// "3:07" or "1:02:03".

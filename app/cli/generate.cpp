@@ -6,6 +6,7 @@
 #include "app/cli/verbs.h"
 #include "core/base/dtype.h"
 #include "core/base/error.h"
+#include "core/base/given_up.h"
 #include "core/base/utf8.h"
 #include "core/model/depth_sources.h"
 #include "core/record/session.h"
@@ -230,6 +231,7 @@ void GenerateVerb::run() {
     read_prompt(engine, sequence, tokenizer, wanted);
     GenerateOptions how_on = generate;
     how_on.stop_ids = checkpoint.config.eos_token_ids;
+    how_on.stop = stop;
     std::vector<std::int32_t> ids = sequence.ids;
     const auto heard = [&](std::int64_t, std::int32_t id, const WindowResult& readout) {
         if (json) {
@@ -261,6 +263,7 @@ void GenerateVerb::run() {
         options.context = room; // one window: it saw all of it
         options.stride = room;
         how.check_places({sequence});
+        const GivenUpBy undisturbed({}); // what was said is recorded to its end
         TraceWriter writer(trace);
         const RecordReport report =
             record(engine, checkpoint, {sequence}, &tokenizer, writer, options, printer.sink(), {});

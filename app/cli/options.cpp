@@ -227,8 +227,7 @@ void InputOptions::add_to(CLI::App& verb, bool with_ids) {
             ->type_name("FILE");
         verb.add_option(
                 "--from", from,
-                "The sequences of a recorded run, token by token: what is changed beside it is all that "
-                "differs")
+                "Score the token ids of a recorded run again; only the options that you change differ")
             ->type_name("TRACE.ponder[#RUN]");
     }
     verb.add_flag("--no-special-tokens", no_special_tokens,

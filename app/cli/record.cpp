@@ -2,6 +2,7 @@
 #include "app/cli/record_verb.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
+#include "core/base/given_up.h"
 #include "core/base/utf8.h"
 #include "core/model/depth_sources.h"
 #include "core/model/local_gpu.h"
@@ -31,10 +32,10 @@
 namespace ponderscope::cli {
 
 /// Generated tokens are recorded like any others: the prompt and its continuation are scored together
-/// afterwards.
+/// afterwards. Interrupted, what was generated until then is recorded, in a run that is marked partial.
 void RecordVerb::continue_prompts(const Engine& engine, const Checkpoint& checkpoint,
                                   const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,
-                                  const std::stop_token& stop) const {
+                                  ProgressPrinter& printer, const std::stop_token& stop) {
     std::vector<std::vector<std::int32_t>> prompts;
     prompts.reserve(sequences.size());
     for (const SequenceInput& sequence : sequences) {
@@ -42,6 +43,10 @@ void RecordVerb::continue_prompts(const Engine& engine, const Checkpoint& checkp
     }
     GenerateOptions wanted = generate;
     wanted.stop_ids = checkpoint.config.eos_token_ids;
+    wanted.stop = stop;
+    wanted.progress = printer.sink();
+    std::size_t continued = 0;
+    std::size_t generated_tokens = 0;
     using Ids = std::vector<std::vector<std::int32_t>>;
     const auto submit = [&](std::size_t begin, std::size_t end) {
         wanted.first_sequence = static_cast<std::int64_t>(begin);
@@ -52,17 +57,23 @@ void RecordVerb::continue_prompts(const Engine& engine, const Checkpoint& checkp
     const auto collect = [&](const Ids& generated, std::size_t begin, std::size_t end) {
         for (std::size_t at = begin; at < end; ++at) {
             const std::vector<std::int32_t>& fresh = generated[at - begin];
+            generated_tokens += fresh.size();
             sequences[at].planned_length = sequences[at].length() + wanted.max_new_tokens;
             sequences[at].ids.insert(sequences[at].ids.end(), fresh.begin(), fresh.end());
             if (tokenizer != nullptr) {
                 attach_decoded_text(sequences[at], *tokenizer);
             }
         }
+        continued = end;
     };
     run_in_batches(prompts.size(), static_cast<std::size_t>(std::max<std::int64_t>(options.batch, 1)), stop,
                    submit, collect);
     if (stop.stop_requested()) {
-        throw Cancelled(); // nothing was recorded yet
+        if (generated_tokens == 0) {
+            throw Cancelled();
+        }
+        sequences.resize(continued);
+        options.cut_short = "Cancelled after " + std::to_string(generated_tokens) + " generated tokens.";
     }
 }
 
@@ -149,6 +160,9 @@ void RecordVerb::check_choice(const RecordChoice& what, const ModelConfig& confi
 }
 
 void RecordVerb::check_input() const {
+    if (overwrite && resume) {
+        throw InputError("--resume continues a run, and --overwrite replaces it; give one of them.");
+    }
     if (checked_tokens > 0 && model.dtype == "float32") {
         throw InputError("--check compares a lower precision with float32, and this run is of float32; add "
                          "--dtype bfloat16 or leave it away.");
@@ -208,7 +222,12 @@ RecordReport RecordVerb::record_texts(Engine& engine, const Checkpoint& checkpoi
                                       const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,
                                       ProgressPrinter& printer, const std::stop_token& stop) {
     if (generate.max_new_tokens > 0) {
-        continue_prompts(engine, checkpoint, tokenizer, sequences, stop);
+        continue_prompts(engine, checkpoint, tokenizer, sequences, printer, stop);
+        if (!options.cut_short.empty()) {
+            generate.max_new_tokens = 0;
+            const GivenUpBy undisturbed({}); // what was generated is recorded to its end
+            return record_texts(engine, checkpoint, tokenizer, sequences, printer, {});
+        }
     }
     how.check_places(sequences);
     if (!how.force_steps.empty() && options.run_name.empty()) {
@@ -282,7 +301,7 @@ void RecordVerb::enter_world() {
     }
     for (const auto& [given, name] :
          {std::pair{!patch_file.empty(), "--patch"}, std::pair{generate.max_new_tokens > 0, "--generate"},
-          std::pair{checked_tokens > 0, "--check"}}) {
+          std::pair{checked_tokens > 0, "--check"}, std::pair{overwrite, "--overwrite"}}) {
         if (given) {
             throw InputError(std::string(name) + " is of one process, and " + world.launcher + " started " +
                              std::to_string(world.size) + "; run it alone.");
@@ -339,6 +358,9 @@ void RecordVerb::run() {
     options.special_tokens = !input.no_special_tokens || !input.ids.empty() || !input.from.empty();
     options.group_field = jsonl.group_field;
     options.label_field = jsonl.label_field;
+    options.text_field = jsonl.text_field == JsonlOptions().text_field ? "" : jsonl.text_field;
+    options.limit_tokens = jsonl.limit_tokens;
+    options.sample = jsonl.sample;
     ProgressPrinter printer(progress.style);
     const std::stop_token stop = stop_on_interrupt();
     const std::vector<Share> mine = shares_of(world, trace, resume);
@@ -379,10 +401,32 @@ void RecordVerb::run() {
         const RecordReport report =
             record_share(share, engine, checkpoint, reading, sequences, printer, stop);
         printer.finish();
+        if (overwrite && !report.cancelled) {
+            replace_old_run(report);
+            if (plain && plain->run != report.run) {
+                replace_old_run(*plain);
+            }
+        }
         print(report, engine);
         if (report.cancelled) {
             throw Cancelled();
         }
+    }
+}
+
+/// The run that has the name which \p made was meant to have.
+void RecordVerb::replace_old_run(const RecordReport& made) const {
+    std::optional<RunInfo> old;
+    std::optional<RunInfo> fresh;
+    for (RunInfo& run : TraceReader::open(trace).runs()) {
+        if (run.id == made.run) {
+            fresh = std::move(run);
+        } else if (run.name == made.wanted_name) {
+            old = std::move(run);
+        }
+    }
+    if (old && fresh) {
+        replace_run(trace, *old, *fresh);
     }
 }
 
@@ -418,12 +462,13 @@ void add_record(CLI::App& program) {
         ->type_name("N")
         ->check(CLI::PositiveNumber);
     app->add_option("--sample", verb->jsonl.sample,
-                    "Take this part of the lines of --jsonl, or of the files of --text, each by a draw from "
-                    "--seed and "
-                    "its number: whoever reads, the same texts")
+                    "Read a random subset, this part of the lines of --jsonl or of the files of --text. It "
+                    "depends only on --seed and the number of the line or file")
         ->type_name("0.01")
         ->check(CLI::Range(1e-9, 1.0));
-    app->add_option("-o,--output", verb->trace, "Trace file; a run is added when it exists")
+    app->add_option("-o,--output", verb->trace,
+                    "Trace file. Where it exists a run is added; a name that is taken gets \" (2)\" "
+                    "(--overwrite replaces that run)")
         ->required()
         ->type_name("TRACE.ponder");
     app->add_option(
@@ -450,7 +495,7 @@ void add_record(CLI::App& program) {
            "text and machine")
         ->type_name("N")
         ->check(CLI::PositiveNumber);
-    app->add_flag("--patched-only", verb->patched_only, "With --patch: leave the run without it away");
+    app->add_flag("--patched-only", verb->patched_only, "With --patch: do not record the unpatched run");
     app->add_flag("--no-candidates", verb->no_candidates,
                   "Leave out the ten likeliest tokens of each step, which take most of what basic takes");
     app->add_option("--depth-every", verb->options.depth_every,
@@ -467,9 +512,11 @@ void add_record(CLI::App& program) {
                   "source, always are)");
     app->add_flag(
         "--resume", verb->resume,
-        "Go on with a run that was cut off, behind the sequences that it finished: the same line with "
-        "--resume. Of shards, each process takes what is missing, whatever their number");
+        "Continue a run that was cut off behind the sequences that it finished: the same command line "
+        "with --resume. Of shards, each process takes what is missing, whatever their number");
     app->add_option("--name", verb->options.run_name, "Name of the run (default: the folder's name)");
+    app->add_flag("--overwrite", verb->overwrite,
+                  "Replace the run of the same name in TRACE.ponder, once the new one is complete");
     app->add_option("--context", verb->options.context,
                     "Tokens a window (default: what the model was made for, at most 2048)")
         ->check(CLI::PositiveNumber);

@@ -91,6 +91,9 @@ void RecordVerb::print(const RecordReport& report, const Engine& engine) const {
 void RecordVerb::print_run(const RunInfo& run, const RecordReport& report, const Engine& engine) const {
     const std::string& run_name = run.name;
     const double mean_nll = run.nll_sum / static_cast<double>(run.scored_tokens);
+    const double mean_steps = run.steps_sum / static_cast<double>(run.scored_tokens);
+    const double mean_flops =
+        run.tokens > 0 ? run.flops_sum / static_cast<double>(run.tokens) : 0; // 0: not known
     if (json || progress.style == ProgressStyle::json) {
         nlohmann::json result{{"trace", trace.string()},
                               {"run", run_name},
@@ -99,12 +102,18 @@ void RecordVerb::print_run(const RunInfo& run, const RecordReport& report, const
                               {"scored_tokens", run.scored_tokens},
                               {"lost_tokens", report.lost},
                               {"mean_nll", nullptr},
+                              {"mean_steps", nullptr},
+                              {"mean_flops", nullptr},
                               {"seconds", run.seconds},
                               {"scoring", engine.scoring()},
                               {"policy", engine.policy()},
                               {"complete", !report.cancelled}};
         if (run.scored_tokens > 0) {
             result["mean_nll"] = mean_nll;
+            result["mean_steps"] = mean_steps;
+        }
+        if (mean_flops > 0) {
+            result["mean_flops"] = mean_flops;
         }
         if (!patches.empty()) {
             const bool is_plain = plain && plain->run == report.run; // cancelled before the one with them
@@ -136,6 +145,12 @@ void RecordVerb::print_run(const RunInfo& run, const RecordReport& report, const
               << " tokens";
     if (run.scored_tokens > 0) {
         std::cout << "  NLL " << fixed(mean_nll, 4) << "  perplexity " << fixed(std::exp(mean_nll), 2);
+        if (run.max_steps > 0) {
+            std::cout << "  " << run.step_unit << "s " << fixed(mean_steps, 2) << " of " << run.max_steps;
+        }
+    }
+    if (mean_flops > 0) {
+        std::cout << "  " << human_count(mean_flops) << "FLOP a token";
     }
     if (engine.scoring() != "exact") {
         std::cout << "  " << engine.scoring();

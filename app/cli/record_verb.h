@@ -36,6 +36,7 @@ struct RecordVerb {
     bool patched_only = false;
     std::int64_t checked_tokens = 0; ///< that are computed in float32 as well, before the run; 0: none
     bool resume = false;
+    bool overwrite = false; ///< the run of the same name goes when the new one is complete
     bool compress = false;
     bool no_candidates = false;
     bool json = false;
@@ -61,6 +62,7 @@ struct RecordVerb {
                                              const std::stop_token& stop);
     /// --text that is read as it is recorded, not into memory before.
     [[nodiscard]] bool streams_texts() const;
+    void replace_old_run(const RecordReport& made) const;
     void print(const RecordReport& report, const Engine& engine) const;
     void print_run(const RunInfo& run, const RecordReport& report, const Engine& engine) const;
     /// What the patches changed.
@@ -79,7 +81,8 @@ struct RecordVerb {
     [[nodiscard]] Checkpoint open();
     void say_price(const std::string& what, const RecordingPrice& price) const;
     void continue_prompts(const Engine& engine, const Checkpoint& checkpoint, const Tokenizer* tokenizer,
-                          std::vector<SequenceInput>& sequences, const std::stop_token& stop) const;
+                          std::vector<SequenceInput>& sequences, ProgressPrinter& printer,
+                          const std::stop_token& stop);
 };
 
 } // namespace ponderscope::cli

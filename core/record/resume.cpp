@@ -58,8 +58,11 @@ std::optional<RunInfo> run_to_resume(const std::filesystem::path& trace, const R
     }
     if (!difference.empty()) {
         throw InputError(trace, "a run of these texts, weights and options to resume",
-                         "\"" + found->name + "\" of others (first there, then here: " + difference + ")",
-                         "resume with the line that it was recorded by, or choose another name");
+                         "run \"" + found->name +
+                             "\", which differs (first as it was recorded, then as it is "
+                             "resumed: " +
+                             difference + ")",
+                         "resume with the options that it was recorded with, or choose another --name");
     }
     std::int64_t finished = 0;
     for (const SequenceInfo& sequence : reader.sequences(found->id)) {

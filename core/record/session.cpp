@@ -11,9 +11,8 @@
 #include "core/record/resume.h"
 #include "core/record/sequence_source.h"
 #include "core/record/tasks.h"
-#include "core/trace/chunk_buffer.h"
 #include "core/trace/reader.h"
-#include "core/trace/windows.h"
+#include "core/trace/store.h"
 
 #include <nlohmann/json.hpp>
 #include <sqlite3.h>
@@ -22,7 +21,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <ctime>
 #include <limits>
 #include <memory>
 #include <set>
@@ -30,15 +28,6 @@
 
 namespace ponderscope {
 namespace {
-
-std::string utc_now() {
-    const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-    std::tm parts{};
-    gmtime_r(&now, &parts);
-    char text[32];
-    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    return text;
-}
 
 /// Of the texts one after the other; of the ids, little-endian int32, where there is no text.
 std::string digest_of(const std::vector<SequenceInput>& sequences) {
@@ -82,8 +71,15 @@ std::string choices_of(const Engine& engine, const SequenceSource& source, const
     if (!options.special_tokens) {
         choices["special_tokens"] = false;
     }
+    if (options.limit_tokens > 0) {
+        choices["limit_tokens"] = options.limit_tokens;
+    }
+    if (options.sample < 1) {
+        choices["sample"] = options.sample;
+    }
     for (const auto& [key, field] :
-         {std::pair{"group_field", &options.group_field}, std::pair{"label_field", &options.label_field}}) {
+         {std::pair{"group_field", &options.group_field}, std::pair{"label_field", &options.label_field},
+          std::pair{"text_field", &options.text_field}}) {
         if (!field->empty()) {
             choices[key] = *field;
         }
@@ -304,11 +300,13 @@ std::string too_large(const MemoryExhausted& full, const Engine::MemoryAdvice& a
 }
 
 /// What was finished stays; the run says that it is partial, and why.
-void end_with_fault(TraceWriter& writer, const std::string& sentence, double seconds) {
+void end_with_fault(TraceWriter& writer, const std::string& sentence, double seconds, bool finish) {
     try {
         writer.put_fault(sentence);
         writer.leave_run(seconds);
-        writer.finish();
+        if (finish) {
+            writer.finish();
+        }
     } catch (const Error&) {
         // The disk may be what failed: the writer has said so in the trace, if it could.
     }
@@ -339,80 +337,6 @@ WindowShape resolve_windows(const ModelConfig& config, std::int64_t context, std
                          "), found " + std::to_string(shape.stride) + ".");
     }
     return shape;
-}
-
-namespace {
-
-/// Of what is recorded on request, in memory at once.
-constexpr std::int64_t recording_room = std::int64_t{512} << 20;
-
-} // namespace
-
-RecordingPrice states_price(const Engine& engine, const std::vector<SequenceInput>& sequences,
-                            const WindowShape& shape) {
-    RecordingPrice price;
-    const std::int64_t each = engine.token_bytes();
-    if (each == 0) {
-        return price;
-    }
-    std::int64_t longest = 0;
-    for (const SequenceInput& sequence : sequences) {
-        price.bytes += sequence.length() * each;
-        price.tokens = std::max(price.tokens, sequence.length());
-        longest = std::max(longest, std::min(sequence.length(), shape.context));
-    }
-    price.of_longest = price.tokens * each;
-    // Beside what is kept, a score holds as much on its way to the trace.
-    const std::int64_t fits = recording_room / engine.token_room();
-    if (longest > fits) {
-        throw InputError("--record: the states and read-outs of a window of " + std::to_string(longest) +
-                         " tokens would take " + std::to_string((longest * engine.token_room()) >> 20) +
-                         " MiB of memory, and " + std::to_string(recording_room >> 20) +
-                         " are the most; choose fewer layers" +
-                         (fits >= 2 ? ", or --context " + std::to_string(fits) + "." : "."));
-    }
-    price.windows_a_batch = std::max<std::int64_t>(fits / std::max<std::int64_t>(longest, 1), 1);
-    return price;
-}
-
-RecordingPrice attention_price(const Engine& engine, const std::vector<SequenceInput>& sequences,
-                               const WindowShape& shape) {
-    const std::int64_t pair = engine.attention_pair_bytes();
-    RecordingPrice price;
-    if (pair == 0) {
-        return price;
-    }
-    std::int64_t longest = 0;
-    for (const SequenceInput& sequence : sequences) {
-        const std::int64_t length = sequence.length();
-        std::int64_t pairs = 0;
-        for (const WindowSpan& span : plan_windows(length, shape.context, shape.stride)) {
-            longest = std::max(longest, span.end - span.begin);
-            // A token sees those of its window up to itself; a piece is as wide as its last one.
-            for (std::int64_t t = span.report_begin; t < span.report_end; t += ChunkBuffer::trimmed_tokens) {
-                const std::int64_t end = std::min(t + ChunkBuffer::trimmed_tokens, span.report_end);
-                pairs += (end - t) * (end - span.begin);
-            }
-        }
-        price.bytes += pairs * pair;
-        if (pairs * pair > price.of_longest) {
-            price.of_longest = pairs * pair;
-            price.tokens = length;
-        }
-    }
-    // A window's weights are there at once, each token as wide as the window; a batch shares the same room.
-    constexpr std::int64_t room = recording_room;
-    price.windows_a_batch = room / 4 / std::max<std::int64_t>(longest * longest * pair, 1);
-    if (longest * longest > room / pair) {
-        const auto fits = static_cast<std::int64_t>(std::sqrt(static_cast<double>(room / pair)));
-        throw InputError("--attention: the weights of a window of " + std::to_string(longest) +
-                         " tokens would take " + std::to_string((longest * longest * pair) >> 20) +
-                         " MiB of memory, and " + std::to_string(room >> 20) +
-                         " are the most; choose fewer layers or heads" +
-                         (fits >= 2 ? ", or --context " + std::to_string(fits) + "." : "."));
-    }
-    price.windows_a_batch = std::max<std::int64_t>(price.windows_a_batch, 1);
-    return price;
 }
 
 namespace {
@@ -451,6 +375,7 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint, Sequence
     RecordReport report;
     const ShardInfo place{options.rank, options.world, batch};
     RunInfo info = describe_run(engine, checkpoint, source, tokenizer, options, shape, progress, stop);
+    report.wanted_name = info.name;
     const bool digest_known = options.text_digest || !info.text_digest.empty();
     const std::vector<SignalInfo> signals = kept_signals(engine.signals(options.level), options);
     const std::optional<RunInfo> begun =
@@ -514,17 +439,17 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint, Sequence
         const Window window = window_of(tasks.at(submitted));
         const std::string sentence = too_large(full, engine.advise(window, options.level),
                                                static_cast<std::int64_t>(window.ids.size()));
-        end_with_fault(writer, sentence, elapsed());
+        end_with_fault(writer, sentence, elapsed(), options.finish);
         throw EnvironmentError(sentence + " What was recorded before is in the trace, marked partial.");
     } catch (const InputError& wrong) {
-        end_with_fault(writer, wrong.what(), elapsed());
+        end_with_fault(writer, wrong.what(), elapsed(), options.finish);
         throw InputError(std::string(wrong.what()) +
                          " What was recorded before is in the trace, marked partial.");
     } catch (const std::exception& failure) {
         // A GPU that failed, memory of the machine, a full disk: the first line says what, others where.
         const std::string what = failure.what();
         end_with_fault(writer, "The recording ended before its time: " + what.substr(0, what.find('\n')),
-                       elapsed());
+                       elapsed(), options.finish);
         throw;
     }
 
@@ -533,7 +458,7 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint, Sequence
     report.scored_tokens = appender.scored();
     report.mean_nll = appender.mean_nll();
     const bool all_done = options.world == 1 && !begun && amount.total > 0 && done() >= amount.total;
-    report.cancelled = stop.stop_requested() && !tasks.done() && !all_done;
+    report.cancelled = (stop.stop_requested() && !tasks.done() && !all_done) || !options.cut_short.empty();
     if (const std::string omissions = source.left_out(); !omissions.empty()) {
         writer.put_fault(omissions);
     }
@@ -542,9 +467,11 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint, Sequence
         writer.put_fault(sentence_of_lost(report.lost));
     }
     if (report.cancelled) {
-        writer.put_fault("Cancelled after " + std::to_string(appender.tokens_in_all()) +
-                         (amount.total > 0 && !amount.bytes ? " of " + std::to_string(amount.total) : "") +
-                         " tokens.");
+        const bool counts = amount.total > 0 && !amount.bytes;
+        writer.put_fault(!options.cut_short.empty()
+                             ? options.cut_short
+                             : "Cancelled after " + std::to_string(appender.tokens_in_all()) +
+                                   (counts ? " of " + std::to_string(amount.total) : "") + " tokens.");
         writer.leave_run(elapsed());
     } else {
         if (!digest_known) {

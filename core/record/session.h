@@ -65,6 +65,9 @@ struct RecordOptions {
     std::string patches;                  ///< JSON of the states that were put in (patch_file.h); empty: none
     bool special_tokens = true;           ///< the texts have those that the tokenizer adds by itself
     std::string group_field, label_field; ///< of JSON Lines; empty: none was read
+    std::string text_field;               ///< of JSON Lines; empty: the default
+    std::int64_t limit_tokens = 0;        ///< of the texts that were read; 0: all
+    double sample = 1;                    ///< the part of the texts that was read
     std::int64_t training = 0;            ///< RunInfo::training
     std::int64_t training_step = 0;       ///< RunInfo::training_step
     std::int64_t rank = 0;                ///< which of the processes that record the run together this one is
@@ -72,11 +75,15 @@ struct RecordOptions {
     /// The writer's trace, where a run in it is to be taken up again behind what it finished. A run that is
     /// complete stays as it is; without one, this begins as usual.
     std::optional<std::filesystem::path> resume = std::nullopt;
+    /// What ended the making of the sequences before its time, one sentence: the run is then cancelled,
+    /// though all of them are in it. Empty: nothing did.
+    std::string cut_short = {};
     bool finish = true; ///< the writer is finished after the run; false: the caller goes on writing
 };
 
 struct RecordReport {
-    std::int64_t run = 0;       ///< its id in the trace; the writer may have changed its name to a unique one
+    std::int64_t run = 0;       ///< its id in the trace
+    std::string wanted_name;    ///< the writer adds " (2)" and so on to one that is taken
     std::int64_t sequences = 0; ///< begun
     std::int64_t tokens = 0;
     std::int64_t scored_tokens = 0;

@@ -3,10 +3,12 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/base/given_up.h"
 #include "core/base/json.h"
 #include "core/policy/rerun_difference.h"
 #include "core/ponder/halting/halting_rules.h"
 #include "core/record/rerun.h"
+#include "core/record/sequence_source.h"
 #include "core/trace/reader.h"
 #include "tests/support/test_data.h"
 #include "tests/support/tiny_checkpoint.h"
@@ -304,6 +306,62 @@ TEST_F(Session, WhateverEndsARunIsSaidInTheTrace) {
     ASSERT_EQ(faults.size(), 1U);
     EXPECT_EQ(faults[0].message,
               "The recording ended before its time: CUDA error: device-side assert triggered");
+}
+
+/// Two sequences; with the second one something happens.
+class Eventful final : public SequenceSource {
+public:
+    Eventful(SequenceInput sequence, std::function<void()> event)
+        : sequence_(std::make_shared<const SequenceInput>(std::move(sequence))), event_(std::move(event)) {}
+    std::shared_ptr<const SequenceInput> next() override {
+        if (++given_ == 2) {
+            event_();
+        }
+        return given_ <= 2 ? sequence_ : nullptr;
+    }
+    [[nodiscard]] Amount amount() const override { return {}; }
+    [[nodiscard]] std::string text_digest() const override { return "digest"; }
+
+private:
+    std::shared_ptr<const SequenceInput> sequence_;
+    std::function<void()> event_;
+    int given_ = 0;
+};
+
+TEST_F(Session, ASingleBatchIsInterruptedWithin) {
+    const Checkpoint checkpoint = Checkpoint::open(folder_ / "ponderlm");
+    const Engine engine = Engine::load(checkpoint);
+    const Tokenizer tokenizer = Tokenizer::load_folder(checkpoint.folder);
+    std::stop_source stop;
+    // Behind the last look at the stop token before the batch of both is computed.
+    Eventful source(sequence_from_prompt(story, tokenizer, true), [&] { stop.request_stop(); });
+    const GivenUpBy scope(stop.get_token());
+    TraceWriter writer(folder_ / "stopped.ponder");
+    const RecordReport report =
+        record(engine, checkpoint, source, &tokenizer, writer, {}, {}, stop.get_token());
+    EXPECT_TRUE(report.cancelled);
+    EXPECT_EQ(report.tokens, 0);
+    const TraceReader reader = TraceReader::open(folder_ / "stopped.ponder");
+    EXPECT_FALSE(reader.runs().at(0).complete);
+    EXPECT_EQ(reader.faults(1).size(), 1U);
+}
+
+TEST_F(Session, AFailureLeavesAWriterThatIsNotItsOwnOpen) {
+    const Checkpoint checkpoint = Checkpoint::open(folder_ / "ponderlm");
+    const Engine engine = Engine::load(checkpoint);
+    const Tokenizer tokenizer = Tokenizer::load_folder(checkpoint.folder);
+    Eventful source(sequence_from_prompt(story, tokenizer, true), [] { throw InputError("It ends here."); });
+    RecordOptions options;
+    options.batch = 1;
+    options.finish = false;
+    TraceWriter writer(folder_ / "snapshots.ponder");
+    const std::int64_t training = writer.begin_training({}, {});
+    EXPECT_THROW((void)record(engine, checkpoint, source, &tokenizer, writer, options), InputError);
+    writer.end_training(training, false, "The memory is full."); // as a trainer does then
+    writer.finish();
+    const TraceReader reader = TraceReader::open(folder_ / "snapshots.ponder");
+    EXPECT_EQ(reader.faults(1).size(), 1U);
+    EXPECT_EQ(reader.trainings().at(0).fault, "The memory is full.");
 }
 
 TEST_F(Session, IdsBeyondTheVocabularyAreRefusedBeforeAnythingIsWritten) {
