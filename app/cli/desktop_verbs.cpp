@@ -2,7 +2,12 @@
 // `figure` and `open` belong to the desktop program, which this one becomes.
 #include "app/cli/become.h"
 #include "app/cli/verbs.h"
+#include "core/base/error.h"
+#include "core/remote/address.h"
+#include "core/trace/reader.h"
+#include "core/trace/shard.h"
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,7 +36,17 @@ void add_open(CLI::App& program) {
     CLI::App* app = add_verb(program, "open");
     app->add_option("path", *paths, "Traces (TRACE.ponder or TRACE.ponder#RUN) and checkpoint folders");
     app->footer("Example:\n  ponderscope open story.ponder");
-    app->callback([paths] { become_desktop(*paths); });
+    app->callback([paths] {
+        for (const std::string& path : *paths) { // said before anything about displays
+            const std::filesystem::path file = parse_run_reference(path).trace;
+            std::error_code error;
+            if (!remote::is_remote(file) && !std::filesystem::exists(file, error) &&
+                find_shards(file).empty()) {
+                throw InputError(file, "a trace or a checkpoint folder", "nothing there", "check the path");
+            }
+        }
+        become_desktop(*paths);
+    });
 }
 
 } // namespace ponderscope::cli

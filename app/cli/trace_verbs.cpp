@@ -1,27 +1,36 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// `merge` and `export`: traces into one, a trace as tables.
+// `merge`, `rename`, `remove` and `export`: traces into one, their runs, a trace as tables.
 #include "app/cli/console.h"
 #include "app/cli/progress_option.h"
 #include "app/cli/verbs.h"
+#include "core/base/error.h"
+#include "core/base/utf8.h"
+#include "core/remote/address.h"
 #include "core/trace/export_csv.h"
 #include "core/trace/merge.h"
 #include "core/trace/reader.h"
+#include "core/trace/run_edits.h"
 
 #include <iostream>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace ponderscope::cli {
 
 void add_merge(CLI::App& program) {
     struct Verb {
-        std::vector<std::filesystem::path> inputs;
+        std::vector<std::string> inputs;
         std::filesystem::path output;
         bool join = false;
         ProgressOption progress;
     };
     auto verb = std::make_shared<Verb>();
     CLI::App* app = add_verb(program, "merge");
-    app->add_option("trace", verb->inputs, "Traces, in the order of their runs")->required();
+    app->add_option("trace", verb->inputs,
+                    "Traces, in the order of their runs; TRACE.ponder#RUN for one run alone")
+        ->required();
     app->add_option("-o,--output", verb->output, "Trace to write; must not exist")
         ->required()
         ->type_name("TRACE.ponder");
@@ -30,15 +39,74 @@ void add_merge(CLI::App& program) {
         "--join", verb->join,
         "The traces are the shards of one run, in any order, or their folder: join them to what one "
         "process would have recorded. Shards that are missing, double or of another run are named");
-    app->footer("Example:\n  ponderscope merge server-a.ponder server-b.ponder -o all.ponder\n"
+    app->footer("Example:\n  ponderscope merge story.ponder#full -o full.ponder\n  ponderscope merge "
+                "server-a.ponder server-b.ponder -o all.ponder\n"
                 "  ponderscope merge --join corpus.r*-of-0016.ponder -o corpus.ponder");
     app->callback([verb] {
         ProgressPrinter printer(verb->progress.style);
-        (verb->join ? join_shards : merge_traces)(verb->inputs, verb->output, printer.sink(),
-                                                  stop_on_interrupt());
+        if (verb->join) {
+            join_shards({verb->inputs.begin(), verb->inputs.end()}, verb->output, printer.sink(),
+                        stop_on_interrupt());
+        } else {
+            std::vector<RunReference> inputs;
+            for (const std::string& input : verb->inputs) {
+                inputs.push_back(parse_run_reference(input));
+            }
+            merge_runs(inputs, verb->output, printer.sink(), stop_on_interrupt());
+        }
         printer.finish();
-        std::cout << verb->output.string() << "  " << TraceReader::open(verb->output).runs().size()
-                  << " runs\n";
+        const std::size_t runs = TraceReader::open(verb->output).runs().size();
+        std::cout << visible(verb->output.string()) << "  " << runs << (runs == 1 ? " run\n" : " runs\n");
+    });
+}
+
+namespace {
+
+/// A run to be changed: named, and on this machine.
+std::pair<std::filesystem::path, RunInfo> run_to_edit(const std::string& text) {
+    const RunReference reference = parse_run_reference(text);
+    if (remote::is_remote(reference.trace)) {
+        throw InputError(text, "a trace on this machine", "one on another, which is only read",
+                         "run ponderscope there");
+    }
+    if (reference.run.empty()) {
+        throw InputError(text, "a run, TRACE.ponder#RUN", "a trace",
+                         "name the run; ponderscope inspect lists them");
+    }
+    return {reference.trace, find_run(TraceReader::open(reference.trace), reference.run)};
+}
+
+} // namespace
+
+void add_rename(CLI::App& program) {
+    struct Verb {
+        std::string run, name;
+    };
+    auto verb = std::make_shared<Verb>();
+    CLI::App* app = add_verb(program, "rename");
+    app->add_option("run", verb->run, "TRACE.ponder#RUN")->required();
+    app->add_option("name", verb->name, "Its new name, which no other run of the trace has")->required();
+    app->footer("Annotations of the run follow it.\nExample:\n  ponderscope rename "
+                "story.ponder#ponderlm-neox-1m first");
+    app->callback([verb] {
+        const auto [trace, run] = run_to_edit(verb->run);
+        rename_run(trace, run, verb->name);
+        std::cout << visible(trace.string() + "#" + verb->name) << '\n';
+    });
+}
+
+void add_remove(CLI::App& program) {
+    auto reference = std::make_shared<std::string>();
+    CLI::App* app = add_verb(program, "remove");
+    app->add_option("run", *reference, "TRACE.ponder#RUN")->required();
+    app->footer(
+        "The trace is written anew without the run, and replaced when it is whole. Annotations of the run "
+        "stay beside it.\nExample:\n  ponderscope remove story.ponder#ponderlm-neox-1m");
+    app->callback([reference] {
+        const auto [trace, run] = run_to_edit(*reference);
+        remove_run(trace, run, stop_on_interrupt());
+        const std::size_t left = TraceReader::open(trace).runs().size();
+        std::cout << visible(trace.string()) << "  " << left << (left == 1 ? " run left\n" : " runs left\n");
     });
 }
 

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -54,17 +55,12 @@ int fail(int code, const std::string& sentence) {
     return code;
 }
 
-std::string nearest_of(std::string_view word, const std::vector<std::string_view>& known) {
-    const auto near = nearest(word.substr(0, 60), known);
-    return near ? "; did you mean " + std::string(*near) + "?" : ".";
-}
-
 std::string sentence_of_unknown_verb(const std::string& word) {
     std::vector<std::string_view> names;
     for (const Verb& verb : verbs) {
         names.emplace_back(verb.name);
     }
-    return "There is no verb '" + word + "'" + nearest_of(word, names) + " ponderscope --help lists them.";
+    return "There is no verb '" + word + "'" + did_you_mean(word, names) + " ponderscope --help lists them.";
 }
 
 /// CLI11 lists what was not expected from the last to the first, values of unknown options among them, and
@@ -89,7 +85,7 @@ std::string sentence_of(const CLI::App& program, const CLI::ParseError& error) {
             }
         }
         return verb->get_name() + " has no option " + word +
-               nearest_of(word, std::vector<std::string_view>(names.begin(), names.end())) + help;
+               did_you_mean(word, std::vector<std::string_view>(names.begin(), names.end())) + help;
     }
     if (program.get_subcommands().empty() && error.get_name() == "RequiredError") {
         return "Expected a verb, found none; ponderscope --help lists them.";
@@ -98,17 +94,21 @@ std::string sentence_of(const CLI::App& program, const CLI::ParseError& error) {
     return said + (said.ends_with('.') ? "" : ".") + " Run with --help for the usage.";
 }
 
-/// What is printed may be all that a verb makes, and a full disk must not pass for an end that is well. Where
-/// standard output was closed from the beginning nobody asked for it.
+/// What is printed may be all that a verb makes: a full disk is an error. A standard output that was closed
+/// from the beginning is not.
 int after_printing(int code) {
+    errno = 0;
     std::cout.flush();
     const int flushed = std::fflush(stdout);
+    const int error = errno; // 0 where an earlier write failed
     const bool lost = !std::cout || flushed != 0 || std::ferror(stdout) != 0;
     if (code != done || !lost || ::fcntl(STDOUT_FILENO, F_GETFD) < 0) {
         return code;
     }
-    return fail(wrong_input, "Standard output: what was to be printed could not be written; make room on its "
-                             "disk, or print to another place.");
+    return fail(wrong_input,
+                "cannot write to standard output" +
+                    (error != 0 ? ": " + std::generic_category().message(error) : std::string()) +
+                    ". Make room on its disk, or print to another file.");
 }
 
 /// What a script gives where its variable is empty.
@@ -189,11 +189,11 @@ int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
         }
         return fail(wrong_input, sentence_of(program, error));
     } catch (const Cancelled&) {
-        return cancelled;
+        return fail(cancelled, "cancelled.");
     } catch (const CheckFailed& error) {
         return fail(check_failed, error.what());
     } catch (const Error& error) {
-        return interrupted() ? cancelled : fail(wrong_input, error.what());
+        return interrupted() ? fail(cancelled, "cancelled.") : fail(wrong_input, error.what());
     } catch (const std::bad_alloc&) {
         return fail(wrong_input, "Out of memory; a smaller --batch or --context needs less.");
     } catch (const std::filesystem::filesystem_error& error) {

@@ -72,9 +72,9 @@ TEST_F(Resume, WhatIsKeptOfTheRunMustBeTheSame) {
 }
 
 TEST_F(Resume, WhatIsReadOfTheTextsMustBeTheSame) {
-    expect_refused({}, {"--no-special-tokens"}, "\"special_tokens\":false");
-    expect_refused({"--label-field", "class"}, {}, "\"label_field\":\"class\"");
-    expect_refused({"--group-field", "class"}, {"--group-field", "text"}, "\"group_field\":\"text\"");
+    expect_refused({}, {"--no-special-tokens"}, "--no-special-tokens given");
+    expect_refused({"--label-field", "class"}, {}, "--label-field class");
+    expect_refused({"--group-field", "class"}, {"--group-field", "text"}, "--group-field text");
 }
 
 TEST_F(Resume, WhatWasChangedInTheModelMustBeTheSame) {

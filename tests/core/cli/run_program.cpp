@@ -7,7 +7,9 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include <fcntl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 namespace ponderscope::testing {
 namespace {
@@ -52,6 +54,47 @@ ProgramResult run_ponderscope(const std::vector<std::string>& arguments, const s
     result.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     result.out = read_file(folder / "out");
     result.err = read_file(folder / "err");
+    return result;
+}
+
+ProgramResult run_ponderscope_until(const std::vector<std::string>& arguments, const std::string& marker,
+                                    const std::function<void(int process)>& then) {
+    const TemporaryFolder folder;
+    std::vector<std::string> words{PONDERSCOPE_PROGRAM};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::vector<char*> argv;
+    for (std::string& word : words) {
+        argv.push_back(word.data());
+    }
+    argv.push_back(nullptr);
+    const std::string out = folder / "out";
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) {
+        throw std::runtime_error("no pipe");
+    }
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::dup2(::open(out.c_str(), O_WRONLY | O_CREAT, 0600), STDOUT_FILENO);
+        ::dup2(ends[1], STDERR_FILENO);
+        ::execv(argv.front(), argv.data());
+        ::_exit(127);
+    }
+    ::close(ends[1]);
+    ProgramResult result;
+    bool called = false;
+    char buffer[4096];
+    for (ssize_t got = 0; (got = ::read(ends[0], buffer, sizeof buffer)) > 0;) {
+        result.err.append(buffer, static_cast<std::size_t>(got));
+        if (!called && result.err.find(marker) != std::string::npos) {
+            called = true;
+            then(child);
+        }
+    }
+    ::close(ends[0]);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    result.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    result.out = read_file(out);
     return result;
 }
 

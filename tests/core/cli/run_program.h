@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,11 @@ struct ProgramResult {
 /// Runs `ponderscope ARGUMENTS...` and waits for it. \p limits: set with ulimit in a shell around it, e.g.
 /// "-f 64".
 ProgramResult run_ponderscope(const std::vector<std::string>& arguments, const std::string& limits = "");
+
+/// Runs it until a line on stderr (or its end) has \p marker in it, calls \p then with its process id, and
+/// waits for it.
+ProgramResult run_ponderscope_until(const std::vector<std::string>& arguments, const std::string& marker,
+                                    const std::function<void(int process)>& then);
 
 /// The same where it must end well: what it prints. Anything else is thrown.
 std::string succeed(const std::vector<std::string>& arguments);
