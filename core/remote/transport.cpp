@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
@@ -40,6 +41,22 @@ bool read_some(int descriptor, std::string& out) {
         }
     }
     return true;
+}
+
+constexpr std::chrono::milliseconds patience{1500};
+
+bool ended_within(pid_t process, std::chrono::milliseconds limit, int& status) {
+    const auto until = std::chrono::steady_clock::now() + limit;
+    for (;;) {
+        const pid_t ended = ::waitpid(process, &status, WNOHANG);
+        if (ended == process || (ended < 0 && errno != EINTR)) {
+            return true;
+        }
+        if (std::chrono::steady_clock::now() >= until) {
+            return false;
+        }
+        ::poll(nullptr, 0, 5);
+    }
 }
 
 } // namespace
@@ -155,8 +172,13 @@ int Transport::end() {
         return 0;
     }
     close_one(input_);
-    int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    // ssh ends when its input does, or when it is asked to; a wrapper around it may do neither.
+    int status = SIGKILL;
+    for (const int signal : {0, SIGTERM, SIGKILL}) {
+        ::kill(pid_, signal);
+        if (ended_within(pid_, patience, status)) {
+            break;
+        }
     }
     pid_ = -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -30,7 +30,7 @@ public:
     /// Takes what fits from the front; false when nobody reads any more.
     bool write(std::string& from) const;
     void interrupt() const; ///< as Ctrl+C does
-    /// Waits for its end. The exit code, or 128 + the signal.
+    /// Waits for its end, 1.5 s; then ends it. The exit code, or 128 + the signal.
     int end();
 
 private:

@@ -6,6 +6,7 @@
 #include "core/remote/file.h"
 #include "core/remote/frames.h"
 #include "core/remote/host.h"
+#include "core/remote/transport.h"
 #include "core/trace/annotations.h"
 #include "core/trace/check.h"
 #include "core/trace/merge.h"
@@ -89,6 +90,15 @@ TEST_F(Remote, AddressesAreTakenApartAndWhatSshCouldMistakeIsRefused) {
           "ssh://h:0/x", "ssh://h:99999/x", "ssh://h:2x/y", "ssh://[::1/x", "ssh://$(x)/y"}) {
         EXPECT_THROW((void)remote::parse_address(bad), InputError) << bad;
     }
+}
+
+TEST_F(Remote, AProcessThatIgnoresItsEndIsNotWaitedForWithoutALimit) {
+    const auto began = std::chrono::steady_clock::now();
+    {
+        const remote::Transport deaf({"sh", "-c", "trap '' TERM; exec sleep 100"}, false);
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(30));
 }
 
 TEST_F(Remote, WordsReachTheOtherSideAsTheyAre) {
