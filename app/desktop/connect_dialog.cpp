@@ -2,6 +2,7 @@
 #include "app/desktop/connect_dialog.h"
 
 #include "app/desktop/settings.h"
+#include "core/base/error.h"
 #include "core/remote/address.h"
 #include "core/trace/shard.h"
 #include "views/common/format.h"

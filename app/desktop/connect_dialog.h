@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/remote/host.h"
-#include "views/common/background.h"
+#include "views/common/task.h"
 
 #include <QDialog>
 
@@ -51,7 +51,7 @@ private:
     QLabel* said_;
     QPushButton* open_;
     QString url_; ///< of the folder that is shown
-    Background listing_{this};
+    Task listing_{this};
 };
 
 } // namespace ponderscope

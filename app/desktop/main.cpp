@@ -114,18 +114,7 @@ int main(int argc, char** argv) {
     remote::settings().patience = 2;
     remote::settings().terminal = false;
     MainWindow window(theme, *settings);
-    if (picture) {
-        window.resize(launch.size);
-        window.restoreDefaultLayout();
-    }
-    if (!picture) {
-        window.fitTo(window.screen()->availableGeometry());
-    }
-    window.apply(launch);
-    window.show();
-    for (const QString& path : launch.paths) {
-        window.open(path);
-    }
+    window.start(launch);
     if (!launch.screenshots.isEmpty()) {
         return write_all_screenshots(window, theme, launch);
     }

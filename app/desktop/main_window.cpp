@@ -11,7 +11,7 @@
 #include "app/desktop/welcome.h"
 #include "core/trace/recorded_choices.h"
 #include "core/trace/summary.h"
-#include "views/common/background.h"
+#include "views/common/task.h"
 #include "views/common/format.h"
 #include "views/common/trace_name.h"
 #include "views/compare/compare_view.h"
@@ -56,10 +56,8 @@ MainWindow::MainWindow(Theme& theme, Settings& settings, QWidget* parent)
     connectRerun();
     connectRuns();
     arrange(size());
-    if (!settings_.geometry().isEmpty()) {
-        restoreGeometry(settings_.geometry());
+    if (restoreGeometry(settings_.geometry())) {
         restoreLayout(settings_.layout());
-        fitPanels();
     }
     showStatus();
     showTitle();
@@ -84,13 +82,16 @@ MainWindow::~MainWindow() {
 }
 
 void MainWindow::connectData() {
-    connect(&data_, &TraceData::traceOpened, this, &MainWindow::traceOpened);
-    connect(&data_, &TraceData::traceChanged, this, &MainWindow::traceChanged);
-    connect(&data_, &TraceData::traceClosed, this, [this](const QString& path) {
-        opening_.remove(path);
-        if (absolute_name(recorder_.request().trace) == path) {
-            followed_ = false; // what goes on being recorded does not bring it back
+    connectOpener();
+    connect(&data_, &TraceData::traceChanged, this, &MainWindow::chooseRuns);
+    connect(&data_, &TraceData::runChanged, this, [this](const RunKey& run) {
+        if (run == selection_.runA()) {
+            fitSequence();
+            showStatus();
+            showTitle();
         }
+    });
+    connect(&data_, &TraceData::traceClosed, this, [this](const QString& path) {
         if (selection_.runB().trace == path) {
             selection_.setRunB({});
         }
@@ -100,29 +101,27 @@ void MainWindow::connectData() {
         }
         showTitle();
     });
-    connect(&data_, &TraceData::failed, this, [this](const QString& path, const QString& sentence) {
-        opening_.remove(path);
-        messages_->retract(connectingTo(path));
-        followed_ = followed_ && recorder_.isRunning(); // not again and again
-        errors_ << sentence;
-        messages_->show(sentence);
-        showSession();
+    connect(&data_, &TraceData::failed, this, [this](const QString& path) {
+        if (path == follower_.trace() && !recorder_.isRunning()) {
+            follower_.forgetTrace(); // not again and again
+        }
     });
-    connect(&data_, &TraceData::sequenceReady, this, &MainWindow::showStatus);
+    connect(&data_, &TraceData::sequenceReady, this, [this](const RunKey& run, qint64 sequence) {
+        if (run == selection_.runA() && sequence == selection_.sequence()) {
+            showStatus();
+        }
+    });
     connect(&text_->view(), &TextView::contentChanged, this, [this] {
         if (tourWanted_) {
             QMetaObject::invokeMethod(this, &MainWindow::startTour, Qt::QueuedConnection);
         }
     });
     connect(&selection_, &Selection::runsChanged, this, [this] {
-        // Another run may hold fewer sequences.
-        const auto sequences = data_.sequences(selection_.runA());
-        const bool there = std::any_of(sequences.begin(), sequences.end(), [this](const SequenceInfo& info) {
-            return info.index == selection_.sequence();
-        });
-        if (!there && !sequences.empty()) {
-            selection_.setSequence(sequences.front().index);
-        }
+        fitSequence();
+        // A B that is there and was left is not wanted; one that vanished may have a successor.
+        const RunKey b = selection_.runB();
+        withoutB_ = !b.isValid() && (withoutB_ || isListed(lastB_));
+        lastB_ = b;
         showStatus();
         showTitle();
     });
@@ -136,31 +135,32 @@ void MainWindow::connectRecorder() {
         hideWelcome();
         const RecordRequest& request = recorder_.request();
         log_.ran(record_arguments(request));
-        followed_ = true;
-        seen_ = false;
+        follower_.begin(absolute_name(request.trace), rerunning_ ? RunFollower::As::b : RunFollower::As::a);
         recording_->begin(request.name.isEmpty() ? QFileInfo(request.checkpoint).fileName() : request.name);
-        runsBefore_.clear();
-        for (const RunInfo& run : data_.runs(absolute_name(request.trace))) {
-            runsBefore_.push_back(run.id);
-        }
     });
     connect(&recorder_, &Recorder::progressed, this,
             [this](const RecordingProgress& progress) { recording_->show(progress); });
     connect(&recorder_, &Recorder::finished, this, [this](const QString& trace, const QString& run) {
         recording_->end();
-        recordedRun(absolute_name(trace), run);
+        if (!data_.isScratch(absolute_name(trace))) {
+            settings_.addRecent(absolute_name(trace));
+        }
+        follower_.finish(absolute_name(trace), run);
+        data_.refresh(follower_.trace());
         poll();
     });
     connect(&recorder_, &Recorder::cancelled, this, [this](const QString& trace) {
-        whatIf_ = {};
+        follower_.cancel();
         recording_->end();
+        data_.refresh(follower_.trace());
         messages_->show(tr("The recording was cancelled; %1 holds what was finished, marked as partial.")
                             .arg(data_.isScratch(absolute_name(trace)) ? tr("Scratch") : trace),
                         MessageBar::Kind::notice);
         poll();
     });
     connect(&recorder_, &Recorder::failed, this, [this](const QString& sentence) {
-        whatIf_ = {};
+        follower_.cancel();
+        data_.refresh(follower_.trace());
         if (!recorder_.isRunning()) {
             recording_->end();
         }
@@ -228,7 +228,12 @@ void MainWindow::connectRerun() {
 }
 
 void MainWindow::apply(const Launch& launch) {
-    launch_ = launch;
+    if (launch.sequence || launch.token) {
+        opener_.then([this, launch] {
+            selection_.setSequence(launch.sequence.value_or(selection_.sequence()));
+            selection_.setToken(launch.token.value_or(selection_.token()));
+        });
+    }
     if (const auto quantity = quantity_called(launch.quantity)) {
         text_->setQuantity(*quantity);
     }
@@ -258,7 +263,7 @@ bool MainWindow::raisePanel(const QString& name) {
 bool MainWindow::isBusy() const {
     const bool computing =
         std::any_of(live_.begin(), live_.end(), [](const LiveView* view) { return view->isBusy(); });
-    return computing || !opening_.isEmpty() || !data_.idle() || text_->isBusy() || compare_->isBusy() ||
+    return computing || opener_.isBusy() || !data_.idle() || text_->isBusy() || compare_->isBusy() ||
            (selection_.runA().isValid() && !text_->view().sequence() && errors_.isEmpty() &&
             !data_.sequences(selection_.runA()).empty());
 }
@@ -272,61 +277,23 @@ QString MainWindow::statusText() const {
 }
 
 void MainWindow::traceOpened(const QString& path) {
-    opening_.remove(path);
-    messages_->retract(connectingTo(path));
     if (!data_.isLive(path) && !data_.isScratch(path)) {
         settings_.addRecent(path);
     }
-    traceChanged(path);
-    showSession();
-    if (launch_.sequence) {
-        selection_.setSequence(*std::exchange(launch_.sequence, std::nullopt));
-    }
-    if (launch_.token) {
-        selection_.setToken(*std::exchange(launch_.token, std::nullopt));
-    }
-}
-
-void MainWindow::traceChanged(const QString& path) {
-    const std::vector<RunInfo> runs = data_.runs(path);
-    showWantedRun(path);
-    if (recorder_.isRunning() && absolute_name(recorder_.request().trace) == path) {
-        // The run that is being recorded is what one wants to watch.
-        const auto fresh = std::find_if(runs.begin(), runs.end(), [this](const RunInfo& run) {
-            return std::find(runsBefore_.begin(), runsBefore_.end(), run.id) == runsBefore_.end();
-        });
-        if (fresh != runs.end()) {
-            runsBefore_.push_back(fresh->id);
-            seen_ = true;
-        }
-        if (fresh != runs.end() && rerunning_) {
-            selection_.setRunB({path, fresh->id}); // the lab stays with what it reruns
-        } else if (fresh != runs.end()) {
-            showAsA({path, fresh->id}, whatIf_);
-        }
-    }
-    for (std::size_t side = 0; side < wanted_.size(); ++side) {
-        const auto& [trace, named] = wanted_[side];
-        if (trace != path || named.isEmpty()) {
-            continue;
-        }
-        const auto run = std::find_if(runs.begin(), runs.end(), [&name = named](const RunInfo& info) {
-            return QString::fromStdString(info.name) == name || QString::number(info.id) == name;
-        });
-        if (run == runs.end()) {
-            const QString sentence = tr("%1 holds no run '%2'.").arg(trace, named);
-            errors_ << sentence;
-            messages_->show(sentence);
-        } else if (side == 0) {
-            selection_.setRunA({path, run->id});
-        } else if (side == 1) {
-            selection_.setRunB({path, run->id});
-        }
-        wanted_[side].second.clear(); // once
-    }
     chooseRuns();
+    if (!selection_.runB().isValid() && !withoutB_) {
+        compareOverTheSameText();
+    }
     showStatus();
     showTitle();
+}
+
+void MainWindow::fitSequence() {
+    const auto sequences = data_.sequences(selection_.runA());
+    if (data_.run(selection_.runA()) != nullptr &&
+        data_.sequenceInfo(selection_.runA(), selection_.sequence()) == nullptr) {
+        selection_.setSequence(sequences.empty() ? 0 : sequences.front().index);
+    }
 }
 
 bool MainWindow::isListed(const RunKey& key) const {
@@ -335,11 +302,12 @@ bool MainWindow::isListed(const RunKey& key) const {
 }
 
 void MainWindow::chooseRuns() {
-    if (selection_.runB().isValid() && !isListed(selection_.runB()) &&
-        !data_.isLive(selection_.runB().trace)) {
+    const RunKey a = selection_.runA();
+    const RunKey b = selection_.runB();
+    if (b.isValid() && !isListed(b)) {
         selection_.setRunB({});
     }
-    if (!isListed(selection_.runA())) {
+    if (!isListed(a)) {
         // A run that ponders is what the program is for; else the first.
         RunKey first;
         RunKey pondering;
@@ -352,10 +320,11 @@ void MainWindow::chooseRuns() {
             }
         }
         selection_.setRunA(pondering.isValid() ? pondering : first);
+        if (!selection_.runB().isValid() && !withoutB_) {
+            compareOverTheSameText();
+        }
     }
-    if (!selection_.runB().isValid()) {
-        compareOverTheSameText();
-    }
+    follower_.rebase(a, b);
 }
 
 void MainWindow::compareOverTheSameText() {
@@ -372,66 +341,6 @@ void MainWindow::compareOverTheSameText() {
     }
 }
 
-void MainWindow::poll() {
-    // The trace that is recorded into opens as soon as it exists.
-    const QString recorded = followed_ ? absolute_name(recorder_.request().trace) : QString();
-    if (!recorded.isEmpty() && !data_.isOpen(recorded) && !opening_.contains(recorded) &&
-        watch_.hasCome(recorded)) {
-        opening_.insert(recorded);
-        data_.open(recorded);
-    }
-    // A recording in another process is followed too.
-    bool moved = recorder_.isRunning();
-    QStringList files;
-    for (const QString& trace : data_.traces()) {
-        files << data_.files(trace);
-    }
-    files.removeDuplicates();
-    for (const TraceWatch::Change& change : watch_.check(files)) {
-        const QString name = QFileInfo(change.trace).fileName();
-        switch (change.event) {
-        case TraceWatch::Event::moved:
-            moved = true;
-            break;
-        case TraceWatch::Event::gone:
-            messages_->show(tr("%1 is gone; what is on the screen was read before.").arg(change.trace));
-            break;
-        case TraceWatch::Event::replaced:
-            messages_->show(tr("%1 was replaced by another file, which is shown now.").arg(name),
-                            MessageBar::Kind::notice);
-            for (const QString& trace : data_.traces()) {
-                if (data_.files(trace).contains(change.trace)) {
-                    opening_.insert(trace);
-                    data_.open(trace);
-                }
-            }
-            break;
-        case TraceWatch::Event::cut:
-            messages_->show(watch_.machineFault(change.trace));
-            break;
-        case TraceWatch::Event::back:
-            for (const QString& sentence : messages_->sentences()) {
-                if (sentence.startsWith(machine_of(change.trace) + u':')) {
-                    messages_->retract(sentence);
-                }
-            }
-            messages_->show(tr("The connection to %1 is back.").arg(machine_of(change.trace).mid(6)),
-                            MessageBar::Kind::notice);
-            moved = true; // what could not be read is asked for again
-            break;
-        case TraceWatch::Event::shrunk:
-            messages_->show(tr("%1 has become shorter, so a part of it is missing; what is on the screen was "
-                               "read before. "
-                               "Close it and open it again to see what is left.")
-                                .arg(change.trace));
-            break;
-        }
-    }
-    if (moved) {
-        data_.refresh();
-    }
-}
-
 void MainWindow::showStatus() {
     const RunInfo* run = data_.run(selection_.runA());
     if (run == nullptr) {
@@ -443,14 +352,12 @@ void MainWindow::showStatus() {
     qint64 tokens = run->tokens;
     qint64 scored = run->scored_tokens;
     double steps = mean_steps(*run);
-    for (const SequenceInfo& info : data_.sequences(selection_.runA())) {
-        if (info.index == selection_.sequence()) {
-            tokens = info.tokens;
-            scored = info.scored_tokens;
-            nll = mean_nll(info);
-            steps = info.scored_tokens > 0 ? info.steps_sum / static_cast<double>(info.scored_tokens)
-                                           : std::nan("");
-        }
+    if (const SequenceInfo* info = data_.sequenceInfo(selection_.runA(), selection_.sequence())) {
+        tokens = info->tokens;
+        scored = info->scored_tokens;
+        nll = mean_nll(*info);
+        steps = info->scored_tokens > 0 ? info->steps_sum / static_cast<double>(info->scored_tokens)
+                                        : std::nan("");
     }
     // While a run grows, it does not say yet how many it has.
     const qint64 sequences =
@@ -534,10 +441,14 @@ void MainWindow::showRecordDialog(const RecordRequest& wanted) {
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
-    if (recorder_.isRunning() && isVisible()) {
+    if (isVisible() && (recorder_.isRunning() || thinker_.isRunning())) {
+        const bool recording = recorder_.isRunning();
         const auto answer = QMessageBox::question(
-            this, tr("A recording is running"),
-            tr("Stop the recording and close? What is finished stays in the trace, marked as partial."),
+            this, recording ? tr("A recording is running") : tr("A model is generating"),
+            recording
+                ? tr("Stop the recording and close? What is finished stays in the trace, marked as partial.")
+                : tr("Stop the generation and close? Its tokens are lost; Stop in the Think panel keeps "
+                     "them."),
             QMessageBox::Yes | QMessageBox::No, QMessageBox::No);
         if (answer != QMessageBox::Yes) {
             event->ignore();
@@ -552,7 +463,7 @@ void MainWindow::closeEvent(QCloseEvent* event) {
         present(); // its layout is none to come back to
     }
     leaveMaximised();
-    settings_.setWindow(saveGeometry(), saveState());
+    settings_.setWindow(saveGeometry(), layoutState());
     event->accept();
 }
 

@@ -3,14 +3,16 @@
 
 #include "app/desktop/action_log.h"
 #include "app/desktop/launch.h"
+#include "app/desktop/opener.h"
 #include "app/desktop/recorder.h"
 #include "app/desktop/rerun.h"
+#include "app/desktop/run_follower.h"
 #include "app/desktop/samples.h"
 #include "app/desktop/scratch.h"
 #include "app/desktop/thinker.h"
 #include "app/desktop/trace_watch.h"
 #include "app/desktop/view_state.h"
-#include "views/common/background.h"
+#include "views/common/task.h"
 #include "views/common/trace_data.h"
 #include "views/common/view_context.h"
 #include "views/figure/spec.h"
@@ -18,7 +20,6 @@
 #include <QJsonArray>
 #include <QMainWindow>
 #include <QPointer>
-#include <QSet>
 #include <QTemporaryDir>
 #include <QTimer>
 
@@ -95,7 +96,10 @@ public:
     bool saveSessionTo(const QString& file);
     [[nodiscard]] ThinkPanel& thinkPanel() { return *think_; }
     [[nodiscard]] Thinker& thinker() { return thinker_; }
-    /// No larger than this part of a screen, and within it.
+    /// As the command line asks: at the place and size and with the panels of the last time, or the size of a
+    /// picture; then shown, then what it names is opened.
+    void start(const Launch& launch);
+    /// No larger than this part of a screen, and within it; untouched where it is.
     void fitTo(const QRect& screen);
     /// Brings a panel to the front; false when there is none of that name.
     bool raisePanel(const QString& name);
@@ -130,6 +134,8 @@ public Q_SLOTS:
     void hideWelcome();
     /// Six stops over what is open, or over the sample, which is opened or recorded first.
     void startTour();
+    /// Opens the user's copy of the recorded sample.
+    void openSample();
     /// Records a sample over the passage into a trace of the user's own.
     void recordSample(int model);
     /// Back and forth through what was selected, searched for and zoomed to.
@@ -185,8 +191,11 @@ private:
     void leaveMaximised();
     /// Drops what hangs on the mouse: in a drag Qt keeps places of the layout, which must not change then.
     void putDown();
-    /// What saveState() gave; all that changes the whole layout goes through here. False: of another version.
+    /// What saveState() gave; all that changes the whole layout goes through here. Of a window that was not
+    /// shown yet it is kept until then: Qt keeps a copy of the layout of a window that will be maximised, and
+    /// puts it back over one that comes meanwhile. False: of another version.
     bool restoreLayout(const QByteArray& layout);
+    [[nodiscard]] QByteArray layoutState() const; ///< of all panels, whatever fills the window
     void buildMenus();
     [[nodiscard]] const ponderscope::Samples& samples();
     void buildWelcome();
@@ -202,7 +211,9 @@ private:
     [[nodiscard]] std::vector<RunKey> runsNotKept() const; ///< of Scratch, here and on other machines
     void keepAllOfScratch();
     void openSession(const QString& file);
-    void showSession();
+    void connectOpener();
+    void fail(const QString& sentence);
+    void follow(const TraceWatch::Change& change);
     /// Run A again with one thing changed.
     struct WhatIf {
         QString forceSteps;      ///< "SEQUENCE/POSITION:STEPS", or empty
@@ -217,11 +228,6 @@ private:
     void startWhatIf(const WhatIf& question);
     void showTextMenu(qint64 token, const QPoint& place);
     void fillWhatIf(QMenu& menu, qint64 token);
-    /// Looks at that run as soon as it is known; valid \p before: as its difference from that one.
-    void showRun(const QString& trace, const QString& run, const RunKey& before, bool asB = false);
-    void showWantedRun(const QString& trace);
-    /// With the run that it was compared with, or is best compared with, as B.
-    void showAsA(const RunKey& key, const RunKey& before);
     [[nodiscard]] QString checkpointOf(const RunKey& key) const;
     void connectRuns();
     /// False, and said, where runs that nobody asked to keep have no place.
@@ -231,7 +237,8 @@ private:
     void unsayPair();
     /// Works on a trace in the background, then reads it anew and shows what \p edit gave, if anything.
     /// \p then: when it was done.
-    void editRuns(std::function<QString(const std::stop_token&)> edit, const QString& trace,
+    using RunEdit = std::function<QString(const std::stop_token&, const Task::Tell&)>;
+    void editRuns(RunEdit edit, const QString& trace,
                   const std::function<void()>& then = {});
     /// Asks for a trace to copy runs into, beside the one that was looked at.
     QFileDialog* keepDialog(const QString& title);
@@ -242,7 +249,6 @@ private:
     void locateCheckpoint(const RunKey& key, const std::function<void()>& then);
     /// Of the run on the screen, the samples, and what was used before.
     [[nodiscard]] QStringList offeredCheckpoints();
-    void recordedRun(const QString& trace, const QString& run);
     [[nodiscard]] bool isListed(const RunKey& key) const; ///< known, and not hidden
     /// The panel that has the focus; the text otherwise.
     [[nodiscard]] QWidget* focusedPanel() const;
@@ -252,16 +258,11 @@ private:
     void connectData();
     void connectRecorder();
     void connectRerun();
-    void openTrace(const QString& trace, const QString& run);
-    /// ssh://…: what it is, its machine says.
-    void openElsewhere(const QString& path);
-    void askElsewhere();
-    [[nodiscard]] static QString connectingTo(const QString& place); ///< what is said meanwhile
     /// Where runs that nobody asked to keep go: to the machine that computes them.
     [[nodiscard]] QString scratchFor(const QString& lies);
     void traceOpened(const QString& path);
-    void traceChanged(const QString& path);
-    void chooseRuns();
+    void chooseRuns(); ///< where A or B are not there any more
+    void fitSequence(); ///< to one that run A has
     void showStatus();
     void showTitle();
     void poll();
@@ -274,6 +275,8 @@ private:
     Settings& settings_;
     TraceData data_;
     Selection selection_;
+    Opener opener_{data_, selection_};
+    RunFollower follower_{data_, selection_, opener_};
     Recorder recorder_;
     Rerun rerun_;
     bool rerunning_ = false; ///< what is being recorded is the lab's rerun
@@ -325,26 +328,16 @@ private:
     ActionLog log_;
     std::set<RunKey> kept_;                ///< runs of Scratch that were copied elsewhere
     bool scratchAsked_ = false;            ///< they may go
-    std::optional<ViewState> sessionView_; ///< to be shown once the session's traces are open
     Samples samples_;
-    /// A run to be looked at when its trace has been read.
-    struct WantedRun {
-        QString trace;
-        QString name;
-        RunKey before; ///< what it is compared with; invalid: nothing
-        bool asB = false;
-    } wantedRun_;
-    RunKey whatIf_; ///< what the question is about that the recording answers; invalid: it answers none
-    bool followed_ = false; ///< the trace that is recorded into was not closed since
-    bool seen_ = false;     ///< the run that is recorded has been shown
+    RunKey lastB_;
+    bool withoutB_ = false; ///< B was given up by choice: none is chosen for the user
     Scratch scratch_;
     QString pairSaid_; ///< of pairSaidOf_; empty: nothing
     std::pair<RunKey, RunKey> pairSaidOf_;
-    Background edits_{this};
-    Background checking_{this};
-    Background locating_{this};
-    QStringList elsewhereAsked_; ///< names on other machines of which it is asked what they are, in turn
-    Background elsewhere_{this};
+    Task edits_{this};
+    Task checking_{this};
+    Task locating_{this};
+    Task watching_{this}; ///< what the file system says of the open files
     bool tourWanted_ = false; ///< as soon as a run is there
     bool greeted_ = false;    ///< the welcome page was shown, or something was opened before it could be
     QLabel* status_ = nullptr;
@@ -353,14 +346,10 @@ private:
     bool narrow_ = false; ///< the inspector was put beside the library
     QDockWidget* maximised_ = nullptr;
     QByteArray beforeMaximised_; ///< the layout
+    QByteArray layoutToCome_;    ///< once the window is on the screen
     std::map<QString, QDockWidget*> dockByName_;
     QTimer poll_;
-    Launch launch_;
-    QSet<QString> opening_;
-    std::vector<std::pair<QString, QString>>
-        wanted_; ///< (trace, run) of TRACE#RUN arguments: the first is A, the second B
     TraceWatch watch_;
-    std::vector<qint64> runsBefore_; ///< of the trace that is recorded into
     QStringList errors_;
 };
 

@@ -170,10 +170,9 @@ void MainWindow::saveSession() {
 
 bool MainWindow::saveSessionTo(const QString& file) {
     const QString problem = save_session(
-        {data_.traces(), viewState(), maximised_ == nullptr ? saveState() : beforeMaximised_, views_}, file);
+        {data_.traces(), viewState(), layoutState(), views_}, file);
     if (!problem.isEmpty()) {
-        errors_ << problem;
-        messages_->show(problem);
+        fail(problem);
         return false;
     }
     settings_.addRecent(QFileInfo(file).absoluteFilePath());
@@ -184,12 +183,10 @@ void MainWindow::openSession(const QString& file) {
     QString problem;
     const std::optional<Session> session = load_session(file, problem);
     if (!session) {
-        errors_ << problem;
-        messages_->show(problem);
+        fail(problem);
         return;
     }
     settings_.addRecent(QFileInfo(file).absoluteFilePath());
-    sessionView_ = session->view;
     views_ = session->views;
     leaveMaximised();
     if (!session->layout.isEmpty() && !restoreLayout(session->layout)) {
@@ -199,22 +196,19 @@ void MainWindow::openSession(const QString& file) {
     for (const QString& trace : session->traces) {
         open(trace);
     }
-    showSession(); // none of them may be there
-}
-
-void MainWindow::showSession() {
-    // When all of its traces are there, or could not be opened.
-    if (sessionView_ && opening_.isEmpty()) {
-        const ViewState state = *std::exchange(sessionView_, std::nullopt);
-        showState(state);
+    if (opener_.isBusy()) {
+        opener_.then([this, view = session->view] { showState(view); });
+    } else {
+        showState(session->view); // none of them is there
     }
 }
 
 void MainWindow::newWindow() {
     auto* window = new MainWindow(theme_, settings_);
     window->setAttribute(Qt::WA_DeleteOnClose);
-    window->resize(size());
-    window->move(pos() + QPoint(32, 32));
+    window->setWindowState(Qt::WindowNoState);
+    window->setGeometry(geometry().translated(32, 32));
+    window->fitTo(screen()->availableGeometry());
     window->show();
 }
 

@@ -49,6 +49,7 @@ void MainWindow::restoreDefaultLayout() {
 
 void MainWindow::arrange(QSize window) {
     leaveMaximised();
+    layoutToCome_.clear();
     const int height = window.height();
     for (QDockWidget* dock : docks_) {
         dock->setFloating(false);
@@ -161,12 +162,17 @@ void MainWindow::fitPanels() {
 }
 
 void MainWindow::fitTo(const QRect& screen) {
+    // Where it fits it is not moved: before it is shown, Qt takes the place of its frame for that of its inside.
+    if ((windowState() & (Qt::WindowMaximized | Qt::WindowFullScreen)) != 0 || screen.contains(geometry())) {
+        return;
+    }
     constexpr int title_bar = 36;
-    const QSize most = screen.size() - QSize(8, title_bar);
-    resize(size().boundedTo(most));
-    const QPoint last(screen.right() - width(), screen.bottom() - height());
-    move(std::clamp(x(), screen.left(), std::max(screen.left(), last.x())),
-         std::clamp(y(), screen.top(), std::max(screen.top(), last.y())));
+    const QRect room = screen.adjusted(4, title_bar, -4, -4);
+    QRect wanted = geometry();
+    wanted.setSize(wanted.size().boundedTo(room.size()));
+    wanted.moveTo(std::clamp(wanted.x(), room.left(), room.right() + 1 - wanted.width()),
+                  std::clamp(wanted.y(), room.top(), room.bottom() + 1 - wanted.height()));
+    setGeometry(wanted);
 }
 
 void MainWindow::maximise(QDockWidget* dock) {
@@ -175,7 +181,8 @@ void MainWindow::maximise(QDockWidget* dock) {
     if (again || dock == nullptr) {
         return;
     }
-    beforeMaximised_ = saveState();
+    beforeMaximised_ = layoutState();
+    layoutToCome_.clear();
     maximised_ = dock;
     dock->setFloating(false);
     for (QDockWidget* other : docks_) {
@@ -201,7 +208,15 @@ void MainWindow::putDown() {
     }
 }
 
+QByteArray MainWindow::layoutState() const {
+    return !layoutToCome_.isEmpty() ? layoutToCome_ : maximised_ != nullptr ? beforeMaximised_ : saveState();
+}
+
 bool MainWindow::restoreLayout(const QByteArray& layout) {
+    if (!isVisible()) {
+        layoutToCome_ = layout;
+        return true;
+    }
     putDown();
     // Qt 6.4 ends by showing each tab bar of a list. What is shown activates the layout, and that makes the
     // list anew under the loop: it is activated once, afterwards.
@@ -209,6 +224,8 @@ bool MainWindow::restoreLayout(const QByteArray& layout) {
     const bool restored = restoreState(layout);
     QMainWindow::layout()->setEnabled(true);
     QMainWindow::layout()->activate();
+    fitPanels();
+    placeWelcome();
     return restored;
 }
 

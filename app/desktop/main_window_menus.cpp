@@ -70,6 +70,7 @@ void MainWindow::buildPanels() {
         think_ = think_ != nullptr ? think_ : qobject_cast<ThinkPanel*>(view);
         if (auto* live = dynamic_cast<LiveView*>(view)) {
             live_.push_back(live);
+            live->setOnScreen(false); // until its dock says otherwise
             connect(docks_.back(), &QDockWidget::visibilityChanged, this,
                     [live](bool visible) { live->setOnScreen(visible); });
         }
@@ -142,7 +143,7 @@ void MainWindow::buildMenus() {
             data_.close(selection_.runA().trace);
         }
     });
-    file->addAction(tr("&Quit"), QKeySequence::Quit, this, &QWidget::close);
+    file->addAction(tr("&Quit"), QKeySequence::Quit, this, [] { QApplication::closeAllWindows(); });
 
     QMenu* edit = bar.addMenu(tr("&Edit"));
     undo_ = edit->addAction(tr("&Undo the change of view"), QKeySequence::Undo, this, &MainWindow::undo);
@@ -353,8 +354,11 @@ void MainWindow::showAbout() {
 
 figure::FigureSpec MainWindow::figureSpec(figure::FigureKind kind) const {
     figure::FigureSpec spec = text_->figureSpec(kind);
-    if (kind == figure::FigureKind::step_heatmap && !heatmap_->signalName().isEmpty()) {
-        spec.signal = heatmap_->signalName().toStdString();
+    const std::string signal = heatmap_->signalName().toStdString();
+    const auto known = data_.signalsOf(selection_.runA()); // hidden, it may still show one of another run
+    if (kind == figure::FigureKind::step_heatmap &&
+        std::any_of(known.begin(), known.end(), [&](const SignalInfo& one) { return one.name == signal; })) {
+        spec.signal = signal;
     }
     if (kind == figure::FigureKind::policy_table || kind == figure::FigureKind::policy_front) {
         lab_->fillFigure(spec);

@@ -1,169 +1,55 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a name opens, here and on other machines.
+// What happens with what is opened, and with files that change while they are open.
 #include "app/desktop/main_window.h"
 
 #include "app/desktop/connect_dialog.h"
 #include "app/desktop/message_bar.h"
 #include "app/desktop/settings.h"
-#include "core/base/error.h"
-#include "core/trace/reader.h"
-#include "core/trace/shard.h"
-#include "views/common/paths.h"
 #include "views/common/trace_name.h"
+#include "views/text/text_panel.h"
 
 #include <QFileInfo>
 
-#include <algorithm>
-#include <filesystem>
-
 namespace ponderscope {
 
-namespace {
-
-/// "TRACE#RUN" as typed.
-std::pair<QString, QString> split_reference(const QString& path) {
-    const RunReference parts = parse_run_reference(path.toStdString());
-    return {path_text(parts.trace), QString::fromStdString(parts.run)};
+void MainWindow::connectOpener() {
+    opener_.listen();
+    follower_.listen();
+    connect(&opener_, &Opener::started, this, &MainWindow::hideWelcome);
+    connect(&opener_, &Opener::opened, this, &MainWindow::traceOpened);
+    connect(&opener_, &Opener::failed, this, &MainWindow::fail);
+    connect(&opener_, &Opener::waiting, this, [this](const QString& sentence, bool on) {
+        on ? messages_->show(sentence, MessageBar::Kind::notice) : messages_->retract(sentence);
+    });
+    connect(&opener_, &Opener::checkpointFound, this, [this](const QString& folder) {
+        settings_.addRecent(folder);
+        RecordRequest request;
+        request.checkpoint = folder;
+        showRecordDialog(request);
+    });
+    connect(&opener_, &Opener::sessionFound, this, &MainWindow::openSession);
+    connect(&opener_, &Opener::trainingFound, this, [this] { raisePanel(QStringLiteral("training")); });
+    connect(&opener_, &Opener::folderFound, this, &MainWindow::connectTo);
+    connect(&follower_, &RunFollower::liveRecorded, this, [this] { thinker_.forget(); });
+    connect(&follower_, &RunFollower::compared, this, [this] {
+        text_->setDifference(true);
+        sayPair();
+    });
 }
 
-/// Whether shards can be read under the name of a folder, of a pattern, or of the trace that they make.
-bool names_shards(const QString& name) {
-    try {
-        return !find_shards(path_of(name)).empty();
-    } catch (const InputError&) { // none of them
-        return false;
-    }
+void MainWindow::fail(const QString& sentence) {
+    errors_ << sentence;
+    messages_->show(sentence);
 }
-
-} // namespace
 
 void MainWindow::open(const QString& path) {
-    if (is_elsewhere(path)) {
-        openElsewhere(path);
-        return;
+    const QFileInfo file(path);
+    const QFileInfo sample(file.fileName() == u"samples.ponder" ? samples().recorded : QString());
+    if (sample.exists() && sample.canonicalFilePath() == file.canonicalFilePath()) {
+        openSample();
+    } else {
+        opener_.open(path);
     }
-    const QFileInfo whole(path);
-    // The folder of a training: its curves are what one wants to see, while it trains or afterwards.
-    if (const QFileInfo training(whole.absoluteFilePath() + QStringLiteral("/training.ponder"));
-        whole.isDir() && training.isFile()) {
-        raisePanel(QStringLiteral("training"));
-        open(training.absoluteFilePath());
-        return;
-    }
-    // A folder of shards is one run (TraceReader); any other is a checkpoint to record.
-    if (whole.isDir() && !names_shards(path)) {
-        settings_.addRecent(whole.absoluteFilePath());
-        RecordRequest request;
-        request.checkpoint = whole.absoluteFilePath();
-        showRecordDialog(request);
-        return;
-    }
-    if (is_session_file(path) && whole.exists()) {
-        openSession(whole.absoluteFilePath());
-        return;
-    }
-    const auto [trace, run] = split_reference(path);
-    const QFileInfo info(trace);
-    if (!info.exists() && !names_shards(trace)) {
-        const QString sentence = tr("%1 does not exist.").arg(trace);
-        errors_ << sentence;
-        messages_->show(sentence);
-        return;
-    }
-    openTrace(info.absoluteFilePath(), run);
-}
-
-void MainWindow::openTrace(const QString& trace, const QString& run) {
-    hideWelcome();
-    if (is_elsewhere(trace)) {
-        messages_->show(connectingTo(trace), MessageBar::Kind::notice);
-    }
-    if (!run.isEmpty()) {
-        wanted_.emplace_back(trace, run);
-    }
-    opening_.insert(trace);
-    data_.open(trace);
-}
-
-QString MainWindow::connectingTo(const QString& place) {
-    return tr("Connecting to %1…").arg(machine_of(place).mid(6));
-}
-
-void MainWindow::openElsewhere(const QString& path) {
-    const auto [trace, run] = split_reference(path);
-    if (trace.endsWith(QLatin1String(".ponder"))) {
-        openTrace(trace, run);
-        return;
-    }
-    opening_.insert(path); // until it is known what it is
-    messages_->show(connectingTo(path), MessageBar::Kind::notice);
-    elsewhereAsked_ << path;
-    if (elsewhereAsked_.size() == 1) {
-        askElsewhere();
-    }
-}
-
-void MainWindow::askElsewhere() {
-    const QString path = elsewhereAsked_.constFirst();
-    const auto [asked, asked_run] = split_reference(path);
-    const QString machine = machine_of(path);
-    const auto connected = [this, path] {
-        opening_.remove(path);
-        messages_->retract(connectingTo(path));
-        elsewhereAsked_.removeFirst();
-        if (!elsewhereAsked_.isEmpty()) {
-            QMetaObject::invokeMethod(this, &MainWindow::askElsewhere, Qt::QueuedConnection);
-        }
-    };
-    struct Answer {
-        remote::Looked looked;
-        bool shards = false;
-    };
-    elsewhere_.start(
-        [trace = asked](const std::stop_token&) {
-            Answer found{remote::look(trace.toStdString()), false};
-            found.shards =
-                (found.looked.kind == remote::Kind::folder || found.looked.kind == remote::Kind::none) &&
-                names_shards(trace);
-            return found;
-        },
-        [this, connected, machine, trace = asked, run = asked_run](const Answer& found) {
-            connected();
-            if (found.shards) {
-                openTrace(trace, run);
-                return;
-            }
-            const QString url = machine + QString::fromStdString(found.looked.path);
-            switch (found.looked.kind) {
-            case remote::Kind::none: {
-                const QString sentence = tr("%1 does not exist.").arg(trace);
-                errors_ << sentence;
-                messages_->show(sentence);
-                break;
-            }
-            case remote::Kind::checkpoint: {
-                settings_.addRecent(url);
-                RecordRequest request;
-                request.checkpoint = url;
-                showRecordDialog(request);
-                break;
-            }
-            case remote::Kind::training:
-                raisePanel(QStringLiteral("training"));
-                openTrace(url + QStringLiteral("/training.ponder"), run);
-                break;
-            case remote::Kind::folder:
-                connectTo(url);
-                break;
-            default:
-                openTrace(url, run);
-            }
-        },
-        [this, connected](const QString& sentence) {
-            connected();
-            errors_ << sentence;
-            messages_->show(sentence);
-        });
 }
 
 void MainWindow::connectTo(const QString& place) {
@@ -178,6 +64,80 @@ void MainWindow::connectTo(const QString& place) {
     }
     dialog->show();
     dialog->raise();
+}
+
+void MainWindow::poll() {
+    if (watching_.isBusy()) { // a slow disk
+        return;
+    }
+    QStringList files;
+    for (const QString& trace : data_.traces()) {
+        files << data_.files(trace);
+    }
+    files.removeDuplicates();
+    // The trace that is recorded into opens as soon as it exists.
+    const QString recorded = follower_.trace();
+    const bool awaited = !recorded.isEmpty() && !data_.isOpen(recorded) && !opener_.isOpening(recorded);
+    watching_.start(
+        [all = awaited ? files + QStringList(recorded) : files](const std::stop_token&) {
+            return TraceWatch::look(all);
+        },
+        [this, files, recorded, awaited](const TraceWatch::Looks& looks) {
+            if (awaited && watch_.hasCome(recorded, looks)) {
+                opener_.openTrace(recorded);
+            }
+            if (recorder_.isRunning()) {
+                data_.refresh(recorded);
+            }
+            for (const TraceWatch::Change& change : watch_.check(files, looks)) {
+                follow(change);
+            }
+        },
+        [](const QString&) {}); // nothing to say: a file that cannot be looked at is gone
+}
+
+void MainWindow::follow(const TraceWatch::Change& change) {
+    const auto with_traces = [&](auto&& call) {
+        for (const QString& trace : data_.traces()) {
+            if (data_.files(trace).contains(change.trace)) {
+                call(trace);
+            }
+        }
+    };
+    // A recording in another process is followed, too.
+    const auto refresh = [this](const QString& trace) { data_.refresh(trace); };
+    switch (change.event) {
+    case TraceWatch::Event::moved:
+        with_traces(refresh);
+        break;
+    case TraceWatch::Event::gone:
+        messages_->show(tr("%1 is gone; what is on the screen was read before.").arg(change.trace));
+        break;
+    case TraceWatch::Event::replaced:
+        messages_->show(tr("%1 was replaced by another file, which is shown now.")
+                            .arg(QFileInfo(change.trace).fileName()),
+                        MessageBar::Kind::notice);
+        with_traces([this](const QString& trace) { opener_.openTrace(trace); });
+        break;
+    case TraceWatch::Event::cut:
+        messages_->show(watch_.machineFault(change.trace));
+        break;
+    case TraceWatch::Event::back:
+        for (const QString& sentence : messages_->sentences()) {
+            if (sentence.startsWith(machine_of(change.trace) + u':')) {
+                messages_->retract(sentence);
+            }
+        }
+        messages_->show(tr("The connection to %1 is back.").arg(machine_of(change.trace).mid(6)),
+                        MessageBar::Kind::notice);
+        with_traces(refresh); // what could not be read is asked for again
+        break;
+    case TraceWatch::Event::shrunk:
+        messages_->show(tr("%1 has become shorter, so a part of it is missing; what is on the screen was "
+                           "read before. Close it and open it again to see what is left.")
+                            .arg(change.trace));
+        break;
+    }
 }
 
 } // namespace ponderscope

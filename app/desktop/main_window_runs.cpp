@@ -10,7 +10,6 @@
 #include "core/trace/merge.h"
 #include "core/trace/run_edits.h"
 #include "views/common/format.h"
-#include "views/common/hand_over.h"
 #include "views/common/paths.h"
 #include "views/common/trace_name.h"
 #include "views/library/library_panel.h"
@@ -23,7 +22,6 @@
 #include <QPushButton>
 
 #include <algorithm>
-#include <array>
 
 namespace ponderscope {
 
@@ -53,74 +51,6 @@ QString MainWindow::scratchFor(const QString& lies) {
     return scratch;
 }
 
-void MainWindow::showRun(const QString& trace, const QString& run, const RunKey& before, bool asB) {
-    const QString absolute = absolute_name(trace);
-    wantedRun_ = {absolute, run, before, asB};
-    if (data_.isOpen(absolute)) {
-        showWantedRun(absolute); // it may be known already
-        data_.refresh();
-    } else {
-        opening_.insert(absolute);
-        data_.open(absolute);
-    }
-}
-
-void MainWindow::showAsA(const RunKey& key, const RunKey& before) {
-    const RunInfo* run = data_.run(key);
-    const std::string digest = run != nullptr ? run->text_digest : std::string();
-    const auto comparable = [&](const RunKey& other) {
-        const RunInfo* info = data_.run(other);
-        return info != nullptr && info->text_digest == digest && !(other == key);
-    };
-    // Else the run that was looked at, or the one that it was compared with.
-    const std::array candidates{before, selection_.runA(), selection_.runB()};
-    const auto* const b = std::find_if(candidates.begin(), candidates.end(), comparable);
-    const RunKey other = b != candidates.end() ? *b : RunKey{};
-    selection_.setRunA(key);
-    selection_.setRunB(other);
-}
-
-void MainWindow::showWantedRun(const QString& trace) {
-    if (wantedRun_.name.isEmpty() || wantedRun_.trace != trace) {
-        return;
-    }
-    for (const RunInfo& run : data_.runs(trace)) {
-        if (QString::fromStdString(run.name) != wantedRun_.name || !run.complete) {
-            continue;
-        }
-        const WantedRun wanted = std::exchange(wantedRun_, {});
-        const RunKey key{trace, run.id};
-        if (wanted.asB) {
-            selection_.setRunB(key);
-            return;
-        }
-        const qint64 token = selection_.token();
-        showAsA(key, wanted.before);
-        selection_.setToken(token);
-        thinker_.forget();
-        if (wanted.before.isValid()) {
-            text_->setDifference(true);
-            sayPair();
-        }
-        return;
-    }
-}
-
-void MainWindow::recordedRun(const QString& trace, const QString& run) {
-    const RunKey question = std::exchange(whatIf_, {});
-    if (!data_.isScratch(trace)) {
-        settings_.addRecent(trace);
-    }
-    if (run.isEmpty() || !followed_) {
-        return;
-    }
-    if (question.isValid()) {
-        showRun(trace, run, question);
-    } else if (!seen_) { // done before anybody looked
-        showRun(trace, run, {}, rerunning_);
-    }
-}
-
 void MainWindow::sayPair() {
     const RunInfo* a = data_.run(selection_.runA());
     const RunInfo* b = data_.run(selection_.runB());
@@ -145,7 +75,7 @@ void MainWindow::unsayPair() {
     }
 }
 
-void MainWindow::editRuns(std::function<QString(const std::stop_token&)> edit, const QString& trace,
+void MainWindow::editRuns(RunEdit edit, const QString& trace,
                           const std::function<void()>& then) {
     if (edits_.isBusy()) {
         messages_->show(tr("Runs of a trace are being written just now; wait for that."),
@@ -154,10 +84,10 @@ void MainWindow::editRuns(std::function<QString(const std::stop_token&)> edit, c
     }
     const auto again = [this, trace] {
         // Under the same name lies another file now, by our own doing; and whatever another window did to it.
+        watching_.cancel();
         watch_.forget(trace);
         if (data_.isOpen(trace)) {
-            opening_.insert(trace);
-            data_.open(trace);
+            opener_.openTrace(trace);
         }
     };
     edits_.start(
@@ -178,7 +108,7 @@ void MainWindow::editRuns(std::function<QString(const std::stop_token&)> edit, c
 void MainWindow::renameRun(const RunKey& key, const QString& name) {
     if (const RunInfo* run = data_.run(key)) {
         editRuns(
-            [trace = path_of(key.trace), run = *run, name = name.toStdString()](const std::stop_token&) {
+            [trace = path_of(key.trace), run = *run, name = name.toStdString()](const std::stop_token&, const Task::Tell&) {
                 rename_run(trace, run, name);
                 return QString();
             },
@@ -207,7 +137,7 @@ void MainWindow::removeRun(const RunKey& key) {
     question->setAttribute(Qt::WA_DeleteOnClose);
     connect(remove, &QPushButton::clicked, this, [this, key, run = *run] {
         editRuns(
-            [trace = path_of(key.trace), run](const std::stop_token& stop) {
+            [trace = path_of(key.trace), run](const std::stop_token& stop, const Task::Tell&) {
                 remove_run(trace, run, stop);
                 return QString();
             },
@@ -248,7 +178,7 @@ void MainWindow::keepRun(const RunKey& key) {
     connect(dialog, &QFileDialog::fileSelected, this, [this, key, id = run->id](const QString& file) {
         const QString target = QFileInfo(file).absoluteFilePath();
         editRuns(
-            [key, id, target](const std::stop_token& stop) {
+            [key, id, target](const std::stop_token& stop, const Task::Tell&) {
                 const std::string name = copy_run(path_of(key.trace), id, path_of(target), {}, stop);
                 return tr("Kept as “%1” in %2.").arg(QString::fromStdString(name), target);
             },
@@ -282,11 +212,10 @@ void MainWindow::keepAllOfScratch() {
     connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& file) {
         const QString target = QFileInfo(file).absoluteFilePath();
         editRuns(
-            [this, keys = runsNotKept(), target](const std::stop_token& stop) {
+            [this, keys = runsNotKept(), target](const std::stop_token& stop, const Task::Tell& tell) {
                 for (const RunKey& key : keys) {
                     copy_run(path_of(key.trace), key.run, path_of(target), {}, stop);
-                    // Also where the next one fails.
-                    hand_over(this, [this, key] { kept_.insert(key); });
+                    tell([this, key] { kept_.insert(key); }); // also where the next one fails
                 }
                 return tr("Kept in %1.").arg(target);
             },

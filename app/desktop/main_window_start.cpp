@@ -69,6 +69,7 @@ void MainWindow::buildWelcome() {
     menuWidget()->installEventFilter(this); // a message moves the page down
     connect(welcome_, &WelcomePage::openRequested, this, &MainWindow::openFiles);
     connect(welcome_, &WelcomePage::pathChosen, this, &MainWindow::open);
+    connect(welcome_, &WelcomePage::recordedChosen, this, &MainWindow::openSample);
     connect(welcome_, &WelcomePage::sampleChosen, this, &MainWindow::recordSample);
     connect(welcome_, &WelcomePage::recordRequested, this, [this] { showRecordDialog(); });
     connect(welcome_, &WelcomePage::tourRequested, this, &MainWindow::startTour);
@@ -78,6 +79,7 @@ void MainWindow::buildWelcome() {
 void MainWindow::placeWelcome() {
     const int top = menuWidget()->geometry().bottom() + 1;
     welcome_->setGeometry(0, top, width(), std::max(0, statusBar()->geometry().top() - top));
+    welcome_->raise(); // over panels that were placed anew
 }
 
 void MainWindow::showWelcome() {
@@ -88,7 +90,6 @@ void MainWindow::showWelcome() {
     welcome_->setTip(settings_.nextTip());
     placeWelcome();
     welcome_->show();
-    welcome_->raise();
     welcome_->setFocus();
 }
 
@@ -103,7 +104,11 @@ void MainWindow::hideWelcome() {
 void MainWindow::resizeEvent(QResizeEvent* event) {
     QMainWindow::resizeEvent(event);
     placeWelcome();
-    QMetaObject::invokeMethod(this, &MainWindow::fitPanels, Qt::QueuedConnection); // after this resize
+    const auto resized = [this] {
+        fitPanels();
+        placeWelcome();
+    };
+    QMetaObject::invokeMethod(this, resized, Qt::QueuedConnection); // after this resize
 }
 
 bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
@@ -113,17 +118,42 @@ bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
     return QMainWindow::eventFilter(watched, event);
 }
 
+void MainWindow::start(const Launch& launch) {
+    const bool picture = !launch.screenshot.isEmpty() || !launch.screenshots.isEmpty();
+    if (picture) {
+        resize(launch.size);
+        restoreDefaultLayout();
+    } else {
+        fitTo(screen()->availableGeometry());
+    }
+    show();
+    apply(launch); // over the layout, which comes with the window
+    for (const QString& path : launch.paths) {
+        picture ? opener_.open(path) : open(path); // for a picture nothing of the user's is written
+    }
+}
+
 void MainWindow::showEvent(QShowEvent* event) {
     QMainWindow::showEvent(event);
+    if (!layoutToCome_.isEmpty()) {
+        restoreLayout(std::exchange(layoutToCome_, {}));
+    }
     // Whoever starts the program with a path opens it in the same turn of the event loop.
     QMetaObject::invokeMethod(
         this,
         [this] {
-            if (!greeted_ && opening_.isEmpty() && data_.traces().isEmpty()) {
+            if (!greeted_ && !opener_.isBusy() && data_.traces().isEmpty()) {
                 showWelcome();
             }
         },
         Qt::QueuedConnection);
+}
+
+void MainWindow::openSample() {
+    const QString folder = QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation);
+    QString problem;
+    const QString copy = copy_of_recorded(samples(), folder + QStringLiteral("/recorded"), problem);
+    copy.isEmpty() ? fail(problem) : open(copy);
 }
 
 void MainWindow::recordSample(int model) {
@@ -189,7 +219,7 @@ void MainWindow::startTour() {
         tourWanted_ = true;
         if (!selection_.runA().isValid() && !recorder_.isRunning()) {
             if (!samples().recorded.isEmpty()) {
-                open(samples_.recorded);
+                openSample();
             } else if (!samples_.models.empty() && !samples_.text.isEmpty()) {
                 recordSample(0);
             } else {

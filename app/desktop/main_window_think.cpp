@@ -61,8 +61,7 @@ void MainWindow::buildThink() {
         think_->setStatus(tr("Reading the weights…"));
     });
     connect(&thinker_, &Thinker::began, this, [this] {
-        selection_.setRunA(thinker_.key());
-        selection_.setSequence(0);
+        follower_.showLive(thinker_.key());
     });
     connect(&thinker_, &Thinker::grew, this, [this](qint64 tokens) {
         think_->setStatus(tokens < thinker_.promptTokens()
@@ -75,7 +74,7 @@ void MainWindow::buildThink() {
         const bool scratch = data_.isScratch(absolute_name(trace));
         think_->setStatus(scratch ? tr("“%1” lies in Scratch; its menu in the Library keeps it").arg(run)
                                   : tr("Recorded as “%1” in %2").arg(run, trace));
-        showRun(trace, run, {});
+        follower_.finishLive(thinker_.key(), trace, run);
     });
     connect(&thinker_, &Thinker::failed, this, [this](const QString& sentence) {
         messages_->show(sentence);
@@ -121,6 +120,7 @@ void MainWindow::think(const ThinkRequest& request) {
     if (data_.isLive(selection_.runA().trace)) {
         selection_.setRunA({}); // the run that was said before goes
     }
+    follower_.beginLive();
     thinker_.start(wanted);
     if (thinker_.isRunning()) {
         log_.ran(generate_arguments(wanted));
@@ -205,9 +205,11 @@ void MainWindow::startWhatIf(const WhatIf& question) {
         return;
     }
     request.trace = scratchFor(key.trace);
-    whatIf_ = key;
+    follower_.ask(key);
     recorder_.start(request);
-    whatIf_ = recorder_.isRunning() ? key : RunKey{};
+    if (!recorder_.isRunning()) {
+        follower_.ask({});
+    }
 }
 
 void MainWindow::giveSteps(qint64 token, int steps) {
@@ -298,7 +300,7 @@ void MainWindow::fillCarry(QMenu& menu, qint64 token, const RunInfo& run, int ra
     const int most = std::min(ran, 64);
     // A layer is taken where one was chosen, in the Steps or the Depth panel.
     // It outlives a change of run, and where streams are read at sublayers it is one of these.
-    const std::vector<SignalInfo> signalInfos = data_.signalsOf(selection_.runA());
+    const auto signalInfos = data_.signalsOf(selection_.runA());
     const bool by_sublayer = std::any_of(signalInfos.begin(), signalInfos.end(), [](const SignalInfo& info) {
         return std::find(info.axes.begin(), info.axes.end(), "sublayer") != info.axes.end();
     });

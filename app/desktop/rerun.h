@@ -3,7 +3,7 @@
 
 #include "app/desktop/record_command.h"
 #include "core/trace/records.h"
-#include "views/common/background.h"
+#include "views/common/task.h"
 #include "views/common/selection.h"
 
 #include <QTemporaryDir>
@@ -39,7 +39,7 @@ Q_SIGNALS:
     void failed(const QString& sentence);
 
 private:
-    Background work_;
+    Task work_;
     std::shared_ptr<QTemporaryDir> folder_; ///< of the token ids, until the next rerun
 };
 

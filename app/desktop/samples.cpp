@@ -3,7 +3,9 @@
 
 #include "views/common/translated.h"
 
+#include <QDateTime>
 #include <QDir>
+#include <QFile>
 #include <QFileInfo>
 #include <QJsonDocument>
 #include <QJsonObject>
@@ -95,6 +97,32 @@ Samples find_samples(const QString& start) {
     const QString recorded = samples.filePath(QStringLiteral("../build/samples/samples.ponder"));
     found.recorded = QFileInfo(recorded).isFile() ? QFileInfo(recorded).absoluteFilePath() : QString();
     return found;
+}
+
+QString copy_of_recorded(const Samples& samples, const QString& folder, QString& problem) {
+    const QFileInfo from(samples.recorded);
+    const QFileInfo to(QDir(folder).filePath(from.fileName()));
+    if (to.exists() && to.lastModified() >= from.lastModified()) {
+        return to.absoluteFilePath();
+    }
+    // Under another name first: a copy that was cut off would be taken for the sample.
+    QFile part(from.filePath());
+    const QString passing = to.filePath() + QStringLiteral(".part");
+    QFile::remove(passing);
+    if (!QDir().mkpath(folder) || !part.copy(passing)) {
+        problem = tr("The sample could not be copied to %1: %2").arg(to.filePath(), part.errorString());
+        return {};
+    }
+    for (const char* beside : {"-wal", "-shm", ".annotations"}) { // of an older copy
+        QFile::remove(to.filePath() + QLatin1String(beside));
+    }
+    QFile::remove(to.filePath());
+    QFile::setPermissions(passing, QFile::ReadOwner | QFile::WriteOwner | QFile::ReadGroup | QFile::ReadOther);
+    if (!QFile::rename(passing, to.filePath())) {
+        problem = tr("%1 could not be written.").arg(to.filePath());
+        return {};
+    }
+    return to.absoluteFilePath();
 }
 
 RecordRequest sample_request(const Samples& samples, const SampleModel& model, const QString& folder) {

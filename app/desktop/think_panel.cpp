@@ -189,15 +189,24 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     playing_.setInterval(play_ms);
     connect(&playing_, &QTimer::timeout, this, [this] {
         if (time_->value() >= time_->maximum()) {
-            play_->setChecked(running_); // at the end there is nothing to come, unless it still thinks
+            play_->setChecked(isFollowed()); // at the end there is nothing to come, unless it still thinks
         } else {
             time_->setValue(time_->value() + 1);
         }
     });
     connect(&context_.selection, &Selection::runsChanged, this, &ThinkPanel::showTime);
     connect(&context_.selection, &Selection::sequenceChanged, this, &ThinkPanel::showTime);
-    connect(&context_.data, &TraceData::sequenceReady, this, &ThinkPanel::showTime);
+    connect(&context_.data, &TraceData::sequenceReady, this, [this](const RunKey& run, qint64 sequence) {
+        if (run == context_.selection.runA() && sequence == context_.selection.sequence()) {
+            showTime();
+        }
+    });
     connect(&context_.data, &TraceData::traceClosed, this, &ThinkPanel::showTime);
+    connect(&context_.selection, &Selection::tokenChanged, this, [this](qint64 token) {
+        if (isFollowed() && token >= 0 && token < time_->maximum()) {
+            time_->setValue(static_cast<int>(token)); // a click on a word holds it
+        }
+    });
     setCheckpoints({});
     setStatus(
         tr("The model reads the prompt and goes on; text, steps, gates and candidates appear as they are "
@@ -310,19 +319,21 @@ void ThinkPanel::focusPrompt() {
 }
 
 void ThinkPanel::showTime() {
-    const auto block = context_.data.sequence(context_.selection.runA(), context_.selection.sequence());
+    const RunKey a = context_.selection.runA();
+    const auto block = context_.data.sequence(a, context_.selection.sequence());
     const int last = block ? static_cast<int>(block->tokens.size()) - 1 : -1;
     const bool at_end = time_->value() >= time_->maximum();
+    const bool follows = isFollowed() && follows_;
     {
         const QSignalBlocker quiet(time_);
         time_->setEnabled(last > 0);
         play_->setEnabled(last > 0);
         time_->setRange(0, std::max(last, 0));
-        if ((running_ && follows_) || (!running_ && at_end)) {
+        if (follows || (!isFollowed() && at_end)) {
             time_->setValue(std::max(last, 0));
         }
     }
-    if (running_ && follows_ && last >= 0) {
+    if (follows && last >= 0) {
         context_.selection.setToken(last);
         Q_EMIT horizonChanged(-1);
     } else if (time_->value() >= last) {
@@ -333,11 +344,16 @@ void ThinkPanel::showTime() {
                  : tr("token %1 of %2").arg(format_count(time_->value() + 1), format_count(last + 1)));
 }
 
+bool ThinkPanel::isFollowed() const {
+    return running_ && context_.data.isLive(context_.selection.runA().trace);
+}
+
 void ThinkPanel::moveTo(int token) {
-    follows_ = token >= time_->maximum();
+    const bool end = token >= time_->maximum();
+    follows_ = isFollowed() ? end : follows_;
     context_.selection.setHover(-1);
     context_.selection.setToken(token);
-    Q_EMIT horizonChanged(follows_ ? -1 : token);
+    Q_EMIT horizonChanged(end ? -1 : token);
     const auto block = context_.data.sequence(context_.selection.runA(), context_.selection.sequence());
     QString word;
     if (block && token < static_cast<int>(block->tokens.size())) {
@@ -350,7 +366,7 @@ void ThinkPanel::moveTo(int token) {
 void ThinkPanel::play(bool on) {
     play_->setText(on ? QStringLiteral("❚❚") : QStringLiteral("▶"));
     play_->setAccessibleName(on ? tr("Pause") : tr("Play"));
-    if (on && time_->value() >= time_->maximum() && !running_) {
+    if (on && time_->value() >= time_->maximum() && !isFollowed()) {
         time_->setValue(0);
     }
     on ? playing_.start() : playing_.stop();

@@ -62,6 +62,7 @@ private:
     void showModel();
     void start();
     void showTime();
+    [[nodiscard]] bool isFollowed() const; ///< what is generated now is what the window shows
     void moveTo(int token);
     void play(bool on);
 

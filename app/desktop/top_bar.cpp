@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/top_bar.h"
 
-#include "views/common/format.h"
+#include "views/common/chooser.h"
 #include "views/common/tables.h"
 
 #include <QAbstractItemView>
@@ -12,6 +12,9 @@
 #include <QPainter>
 #include <QStylePainter>
 #include <QToolButton>
+
+#include <algorithm>
+#include <vector>
 
 namespace ponderscope {
 
@@ -181,17 +184,16 @@ void TopBar::fill() {
     };
     wear(a_, QStringLiteral("A"), colours.a, colours.onA);
     wear(b_, QStringLiteral("B"), colours.b, colours.onB);
-    a_->clear();
-    b_->clear();
-    b_->addItem(tr("nothing to compare with"), QVariant::fromValue(RunKey{}));
-    if (const RunKey live = context_.selection.runA(); context_.data.isLive(live.trace)) {
-        if (const RunInfo* run = context_.data.run(live)) {
-            a_->addItem(tr("%1 · thinking").arg(QString::fromStdString(run->name)),
-                        QVariant::fromValue(live));
+    const RunInfo* a = context_.data.run(context_.selection.runA());
+    std::vector<ChooserEntry> ofA;
+    std::vector<ChooserEntry> ofB{{tr("nothing to compare with"), QVariant::fromValue(RunKey{})}};
+    for (const QString& live : context_.data.liveNames()) {
+        for (const RunInfo& run : context_.data.runs(live)) {
+            ofA.push_back({tr("%1 · thinking").arg(QString::fromStdString(run.name)),
+                           QVariant::fromValue(RunKey{live, run.id})});
         }
     }
     const QStringList traces = context_.data.traces();
-    const RunInfo* a = context_.data.run(context_.selection.runA());
     for (const QString& trace : traces) {
         const QString stem =
             context_.data.isScratch(trace) ? tr("scratch") : QFileInfo(trace).completeBaseName();
@@ -202,34 +204,32 @@ void TopBar::fill() {
             if (traces.size() > 1 || context_.data.isScratch(trace)) {
                 name += QStringLiteral(" · ") + stem;
             }
-            for (QComboBox* box : {a_, b_}) {
-                const bool other = box == b_ && a != nullptr && run.text_digest != a->text_digest;
-                box->addItem(other ? tr("%1 (another text)").arg(name) : name, QVariant::fromValue(key));
-                box->setItemData(box->count() - 1, context_.theme.runColour(key, context_.selection),
-                                 Qt::DecorationRole);
-                box->setItemData(box->count() - 1, name, name_role);
-                box->setItemData(box->count() - 1, plain_tip(name), Qt::ToolTipRole);
+            ofA.push_back({name,
+                           QVariant::fromValue(key),
+                           name,
+                           {{Qt::DecorationRole, context_.theme.runColour(key, context_.selection)},
+                            {name_role, name}}});
+            ofB.push_back(ofA.back());
+            if (a != nullptr && run.text_digest != a->text_digest) {
+                ofB.back().text = tr("%1 (another text)").arg(name);
             }
         }
     }
+    if (ofA.empty()) {
+        ofA.push_back({tr("no run"), QVariant::fromValue(RunKey{})});
+    }
+    const RunKey chosen = context_.selection.runA();
+    fill_chooser(*a_, ofA,
+                 std::any_of(ofA.begin(), ofA.end(),
+                             [&](const ChooserEntry& one) { return one.data.value<RunKey>() == chosen; })
+                     ? QVariant::fromValue(chosen)
+                     : ofA.front().data);
+    const RunKey other = context_.selection.runB();
+    fill_chooser(*b_, ofB, QVariant::fromValue(context_.data.run(other) == nullptr ? RunKey{} : other));
     for (QComboBox* box : {a_, b_}) { // what drops down shows whole names, however narrow the box is
         box->view()->setMinimumWidth(
             std::min(box->view()->sizeHintForColumn(0) + 36, std::max(width() * 2 / 3, 250)));
     }
-    if (a_->count() == 0) {
-        a_->addItem(tr("no run"), QVariant::fromValue(RunKey{}));
-    }
-    const auto choose = [](QComboBox* box, const RunKey& key) {
-        for (int i = 0; i < box->count(); ++i) {
-            if (box->itemData(i).value<RunKey>() == key) {
-                box->setCurrentIndex(i);
-                return;
-            }
-        }
-        box->setCurrentIndex(0);
-    };
-    choose(a_, context_.selection.runA());
-    choose(b_, context_.selection.runB());
 }
 
 void TopBar::paintEvent(QPaintEvent*) {

@@ -6,6 +6,7 @@
 
 #include <QFile>
 #include <QFileInfo>
+#include <QSet>
 
 #include <optional>
 #include <utility>
@@ -27,42 +28,55 @@ std::optional<struct stat> stat_of(const QString& path) {
 
 } // namespace
 
-/// Nothing: not known yet. gone: no file of that name.
-std::optional<TraceWatch::Seen> TraceWatch::look(const QString& trace) {
-    if (is_elsewhere(trace)) {
-        std::shared_ptr<remote::Watch>& watch = far_[trace];
-        if (!watch) {
-            watch = std::make_shared<remote::Watch>(trace.toStdString());
+TraceWatch::Looks TraceWatch::look(const QStringList& traces) {
+    Looks looks;
+    for (const QString& trace : traces) {
+        if (is_elsewhere(trace)) {
+            continue; // seen() asks what its machine said last
         }
-        remote::Looked there;
-        if (!watch->look(there)) {
-            return std::nullopt;
+        const auto info = stat_of(trace);
+        if (!info) {
+            looks[trace] = {.gone = true};
+            continue;
         }
-        return Seen{there.device,
-                    there.inode,
-                    static_cast<qint64>(there.size),
-                    {there.times[0], there.times[1], there.times[2]},
-                    there.kind == remote::Kind::none};
+        const QString real = QFileInfo(trace).canonicalFilePath();
+        const auto stamp_beside = [&](const char* suffix) {
+            const auto other = stat_of(real + QLatin1String(suffix));
+            return other ? stamp_of(*other) : 0;
+        };
+        looks[trace] = {static_cast<quint64>(info->st_dev),
+                        static_cast<quint64>(info->st_ino),
+                        static_cast<qint64>(info->st_size),
+                        {stamp_of(*info), stamp_beside("-wal"), stamp_beside(".annotations")},
+                        false};
     }
-    const auto info = stat_of(trace);
-    if (!info) {
-        return Seen{.gone = true};
-    }
-    const QString real = QFileInfo(trace).canonicalFilePath();
-    const auto stamp_beside = [&](const char* suffix) {
-        const auto other = stat_of(real + QLatin1String(suffix));
-        return other ? stamp_of(*other) : 0;
-    };
-    return Seen{static_cast<quint64>(info->st_dev),
-                static_cast<quint64>(info->st_ino),
-                static_cast<qint64>(info->st_size),
-                {stamp_of(*info), stamp_beside("-wal"), stamp_beside(".annotations")},
-                false};
+    return looks;
 }
 
-bool TraceWatch::hasCome(const QString& trace) {
-    const auto seen = look(trace);
-    return seen && !seen->gone && seen->size > 0;
+/// Nothing: not known yet. gone: no file of that name.
+std::optional<TraceWatch::Seen> TraceWatch::seen(const QString& trace, const Looks& looks) {
+    if (!is_elsewhere(trace)) {
+        const auto place = looks.find(trace);
+        return place == looks.end() ? std::nullopt : std::optional(place->second);
+    }
+    std::shared_ptr<remote::Watch>& watch = far_[trace];
+    if (!watch) {
+        watch = std::make_shared<remote::Watch>(trace.toStdString());
+    }
+    remote::Looked there;
+    if (!watch->look(there)) {
+        return std::nullopt;
+    }
+    return Seen{there.device,
+                there.inode,
+                static_cast<qint64>(there.size),
+                {there.times[0], there.times[1], there.times[2]},
+                there.kind == remote::Kind::none};
+}
+
+bool TraceWatch::hasCome(const QString& trace, const Looks& looks) {
+    const auto now = seen(trace, looks);
+    return now && !now->gone && now->size > 0;
 }
 
 QString TraceWatch::machineFault(const QString& trace) const {
@@ -70,12 +84,14 @@ QString TraceWatch::machineFault(const QString& trace) const {
     return place == far_.end() ? QString() : QString::fromStdString(place->second->state().fault);
 }
 
-QList<TraceWatch::Change> TraceWatch::check(const QStringList& traces) {
+QList<TraceWatch::Change> TraceWatch::check(const QStringList& traces, const Looks& looks) {
     QList<Change> changes;
-    std::erase_if(seen_, [&](const auto& entry) { return !traces.contains(entry.first); });
-    std::erase_if(lines_, [&](const auto& entry) { return !traces.contains(entry.first); });
+    const QSet<QString> listed(traces.begin(), traces.end()); // a run may have thousands of shards
+    const auto gone = [&](const auto& entry) { return !listed.contains(entry.first); };
+    std::erase_if(seen_, gone);
+    std::erase_if(lines_, gone);
     for (const QString& trace : traces) {
-        const auto now = look(trace);
+        const auto now = seen(trace, looks);
         if (is_elsewhere(trace)) {
             const remote::Watch& watch = *far_.at(trace);
             const remote::Host::State state = watch.state();
@@ -94,26 +110,26 @@ QList<TraceWatch::Change> TraceWatch::check(const QStringList& traces) {
         }
         const auto place = seen_.find(trace);
         const bool known = place != seen_.end();
-        Seen& seen = known ? place->second : seen_[trace];
+        Seen& before = known ? place->second : seen_[trace];
         if (now->gone) {
-            if (!seen.gone) {
+            if (!before.gone) {
                 changes.append({trace, Event::gone});
             }
-            seen.gone = true;
+            before.gone = true;
             continue;
         }
         if (known) {
-            if (seen.gone || now->inode != seen.inode || now->device != seen.device) {
+            if (before.gone || now->inode != before.inode || now->device != before.device) {
                 changes.append({trace, Event::replaced});
-            } else if (now->size < seen.size) {
+            } else if (now->size < before.size) {
                 changes.append({trace, Event::shrunk});
-            } else if (now->stamps != seen.stamps || now->size != seen.size) {
+            } else if (now->stamps != before.stamps || now->size != before.size) {
                 changes.append({trace, Event::moved});
             }
         } else {
             changes.append({trace, Event::moved}); // it may have grown since it was opened
         }
-        seen = *now;
+        before = *now;
     }
     return changes;
 }

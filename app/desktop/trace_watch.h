@@ -32,16 +32,6 @@ public:
         QString trace; ///< or one of its shards
         Event event;
     };
-    QList<Change> check(const QStringList& traces);
-    /// What happened to it until now is known.
-    void forget(const QString& trace) { seen_.erase(trace); }
-    /// Whether a file that may come is there and has something in it. On another machine the answer takes a
-    /// while.
-    [[nodiscard]] bool hasCome(const QString& trace);
-    /// Why there is no connection to where a trace lies, a sentence.
-    [[nodiscard]] QString machineFault(const QString& trace) const;
-
-private:
     struct Seen {
         quint64 device = 0;
         quint64 inode = 0;
@@ -49,7 +39,20 @@ private:
         std::array<qint64, 3> stamps{}; ///< nanoseconds, of file, WAL and annotations; 0: none
         bool gone = false;
     };
-    [[nodiscard]] std::optional<Seen> look(const QString& trace);
+    /// Of files here, what the file system says now. From any thread: a disk may keep it waiting.
+    using Looks = std::map<QString, Seen>;
+    [[nodiscard]] static Looks look(const QStringList& traces);
+    QList<Change> check(const QStringList& traces, const Looks& looks);
+    /// What happened to it until now is known.
+    void forget(const QString& trace) { seen_.erase(trace); }
+    /// Whether a file that may come is there and has something in it. On another machine the answer takes a
+    /// while.
+    [[nodiscard]] bool hasCome(const QString& trace, const Looks& looks);
+    /// Why there is no connection to where a trace lies, a sentence.
+    [[nodiscard]] QString machineFault(const QString& trace) const;
+
+private:
+    [[nodiscard]] std::optional<Seen> seen(const QString& trace, const Looks& looks);
     std::map<QString, Seen> seen_;
     std::map<QString, std::shared_ptr<remote::Watch>> far_;
     struct Line {

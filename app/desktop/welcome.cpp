@@ -255,8 +255,7 @@ void WelcomePage::setSamples(const Samples& samples) {
             new Card(tr("Recorded samples"),
                      tr("the stories and a passage, every step of every word; opens at once"), theme_, this);
         card->setObjectName(QStringLiteral("recordedSample"));
-        const QString path = samples.recorded;
-        connect(card, &QPushButton::clicked, this, [this, path] { Q_EMIT pathChosen(path); });
+        connect(card, &QPushButton::clicked, this, &WelcomePage::recordedChosen);
         samples_->addWidget(card);
     }
     for (std::size_t i = 0; i < samples.models.size() && !samples.text.isEmpty(); ++i) {

@@ -28,7 +28,8 @@ public:
 
 Q_SIGNALS:
     void openRequested();                 ///< the file dialog
-    void pathChosen(const QString& path); ///< a recent file or the recorded sample
+    void pathChosen(const QString& path); ///< a recent file
+    void recordedChosen();                ///< the recorded sample
     void sampleChosen(int model);         ///< record Samples::models[model]
     void recordRequested();               ///< a checkpoint of one's own
     void thinkRequested();

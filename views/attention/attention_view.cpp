@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/trace/reader.h"
+#include "views/common/chooser.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/heatmap/map_header.h"
@@ -44,20 +45,18 @@ AttentionView::AttentionView(ViewContext context, QWidget* parent)
 
     connect(rows_, &QComboBox::activated, this, &AttentionView::showRow);
     connect(map_, &StepMapCanvas::cellHovered, this, &AttentionView::showCell);
-    connect(&selection_, &Selection::runsChanged, this, &AttentionView::refreshRun);
-    connect(&selection_, &Selection::sequenceChanged, this, &AttentionView::refreshToken);
-    connect(&selection_, &Selection::tokenChanged, this, &AttentionView::refreshToken);
-    connect(&selection_, &Selection::attributionChanged, this, &AttentionView::refreshToken);
-    connect(&selection_, &Selection::stepChanged, this, &AttentionView::showRow);
-    connect(&data_, &TraceData::traceOpened, this, &AttentionView::refreshRun);
-    connect(&data_, &TraceData::traceChanged, this, &AttentionView::refreshRun);
-    connect(&data_, &TraceData::traceClosed, this, &AttentionView::refreshRun);
-    connect(&data_, &TraceData::sequenceReady, this, [this](const RunKey& run, qint64 sequence) {
+    follow(*this, context, Follows::a);
+    const auto refreshed = seen(&AttentionView::refreshToken);
+    connect(&selection_, &Selection::sequenceChanged, this, refreshed);
+    connect(&selection_, &Selection::tokenChanged, this, refreshed);
+    connect(&selection_, &Selection::attributionChanged, this, refreshed);
+    connect(&selection_, &Selection::stepChanged, this, seen(&AttentionView::showRow));
+    connect(&data_, &TraceData::sequenceReady, this, [this, refreshed](const RunKey& run, qint64 sequence) {
         if (run == selection_.runA() && sequence == selection_.sequence()) {
-            refreshToken();
+            refreshed();
         }
     });
-    refreshRun();
+    renew();
 }
 
 QString AttentionView::readout() const {
@@ -76,7 +75,7 @@ void AttentionView::nothing(const QString& hint) {
     header_->hide();
 }
 
-void AttentionView::refreshRun() {
+void AttentionView::renew() {
     info_.reset();
     for (const SignalInfo& info : data_.signalsOf(selection_.runA())) {
         if (AttentionRow::fits(info)) {
@@ -93,7 +92,7 @@ void AttentionView::refreshToken() {
         return;
     }
     if (!info_) {
-        nothing(tr(
+        nothing(data_.isBeginning(run) ? tr("Waiting for the first step of the model…") : tr(
             "This run has no sequence attention. It grows with the square of the text, so it is recorded on "
             "request: ponderscope record … --attention all, or --attention LAYERS:HEADS."));
         return;
@@ -134,15 +133,14 @@ void AttentionView::refreshToken() {
             }
             row_ = std::move(read);
             numbers_ = chosen_numbers(*info_, row_->layers(), row_->heads());
-            const QSignalBlocker quiet(rows_);
-            const QVariant chosen = rows_->count() > 0 ? rows_->currentData() : QVariant(all_layers);
-            rows_->clear();
-            rows_->addItem(tr("Layers, mean of heads"), all_layers);
+            std::vector<ChooserEntry> entries{{tr("Layers, mean of heads"), all_layers}};
             for (int layer = 0; layer < static_cast<int>(row_->layers()); ++layer) {
-                rows_->addItem(tr("Heads of layer %1").arg(numbers_.layers[static_cast<std::size_t>(layer)]),
-                               layer);
+                entries.push_back(
+                    {tr("Heads of layer %1").arg(numbers_.layers[static_cast<std::size_t>(layer)]), layer});
             }
-            rows_->setCurrentIndex(std::max(0, rows_->findData(chosen)));
+            const int chosen = rows_->count() > 0 ? rows_->currentData().toInt() : all_layers;
+            fill_chooser(*rows_, entries,
+                         chosen < static_cast<int>(row_->layers()) ? chosen : all_layers);
             header_->show();
             showRow();
             showReach();

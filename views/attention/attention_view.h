@@ -2,7 +2,8 @@
 #pragma once
 
 #include "views/attention/attention_row.h"
-#include "views/common/background.h"
+#include "views/common/live_view.h"
+#include "views/common/task.h"
 #include "views/common/view_command.h"
 #include "views/common/view_context.h"
 
@@ -36,7 +37,7 @@ public:
     [[nodiscard]] QString readout() const;
 
 private:
-    void refreshRun();
+    void renew() override; ///< the signal of run A
     void refreshToken();
     void showRow();
     void showReach(); ///< the tokens that it could read fill the map
@@ -50,7 +51,7 @@ private:
     StepMapCanvas* map_;
     MapHeader* header_;
     QComboBox* rows_;
-    Background reading_;
+    Task reading_;
     std::optional<SignalInfo> info_; ///< of run A
     std::optional<AttentionRow> row_;
     AttentionChoiceNumbers numbers_;

@@ -25,81 +25,89 @@ qint64 stamp_of_annotations(const std::filesystem::path& path) {
 }
 
 /// What readers of annotations leave out, as sentences of the runs.
-void note_annotations(const TraceReader& reader, TraceContents& all) {
-    all.annotationsStamp = stamp_of_annotations(annotations_path(reader.path()));
-    if (all.annotationsStamp == 0) {
-        return;
-    }
+void note_annotations(const TraceReader& reader, std::vector<std::shared_ptr<RunContents>>& runs) {
     try {
         const std::optional<AnnotationReader> annotations = AnnotationReader::beside(reader.path());
-        for (const RunInfo& run : all.runs) {
+        for (const auto& run : runs) {
             for (const AnnotationInfo& one :
-                 annotations ? annotations->of(run) : std::vector<AnnotationInfo>()) {
-                if (const std::string misfit = misfit_of(one, run); !misfit.empty()) {
-                    all.faults[run.id].push_back({run.id, -1, {}, misfit + "."});
+                 annotations ? annotations->of(run->info) : std::vector<AnnotationInfo>()) {
+                if (const std::string misfit = misfit_of(one, run->info); !misfit.empty()) {
+                    run->faults.push_back({run->info.id, -1, {}, misfit + "."});
                 }
             }
         }
     } catch (const Error& fault) { // none of annotations, damaged, locked: the trace is there all the same
-        for (const RunInfo& run : all.runs) {
-            all.faults[run.id].push_back({run.id, -1, {}, fault.what()});
+        for (const auto& run : runs) {
+            run->faults.push_back({run->info.id, -1, {}, fault.what()});
         }
     }
 }
 
+bool same_info(const RunInfo& x, const RunInfo& y) {
+    return x.id == y.id && x.name == y.name && x.tokens == y.tokens && x.sequences == y.sequences &&
+           x.complete == y.complete && x.scored_tokens == y.scored_tokens && x.nll_sum == y.nll_sum &&
+           x.seconds == y.seconds && x.checkpoint_digest == y.checkpoint_digest;
+}
+
+bool same_run(const RunContents& a, const RunContents& b) {
+    const auto same_sequence = [](const SequenceInfo& x, const SequenceInfo& y) {
+        return x.index == y.index && x.tokens == y.tokens && x.complete == y.complete &&
+               x.nll_sum == y.nll_sum;
+    };
+    return same_info(a.info, b.info) && a.faults.size() == b.faults.size() &&
+           a.signals.size() == b.signals.size() &&
+           std::equal(a.sequences.begin(), a.sequences.end(), b.sequences.begin(), b.sequences.end(),
+                      same_sequence);
+}
+
 } // namespace
 
-TraceContents read_contents(const TraceReader& reader) {
+std::shared_ptr<const RunContents> TraceContents::run(qint64 id) const {
+    const auto found =
+        std::find_if(runs.begin(), runs.end(), [id](const auto& one) { return one->info.id == id; });
+    return found == runs.end() ? nullptr : *found;
+}
+
+TraceContents read_contents(const TraceReader& reader, const TraceContents& before) {
     TraceContents all;
     for (const std::filesystem::path& file : reader.files()) {
         all.files << path_text(file);
     }
-    all.runs = reader.runs();
     all.trainings = reader.trainings();
-    for (const RunInfo& run : all.runs) {
-        all.sequences[run.id] = reader.sequences(run.id);
-        all.signalInfos[run.id] = reader.signal_infos(run.id);
-        all.faults[run.id] = reader.faults(run.id);
+    all.annotationsStamp = stamp_of_annotations(annotations_path(reader.path()));
+    const bool annotated = all.annotationsStamp != before.annotationsStamp;
+    std::vector<std::shared_ptr<RunContents>> read;
+    for (RunInfo& info : reader.runs()) {
+        const auto known = before.run(info.id);
+        if (known && !annotated && info.complete && same_info(known->info, info)) {
+            all.runs.push_back(known);
+            continue;
+        }
+        auto run = std::make_shared<RunContents>();
+        run->sequences = reader.sequences(info.id);
+        run->signals = reader.signal_infos(info.id);
+        run->faults = reader.faults(info.id);
+        run->info = std::move(info);
+        read.push_back(run);
+        all.runs.push_back(std::move(run));
     }
-    note_annotations(reader, all);
+    if (all.annotationsStamp != 0) {
+        note_annotations(reader, read);
+    }
+    for (auto& run : all.runs) {
+        if (const auto known = before.run(run->info.id); known && same_run(*known, *run)) {
+            run = known;
+        }
+    }
     return all;
 }
 
-bool same_contents(const TraceContents& a, const TraceContents& b) {
-    if (a.annotationsStamp != b.annotationsStamp) {
-        return false;
-    }
-    const auto sameRun = [](const RunInfo& x, const RunInfo& y) {
-        return x.id == y.id && x.name == y.name && x.tokens == y.tokens && x.sequences == y.sequences &&
-               x.complete == y.complete && x.scored_tokens == y.scored_tokens && x.nll_sum == y.nll_sum &&
-               x.seconds == y.seconds;
-    };
-    const auto sameSequence = [](const SequenceInfo& x, const SequenceInfo& y) {
-        return x.index == y.index && x.tokens == y.tokens && x.complete == y.complete &&
-               x.nll_sum == y.nll_sum;
-    };
-    const auto sameTraining = [](const TrainingInfo& x, const TrainingInfo& y) {
-        return x.id == y.id && x.name == y.name && x.step == y.step && x.seconds == y.seconds &&
-               x.complete == y.complete && x.fault == y.fault;
-    };
-    if (!std::equal(a.trainings.begin(), a.trainings.end(), b.trainings.begin(), b.trainings.end(),
-                    sameTraining)) {
-        return false;
-    }
-    if (!std::equal(a.runs.begin(), a.runs.end(), b.runs.begin(), b.runs.end(), sameRun)) {
-        return false;
-    }
-    const auto sameFaults = [](const auto& x, const auto& y) { return x.second.size() == y.second.size(); };
-    if (!std::equal(a.faults.begin(), a.faults.end(), b.faults.begin(), b.faults.end(), sameFaults)) {
-        return false;
-    }
-    return std::all_of(a.runs.begin(), a.runs.end(), [&](const RunInfo& run) {
-        const auto x = a.sequences.find(run.id);
-        const auto y = b.sequences.find(run.id);
-        return x != a.sequences.end() && y != b.sequences.end() &&
-               std::equal(x->second.begin(), x->second.end(), y->second.begin(), y->second.end(),
-                          sameSequence);
-    });
+bool same_trainings(const std::vector<TrainingInfo>& a, const std::vector<TrainingInfo>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const TrainingInfo& x, const TrainingInfo& y) {
+                          return x.id == y.id && x.name == y.name && x.step == y.step &&
+                                 x.seconds == y.seconds && x.complete == y.complete && x.fault == y.fault;
+                      });
 }
 
 } // namespace ponderscope

@@ -6,28 +6,36 @@
 
 #include <QStringList>
 
-#include <map>
+#include <memory>
 #include <vector>
 
 namespace ponderscope {
 
 class TraceReader;
 
-/// What one file holds, besides tokens and signals.
-struct TraceContents {
-    QStringList files; ///< that it is read from: itself, or its shards
-    std::vector<RunInfo> runs;
-    std::vector<TrainingInfo> trainings;
-    std::map<qint64, std::vector<SequenceInfo>> sequences;
-    std::map<qint64, std::vector<SignalInfo>> signalInfos;
-    /// What went wrong while a run was recorded, and what is wrong with its annotations.
-    std::map<qint64, std::vector<FaultInfo>> faults;
-    qint64 annotationsStamp = 0; ///< of the file of annotations; another one: it was written again. 0: none
+/// One run of a file, besides tokens and signals. Never changed: a run that grew gets another block.
+struct RunContents {
+    RunInfo info;
+    std::vector<SequenceInfo> sequences; ///< by index
+    std::vector<SignalInfo> signals;
+    /// What went wrong while it was recorded, and what is wrong with its annotations.
+    std::vector<FaultInfo> faults;
 };
 
-/// Reads all of it. InputError as TraceReader.
-TraceContents read_contents(const TraceReader& reader);
-/// Whether a view would show the same.
-bool same_contents(const TraceContents& a, const TraceContents& b);
+/// What one file holds.
+struct TraceContents {
+    QStringList files; ///< that it is read from: itself, or its shards
+    std::vector<std::shared_ptr<const RunContents>> runs; ///< by id
+    std::vector<TrainingInfo> trainings;
+    qint64 annotationsStamp = 0; ///< of the file of annotations; another one: it was written again. 0: none
+
+    [[nodiscard]] std::shared_ptr<const RunContents> run(qint64 id) const; ///< null: unknown
+};
+
+/// Reads all of it. The block of a run that holds what it held \p before is that very block; of complete
+/// runs only the number is read again. InputError as TraceReader.
+TraceContents read_contents(const TraceReader& reader, const TraceContents& before = {});
+/// Whether two trainings say the same.
+bool same_trainings(const std::vector<TrainingInfo>& a, const std::vector<TrainingInfo>& b);
 
 } // namespace ponderscope

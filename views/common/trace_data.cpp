@@ -65,6 +65,12 @@ void TraceData::refresh() {
     }
 }
 
+void TraceData::refresh(const QString& trace) {
+    if (impl_->order.contains(trace)) {
+        impl_->refresh(trace);
+    }
+}
+
 void TraceData::Impl::refresh(const QString& trace) {
     if (const auto under_way = refreshing.find(trace); under_way != refreshing.end()) {
         *under_way = true; // a slow disk must not pile up work, and what it read may be older
@@ -77,9 +83,9 @@ void TraceData::Impl::refresh(const QString& trace) {
         }
     };
     jobs.post({trace,
-               [this, trace, done](const std::atomic<bool>&) {
+               [this, trace, done, before = traces[trace]](const std::atomic<bool>&) {
                    try {
-                       TraceContents fresh = read_contents(reader(trace));
+                       TraceContents fresh = read_contents(reader(trace), before);
                        reply([this, trace, done, fresh = std::move(fresh)]() mutable {
                            if (traces.contains(trace)) {
                                adopt(trace, std::move(fresh));
@@ -113,9 +119,8 @@ void TraceData::showLive(const QString& name, LiveRun run) {
         impl->live.insert(name);
     }
     TraceContents contents;
-    contents.sequences[key.run] = {run.sequence};
-    contents.signalInfos[key.run] = run.signalInfos;
-    contents.runs = {std::move(run.info)};
+    contents.runs.push_back(std::make_shared<const RunContents>(
+        RunContents{std::move(run.info), {run.sequence}, std::move(run.signalInfos), {}}));
     impl->traces[name] = std::move(contents);
     impl->labels[key].insert(run.labels);
     impl->store({key, sequence, {}}, run.tokens, nullptr, run.sequence.tokens);
@@ -125,7 +130,7 @@ void TraceData::showLive(const QString& name, LiveRun run) {
     if (fresh) {
         Q_EMIT traceOpened(name);
     } else {
-        Q_EMIT traceChanged(name);
+        Q_EMIT runChanged(key);
     }
     Q_EMIT sequenceReady(key, sequence);
     for (const auto& [signalName, chunk] : run.chunks) {
@@ -144,6 +149,10 @@ void TraceData::closeLive(const QString& name) {
 
 bool TraceData::isLive(const QString& trace) const {
     return impl_->live.contains(trace);
+}
+
+QStringList TraceData::liveNames() const {
+    return {impl_->live.begin(), impl_->live.end()};
 }
 
 bool TraceData::isOpen(const QString& trace) const {
@@ -194,46 +203,55 @@ std::vector<TrainingInfo> TraceData::trainings(const QString& trace) const {
     return place == impl_->traces.end() ? std::vector<TrainingInfo>{} : place->second.trainings;
 }
 
+std::shared_ptr<const RunContents> TraceData::contents(const RunKey& key) const {
+    const auto place = impl_->traces.find(key.trace);
+    return place == impl_->traces.end() ? nullptr : place->second.run(key.run);
+}
+
 const RunInfo* TraceData::run(const RunKey& key) const {
-    const auto place = impl_->traces.find(key.trace);
-    if (place == impl_->traces.end()) {
-        return nullptr;
+    const auto known = contents(key);
+    return known ? &known->info : nullptr;
+}
+
+std::span<const SequenceInfo> TraceData::sequences(const RunKey& key) const {
+    const auto known = contents(key);
+    return known ? std::span(known->sequences) : std::span<const SequenceInfo>();
+}
+
+const SequenceInfo* TraceData::sequenceInfo(const RunKey& key, qint64 sequence) const {
+    const auto all = sequences(key);
+    if (sequence >= 0 && static_cast<std::size_t>(sequence) < all.size() &&
+        all[static_cast<std::size_t>(sequence)].index == sequence) {
+        return &all[static_cast<std::size_t>(sequence)];
     }
-    const auto& runs = place->second.runs;
-    const auto found =
-        std::find_if(runs.begin(), runs.end(), [&](const RunInfo& info) { return info.id == key.run; });
-    return found == runs.end() ? nullptr : &*found;
+    const auto found = std::lower_bound(all.begin(), all.end(), sequence,
+                                        [](const SequenceInfo& one, qint64 due) { return one.index < due; });
+    return found == all.end() || found->index != sequence ? nullptr : &*found;
 }
 
-template <class List>
-List TraceData::known(const RunKey& key, std::map<qint64, List> TraceContents::*lists) const {
-    const auto place = impl_->traces.find(key.trace);
-    if (place == impl_->traces.end()) {
-        return {};
-    }
-    const auto& of_runs = place->second.*lists;
-    const auto list = of_runs.find(key.run);
-    return list == of_runs.end() ? List{} : list->second;
+std::span<const SignalInfo> TraceData::signalsOf(const RunKey& key) const {
+    const auto known = contents(key);
+    return known ? std::span(known->signals) : std::span<const SignalInfo>();
 }
 
-std::vector<SequenceInfo> TraceData::sequences(const RunKey& key) const {
-    return known(key, &TraceContents::sequences);
-}
-
-std::vector<SignalInfo> TraceData::signalsOf(const RunKey& key) const {
-    return known(key, &TraceContents::signalInfos);
+bool TraceData::isBeginning(const RunKey& key) const {
+    const auto known = contents(key);
+    return known && !known->info.complete &&
+           (isLive(key.trace) ? known->signals.empty() : known->sequences.empty());
 }
 
 QStringList TraceData::faults(const RunKey& key) const {
     QStringList sentences;
-    for (const FaultInfo& fault : known(key, &TraceContents::faults)) {
-        sentences << QString::fromStdString(fault.message);
+    if (const auto known = contents(key)) {
+        for (const FaultInfo& fault : known->faults) {
+            sentences << QString::fromStdString(fault.message);
+        }
     }
     return sentences;
 }
 
 std::shared_ptr<const SequenceData> TraceData::sequence(const RunKey& key, qint64 sequence) {
-    if (impl_->info(key, sequence) == nullptr) {
+    if (sequenceInfo(key, sequence) == nullptr) {
         return nullptr;
     }
     const Impl::BlockKey blockKey{key, sequence, {}};
@@ -248,13 +266,33 @@ std::shared_ptr<const SequenceData> TraceData::sequence(const RunKey& key, qint6
 
 std::shared_ptr<const SignalChunk> TraceData::signal(const RunKey& key, qint64 sequence,
                                                      const QString& name) {
-    if (impl_->info(key, sequence) == nullptr || name.isEmpty()) {
+    if (sequenceInfo(key, sequence) == nullptr || name.isEmpty()) {
         return nullptr;
     }
     const Impl::BlockKey blockKey{key, sequence, name};
     Impl::Block& block = impl_->blocks[blockKey];
     block.used = ++impl_->clock;
     if (!block.chunk && !block.pending && !block.absent && !isLive(key.trace)) {
+        block.pending = true;
+        impl_->loadSignal(blockKey, nullptr);
+    }
+    return block.chunk;
+}
+
+std::shared_ptr<const SignalChunk> TraceData::signalAt(const RunKey& key, qint64 sequence,
+                                                       const QString& name, qint64 row) {
+    const SequenceInfo* info = sequenceInfo(key, sequence);
+    if (info == nullptr || name.isEmpty() || row < 0 || row >= info->tokens) {
+        return nullptr;
+    }
+    const auto whole = impl_->blocks.find({key, sequence, name});
+    if (info->tokens <= Impl::page_rows || (whole != impl_->blocks.end() && whole->second.chunk)) {
+        return signal(key, sequence, name);
+    }
+    const Impl::BlockKey blockKey{key, sequence, name, row - row % Impl::page_rows};
+    Impl::Block& block = impl_->blocks[blockKey];
+    block.used = ++impl_->clock;
+    if (!block.chunk && !block.pending && !block.absent) {
         block.pending = true;
         impl_->loadSignal(blockKey, nullptr);
     }

@@ -12,11 +12,12 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace ponderscope {
 
-struct TraceContents;
+struct RunContents;
 
 /// What somebody says of the tokens of a sequence beside what was recorded (core/trace/annotations.h).
 struct TokenAnnotation {
@@ -69,6 +70,7 @@ public:
     void showLive(const QString& name, LiveRun run);
     void closeLive(const QString& name);
     [[nodiscard]] bool isLive(const QString& trace) const;
+    [[nodiscard]] QStringList liveNames() const;
     /// The trace of runs that nobody asked to keep: what ifs, reruns, what was thought. Said before it is
     /// opened.
     void setScratch(const QString& trace);
@@ -77,7 +79,9 @@ public:
     /// traceChanged.
     void setHidden(const RunKey& run, bool hidden);
     [[nodiscard]] std::vector<RunInfo> hiddenRuns(const QString& trace) const;
-    /// Looks for new runs, sequences and tokens of traces that are still being written; emits what changed.
+    /// Looks for new runs, sequences and tokens of a trace that is still being written, or of all; emits what
+    /// changed.
+    void refresh(const QString& trace);
     void refresh();
     /// Forgets what was asked for and has not begun (a view that jumped elsewhere); what is being read stops
     /// at the next slice.
@@ -95,14 +99,24 @@ public:
     [[nodiscard]] std::vector<TrainingInfo> trainings(const QString& trace) const; ///< likewise
     [[nodiscard]] const RunInfo*
     run(const RunKey& key) const; ///< valid until the next event; null when unknown
-    [[nodiscard]] std::vector<SequenceInfo> sequences(const RunKey& key) const;
-    [[nodiscard]] std::vector<SignalInfo> signalsOf(const RunKey& key) const;
+    /// By index; valid until the next event, as are the next two.
+    [[nodiscard]] std::span<const SequenceInfo> sequences(const RunKey& key) const;
+    [[nodiscard]] const SequenceInfo* sequenceInfo(const RunKey& key, qint64 sequence) const; ///< or null
+    [[nodiscard]] std::span<const SignalInfo> signalsOf(const RunKey& key) const;
+    /// The same, to be held: never changed, replaced when the run grows. Null when unknown.
+    [[nodiscard]] std::shared_ptr<const RunContents> contents(const RunKey& key) const;
+    /// The run is being computed or recorded and has nothing to show so far.
+    [[nodiscard]] bool isBeginning(const RunKey& key) const;
     /// What went wrong while the run was recorded, a sentence each.
     [[nodiscard]] QStringList faults(const RunKey& key) const;
 
     [[nodiscard]] std::shared_ptr<const SequenceData> sequence(const RunKey& key, qint64 sequence);
     [[nodiscard]] std::shared_ptr<const SignalChunk> signal(const RunKey& key, qint64 sequence,
                                                             const QString& name);
+    /// Of a signal, the row of one token and some around it: all of a short sequence, a page of a long one.
+    /// rowsReady (of a short one, signalReady) follows where it is null.
+    [[nodiscard]] std::shared_ptr<const SignalChunk> signalAt(const RunKey& key, qint64 sequence,
+                                                              const QString& name, qint64 row);
     /// A token's text for lists, with what cannot be printed made visible ("␣the", "⏎", "‹E2 80›"). Empty
     /// until known.
     [[nodiscard]] QString tokenLabel(const RunKey& key, int id);
@@ -110,17 +124,19 @@ public:
 Q_SIGNALS:
     void traceOpened(const QString& path);
     void traceChanged(const QString& path); ///< runs, sequences or trainings were added or grew
+    /// This run grew, was renamed, annotated or became readable: what was asked of it may have another answer.
+    /// Before traceChanged.
+    void runChanged(const ponderscope::RunKey& run);
     void traceClosed(const QString& path);
     void failed(const QString& path, const QString& sentence);
     void sequenceReady(const ponderscope::RunKey& run, qint64 sequence);
     /// Also when the run has no such signal, or it could not be read: signal() then stays null until the
     /// trace changes.
     void signalReady(const ponderscope::RunKey& run, qint64 sequence, const QString& name);
+    void rowsReady(const ponderscope::RunKey& run, qint64 sequence, const QString& name);
     void tokenLabelsReady(const ponderscope::RunKey& run);
 
 private:
-    template <class List>
-    [[nodiscard]] List known(const RunKey& key, std::map<qint64, List> TraceContents::*lists) const;
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };

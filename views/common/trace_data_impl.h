@@ -33,14 +33,17 @@ inline std::size_t bytes_of(const SequenceData& data) {
 }
 
 struct TraceData::Impl {
-    /// One cached block: a sequence (empty name) or a signal of one.
+    static constexpr qint64 page_rows = 4096;
+
+    /// One cached block: a sequence (empty name), a signal of one, or a page of a signal.
     struct BlockKey {
         RunKey run;
         qint64 sequence = 0;
         QString name;
+        qint64 page = -1; ///< its first row; -1: all rows
         friend bool operator<(const BlockKey& a, const BlockKey& b) {
-            return std::tie(a.run.trace, a.run.run, a.sequence, a.name) <
-                   std::tie(b.run.trace, b.run.run, b.sequence, b.name);
+            return std::tie(a.run.trace, a.run.run, a.sequence, a.name, a.page) <
+                   std::tie(b.run.trace, b.run.run, b.sequence, b.name, b.page);
         }
     };
 
@@ -48,7 +51,7 @@ struct TraceData::Impl {
         std::shared_ptr<const SequenceData> sequence;
         std::shared_ptr<const SignalChunk> chunk;
         std::size_t bytes = 0;
-        std::int64_t tokens = 0; ///< that the file had when the block was read
+        std::int64_t tokens = 0; ///< that the file had when the block was read; of a page, its end
         quint64 used = 0;        ///< a clock of uses
         bool pending = false;
         bool absent = false; ///< asked and not there
@@ -153,25 +156,6 @@ struct TraceData::Impl {
         return any;
     }
 
-    [[nodiscard]] const SequenceInfo* info(const RunKey& key, qint64 sequence) const {
-        const auto trace = traces.find(key.trace);
-        if (trace == traces.end()) {
-            return nullptr;
-        }
-        const auto list = trace->second.sequences.find(key.run);
-        if (list == trace->second.sequences.end()) {
-            return nullptr;
-        }
-        const auto& all = list->second;
-        if (sequence >= 0 && static_cast<std::size_t>(sequence) < all.size() &&
-            all[static_cast<std::size_t>(sequence)].index == sequence) {
-            return &all[static_cast<std::size_t>(sequence)];
-        }
-        const auto found =
-            std::find_if(all.begin(), all.end(), [&](const SequenceInfo& s) { return s.index == sequence; });
-        return found == all.end() ? nullptr : &*found;
-    }
-
     void loadSequence(const BlockKey& key, const std::shared_ptr<const SequenceData>& old) {
         jobs.post({key.run.trace,
                    [this, key, old](const std::atomic<bool>& stopped) {
@@ -197,21 +181,35 @@ struct TraceData::Impl {
     void loadSignal(const BlockKey& key, const std::shared_ptr<const SignalChunk>& old) {
         jobs.post({key.run.trace,
                    [this, key, old](const std::atomic<bool>& stopped) {
+                       const auto ready = [this, key] {
+                           key.page < 0 ? Q_EMIT owner.signalReady(key.run, key.sequence, key.name)
+                                        : Q_EMIT owner.rowsReady(key.run, key.sequence, key.name);
+                       };
                        try {
-                           const ReadSignal read = read_signal(reader(key.run.trace), key.run, key.sequence,
-                                                               key.name.toStdString(), old, stopped);
-                           reply([this, key, read] {
+                           const std::string name = key.name.toStdString();
+                           ReadSignal read;
+                           if (key.page < 0) {
+                               read = read_signal(reader(key.run.trace), key.run, key.sequence, name, old,
+                                                  stopped);
+                           } else if (auto page = reader(key.run.trace)
+                                                      .signal(key.run.run, key.sequence, name, key.page,
+                                                              key.page + page_rows)) {
+                               read.chunk = std::make_shared<const SignalChunk>(std::move(*page));
+                           }
+                           reply([this, key, read, ready] {
                                if (read.stopped) {
                                    abandon(key);
                                } else if (traces.contains(key.run.trace)) {
-                                   store(key, nullptr, read.chunk, read.chunk ? read.chunk->shape[0] : 0);
-                                   Q_EMIT owner.signalReady(key.run, key.sequence, key.name);
+                                   store(key, nullptr, read.chunk,
+                                         std::max<qint64>(key.page, 0) +
+                                             (read.chunk ? read.chunk->shape[0] : 0));
+                                   ready();
                                }
                            });
                        } catch (const std::exception& error) {
-                           fail(key.run.trace, error, [this, key] {
+                           fail(key.run.trace, error, [this, key, ready] {
                                storeFailure(key);
-                               Q_EMIT owner.signalReady(key.run, key.sequence, key.name);
+                               ready();
                            });
                        }
                    }},
@@ -228,30 +226,36 @@ struct TraceData::Impl {
 
     void adopt(const QString& trace, TraceContents fresh) {
         TraceContents& known = traces[trace];
-        const bool mended = forgetFailures(trace);
-        if (same_contents(known, fresh)) {
-            if (mended) {
-                Q_EMIT owner.traceChanged(trace);
+        const bool annotated = known.annotationsStamp != fresh.annotationsStamp;
+        const bool again = forgetFailures(trace) || annotated;
+        std::set<RunKey> changed;
+        for (const auto& run : fresh.runs) {
+            if (again || known.run(run->info.id) != run) {
+                changed.insert({trace, run->info.id});
             }
+        }
+        if (changed.empty() && fresh.runs.size() == known.runs.size() &&
+            same_trainings(fresh.trainings, known.trainings)) {
             return;
         }
-        const bool annotated = known.annotationsStamp != fresh.annotationsStamp;
         known = std::move(fresh);
         // Blocks of sequences that grew are completed; the old ones stay visible until then.
         for (auto& [key, block] : blocks) {
-            if (key.run.trace != trace || block.pending) {
+            if (block.pending || !changed.contains(key.run)) {
                 continue;
             }
-            const SequenceInfo* now = info(key.run, key.sequence);
+            const SequenceInfo* now = owner.sequenceInfo(key.run, key.sequence);
             if (now == nullptr) {
                 continue;
             }
+            const bool whole = key.page < 0;
             if (block.absent) {
                 block.absent = false; // the next asking tries again
             } else if (annotated && key.name.isEmpty() && block.sequence) {
                 block.pending = true;
                 loadSequence(key, block.sequence); // what is read anew lies beside it
-            } else if (now->tokens > block.tokens) {
+            } else if ((whole ? now->tokens : std::min<qint64>(now->tokens, key.page + page_rows)) >
+                       block.tokens) {
                 block.pending = true;
                 if (key.name.isEmpty()) {
                     loadSequence(key, block.sequence);
@@ -260,7 +264,12 @@ struct TraceData::Impl {
                 }
             }
         }
-        Q_EMIT owner.traceChanged(trace);
+        for (const RunKey& run : changed) {
+            Q_EMIT owner.runChanged(run);
+        }
+        if (traces.contains(trace)) { // unless somebody closed it
+            Q_EMIT owner.traceChanged(trace);
+        }
     }
 
     TraceData& owner;
@@ -282,10 +291,11 @@ struct TraceData::Impl {
     [[nodiscard]] std::vector<RunInfo> runsOf(const QString& trace, bool isHidden) const {
         std::vector<RunInfo> list;
         if (const auto place = traces.find(trace); place != traces.end()) {
-            std::copy_if(place->second.runs.begin(), place->second.runs.end(), std::back_inserter(list),
-                         [&](const RunInfo& run) {
-                             return hidden.contains({trace, run.id}) == isHidden;
-                         });
+            for (const auto& run : place->second.runs) {
+                if (hidden.contains({trace, run->info.id}) == isHidden) {
+                    list.push_back(run->info);
+                }
+            }
         }
         return list;
     }

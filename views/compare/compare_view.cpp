@@ -7,7 +7,6 @@
 #include "views/common/same_text.h"
 #include "views/common/subset_chip.h"
 #include "views/common/tables.h"
-#include "views/compare/comparison_job.h"
 #include "views/compare/runs_table_model.h"
 #include "views/compare/token_scatter.h"
 #include "views/compare/winners.h"
@@ -32,6 +31,13 @@
 
 namespace ponderscope {
 
+namespace {
+
+/// A recording reports more often than a comparison is worth.
+constexpr int grown_ms = 1000;
+
+} // namespace
+
 CompareView::CompareView(ViewContext context, QWidget* parent)
     : QWidget(parent),
       data_(context.data),
@@ -48,6 +54,7 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
       message_(new QLabel(this)),
       progress_(new QProgressBar(this)),
       cancel_(new QPushButton(tr("Cancel"), this)),
+      job_(this),
       chip_(new SubsetChip(context.theme, this)) {
     table_->setModel(model_);
     table_->setAccessibleName(tr("Runs over the same text"));
@@ -118,28 +125,23 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     dress();
     connect(&theme_, &Theme::changed, this, dress);
     connect(cancel_, &QPushButton::clicked, this, &CompareView::cancel);
-    // A run of changes (two runs chosen one after the other, a trace that grows) starts one comparison.
     pending_.setSingleShot(true);
-    pending_.setInterval(150);
     connect(&pending_, &QTimer::timeout, this, &CompareView::begin);
-    connect(&selection_, &Selection::runsChanged, this, &CompareView::refresh);
-    connect(&data_, &TraceData::traceOpened, this, &CompareView::refresh);
-    connect(&data_, &TraceData::traceClosed, this, &CompareView::refresh);
-    connect(&data_, &TraceData::traceChanged, this, &CompareView::refresh);
-    refresh();
+    connect(&data_, &TraceData::traceOpened, this, [this] { cancelled_ = false; });
+    follow(*this, context, Follows::all);
+    renew();
 }
-
-CompareView::~CompareView() = default;
 
 bool CompareView::isBusy() const {
-    return job_ != nullptr || pending_.isActive() || grouping_.isBusy() || choosing_.isBusy();
+    return job_.isBusy() || pending_.isActive() || grouping_.isBusy() || choosing_.isBusy();
 }
 
-ComparisonRequest CompareView::request() const {
+std::pair<ComparisonRequest, std::vector<RunKey>> CompareView::request() const {
     ComparisonRequest wanted;
+    std::vector<RunKey> keys;
     const RunInfo* a = data_.run(selection_.runA());
     if (!a) {
-        return wanted;
+        return {};
     }
     const RunInfo first = *a;
     const auto add = [&](const RunKey& key, const RunInfo& info) {
@@ -150,6 +152,7 @@ ComparisonRequest CompareView::request() const {
             });
         if (!known && info.scored_tokens > 0 && same_text(first, info)) {
             wanted.runs.push_back({trace, info.name});
+            keys.push_back(key);
         }
     };
     add(selection_.runA(), first);
@@ -158,71 +161,98 @@ ComparisonRequest CompareView::request() const {
     }
     for (const QString& trace : data_.traces()) {
         for (const RunInfo& info : data_.runs(trace)) {
-            add({trace, info.id}, info);
+            if (info.complete) {
+                add({trace, info.id}, info);
+            }
         }
     }
-    return wanted;
+    return {std::move(wanted), std::move(keys)};
 }
 
-void CompareView::refresh() {
-    const ComparisonRequest wanted = request();
-    QString fingerprint;
-    for (const ComparisonRequest::Run& run : wanted.runs) {
-        fingerprint += path_text(run.trace) + u'#' + QString::fromStdString(run.run) + u'\n';
+void CompareView::renew() {
+    constexpr int chosen_ms = 150; // two runs are chosen one after the other
+    std::vector<RunKey> keys = request().second;
+    QString stamp;
+    for (const RunKey& key : keys) {
+        stamp += run_stamp(*data_.run(key)) + u'\n';
     }
-    for (const QString& trace : data_.traces()) {
-        for (const RunInfo& info : data_.runs(trace)) {
-            fingerprint += QStringLiteral("%1 %2\n").arg(info.id).arg(run_stamp(info));
-        }
-    }
-    if (fingerprint == wanted_) {
+    const bool others = keys != wanted_ || (!cancelled_ && stamp_.isEmpty() && !stamp.isEmpty());
+    if (!others && (cancelled_ || stamp == stamp_)) {
         return;
     }
-    wanted_ = fingerprint;
-    job_.reset();
-    if (wanted.runs.empty()) {
-        pending_.stop();
-        setBusy(false);
-        shown_.reset();
-        all_.reset();
-        choosing_.cancel();
-        model_->setComparison(nullptr, {});
-        scatter_->setComparison(nullptr);
-        showDetail();
-        message_->setText(tr("Open a trace with two runs of the same text to compare them."));
-        return;
+    cancelled_ = false;
+    wanted_ = std::move(keys);
+    stamp_ = stamp;
+    if (wanted_.empty()) {
+        clear(tr("Open a trace with two runs of the same text to compare them."));
+    } else if (others) {
+        job_.cancel();
+        setCurrent(false);
+        pending_.start(chosen_ms);
+        setBusy(true);
+    } else if (job_.isBusy()) {
+        again_ = true; // it ends first
+    } else if (!pending_.isActive()) {
+        pending_.start(grown_ms);
     }
-    pending_.start();
-    setBusy(true);
 }
 
 void CompareView::begin() {
-    job_ = std::make_unique<ComparisonJob>(request());
-    connect(job_.get(), &ComparisonJob::progressed, progress_, &QProgressBar::setValue);
-    connect(job_.get(), &ComparisonJob::done, this, &CompareView::finished);
-    connect(job_.get(), &ComparisonJob::failed, this, &CompareView::failed);
+    again_ = false;
+    auto [wanted, keys] = request();
+    job_.start(
+        [this, wanted = std::move(wanted)](const std::stop_token& stop, const Task::Tell& tell) {
+            const auto progress = [this, &tell](const Progress& now) {
+                const auto share = static_cast<int>(now.total > 0 ? now.done * 1000 / now.total : 0);
+                tell([this, share] { progress_->setValue(share); });
+            };
+            return std::make_shared<const RunComparison>(compare_runs(wanted, progress, stop));
+        },
+        [this, keys = std::move(keys)](std::shared_ptr<const RunComparison> comparison) {
+            keys_ = keys;
+            finished(std::move(comparison));
+        },
+        [this](const QString& sentence) { clear(sentence); });
     progress_->setValue(0);
     setBusy(true);
 }
 
 void CompareView::cancel() {
     pending_.stop();
-    job_.reset();
+    job_.cancel();
     setBusy(false);
     message_->setText(tr("Cancelled. Choose another run, or open the trace again, to compare."));
-    wanted_.clear();
+    cancelled_ = true;
+    stamp_.clear();
 }
 
 void CompareView::finished(std::shared_ptr<const RunComparison> comparison) {
-    job_.release()->deleteLater();
     all_ = std::move(comparison);
-    keys_.clear();
-    const ComparisonRequest made = request();
-    for (std::size_t i = 0; i < all_->runs.size() && i < made.runs.size(); ++i) {
-        keys_.push_back({path_text(made.runs[i].trace), all_->runs[i].info.id});
-    }
+    setCurrent(true);
     showComparison();
     setBusy(false);
+    if (again_) {
+        pending_.start(grown_ms);
+    }
+}
+
+void CompareView::clear(const QString& why) {
+    pending_.stop();
+    job_.cancel();
+    choosing_.cancel();
+    shown_.reset();
+    all_.reset();
+    model_->setComparison(nullptr, {});
+    scatter_->setComparison(nullptr);
+    showDetail();
+    setCurrent(true);
+    message_->setText(why);
+    setBusy(false);
+}
+
+void CompareView::setCurrent(bool current) {
+    table_->setEnabled(current);
+    beside_->setEnabled(current);
 }
 
 void CompareView::setSubset(const TokenSubset& subset) {
@@ -304,7 +334,7 @@ void CompareView::showDetail() {
     }
     chart_->setHint(tr("Grouping the tokens…"));
     grouping_.start(
-        [part = shown_, all = all_, wanted = request(),
+        [part = shown_, all = all_, wanted = request().first,
          by = what.toStdString()](const std::stop_token& stop) {
             const bool some = part != all; // their blocks are those of all
             return by == "density"
@@ -356,18 +386,6 @@ bool CompareView::eventFilter(QObject* watched, QEvent* event) {
     return QWidget::eventFilter(watched, event);
 }
 
-void CompareView::failed(const QString& sentence) {
-    job_.release()->deleteLater();
-    shown_.reset();
-    all_.reset();
-    choosing_.cancel();
-    model_->setComparison(nullptr, {});
-    scatter_->setComparison(nullptr);
-    showDetail();
-    message_->setText(sentence);
-    setBusy(false);
-}
-
 void CompareView::setBusy(bool busy) {
     progress_->setVisible(busy);
     cancel_->setVisible(busy);
@@ -380,13 +398,8 @@ ViewCommand CompareView::viewCommand() const {
         return no_command(why);
     }
     QStringList line{QStringLiteral("compare")};
-    for (const ComparisonRequest::Run& run : request().runs) {
-        const QString trace = path_text(run.trace);
-        for (const RunInfo& info : data_.runs(trace)) {
-            if (info.name == run.run) {
-                line << run_reference({trace, info.id}, info);
-            }
-        }
+    for (const RunKey& key : request().second) {
+        line << run_reference(key, *data_.run(key));
     }
     using figure::FigureKind;
     const QString detail = detail_->currentData().toString();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "views/common/background.h"
+#include "views/common/live_view.h"
+#include "views/common/task.h"
 #include "views/common/token_subset.h"
 #include "views/common/view_command.h"
 #include "views/common/view_context.h"
@@ -11,6 +12,8 @@
 #include <QWidget>
 
 #include <memory>
+#include <utility>
+#include <vector>
 
 class QComboBox;
 class QLabel;
@@ -22,7 +25,6 @@ class QTableView;
 namespace ponderscope {
 
 class ChartView;
-class ComparisonJob;
 class RunsTableModel;
 class SubsetChip;
 class TokenScatter;
@@ -36,7 +38,6 @@ class CompareView : public QWidget, public LiveView, public ShowsCommand {
 public:
     explicit CompareView(ViewContext context, QWidget* parent = nullptr);
     [[nodiscard]] ViewCommand viewCommand() const override;
-    ~CompareView() override;
 
     [[nodiscard]] RunsTableModel* model() const { return model_; }
     [[nodiscard]] TokenScatter* scatter() const { return scatter_; }
@@ -50,7 +51,6 @@ public:
     void setSubset(const TokenSubset& subset);
 
 public Q_SLOTS:
-    void refresh(); ///< starts again if what is to be compared has changed
     void cancel();
 
 protected:
@@ -60,10 +60,14 @@ Q_SIGNALS:
     void busyChanged(bool busy);
 
 private:
-    [[nodiscard]] ComparisonRequest request() const;
+    /// What is compared, and its runs in the same order. Runs that were cut off, or are being recorded, take
+    /// part only as A or B: what is compared is what all of them scored.
+    [[nodiscard]] std::pair<ComparisonRequest, std::vector<RunKey>> request() const;
+    void renew() override; ///< starts again if what is to be compared has changed
     void begin();
+    void clear(const QString& why);
+    void setCurrent(bool current); ///< what is shown is of the runs that are chosen now; else it is dimmed
     void finished(std::shared_ptr<const RunComparison> comparison);
-    void failed(const QString& sentence);
     void setBusy(bool busy);
     void fitColumns();
     void showDetail();
@@ -79,19 +83,22 @@ private:
     QComboBox* detail_;
     ChartView* chart_;
     QStackedWidget* beside_;
-    Background grouping_;
-    Background choosing_; ///< of the subset's tokens among all
+    Task grouping_;
+    Task choosing_; ///< of the subset's tokens among all
     QLabel* message_;
     QProgressBar* progress_;
     QPushButton* cancel_;
     QTimer pending_;
-    std::unique_ptr<ComparisonJob> job_;
+    Task job_;
+    bool cancelled_ = false; ///< by the user, who has not chosen other runs since
+    bool again_ = false; ///< its runs grew while it computed
     std::shared_ptr<const RunComparison> shown_;
     std::shared_ptr<const RunComparison> all_; ///< of which shown_ may be a part
     std::vector<RunKey> keys_;                 ///< of its runs
     SubsetChip* chip_;
     TokenSubset subset_;
-    QString wanted_; ///< what the running or shown comparison is of
+    std::vector<RunKey> wanted_; ///< what the running or shown comparison is of
+    QString stamp_;              ///< and what these held
 };
 
 } // namespace ponderscope

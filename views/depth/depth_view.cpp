@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/stats/token_dependence.h"
 #include "core/trace/signal_sums.h"
+#include "views/common/chooser.h"
 #include "views/common/depth_grid.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
@@ -87,8 +88,8 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
     };
     dress();
     connect(&theme_, &Theme::changed, this, dress);
-    follow();
-    refreshSignals();
+    connectAll();
+    renew();
 }
 
 void DepthView::layOut() {
@@ -125,7 +126,7 @@ void DepthView::layOut() {
     layout->addLayout(body, 1);
 }
 
-void DepthView::follow() {
+void DepthView::connectAll() {
     connect(chooser_, &QComboBox::activated, this, [this](int index) {
         signal_ = chooser_->itemData(index).toString();
         refreshData();
@@ -152,32 +153,24 @@ void DepthView::follow() {
             map_->setHint(sentence);
         }
     });
-    connect(&selection_, &Selection::runsChanged, this, &DepthView::refreshSignals);
-    connect(&selection_, &Selection::sequenceChanged, this, &DepthView::refreshData);
-    connect(&selection_, &Selection::attributionChanged, this, [this] {
-        refreshGrid();
-        refreshMap();
-    });
-    connect(&selection_, &Selection::tokenChanged, this, &DepthView::refreshGrid);
-    connect(&selection_, &Selection::hoverChanged, this, &DepthView::refreshGrid);
-    const auto redraw = [this] {
-        refreshGrid();
-        refreshMap();
-    };
+    follow(*this, {data_, selection_, theme_}, Follows::a);
+    const auto read = seen(&DepthView::refreshData);
+    const auto redraw = seen(&DepthView::redraw);
+    connect(&selection_, &Selection::sequenceChanged, this, read);
+    connect(&selection_, &Selection::attributionChanged, this, redraw);
+    connect(&selection_, &Selection::tokenChanged, this, seen(&DepthView::refreshGrid));
+    connect(&selection_, &Selection::hoverChanged, this, seen(&DepthView::refreshGrid));
     connect(&selection_, &Selection::depthChanged, this, redraw);
     connect(&selection_, &Selection::stepChanged, this, redraw);
-    connect(&data_, &TraceData::traceOpened, this, &DepthView::refreshSignals);
-    connect(&data_, &TraceData::traceChanged, this, &DepthView::refreshSignals);
-    connect(&data_, &TraceData::traceClosed, this, &DepthView::refreshSignals);
-    connect(&data_, &TraceData::sequenceReady, this, [this](const RunKey& run, qint64 sequence) {
+    connect(&data_, &TraceData::sequenceReady, this, [this, read](const RunKey& run, qint64 sequence) {
         if (run == selection_.runA() && sequence == selection_.sequence()) {
-            refreshData();
+            read();
         }
     });
     connect(&data_, &TraceData::signalReady, this,
-            [this](const RunKey& run, qint64 sequence, const QString& name) {
+            [this, read](const RunKey& run, qint64 sequence, const QString& name) {
                 if (run == selection_.runA() && sequence == selection_.sequence() && name == signal_) {
-                    refreshData();
+                    read();
                 }
             });
 }
@@ -198,6 +191,10 @@ void DepthView::setShown(Shown shown) {
 
 void DepthView::setSource(int source) {
     source_ = source;
+    redraw();
+}
+
+void DepthView::redraw() {
     refreshGrid();
     refreshMap();
 }
@@ -245,21 +242,19 @@ void DepthView::refreshAblation() {
         [this](const QString& sentence) { ablation_->setHint(sentence); });
 }
 
-void DepthView::refreshSignals() {
-    std::vector<SignalInfo> infos = data_.signalsOf(selection_.runA());
-    std::erase_if(infos, [](const SignalInfo& info) { return !DepthMap::fits(info); });
-    {
-        const QSignalBlocker quiet(chooser_);
-        chooser_->clear();
-        for (const SignalInfo& info : infos) {
-            chooser_->addItem(QString::fromStdString(info.shown_name()), QString::fromStdString(info.name));
-            chooser_->setItemData(chooser_->count() - 1, plain_tip(QString::fromStdString(info.description)),
-                                  Qt::ToolTipRole);
+void DepthView::renew() {
+    std::vector<ChooserEntry> entries;
+    for (const SignalInfo& info : data_.signalsOf(selection_.runA())) {
+        if (DepthMap::fits(info)) {
+            entries.push_back({QString::fromStdString(info.shown_name()), QString::fromStdString(info.name),
+                               QString::fromStdString(info.description)});
         }
-        const int before = chooser_->findData(signal_);
-        chooser_->setCurrentIndex(infos.empty() ? -1 : std::max(0, before));
-        signal_ = infos.empty() ? QString() : chooser_->currentData().toString();
     }
+    if (std::none_of(entries.begin(), entries.end(),
+                     [this](const ChooserEntry& entry) { return entry.data == signal_; })) {
+        signal_ = entries.empty() ? QString() : entries.front().data.toString();
+    }
+    fill_chooser(*chooser_, entries, signal_);
     refreshData();
 }
 
@@ -275,7 +270,9 @@ void DepthView::refreshData() {
     if (!selection_.runA().isValid()) {
         hint = tr("Open a trace of a model that mixes values across layers to see where they come from.");
     } else if (info == infos.end()) {
-        hint = tr("This run has no weights by layer and source. Models with depth attention or a cross-layer "
+        hint = data_.isBeginning(selection_.runA())
+                   ? tr("Waiting for the first step of the model…")
+                   : tr("This run has no weights by layer and source. Models with depth attention or a cross-layer "
                   "baseline record them.");
     } else {
         info_ = *info;
@@ -329,12 +326,11 @@ void DepthView::refreshData() {
         return;
     }
     source_ = std::clamp(source_, 0, static_cast<int>(depth_->sources()) - 1);
-    const QSignalBlocker quiet(head_);
-    head_->clear();
-    head_->addItem(tr("mean of KV heads"));
-    for (std::int64_t head = 0; head < depth_->heads(); ++head) {
-        head_->addItem(tr("KV head %1").arg(head));
+    std::vector<ChooserEntry> heads{{tr("mean of KV heads"), -1}};
+    for (int head = 0; head < static_cast<int>(depth_->heads()); ++head) {
+        heads.push_back({tr("KV head %1").arg(head), head});
     }
+    fill_chooser(*head_, heads, std::min(selection_.head(), static_cast<int>(depth_->heads()) - 1));
     head_->setVisible(depth_->heads() > 1);
     refreshGrid();
     refreshMap();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "views/common/background.h"
+#include "views/common/live_view.h"
+#include "views/common/task.h"
 #include "views/common/view_command.h"
 #include "views/common/view_context.h"
 #include "views/depth/depth_map.h"
@@ -62,11 +63,12 @@ public:
 
 private:
     void layOut();
-    void follow(); ///< its own controls, the selection and the data
-    void refreshSignals();
+    void connectAll(); ///< its own controls, the selection and the data
+    void renew() override; ///< other signals
     void refreshData();
     void refreshGrid();
     void refreshMap();
+    void redraw(); ///< both
     void refreshAblation();
     [[nodiscard]] bool isLong() const;
     /// Of the whole run, and of no single token.
@@ -97,16 +99,16 @@ private:
     MapOptions* options_;
     QWidget* right_;
     ChartView* ablation_;
-    Background effects_;
+    Task effects_;
     QString effectsOf_; ///< what ablation_ shows
     // Of long sequences:
     qint64 wholeWeights_ = qint64{1} << 24;
     bool long_ = false;
     QString sampleOf_;
-    Background sampling_;
+    Task sampling_;
     std::optional<DepthMap> row_; ///< of the token that is shown
     qint64 rowOf_ = -1;
-    Background reading_;
+    Task reading_;
     MipLoader loader_;
     QString mapOf_; ///< what loader_ is of
     std::pair<qint64, qint64> asked_{-1, -1};

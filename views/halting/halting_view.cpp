@@ -118,23 +118,15 @@ HaltingView::HaltingView(ViewContext context, QWidget* parent)
         }
     });
     connect(table_, &QTableView::activated, table_, &QTableView::clicked);
-    connect(&context_.selection, &Selection::runsChanged, this, &HaltingView::refresh);
-    connect(&context_.selection, &Selection::attributionChanged, this, &HaltingView::refresh);
-    connect(&context_.data, &TraceData::traceOpened, this, &HaltingView::refresh);
-    connect(&context_.data, &TraceData::traceChanged, this, &HaltingView::refresh);
-    connect(&context_.data, &TraceData::traceClosed, this, &HaltingView::refresh);
-    refresh();
+    follow(*this, context_, Follows::a);
+    connect(&context_.selection, &Selection::attributionChanged, this, [this] { changed(); });
+    renew();
     showStats();
     arrange();
 }
 
 QString HaltingView::hint() const {
     return hint_->isHidden() ? QString() : hint_->text();
-}
-
-void HaltingView::setOnScreen(bool on) {
-    LiveView::setOnScreen(on);
-    refresh();
 }
 
 void HaltingView::resizeEvent(QResizeEvent*) {
@@ -151,7 +143,7 @@ void HaltingView::arrange() {
     }
 }
 
-void HaltingView::refresh() {
+void HaltingView::renew() {
     const RunKey key = context_.selection.runA();
     const RunInfo* info = context_.data.run(key);
     if (info == nullptr) {
@@ -169,9 +161,6 @@ void HaltingView::refresh() {
         hint_->setText(tr("The model is still thinking; this counts the run once it is recorded."));
         showStats();
         return;
-    }
-    if (!onScreen()) {
-        return; // setOnScreen asks again
     }
     const Attribution attribution = context_.selection.attribution();
     if (const RunInfo* of = context_.data.run(subset_.run);
@@ -215,7 +204,7 @@ void HaltingView::setSubset(const TokenSubset& subset) {
     subset_ = subset;
     chip_->show(subset_);
     asked_.clear();
-    refresh();
+    changed();
 }
 
 void HaltingView::showStats() {

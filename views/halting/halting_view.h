@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "views/common/background.h"
+#include "views/common/live_view.h"
+#include "views/common/task.h"
 #include "views/common/token_subset.h"
 #include "views/common/view_command.h"
 #include "views/common/view_context.h"
@@ -33,7 +34,6 @@ public:
     [[nodiscard]] ViewCommand viewCommand() const override;
 
     [[nodiscard]] bool isBusy() const override { return work_.isBusy(); }
-    void setOnScreen(bool on) override;
     [[nodiscard]] std::shared_ptr<const HaltingStats> stats() const { return stats_; }
     [[nodiscard]] ChartView* chart(HaltingChart kind) const {
         return charts_[static_cast<std::size_t>(kind)];
@@ -53,12 +53,12 @@ protected:
     void resizeEvent(QResizeEvent* event) override;
 
 private:
-    void refresh();
+    void renew() override;
     void showStats();
     void arrange();
 
     ViewContext context_;
-    Background work_;
+    Task work_;
     QString asked_; ///< what the statistics are of
     std::shared_ptr<const HaltingStats> stats_;
     QLabel* hint_;

@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/trace/reader.h"
+#include "views/common/chooser.h"
 #include "views/common/colour_ranges.h"
 #include "views/common/format.h"
 #include "views/common/whole_characters.h"
@@ -105,25 +106,24 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
         }
     });
 
-    connect(&selection_, &Selection::runsChanged, this, &HeatmapView::refreshSignals);
-    connect(&selection_, &Selection::sequenceChanged, this, &HeatmapView::refreshMap);
-    connect(&selection_, &Selection::attributionChanged, this, &HeatmapView::refreshMap);
-    connect(&data_, &TraceData::traceOpened, this, &HeatmapView::refreshSignals);
-    connect(&data_, &TraceData::traceChanged, this, &HeatmapView::refreshSignals);
-    connect(&data_, &TraceData::traceClosed, this, &HeatmapView::refreshSignals);
-    connect(&data_, &TraceData::sequenceReady, this, [this](const RunKey& run, qint64 sequence) {
-        if (run == selection_.runA() && sequence == selection_.sequence()) {
-            refreshMap();
-        }
-    });
-    connect(&data_, &TraceData::signalReady, this,
-            [this](const RunKey& run, qint64 sequence, const QString& name) {
-                if (run == selection_.runA() && sequence == selection_.sequence() && name == signal_) {
-                    unreadable_ = data_.signal(run, sequence, name) ? QString() : name;
-                    refreshMap();
+    follow(*this, context_, Follows::a);
+    connect(&selection_, &Selection::sequenceChanged, this, seen(&HeatmapView::refreshMap));
+    connect(&selection_, &Selection::attributionChanged, this, seen(&HeatmapView::refreshMap));
+    connect(&data_, &TraceData::sequenceReady, this,
+            [this, show = seen(&HeatmapView::refreshMap)](const RunKey& run, qint64 sequence) {
+                if (run == selection_.runA() && sequence == selection_.sequence()) {
+                    show();
                 }
             });
-    refreshSignals();
+    connect(&data_, &TraceData::signalReady, this,
+            [this, show = seen(&HeatmapView::refreshMap)](const RunKey& run, qint64 sequence,
+                                                          const QString& name) {
+                if (run == selection_.runA() && sequence == selection_.sequence() && name == signal_) {
+                    unreadable_ = data_.signal(run, sequence, name) ? QString() : name;
+                    show();
+                }
+            });
+    renew();
 }
 
 HeatmapView::HeatmapView(ViewContext context, HeatmapView& first) : HeatmapView(context, &first) {
@@ -160,18 +160,18 @@ HeatmapView* HeatmapView::addMap(const QString& signal) {
     }
     auto* map = new HeatmapView(context_, *this);
     map->setSignalName(signal);
-    map->LiveView::setOnScreen(onScreen());
+    map->setOnScreen(onScreen());
     more_.push_back(map);
     static_cast<QVBoxLayout*>(layout())->addWidget(map, 1);
     map->show();
-    follow(*map);
-    map->follow(*this);
+    moveWith(*map);
+    map->moveWith(*this);
     map->takeView();
     return map;
 }
 
 /// What this map shows of the tokens, \p other shows too.
-void HeatmapView::follow(HeatmapView& other) {
+void HeatmapView::moveWith(HeatmapView& other) {
     connect(canvas_, &StepMapCanvas::viewMoved, &other, [this, &other] {
         if (canvas_->map() != nullptr && other.canvas_->map() != nullptr &&
             canvas_->map()->tokens() == other.canvas_->map()->tokens()) {
@@ -201,7 +201,7 @@ void HeatmapView::setSignalName(const QString& name) {
         return;
     }
     signal_ = name;
-    refreshSignals();
+    changed();
     Q_EMIT signalNameChanged(signal_);
 }
 
@@ -210,11 +210,10 @@ bool HeatmapView::isBusy() const {
            std::any_of(more_.begin(), more_.end(), [](const HeatmapView* map) { return map->isBusy(); });
 }
 
-void HeatmapView::setOnScreen(bool on) {
-    LiveView::setOnScreen(on);
-    layers_->setOnScreen(on);
+void HeatmapView::screenChanged() {
+    layers_->setOnScreen(onScreen());
     for (HeatmapView* map : more_) {
-        map->setOnScreen(on);
+        map->setOnScreen(onScreen());
     }
 }
 
@@ -226,37 +225,29 @@ QString HeatmapView::readout() const {
     return header_->readout();
 }
 
-void HeatmapView::refreshSignals() {
-    std::vector<SignalInfo> infos = data_.signalsOf(selection_.runA());
-    std::erase_if(infos, [](const SignalInfo& info) { return !info.is_by_step(); });
-    QString chosen = signal_;
-    if (!infos.empty() && std::none_of(infos.begin(), infos.end(), [&](const SignalInfo& info) {
-            return info.name == chosen.toStdString();
-        })) {
+void HeatmapView::renew() {
+    std::vector<ChooserEntry> entries;
+    for (const SignalInfo& info : data_.signalsOf(selection_.runA())) {
+        if (info.is_by_step()) {
+            entries.push_back({QString::fromStdString(info.shown_name()), QString::fromStdString(info.name),
+                               QString::fromStdString(info.description)});
+        }
+    }
+    const auto has = [&](const QString& name) {
+        return std::any_of(entries.begin(), entries.end(),
+                           [&](const ChooserEntry& entry) { return entry.data == name; });
+    };
+    if (!entries.empty() && !has(signal_)) {
         // What a method decides by says most; then what it achieved.
-        chosen = QString::fromStdString(infos.front().name);
+        signal_ = entries.front().data.toString();
         for (const char* preferred : {signal::nll, signal::halting_mass, signal::gate}) {
-            if (std::any_of(infos.begin(), infos.end(),
-                            [&](const SignalInfo& info) { return info.name == preferred; })) {
-                chosen = QLatin1String(preferred);
+            if (has(QLatin1String(preferred))) {
+                signal_ = QLatin1String(preferred);
             }
         }
     }
-    {
-        const QSignalBlocker quiet(chooser_);
-        chooser_->clear();
-        for (const SignalInfo& info : infos) {
-            const QString name = QString::fromStdString(info.name);
-            chooser_->addItem(QString::fromStdString(info.shown_name()), name);
-            chooser_->setItemData(chooser_->count() - 1, plain_tip(QString::fromStdString(info.description)),
-                                  Qt::ToolTipRole);
-        }
-        chooser_->setCurrentIndex(chooser_->findData(chosen));
-        chooser_->setVisible(!infos.empty());
-    }
-    if (!infos.empty()) {
-        signal_ = chosen;
-    }
+    fill_chooser(*chooser_, entries, signal_);
+    chooser_->setVisible(!entries.empty());
     refreshMap();
 }
 
@@ -275,8 +266,9 @@ void HeatmapView::refreshMap() {
         return;
     }
     if (chooser_->count() == 0) {
-        nothing(
-            tr("This run has no signals by step. Record it again with Record: steps, or --record steps."));
+        nothing(data_.isBeginning(run) ? tr("Waiting for the first step of the model…")
+                                       : tr("This run has no signals by step. Record it again with Record: "
+                                            "steps, or --record steps."));
         return;
     }
     const auto sequence = data_.sequence(run, selection_.sequence());

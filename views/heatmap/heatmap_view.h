@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "views/common/live_view.h"
 #include "views/common/view_command.h"
 #include "views/common/view_context.h"
 #include "views/heatmap/mip_loader.h"
@@ -46,7 +47,6 @@ public:
     /// Of the chosen token, for runs that read every layer out.
     [[nodiscard]] LayerMap* layers() const { return layers_; }
     [[nodiscard]] bool isBusy() const override;
-    void setOnScreen(bool on) override;
     /// From this number of cells on a pyramid is used; for tests.
     void setWholeCells(qint64 cells) { wholeCells_ = cells; }
 
@@ -60,9 +60,10 @@ Q_SIGNALS:
 private:
     HeatmapView(ViewContext context, HeatmapView& first); ///< below another one
     void fillMore(class QMenu& menu);
-    void follow(HeatmapView& other);
+    void moveWith(HeatmapView& other);
     void takeView();
-    void refreshSignals(); ///< of run A
+    void renew() override; ///< the signals of run A
+    void screenChanged() override;
     void refreshMap();
     bool refreshLong(const std::shared_ptr<const SequenceData>& sequence, const SignalInfo& info);
     void wantPage();

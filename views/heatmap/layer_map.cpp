@@ -3,6 +3,7 @@
 
 #include "core/trace/column_labels.h"
 #include "core/trace/reader.h"
+#include "views/common/chooser.h"
 #include "views/common/depth_grid.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
@@ -90,54 +91,48 @@ LayerMap::LayerMap(const ViewContext& context, QWidget* parent)
         selection_.setLayer(QString::fromStdString(layers_[static_cast<std::size_t>(row)]).toInt());
         say(row, step);
     });
-    for (const auto signal : {&Selection::tokenChanged, &Selection::hoverChanged}) {
-        connect(&selection_, signal, this, &LayerMap::refresh);
-    }
-    connect(&selection_, &Selection::sequenceChanged, this, &LayerMap::refresh);
-    connect(&selection_, &Selection::stepChanged, this, &LayerMap::refresh);
-    connect(&selection_, &Selection::depthChanged, this, &LayerMap::refresh);
-    connect(&selection_, &Selection::attributionChanged, this, &LayerMap::refresh);
-    connect(&selection_, &Selection::runsChanged, this, &LayerMap::refreshSignals);
-    connect(&data_, &TraceData::traceOpened, this, &LayerMap::refreshSignals);
-    connect(&data_, &TraceData::traceChanged, this, &LayerMap::refreshSignals);
-    connect(&data_, &TraceData::traceClosed, this, &LayerMap::refreshSignals);
-    connect(&data_, &TraceData::signalReady, this, [this](const RunKey& run, qint64, const QString& name) {
-        if (run == selection_.runA() && data_.isLive(run.trace) &&
-            name == chooser_->currentData().toString()) {
-            refresh();
-        }
-    });
-    refreshSignals();
+    follow(*this, context, Follows::a);
+    const auto refreshed = seen(&LayerMap::refresh);
+    connect(&selection_, &Selection::tokenChanged, this, refreshed);
+    connect(&selection_, &Selection::hoverChanged, this, refreshed);
+    connect(&selection_, &Selection::sequenceChanged, this, refreshed);
+    connect(&selection_, &Selection::stepChanged, this, refreshed);
+    connect(&selection_, &Selection::depthChanged, this, refreshed);
+    connect(&selection_, &Selection::attributionChanged, this, refreshed);
+    connect(&data_, &TraceData::signalReady, this,
+            [this, refreshed](const RunKey& run, qint64, const QString& name) {
+                if (run == selection_.runA() && data_.isLive(run.trace) &&
+                    name == chooser_->currentData().toString()) {
+                    refreshed();
+                }
+            });
+    renew();
 }
 
 bool LayerMap::hasSignals() const {
     return !infos_.empty();
 }
 
-void LayerMap::refreshSignals() {
-    const QString before = chooser_->currentData().toString();
-    infos_ = data_.signalsOf(selection_.runA());
-    std::erase_if(infos_, [](const SignalInfo& info) { return !by_layer(info); });
-    {
-        const QSignalBlocker quiet(chooser_);
-        chooser_->clear();
-        for (const SignalInfo& info : infos_) {
-            chooser_->addItem(QString::fromStdString(info.title.empty() ? info.name : info.title),
-                              QString::fromStdString(info.name));
+void LayerMap::renew() {
+    const QVariant before = chooser_->currentData();
+    infos_.clear();
+    std::vector<ChooserEntry> entries;
+    bool kept = false;
+    for (const SignalInfo& info : data_.signalsOf(selection_.runA())) {
+        if (by_layer(info)) {
+            infos_.push_back(info);
+            entries.push_back({QString::fromStdString(info.title.empty() ? info.name : info.title),
+                               QString::fromStdString(info.name)});
+            kept = kept || entries.back().data == before;
         }
-        chooser_->setCurrentIndex(std::max(0, chooser_->findData(before)));
     }
+    fill_chooser(*chooser_, entries, kept || entries.empty() ? before : entries.front().data);
     setVisible(!infos_.empty());
     // It may be another file by now, or a run without any: what is under way is of what was shown before.
     reading_.cancel();
     ranging_.cancel();
     row_.reset();
     shown_ = wanted_ = ranged_ = {};
-    refresh();
-}
-
-void LayerMap::setOnScreen(bool on) {
-    LiveView::setOnScreen(on);
     refresh();
 }
 
@@ -153,15 +148,13 @@ void LayerMap::nothing(const QString& hint) {
 }
 
 void LayerMap::refresh() {
-    if (infos_.empty() || !onScreen()) {
+    if (infos_.empty()) {
         return;
     }
     const qint64 row = selection_.shown() < 0 ? -1 : selection_.rowOf(selection_.shown());
     Place wanted{selection_.runA(), selection_.sequence(), QString::fromStdString(info().name), row};
-    qint64 tokens = 0;
-    for (const SequenceInfo& sequence : data_.sequences(wanted.run)) {
-        tokens = sequence.index == wanted.sequence ? sequence.tokens : tokens;
-    }
+    const SequenceInfo* sequence = data_.sequenceInfo(wanted.run, wanted.sequence);
+    const qint64 tokens = sequence == nullptr ? 0 : sequence->tokens;
     if (row < 0 || row >= tokens) {
         nothing(tr("Choose a word to see what every layer says at each step."));
         return;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "views/common/background.h"
+#include "views/common/live_view.h"
+#include "views/common/task.h"
 #include "views/common/view_context.h"
 
 #include <QWidget>
@@ -30,7 +31,6 @@ public:
     [[nodiscard]] QComboBox* chooser() const { return chooser_; }
     [[nodiscard]] bool hasSignals() const;
     [[nodiscard]] bool isBusy() const override { return reading_.isBusy() || ranging_.isBusy(); }
-    void setOnScreen(bool on) override;
 
 Q_SIGNALS:
     /// "layer 3 · step 1 · 2.31 nats", empty when the cursor is elsewhere.
@@ -47,7 +47,7 @@ private:
     };
     using Range = std::pair<float, float>;
 
-    void refreshSignals();
+    void renew() override; ///< other signals
     void refresh();
     void read(const Place& row);
     void readRange(const Place& all);
@@ -65,8 +65,8 @@ private:
     ScaleBar* scale_;
     std::vector<SignalInfo> infos_;
     std::vector<std::string> layers_; ///< what the rows are called
-    Background reading_;
-    Background ranging_;
+    Task reading_;
+    Task ranging_;
     Place wanted_;                   ///< the row that is read, or that shall be next
     Place shown_;                    ///< what row_ is of
     std::optional<SignalChunk> row_; ///< of one token

@@ -3,7 +3,6 @@
 
 #include "core/base/error.h"
 #include "core/trace/reader.h"
-#include "views/common/hand_over.h"
 #include "views/common/paths.h"
 
 #include <algorithm>
@@ -44,7 +43,7 @@ void MipLoader::start(MipRequest request) {
     cancel();
     request_ = std::move(request);
     building_.start(
-        [this, wanted = request_](const std::stop_token& stop) {
+        [this, wanted = request_](const std::stop_token& stop, const Task::Tell& tell) {
             const auto rows = static_cast<std::int64_t>(wanted.sequence->tokens.size());
             const std::string key =
                 mip_key(path_of(wanted.run.trace),
@@ -78,7 +77,7 @@ void MipLoader::start(MipRequest request) {
                 builder->add(values, executed);
                 if (const int now = static_cast<int>(end * 1000 / rows); now / 10 != told) {
                     told = now / 10;
-                    hand_over(this, [this, now] { Q_EMIT progressed(now); });
+                    tell([this, now] { Q_EMIT progressed(now); });
                 }
             }
             if (!builder) {

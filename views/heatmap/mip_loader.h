@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "views/common/background.h"
+#include "views/common/task.h"
 #include "views/heatmap/mip_pyramid.h"
 #include "views/heatmap/step_map.h"
 
@@ -51,8 +51,8 @@ Q_SIGNALS:
 private:
     MipRequest request_;
     std::shared_ptr<const MipPyramid> mips_;
-    Background building_;
-    Background paging_;
+    Task building_;
+    Task paging_;
 };
 
 } // namespace ponderscope

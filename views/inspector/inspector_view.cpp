@@ -25,18 +25,26 @@ InspectorView::InspectorView(ViewContext context, QWidget* parent)
     pending_.setSingleShot(true);
     pending_.setInterval(0);
     connect(&pending_, &QTimer::timeout, this, &InspectorView::refresh);
-    connect(&selection_, &Selection::runsChanged, this, &InspectorView::schedule);
-    connect(&selection_, &Selection::sequenceChanged, this, &InspectorView::schedule);
-    connect(&selection_, &Selection::tokenChanged, this, &InspectorView::schedule);
-    connect(&selection_, &Selection::hoverChanged, this, &InspectorView::schedule);
-    connect(&selection_, &Selection::stepChanged, this, &InspectorView::schedule);
-    connect(&selection_, &Selection::attributionChanged, this, &InspectorView::schedule);
-    connect(&data_, &TraceData::traceOpened, this, &InspectorView::schedule);
-    connect(&data_, &TraceData::traceChanged, this, &InspectorView::schedule);
-    connect(&data_, &TraceData::traceClosed, this, &InspectorView::schedule);
-    connect(&data_, &TraceData::sequenceReady, this, &InspectorView::schedule);
-    connect(&data_, &TraceData::signalReady, this, &InspectorView::schedule);
-    connect(&data_, &TraceData::tokenLabelsReady, this, &InspectorView::schedule);
+    follow(*this, context, Follows::both);
+    const auto renewed = [this] { changed(); };
+    connect(&selection_, &Selection::sequenceChanged, this, renewed);
+    connect(&selection_, &Selection::tokenChanged, this, renewed);
+    connect(&selection_, &Selection::hoverChanged, this, renewed);
+    connect(&selection_, &Selection::stepChanged, this, renewed);
+    connect(&selection_, &Selection::attributionChanged, this, renewed);
+    const auto of_run = [this](const RunKey& run, qint64 sequence) {
+        if (sequence == selection_.sequence() && (run == selection_.runA() || run == selection_.runB())) {
+            changed();
+        }
+    };
+    connect(&data_, &TraceData::sequenceReady, this, of_run);
+    connect(&data_, &TraceData::signalReady, this, of_run);
+    connect(&data_, &TraceData::rowsReady, this, of_run);
+    connect(&data_, &TraceData::tokenLabelsReady, this, [this](const RunKey& run) {
+        if (run == selection_.runA()) {
+            changed();
+        }
+    });
     connect(canvas_, &InspectorCanvas::candidatesClicked, this,
             [this] { setCandidatesShown(most_ == 3 ? 10 : 3); });
     connect(canvas_, &InspectorCanvas::stepClicked, &selection_, &Selection::setStep);
@@ -46,14 +54,14 @@ InspectorView::InspectorView(ViewContext context, QWidget* parent)
 void InspectorView::setCandidatesShown(int most) {
     most_ = most;
     canvas_->setExpanded(most > 3);
-    schedule();
+    changed();
 }
 
 QSize InspectorView::sizeHint() const {
     return {320, 600};
 }
 
-void InspectorView::schedule() {
+void InspectorView::renew() {
     pending_.start();
 }
 
@@ -67,10 +75,8 @@ ViewCommand InspectorView::viewCommand() const {
     const qint64 token = selection_.shown();
     const qint64 row = token < 0 ? -1 : selection_.rowOf(token);
     // A run that was chosen just now may have fewer tokens.
-    const std::vector<SequenceInfo> sequences = data_.sequences(selection_.runA());
-    if (row < 0 || std::none_of(sequences.begin(), sequences.end(), [&](const SequenceInfo& one) {
-            return one.index == selection_.sequence() && row < one.tokens;
-        })) {
+    const SequenceInfo* sequence = data_.sequenceInfo(selection_.runA(), selection_.sequence());
+    if (row < 0 || sequence == nullptr || row >= sequence->tokens) {
         return no_command(tr("Choose a word first; the inspector's command is about one token."));
     }
     // B's row is A's where both are of one text in the same tokens.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "views/common/live_view.h"
 #include "views/common/view_command.h"
 #include "views/common/view_context.h"
 #include "views/inspector/token_report.h"
@@ -15,7 +16,7 @@ class InspectorCanvas;
 /// The panel at the right: what the runs A and B computed at the shown token (Selection::shown). Needs an
 /// open trace; candidates and curves need per-step signals. Follows hover within a frame: one report, one
 /// paint, no child widgets.
-class InspectorView : public QScrollArea, public ShowsCommand {
+class InspectorView : public QScrollArea, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
     explicit InspectorView(ViewContext context, QWidget* parent = nullptr);
@@ -26,13 +27,14 @@ public:
     [[nodiscard]] int candidatesShown() const { return most_; }
     void setCandidatesShown(int most);
     [[nodiscard]] QSize sizeHint() const override;
+    [[nodiscard]] bool isBusy() const override { return false; }
 
 public Q_SLOTS:
     void refresh(); ///< at once; changes of the selection and arriving data do it by themselves, once per
                     ///< turn of the event loop
 
 private:
-    void schedule();
+    void renew() override; ///< refresh(), once in a turn of the event loop
 
     TraceData& data_;
     Selection& selection_;

@@ -51,11 +51,19 @@ struct Side {
     [[nodiscard]] int steps() const { return there() ? data->tokens.steps[at()] : -1; }
 };
 
-std::vector<double> values_by_step(TraceData& data, const Side& side, const SignalInfo& info) {
+std::shared_ptr<const SignalChunk> chunk_at(TokenReport& report, TraceData& data, const Side& side,
+                                            const QString& name) {
+    auto chunk = data.signalAt(side.key, side.data->sequence, name, side.row);
+    report.held.push_back(chunk);
+    return chunk;
+}
+
+std::vector<double> values_by_step(TokenReport& report, TraceData& data, const Side& side,
+                                   const SignalInfo& info) {
     if (!side.there()) {
         return {};
     }
-    const auto chunk = data.signal(side.key, side.data->sequence, QString::fromStdString(info.name));
+    const auto chunk = chunk_at(report, data, side, QString::fromStdString(info.name));
     if (!chunk || chunk->shape.size() != 2) {
         return {};
     }
@@ -101,9 +109,9 @@ std::int32_t target_of(const Side& side) {
 
 void add_candidates(TokenReport& report, TraceData& data, const Selection& selection, const Side& a,
                     int most) {
-    const auto ids = data.signal(a.key, a.data->sequence, QString::fromLatin1(signal::candidate_ids));
+    const auto ids = chunk_at(report, data, a, QString::fromLatin1(signal::candidate_ids));
     const auto probabilities =
-        data.signal(a.key, a.data->sequence, QString::fromLatin1(signal::candidate_probabilities));
+        chunk_at(report, data, a, QString::fromLatin1(signal::candidate_probabilities));
     if (!ids || !probabilities || ids->shape.size() != 3 || probabilities->shape != ids->shape) {
         return;
     }
@@ -139,7 +147,7 @@ void add_candidates(TokenReport& report, TraceData& data, const Selection& selec
 }
 
 void add_curves(TokenReport& report, TraceData& data, const Side& a, const Side& b) {
-    const std::vector<SignalInfo> of_b = report.hasB ? data.signalsOf(b.key) : std::vector<SignalInfo>{};
+    const auto of_b = report.hasB ? data.signalsOf(b.key) : std::span<const SignalInfo>();
     for (const SignalInfo& info : data.signalsOf(a.key)) {
         if (!info.is_by_step() || info.name == signal::argmax) {
             continue;
@@ -148,12 +156,12 @@ void add_curves(TokenReport& report, TraceData& data, const Side& a, const Side&
         curve.name = QString::fromStdString(info.name);
         curve.title = QString::fromStdString(info.title.empty() ? info.name : info.title);
         curve.unit = QString::fromStdString(info.unit);
-        curve.a = values_by_step(data, a, info);
+        curve.a = values_by_step(report, data, a, info);
         const bool also_b = std::any_of(of_b.begin(), of_b.end(), [&](const SignalInfo& other) {
             return other.is_by_step() && other.name == info.name;
         });
         if (also_b) {
-            curve.b = values_by_step(data, b, info);
+            curve.b = values_by_step(report, data, b, info);
         }
         if (curve.a.empty() && curve.b.empty()) {
             continue;
@@ -192,6 +200,7 @@ TokenReport token_report(TraceData& data, const Selection& selection, int most) 
         return report;
     }
     a.data = data.sequence(a.key, selection.sequence());
+    report.held.push_back(a.data);
     if (!a.data) {
         report.hint = tr("Reading…");
         return report;
@@ -211,6 +220,7 @@ TokenReport token_report(TraceData& data, const Selection& selection, int most) 
     report.hasB = b.key.isValid() && !(b.key == a.key);
     if (report.hasB) {
         b.data = data.sequence(b.key, selection.sequence());
+        report.held.push_back(b.data);
         const bool same =
             b.data && at < b.data->tokens.size() && b.data->tokens.id[at] == a.data->tokens.id[at];
         b.row = same ? a.row : -1;
@@ -232,8 +242,9 @@ TokenReport token_report(TraceData& data, const Selection& selection, int most) 
                                    : tr("Nothing was recorded at this token."));
         return report;
     }
-    const std::vector<SignalInfo> infos = data.signalsOf(a.key);
-    if (std::none_of(infos.begin(), infos.end(), std::mem_fn(&SignalInfo::is_by_step))) {
+    const auto infos = data.signalsOf(a.key);
+    if (!data.isBeginning(a.key) &&
+        std::none_of(infos.begin(), infos.end(), std::mem_fn(&SignalInfo::is_by_step))) {
         report.notes.push_back(tr("This run was recorded without read-outs by step; record it with “steps” "
                                   "to see candidates and curves."));
     }

@@ -49,6 +49,8 @@ struct TokenReport {
     std::vector<QString> notes;   ///< what must not be concluded, what is missing and why
     bool hasB = false;
     QString step; ///< what a step of run A is: "step", "layer"
+    /// What was read for it: while it is shown, the cache does not drop one part to read another.
+    std::vector<std::shared_ptr<const void>> held;
 };
 
 /// Asks \p data for what it needs; parts that are still being read are left out, and TraceData's signals say

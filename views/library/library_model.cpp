@@ -26,8 +26,14 @@ QString title_of(const QString& trace) {
 
 LibraryModel::LibraryModel(const ViewContext& context, QObject* parent)
     : QAbstractItemModel(parent), context_(context) {
-    connect(&context_.data, &TraceData::traceOpened, this, &LibraryModel::synchronise);
+    connect(&context_.data, &TraceData::traceOpened, this, [this](const QString& path) {
+        synchronise(path);
+        for (const RunInfo& run : context_.data.runs(path)) {
+            renewRun({path, run.id}); // under the same name and numbers may lie another file
+        }
+    });
     connect(&context_.data, &TraceData::traceChanged, this, &LibraryModel::synchronise);
+    connect(&context_.data, &TraceData::runChanged, this, &LibraryModel::renewRun);
     connect(&context_.data, &TraceData::traceClosed, this, &LibraryModel::remove);
     connect(&context_.selection, &Selection::runsChanged, this, &LibraryModel::touchAll);
     connect(&context_.theme, &Theme::changed, this, &LibraryModel::touchAll);
@@ -67,16 +73,22 @@ void LibraryModel::synchronise(const QString& path) {
     }
     for (std::size_t at = 0; at < fresh.size(); ++at) {
         if (at < known.size() && known[at].id == fresh[at].id) {
-            known[at] = std::move(fresh[at]);
-            continue;
+            continue; // renewRun has what it holds now
         }
         beginInsertRows(parent, static_cast<int>(at), static_cast<int>(at));
         known.insert(known.begin() + static_cast<std::ptrdiff_t>(at), std::move(fresh[at]));
         endInsertRows();
     }
-    Q_EMIT dataChanged(parent, parent);
-    if (!known.empty()) {
-        Q_EMIT dataChanged(index(0, 0, parent), index(static_cast<int>(known.size()) - 1, 0, parent));
+    Q_EMIT dataChanged(parent, parent); // how many are hidden
+}
+
+void LibraryModel::renewRun(const RunKey& key) {
+    const QModelIndex place = indexOf(key);
+    const RunInfo* info = context_.data.run(key);
+    if (place.isValid() && key.isValid() && info != nullptr) {
+        traces_[static_cast<std::size_t>(place.parent().row())].runs[static_cast<std::size_t>(place.row())] =
+            *info;
+        Q_EMIT dataChanged(place, place);
     }
 }
 

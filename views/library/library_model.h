@@ -47,6 +47,7 @@ private:
     };
     [[nodiscard]] int row_of(quintptr id) const; ///< -1: it was closed
     void synchronise(const QString& path);
+    void renewRun(const RunKey& key);
     void remove(const QString& path);
     void touchAll();
     [[nodiscard]] QVariant traceData(const Trace& trace, int role) const;

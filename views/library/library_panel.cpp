@@ -71,11 +71,18 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
     column->addWidget(sequences_, 1);
     column->addWidget(hint_, 1);
 
-    connect(model_, &QAbstractItemModel::rowsInserted, runs_, [this] {
-        runs_->expandAll();
-        fitRuns();
-        showHint();
-    });
+    connect(model_, &QAbstractItemModel::rowsInserted, runs_,
+            [this](const QModelIndex& above, int first, int last) {
+                // New traces are open; those that the user closed stay closed.
+                for (int row = first; !above.isValid() && row <= last; ++row) {
+                    runs_->expand(model_->index(row, 0));
+                }
+                if (above.isValid() && model_->rowCount(above) == last - first + 1) {
+                    runs_->expand(above);
+                }
+                fitRuns();
+                showHint();
+            });
     connect(model_, &QAbstractItemModel::rowsRemoved, this, [this] {
         fitRuns();
         showHint();
@@ -91,18 +98,26 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
                 }
             });
     connect(runs_, &QWidget::customContextMenuRequested, this, &LibraryPanel::showMenu);
-    connect(&context_.selection, &Selection::runsChanged, this, &LibraryPanel::showSelection);
-    connect(&context_.selection, &Selection::sequenceChanged, this, &LibraryPanel::showSelection);
-    connect(sequenceModel_, &QAbstractItemModel::rowsInserted, this, &LibraryPanel::showSelection);
-    connect(sequenceModel_, &QAbstractItemModel::modelReset, this, &LibraryPanel::showSelection);
-    connect(sequenceModel_, &QAbstractItemModel::rowsInserted, this, &LibraryPanel::fitRuns);
-    connect(sequenceModel_, &QAbstractItemModel::modelReset, this, &LibraryPanel::fitRuns);
+    connect(&context_.selection, &Selection::runsChanged, this, &LibraryPanel::showRun);
+    connect(&context_.selection, &Selection::sequenceChanged, this, &LibraryPanel::showSequence);
+    connect(sequenceModel_, &QAbstractItemModel::rowsInserted, this, [this] {
+        if (!sequences_->currentIndex().isValid()) {
+            showSequence(); // it came after it was selected
+        }
+        showCounts();
+    });
+    connect(sequenceModel_, &QAbstractItemModel::modelReset, this, [this] {
+        showSequence();
+        showCounts();
+    });
     connect(&context_.theme, &Theme::changed, this, [this] {
         runs_->viewport()->update();
         sequences_->viewport()->update();
     });
     runs_->expandAll();
-    showSelection();
+    showRun();
+    showSequence();
+    showCounts();
 }
 
 void LibraryPanel::fitRuns() {
@@ -141,19 +156,26 @@ void LibraryPanel::choose(const QModelIndex& index, bool asB) {
     }
 }
 
-void LibraryPanel::showSelection() {
+void LibraryPanel::showRun() {
     const QModelIndex run = model_->indexOf(context_.selection.runA());
     if (run.isValid()) {
         runs_->selectionModel()->setCurrentIndex(run, QItemSelectionModel::ClearAndSelect);
     } else {
         runs_->selectionModel()->clear();
     }
+}
+
+void LibraryPanel::showSequence() {
     const QModelIndex sequence = sequenceModel_->indexOf(context_.selection.sequence());
     if (sequence.isValid()) {
         sequences_->selectionModel()->setCurrentIndex(sequence, QItemSelectionModel::ClearAndSelect);
         sequences_->scrollTo(sequence);
     }
+}
+
+void LibraryPanel::showCounts() {
     showHint();
+    fitRuns();
     const int count = sequenceModel_->rowCount();
     sequenceHeader_->setRemark(count > 0 ? format_count(count) : QString());
 }

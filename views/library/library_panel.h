@@ -49,7 +49,9 @@ protected:
 private:
     void choose(const QModelIndex& index, bool asB);
     void showMenu(const QPoint& position);
-    void showSelection();
+    void showRun();      ///< the row of run A
+    void showSequence(); ///< the row of the selected sequence, scrolled to when another one is selected
+    void showCounts();
     void showHint();
     void fitRuns(); ///< the runs take what they need, the sequences the rest
 

@@ -129,6 +129,13 @@ void RunRows::paint(QPainter* painter, const QStyleOptionViewItem& option, const
     painter->restore();
 }
 
+void RunRows::setEditorData(QWidget* editor, const QModelIndex& index) const {
+    if (!editor->property("filled").toBool()) {
+        editor->setProperty("filled", true);
+        QStyledItemDelegate::setEditorData(editor, index);
+    }
+}
+
 void RunRows::updateEditorGeometry(QWidget* editor, const QStyleOptionViewItem& option,
                                    const QModelIndex&) const {
     editor->setGeometry(28, option.rect.top() + 1, option.rect.right() - 36, 26);

@@ -3,6 +3,7 @@
 
 #include "core/trace/summary.h"
 #include "views/common/format.h"
+#include "views/common/trace_contents.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,21 +22,22 @@ constexpr double strongest = 10;
 SequenceModel::SequenceModel(const ViewContext& context, QObject* parent)
     : QAbstractListModel(parent), context_(context) {
     connect(&context_.selection, &Selection::runsChanged, this, &SequenceModel::rebuild);
-    const auto changed = [this](const QString& path) {
-        if (path == run_.trace) {
-            grow();
-        } else if (!run_.isValid()) {
-            rebuild();
-        }
-    };
     connect(&context_.data, &TraceData::traceOpened, this, [this](const QString& path) {
         if (path == context_.selection.runA().trace) {
             run_ = {}; // the file may be another one than before
             rebuild();
         }
     });
-    connect(&context_.data, &TraceData::traceChanged, this, changed);
-    connect(&context_.data, &TraceData::traceClosed, this, changed);
+    connect(&context_.data, &TraceData::runChanged, this, [this](const RunKey& run) {
+        if (run == run_) {
+            grow();
+        }
+    });
+    connect(&context_.data, &TraceData::traceClosed, this, [this](const QString& path) {
+        if (path == run_.trace) {
+            grow();
+        }
+    });
     connect(&context_.data, &TraceData::sequenceReady, this, [this](const RunKey& run, qint64 sequence) {
         const QModelIndex place = run == run_ ? indexOf(sequence) : QModelIndex();
         if (place.isValid()) {
@@ -53,46 +55,68 @@ void SequenceModel::rebuild() {
     beginResetModel();
     run_ = run;
     strips_.clear();
-    sequences_ = context_.data.sequences(run);
+    contents_ = context_.data.contents(run);
     endResetModel();
 }
 
+const std::vector<SequenceInfo>& SequenceModel::sequences() const {
+    static const std::vector<SequenceInfo> none;
+    return contents_ ? contents_->sequences : none;
+}
+
 void SequenceModel::grow() {
-    std::vector<SequenceInfo> fresh = context_.data.sequences(run_);
-    const std::size_t before = sequences_.size();
-    if (fresh.size() < before) {
+    const auto before = contents_;
+    const auto fresh = context_.data.contents(run_);
+    const std::size_t rows = sequences().size();
+    const std::size_t now = fresh ? fresh->sequences.size() : 0;
+    if (now < rows) {
         beginResetModel();
-        sequences_ = std::move(fresh);
+        contents_ = fresh;
         strips_.clear();
         endResetModel();
         return;
     }
-    std::copy(fresh.begin(), fresh.begin() + static_cast<std::ptrdiff_t>(before), sequences_.begin());
-    if (fresh.size() > before) {
-        beginInsertRows({}, static_cast<int>(before), static_cast<int>(fresh.size()) - 1);
-        sequences_ = std::move(fresh);
+    if (now > rows) {
+        beginInsertRows({}, static_cast<int>(rows), static_cast<int>(now) - 1);
+        contents_ = fresh;
         endInsertRows();
+    } else {
+        contents_ = fresh;
     }
-    if (before > 0) {
-        Q_EMIT dataChanged(index(0), index(static_cast<int>(before) - 1));
+    // Of those that were there, as a rule only the last one grew.
+    const auto same = [](const SequenceInfo& a, const SequenceInfo& b) {
+        return a.tokens == b.tokens && a.complete == b.complete && a.nll_sum == b.nll_sum;
+    };
+    std::size_t first = 0;
+    std::size_t last = rows;
+    while (first < last && same(before->sequences[first], fresh->sequences[first])) {
+        ++first;
+    }
+    while (last > first && same(before->sequences[last - 1], fresh->sequences[last - 1])) {
+        --last;
+    }
+    if (first < last) {
+        Q_EMIT dataChanged(index(static_cast<int>(first)), index(static_cast<int>(last) - 1));
     }
 }
 
 int SequenceModel::rowCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : static_cast<int>(sequences_.size());
+    return parent.isValid() ? 0 : static_cast<int>(sequences().size());
 }
 
 QModelIndex SequenceModel::indexOf(qint64 sequence) const {
-    const auto place = std::find_if(sequences_.begin(), sequences_.end(),
-                                    [&](const SequenceInfo& info) { return info.index == sequence; });
-    return place == sequences_.end() ? QModelIndex() : index(static_cast<int>(place - sequences_.begin()));
+    const auto& all = sequences();
+    const auto place = std::lower_bound(all.begin(), all.end(), sequence,
+                                        [](const SequenceInfo& one, qint64 due) { return one.index < due; });
+    return place == all.end() || place->index != sequence ? QModelIndex()
+                                                          : index(static_cast<int>(place - all.begin()));
 }
 
 QVariant SequenceModel::data(const QModelIndex& index, int role) const {
     if (!checkIndex(index, CheckIndexOption::IndexIsValid)) {
         return {};
     }
-    const SequenceInfo& info = sequences_.at(static_cast<std::size_t>(index.row()));
+    const SequenceInfo& info = sequences().at(static_cast<std::size_t>(index.row()));
     switch (role) {
     case Qt::DisplayRole:
         return QString::number(info.index + 1);

@@ -6,6 +6,7 @@
 #include <QAbstractListModel>
 
 #include <map>
+#include <memory>
 #include <vector>
 
 namespace ponderscope {
@@ -29,11 +30,12 @@ public:
 private:
     void rebuild();
     void grow();
+    [[nodiscard]] const std::vector<SequenceInfo>& sequences() const;
     [[nodiscard]] QList<float> barcode(const SequenceInfo& info) const;
 
     ViewContext context_;
     RunKey run_;
-    std::vector<SequenceInfo> sequences_;
+    std::shared_ptr<const RunContents> contents_; ///< of run_; null: unknown
     struct Strip {
         std::int64_t tokens = -1;
         QList<float> bars;

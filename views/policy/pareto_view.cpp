@@ -71,7 +71,8 @@ ParetoView::ParetoView(ViewContext context, QWidget* parent)
     row->setSpacing(14);
     row->addWidget(chart_, 1);
     row->addLayout(column);
-    connect(cost_, &QComboBox::currentIndexChanged, this, &ParetoView::refresh);
+    const auto renewed = [this] { changed(); };
+    connect(cost_, &QComboBox::currentIndexChanged, this, renewed);
     connect(chart_, &ChartView::markClicked, this, [this](int series, int index) {
         if (const auto fronts = shared_.fronts()) {
             const std::string policy =
@@ -81,11 +82,11 @@ ParetoView::ParetoView(ViewContext context, QWidget* parent)
             }
         }
     });
-    connect(&shared_, &PolicyData::tableChanged, this, &ParetoView::refresh);
-    connect(&shared_, &PolicyData::frontsChanged, this, &ParetoView::refresh);
-    connect(&shared_, &PolicyData::rerunsChanged, this, &ParetoView::refresh);
-    connect(&context.selection, &Selection::runsChanged, this, &ParetoView::refresh);
-    refresh();
+    connect(&shared_, &PolicyData::tableChanged, this, renewed);
+    connect(&shared_, &PolicyData::frontsChanged, this, renewed);
+    connect(&shared_, &PolicyData::rerunsChanged, this, renewed);
+    connect(&context.selection, &Selection::runsChanged, this, renewed);
+    renew();
 }
 
 void ParetoView::askForLimits() {
@@ -150,13 +151,8 @@ bool ParetoView::isBusy() const {
     return onScreen() && shared_.isBusy();
 }
 
-void ParetoView::setOnScreen(bool on) {
-    LiveView::setOnScreen(on);
-    refresh();
-}
-
-void ParetoView::refresh() {
-    if (!shared_.table() && onScreen()) {
+void ParetoView::renew() {
+    if (!shared_.table()) {
         shared_.want();
     }
     if (!shared_.table()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "views/common/background.h"
+#include "views/common/live_view.h"
 #include "views/common/view_command.h"
 #include "views/common/view_context.h"
 
@@ -32,10 +32,9 @@ public:
     [[nodiscard]] ChartView* chart() const { return chart_; }
     [[nodiscard]] QComboBox* cost() const { return cost_; }
 
-    void setOnScreen(bool on) override;
 
 private:
-    void refresh();
+    void renew() override;
     void askForLimits();
 
     ViewContext context_;

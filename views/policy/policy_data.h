@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "views/common/background.h"
+#include "views/common/task.h"
 #include "views/common/view_context.h"
 #include "views/policy/front_look.h"
 
@@ -80,8 +80,8 @@ private:
     FrontLook look_;
     std::shared_ptr<const ReplayTable> table_;
     std::shared_ptr<const std::vector<PolicyFront>> fronts_;
-    Background loading_;
-    Background sweeping_;
+    Task loading_;
+    Task sweeping_;
 };
 
 } // namespace ponderscope

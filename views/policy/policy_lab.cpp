@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/policy/policy_lab.h"
 
+#include "core/base/error.h"
 #include "core/policy/replay.h"
 #include "core/policy/rerun_difference.h"
 #include "views/common/format.h"
@@ -167,7 +168,7 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
         }
     });
     connect(colour_, &QCheckBox::toggled, this, &PolicyLab::tellText);
-    connect(&shared_, &PolicyData::tableChanged, this, &PolicyLab::refresh);
+    connect(&shared_, &PolicyData::tableChanged, this, &PolicyLab::renew);
     connect(&shared_, &PolicyData::frontsChanged, this, &PolicyLab::drawFront);
     connect(&context_.selection, &Selection::sequenceChanged, this, &PolicyLab::tellText);
     connect(&shared_, &PolicyData::rerunsChanged, this, &PolicyLab::findRerun);
@@ -178,7 +179,7 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
             rerunAll({spec_});
         }
     });
-    refresh();
+    renew();
     showRerun();
 }
 
@@ -268,13 +269,12 @@ void PolicyLab::setColoursText(bool on) {
     colour_->setChecked(on);
 }
 
-void PolicyLab::setOnScreen(bool on) {
-    LiveView::setOnScreen(on);
-    table_->setOnScreen(on && isTableShown());
-    refresh();
+void PolicyLab::screenChanged() {
+    table_->setOnScreen(onScreen() && isTableShown());
+    renew(); // hidden, it takes its colours off the text
 }
 
-void PolicyLab::refresh() {
+void PolicyLab::renew() {
     if (!shared_.table() && onScreen()) {
         shared_.want();
     }

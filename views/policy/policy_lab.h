@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "views/common/background.h"
+#include "views/common/live_view.h"
+#include "views/common/task.h"
 #include "views/common/view_command.h"
 #include "views/common/view_context.h"
 
@@ -54,7 +55,6 @@ public:
     ~PolicyLab() override;
 
     [[nodiscard]] bool isBusy() const override;
-    void setOnScreen(bool on) override;
     /// Only policies whose signals the run has are offered.
     [[nodiscard]] QComboBox* policies() const { return policy_; }
     [[nodiscard]] QSlider* slider() const { return slider_; }
@@ -96,7 +96,8 @@ Q_SIGNALS:
     void replayed(std::shared_ptr<const ponderscope::ReplayedSteps> steps);
 
 private:
-    void refresh();      ///< another table
+    void renew() override; ///< another table
+    void screenChanged() override;
     void choosePolicy(); ///< another kind: its thresholds
     void replayNow();    ///< another threshold
     void takeThreshold(); ///< that was typed
@@ -130,7 +131,7 @@ private:
     const PolicyKind* kind_ = nullptr;
     std::unique_ptr<ReplayResult> result_;
     QString spec_;
-    Background comparing_;
+    Task comparing_;
     RunKey rerunKey_; ///< that difference_ is of, or will be
     QString rerunSpec_;
     std::unique_ptr<RerunDifference> difference_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "views/common/background.h"
+#include "views/common/task.h"
 #include "views/common/view_context.h"
 
 #include <QTimer>
@@ -74,7 +74,7 @@ private:
     bool filling_ = false; ///< what is current changes by itself
     bool onScreen_ = false;
     QTimer delay_;
-    Background measuring_;
+    Task measuring_;
 };
 
 } // namespace ponderscope

@@ -45,8 +45,8 @@ CorpusMap::CorpusMap(const ViewContext& context, QWidget* parent)
         colours_.clear();
         viewport()->update();
     });
-    connect(&context_.data, &TraceData::traceChanged, this, [this](const QString& trace) {
-        if (trace == run_.trace) {
+    connect(&context_.data, &TraceData::runChanged, this, [this](const RunKey& run) {
+        if (run == run_) {
             if (!annotation_.isEmpty()) {
                 run_ = {}; // it may have been annotated anew: none of the colours stays
             }
@@ -59,17 +59,18 @@ CorpusMap::CorpusMap(const ViewContext& context, QWidget* parent)
         }
     });
     connect(&context_.data, &TraceData::sequenceReady, this, [this](const RunKey& run, qint64 sequence) {
-        const auto block = run == run_ ? context_.data.sequence(run, sequence) : nullptr;
-        const bool behind =
-            block && std::any_of(strips_.begin(), strips_.end(), [&](const Strip& strip) {
-                return strip.sequence == sequence && !strip.values.empty() &&
-                       strip.values.size() < block->tokens.size(); // taken while the rest was being read
-            });
-        if (behind || (block && !annotation_.isEmpty())) {
-            take(*block); // it may have been annotated anew
+        const Strip* strip = run == run_ ? stripOf(sequence) : nullptr;
+        if (strip == nullptr) {
+            return;
+        }
+        const bool read = !strip->values.empty();
+        const auto block = read ? context_.data.sequence(run, sequence) : nullptr;
+        // Taken while the rest was being read, or annotated anew.
+        if (block && (strip->values.size() < block->tokens.size() || !annotation_.isEmpty())) {
+            take(*block);
             place();
         }
-        if (run == run_ && wanted_ >= 0) {
+        if (!read && wanted_ >= 0) {
             askNext();
         }
     });
@@ -124,6 +125,7 @@ void CorpusMap::restart() {
         before = std::move(strips_); // a recording that grows: what did not change stays
     }
     strips_.clear();
+    next_ = 0;
     run_ = key;
     maxSteps_ = info == nullptr ? 0 : info->max_steps;
     qint64 all = 0;
@@ -142,14 +144,14 @@ void CorpusMap::restart() {
 }
 
 void CorpusMap::askNext() {
-    for (std::size_t i = 0; i < strips_.size(); ++i) {
-        Strip& strip = strips_[i];
+    for (; next_ < strips_.size(); ++next_) {
+        Strip& strip = strips_[next_];
         if (!strip.values.empty() || strip.tokens == 0) {
             continue;
         }
         const auto block = context_.data.sequence(run_, strip.sequence);
         if (!block) {
-            wanted_ = static_cast<qint64>(i);
+            wanted_ = static_cast<qint64>(next_);
             return; // sequenceReady goes on
         }
         take(*block);
@@ -161,11 +163,15 @@ void CorpusMap::askNext() {
     place();
 }
 
+CorpusMap::Strip* CorpusMap::stripOf(qint64 sequence) {
+    const auto place = std::lower_bound(strips_.begin(), strips_.end(), sequence,
+                                        [](const Strip& strip, qint64 due) { return strip.sequence < due; });
+    return place == strips_.end() || place->sequence != sequence ? nullptr : &*place;
+}
+
 void CorpusMap::take(const SequenceData& block) {
-    for (Strip& strip : strips_) {
-        if (strip.sequence != block.sequence) {
-            continue;
-        }
+    if (Strip* const found = stripOf(block.sequence)) {
+        Strip& strip = *found;
         TokenValues values = annotation_.isEmpty()
                                  ? token_values(quantity_, block, maxSteps_, context_.selection.attribution())
                                  : annotation_values(block, annotation_);

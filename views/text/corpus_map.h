@@ -59,6 +59,7 @@ private:
     void restart();
     void askNext();
     void take(const SequenceData& block);
+    [[nodiscard]] Strip* stripOf(qint64 sequence); ///< null: none
     void place();
     [[nodiscard]] qint64 columns() const;
 
@@ -71,6 +72,7 @@ private:
     std::vector<Strip> strips_;
     qint64 rows_ = 0;
     qint64 wanted_ = -1; ///< index of the strip that is being read; -1: none
+    std::size_t next_ = 0; ///< all strips before this one are there
     RunKey run_;
     qint64 maxSteps_ = 0;
     std::vector<QRgb> colours_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "views/common/background.h"
+#include "views/common/task.h"
 #include "views/common/token_subset.h"
 #include "views/common/view_context.h"
 #include "views/text/find_query.h"
@@ -92,7 +92,7 @@ private:
     QLabel* summary_;
     QToolButton* send_;
     QStringListModel* offered_;
-    Background measuring_;
+    Task measuring_;
     QToolButton* wholeRun_;
     std::optional<FoundInRun> found_;
     QString foundBy_;     ///< what found_ is of, or what is being searched for

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "views/common/background.h"
+#include "views/common/task.h"
 #include "views/common/view_context.h"
 #include "views/text/span.h"
 
@@ -51,8 +51,8 @@ private:
     QToolButton* copy_;
     QToolButton* label_;
     QTimer delay_;
-    Background measuring_;
-    Background writing_;
+    Task measuring_;
+    Task writing_;
 };
 
 } // namespace ponderscope

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "views/common/background.h"
+#include "views/common/task.h"
 #include "views/common/view_command.h"
 #include "views/common/view_context.h"
 #include "views/figure/spec.h"
@@ -120,7 +120,7 @@ private:
     TokenModel* model_;
     CorpusMap* corpus_;
     TextZoom zoom_ = TextZoom::text;
-    Background deriving_;
+    Task deriving_;
 };
 
 } // namespace ponderscope

@@ -71,7 +71,11 @@ TextView::TextView(const ViewContext& context, QWidget* parent)
         }
     });
     connect(&context_.data, &TraceData::traceOpened, this, &TextView::reload);
-    connect(&context_.data, &TraceData::traceChanged, this, &TextView::reload);
+    connect(&context_.data, &TraceData::runChanged, this, [this](const RunKey& run) {
+        if (run == context_.selection.runA() || run == context_.selection.runB()) {
+            reload();
+        }
+    });
     connect(&context_.data, &TraceData::traceClosed, this, &TextView::reload);
     layout_.setLabels([this](int id) { return context_.data.tokenLabel(context_.selection.runA(), id); });
     connect(&context_.data, &TraceData::tokenLabelsReady, this, [this](const RunKey& run) {
@@ -209,8 +213,8 @@ void TextView::reload() {
         restyle();
     }
     if (same) {
-        if (difference_ || other_) {
-            recolour(); // B may have grown
+        if ((difference_ || other_) && !(compared() == compared_)) {
+            recolour();
         } else {
             viewport()->update(); // the hint may be another one
         }
@@ -230,7 +234,15 @@ void TextView::reload() {
     Q_EMIT contentChanged();
 }
 
+TextView::Compared TextView::compared() const {
+    const RunKey key = context_.selection.runB();
+    const qint64 sequence = context_.selection.sequence();
+    return {key, key.isValid() ? context_.data.sequence(key, sequence) : nullptr,
+            context_.data.sequenceInfo(key, sequence) != nullptr};
+}
+
 void TextView::recolour() {
+    compared_ = difference_ || other_ ? compared() : Compared();
     const auto& a = layout_.sequence();
     if (!a) {
         values_ = TokenValues{};
@@ -243,22 +255,16 @@ void TextView::recolour() {
     } else if (!annotation_.isEmpty()) {
         values_ = annotation_values(*a, annotation_);
     } else if (difference_) {
-        const RunKey key = context_.selection.runB();
-        const auto b = key.isValid() ? context_.data.sequence(key, context_.selection.sequence()) : nullptr;
+        const auto& b = compared_.block;
         values_ = token_differences(quantity_, *a, b.get(), context_.selection.attribution());
-        if (key.isValid() && !b) {
-            const std::vector<SequenceInfo> has = context_.data.sequences(key);
-            const bool comes = std::any_of(has.begin(), has.end(),
-                                           [&](const SequenceInfo& one) { return one.index == a->sequence; });
-            values_.notice = comes
+        if (compared_.run.isValid() && !b) {
+            values_.notice = compared_.listed
                                  ? QString()
                                  : tr("B has no sequence %1, so there is no A − B here").arg(a->sequence + 1);
         }
     } else {
         values_ = token_values(quantity_, *a, maxSteps_, context_.selection.attribution());
-        const RunKey key = context_.selection.runB();
-        const auto b =
-            other_ && key.isValid() ? context_.data.sequence(key, context_.selection.sequence()) : nullptr;
+        const auto b = other_ ? compared_.block : nullptr;
         if (b && b->tokens.id == a->tokens.id) {
             TokenValues other = token_values(quantity_, *b, maxSteps_, context_.selection.attribution());
             values_.values = std::move(other.values); // on the scale of A: what is alike looks alike
@@ -519,7 +525,10 @@ QString TextView::hint() const {
         return tr("This run holds no sequence yet.");
     }
     if (!layout_.sequence()) {
-        return tr("Reading the sequence…");
+        const qint64 sequence = context_.selection.sequence();
+        return context_.data.sequenceInfo(context_.selection.runA(), sequence) == nullptr
+                   ? tr("This run has no sequence %1.").arg(sequence + 1)
+                   : tr("Reading the sequence…");
     }
     return layout_.sequence()->tokens.size() == 0 ? tr("This sequence holds no token yet.") : QString();
 }

@@ -130,6 +130,14 @@ private:
     };
     void reload();
     void recolour();
+    /// What B has of the sequence.
+    struct Compared {
+        RunKey run;
+        std::shared_ptr<const SequenceData> block; ///< null: none, or it is being read
+        bool listed = false;                       ///< it has this sequence
+        friend bool operator==(const Compared&, const Compared&) = default;
+    };
+    [[nodiscard]] Compared compared() const;
     void restyle();
     void place(); ///< a slice of layout, then again until all is placed
     void updateRange();
@@ -172,6 +180,7 @@ private:
     std::vector<qint64> marks_; ///< found
     bool alone_ = false;        ///< all others are drawn pale
     bool difference_ = false;
+    Compared compared_; ///< of what is coloured, where B takes part
     qint64 maxSteps_ = 0;
     qint64 drawnSelected_ = -1;
     qint64 drawnHover_ = -1;

@@ -116,10 +116,8 @@ TrainingView::TrainingView(ViewContext context, QWidget* parent)
         connect(charts_[place], &ChartView::markClicked, this,
                 [this, place](int series, int index) { choose(place, series, index); });
     }
-    connect(&context_.data, &TraceData::traceOpened, this, &TrainingView::refresh);
-    connect(&context_.data, &TraceData::traceChanged, this, &TrainingView::refresh);
-    connect(&context_.data, &TraceData::traceClosed, this, &TrainingView::refresh);
-    refresh();
+    follow(*this, context_, Follows::all);
+    renew();
 }
 
 QString TrainingView::hint() const {
@@ -130,18 +128,13 @@ QString TrainingView::readout() const {
     return readout_->said();
 }
 
-void TrainingView::setOnScreen(bool on) {
-    LiveView::setOnScreen(on);
-    refresh();
-}
-
 void TrainingView::showHint(const QString& sentence) {
     hint_->setText(sentence);
     hint_->setVisible(!sentence.isEmpty());
     body_->setVisible(sentence.isEmpty());
 }
 
-void TrainingView::refresh() {
+void TrainingView::renew() {
     std::vector<std::filesystem::path> traces;
     QString wanted;
     const QStringList open = context_.data.traces();
@@ -170,9 +163,6 @@ void TrainingView::refresh() {
             tr("No open trace has a training in it. “ponderscope train RECIPE.json -o FOLDER” writes one as "
                "it goes: drop the folder on the window, while it trains or afterwards."));
         return;
-    }
-    if (!onScreen()) {
-        return; // setOnScreen asks again
     }
     if (wanted == asked_) {
         return;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "views/common/background.h"
+#include "views/common/live_view.h"
+#include "views/common/task.h"
 #include "views/common/view_command.h"
 #include "views/common/view_context.h"
 #include "views/training/training_charts.h"
@@ -30,7 +31,6 @@ public:
     [[nodiscard]] ViewCommand viewCommand() const override;
 
     [[nodiscard]] bool isBusy() const override { return work_.isBusy(); }
-    void setOnScreen(bool on) override;
 
     enum Place { loss, steps, further, places };
     [[nodiscard]] ChartView* chart(Place place) const { return charts_[place]; }
@@ -43,7 +43,7 @@ public:
     [[nodiscard]] QString hint() const;
 
 private:
-    void refresh();
+    void renew() override;
     void fillQuantities();
     void showCharts();
     void showLegend();
@@ -53,7 +53,7 @@ private:
     [[nodiscard]] QString standing() const;
 
     ViewContext context_;
-    Background work_;
+    Task work_;
     QString asked_; ///< what the curves are of
     std::vector<TrainingRecord> trainings_;
     std::size_t found_ = 0; ///< there are so many; the last of them are shown

@@ -7,6 +7,8 @@
 #include "app/desktop/top_bar.h"
 #include "tests/app/desktop/desktop_stage.h"
 #include "views/halting/halting_view.h"
+#include "views/heatmap/heatmap_view.h"
+#include "views/heatmap/step_map_canvas.h"
 #include "views/inspector/inspector_view.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
@@ -17,11 +19,13 @@
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QMenu>
+#include <QMessageBox>
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QSlider>
 #include <QSpinBox>
+#include <QTimer>
 
 #include <algorithm>
 #include <cmath>
@@ -222,6 +226,113 @@ private Q_SLOTS:
         QTRY_COMPARE(stage.window.selection().runA().trace, trace);
         QVERIFY(!stage.window.data().isLive(Thinker::name()));
         QCOMPARE(stage.window.data().run(stage.window.selection().runA())->name, std::string("vanilla-1m"));
+    }
+
+    void whoReadsAnotherRunIsLeftThere() {
+        Stage stage;
+        MainWindow& window = stage.window;
+        window.resize(1200, 850);
+        window.show();
+        const QString trace = stage.make(QStringLiteral("read.ponder"));
+        window.open(trace);
+        QVERIFY(stage.settle());
+        const RunKey a = window.selection().runA();
+        const RunKey b = window.selection().runB();
+        QVERIFY(b.isValid());
+        const QString go = stage.folder.filePath(QStringLiteral("go"));
+        window.thinker().setProgram(stage.program(
+            QStringLiteral("engine.sh"),
+            script(30, "while [ ! -e '" + go.toUtf8() + "' ]; do sleep 0.05; done\n" +
+                           "echo '{\"event\":\"recorded\",\"trace\":\"" + trace.toUtf8() +
+                           "\",\"run\":\"vanilla-1m\"}'\n")));
+        window.think(request_in(stage));
+        QTRY_COMPARE(window.selection().runA(), window.thinker().key());
+        // A word that is clicked holds the slider.
+        QTRY_VERIFY(window.thinker().tokens() > 6);
+        window.selection().setToken(3);
+        QTRY_VERIFY(window.thinker().tokens() > 9);
+        QCOMPARE(window.selection().token(), 3);
+        // Another run, and a word in it.
+        window.selection().setRunA(a);
+        window.selection().setSequence(1);
+        window.selection().setToken(5);
+        window.raisePanel(QStringLiteral("think"));
+        const ViewState state = window.viewState();
+        QTRY_COMPARE(window.thinker().tokens(), 30);
+        QVERIFY(window.viewState() == state);
+        QVERIFY(window.data().isLive(Thinker::name()));
+        // The way back is in the list of runs.
+        QVERIFY(window.topBar().runA().findText(QStringLiteral("thinking"), Qt::MatchContains) >= 0);
+        QFile sign(go);
+        QVERIFY(sign.open(QIODevice::WriteOnly));
+        QTRY_VERIFY(!window.data().isLive(Thinker::name()));
+        QTRY_VERIFY(!window.thinker().isRunning());
+        QVERIFY(window.viewState() == state);
+        QCOMPARE(window.selection().runB(), b);
+    }
+
+    void aModelThatBeginsLateTakesNobodyAway() {
+        // Its weights take a while; meanwhile the user has gone to another run.
+        Stage stage;
+        MainWindow& window = stage.window;
+        window.show();
+        window.open(stage.make(QStringLiteral("read.ponder")));
+        QVERIFY(stage.settle());
+        const RunKey b = window.selection().runB();
+        window.thinker().setProgram(
+            stage.program(QStringLiteral("engine.sh"), "sleep 0.3\n" + script(4, "exec sleep 600\n")));
+        window.think(request_in(stage));
+        window.selection().setRunA(b);
+        QTRY_VERIFY(window.thinker().tokens() >= 3);
+        QCOMPARE(window.selection().runA(), b);
+    }
+
+    void closingWhileAModelGeneratesAsks() {
+        Stage stage;
+        MainWindow& window = stage.window;
+        window.show();
+        window.thinker().setProgram(
+            stage.program(QStringLiteral("engine.sh"), script(4, "exec sleep 600\n")));
+        window.think(request_in(stage));
+        QTRY_VERIFY(window.thinker().tokens() >= 3);
+        int asked = 0;
+        const auto answer = [&](QMessageBox::StandardButton button) {
+            QTimer::singleShot(0, &window, [&asked, button] {
+                auto* box = qobject_cast<QMessageBox*>(QApplication::activeModalWidget());
+                QVERIFY(box != nullptr);
+                ++asked;
+                box->button(button)->click();
+            });
+        };
+        answer(QMessageBox::No);
+        QVERIFY(!window.close());
+        QVERIFY(window.isVisible() && window.thinker().isRunning());
+        answer(QMessageBox::Yes);
+        QVERIFY(window.close());
+        QCOMPARE(asked, 2);
+    }
+
+    void aRunWithoutItsFirstStepIsWaitedFor() {
+        // The panels say that something comes, not that the run has to be recorded again.
+        Stage stage;
+        MainWindow& window = stage.window;
+        window.resize(1200, 850);
+        window.show();
+        window.thinker().setProgram(
+            stage.program(QStringLiteral("engine.sh"), "echo '" + start + "'\nexec sleep 600\n"));
+        window.think(request_in(stage));
+        QTRY_COMPARE(window.selection().runA(), window.thinker().key());
+        QVERIFY(window.data().signalsOf(window.thinker().key()).empty());
+        QVERIFY(window.data().isBeginning(window.thinker().key()));
+        window.raisePanel(QStringLiteral("heatmap"));
+        const QString waiting = window.heatmap().canvas()->hint();
+        const QString trace =
+            stage.make(QStringLiteral("basic.ponder"), {.sequences = 1, .tokens = 50, .withSignals = false});
+        window.open(trace);
+        QTRY_VERIFY(window.data().isOpen(trace));
+        window.selection().setRunA({trace, 1});
+        QVERIFY(!window.data().isBeginning({trace, 1}));
+        QVERIFY(window.heatmap().canvas()->hint() != waiting);
     }
 
     void thePanelMakesTheRequest() {

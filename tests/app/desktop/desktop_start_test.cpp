@@ -12,6 +12,7 @@
 #include "views/text/text_view.h"
 #include "views/training/training_view.h"
 
+#include <QDateTime>
 #include <QDir>
 #include <QDockWidget>
 #include <QLabel>
@@ -81,6 +82,42 @@ private Q_SLOTS:
         stage.window.open(QStringLiteral("/no/such.ponder"));
         QVERIFY(stage.window.welcome().isVisible());
         QCOMPARE(stage.window.errors().size(), 1);
+    }
+
+    void theRecordedSampleIsOpenedAsACopy() {
+        QTemporaryDir tree;
+        Samples samples;
+        samples.recorded = tree.filePath(QStringLiteral("shipped/samples.ponder"));
+        QVERIFY(QDir(tree.path()).mkpath(QStringLiteral("shipped")));
+        testing::write_sample_trace(samples.recorded.toStdString(), {.sequences = 1, .tokens = 60});
+        const QStringList shipped = QDir(tree.filePath(QStringLiteral("shipped"))).entryList(QDir::Files);
+        QVERIFY(QFile::setPermissions(samples.recorded, QFile::ReadOwner)); // as it is installed
+        const QString own = tree.filePath(QStringLiteral("own"));
+        QString problem;
+        const QString copy = copy_of_recorded(samples, own, problem);
+        QVERIFY2(problem.isEmpty(), qPrintable(problem));
+        QVERIFY(QFileInfo(copy).dir() == QDir(own));
+        Stage stage;
+        stage.window.show();
+        stage.window.open(copy);
+        QVERIFY(stage.settle());
+        // What a user does to it stays in the copy, which is found again.
+        stage.window.text().setQuantity(Quantity::nll);
+        write(copy + QStringLiteral(".annotations"), "x");
+        QCOMPARE(QDir(tree.filePath(QStringLiteral("shipped"))).entryList(QDir::Files), shipped);
+        QCOMPARE(copy_of_recorded(samples, own, problem), copy);
+        QVERIFY(QFile::exists(copy + QStringLiteral(".annotations")));
+        // A newer sample takes its place, without what belongs to the older one.
+        QVERIFY(QFile::setPermissions(samples.recorded, QFile::ReadOwner | QFile::WriteOwner));
+        QFile newer(samples.recorded);
+        QVERIFY(newer.open(QIODevice::Append));
+        QVERIFY(newer.setFileTime(QDateTime::currentDateTime().addSecs(60), QFileDevice::FileModificationTime));
+        newer.close();
+        QCOMPARE(copy_of_recorded(samples, own, problem), copy);
+        QVERIFY(!QFile::exists(copy + QStringLiteral(".annotations")));
+        // A folder that cannot be made is said.
+        QVERIFY(copy_of_recorded(samples, copy + QStringLiteral("/below"), problem).isEmpty());
+        QVERIFY(!problem.isEmpty());
     }
 
     void samplesAreFoundFromTheProgramUpwards() {

@@ -7,6 +7,8 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include <algorithm>
+
 using namespace ponderscope;
 
 class TraceDataTest : public QObject {
@@ -64,6 +66,65 @@ private Q_SLOTS:
         QVERIFY(ready.wait());
         QVERIFY(!data.signal(a, 0, QStringLiteral("depth_weights")));
         QVERIFY(!ready.wait(100)); // known to be absent: not asked again
+    }
+
+    void ofALongSequenceTheRowsAroundOneAreRead() {
+        const QString path = make(QStringLiteral("pages.ponder"), {.sequences = 1, .tokens = 9000});
+        TraceData data;
+        QSignalSpy opened(&data, &TraceData::traceOpened);
+        data.open(path);
+        QVERIFY(opened.wait());
+        const RunKey a{path, data.runs(path)[0].id};
+        const QString nll = QStringLiteral("nll");
+        QSignalSpy whole(&data, &TraceData::signalReady);
+        QSignalSpy rows(&data, &TraceData::rowsReady);
+        for (const qint64 row : {0, 4095, 4096, 8999}) {
+            QTRY_VERIFY(data.signalAt(a, 0, nll, row) != nullptr);
+            const auto page = data.signalAt(a, 0, nll, row);
+            QVERIFY(page->first <= row && row < page->first + page->shape[0]);
+            QVERIFY(page->shape[0] <= 4096);
+        }
+        QCOMPARE(rows.size(), 3);
+        QCOMPARE(whole.size(), 0);
+        QVERIFY(data.cachedBytes() < std::size_t{9001} * 4 * 4);
+        QVERIFY(!data.signalAt(a, 0, nll, 9000));
+        QVERIFY(!data.signalAt(a, 0, nll, -1));
+        QVERIFY(!data.signalAt(a, 1, nll, 0));
+        // What is not recorded is asked for once.
+        QVERIFY(!data.signalAt(a, 0, QStringLiteral("depth_weights"), 5));
+        QTRY_COMPARE(rows.size(), 4);
+        QVERIFY(!data.signalAt(a, 0, QStringLiteral("depth_weights"), 5));
+        QVERIFY(!rows.wait(100));
+        // The same numbers as in the whole, which is used once it is there.
+        const auto page = data.signalAt(a, 0, nll, 5000);
+        QVERIFY(!data.signal(a, 0, nll));
+        QVERIFY(whole.wait());
+        const auto all = data.signal(a, 0, nll);
+        const auto from = static_cast<std::ptrdiff_t>(page->first) * 4 * 4;
+        QVERIFY(std::equal(page->data.begin(), page->data.end(), all->data.begin() + from));
+        QCOMPARE(data.signalAt(a, 0, nll, 5000), all);
+    }
+
+    void onlyRunsThatChangedAreSaid() {
+        const QString path = make(QStringLiteral("changes.ponder"), {.sequences = 1, .tokens = 50});
+        TraceData data;
+        QSignalSpy opened(&data, &TraceData::traceOpened);
+        data.open(path);
+        QVERIFY(opened.wait());
+        const RunKey a{path, 1};
+        const auto before = data.contents(a);
+        QSignalSpy runs(&data, &TraceData::runChanged);
+        QSignalSpy traces(&data, &TraceData::traceChanged);
+        data.refresh(path);
+        QTRY_VERIFY(data.idle());
+        QTest::qWait(20);
+        QCOMPARE(runs.size() + traces.size(), 0);
+        testing::write_sample_trace(path.toStdString(), {.sequences = 1, .tokens = 50, .secondRun = false});
+        data.refresh(path);
+        QVERIFY(traces.wait());
+        QCOMPARE(runs.size(), 1); // the one that came
+        QCOMPARE(runs.front().front().value<RunKey>().run, 3);
+        QCOMPARE(data.contents(a), before); // the very block
     }
 
     void tokensAreNamedFromTheVocabulary() {

@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/common/chooser.h"
 #include "views/common/colour_map.h"
 #include "views/common/format.h"
 #include "views/common/selection.h"
 #include "views/common/style.h"
+#include "views/common/task.h"
 #include "views/common/theme.h"
 
+#include <QComboBox>
 #include <QMenu>
 #include <QSignalSpy>
 #include <QTabBar>
 #include <QTest>
 #include <QToolButton>
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <future>
 #include <limits>
+#include <memory>
+#include <new>
+#include <stdexcept>
 
 using namespace ponderscope;
 
@@ -227,6 +236,104 @@ private Q_SLOTS:
         const QImage by_mouse = reached.grab().toImage();
         reached.setAttribute(Qt::WA_KeyboardFocusChange);
         QVERIFY(reached.grab().toImage() != by_mouse);
+    }
+
+    void workThatWasOvertakenIsNotWaitedFor() {
+        QObject owner;
+        auto task = std::make_unique<Task>(&owner);
+        std::promise<void> release;
+        const std::shared_future<void> released = release.get_future().share();
+        auto running = std::make_shared<std::atomic<int>>(0);
+        auto most = std::make_shared<std::atomic<int>>(0);
+        QList<int> done;
+        const auto start = [&](int number) {
+            task->start(
+                [released, running, most, number](const std::stop_token&) {
+                    *most = std::max(most->load(), ++*running);
+                    released.wait(); // deaf to being stopped
+                    --*running;
+                    return number;
+                },
+                [&done](int result) { done << result; }, [](const QString&) {});
+        };
+        start(1);
+        QTRY_VERIFY(running->load() == 1);
+        start(2); // returns although the first one goes on
+        start(3);
+        QVERIFY(task->isBusy());
+        release.set_value();
+        QTRY_COMPARE(done, QList<int>{3});
+        QVERIFY(!task->isBusy());
+        QCOMPARE(most->load(), 1); // never two at once
+        // Cancelled, and gone while its work goes on: nothing comes.
+        std::promise<void> later;
+        const std::shared_future<void> ended = later.get_future().share();
+        bool came = false;
+        auto over = std::make_shared<std::atomic<bool>>(false);
+        task->start(
+            [ended, over](const std::stop_token&, const Task::Tell& tell) {
+                ended.wait();
+                tell([] {});
+                *over = true;
+                return 0;
+            },
+            [&came](int) { came = true; }, [&came](const QString&) { came = true; });
+        task.reset();
+        later.set_value();
+        QTRY_VERIFY(over->load());
+        QTest::qWait(20);
+        QVERIFY(!came);
+    }
+
+    void faultsOfWorkAreSaid() {
+        QObject owner;
+        Task task(&owner);
+        QStringList heard;
+        const auto fail = [&](auto fault) {
+            task.start([fault](const std::stop_token&) -> int { throw fault; }, [](int) {},
+                       [&heard](const QString& sentence) { heard << sentence; });
+            QTRY_VERIFY(!task.isBusy());
+        };
+        fail(std::runtime_error("a reason"));
+        QCOMPARE(heard, QStringList{QStringLiteral("a reason")});
+        fail(std::bad_alloc());
+        QCOMPARE(heard.size(), 2);
+        // What it tells on the way comes before its result.
+        QList<int> order;
+        task.start(
+            [&order](const std::stop_token&, const Task::Tell& tell) {
+                tell([&order] { order << 1; });
+                tell([&order] { order << 2; });
+                return 3;
+            },
+            [&order](int last) { order << last; }, [](const QString&) {});
+        QTRY_COMPARE(order, (QList<int>{1, 2, 3}));
+    }
+
+    void aListIsFilledWithoutBeingMoved() {
+        QComboBox box;
+        QSignalSpy chosen(&box, &QComboBox::currentIndexChanged);
+        fill_chooser(box, {{QStringLiteral("a"), 1}, {QStringLiteral("b"), 2}, {QStringLiteral("c"), 3}}, 2);
+        QCOMPARE(box.count(), 3);
+        QCOMPARE(box.currentData().toInt(), 2);
+        QPersistentModelIndex marked = box.model()->index(2, 0);
+        QSignalSpy rows(box.model(), &QAbstractItemModel::dataChanged);
+        fill_chooser(box, {{QStringLiteral("a"), 1}, {QStringLiteral("b"), 2}, {QStringLiteral("c"), 3}}, 2);
+        QCOMPARE(rows.size(), 0); // nothing differs, nothing is touched
+        fill_chooser(box, {{QStringLiteral("new"), 9}, {QStringLiteral("a2"), 1}, {QStringLiteral("c"), 3}}, 1);
+        QCOMPARE(box.count(), 3);
+        QCOMPARE(box.itemText(0), QStringLiteral("new"));
+        QCOMPARE(box.itemText(1), QStringLiteral("a2"));
+        QVERIFY(marked.isValid() && marked.data(Qt::UserRole).toInt() == 3);
+        QCOMPARE(box.currentData().toInt(), 1);
+        fill_chooser(box, {{QStringLiteral("c"), 3}, {QStringLiteral("a2"), 1}}, 7); // turned round; none of them
+        QCOMPARE(box.count(), 2);
+        QCOMPARE(box.itemData(0).toInt(), 3);
+        QCOMPARE(box.itemData(1).toInt(), 1);
+        QCOMPARE(box.currentIndex(), -1);
+        fill_chooser(box, {}, {});
+        QCOMPARE(box.count(), 0);
+        QCOMPARE(chosen.size(), 0);
     }
 
     void themesAnnounceThemselves() {

@@ -76,6 +76,32 @@ private Q_SLOTS:
         QCOMPARE(report.curves[0].b.size(), std::size_t{1});
     }
 
+    void aCacheThatIsTooSmallIsNotReadForEver() {
+        testing::SampleTrace lengthy;
+        lengthy.sequences = 1;
+        lengthy.tokens = 9000;
+        testing::write_sample_trace(folder_ / "lengthy.ponder", lengthy);
+        TraceData data(nullptr, std::size_t{64} << 10); // less than one signal's page
+        Selection selection;
+        Theme theme{Appearance::light};
+        InspectorView view{ViewContext{data, selection, theme}};
+        view.show();
+        QSignalSpy opened(&data, &TraceData::traceOpened);
+        data.open(QString::fromStdString((folder_ / "lengthy.ponder").string()));
+        QTRY_VERIFY(opened.size() > 0);
+        selection.setRunA({data.traces().front(), 1});
+        selection.setRunB({data.traces().front(), 2});
+        selection.setToken(5000);
+        QTRY_VERIFY(!view.report().candidates.empty() && view.report().curves.size() >= 4 &&
+                    !view.report().curves[0].b.empty() && !view.report().gates.empty());
+        QTest::qWait(300);
+        QSignalSpy rows(&data, &TraceData::rowsReady);
+        QSignalSpy sequences(&data, &TraceData::sequenceReady);
+        QTest::qWait(300);
+        QCOMPARE(rows.size() + sequences.size(), 0);
+        QVERIFY(!view.report().candidates.empty());
+    }
+
     void candidatesNameTheTrueToken() {
         Fixture f;
         f.open(folder_ / "story.ponder");

@@ -4,6 +4,7 @@
 #include "core/trace/reader.h"
 #include "tests/views/text/text_stage.h"
 #include "views/common/format.h"
+#include "views/common/trace_contents.h"
 #include "views/text/find_bar.h"
 #include "views/text/legend.h"
 
@@ -37,7 +38,7 @@ private Q_SLOTS:
                 tag.values.back()[3] = of_token_3;
                 score.values.emplace_back(60, 0.5 * (s + 1));
             }
-            put_annotations(stage.path.toStdString(), run, stage.data.sequences(stage.a), {tag, score});
+            put_annotations(stage.path.toStdString(), run, stage.data.contents(stage.a)->sequences, {tag, score});
             stage.data.refresh();
         };
         annotate(1);
@@ -90,7 +91,7 @@ private Q_SLOTS:
         Stage stage({.sequences = 1, .tokens = 60});
         QVERIFY(stage.settle());
         Annotation tag{"tag", true, {"<b>bold</b>", "<img src=x>"}, {std::vector<double>(60, 1)}};
-        put_annotations(stage.path.toStdString(), *stage.data.run(stage.a), stage.data.sequences(stage.a),
+        put_annotations(stage.path.toStdString(), *stage.data.run(stage.a), stage.data.contents(stage.a)->sequences,
                         {tag});
         stage.data.refresh();
         auto* colour = list_called(stage.panel, QStringLiteral("Colour of the text"));
@@ -126,7 +127,7 @@ private Q_SLOTS:
         Stage first({.sequences = 1, .tokens = 60});
         QVERIFY(first.settle());
         Annotation score{"score", false, {}, {std::vector<double>(60, 1)}};
-        put_annotations(first.path.toStdString(), *first.data.run(first.a), first.data.sequences(first.a),
+        put_annotations(first.path.toStdString(), *first.data.run(first.a), first.data.contents(first.a)->sequences,
                         {score});
         sqlite3* other = nullptr;
         const std::string beside = annotations_path(first.path.toStdString()).string();

@@ -6,6 +6,7 @@
 #include "core/trace/writer.h"
 #include "tests/support/sample_trace.h"
 #include "views/common/format.h"
+#include "views/common/trace_contents.h"
 #include "views/text/corpus_map.h"
 #include "views/text/find_bar.h"
 #include "views/text/hit_list.h"
@@ -344,7 +345,7 @@ private Q_SLOTS:
         const auto annotate = [&](double number) {
             Annotation tag{"tag", true, {"NOUN", "VERB"}, {}};
             tag.values.assign(3, std::vector<double>(200, number));
-            put_annotations(path.toStdString(), run, data.sequences({path, run.id}), {tag});
+            put_annotations(path.toStdString(), run, data.contents({path, run.id})->sequences, {tag});
             data.refresh();
         };
         annotate(0);

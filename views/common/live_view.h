@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/view_context.h"
+
+namespace ponderscope {
+
+/// A panel that shows what the selection and the data hold, and does nothing while it is hidden. This class
+/// subscribes to the changes that concern the panel and calls renew(): at once where the panel is on the
+/// screen, else once when it comes there. A poll that finds nothing new in the panel's runs calls nothing.
+///
+/// The window says what is on the screen: tabs that lie behind others are not hidden for Qt, so that show
+/// events do not tell. A view outside a dock is on the screen.
+class LiveView {
+public:
+    virtual ~LiveView() = default;
+    /// Whether it computes; screenshots wait for that.
+    [[nodiscard]] virtual bool isBusy() const = 0;
+    void setOnScreen(bool on);
+    [[nodiscard]] bool onScreen() const { return onScreen_; }
+
+protected:
+    /// Whose changes concern the panel.
+    enum class Follows { a, both, all };
+    /// Once, from the constructor of \p self, which is this.
+    void follow(QObject& self, const ViewContext& context, Follows whom);
+    /// Reads the selection and the data anew.
+    virtual void renew() = 0;
+    /// After onScreen() changed, before renew().
+    virtual void screenChanged() {}
+    /// A slot that calls \p part (a member function without arguments) on the screen, and leaves it to renew()
+    /// otherwise.
+    template <class View>
+    [[nodiscard]] auto seen(void (View::*part)()) {
+        return [this, view = static_cast<View*>(this), part] {
+            if (onScreen_) {
+                (view->*part)();
+            } else {
+                due_ = true;
+            }
+        };
+    }
+    /// renew(), now or when it comes onto the screen.
+    void changed();
+
+private:
+    bool onScreen_ = true;
+    bool due_ = false;
+};
+
+} // namespace ponderscope

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/common/task.h"
+
+#include "core/base/error.h"
+#include "core/base/given_up.h"
+#include "core/base/progress.h"
+#include "views/common/hand_over.h"
+
+#include <QCoreApplication>
+#include <QObject>
+#include <QPointer>
+#include <QThreadPool>
+
+#include <mutex>
+#include <new>
+
+namespace ponderscope {
+
+namespace {
+
+/// A child of the application: it waits for its threads when the application goes, before statics do.
+QThreadPool& task_pool() {
+    static QPointer<QThreadPool> pool;
+    if (pool.isNull()) {
+        constexpr int most = 64; // work that waits for a disk must not keep other work waiting
+        pool = new QThreadPool(QCoreApplication::instance());
+        pool->setMaxThreadCount(most);
+    }
+    return *pool;
+}
+
+} // namespace
+
+struct Task::Shared {
+    explicit Shared(QObject* to) : owner(to) {}
+
+    void post(std::function<void()> call) {
+        const std::lock_guard lock(mutex);
+        if (owner != nullptr) {
+            hand_over(owner, std::move(call));
+        }
+    }
+    void loop() {
+        for (;;) {
+            std::function<void(const std::stop_token&)> work;
+            std::stop_token token;
+            {
+                const std::lock_guard lock(mutex);
+                if (!next) {
+                    running = false;
+                    return;
+                }
+                work = std::exchange(next, nullptr);
+                token = stop.get_token();
+            }
+            const GivenUpBy scope(token);
+            work(token);
+        }
+    }
+
+    std::mutex mutex; ///< of what follows
+    QObject* owner;
+    std::function<void(const std::stop_token&)> next;
+    std::stop_source stop; ///< of the work that runs or comes next
+    bool running = false;
+
+    // Owner's thread
+    int request = 0;
+    bool busy = false;
+};
+
+Task::Task(QObject* owner) : shared_(std::make_shared<Shared>(owner)) {}
+
+Task::~Task() {
+    cancel();
+    const std::lock_guard lock(shared_->mutex);
+    shared_->owner = nullptr;
+}
+
+bool Task::isBusy() const {
+    return shared_->busy;
+}
+
+void Task::cancel() {
+    ++shared_->request;
+    shared_->busy = false;
+    std::function<void(const std::stop_token&)> dropped; // destroyed without the lock
+    const std::lock_guard lock(shared_->mutex);
+    shared_->stop.request_stop();
+    dropped = std::exchange(shared_->next, nullptr);
+}
+
+void Task::begin(Job job, std::function<void(const QString&)> failed) {
+    cancel();
+    const int request = shared_->request;
+    shared_->busy = true;
+    const std::shared_ptr<Shared> shared = shared_;
+    const auto deliver = [shared, request](bool last, std::function<void()> call) {
+        // Without the lock: what is called may start this task anew.
+        shared->post([shared, request, last, call = std::move(call)] {
+            if (request == shared->request) {
+                shared->busy = shared->busy && !last;
+                call();
+            }
+        });
+    };
+    const auto run = [deliver, job = std::move(job), failed = std::move(failed)](const std::stop_token& stop) {
+        const auto fail = [&](const QString& sentence) {
+            deliver(true, [failed, sentence] { failed(sentence); });
+        };
+        try {
+            deliver(true,
+                    job(stop, [deliver](std::function<void()> call) { deliver(false, std::move(call)); }));
+        } catch (const Cancelled&) {
+            return;
+        } catch (const std::bad_alloc&) {
+            fail(QObject::tr("There is not enough memory for this."));
+        } catch (const std::exception& error) {
+            fail(QString::fromUtf8(error.what()));
+        }
+    };
+    const std::lock_guard lock(shared->mutex);
+    shared->stop = std::stop_source();
+    shared->next = run;
+    if (!std::exchange(shared->running, true)) {
+        task_pool().start([shared] { shared->loop(); });
+    }
+}
+
+} // namespace ponderscope

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QString>
+
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+
+class QObject;
+
+namespace ponderscope {
+
+/// One piece of work at a time on another thread, its result on the thread of \p owner, which outlives this.
+///
+/// start(), cancel() and the destructor ask running work to stop and never wait for it. Work that was
+/// overtaken delivers nothing; the next work begins once it has ended, so that two never run at once. Work
+/// therefore holds what it uses by value. The program waits for all work when the application object goes.
+class Task {
+public:
+    /// Runs a call on the owner's thread, in order and before the result; not after a cancel.
+    using Tell = std::function<void(std::function<void()> call)>;
+
+    explicit Task(QObject* owner);
+    ~Task();
+    Task(const Task&) = delete;
+    Task& operator=(const Task&) = delete;
+
+    /// \p work(stop_token), or work(stop_token, Tell), gives a value. done(value) or failed(sentence)
+    /// follows; neither after a cancel.
+    template <class Work, class Done, class Failed>
+    void start(Work work, Done done, Failed failed) {
+        begin(
+            [work = std::move(work), done = std::move(done)](const std::stop_token& stop, const Tell& tell) {
+                const auto call = [&] {
+                    if constexpr (std::is_invocable_v<const Work&, const std::stop_token&, const Tell&>) {
+                        return work(stop, tell);
+                    } else {
+                        return work(stop);
+                    }
+                };
+                auto result = std::make_shared<decltype(call())>(call());
+                return std::function<void()>([done, result] { done(std::move(*result)); });
+            },
+            std::move(failed));
+    }
+    void cancel();
+    [[nodiscard]] bool isBusy() const;
+
+private:
+    using Job = std::function<std::function<void()>(const std::stop_token&, const Tell&)>;
+    void begin(Job job, std::function<void(const QString&)> failed);
+    struct Shared;
+    std::shared_ptr<Shared> shared_;
+};
+
+} // namespace ponderscope
