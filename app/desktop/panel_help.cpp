@@ -213,7 +213,8 @@ constexpr PanelHelp helps[] = {
     {"compare", HELP("Compare"),
      HELP("Runs over the same text against each other: mean NLL, paired difference with its interval, "
           "perplexity "
-          "= exp(mean NLL), and token against token."),
+          "= exp(mean NLL), and token against token. A run that was cut off, or is being recorded, takes part "
+          "as A or B only: runs are compared over the tokens that all of them scored."),
      HELP("Paired bootstrap, the same draws for every run: whole sequences where there are at least 30, else "
           "circular blocks of tokens of a length chosen from the data. Runs of different tokenizers have no "
           "tokens in common: ponderscope compare pairs them by the bytes under their tokens."),

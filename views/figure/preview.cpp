@@ -2,8 +2,6 @@
 #include "views/figure/preview.h"
 
 #include "core/base/error.h"
-#include "core/base/given_up.h"
-#include "views/common/hand_over.h"
 #include "views/figure/backends.h"
 
 #include <QPainter>
@@ -20,42 +18,22 @@ constexpr int border = 16; ///< around the page, in pixels
 
 } // namespace
 
-FigureMaker::FigureMaker(QObject* parent) : QObject(parent) {}
+FigureMaker::FigureMaker(QObject* parent) : QObject(parent), reading_(this) {}
 
 FigureMaker::~FigureMaker() = default;
 
 void FigureMaker::make(const FigureSpec& spec) {
-    thread_ = {}; // cancels what is under way and waits for it
-    const int request = ++request_;
-    busy_ = true;
+    const bool same = dataOf_ && same_numbers(*dataOf_, spec);
+    reading_.start(
+        [spec, known = same ? data_ : nullptr](const std::stop_token& stop) {
+            return known ? known : std::make_shared<const FigureData>(gather(spec, {}, stop));
+        },
+        [this, spec](const std::shared_ptr<const FigureData>& data) { arrived(spec, data); },
+        [this](const QString& sentence) { refuse(sentence); });
     Q_EMIT started();
-    if (dataOf_ && same_numbers(*dataOf_, spec)) {
-        hand_over(this, [this, request, spec, data = data_] { arrived(request, spec, data); });
-        return;
-    }
-    thread_ = std::jthread([this, spec, request](const std::stop_token& stopping) {
-        const GivenUpBy scope(stopping);
-        const auto fail = [this, request](const QString& sentence) {
-            hand_over(this, [this, request, sentence] { stop(request, sentence); });
-        };
-        try {
-            auto data = std::make_shared<const FigureData>(gather(spec, {}, stopping));
-            hand_over(this, [this, request, spec, data] { arrived(request, spec, data); });
-        } catch (const Cancelled&) {
-            return;
-        } catch (const Error& error) {
-            fail(QString::fromUtf8(error.what()));
-        } catch (const std::exception& error) {
-            fail(tr("The figure could not be made: %1.").arg(QString::fromUtf8(error.what())));
-        }
-    });
 }
 
-void FigureMaker::arrived(int request, const FigureSpec& spec,
-                          const std::shared_ptr<const FigureData>& data) {
-    if (request != request_) {
-        return;
-    }
+void FigureMaker::arrived(const FigureSpec& spec, const std::shared_ptr<const FigureData>& data) {
     data_ = data;
     dataOf_ = spec;
     try {
@@ -66,18 +44,13 @@ void FigureMaker::arrived(int request, const FigureSpec& spec,
         }
         figure_ = std::make_unique<Figure>(compose(spec, *data, *fonts_));
     } catch (const Error& error) {
-        stop(request, QString::fromUtf8(error.what()));
+        refuse(QString::fromUtf8(error.what()));
         return;
     }
-    busy_ = false;
     Q_EMIT ready();
 }
 
-void FigureMaker::stop(int request, const QString& sentence) {
-    if (request != request_) {
-        return;
-    }
-    busy_ = false;
+void FigureMaker::refuse(const QString& sentence) {
     figure_.reset();
     Q_EMIT failed(sentence);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/base/progress.h"
+#include "views/common/task.h"
 #include "views/figure/figure.h"
 #include "views/figure/vision.h"
 
@@ -10,11 +10,10 @@
 
 #include <memory>
 #include <optional>
-#include <thread>
 
 namespace ponderscope::figure {
 
-/// Reads what a specification asks for on a thread of its own and lays it out on the GUI thread. A new
+/// Reads what a specification asks for on another thread and lays it out on the GUI thread. A new
 /// request replaces the one under way. Ends in `ready` or `failed`.
 class FigureMaker : public QObject {
     Q_OBJECT
@@ -23,7 +22,7 @@ public:
     ~FigureMaker() override;
 
     void make(const FigureSpec& spec);
-    [[nodiscard]] bool isBusy() const { return busy_; }
+    [[nodiscard]] bool isBusy() const { return reading_.isBusy(); }
     [[nodiscard]] const Figure* figure() const {
         return figure_.get();
     } ///< the last one that was made; null after a failure
@@ -35,16 +34,14 @@ Q_SIGNALS:
     void failed(const QString& sentence);
 
 private:
-    void arrived(int request, const FigureSpec& spec, const std::shared_ptr<const FigureData>& data);
-    void stop(int request, const QString& sentence);
+    void arrived(const FigureSpec& spec, const std::shared_ptr<const FigureData>& data);
+    void refuse(const QString& sentence);
 
-    std::jthread thread_;
+    Task reading_;
     std::unique_ptr<Fonts> fonts_;
     std::unique_ptr<Figure> figure_;
     std::shared_ptr<const FigureData> data_; ///< of what was shown last: another look needs no reading
     std::optional<FigureSpec> dataOf_;
-    int request_ = 0;
-    bool busy_ = false;
 };
 
 /// A figure on its paper, as large as it will be in print.

@@ -12,6 +12,7 @@
 #include <QGuiApplication>
 #include <QKeyEvent>
 #include <QLabel>
+#include <QLineEdit>
 #include <QListView>
 #include <QMenu>
 #include <QMouseEvent>
@@ -99,6 +100,8 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
             });
     connect(runs_, &QWidget::customContextMenuRequested, this, &LibraryPanel::showMenu);
     connect(&context_.selection, &Selection::runsChanged, this, &LibraryPanel::showRun);
+    connect(runs_->itemDelegate(), &QAbstractItemDelegate::closeEditor, this, &LibraryPanel::showRun,
+            Qt::QueuedConnection);
     connect(&context_.selection, &Selection::sequenceChanged, this, &LibraryPanel::showSequence);
     connect(sequenceModel_, &QAbstractItemModel::rowsInserted, this, [this] {
         if (!sequences_->currentIndex().isValid()) {
@@ -157,6 +160,10 @@ void LibraryPanel::choose(const QModelIndex& index, bool asB) {
 }
 
 void LibraryPanel::showRun() {
+    // Another current row would commit what is typed so far; closeEditor comes here again.
+    if (const auto* name = runs_->viewport()->findChild<QLineEdit*>(); name != nullptr && name->isVisible()) {
+        return;
+    }
     const QModelIndex run = model_->indexOf(context_.selection.runA());
     if (run.isValid()) {
         runs_->selectionModel()->setCurrentIndex(run, QItemSelectionModel::ClearAndSelect);

@@ -170,6 +170,12 @@ private Q_SLOTS:
         QCOMPARE(window.compare().comparison(), comparison);
         QCOMPARE(window.library().runs().findChild<QLineEdit*>(), editor);
         QCOMPARE(editor->text(), QStringLiteral("half a na"));
+        // A run that comes to the front commits nothing that is typed by half.
+        window.selection().setRunA(run);
+        QTest::qWait(50);
+        QCOMPARE(window.library().runs().findChild<QLineEdit*>(), editor);
+        QTest::keyClick(editor, Qt::Key_Escape);
+        QTRY_VERIFY(window.library().runs().currentIndex() == window.library().model().indexOf(run));
         QCOMPARE(window.data().run(b)->name, std::string("vanilla-1m"));
     }
 
