@@ -64,9 +64,6 @@ void PolicyData::check() {
         sentence_ = tr("The model is still thinking; policies are replayed once the run is recorded.");
     } else {
         sentence_ = tr("Reading the signals…");
-        if (wanted_) {
-            load();
-        }
     }
     Q_EMIT tableChanged();
     Q_EMIT frontsChanged();
@@ -136,7 +133,6 @@ void PolicyData::choose(const QString& policy) {
 }
 
 void PolicyData::want() {
-    wanted_ = true;
     if (!table_ && !loading_.isBusy() && !failed_ && data_.run(run_) != nullptr) {
         load();
     }

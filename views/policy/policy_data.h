@@ -72,7 +72,6 @@ private:
     Theme& theme_;
     RunKey run_;
     QString stamp_; ///< of the run that the table was read from
-    bool wanted_ = false;
     bool failed_ = false; ///< this run has no table; sentence_ says why
     QString sentence_;
     std::map<QString, RunKey> reruns_; ///< by policy

@@ -2,15 +2,17 @@
 // The start: every kind of stored window with every kind of argument; where the window stands afterwards.
 #include "app/desktop/launch.h"
 #include "app/desktop/record_dialog.h"
+#include "app/desktop/top_bar.h"
 #include "app/desktop/welcome.h"
 #include "tests/app/desktop/desktop_stage.h"
 #include "views/text/text_panel.h"
 
 #include <QAction>
 #include <QDir>
-#include <QKeySequence>
 #include <QDockWidget>
 #include <QMainWindow>
+#include <QMenu>
+#include <QMenuBar>
 #include <QScreen>
 
 #include <functional>
@@ -199,12 +201,8 @@ private Q_SLOTS:
         Settings settings(stage.folder.filePath(QStringLiteral("second.ini")));
         MainWindow second(stage.theme, settings);
         second.show();
-        QAction* quit = nullptr;
-        for (QAction* action : second.findChildren<QAction*>()) {
-            quit = action->shortcut() == QKeySequence(QKeySequence::Quit) ? action : quit;
-        }
-        QVERIFY(quit != nullptr);
-        quit->trigger();
+        const QMenu* file = second.topBar().menus().actions().constFirst()->menu();
+        file->actions().constLast()->trigger(); // Quit
         QVERIFY(!second.isVisible());
         QVERIFY(!stage.window.isVisible());
     }

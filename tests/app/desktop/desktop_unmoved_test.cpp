@@ -81,6 +81,8 @@ private:
     std::jthread thread_;
 };
 
+constexpr int without_end = 1'000'000; ///< sequences: it grows for as long as it lives
+
 /// The longest time that the event loop did not turn.
 class Watchdog : public QObject {
 public:
@@ -188,7 +190,7 @@ private Q_SLOTS:
         window.open(path);
         QVERIFY(stage.settle());
         const QString grows = stage.folder.filePath(QStringLiteral("grows.ponder"));
-        Growing growing(grows, 3000);
+        Growing growing(grows, without_end);
         QTRY_VERIFY(growing.written() > 50);
         window.open(grows);
         QTRY_VERIFY(window.data().isOpen(grows) && !window.data().runs(grows).empty());
@@ -231,7 +233,7 @@ private Q_SLOTS:
         window.resize(1400, 900);
         window.show();
         const QString grows = stage.folder.filePath(QStringLiteral("grows.ponder"));
-        Growing growing(grows, 4000);
+        Growing growing(grows, without_end);
         QTRY_VERIFY(growing.written() > 400);
         window.open(grows);
         QVERIFY(stage.settle());

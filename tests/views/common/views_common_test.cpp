@@ -269,15 +269,18 @@ private Q_SLOTS:
         std::promise<void> later;
         const std::shared_future<void> ended = later.get_future().share();
         bool came = false;
+        auto begun = std::make_shared<std::atomic<bool>>(false);
         auto over = std::make_shared<std::atomic<bool>>(false);
         task->start(
-            [ended, over](const std::stop_token&, const Task::Tell& tell) {
+            [ended, begun, over](const std::stop_token&, const Task::Tell& tell) {
+                *begun = true;
                 ended.wait();
                 tell([] {});
                 *over = true;
                 return 0;
             },
             [&came](int) { came = true; }, [&came](const QString&) { came = true; });
+        QTRY_VERIFY(begun->load());
         task.reset();
         later.set_value();
         QTRY_VERIFY(over->load());

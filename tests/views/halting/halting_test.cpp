@@ -211,6 +211,7 @@ private Q_SLOTS:
         view.resize(900, 240);
         view.show();
         QVERIFY(view.hint().contains(QStringLiteral("Open a trace")));
+        view.setOnScreen(false);
         const QString trace = QString::fromStdString(path_.string());
         data.open(trace);
         QTRY_VERIFY(data.isOpen(trace));

@@ -34,6 +34,7 @@ struct Stage {
         QObject::connect(&lab, &PolicyLab::replayed, &lab,
                          [this](const std::shared_ptr<const ReplayedSteps>& steps) { last = steps; });
         lab.resize(1000, 220);
+        lab.setOnScreen(false);
         data.open(trace);
     }
     [[nodiscard]] bool open(std::size_t run = 0) {
