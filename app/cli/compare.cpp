@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/utf8.h"
 #include "core/stats/byte_alignment.h"
+#include "core/stats/pair_reading.h"
 #include "core/stats/paired.h"
 #include "core/stats/seeds.h"
 #include "core/stats/sensitivity.h"
@@ -326,7 +327,8 @@ void CompareVerb::run() {
     }
     const Opened& a = runs.front();
     const auto by_bytes = [&](const Opened& b) {
-        return a.run.tokenizer_digest != b.run.tokenizer_digest && a.run.text_digest == b.run.text_digest;
+        return a.run.text_digest == b.run.text_digest &&
+               !have_same_tokens(*a.reader, a.run, *b.reader, b.run);
     };
     const auto compare = [&](const Opened& b, const BootstrapOptions& options) {
         // Tokens of one tokenizer are compared one by one, those of several by the bytes under them.

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/sha256.h"
 #include "core/page/template.h"
+#include "core/stats/pair_reading.h"
 
 #include <zlib.h>
 
@@ -71,7 +72,7 @@ std::vector<RunInfo> choose_page_runs(const TraceReader& trace, const std::vecto
     }
     if (runs.size() == 2) {
         const bool one_text = runs[0].text_digest == runs[1].text_digest;
-        if (!one_text || runs[0].tokenizer_digest != runs[1].tokenizer_digest) {
+        if (!one_text || !have_same_tokens(trace, runs[0], trace, runs[1])) {
             throw InputError(trace.path(),
                              std::string("two runs of one ") + (one_text ? "tokenizer" : "text"),
                              runs[0].name + " and " + runs[1].name +
@@ -88,8 +89,8 @@ std::vector<RunInfo> choose_page_runs(const TraceReader& trace, const std::vecto
     }
     runs.push_back(all.front());
     for (std::size_t i = 1; i < all.size() && runs.size() == 1; ++i) {
-        if (all[i].text_digest == runs[0].text_digest &&
-            all[i].tokenizer_digest == runs[0].tokenizer_digest && all[i].scored_tokens > 0) {
+        if (all[i].text_digest == runs[0].text_digest && all[i].scored_tokens > 0 &&
+            have_same_tokens(trace, runs[0], trace, all[i])) {
             runs.push_back(all[i]);
         }
     }

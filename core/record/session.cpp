@@ -146,7 +146,7 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const S
     info.text_source = options.text_source;
     info.text_digest = options.text_digest ? *options.text_digest : source.text_digest();
     if (tokenizer != nullptr) {
-        info.tokenizer_digest = tokenizer->digest();
+        info.tokenizer_digest = tokenizer->content_digest();
     }
     info.versions = nlohmann::json{{"ponderscope", PONDERSCOPE_VERSION},
                                    {"torch", TORCH_VERSION},

@@ -12,14 +12,15 @@ namespace {
 /// Tokens read at once, so that a sequence of any length takes the same memory.
 constexpr std::int64_t tokens_a_page = 1 << 16;
 
-void check_same_text(const RunInfo& a, const RunInfo& b, const std::string& both) {
+void check_same_text(const TraceReader& trace_a, const RunInfo& a, const TraceReader& trace_b,
+                     const RunInfo& b, const std::string& both) {
     if (a.text_digest != b.text_digest) {
         throw InputError(both + ": expected two runs of one text, found runs of " +
                          (a.text_source == b.text_source ? "two versions of " + a.text_source
                                                          : a.text_source + " and of " + b.text_source) +
                          "; record both on the same text.");
     }
-    if (a.tokenizer_digest != b.tokenizer_digest) {
+    if (!have_same_tokens(trace_a, a, trace_b, b)) {
         throw InputError(both + ": expected two runs of one tokenizer, found different ones, so that tokens "
                                 "have no partners; "
                                 "ponderscope compare sets their bits per byte against each other.");
@@ -37,6 +38,27 @@ std::vector<std::int64_t> common_tokens(const std::vector<SequenceInfo>& a,
 
 } // namespace
 
+bool have_same_tokens(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
+                      const RunInfo& run_b) {
+    if (run_a.tokenizer_digest == run_b.tokenizer_digest) {
+        return true;
+    }
+    const std::vector<std::int64_t> common =
+        common_tokens(trace_a.sequences(run_a.id), trace_b.sequences(run_b.id));
+    for (std::size_t s = 0; s < common.size(); ++s) {
+        const auto number = static_cast<std::int64_t>(s);
+        for (std::int64_t begin = 0; begin < common[s]; begin += tokens_a_page) {
+            const std::int64_t end = std::min(begin + tokens_a_page, common[s]);
+            const TokenColumns a = trace_a.tokens(run_a.id, number, begin, end);
+            const TokenColumns b = trace_b.tokens(run_b.id, number, begin, end);
+            if (a.id != b.id || a.begin != b.begin || a.end != b.end) {
+                return false;
+            }
+        }
+    }
+    return std::ranges::any_of(common, [](std::int64_t tokens) { return tokens > 0; });
+}
+
 PairReading::PairReading(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                          const RunInfo& run_b, const ProgressSink& progress, const std::stop_token& stop,
                          int threads)
@@ -44,7 +66,7 @@ PairReading::PairReading(const TraceReader& trace_a, const RunInfo& run_a, const
       run_b_(run_b),
       name_a_(trace_a.short_name_of(run_a)),
       name_b_(trace_b.short_name_of(run_b)),
-      sequences_a_((check_same_text(run_a, run_b, both()), trace_a.sequences(run_a.id))),
+      sequences_a_((check_same_text(trace_a, run_a, trace_b, run_b, both()), trace_a.sequences(run_a.id))),
       sequences_b_(trace_b.sequences(run_b.id)),
       scan_({&trace_a, &trace_b}, common_tokens(sequences_a_, sequences_b_), progress, stop, threads) {
     ClusterNumbers clusters;

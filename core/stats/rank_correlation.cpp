@@ -99,7 +99,7 @@ std::vector<StepsCorrelation> correlate_steps(const TraceReader& trace, const Ru
 
 StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run, const TraceReader& other_trace,
                                  const RunInfo& other, const BootstrapOptions& options) {
-    if (run.tokenizer_digest != other.tokenizer_digest && run.text_digest == other.text_digest) {
+    if (run.text_digest == other.text_digest && !have_same_tokens(trace, run, other_trace, other)) {
         const AlignedSteps aligned = align_steps_by_bytes(trace, run, other_trace, other, options.stop);
         return {"NLL of " + other.name + ", by bytes", static_cast<std::int64_t>(aligned.steps.size()),
                 spearman_with_interval(aligned.steps, aligned.nll, aligned.layout, options)};

@@ -287,6 +287,10 @@ std::string Tokenizer::digest() const {
     return parts.vocabulary_files == 1 && parts.beside.empty() ? all : sha256_hex(all + parts.beside);
 }
 
+std::string Tokenizer::content_digest() const {
+    return ponderscope::content_digest(impl_->parts.model.texts(), impl_->parts.added, impl_->parts.rules);
+}
+
 const std::vector<std::filesystem::path>& Tokenizer::files() const {
     return impl_->parts.files;
 }

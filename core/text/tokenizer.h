@@ -67,6 +67,8 @@ public:
     /// SHA-256 of the tokenizer.json; of all that counts, where other files have a say. InputError: a file is
     /// gone.
     [[nodiscard]] std::string digest() const;
+    /// SHA-256 of what decides how a text is cut, the same for every way to write it (tokenizer_digest.h).
+    [[nodiscard]] std::string content_digest() const;
     /// Those that it was read from and is read from again, in any folder.
     [[nodiscard]] const std::vector<std::filesystem::path>& files() const;
 

@@ -194,6 +194,7 @@ TokenizerParts read_tokenizer_json(const Path& file) {
         parts.decoder = Decoder::parse(value_or_null(root, "decoder"), file);
     }
     parts.model = parse_model(model, parts.pre_tokenizer.is_byte_level(), file);
+    parts.rules = CuttingRules::of(document);
     AddedTokens added(parts);
     if (const nlohmann::json* list = root.array("added_tokens")) {
         for (const nlohmann::json& item : *list) {

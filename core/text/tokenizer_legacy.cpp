@@ -43,6 +43,26 @@ std::vector<std::pair<std::string_view, std::string_view>> parse_merges(std::str
     return merges;
 }
 
+/// What the tokenizer.json of such a folder says, but for the vocabulary.
+nlohmann::json tokenizer_json_of(bool qwen, bool add_prefix_space,
+                                 const std::vector<std::pair<std::string_view, std::string_view>>& merges) {
+    nlohmann::json bytes{
+        {"type", "ByteLevel"}, {"add_prefix_space", add_prefix_space}, {"use_regex", !qwen}};
+    nlohmann::json json{{"model", {{"merges", nlohmann::json::array()}}},
+                        {"normalizer", nullptr},
+                        {"pre_tokenizer", bytes}};
+    for (const auto& [left, right] : merges) {
+        json["model"]["merges"].push_back({left, right});
+    }
+    if (qwen) {
+        json["normalizer"] = {{"type", "NFC"}};
+        const nlohmann::json split{
+            {"type", "Split"}, {"pattern", {{"Regex", qwen2_pattern}}}, {"behavior", "Isolated"}};
+        json["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", {split, bytes}}};
+    }
+    return json;
+}
+
 } // namespace
 
 TokenizerParts read_vocabulary_and_merges(const Path& folder) {
@@ -91,8 +111,9 @@ TokenizerParts read_vocabulary_and_merges(const Path& folder) {
     }
     Bpe::Settings settings;
     settings.byte_level = true;
-    parts.model =
-        Bpe::build(std::move(vocabulary), parse_merges(merges_text, merges_file), settings, merges_file);
+    const auto merges = parse_merges(merges_text, merges_file);
+    parts.model = Bpe::build(std::move(vocabulary), merges, settings, merges_file);
+    parts.rules = CuttingRules::of(tokenizer_json_of(qwen, add_prefix_space, merges));
 
     parts.beside = kind + (add_prefix_space ? " with a space in front" : "");
     beside.add_to(parts);

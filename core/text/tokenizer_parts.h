@@ -6,6 +6,7 @@
 #include "core/text/decoder.h"
 #include "core/text/normalizer.h"
 #include "core/text/pre_tokenizer.h"
+#include "core/text/tokenizer_digest.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -21,6 +22,7 @@ struct TokenizerParts {
     Normalizer normalizer;
     PreTokenizer pre_tokenizer;
     Bpe model;
+    CuttingRules rules; ///< for the digest
     Decoder decoder;
     std::vector<AddedToken> added;
     std::vector<std::int32_t> prefix; ///< tokens that the post-processor puts before a text

@@ -215,7 +215,11 @@ TEST_F(Paired, OtherTextsAreRefused) {
     EXPECT_NE(refusal().find("passage.txt and of other.txt"), std::string::npos) << refusal();
     b.run = testing::sample_run("b");
     b.run.tokenizer_digest = "another";
+    const std::vector<std::int32_t> ids = b.sequences[1].id;
+    b.sequences[1].id[17] ^= 1;
     EXPECT_NE(refusal().find("bits per byte"), std::string::npos) << refusal();
+    b.sequences[1].id = ids;
+    EXPECT_EQ(pair().a.size(), 1198U) << "other digests, and the same tokens";
     b.run = testing::sample_run("b");
     b.sequences[1].id[17] ^= 1;
     EXPECT_NE(refusal().find("token 17 of sequence 1"), std::string::npos) << refusal();

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/sha256.h"
+#include "core/text/added_tokens.h"
+#include "core/text/bpe.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// What decides how a text is cut, independent of how a tokenizer.json writes it: key order, blanks, defaults that are
+/// left out, merges as pairs or as lines. resources/docs/trace-schema.md has the definition, and
+/// app/python/ponderscope/tokenizer_digest.py computes the same.
+struct CuttingRules {
+    std::string merges;     ///< SHA-256 of the merges, or of the scores of a Unigram model
+    std::string components; ///< canonical JSON of the model's settings, the normalizer and the pre-tokenizer
+    bool normalizes = false;
+
+    /// \p tokenizer: "model" with "merges", "normalizer" and "pre_tokenizer", as a tokenizer.json has them.
+    static CuttingRules of(const nlohmann::json& tokenizer);
+};
+
+/// SHA-256 of the vocabulary, the added tokens and the rules.
+std::string content_digest(const TokenTexts& vocabulary, std::vector<AddedToken> added,
+                           const CuttingRules& rules);
+
+} // namespace ponderscope
