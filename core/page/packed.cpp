@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a page holds: resources/docs/page.md describes it, app/python/ponderscope/page.py packs the same.
+// What a page holds: resources/docs/page.md describes it.
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/base/words.h"
 #include "core/page/page.h"
 #include "core/stats/paired.h"
+#include "core/trace/summary.h"
 
 #include <nlohmann/json.hpp>
 
@@ -281,7 +282,7 @@ private:
              {"maps", json::array()},
              {"scalars", json::array()},
              {"candidates", nullptr},
-             {"flops_per_token", run.tokens > 0 ? run.flops_sum / static_cast<double>(run.tokens) : 0.0}});
+             {"flops_per_token", number_or_null(mean_flops(run))}});
     }
 
     [[nodiscard]] const SignalInfo* find(std::size_t r, const std::string& name,

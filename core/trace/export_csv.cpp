@@ -367,7 +367,7 @@ private:
             runs_.number(value);
         }
         for (const double value : {run.nll_sum, mean_nll(run), perplexity(run), bits_per_byte(run),
-                                   mean_steps(run), run.flops_sum}) {
+                                   mean_steps(run), run.flops_sum > 0 ? run.flops_sum : std::nan("")}) {
             runs_.number(value);
         }
         runs_.end();
@@ -418,7 +418,12 @@ private:
             tokens_.text(valid_utf8(text.substr(tokens.begin[i], tokens.end[i] - tokens.begin[i])));
             tokens_.number(tokens.begin[i]).number(tokens.end[i]);
             tokens_.number(tokens.nll[i]).number(tokens.entropy[i]).number(tokens.max_probability[i]);
-            tokens_.number(tokens.rank[i]).number(tokens.steps[i]).number(tokens.flops[i]);
+            tokens_.number(tokens.rank[i]).number(tokens.steps[i]);
+            if (run.flops_sum > 0) {
+                tokens_.number(tokens.flops[i]);
+            } else {
+                tokens_.number(std::nan("")); // nobody knows them
+            }
             for (std::size_t a = 0; a < values.size(); ++a) {
                 const double value = values[a][i];
                 if (run_annotations_[a].category && !std::isnan(value)) {

@@ -161,9 +161,9 @@ std::string describe_run(const TraceReader& reader, const RunInfo& run) {
                         (run.text_bytes > 0 ? ", " + fixed(bits_per_byte(run), 4) + " bits per byte" : ""));
         line("steps", fixed(mean_steps(run), 3) + " on average");
     }
-    line("FLOPs", run.tokens > 0
-                      ? fixed(run.flops_sum / static_cast<double>(run.tokens) / 1e6, 2) + " M a token"
-                      : "");
+    line("FLOPs", run.flops_sum > 0 ? fixed(mean_flops(run) / 1e6, 2) + " M a token"
+                  : run.tokens > 0  ? "not known"
+                                    : "");
     std::string signals;
     for (const SignalInfo& signal : reader.signal_infos(run.id)) {
         signals += (signals.empty() ? "" : ", ") + shown(signal.name);
@@ -277,7 +277,7 @@ nlohmann::json json_of(const TraceReader& reader, const RunInfo& run) {
             {"perplexity", number_or_null(perplexity(run))},
             {"bits_per_byte", number_or_null(bits_per_byte(run))},
             {"mean_steps", number_or_null(mean_steps(run))},
-            {"flops_per_token", number_or_null(ratio(run.flops_sum, run.tokens))},
+            {"flops_per_token", number_or_null(mean_flops(run))},
             {"signals", signals},
             {"faults", faults}};
 }
@@ -325,6 +325,10 @@ double perplexity(const RunInfo& run) {
 
 double bits_per_byte(const RunInfo& run) {
     return ratio(run.nll_sum / std::numbers::ln2, run.text_bytes);
+}
+
+double mean_flops(const RunInfo& run) {
+    return run.flops_sum > 0 ? ratio(run.flops_sum, run.tokens) : std::numeric_limits<double>::quiet_NaN();
 }
 
 double mean_steps(const RunInfo& run) {

@@ -21,5 +21,6 @@ double mean_nll(const SequenceInfo& sequence);
 double perplexity(const RunInfo& run);    ///< exp(mean NLL)
 double bits_per_byte(const RunInfo& run); ///< of the text under the scored tokens
 double mean_steps(const RunInfo& run);    ///< over the scored tokens
+double mean_flops(const RunInfo& run);    ///< over all tokens; NaN where a run does not know its FLOPs
 
 } // namespace ponderscope

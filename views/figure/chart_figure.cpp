@@ -61,7 +61,7 @@ Chart front_of(const FigureSpec& spec, FigureData& data, const ProgressSink& pro
              ink,
              mean_steps(run),
              mean_nll(run),
-             run.flops_sum / static_cast<double>(std::max<std::int64_t>(run.tokens, 1)),
+             mean_flops(run),
              run.seconds > 0 && run.tokens > 0 ? run.seconds / static_cast<double>(run.tokens) : std::nan(""),
              {},
              false});

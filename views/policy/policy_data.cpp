@@ -101,7 +101,7 @@ std::vector<RunPoint> PolicyData::reruns(const QString& chosen) const {
         if (info != nullptr && info->scored_tokens > 0) {
             points.push_back({tr("rerun of %1").arg(policy), figure::Chart::b, mean_steps(*info),
                               mean_nll(*info),
-                              info->flops_sum / static_cast<double>(std::max<std::int64_t>(info->tokens, 1)),
+                              mean_flops(*info),
                               std::nan(""), policy.toStdString(), policy == chosen});
         }
     }
@@ -209,7 +209,7 @@ std::vector<RunPoint> PolicyData::runs() const {
             const auto rerun = std::find_if(reruns_.begin(), reruns_.end(),
                                             [&](const auto& one) { return one.second == key; });
             points.push_back({QString::fromStdString(info.name), ink, mean_steps(info), mean_nll(info),
-                              info.flops_sum / static_cast<double>(std::max<std::int64_t>(info.tokens, 1)),
+                              mean_flops(info),
                               info.seconds > 0 && info.tokens > 0
                                   ? info.seconds / static_cast<double>(info.tokens)
                                   : std::nan(""),

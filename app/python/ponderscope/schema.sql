@@ -19,7 +19,7 @@ CREATE TABLE run ( -- A checkpoint, a method and a policy over a set of sequence
   record_level TEXT NOT NULL, -- scalars, basic, steps
   text_source TEXT NOT NULL, -- file, prompt or ids
   text_digest TEXT NOT NULL, -- SHA-256 of the text, or of the ids as little-endian int32
-  tokenizer_digest TEXT NOT NULL, -- SHA-256 of the tokenizer; empty without one
+  tokenizer_digest TEXT NOT NULL, -- SHA-256 of the tokenizer's content; empty without one
   tokenizer INTEGER NOT NULL, -- key into vocabulary; runs of one tokenizer share it
   versions TEXT NOT NULL, -- JSON: programs and libraries
   config TEXT NOT NULL, -- config.json as read
@@ -38,7 +38,7 @@ CREATE TABLE run ( -- A checkpoint, a method and a policy over a set of sequence
   scored_tokens INTEGER NOT NULL, -- tokens with a target, that is with an nll
   nll_sum REAL NOT NULL, -- nats, over the scored tokens
   steps_sum REAL NOT NULL, -- over the scored tokens
-  flops_sum REAL NOT NULL, -- over all tokens
+  flops_sum REAL NOT NULL, -- over all tokens; 0: not known
   scored_bytes INTEGER NOT NULL, -- bytes of text under the scored targets
   flops_model TEXT NOT NULL DEFAULT '', -- JSON: what slots, keys and decisions cost; empty if unknown
   step_unit TEXT NOT NULL DEFAULT 'step', -- step, or layer where steps are blocks of the stack
@@ -56,7 +56,7 @@ CREATE TABLE sequence ( -- A text, or a prompt with what was generated.
   scored_tokens INTEGER NOT NULL, -- tokens with a target
   nll_sum REAL NOT NULL, -- nats, over the scored tokens
   steps_sum REAL NOT NULL, -- over the scored tokens
-  flops_sum REAL NOT NULL, -- over all tokens
+  flops_sum REAL NOT NULL, -- over all tokens; 0: not known
   scored_bytes INTEGER NOT NULL, -- bytes of text under the scored targets
   complete INTEGER NOT NULL, -- 1: all of its tokens are here
   "group" TEXT DEFAULT NULL, -- what it belongs to with others: an author, a source; NULL: nothing
@@ -79,7 +79,7 @@ CREATE TABLE token_row ( -- Scalars of each token. The view token shows them wit
   max_probability REAL, -- of the prediction made here; NULL: not read out
   rank INTEGER NOT NULL, -- of the next token: 1 + the number of larger logits; 0: not scored
   steps INTEGER NOT NULL, -- last step that ran here
-  flops INTEGER NOT NULL -- floating-point operations of matrix products spent here
+  flops INTEGER NOT NULL -- floating-point operations of matrix products spent here; 0 in a whole run: not known
 ) STRICT;
 CREATE TABLE signal ( -- What else was recorded: one row for each packed quantity of a run.
   id INTEGER PRIMARY KEY, -- unique in the file
@@ -205,7 +205,7 @@ CREATE VIEW run_summary AS -- One line a run.
   SELECT id, name, method, policy, scoring, dtype, complete, sequences, tokens, scored_tokens,
          nll_sum / nullif(scored_tokens, 0) AS mean_nll, exp(nll_sum / nullif(scored_tokens, 0)) AS perplexity,
          nll_sum / 0.6931471805599453 / nullif(scored_bytes, 0) AS bits_per_byte,
-         steps_sum / nullif(scored_tokens, 0) AS mean_steps, flops_sum / nullif(tokens, 0) AS flops_per_token,
+         steps_sum / nullif(scored_tokens, 0) AS mean_steps, nullif(flops_sum, 0) / tokens AS flops_per_token,
          tokens / nullif(seconds, 0) AS tokens_per_second
     FROM run;
 CREATE VIEW sequence_summary AS -- One line a sequence.
