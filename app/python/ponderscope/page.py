@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A run, or two side by side, as one HTML file that needs nothing else: `ponderscope page`, from Python.
 
-The template and its script lie in resources/page; resources/docs/page.md says what is packed into it.
+The program ponderscope makes the page where it is found. Without it the page is packed here, and has no intervals.
+resources/docs/page.md says what is packed into it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ import hashlib
 import html
 import json
 import os
+import shutil
 import struct
+import subprocess
+import tempfile
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -21,7 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import schema as layout
-from .intervals import LEVEL, REPLICATES, Sample, compare, estimate_run, layout_of
 from .reader import Run, Trace
 
 MAX_TOKENS = 100_000
@@ -45,9 +48,9 @@ def write_page(
 
     ``a`` and ``b``: names of runs of one text and tokenizer. Without ``a`` the first run is shown, and beside it the next
     one that it can be compared with. ``sequences``: numbers of those to show; None: all, up to ``max_tokens`` tokens.
+    Intervals need the program ponderscope: on the PATH, or named by the environment variable PONDERSCOPE_PROGRAM.
     """
-    runs = _choose(trace, a, b)
-    page = fill(Packed(trace, runs, title, sequences, max_tokens).bytes())
+    page = _make_page(trace, _choose(trace, a, b), title, sequences, max_tokens)
     if path is not None:
         target = Path(os.path.realpath(path))  # a link is written through, as the verbs do
         if target.exists() and not target.is_file():
@@ -70,11 +73,33 @@ def notebook_html(run: Run) -> str:
     """The same page in a frame, of the first tokens."""
     if not run.info["scored_tokens"]:
         return html.escape(repr(run))
-    page = fill(Packed(run._trace, [run], None, None, 2000).bytes())
+    page = _make_page(run._trace, [run], None, None, 2000)
     return (
         f'<iframe srcdoc="{html.escape(page)}" sandbox="allow-scripts" style="width:100%;height:640px;border:1px solid #8884;'
         'border-radius:8px" title="Ponderscope"></iframe>'
     )
+
+
+def _make_page(trace: Trace, runs: list[Run], title: str | None, sequences: list[int] | None, max_tokens: int) -> str:
+    if max_tokens < 1:
+        raise ValueError("max_tokens must be at least 1.")
+    for number in sequences or ():
+        runs[0]._place(number)  # IndexError
+    program = os.environ.get("PONDERSCOPE_PROGRAM") or shutil.which("ponderscope")
+    if program is None:
+        return fill(Packed(trace, runs, title, sequences, max_tokens).bytes())
+    options = [f"--run={run.name}" for run in runs] + [f"--sequence={number}" for number in sequences or ()]
+    options += [f"--title={title}"] if title else []
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder, "page.html")
+        command = [program, "page", str(trace.path.absolute()), *options, f"--max-tokens={max_tokens}", "-o", str(target)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        except OSError as error:
+            raise OSError(f"{program}: cannot be started ({error.strerror}); PONDERSCOPE_PROGRAM names the program ponderscope.") from None
+        if done.returncode:
+            raise ValueError(done.stderr.strip().removeprefix("ponderscope: ") or f"{program} page ended with {done.returncode}.")
+        return target.read_text(encoding="utf-8")
 
 
 def fill(packed: bytes) -> str:
@@ -113,8 +138,6 @@ class Packed:
     """Head and arrays of a page."""
 
     def __init__(self, trace: Trace, runs: list[Run], title: str | None, sequences: list[int] | None, max_tokens: int) -> None:
-        if max_tokens < 1:
-            raise ValueError("max_tokens must be at least 1.")
         self.runs = runs
         self.arrays: dict[str, dict[str, Any]] = {}
         self.data: list[bytes] = []
@@ -125,12 +148,14 @@ class Packed:
             "program": _version(),
             "trace": trace.path.name,
             "title": title or trace.path.stem,
-            "interval": {"level": LEVEL, "replicates": REPLICATES},
+            "interval": None,
+            "comparison": None,
         }
         self._sequences()
         self._tokens()
         self._steps()
-        self._numbers()
+        self.notices += [f"Run {run.name} is partial." for run in runs if not run.info["complete"]]
+        self.notices.append("The program ponderscope was not found, so that the numbers have no intervals.")
         self.head["notices"] = list(dict.fromkeys(self.notices))
         self.head["arrays"] = self.arrays
 
@@ -211,14 +236,16 @@ class Packed:
                 self._add_real(f"{r}.{name}", joined[name])
             self._add(f"{r}.rank", "u32", joined["rank"])
             self._add(f"{r}.steps", "u16", np.minimum(joined["steps"], 65535))
-            if joined["flops"].any():
+            if np.nan_to_num(joined["flops"]).any():
                 self._add_real(f"{r}.flops", joined["flops"])
-            info = run.info
+            info = run.summary()
+            means = {"nll": "mean_nll", "perplexity": "perplexity", "bits_per_byte": "bits_per_byte", "mean_steps": "mean_steps"}
             words = ("name", "method", "policy", "scoring", "architecture", "depth_mixing", "dtype", "step_unit")
             self.head["runs"].append({
                 **{w: info[w] for w in words}, **{c: info[c] for c in ("max_steps", "layers", "tokens", "scored_tokens")},
-                "complete": bool(info["complete"]), "reached": reached, "maps": [], "scalars": [], "candidates": None,
+                "complete": info["complete"], "reached": reached, "maps": [], "scalars": [], "candidates": None,
                 "flops_per_token": info["flops_sum"] / info["tokens"] if info["tokens"] else 0.0,
+                **{name: [info[mean] if np.isfinite(info[mean]) else None, None, None] for name, mean in means.items()},
             })  # fmt: skip
 
     def _steps(self) -> None:
@@ -317,73 +344,11 @@ class Packed:
             return None
         return np.concatenate(parts)
 
-    def _numbers(self) -> None:
-        """Means with intervals of all scored tokens, shown or not."""
-        samples = [_sample(run) for run in self.runs]
-        for run, sample, entry in zip(self.runs, samples, self.head["runs"]):
-            if not run.info["complete"]:
-                self.notices.append(f"Run {run.name} is partial.")
-            estimates = estimate_run(sample)
-            self.notices += estimates.pop("notices")
-            self.head["interval"]["drawn"] = estimates.pop("drawn")
-            entry.update({name: estimate.json() for name, estimate in estimates.items()})
-        self.head["comparison"] = None
-        if len(self.runs) == 2:
-            sample = _pair(*self.runs)
-            count = len(sample.columns["a"])
-            rest = [f"{len(s.columns['nll']) - count} of {run.name}" for run, s in zip(self.runs, samples)]
-            if any(len(s.columns["nll"]) > count for s in samples):
-                self.notices.append(f"Only the {count} tokens that both runs scored are compared; {' and '.join(rest)} are left out.")
-            result = compare(sample)
-            self.notices += result.pop("notices")
-            self.head["interval"]["drawn"] = result.pop("drawn")
-            self.head["comparison"] = {n: v.json() if hasattr(v, "json") else v for n, v in result.items()}
-
 
 def _padded(values: NDArray[Any] | None, missing: int, name: str) -> NDArray[Any]:
     real = name in ("nll", "entropy", "max_probability")
     rest = np.full(missing, np.nan if real else 0, np.float32 if real else np.int64)
     return rest if values is None else np.concatenate([values, rest])
-
-
-def _scored(run: Run, number: int) -> tuple[dict[str, NDArray[Any]], NDArray[np.bool_], NDArray[np.float64]]:
-    columns = run.columns(number)
-    under_target = np.concatenate([(columns["text_end"] - columns["text_begin"])[1:], [0]]).astype(np.float64)
-    return columns, ~np.isnan(columns["nll"]), under_target
-
-
-def _sample(run: Run) -> Sample:
-    masks, parts = [], []
-    for number in run.sequences:
-        columns, scored, text = _scored(run, number)
-        masks.append(scored)
-        parts.append((columns["nll"][scored], text[scored], columns["steps"][scored]))
-    if not any(mask.any() for mask in masks):
-        raise layout.refusal(f"{run._trace.path}#{run.name}", "scored tokens", "none", "let the recording get further")
-    joined = [np.concatenate(column).astype(np.float64) for column in zip(*parts)]
-    return Sample(dict(zip(("nll", "bytes", "steps"), joined)), layout_of(masks, _groups(run, run.sequences)))
-
-
-def _pair(a: Run, b: Run) -> Sample:
-    masks, parts = [], []
-    common = [n for n in a.sequences if n in b.sequences]
-    for number in common:
-        (x, in_a, text_a), (y, in_b, text_b) = _scored(a, number), _scored(b, number)
-        n = min(len(in_a), len(in_b))
-        text = max(text_a, text_b, key=len)  # a partial run does not know its last target
-        both = in_a[:n] & in_b[:n]
-        masks.append(both)
-        parts.append((x["nll"][:n][both], y["nll"][:n][both], text[:n][both]))
-    if not any(mask.any() for mask in masks):
-        raise layout.refusal(a._trace.path, f"tokens that {a.name} and {b.name} both scored", "none", "make a page of each")
-    joined = [np.concatenate(column).astype(np.float64) for column in zip(*parts)]
-    groups = [x or y for x, y in zip(_groups(a, common), _groups(b, common))]
-    return Sample(dict(zip(("a", "b", "bytes"), joined)), layout_of(masks, groups))
-
-
-def _groups(run: Run, numbers: list[int]) -> list[str | None]:
-    by_number = {row["sequence"]: row["group"] for row in run.sequence_rows()}
-    return [by_number[number] for number in numbers]
 
 
 def _version() -> str:

@@ -8,16 +8,25 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from conftest import TREE, write_trace
 
 
-def test_it_installs(tmp_path: Path) -> None:
-    source = tmp_path / "tree"
-    shutil.copytree(TREE / "app" / "python", source / "app" / "python", symlinks=True)
-    shutil.copytree(TREE / "resources" / "page", source / "resources" / "page")
+@pytest.mark.parametrize("what", ["copy", "sdist"])
+def test_it_installs(what: str, tmp_path: Path) -> None:
+    """The folder alone, and an sdist of it."""
+    source = tmp_path / "copy"
+    shutil.copytree(TREE / "app" / "python", source, symlinks=True)
+    if what == "sdist":
+        build = "from setuptools import build_meta; print(build_meta.build_sdist('..'))"
+        done = subprocess.run([sys.executable, "-c", build], cwd=source, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        shutil.rmtree(source)
+        source = tmp_path / done.stdout.splitlines()[-1]
     done = subprocess.run(
         [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--disable-pip-version-check",
-         "--target", str(tmp_path / "site"), str(source / "app" / "python")], capture_output=True, text=True,
+         "--target", str(tmp_path / "site"), str(source)], capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     trace = write_trace(tmp_path / "made.ponder")
