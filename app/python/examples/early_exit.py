@@ -11,7 +11,6 @@ all layers, and a page shows them side by side.
 import argparse
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -63,24 +62,21 @@ def train(model, text, steps):
             print(f"step {step:4}  loss {loss.item():.3f}  mean exit {(stops * depth).sum(0).mean().item():.2f}")
 
 
-def numbers(model, ids):
-    """What the trace shall hold of one window: arrays by token, and by token and layer."""
+def numbers(model, ids, policy):
+    """What the trace shall hold of one window."""
     with torch.inference_mode():
         logits, stops = (t[:, 0].transpose(0, 1) for t in model(ids[None]))  # [token, layer, ...]
-    log_p = torch.log_softmax(logits, -1)
-    nll = torch.full(log_p.shape[:2], torch.nan)
-    nll[:-1] = -log_p[:-1].gather(2, ids[1:].view(-1, 1, 1).expand(-1, LAYERS, 1)).squeeze(-1)
-    p, best = log_p.exp().topk(5)
     exits = (stops.cumsum(1) >= 0.5).int().argmax(1)
-    signals = {"nll": nll, "entropy": -(log_p.exp() * log_p).sum(-1), "max_probability": p[..., 0],
-               "candidate_ids": best.int(), "candidate_probabilities": p, "stops": stops}  # fmt: skip
-    return exits.numpy(), {name: value.numpy() for name, value in signals.items()}
+    read = ps.read_out(logits, ids, steps=exits if policy == "learned" else torch.full_like(exits, LAYERS - 1), candidates=5)
+    read["signals"]["stops"] = stops.numpy()
+    return read
 
 
 def record(model, text, path):
     """One window a sequence, so that every byte was seen with all that stands before it there."""
     a_layer = 2 * sum(p.numel() for p in model.blocks[0].parameters() if p.dim() == 2)
-    kinds = {**{name: ps.KNOWN_SIGNALS[name] for name in ("nll", "entropy", "max_probability", "candidate_ids", "candidate_probabilities")},
+    known = ps.read_out(torch.zeros(1, LAYERS, 256), [0])["signals"]
+    kinds = {**{name: ps.KNOWN_SIGNALS[name] for name in known},
              "stops": ps.Signal(("token", "step"), "probability", "Share that stops", "Share of the token that the gates stop after each layer.")}  # fmt: skip
     about = {"method": "early exit", "max_steps": LAYERS - 1, "layers": LAYERS, "step_unit": "layer",
              "tokens": [bytes([b]) for b in range(256)], "signals": kinds}  # fmt: skip
@@ -89,13 +85,8 @@ def record(model, text, path):
             with writer.run(name, policy=policy, notices=["Exits were chosen after a whole forward: later bytes saw all layers of earlier ones."], **about) as run:
                 for begin in range(0, len(text), CONTEXT):
                     ids = text[begin : begin + CONTEXT]
-                    exits, signals = numbers(model, ids)
-                    steps = exits if policy == "learned" else np.full(len(ids), LAYERS - 1)
-                    here = np.arange(len(ids)), steps
-                    run.sequence(
-                        ids.numpy(), title=f"bytes from {begin}", steps=steps, flops=a_layer * (steps + 1), nll=signals["nll"][here],
-                        entropy=signals["entropy"][here], max_probability=signals["max_probability"][here], signals=signals,
-                    )  # fmt: skip
+                    read = numbers(model, ids, policy)
+                    run.sequence(ids.numpy(), title=f"bytes from {begin}", flops=a_layer * (read["steps"] + 1), **read)
 
 
 def main():

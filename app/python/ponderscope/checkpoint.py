@@ -6,9 +6,10 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
 PIECE = 16 << 20
 """Bytes at once."""
@@ -17,9 +18,10 @@ PIECE = 16 << 20
 def digest_of_checkpoint(model: Any) -> tuple[str, str]:
     """The digest of the folder that a model was loaded from, or "" and a sentence on why it has none."""
     name = str(getattr(model, "name_or_path", "") or "")
-    folder = _folder_of(name)
-    if folder is None:
+    config = file_of(name, "config.json")
+    if config is None:
         return "", ""  # built in memory: nothing to say
+    folder = config.parent
     files = weight_files(folder)
     if not files:
         return "", f"{name} has no safetensors, so that the run has no digest of its checkpoint."
@@ -53,19 +55,19 @@ def weight_files(folder: Path) -> list[str]:
     return sorted(names) if all((folder / name).is_file() for name in names) else []
 
 
-def _folder_of(name: str) -> Path | None:
-    """The folder itself, or where the hub's cache keeps what has that name."""
+def file_of(name: str, file: str) -> Path | None:
+    """A file of the folder of that name, or of what the hub's cache keeps under it."""
     if not name:
         return None
-    if (Path(name) / "config.json").is_file():
-        return Path(name)
+    if Path(name).is_dir():
+        return Path(name, file) if Path(name, file).is_file() else None
     try:
         from transformers.utils import cached_file
 
-        config = cached_file(name, "config.json", local_files_only=True)
+        found = cached_file(name, file, local_files_only=True)
     except (ImportError, OSError, ValueError):
         return None
-    return Path(config).parent if config else None
+    return Path(found) if found else None
 
 
 def _holds_weights_of(folder: Path, files: list[str], model: Any) -> bool:
@@ -81,7 +83,7 @@ def _holds_weights_of(folder: Path, files: list[str], model: Any) -> bool:
     nameless: list[tuple[str, str]] = []
 
     def same(stored: torch.Tensor, parameter: torch.Tensor) -> bool:
-        return stored.shape == parameter.shape and torch.equal(stored.to(parameter.device, parameter.dtype), parameter)
+        return stored.shape == parameter.shape and stored.to(parameter.device, parameter.dtype).equal(parameter)
 
     for name in files:
         with safe_open(folder / name, framework="pt") as tensors:

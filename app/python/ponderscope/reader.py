@@ -109,7 +109,8 @@ class Trace:
 
     @property
     def runs(self) -> pandas.DataFrame:
-        """One row a run, with mean NLL (nats), perplexity, bits per byte and mean steps beside what the table holds."""
+        """One row a run, with mean NLL (nats), perplexity, bits per byte, mean steps and mean FLOPs (NaN: not known) beside
+        what the table holds."""
         return _pandas().DataFrame([run.summary() for run in self])
 
     @property
@@ -226,6 +227,7 @@ class Run:
         info["perplexity"] = float(np.exp(mean))
         info["bits_per_byte"] = info["nll_sum"] / np.log(2) / text if text else float("nan")
         info["mean_steps"] = info["steps_sum"] / scored if scored else float("nan")
+        info["mean_flops"] = info["flops_sum"] / info["tokens"] if info["flops_sum"] else float("nan")
         return info
 
     def sequence_rows(self) -> list[dict[str, Any]]:
@@ -237,12 +239,13 @@ class Run:
         return [{"run": self.name, **dict(zip(names, row)), "complete": bool(row[2])} for row in rows]
 
     def columns(self, sequence: int = 0, begin: int = 0, end: int | None = None) -> dict[str, NDArray[Any]]:
-        """Scalars of tokens [begin, end) of a sequence as arrays; nll, entropy and max_probability NaN where there is none."""
+        """Scalars of tokens [begin, end) of a sequence as arrays; nll, entropy and max_probability NaN where there is none, flops
+        NaN in a run whose FLOPs nobody knows."""
         number, tokens, text_bytes = self._place(sequence)
         end = tokens if end is None else min(end, tokens)
         begin = min(max(begin, 0), end)
         if self.info.get("record_level") == "scalars":
-            return self._packed_columns(sequence, begin, end)
+            return self._with_known_flops(self._packed_columns(sequence, begin, end))
         first = number << layout.POSITION_BITS
         rows = self._trace._query(
             f"SELECT {', '.join(TOKEN_COLUMNS)} FROM token_row WHERE row >= ? AND row < ? ORDER BY row",
@@ -262,7 +265,13 @@ class Run:
         if len(rows) and (result["text_begin"].min() < 0 or result["text_end"].max() > text_bytes
                           or (result["text_end"] < result["text_begin"]).any()):  # fmt: skip
             raise layout.refusal(self._trace.path, "spans inside the text", "others", layout.DAMAGED)
-        return result
+        return self._with_known_flops(result)
+
+    def _with_known_flops(self, columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """A trace holds 0 for FLOPs that nobody knows, and they are then unknown of the whole run."""
+        if not self.info["flops_sum"] and not columns["flops"].any():
+            columns["flops"] = np.full(len(columns["flops"]), np.nan)
+        return columns
 
     def _packed_columns(self, sequence: int, begin: int, end: int) -> dict[str, NDArray[Any]]:
         """Of a run of scalars, whose tokens lie in a signal (trace-schema.md)."""

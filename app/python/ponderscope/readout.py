@@ -13,12 +13,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from .flops import Cost, CountedModel, UnknownFlops, count_products
+
 TILE_BYTES = 64 << 20
 """Of fp32 logits that exist at once."""
 ROWS_BYTES = 2 << 20
 """Of those that are looked at together."""
 BLOCK = 128
 """Of logits whose maximum is looked at first."""
+PROBED_LOGIT = 100.0
+"""Beyond every soft-cap, and within fp16."""
 
 
 class Distributions:
@@ -41,15 +45,15 @@ def read_out(
 ) -> Distributions:
     """Reads states [n, d] of K + 1 steps out.
 
-    ``targets``: int64 [n], -1 for none. ``logits_of(state, step)``: float [n, V]. ``differences_of``: states whose cosine
-    and latent difference from step to step are recorded; None: neither these nor the KL divergences.
+    ``targets``: int64 [n], -1 for none. ``logits_of(state, step)``: float [n, V]. ``differences_of``: states whose movements
+    from step to step are recorded. What tells steps apart is left out where there is one.
     ``last_steps``: int64 [n], the step whose read-out is the output; None: the last one.
     """
     steps, n = len(states), targets.shape[0]
     count = min(candidates, vocab_size)
     result = Distributions()
     names = ["nll", "entropy", "max_probability", "margin", "rank", "argmax", "candidate_ids", "candidate_probabilities"]
-    if differences_of is not None:
+    if steps > 1:
         names += ["kl_previous_current", "kl_current_previous"]
     device = targets.device
     for name in names:
@@ -60,14 +64,46 @@ def read_out(
     for begin in range(0, n, rows):
         tile = slice(begin, min(begin + rows, n))
         _read_tile(states, targets[tile], logits_of, tile, count, result.signals)
-    if differences_of is not None:
+    if steps > 1 and differences_of is not None:
         result.signals |= _movements(differences_of)
+    if steps > 1:
         result.signals |= _answers(result.signals["argmax"], last_steps)
     index = torch.full((n, 1), steps - 1, device=device) if last_steps is None else last_steps.to(device).view(n, 1)
     for name in ("nll", "entropy", "max_probability", "rank"):
         result.output[name] = result.signals[name].gather(1, index).view(n).cpu()
     result.signals = {name: values.cpu() for name, values in result.signals.items()}
     return result
+
+
+def read_out_logits(logits: Any, ids: Any, states: Any, steps: Any, candidates: int) -> dict[str, Any]:
+    """See ``ponderscope.read_out``."""
+    as_tensor = lambda values: torch.as_tensor(values).detach()  # noqa: E731
+    logits = as_tensor(logits)
+    logits = logits[:, None] if logits.dim() == 2 else logits
+    if logits.dim() != 3 or not logits.is_floating_point():
+        raise ValueError(f"logits: expected numbers [tokens, steps, vocabulary], found {logits.dtype} {list(logits.shape)}.")
+    n, count, vocabulary = logits.shape
+    tokens = as_tensor(ids)
+    if tokens.shape != (n,) or tokens.is_floating_point() or (n and not 0 <= int(tokens.min()) <= int(tokens.max()) < vocabulary):
+        raise ValueError(f"ids: expected {n} whole numbers below the vocabulary of {vocabulary}, one a token, found {list(tokens.shape)}.")
+    if states is not None:
+        states = as_tensor(states)
+        if states.dim() != 3 or states.shape[:2] != (n, count):
+            raise ValueError(f"states: expected [{n}, {count}, width], found {list(states.shape)}.")
+    last = as_tensor(np.full(n, count - 1) if steps is None else steps).long()
+    if last.shape != (n,) or (n and not 0 <= int(last.min()) <= int(last.max()) < count):
+        raise ValueError(f"steps: expected {n} whole numbers from 0 to {count - 1}, the last step that ran at each token.")
+    targets = torch.cat([tokens[1:].long(), torch.tensor([-1], device=tokens.device)]).to(logits.device)
+    with torch.inference_mode():
+        read = read_out(
+            list(logits.unbind(1)), targets, lambda state, _: state, vocabulary, candidates,
+            None if states is None else list(states.to(logits.device).unbind(1)), last,
+        )  # fmt: skip
+    rank = torch.where(targets.cpu() < 0, 0, read.output["rank"])
+    return {
+        **{name: values.numpy() for name, values in read.output.items()}, "rank": rank.numpy(), "steps": last.cpu().numpy(),
+        "signals": {name: values.numpy() for name, values in read.signals.items()},
+    }  # fmt: skip
 
 
 def largest(logits: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -100,7 +136,7 @@ def _movements(states: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
             update = now - before
             length = update.norm(dim=1)
             values["cosine"][:, k] = ((now * before).sum(1) / (norm * before.norm(dim=1))).nan_to_num()
-            values["latent_difference"][:, k] = length / norm
+            values["latent_difference"][:, k] = (length / norm).nan_to_num(0.0, 0.0)  # of a state of zeros, as of a padding token
             if last is not None:
                 values["update_cosine"][:, k] = ((update * last).sum(1) / (length * last.norm(dim=1))).nan_to_num()
                 values["acceleration"][:, k] = ((update - last).norm(dim=1) / length).nan_to_num(0.0, torch.inf)
@@ -212,13 +248,7 @@ class Anatomy:
             )
         self.base, self.head = base, head
         seen: list[tuple[Any, torch.Tensor]] = []
-        self.linear_flops = 0
-        self.module_flops: dict[str, int] = {}
-        """Of matrix products a token, by the module that has the matrix."""
         self.calls: dict[str, int] = {}
-        self.uncounted = next((type(m).__name__ for m in base.modules() if _has_banks(m)), "")
-        """A module whose products are not counted here; FLOPs are not known then."""
-        self.doubt = f"FLOPs are not known: the products of {self.uncounted} are not counted." if self.uncounted else ""
         with torch.inference_mode():
             whole = model(input_ids=sample, use_cache=False)
             states = self._last_states(base, sample, seen)
@@ -227,16 +257,71 @@ class Anatomy:
             if not list(module.children()) and output.shape == states.shape and torch.equal(output, states):
                 self.norm = module
                 break
-        with torch.inference_mode():
-            logits = self.head(states).float()
         if bool(whole.logits.isnan().any()):
             raise ValueError(f"the logits of {type(model).__name__} are NaN; its weights are damaged, or {model.dtype} is too narrow for them.")
         self._check_causal(sample, whole.logits)
-        self.plain = logits.shape == whole.logits.shape and torch.allclose(
-            logits, whole.logits.float(), rtol=1e-3, atol=1e-3 * float(logits.abs().max())
-        )
         self.vocab_size = int(whole.logits.shape[-1])
         self.width = int(states.shape[-1])
+        self._behind_head = self._find_behind_head(sample, states, whole.logits)
+        self.plain = self._behind_head is not None
+        self.flops: CountedModel | None = None
+        self.doubt = ""
+        try:
+            self.flops = count_products(lambda ids: [self.base_states(ids)], base, sample)
+            self.key_flops = self._key_flops(self.flops)
+        except UnknownFlops as error:
+            self.flops, self.doubt = None, f"FLOPs are not known: {error}."
+
+    def read(self, states: torch.Tensor) -> torch.Tensor:
+        """Logits of states as the head takes them. Only of a model that is ``plain``."""
+        assert self._behind_head is not None
+        return self._behind_head(self.head(states))
+
+    def base_states(self, ids: torch.Tensor) -> torch.Tensor:
+        states = states_in(self.base(input_ids=ids, use_cache=False))
+        assert states is not None
+        return states
+
+    def _find_behind_head(
+        self, sample: torch.Tensor, states: torch.Tensor, logits: torch.Tensor
+    ) -> Callable[[torch.Tensor], torch.Tensor] | None:
+        """What the model does to the products of its head; None: something else than the config says.
+
+        The head's output is made large, because a soft-cap hardly moves the logits of a small or a fresh model.
+        """
+        heard: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+        def enlarge(module: Any, inputs: Any, output: torch.Tensor) -> torch.Tensor:
+            large = output * (PROBED_LOGIT / float(output.abs().max().clamp(min=1e-6)))
+            heard.append((inputs[0], large))
+            return large
+
+        handle = self.head.register_forward_hook(enlarge)
+        try:
+            with torch.inference_mode():
+                probed = self.model(input_ids=sample, use_cache=False).logits.float()
+        finally:
+            handle.remove()
+        near = 1e-3 if logits.dtype == torch.float32 else 2e-2
+        close = lambda a, b: a.shape == b.shape and torch.allclose(  # noqa: E731
+            a.float(), b.float(), rtol=near, atol=near * float(b.abs().max())
+        )
+        if len(heard) != 1:  # a product with the head's matrix, without the head
+            with torch.inference_mode():
+                return (lambda x: x) if not self._changes_logits() and close(self.head(states), logits) else None
+        if not close(heard[0][0], states):
+            return None
+        return next((change for change in [lambda x: x, *self._changes_logits()] if close(change(heard[0][1]), probed)), None)
+
+    def _changes_logits(self) -> list[Callable[[torch.Tensor], torch.Tensor]]:
+        """What the config may mean to happen to the products of the head."""
+        value = lambda name: getattr(self.config, name, None)  # noqa: E731
+        caps = [cap for name in ("final_logit_softcapping", "logits_soft_cap", "output_logit_soft_cap") if (cap := value(name))]
+        factors = [factor for name in ("logit_scale", "lm_head_multiplier") if (factor := value(name))]
+        factors += [1 / divisor for name in ("logits_scaling",) if (divisor := value(name))]
+        cap_by = lambda cap: lambda x: torch.tanh(x / cap) * cap  # noqa: E731
+        multiply_by = lambda factor: lambda x: x * factor  # noqa: E731
+        return [cap_by(cap) for cap in caps] + [multiply_by(factor) for factor in factors if factor != 1]
 
     def _check_causal(self, sample: torch.Tensor, logits: torch.Tensor) -> None:
         """What is said at a token must not know those behind it, as it does in an encoder, or in a decoder behind one."""
@@ -253,19 +338,15 @@ class Anatomy:
             )
 
     def _last_states(self, base: Any, sample: torch.Tensor, seen: list[tuple[Any, torch.Tensor]]) -> torch.Tensor:
-        """Runs the base alone, keeping what its modules give and counting their calls and products."""
+        """Runs the base alone, keeping what its modules give and counting their calls."""
         handles = []
 
         def count(name: str) -> Callable[..., None]:
             def hook(module: Any, inputs: Any, output: Any) -> None:
                 self.calls[name] = self.calls.get(name, 0) + 1
-                weight = getattr(module, "weight", None)
                 states = states_in(output)
                 if states is not None and module is not base:
                     seen.append((module, states))
-                if weight is not None and weight.dim() == 2 and states is not None and "Embedding" not in type(module).__name__:
-                    flops = 2 * weight.numel() * (states.numel() // states.shape[-1])
-                    self.module_flops[name] = self.module_flops.get(name, 0) + flops
 
             return hook
 
@@ -276,8 +357,6 @@ class Anatomy:
         finally:
             for handle in handles:
                 handle.remove()
-        self.module_flops = {name: flops // sample.numel() for name, flops in self.module_flops.items()}
-        self.linear_flops = sum(self.module_flops.values())
         states = states_in(output)
         if states is None:
             raise ValueError(f"{type(base).__name__} gives no hidden states; record ids of another model.")
@@ -305,9 +384,15 @@ class Anatomy:
         heads = getattr(self.config, "num_attention_heads", None)
         return (getattr(self.config, "head_dim", None) or self.config.hidden_size // heads) if heads else 0
 
-    def key_flops(self) -> int:
-        """Of a visible key in one layer: 4 products of a head's width for each query head; 0 where the config does not say."""
-        return 4 * self.head_width() * self.config.num_attention_heads if self.head_width() else 0
+    def _key_flops(self, counted: CountedModel) -> int:
+        """Of a visible key in one layer, 4 products of a head's width for each query head, if that is what the layers compute;
+        else 0, and every token sees all keys at the counted price. UnknownFlops."""
+        said = 4 * self.head_width() * self.config.num_attention_heads if self.head_width() else 0
+        if said and (not counted.keys_are_known or said * len(self.windows) == counted.whole.key):
+            return said
+        if not counted.keys_are_known or (counted.whole.key and any(self.windows)):
+            raise UnknownFlops("its attention is not as the config describes it")
+        return 0
 
     @functools.cached_property
     def windows(self) -> list[int]:
@@ -321,40 +406,39 @@ class Anatomy:
             return [width if kind == "sliding_attention" else 0 for kind in kinds]
         return [width if getattr(self.config, "use_sliding_window", True) else 0] * calls
 
-    def attention_flops(self, visible: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Of a slot that sees so many keys, in all layers."""
-        seen = sum((np.minimum(visible, w) if w else visible for w in self.windows), np.zeros_like(visible))
-        return self.key_flops() * seen
+    def token_flops(self, visible: NDArray[np.int64], cost: Cost | None = None) -> NDArray[np.int64]:
+        """Of tokens that see so many keys, read out once: the whole forward, or so much of it as ``cost`` says."""
+        read_out = 2 * self.vocab_size * self.width
+        if cost is None:
+            assert self.flops is not None
+            if self.key_flops:
+                seen = sum((np.minimum(visible, w) if w else visible for w in self.windows), np.zeros_like(visible))
+                return self.flops.whole.token + read_out + self.key_flops * seen
+            cost = self.flops.whole
+        return cost.token + read_out + cost.key * visible
 
     def flops_model(self, blocks: str | None = None) -> str:
         """JSON of core/policy/flops_model.h; with ``blocks``, the path of their list, of exits over them. Empty where it is
         not known what a step costs: other choices of steps then cannot be priced."""
-        if not self.key_flops() or not self.plain or self.uncounted:
+        if self.flops is None or not self.key_flops or not self.plain:
             return ""
-        steps, exited = [self.linear_flops], []
+        steps, exited = [self.flops.whole.token], []
         if blocks is not None:
             count = sum(re.fullmatch(re.escape(blocks) + r"\.\d+", name) is not None for name in self.calls)
             if count != len(self.windows):
                 return ""
-            inside = [
-                sum(flops for name, flops in self.module_flops.items() if name.startswith(f"{blocks}.{i}.")) for i in range(count)
-            ]
-            if sum(inside) != self.linear_flops:
+            products = self.flops.modules.items()
+            steps = [sum(c.token for name, c in products if f"{name}.".startswith(f"{blocks}.{i}.")) for i in range(count)]
+            if sum(steps) != self.flops.whole.token:
                 return ""  # products before the blocks or behind them
-            steps = inside
             heads = getattr(self.config, "num_key_value_heads", None) or self.config.num_attention_heads
             exited = [4 * heads * self.head_width() * self.config.hidden_size] * count  # keys and values of a token that left
         return json.dumps(
             {
-                "visibility": "per_step", "steps": steps, "key": self.key_flops(), "windows": self.windows, "input": 0,
+                "visibility": "per_step", "steps": steps, "key": self.key_flops, "windows": self.windows, "input": 0,
                 "decisions": [], "read_out": 2 * self.vocab_size * self.width, "input_reads_out": False, "exited": exited,
             }
         )  # fmt: skip
-
-
-def _has_banks(module: Any) -> bool:
-    """Several matrices in one tensor, as of the experts of a mixture, of which each token takes some."""
-    return not hasattr(module, "kernel_size") and any(p.dim() > 2 and len(p) > 1 for p in module.parameters(recurse=False))
 
 
 ATTENTION_NAMES = {"attention", "attn", "self_attn", "self_attention"}

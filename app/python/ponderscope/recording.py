@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Records any causal model of transformers as the engine records its own."""
+"""Records any causal model of transformers as the engine records its own. Imports torch when a recording begins."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ import itertools
 import os
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Literal, Union
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from .checkpoint import digest_of_checkpoint
-from .columns import INT32_MAX, KNOWN_SIGNALS, Signal, whole_numbers
+from .columns import INT32_MAX, text_of, whole_numbers
 from .reader import Run
 from .reader import open as open_trace
-from .readout import Anatomy, Distributions, find_module, read_out, states_in
 from .token_bytes import TokenBytes
-from .writer import SequenceWriter, Writer
+from .writer import RunWriter, SequenceWriter, Writer
+
+if TYPE_CHECKING:
+    import torch
+
+    from .forward import Forward
 
 Texts = Union[str, Mapping[str, str], Iterable[Union[str, tuple[str, str], Sequence[int]]]]
-StepCallback = Callable[[Any, torch.Tensor, Union[torch.Tensor, None]], Any]
-
-ATTENTION_BYTES = 512 << 20
-"""Of attention weights that exist at once, at most."""
+StepCallback = Callable[[Any, "torch.Tensor", "torch.Tensor | None"], Any]
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class Window:
 def plan_windows(tokens: int, context: int, stride: int) -> list[Window]:
     """The windows of a sequence, as core/trace/windows.h has them: a token is read out in the first window that holds it
     and its successor."""
-    if context < 1 or not 1 <= stride <= context:
-        raise ValueError(f"expected a context from 1 on and a stride from 1 to it, found {context} and {stride}.")
+    if not 1 <= stride <= context:
+        raise ValueError(f"expected a stride from 1 to the context, {context}, found {stride}.")
     windows, reported, begin = [], 0, 0
     while reported < tokens:
         end = min(begin + context, tokens)
@@ -65,13 +65,29 @@ class Text:
     spans: NDArray[np.int64] | None
 
 
-@dataclass
-class Results:
-    """Of the reported tokens of one window."""
+def read_out(
+    logits: ArrayLike,
+    ids: ArrayLike,
+    *,
+    states: ArrayLike | None = None,
+    steps: ArrayLike | None = None,
+    candidates: int = 10,
+) -> dict[str, Any]:
+    """All that a trace knows of the logits of a model of your own, for ``RunWriter.sequence`` or ``append``. Needs torch.
 
-    read: Distributions
-    steps: NDArray[np.int64] | None
-    extra: dict[str, NDArray[Any]]
+    ``logits``: [tokens, steps, vocabulary], or [tokens, vocabulary] of a model without steps; an array or a tensor.
+    ``ids``: the tokens; the last one predicts nothing. ``states``: [tokens, steps, width], from which the movements from
+    step to step are made. ``steps``: the last step that ran at each token, whose read-out is the output; None: the last.
+
+    Gives ``nll``, ``entropy``, ``max_probability``, ``rank`` and ``steps`` [tokens], and ``signals`` by name::
+
+        read = ps.read_out(logits, ids)
+        with writer.run("mine", max_steps=logits.shape[1] - 1, signals=list(read["signals"])) as run:
+            run.sequence(ids, **read)
+    """
+    from .readout import read_out_logits
+
+    return read_out_logits(logits, ids, states, steps, candidates)
 
 
 def record(
@@ -93,16 +109,19 @@ def record(
     batch: int = 8,
     candidates: int = 10,
     add_special: bool = True,
+    on_bad: Literal["raise", "skip"] = "raise",
+    resume: bool = False,
     overwrite: bool = False,
     progress: bool | Callable[[int, float], None] | None = None,
     notices: Iterable[str] = (),
     checkpoint_digest: str | None = None,
 ) -> Run:
-    """Records a causal model over texts into a trace and gives the run back, opened.
+    """Records a causal model of transformers over texts into a trace and gives the run back, opened. Needs torch and
+    transformers.
 
-    ``texts``: one, several, pairs or a dictionary of title and text, or rows of ids (without padding) with
-    ``tokenizer=None``; they are taken one after the other, so a generator of any length will do. Windows as the engine makes them: ``context``
-    (None: what the model was made for, at most 2048) and ``stride`` (None: half of it).
+    ``texts``: one, several, pairs or a dictionary of title and text, or lists of token ids with ``tokenizer=None``, one list
+    a text, without padding. They are taken one after the other, so a generator of any length will do. Windows as the engine
+    makes them: ``context`` (None: what the model was made for, at most 2048) and ``stride`` (None: half of it).
 
     What a step is:
 
@@ -117,21 +136,42 @@ def record(
     n-th call is step n. ``attention``: True, or ``{"layers": [...], "heads": [...]}``: weights of these, in the model's
     eager implementation. ``readout``: from states to logits, for models whose logits are more than a head's products.
 
+    ``on_bad``: a text that cannot be recorded raises after the texts before it are written, or is skipped, with a warning and
+    a fault in the trace. ``resume=True`` goes on with the partial run of that name: texts that it has are read and passed over,
+    and must be the same.
+
     ``checkpoint_digest``: None computes the engine's digest of the folder that the model was loaded from, so that the
     window takes both recordings as of one checkpoint; a model whose weights are no longer those of the folder gets none,
     and a notice says so. A text is taken as it is, and "" saves the time (a second for each GB).
     """
+    _check_model(model, tokenizer)
     if layers and steps is not None:
         raise ValueError("layers and steps both say what a step is; give one of them.")
-    if batch < 1 or candidates < 1:
-        raise ValueError("batch and candidates must be at least 1.")
+    counts = {"batch": batch, "candidates": candidates, "context": context, "stride": stride}
+    for what, value in counts.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1):
+            raise ValueError(f"{what}: expected a whole number from 1 on, found {value!r}.")
+    if on_bad not in ("raise", "skip"):
+        raise ValueError(f'on_bad: expected "raise" or "skip", found {on_bad!r}.')
+    if not isinstance(attention, (bool, Mapping)) or (isinstance(attention, Mapping) and not attention.keys() <= {"layers", "heads"}):
+        raise ValueError(f'attention: expected True or a dictionary with the keys "layers" and "heads", found {attention!r:.80}.')
+    if resume and overwrite:
+        raise ValueError("resume goes on with the trace that overwrite would replace; give one of them.")
+    items = _items(texts)
     config = getattr(model.config, "get_text_config", lambda: model.config)()
-    made_for = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None) or 2048
-    if context is not None and context > made_for:
+    sizes = (getattr(config, name, None) for name in ("max_position_embeddings", "n_positions"))
+    made_for = next((size for size in sizes if size and size > 0), None)  # XLNet says -1: any length
+    if context is not None and made_for and context > made_for:
         raise ValueError(f"context: expected at most {made_for} (what the model was made for), found {context}.")
-    context = context or min(int(made_for), 2048)
+    context = context or min(int(made_for or 2048), 2048)
     stride = stride or max(1, context // 2)
     plan_windows(1, context, stride)
+
+    import torch
+
+    from .checkpoint import digest_of_checkpoint
+    from .forward import Forward
+
     digest, doubt = digest_of_checkpoint(model) if checkpoint_digest is None else (checkpoint_digest, "")
     was_training = [module for module in model.modules() if module.training]
     implementation = getattr(model.config, "_attn_implementation", None)
@@ -139,15 +179,19 @@ def record(
     try:
         forward = Forward(model, layers, steps, gates or {}, attention, readout, candidates, context)
         words = TokenBytes(tokenizer) if tokenizer is not None else None
-        sequences = _sequences(texts, words, add_special)
-        first = next(sequences, None)  # before a trace is begun: where it cannot be, none is left, and none replaced
+        sequences = _sequences(items, words, add_special, forward, on_bad == "skip")
+        # Before a trace is begun: a recording that cannot begin leaves no trace, and replaces none.
+        before_first: list[str] = []
+        first = next(sequences, None)
+        while isinstance(first, str):
+            before_first.append(first)
+            first = next(sequences, None)
         if first is None:
-            raise ValueError("there is no text to record; give at least one.")
-        forward.check_ids(first)
-        default_name = os.path.basename(os.path.normpath(str(getattr(model, "name_or_path", "") or ""))) or type(model).__name__
+            raise ValueError(before_first[0] if before_first else "there is no text to record; give at least one.")
+        folder_name = os.path.basename(os.path.normpath(str(getattr(model, "name_or_path", "") or "")))
         with Writer(path, overwrite=overwrite) as writer:
             with writer.run(
-                name or default_name,
+                name or (folder_name if folder_name not in ("", ".") else type(model).__name__),
                 method=method or ("vanilla" if steps is None else "custom"),
                 policy=policy or ("full" if layers else "learned"),
                 max_steps=forward.max_steps,
@@ -166,12 +210,17 @@ def record(
                 text_source="ids" if tokenizer is None else "texts",
                 config=model.config.to_json_string(use_diff=False),
                 versions={"torch": torch.__version__, "transformers": _transformers_version()},
-                notices=[*notices, *filter(None, (doubt, forward.parts.doubt))],
+                notices=[*notices, *filter(None, (doubt, words.doubt(first.text) if words else "", *forward.notices))],
                 context=context,
                 stride=stride,
+                resume=resume,
             ) as run:
                 run_name = run.name
-                _record_all(run, forward, itertools.chain([first], sequences), context, stride, batch, progress)
+                for sentence in before_first:
+                    run.fault(sentence)
+                skipped = _record_all(run, forward, itertools.chain([first], sequences), context, stride, batch, progress)
+        if skipped := skipped + before_first:
+            warnings.warn(f"{len(skipped)} of the texts could not be recorded and were skipped; the first: {skipped[0]}", stacklevel=2)
     finally:  # the model is the caller's
         for module in was_training:
             module.training = True
@@ -180,37 +229,90 @@ def record(
     return open_trace(path).run(run_name)
 
 
-def _sequences(texts: Texts, words: TokenBytes | None, add_special: bool) -> Iterator[Text]:
-    if isinstance(texts, str):
-        texts = [texts]
-    items: Iterable[Any] = texts.items() if isinstance(texts, Mapping) else texts
+def _check_model(model: Any, tokenizer: Any) -> None:
+    """ValueError, with the way to go, unless these are a model and a tokenizer of transformers."""
+    is_module = lambda thing: hasattr(thing, "named_modules") and hasattr(thing, "forward")  # noqa: E731
+    if is_module(tokenizer) and not is_module(model):
+        raise ValueError("model and tokenizer are swapped: ps.record(model, tokenizer, texts, path).")
+    if not is_module(model):
+        raise ValueError(f"model: expected a causal model of transformers, found {_kind(model)}; load it with AutoModelForCausalLM.")
+    if not hasattr(getattr(model, "config", None), "to_json_string") or not hasattr(model, "get_input_embeddings"):
+        raise ValueError(
+            f"model: expected a causal model of transformers, found {type(model).__name__}, a module of your own; record it with "
+            "ps.Writer, and make its signals with ps.read_out(logits, ids)."
+        )
+    if tokenizer is not None and not hasattr(tokenizer, "convert_ids_to_tokens"):
+        raise ValueError(
+            f"tokenizer: expected a tokenizer of transformers, or None with lists of ids, found {_kind(tokenizer)}; load it with "
+            "AutoTokenizer, or wrap it: PreTrainedTokenizerFast(tokenizer_object=...)."
+        )
+    offloaded = any(hasattr(module, "_hf_hook") for module in model.modules())
+    if not offloaded and (name := next((n for n, p in model.named_parameters() if p.is_meta), None)):
+        raise ValueError(f'model: expected weights in memory, found {name} on the device "meta", which holds none; load the weights.')
+
+
+def _kind(thing: Any) -> str:
+    return "None" if thing is None else f"a {type(thing).__name__}"
+
+
+def _items(texts: Any) -> Iterable[Any]:
+    if isinstance(texts, (str, bytes)):
+        return [texts]
+    if isinstance(texts, Mapping) and not isinstance(texts.get("input_ids", ""), str):  # a BatchEncoding
+        raise ValueError('texts: expected texts or lists of ids, found the output of a tokenizer; give its ["input_ids"], without padding.')
+    if isinstance(texts, Mapping):
+        return texts.items()
+    if not isinstance(texts, Iterable):
+        raise ValueError(f"texts: expected one or several texts, or lists of ids, found {_kind(texts)}.")
+    return texts
+
+
+def _sequences(items: Iterable[Any], words: TokenBytes | None, add_special: bool, forward: Forward, skips: bool) -> Iterator[Text | str]:
+    """Texts with their ids. One that cannot be recorded raises ValueError, or gives the sentence instead where they are skipped."""
     for number, item in enumerate(items):
-        title = None
-        if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
-            title, item = item
-        if isinstance(item, str):
-            if words is None:
-                raise ValueError("texts need a tokenizer; without one give rows of ids.")
-            ids, spans = words.encode(item, add_special)
-            title = title or " ".join(item[:60].split()) or f"text {number}"
-            sequence = Text(title, item, ids, spans)
+        try:
+            sequence = _sequence(item, number, words, add_special)
+            forward.check_ids(sequence)
+        except ValueError as error:
+            if not skips:
+                raise
+            yield str(error)
         else:
-            title, ids = title or f"ids {number}", np.asarray(item)
-            ids = ids[0] if ids.ndim == 2 and len(ids) == 1 else ids  # a batch of one
-            sequence = Text(title, "", whole_numbers(ids, title, 0, INT32_MAX), None)
-        if len(sequence.ids) < 2:
-            raise ValueError(
-                f"{sequence.title}: expected at least two tokens, found {len(sequence.ids)}; nothing can be predicted from less."
-            )
-        yield sequence
+            yield sequence
+
+
+def _sequence(item: Any, number: int, words: TokenBytes | None, add_special: bool) -> Text:
+    title = None
+    if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
+        title, item = item
+    what = f"text {number}" if title is None else text_of(title, f"the title of text {number}")
+    if isinstance(item, str):
+        if words is None:
+            raise ValueError("texts need a tokenizer; without one give lists of ids.")
+        ids, spans = words.encode(text_of(item, what), add_special)
+        title = title or " ".join(item[:60].split()) or what
+        sequence = Text(title, item, ids, spans)
+    else:
+        if item is None or isinstance(item, (bytes, bytearray)):
+            raise ValueError(f"{what}: expected a text or a list of ids, found {_kind(item)}" + ("." if item is None else "; decode it first."))
+        if isinstance(item, Mapping):
+            raise ValueError(f'{what}: expected a text or a list of ids, found the output of a tokenizer; give its ["input_ids"].')
+        title = title or f"ids {number}"
+        row = np.asarray(item.cpu() if hasattr(item, "cpu") else item)
+        row = row[0] if row.ndim == 2 and len(row) == 1 else row  # a batch of one
+        sequence = Text(title, "", whole_numbers(row, title, 0, INT32_MAX), None)
+    if len(sequence.ids) < 2:
+        raise ValueError(f"{what}: expected at least two tokens, found {len(sequence.ids)}; nothing can be predicted from less.")
+    return sequence
 
 
 def _record_all(
-    run: Any, forward: Forward, sequences: Iterator[Text], context: int, stride: int, batch: int,
+    run: RunWriter, forward: Forward, sequences: Iterator[Text | str], context: int, stride: int, batch: int,
     progress: bool | Callable[[int, float], None] | None,
-) -> None:  # fmt: skip
-    """Batches of windows, across sequences; results go to the writer in their order."""
+) -> list[str]:  # fmt: skip
+    """Batches of windows, across sequences; results go to the writer in their order. Gives what was skipped."""
     waiting: list[tuple[Text, Window]] = []
+    skipped: list[str] = []
     open_sequence: SequenceWriter | None = None
     done, began = 0, time.monotonic()
     if progress is None:
@@ -218,6 +320,8 @@ def _record_all(
 
     def flush() -> None:
         nonlocal open_sequence, done
+        if not waiting:
+            return
         for (sequence, window), result in zip(waiting, forward.compute(waiting)):
             if window.report_begin == 0:
                 open_sequence = run.stream(text=sequence.text, title=sequence.title)
@@ -232,7 +336,7 @@ def _record_all(
                 max_probability=result.read.output["max_probability"].numpy(),
                 rank=np.where(np.isnan(nll), 0, result.read.output["rank"].numpy()),
                 steps=result.steps,
-                flops=forward.flops(window),
+                flops=forward.flops(window, result.steps),
                 signals={**{n: v.numpy() for n, v in result.read.signals.items()}, **result.extra},
             )
             done += window.report_end - window.report_begin
@@ -245,311 +349,32 @@ def _record_all(
         elif progress:
             print(f"\rrecording  {done:,} tokens, {done / max(seconds, 1e-9):,.0f} a second", end="", file=sys.stderr)
 
-    for sequence in sequences:
-        forward.check_ids(sequence)
+    had = run.sequences  # of a run that is resumed
+    number = 0
+    while True:
+        try:
+            sequence = next(sequences, None)
+        except Exception:
+            flush()  # the good ones before it
+            raise
+        if sequence is None:
+            break
+        if isinstance(sequence, str):
+            skipped.append(sequence)
+            run.fault(sequence)
+            continue
+        number += 1
+        if number <= had:
+            run.check_same(number - 1, sequence.ids, sequence.title)
+            continue
         for window in plan_windows(len(sequence.ids), context, stride):
             waiting.append((sequence, window))
             if len(waiting) == batch:
                 flush()
-    if waiting:
-        flush()
+    flush()
     if progress and not callable(progress):
         print(file=sys.stderr)
-
-
-class Forward:
-    """Computes windows and reads them out."""
-
-    def __init__(
-        self,
-        model: Any,
-        layers: bool | str,
-        steps: str | StepCallback | None,
-        gates: Mapping[str, str],
-        attention: bool | Mapping[str, Sequence[int]],
-        readout: Callable[[torch.Tensor], torch.Tensor] | None,
-        candidates: int,
-        context: int,
-    ) -> None:
-        self.model, self.candidates = model, candidates
-        self.device = next(model.parameters()).device
-        sample = torch.arange(min(8, context), device=self.device).view(1, -1) % _vocabulary(model)
-        self.parts = Anatomy(model, sample)
-        self.readout = readout or self.parts.head
-        self.whole_logits = not self.parts.plain and readout is None
-        self.callback = steps if callable(steps) else None
-        self.step_modules: list[Any] = []
-        self.normed = True
-        """States are as the head takes them; else the final norm goes in between."""
-        if self.whole_logits and (layers or steps is not None):
-            raise ValueError(
-                f"the logits of {type(model).__name__} are not the products of its head alone, so steps cannot be read out "
-                "by it; give readout=, from states to logits."
-            )
-        self.flops_model = self.parts.flops_model() if steps is None and not layers and readout is None else ""
-        if layers:
-            path, self.step_modules = self.parts.block_list(layers if isinstance(layers, str) else None)
-            if readout is None:
-                self.flops_model = self.parts.flops_model(path)
-        elif isinstance(steps, str):
-            self.step_modules = [find_module(model, steps)]
-        self.gates = {name: find_module(model, path) for name, path in gates.items()}
-        self.heard: dict[str, list[torch.Tensor]] = {}
-        self.attention: dict[str, list[int]] | None = None
-        with torch.inference_mode():
-            states, last, heard, _ = self._run(sample, None, False)
-        self.max_steps = len(states) - 1
-        if self.max_steps == 0 and (layers or steps is not None):
-            what = "the stack has one block" if layers else "one step came"
-            raise ValueError(f"{what}: there are no steps to tell apart; name a module that is called several times in a forward.")
-        self._check_norm(states, sample)
-        self.signals = self._signals(bool(layers), heard)
-        if attention:
-            self._use_attention(attention, sample, bool(layers))
-
-    def _check_norm(self, states: list[torch.Tensor], sample: torch.Tensor) -> None:
-        """The last step must be what the model reads out, with the final norm or without."""
-        if not self.step_modules:
-            return
-        with torch.inference_mode():
-            output = states_in(self.parts.base(input_ids=sample, use_cache=False))
-            assert output is not None
-            close = lambda s: s.shape == output.shape and torch.allclose(s.float(), output.float(), rtol=1e-3, atol=1e-4)  # noqa: E731
-            if close(states[-1]):
-                return
-            if self.parts.norm is not None and close(self.parts.norm(states[-1])):
-                self.normed = False
-                return
-        raise ValueError(
-            "the last step's states, with the final norm or without, are not what the model reads out; "
-            "give steps=function, which returns the states as the head takes them."
-        )
-
-    def _signals(self, layers: bool, heard: dict[str, list[torch.Tensor]]) -> dict[str, Signal]:
-        unit = "layer" if layers else "step"
-        names = ["nll", "entropy", "max_probability", "margin", "rank", "argmax", "candidate_ids", "candidate_probabilities"]
-        if self.max_steps > 0:
-            names += ["kl_previous_current", "kl_current_previous", "cosine", "latent_difference", "state_norm", "update_cosine"]
-            names += ["acceleration"] * (self.max_steps > 1) + ["prediction_depth", "answer_flips"]
-        states = "residual stream after the block" if not self.normed else "state after the final norm"
-        result = {}
-        for name in names:
-            known = KNOWN_SIGNALS[name]
-            result[name] = Signal(
-                known.axes, known.unit, known.title.replace("step", unit),
-                known.description.replace("state after the final norm", states).replace("step", unit), known.dtype,
-            )  # fmt: skip
-        for name, outputs in heard.items():
-            axes = ["token"]
-            if len(outputs) > 1:
-                axes.append("step" if len(outputs) in (self.max_steps, self.max_steps + 1) and self.max_steps else "call")
-            if outputs[0].dim() == 3 and outputs[0].shape[-1] > 1:
-                axes.append("column")
-            module = next(path for path, m in self.model.named_modules() if m is self.gates[name])
-            result[name] = Signal(tuple(axes), "", name.replace("_", " ").capitalize(), f"Output of {module} at each token.")
-        return result
-
-    def _use_attention(self, attention: bool | Mapping[str, Sequence[int]], sample: torch.Tensor, layers: bool) -> None:
-        if layers:
-            raise ValueError("attention is recorded of whole forwards, not of exits over layers; record it as a run of its own.")
-        if getattr(self.model.config, "_attn_implementation", "eager") != "eager":
-            self.model.set_attn_implementation("eager")
-        with torch.inference_mode():
-            weights = self._attentions(sample, None)
-        if self.max_steps and len(weights) % (self.max_steps + 1):
-            raise ValueError(f"the model gives {len(weights)} attention maps, which are not some for each of {self.max_steps + 1} steps.")
-        self.attention_layers = len(weights) // (self.max_steps + 1)
-        limits = {"layers": self.attention_layers, "heads": weights[0].shape[1]}
-        chosen = {what: list(range(limit)) for what, limit in limits.items()}
-        if isinstance(attention, Mapping):
-            for what, numbers in attention.items():
-                wrong = [n for n in numbers if what not in limits or not 0 <= n < limits[what]]
-                if what not in limits or wrong:
-                    raise ValueError(
-                        f"attention: expected layers below {limits['layers']} and heads below {limits['heads']}, found {what} {list(numbers)}."
-                    )
-                chosen[what] = sorted(set(numbers))
-        self.attention = chosen
-        named = "; ".join(f"{what} {', '.join(map(str, numbers))}" for what, numbers in chosen.items())
-        self.signals["attention"] = Signal(
-            ("token", "step", "layer", "head", "back"), "weight", "Sequence attention",
-            f"Weight of the key so many tokens back in the attention of each slot, of {named} in that order; 0 where there "
-            "is no such slot.", "float16",
-        )  # fmt: skip
-
-    def check_ids(self, sequence: Text) -> None:
-        wrong = np.flatnonzero((sequence.ids < 0) | (sequence.ids >= self.parts.vocab_size))
-        if wrong.size:
-            raise ValueError(
-                f"{sequence.title}: expected token ids below the model's vocabulary of {self.parts.vocab_size}, found "
-                f"{sequence.ids[wrong[0]]}; these ids belong to another tokenizer."
-            )
-
-    def flops(self, window: Window) -> NDArray[np.int64]:
-        """Of matrix products for each reported token: the stack's, the head's, and those with the keys that it sees. 0: not known."""
-        if self.parts.uncounted:
-            return np.zeros(window.report_end - window.report_begin, np.int64)
-        visible = np.arange(window.report_begin, window.report_end) - window.begin + 1
-        return self.parts.linear_flops + 2 * self.parts.vocab_size * self.parts.width + self.parts.attention_flops(visible)
-
-    def compute(self, windows: Sequence[tuple[Text, Window]]) -> list[Results]:
-        """One forward; where memory runs out, halves of it."""
-        try:
-            with torch.inference_mode():
-                return self._compute(windows)
-        except torch.OutOfMemoryError:
-            if len(windows) == 1:
-                raise
-        torch.cuda.empty_cache()
-        half = len(windows) // 2
-        return self.compute(windows[:half]) + self.compute(windows[half:])
-
-    def _compute(self, windows: Sequence[tuple[Text, Window]]) -> list[Results]:
-        lengths = [w.end - w.begin for _, w in windows]
-        longest = max(lengths)
-        ids = torch.zeros(len(windows), longest, dtype=torch.long)
-        for row, (sequence, w) in enumerate(windows):
-            ids[row, : lengths[row]] = torch.from_numpy(sequence.ids[w.begin : w.end])
-        ids = ids.to(self.device)
-        mask = None
-        if min(lengths) < longest:
-            mask = (torch.arange(longest)[None] < torch.tensor(lengths)[:, None]).long().to(self.device)
-        states, last, heard, attentions = self._run(ids, mask, True)
-        rows = [slice(w.report_begin - w.begin, w.report_end - w.begin) for _, w in windows]
-        targets = []
-        for sequence, w in windows:
-            target = np.full(w.report_end - w.report_begin, -1)
-            known = min(w.report_end, w.end - 1) - w.report_begin  # the successor lies in this window
-            target[:known] = sequence.ids[w.report_begin + 1 : w.report_begin + 1 + known]
-            targets.append(torch.from_numpy(target))
-        joined = lambda tensor: torch.cat([tensor[b, r] for b, r in enumerate(rows)])  # noqa: E731
-        flat = [joined(state) for state in states]
-        norm = self.parts.norm if not self.normed else (lambda state: state)
-        logits_of = (lambda state, k: state) if self.whole_logits else (lambda state, k: self.readout(norm(state)))
-        read = read_out(
-            flat, torch.cat(targets).to(self.device), logits_of, self.parts.vocab_size, self.candidates,
-            flat if self.max_steps else None, None if last is None else joined(last),
-        )  # fmt: skip
-        results, begin = [], 0
-        for b, r in enumerate(rows):
-            n = r.stop - r.start
-            part = Distributions()
-            part.signals = {name: values[begin : begin + n] for name, values in read.signals.items()}
-            part.output = {name: values[begin : begin + n] for name, values in read.output.items()}
-            extra = {name: self._gate_values(name, outputs, b, r) for name, outputs in heard.items()}
-            if attentions is not None:
-                extra["attention"] = self._back(attentions, b, r)
-            results.append(Results(part, None if last is None else last[b, r].cpu().numpy().astype(np.int64), extra))
-            begin += n
-        return results
-
-    def _run(
-        self, ids: torch.Tensor, mask: torch.Tensor | None, wants_attention: bool
-    ) -> tuple[list[torch.Tensor], torch.Tensor | None, dict[str, list[torch.Tensor]], list[torch.Tensor] | None]:
-        """States of every step [B, T, d], the last steps, what gates gave, attention weights."""
-        states: list[torch.Tensor] = []
-        heard: dict[str, list[torch.Tensor]] = {name: [] for name in self.gates}
-        handles = [m.register_forward_hook(_keeper(states)) for m in self.step_modules]
-        handles += [m.register_forward_hook(_gate_keeper(heard[name], ids)) for name, m in self.gates.items()]
-        last, attentions = None, None
-        try:
-            if self.callback is not None:
-                answer = self.callback(self.model, ids, mask)
-                if isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[0], (list, tuple)):
-                    answer, last = answer
-                states = list(answer)
-                self._check_answer(states, last, ids)
-            else:
-                target = self.model if self.whole_logits else self.parts.base
-                output = target(input_ids=ids, attention_mask=mask, use_cache=False)
-                if self.whole_logits:
-                    states = [output.logits]
-                elif not self.step_modules:
-                    final = states_in(output)
-                    assert final is not None
-                    states = [final]
-        finally:
-            for handle in handles:
-                handle.remove()
-        for name, outputs in heard.items():
-            if not outputs:
-                raise ValueError(f"gates: the module of {name} did not run, or its output has no value for each token.")
-        if wants_attention and self.attention is not None:
-            attentions = self._attentions(ids, mask)
-        return states, last, heard, attentions
-
-    def _check_answer(self, states: list[Any], last: Any, ids: torch.Tensor) -> None:
-        good = states and all(isinstance(s, torch.Tensor) and s.dim() == 3 and s.shape[:2] == ids.shape for s in states)
-        good = good and all(s.shape == states[0].shape for s in states)
-        if good and last is not None:
-            good = isinstance(last, torch.Tensor) and last.shape == ids.shape and not last.is_floating_point()
-            good = good and 0 <= int(last.min()) and int(last.max()) < len(states)
-        if not good:
-            raise ValueError(
-                "steps=function must give a list of states, each [batch, tokens, width], or a pair of it and the last step of "
-                "each token, whole numbers [batch, tokens] below the number of states."
-            )
-
-    def _attentions(self, ids: torch.Tensor, mask: torch.Tensor | None) -> list[torch.Tensor]:
-        output = self.model(input_ids=ids, attention_mask=mask, use_cache=False, output_attentions=True)
-        weights = getattr(output, "attentions", None)
-        if not weights or weights[0] is None:
-            raise ValueError(f"{type(self.model).__name__} does not give its attention weights.")
-        return list(weights)
-
-    def _back(self, attentions: list[torch.Tensor], b: int, r: slice) -> NDArray[Any]:
-        """[tokens, step, layer, head, back]: entry j of a token is the weight of the key j tokens back."""
-        assert self.attention is not None
-        length = attentions[0].shape[-1]
-        size = (r.stop - r.start) * len(attentions) * len(self.attention["heads"]) * length * 2
-        if size > ATTENTION_BYTES:
-            raise ValueError(
-                f"attention: the weights of a window of {length} tokens would take {size >> 20} MiB of memory, and "
-                f"{ATTENTION_BYTES >> 20} are the most; choose fewer layers or heads, or a smaller context."
-            )
-        token = torch.arange(r.start, r.stop, device=self.device)
-        key = token[:, None] - torch.arange(length, device=self.device)[None]
-        steps = []
-        for k in range(self.max_steps + 1):
-            chosen = [attentions[k * self.attention_layers + layer] for layer in self.attention["layers"]]
-            weights = torch.stack([w[b, self.attention["heads"]][:, r] for w in chosen])  # [layer, head, token, key]
-            back = weights.gather(3, key.clamp(min=0).expand(*weights.shape[:2], -1, -1)) * (key >= 0)
-            steps.append(back.permute(2, 0, 1, 3).half())
-        return torch.stack(steps, 1).cpu().numpy()
-
-    def _gate_values(self, name: str, outputs: list[torch.Tensor], b: int, r: slice) -> NDArray[Any]:
-        values = [o[b, r].float().cpu() for o in outputs]
-        values = [v.squeeze(-1) if v.dim() == 2 and v.shape[-1] == 1 else v for v in values]
-        return (torch.stack(values, 1) if len(values) > 1 else values[0]).numpy()
-
-
-def _keeper(states: list[torch.Tensor]) -> Callable[..., None]:
-    def hook(module: Any, inputs: Any, output: Any) -> None:
-        found = states_in(output)
-        if found is None:
-            raise ValueError(f"a {type(module).__name__} gives no states; name a module whose output is hidden states.")
-        states.append(found)
-
-    return hook
-
-
-def _gate_keeper(outputs: list[torch.Tensor], ids: torch.Tensor) -> Callable[..., None]:
-    """Outputs with one or more numbers a token; [B * T, ...] is taken apart."""
-
-    def hook(module: Any, inputs: Any, output: Any) -> None:
-        value = output[0] if isinstance(output, (tuple, list)) else output
-        if not isinstance(value, torch.Tensor):
-            return
-        if value.shape[0] == ids.numel() and value.shape[:2] != ids.shape:
-            value = value.view(*ids.shape, *value.shape[1:])
-        if value.shape[:2] == ids.shape and value.dim() <= 3:
-            outputs.append(value)
-
-    return hook
-
-
-def _vocabulary(model: Any) -> int:
-    return int(model.get_input_embeddings().weight.shape[0])
+    return skipped
 
 
 def _transformers_version() -> str:

@@ -82,6 +82,10 @@ def visible(text: str) -> str:
     return UNSEEN.sub(lambda m: "".join(f"\\x{byte:02x}" for byte in m[0].encode("utf-8")), text)
 
 
+class NoSuchFile(FileNotFoundError, ValueError):
+    """A file that is not there: the package's error, and Python's own."""
+
+
 def refusal(path: str | os.PathLike[str], expected: str, found: str, remedy: str) -> ValueError:
     """One sentence about a file: what was expected, what was found, what to do."""
     return ValueError(visible(f"{os.fspath(path)}: expected {expected}, found {found}; {remedy}."))
@@ -97,7 +101,7 @@ def check_header(path: Path, kind: Kind = TRACE) -> None:
     the locks that it holds on it, those of a Writer in the same process too.
     """
     if not path.exists():
-        raise refusal(path, kind.what, "no such file", "check the name")
+        raise NoSuchFile(str(refusal(path, kind.what, "no such file", "check the name")))
     if path.is_dir():
         raise refusal(path, kind.what, "a folder", kind.otherwise)
     if not path.is_file():

@@ -71,11 +71,13 @@ def _tables(trace: Trace) -> Iterator[tuple[str, Any]]:
     pa = _pyarrow()
     runs = list(trace)
     summaries = [run.summary() for run in runs]
-    names = [*RUN_COLUMNS, "mean_nll", "perplexity", "bits_per_byte", "mean_steps"]
+    names = [*RUN_COLUMNS, "mean_nll", "perplexity", "bits_per_byte", "mean_steps", "mean_flops"]
     yield "runs", pa.table({name: [s[name] for s in summaries] for name in names if all(name in s for s in summaries)})
     rows = [row for run in runs for row in run.sequence_rows()]
     if rows:
-        yield "sequences", pa.table({name: [row[name] for row in rows] for name in rows[0]})
+        # Typed where every value may be missing: a column of nulls alone has no type that another file's text fits.
+        typed = {"group": pa.string()}
+        yield "sequences", pa.table({name: pa.array([row[name] for row in rows], typed.get(name)) for name in rows[0]})
     files: dict[tuple[str, tuple[str, ...]], str] = {}
     # Every run has every column, so that the table is one: classes are text, and so is what is both.
     annotations: dict[str, bool] = {}
@@ -117,8 +119,9 @@ def _sequence_tables(
             "sequence": np.full(end - begin, sequence, np.int32),
             "position": np.arange(begin, end, dtype=np.int64),
         }
-        texts = run.token_texts(sequence, columns)
-        yield "tokens", pa.table({**place, "text": pa.array(texts, pa.string()), **columns, **extra(sequence, begin, end)})
+        own = {**columns, "text": pa.array(run.token_texts(sequence, columns), pa.string())}
+        own["flops"] = pa.array(columns["flops"], pa.int64(), from_pandas=True)  # null: not known
+        yield "tokens", pa.table({**place, "text": own.pop("text"), **own, **extra(sequence, begin, end)})
         for name, axes in run.signals.items():
             try:
                 values = run.signal(name, sequence, begin, end)

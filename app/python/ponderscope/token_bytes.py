@@ -3,16 +3,24 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .checkpoint import file_of
 from .columns import byte_spans
+from .tokenizer_digest import tokenizer_digest
+
+PROBES = (
+    "he w123", "The year 2026, 3.14159 and 1,000,000.", "it's we'll  two\n\n\tfour    spaces \r\n", "na\u00efve fa\u00e7ade \ufb01 \uff21 e\u0301",
+    "\u4f60\u597d, \u043c\u0438\u0440 \U0001f989!", "HTTPServer_v2 foo(bar)[0] == x*y // 7", " leading and trailing ",
+)  # fmt: skip
+"""Texts that tell tokenizers apart: digits, blanks, contractions, forms of letters, scripts, code."""
+PROBED_CHARACTERS = 10_000
+"""Of the first text."""
 
 
 class TokenBytes:
@@ -23,16 +31,32 @@ class TokenBytes:
         self._tokenizer = tokenizer
         self._added = {i: str(t).encode("utf-8") for i, t in getattr(tokenizer, "added_tokens_decoder", {}).items()}
         backend = getattr(tokenizer, "backend_tokenizer", None)
-        description = backend.to_str() if backend is not None else ""
-        decoder = json.dumps(json.loads(description).get("decoder")) if description else ""
+        description = json.loads(backend.to_str()) if backend is not None else {}
+        decoder = json.dumps(description.get("decoder"), ensure_ascii=False)
         self._alphabet = _byte_alphabet() if '"ByteLevel"' in decoder else None
         self._metaspace = "\u2581" in decoder
-        folder = Path(str(getattr(tokenizer, "name_or_path", "")))
-        file = folder / "tokenizer.json"
-        if file.is_file():
-            self.digest = hashlib.sha256(file.read_bytes()).hexdigest()
-        else:
-            self.digest = hashlib.sha256(description.encode("utf-8")).hexdigest() if description else ""
+        self.digest = tokenizer_digest(description) if description else ""
+
+    def doubt(self, text: str) -> str:
+        """A sentence where this tokenizer cuts a text, or a probe, otherwise than the tokenizer.json that it was loaded from
+        says, which the engine reads; else nothing. Classes of transformers rebuild some tokenizers without parts of theirs."""
+        file = file_of(str(getattr(self._tokenizer, "name_or_path", "") or ""), "tokenizer.json")
+        if file is None:
+            return ""
+        from tokenizers import Tokenizer
+
+        plain = Tokenizer.from_file(str(file))
+        for probe in (*PROBES, text[:PROBED_CHARACTERS]):
+            mine = self._tokenizer(probe, add_special_tokens=False, verbose=False)["input_ids"]
+            theirs = plain.encode(probe, add_special_tokens=False).ids
+            if mine != theirs:
+                at = next((i for i, (a, b) in enumerate(zip(mine, theirs)) if a != b), min(len(mine), len(theirs)))
+                return (
+                    f"{type(self._tokenizer).__name__} cuts {probe[:40]!r} otherwise than the tokenizer.json beside it, which the "
+                    f"engine reads: from token {at} on into {mine[at : at + 8]}, not {theirs[at : at + 8]}. "
+                    "PreTrainedTokenizerFast(tokenizer_file=...) cuts as the file says."
+                )
+        return ""
 
     def __call__(self, token: int) -> bytes:
         if token in self._added:

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import schema as layout
 from .columns import INT32_MAX, KNOWN_SIGNALS, Signal, TokenTable, line_of, text_of
 from .lock import TraceLock
+from .resume import Progress, digest_of_ids, find_progress, remove_unfinished
 from .sequence_writer import SequenceWriter, Totals
 
 
@@ -128,6 +129,7 @@ class Writer:
         seed: int = 0,
         context: int | None = None,
         stride: int | None = None,
+        resume: bool = False,
     ) -> RunWriter:
         """Starts a run: a model and a method over a set of sequences.
 
@@ -136,7 +138,8 @@ class Writer:
         given) share them. ``signals``: by name, or names of well-known ones (``ponderscope.KNOWN_SIGNALS``).
         ``vocab_size``: rows of the output head; None: as many as ``tokens`` has, or one more than the largest id.
         ``step_unit``: "step", or "layer" where steps are blocks of the stack. ``context``, ``stride``: of the windows;
-        None: each sequence is one window. A name that exists gets " (2)". The run before, if it is open, ends as partial.
+        None: each sequence is one window. A name that exists gets " (2)"; with ``resume=True`` the run of that name, made with
+        the same options, goes on behind its finished sequences. The run before, if it is open, ends as partial.
         """
         if self._closed:
             raise ValueError(f"{self.path}: the trace was closed; nothing can be added.")
@@ -171,7 +174,7 @@ class Writer:
         values |= {"max_steps": int(max_steps), "layers": int(layers), "seed": _signed(int(seed))}
         if self._run is not None:
             self._run.leave()
-        self._run = RunWriter(self, values, dict(signals), tokens, tokenizer_digest, vocab_size, context, stride)
+        self._run = RunWriter(self, values, dict(signals), tokens, tokenizer_digest, vocab_size, context, stride, resume)
         return self._run
 
     def close(self) -> None:
@@ -294,6 +297,7 @@ class RunWriter:
         vocab_size: int | None,
         context: int | None,
         stride: int | None,
+        resume: bool,
     ) -> None:
         self._writer = writer
         self.signals = signals
@@ -317,9 +321,17 @@ class RunWriter:
         text_of(digest, "tokenizer_digest")
         writer._begin_file()
         database = writer._database
+        self._resumed: Progress | None = None
+        if resume:
+            wanted = {**values, "tokenizer_digest": digest, "vocab_size": self._vocab_size, "context": context, "stride": stride or context}
+            self._resumed = find_progress(writer._target, values["name"], wanted, signals)
         with writer._said():
             writer._begin()
         try:
+            if self._resumed is not None:
+                self._go_on(self._resumed, values["name"])
+                writer._commit()
+                return
             self.id = writer._next("run")
             self.name = _unique_name(values["name"], {n for (n,) in database.execute("SELECT name FROM run")})
             shared = database.execute(
@@ -348,6 +360,25 @@ class RunWriter:
             with writer._said():
                 writer._roll_back()
                 raise
+
+    def _go_on(self, progress: Progress, name: str) -> None:
+        """Takes up a run that is there; inside a transaction."""
+        remove_unfinished(self._writer._database, progress)
+        self.id, self.name, self.sequences, self._signal_ids = progress.id, name, progress.sequences, progress.signal_ids
+        self._totals, self._largest_id, self._longest = progress.totals, progress.largest_id, progress.longest
+        self._began -= progress.seconds
+        for text in progress.texts:
+            self._digest.update(text)
+        (self._tokenizer,) = self._writer._database.execute("SELECT tokenizer FROM run WHERE id = ?", (self.id,)).fetchone()
+        self._write_totals()
+
+    def check_same(self, number: int, ids: NDArray[np.int64], title: str) -> None:
+        """ValueError unless the finished sequence of that number has these tokens."""
+        if self._resumed is None or self._resumed.ids[number] != digest_of_ids(ids):
+            raise layout.refusal(
+                self._writer.path, f"the texts that the run {self.name} was begun with, in their order", f"another one as {title!r:.60}",
+                "give the same texts, or record under another name",
+            )  # fmt: skip
 
     def sequence(
         self,

@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Forwards of a causal model of transformers, and what is read out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from .columns import KNOWN_SIGNALS, Signal
+from .flops import Cost, UnknownFlops, count_products
+from .readout import Anatomy, Distributions, find_module, read_out, states_in
+from .recording import StepCallback, Text, Window
+
+ATTENTION_BYTES = 512 << 20
+"""Of attention weights that exist at once, at most."""
+
+
+@dataclass
+class Results:
+    """Of the reported tokens of one window."""
+
+    read: Distributions
+    steps: NDArray[np.int64] | None
+    extra: dict[str, NDArray[Any]]
+
+
+class Forward:
+    """Computes windows and reads them out."""
+
+    def __init__(
+        self,
+        model: Any,
+        layers: bool | str,
+        steps: str | StepCallback | None,
+        gates: Mapping[str, str],
+        attention: bool | Mapping[str, Sequence[int]],
+        readout: Callable[[torch.Tensor], torch.Tensor] | None,
+        candidates: int,
+        context: int,
+    ) -> None:
+        self.model, self.candidates = model, candidates
+        self.device = next(model.parameters()).device
+        sample = torch.arange(min(8, context), device=self.device).view(1, -1) % _vocabulary(model)
+        self.parts = Anatomy(model, sample)
+        self.readout = readout or self.parts.read
+        self.whole_logits = not self.parts.plain and readout is None
+        self.callback = steps if callable(steps) else None
+        self.step_modules: list[Any] = []
+        self.normed = True
+        """States are as the head takes them; else the final norm goes in between."""
+        if self.whole_logits and (layers or steps is not None):
+            raise ValueError(
+                f"the logits of {type(model).__name__} are not the products of its head, with a soft-cap or a factor that its "
+                "config names, so steps cannot be read out by it; give readout=, from states to logits."
+            )
+        self.flops_model = self.parts.flops_model() if steps is None and not layers and readout is None else ""
+        if layers:
+            path, self.step_modules = self.parts.block_list(layers if isinstance(layers, str) else None)
+            if readout is None:
+                self.flops_model = self.parts.flops_model(path)
+        elif isinstance(steps, str):
+            self.step_modules = [find_module(model, steps)]
+        self.notices = [self.parts.doubt] if self.parts.doubt else []
+        self.step_costs: list[Cost] = []
+        """Up to the states of each step, where a function gives these; empty otherwise, or where nobody knows."""
+        if self.callback is not None:
+            self._count_steps(sample)
+        self.gates = {name: find_module(model, path) for name, path in gates.items()}
+        self.heard: dict[str, list[torch.Tensor]] = {}
+        self.attention: dict[str, list[int]] | None = None
+        with torch.inference_mode():
+            states, last, heard, _ = self._run(sample, None, False)
+        self.max_steps = len(states) - 1
+        if self.max_steps == 0 and (layers or steps is not None):
+            what = "the stack has one block" if layers else "one step came"
+            raise ValueError(f"{what}: there are no steps to tell apart; name a module that is called several times in a forward.")
+        self._check_norm(states, sample)
+        self.signals = self._signals(bool(layers), heard)
+        if attention:
+            self._use_attention(attention, sample, bool(layers))
+
+    def _check_norm(self, states: list[torch.Tensor], sample: torch.Tensor) -> None:
+        """The last step must be what the model reads out, with the final norm or without."""
+        if not self.step_modules:
+            return
+        with torch.inference_mode():
+            output = self.parts.base_states(sample)
+            close = lambda s: s.shape == output.shape and torch.allclose(s.float(), output.float(), rtol=1e-3, atol=1e-4)  # noqa: E731
+            if close(states[-1]):
+                return
+            if self.parts.norm is not None and close(self.parts.norm(states[-1])):
+                self.normed = False
+                return
+        raise ValueError(
+            "the last step's states, with the final norm or without, are not what the model reads out; "
+            "give steps=function, which returns the states as the head takes them."
+        )
+
+    def _signals(self, layers: bool, heard: dict[str, list[torch.Tensor]]) -> dict[str, Signal]:
+        unit = "layer" if layers else "step"
+        names = ["nll", "entropy", "max_probability", "margin", "rank", "argmax", "candidate_ids", "candidate_probabilities"]
+        if self.max_steps > 0:
+            names += ["kl_previous_current", "kl_current_previous", "cosine", "latent_difference", "state_norm", "update_cosine"]
+            names += ["acceleration"] * (self.max_steps > 1) + ["prediction_depth", "answer_flips"]
+        states = "residual stream after the block" if not self.normed else "state after the final norm"
+        result = {}
+        for name in names:
+            known = KNOWN_SIGNALS[name]
+            result[name] = Signal(
+                known.axes, known.unit, known.title.replace("step", unit),
+                known.description.replace("state after the final norm", states).replace("step", unit), known.dtype,
+            )  # fmt: skip
+        for name, outputs in heard.items():
+            axes = ["token"]
+            if len(outputs) > 1:
+                axes.append("step" if len(outputs) in (self.max_steps, self.max_steps + 1) and self.max_steps else "call")
+            if outputs[0].dim() == 3 and outputs[0].shape[-1] > 1:
+                axes.append("column")
+            module = next(path for path, m in self.model.named_modules() if m is self.gates[name])
+            result[name] = Signal(tuple(axes), "", name.replace("_", " ").capitalize(), f"Output of {module} at each token.")
+        return result
+
+    def _count_steps(self, sample: torch.Tensor) -> None:
+        callback = self.callback
+        assert callback is not None
+
+        def states_of(ids: torch.Tensor) -> list[torch.Tensor]:
+            answer = callback(self.model, ids, None)
+            return list(answer[0] if isinstance(answer, tuple) and isinstance(answer[0], (list, tuple)) else answer)
+
+        try:
+            self.step_costs = count_products(states_of, self.model, sample).steps
+            self.notices = []  # the forward of the model itself does not count here
+        except UnknownFlops as error:
+            self.notices = [f"FLOPs are not known: {error}."]
+
+    def _use_attention(self, attention: bool | Mapping[str, Sequence[int]], sample: torch.Tensor, layers: bool) -> None:
+        if layers:
+            raise ValueError("attention is recorded of whole forwards, not of exits over layers; record it as a run of its own.")
+        if getattr(self.model.config, "_attn_implementation", "eager") != "eager":
+            self.model.set_attn_implementation("eager")
+        with torch.inference_mode():
+            weights = self._attentions(sample, None)
+        if self.max_steps and len(weights) % (self.max_steps + 1):
+            raise ValueError(f"the model gives {len(weights)} attention maps, which are not some for each of {self.max_steps + 1} steps.")
+        self.attention_layers = len(weights) // (self.max_steps + 1)
+        limits = {"layers": self.attention_layers, "heads": int(weights[0].shape[1])}
+        chosen = {what: list(range(limit)) for what, limit in limits.items()}
+        if isinstance(attention, Mapping):
+            for what, numbers in attention.items():
+                wrong = [n for n in numbers if not 0 <= n < limits[what]]
+                if wrong:
+                    raise ValueError(f"attention: expected {what} from 0 to {limits[what] - 1}, found {wrong[0]}.")
+                chosen[what] = sorted(set(numbers))
+        self.attention = chosen
+        named = "; ".join(f"{what} {', '.join(map(str, numbers))}" for what, numbers in chosen.items())
+        self.signals["attention"] = Signal(
+            ("token", "step", "layer", "head", "back"), "weight", "Sequence attention",
+            f"Weight of the key so many tokens back in the attention of each slot, of {named} in that order; 0 where there "
+            "is no such slot.", "float16",
+        )  # fmt: skip
+
+    def check_ids(self, sequence: Text) -> None:
+        wrong = np.flatnonzero((sequence.ids < 0) | (sequence.ids >= self.parts.vocab_size))
+        if wrong.size:
+            raise ValueError(
+                f"{sequence.title}: expected token ids below the model's vocabulary of {self.parts.vocab_size}, found "
+                f"{sequence.ids[wrong[0]]}; these ids belong to another tokenizer."
+            )
+
+    def flops(self, window: Window, steps: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+        """Of matrix products for each reported token: the stack's up to its last step, the head's, and those with the keys
+        that it sees. None: not known."""
+        visible = np.arange(window.report_begin, window.report_end) - window.begin + 1
+        if self.callback is None:
+            return None if self.parts.flops is None else self.parts.token_flops(visible)
+        if not self.step_costs:
+            return None
+        last = np.full(len(visible), self.max_steps) if steps is None else steps
+        by_step = np.stack([self.parts.token_flops(visible, cost) for cost in self.step_costs])
+        return by_step[last, np.arange(len(visible))]
+
+    def compute(self, windows: Sequence[tuple[Text, Window]]) -> list[Results]:
+        """One forward; where memory runs out, halves of it."""
+        try:
+            with torch.inference_mode():
+                return self._compute(windows)
+        except torch.OutOfMemoryError:
+            if len(windows) == 1:
+                raise
+        torch.cuda.empty_cache()
+        half = len(windows) // 2
+        return self.compute(windows[:half]) + self.compute(windows[half:])
+
+    def _compute(self, windows: Sequence[tuple[Text, Window]]) -> list[Results]:
+        lengths = [w.end - w.begin for _, w in windows]
+        longest = max(lengths)
+        ids = torch.zeros(len(windows), longest, dtype=torch.long)
+        for row, (sequence, w) in enumerate(windows):
+            ids[row, : lengths[row]] = torch.from_numpy(sequence.ids[w.begin : w.end])
+        ids = ids.to(self.device)
+        mask = None
+        if min(lengths) < longest:
+            mask = (torch.arange(longest)[None] < torch.tensor(lengths)[:, None]).long().to(self.device)
+        states, last, heard, attentions = self._run(ids, mask, True)
+        rows = [slice(w.report_begin - w.begin, w.report_end - w.begin) for _, w in windows]
+        targets = []
+        for sequence, w in windows:
+            target = np.full(w.report_end - w.report_begin, -1)
+            known = min(w.report_end, w.end - 1) - w.report_begin  # the successor lies in this window
+            target[:known] = sequence.ids[w.report_begin + 1 : w.report_begin + 1 + known]
+            targets.append(torch.from_numpy(target))
+        joined = lambda tensor: torch.cat([tensor[b, r] for b, r in enumerate(rows)])  # noqa: E731
+        flat = [joined(state) for state in states]
+        norm = self.parts.norm if not self.normed else (lambda state: state)
+        logits_of = (lambda state, k: state) if self.whole_logits else (lambda state, k: self.readout(norm(state)))
+        read = read_out(
+            flat, torch.cat(targets).to(self.device), logits_of, self.parts.vocab_size, self.candidates,
+            flat, None if last is None else joined(last),
+        )  # fmt: skip
+        results, begin = [], 0
+        for b, r in enumerate(rows):
+            n = r.stop - r.start
+            part = Distributions()
+            part.signals = {name: values[begin : begin + n] for name, values in read.signals.items()}
+            part.output = {name: values[begin : begin + n] for name, values in read.output.items()}
+            extra = {name: self._gate_values(name, outputs, b, r) for name, outputs in heard.items()}
+            if attentions is not None:
+                extra["attention"] = self._back(attentions, b, r)
+            results.append(Results(part, None if last is None else last[b, r].cpu().numpy().astype(np.int64), extra))
+            begin += n
+        return results
+
+    def _run(
+        self, ids: torch.Tensor, mask: torch.Tensor | None, wants_attention: bool
+    ) -> tuple[list[torch.Tensor], torch.Tensor | None, dict[str, list[torch.Tensor]], list[torch.Tensor] | None]:
+        """States of every step [B, T, d], the last steps, what gates gave, attention weights."""
+        states: list[torch.Tensor] = []
+        heard: dict[str, list[torch.Tensor]] = {name: [] for name in self.gates}
+        handles = [m.register_forward_hook(_keeper(states)) for m in self.step_modules]
+        handles += [m.register_forward_hook(_gate_keeper(heard[name], ids)) for name, m in self.gates.items()]
+        last, attentions = None, None
+        try:
+            if self.callback is not None:
+                answer = self.callback(self.model, ids, mask)
+                if isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[0], (list, tuple)):
+                    answer, last = answer
+                states = list(answer)
+                self._check_answer(states, last, ids)
+            else:
+                target = self.model if self.whole_logits else self.parts.base
+                output = target(input_ids=ids, attention_mask=mask, use_cache=False)
+                if self.whole_logits:
+                    states = [output.logits]
+                elif not self.step_modules:
+                    final = states_in(output)
+                    assert final is not None
+                    states = [final]
+        finally:
+            for handle in handles:
+                handle.remove()
+        for name, outputs in heard.items():
+            if not outputs:
+                raise ValueError(f"gates: the module of {name} did not run, or its output has no value for each token.")
+        if wants_attention and self.attention is not None:
+            attentions = self._attentions(ids, mask)
+        return states, last, heard, attentions
+
+    def _check_answer(self, states: list[Any], last: Any, ids: torch.Tensor) -> None:
+        good = states and all(isinstance(s, torch.Tensor) and s.dim() == 3 and s.shape[:2] == ids.shape for s in states)
+        good = good and all(s.shape == states[0].shape for s in states)
+        if good and last is not None:
+            good = isinstance(last, torch.Tensor) and last.shape == ids.shape and not last.is_floating_point()
+            good = good and 0 <= int(last.min()) and int(last.max()) < len(states)
+        if not good:
+            raise ValueError(
+                "steps=function must give a list of states, each [batch, tokens, width], or a pair of it and the last step of "
+                "each token, whole numbers [batch, tokens] below the number of states."
+            )
+
+    def _attentions(self, ids: torch.Tensor, mask: torch.Tensor | None) -> list[torch.Tensor]:
+        output = self.model(input_ids=ids, attention_mask=mask, use_cache=False, output_attentions=True)
+        weights = getattr(output, "attentions", None)
+        if not weights or weights[0] is None:
+            raise ValueError(f"{type(self.model).__name__} does not give its attention weights.")
+        return list(weights)
+
+    def _back(self, attentions: list[torch.Tensor], b: int, r: slice) -> NDArray[Any]:
+        """[tokens, step, layer, head, back]: entry j of a token is the weight of the key j tokens back."""
+        assert self.attention is not None
+        length = attentions[0].shape[-1]
+        size = (r.stop - r.start) * len(attentions) * len(self.attention["heads"]) * length * 2
+        if size > ATTENTION_BYTES:
+            raise ValueError(
+                f"attention: the weights of a window of {length} tokens would take {size >> 20} MiB of memory, and "
+                f"{ATTENTION_BYTES >> 20} are the most; choose fewer layers or heads, or a smaller context."
+            )
+        token = torch.arange(r.start, r.stop, device=self.device)
+        key = token[:, None] - torch.arange(length, device=self.device)[None]
+        steps = []
+        for k in range(self.max_steps + 1):
+            chosen = [attentions[k * self.attention_layers + layer] for layer in self.attention["layers"]]
+            weights = torch.stack([w[b, self.attention["heads"]][:, r] for w in chosen])  # [layer, head, token, key]
+            back = weights.gather(3, key.clamp(min=0).expand(*weights.shape[:2], -1, -1)) * (key >= 0)
+            steps.append(back.permute(2, 0, 1, 3).half())
+        return torch.stack(steps, 1).cpu().numpy()
+
+    def _gate_values(self, name: str, outputs: list[torch.Tensor], b: int, r: slice) -> NDArray[Any]:
+        values = [o[b, r].float().cpu() for o in outputs]
+        values = [v.squeeze(-1) if v.dim() == 2 and v.shape[-1] == 1 else v for v in values]
+        return (torch.stack(values, 1) if len(values) > 1 else values[0]).numpy()
+
+
+def _keeper(states: list[torch.Tensor]) -> Callable[..., None]:
+    def hook(module: Any, inputs: Any, output: Any) -> None:
+        found = states_in(output)
+        if found is None:
+            raise ValueError(f"a {type(module).__name__} gives no states; name a module whose output is hidden states.")
+        states.append(found)
+
+    return hook
+
+
+def _gate_keeper(outputs: list[torch.Tensor], ids: torch.Tensor) -> Callable[..., None]:
+    """Outputs with one or more numbers a token; [B * T, ...] is taken apart."""
+
+    def hook(module: Any, inputs: Any, output: Any) -> None:
+        value = output[0] if isinstance(output, (tuple, list)) else output
+        if not isinstance(value, torch.Tensor):
+            return
+        if value.shape[0] == ids.numel() and value.shape[:2] != ids.shape:
+            value = value.view(*ids.shape, *value.shape[1:])
+        if value.shape[:2] == ids.shape and value.dim() <= 3:
+            outputs.append(value)
+
+    return hook
+
+
+def _vocabulary(model: Any) -> int:
+    return int(model.get_input_embeddings().weight.shape[0])
