@@ -7,9 +7,9 @@
 #include "core/stats/correlation.h"
 #include "core/stats/distributions.h"
 #include "core/stats/resampler.h"
+#include "core/stats/worker_pool.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <numeric>
@@ -335,39 +335,27 @@ void for_each_replicate(const PrefixSums& sums, const Resampling& resampling, co
                         const std::function<void(std::int64_t, std::span<const double>, std::int64_t)>& use) {
     check(options);
     const Resampler resampler(sums, resampling, options.seed);
-    std::atomic<std::int64_t> next{0};
-    std::atomic<bool> cancelled{false};
-    const auto work = [&](bool reports) {
-        std::vector<double> total(sums.width());
-        auto reported = std::chrono::steady_clock::now();
-        constexpr std::int64_t batch = 16;
-        for (std::int64_t begin; (begin = next.fetch_add(batch)) < options.replicates && !cancelled;) {
-            for (std::int64_t r = begin; r < std::min(begin + batch, options.replicates); ++r) {
-                const std::int64_t tokens = resampler.replicate(static_cast<std::uint64_t>(r), total);
-                use(r, total, tokens);
-            }
-            if (options.stop.stop_requested()) {
-                cancelled = true;
-            }
-            const auto now = std::chrono::steady_clock::now();
-            if (reports && options.progress && now - reported > std::chrono::milliseconds(200)) {
-                options.progress({"resampling", begin, options.replicates, "replicates"});
-                reported = now;
-            }
-        }
-    };
+    constexpr std::int64_t batch = 16;
+    const auto parts = static_cast<std::size_t>((options.replicates + batch - 1) / batch);
     const unsigned wanted =
         options.threads > 0 ? static_cast<unsigned>(options.threads) : std::thread::hardware_concurrency();
-    {
-        std::vector<std::jthread> helpers;
-        for (unsigned i = 1; i < std::clamp(wanted, 1U, 64U); ++i) {
-            helpers.emplace_back([&] { work(false); });
+    auto reported = std::chrono::steady_clock::now(); // of worker 0
+    for_each_part(parts, std::clamp(wanted, 1U, 64U), [&](std::size_t part, std::size_t worker) {
+        if (options.stop.stop_requested()) {
+            throw Cancelled();
         }
-        work(true);
-    }
-    if (cancelled) {
-        throw Cancelled();
-    }
+        std::vector<double> total(sums.width());
+        const std::int64_t begin = static_cast<std::int64_t>(part) * batch;
+        for (std::int64_t r = begin; r < std::min(begin + batch, options.replicates); ++r) {
+            const std::int64_t tokens = resampler.replicate(static_cast<std::uint64_t>(r), total);
+            use(r, total, tokens);
+        }
+        const auto now = std::chrono::steady_clock::now();
+        if (worker == 0 && options.progress && now - reported > std::chrono::milliseconds(200)) {
+            options.progress({"resampling", begin, options.replicates, "replicates"});
+            reported = now;
+        }
+    });
 }
 
 namespace {

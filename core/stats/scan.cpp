@@ -2,12 +2,10 @@
 #include "core/stats/scan.h"
 
 #include "core/base/error.h"
-#include "core/base/given_up.h"
 #include "core/remote/address.h"
+#include "core/stats/worker_pool.h"
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
 #include <map>
 #include <mutex>
 #include <numeric>
@@ -77,67 +75,38 @@ SequenceScan::SequenceScan(std::vector<const TraceReader*> traces, std::vector<s
 
 void SequenceScan::each(const std::function<Commit(const Part&)>& visit) const {
     const std::int64_t total = std::accumulate(tokens_.begin(), tokens_.end(), std::int64_t{0});
-    std::atomic<std::size_t> next{0};
     std::mutex mutex; // of all below
     std::map<std::size_t, Commit> ready;
     std::size_t committed = 0;
     std::int64_t read = 0;
-    std::map<std::size_t, std::exception_ptr> failures;
-    std::atomic<bool> failed{false};
-    const auto work = [&](std::size_t worker) {
-        std::vector<std::shared_ptr<const void>> held;
-        try {
-            for (const TraceReader* reader : readers_[worker]) {
-                held.push_back(reader->hold());
-            }
-        } catch (...) {
-            const std::scoped_lock lock(mutex);
-            failures.emplace(0, std::current_exception());
-            failed = true;
+    std::vector<std::shared_ptr<const void>> held;
+    for (const std::vector<const TraceReader*>& readers : readers_) {
+        for (const TraceReader* reader : readers) {
+            held.push_back(reader->hold());
         }
-        // What is taken is done, so that of several failures the first in order is known.
-        for (std::size_t part; !failed && (part = next++) + 1 < parts_.size();) {
-            try {
-                if (stop_.stop_requested()) {
-                    throw Cancelled();
-                }
-                const std::size_t first = parts_[part];
-                const std::size_t end = parts_[part + 1];
-                Commit commit = visit({worker, readers_[worker], static_cast<std::int64_t>(first),
-                                       static_cast<std::int64_t>(end)});
-                const std::scoped_lock lock(mutex);
-                ready.emplace(part, std::move(commit));
-                for (; !ready.empty() && ready.begin()->first == committed; ++committed) {
-                    if (ready.begin()->second) {
-                        ready.begin()->second();
-                    }
-                    ready.erase(ready.begin());
-                }
-                read = std::accumulate(tokens_.begin() + static_cast<std::ptrdiff_t>(first),
-                                       tokens_.begin() + static_cast<std::ptrdiff_t>(end), read);
-                if (progress_ && worker == 0) {
-                    progress_({"reading", read, total, "tokens"});
-                }
-            } catch (...) {
-                const std::scoped_lock lock(mutex);
-                failures.emplace(part, std::current_exception());
-                failed = true;
-            }
-        }
-    };
-    {
-        std::vector<std::jthread> helpers;
-        for (std::size_t worker = 1; worker < workers(); ++worker) {
-            helpers.emplace_back([&work, worker, stop = GivenUpBy::current()] {
-                const GivenUpBy scope(stop);
-                work(worker);
-            });
-        }
-        work(0);
     }
-    if (failed) {
-        std::rethrow_exception(failures.begin()->second);
-    }
+    for_each_part(parts_.size() - 1, workers(), [&](std::size_t part, std::size_t worker) {
+        if (stop_.stop_requested()) {
+            throw Cancelled();
+        }
+        const std::size_t first = parts_[part];
+        const std::size_t end = parts_[part + 1];
+        Commit commit = visit(
+            {worker, readers_[worker], static_cast<std::int64_t>(first), static_cast<std::int64_t>(end)});
+        const std::scoped_lock lock(mutex);
+        ready.emplace(part, std::move(commit));
+        for (; !ready.empty() && ready.begin()->first == committed; ++committed) {
+            if (ready.begin()->second) {
+                ready.begin()->second();
+            }
+            ready.erase(ready.begin());
+        }
+        read = std::accumulate(tokens_.begin() + static_cast<std::ptrdiff_t>(first),
+                               tokens_.begin() + static_cast<std::ptrdiff_t>(end), read);
+        if (progress_ && worker == 0) {
+            progress_({"reading", read, total, "tokens"});
+        }
+    });
 }
 
 } // namespace ponderscope
