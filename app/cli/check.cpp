@@ -3,6 +3,7 @@
 #include "core/trace/check.h"
 
 #include "app/cli/console.h"
+#include "app/cli/numbers.h"
 #include "app/cli/progress_option.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
@@ -70,7 +71,7 @@ void add_check(CLI::App& program) {
         ->required()
         ->type_name("TRACE.ponder");
     app->add_option("--most", verb->most, "Stop after so many faults")
-        ->check(CLI::Range(std::size_t{1}, std::size_t{1'000'000'000}))
+        ->check(number_from<std::size_t>(1, 1'000'000'000))
         ->capture_default_str();
     verb->progress.add_to(*app);
     app->add_flag("--json", verb->json, "Print the result as JSON");

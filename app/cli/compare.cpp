@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/console.h"
 #include "app/cli/interval_options.h"
+#include "app/cli/numbers.h"
 #include "app/cli/progress_option.h"
 #include "app/cli/report.h"
 #include "app/cli/verbs.h"
@@ -414,7 +415,7 @@ void add_compare(CLI::App& program) {
         ->required();
     app->add_option("--equivalence", verb->margin,
                     "Also test that B is as good as A: two one-sided tests with this margin, nats a token")
-        ->check(CLI::PositiveNumber)
+        ->check(number_above(0))
         ->type_name("MARGIN");
     app->add_flag(
         "--seeds", verb->seeds,

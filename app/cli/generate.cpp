@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A model that thinks while one looks: every token as soon as it is there, then the run as `record` keeps it.
 #include "app/cli/console.h"
+#include "app/cli/numbers.h"
 #include "app/cli/options.h"
 #include "app/cli/report.h"
 #include "app/cli/verbs.h"
@@ -296,7 +297,7 @@ void add_generate(CLI::App& program) {
     verb->generate.max_new_tokens = 64;
     app->add_option("--tokens", verb->generate.max_new_tokens,
                     "New tokens at most; 0 reads the prompt and generates nothing")
-        ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20))
+        ->check(number_from<std::int64_t>(0, std::int64_t{1} << 20))
         ->capture_default_str();
     app->add_option("-o,--output", verb->trace, "Also record all of it into this trace, with every signal")
         ->type_name("TRACE.ponder");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/interval_options.h"
 
+#include "app/cli/numbers.h"
 #include "app/cli/report.h"
 
 #include <map>
@@ -37,19 +38,21 @@ void IntervalOptions::add_to(CLI::App& verb) {
         ->capture_default_str();
     verb.add_option("--block", bootstrap.block,
                     "Tokens a bootstrap block; 0: chosen from the data (Politis-White)")
-        ->check(CLI::NonNegativeNumber)
+        ->check(number_from<std::int64_t>(0))
         ->capture_default_str();
     verb.add_option("--replicates", bootstrap.replicates, "Bootstrap replicates")
-        ->check(CLI::Range(100, 10'000'000))
+        ->check(number_from<std::int64_t>(100, 10'000'000))
         ->capture_default_str();
     verb.add_option("--level", bootstrap.level, "Level of the intervals")
-        ->check(CLI::Range(0.5, 0.9999))
+        ->check(number_from(0.5, 0.9999))
         ->capture_default_str();
     verb.add_option("--interval", interval,
                     "percentile; expanded: percentile, corrected for few clusters or blocks; bca")
         ->check(CLI::IsMember(names_of(kinds)))
         ->capture_default_str();
-    verb.add_option("--seed", bootstrap.seed, "Of the bootstrap")->capture_default_str();
+    verb.add_option("--seed", bootstrap.seed, "Of the bootstrap")
+        ->check(number_from<std::uint64_t>(0))
+        ->capture_default_str();
 }
 
 void IntervalOptions::begin(ProgressPrinter& printer) {

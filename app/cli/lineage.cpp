@@ -3,6 +3,7 @@
 #include "core/lineage/lineage.h"
 
 #include "app/cli/console.h"
+#include "app/cli/numbers.h"
 #include "app/cli/options.h"
 #include "app/cli/report.h"
 #include "app/cli/verbs.h"
@@ -179,7 +180,7 @@ void add_lineage(CLI::App& program) {
         ->type_name("CHECKPOINT");
     app->add_option("--tokens", verb->options.tokens,
                     "Tokens of HuRef's terms: the shared ones with the highest ids, at most so many")
-        ->check(CLI::Range(std::int64_t{2}, std::int64_t{1} << 24))
+        ->check(number_from<std::int64_t>(2, std::int64_t{1} << 24))
         ->capture_default_str();
     verb->progress.add_to(*app);
     app->add_flag("--json", verb->json, "Print the result as JSON");

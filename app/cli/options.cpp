@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/options.h"
+#include "app/cli/numbers.h"
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
@@ -31,7 +32,7 @@ void ModelOptions::add_to(CLI::App& verb, bool positional) {
                         method_names([](const MethodInfo& info) { return info.any_steps; }) +
                         "), in the place of the config's; steps are then counted from 0 to N - 1")
         ->type_name("N")
-        ->check(CLI::PositiveNumber);
+        ->check(number_from<std::int64_t>(1));
     verb.add_option(
             "--device", device,
             "cpu, cuda, cuda:N, several GPUs with commas between them that share the model's blocks, or "
@@ -312,23 +313,20 @@ const Tokenizer& require_tokenizer(const Checkpoint& checkpoint, const Tokenizer
 
 void add_sampling(CLI::App& app, GenerateOptions& options) {
     app.add_option("--temperature", options.temperature, "Of sampling; 0 is greedy")
-        ->check(CLI::NonNegativeNumber)
+        ->check(number_from(0.0))
         ->capture_default_str();
     app.add_option("--top-k", options.top_k, "Sample from the K most probable tokens; 0 is all")
         ->type_name("K")
-        ->check(CLI::NonNegativeNumber)
+        ->check(number_from<std::int64_t>(0))
         ->capture_default_str();
     app.add_option("--top-p", options.top_p,
                    "Of those, sample from the smallest set of tokens with this much of their probability")
-        ->check([](const std::string& text) {
-            return std::strtod(text.c_str(), nullptr) > 0 ? std::string()
-                                                          : "expected more than 0, found " + text;
-        })
-        ->check(CLI::Range(0.0, 1.0))
+        ->check(number_above(0, 1))
         ->capture_default_str();
     app.add_option("--seed", options.seed,
                    "Of sampling: a draw belongs to the seed, the number of the sequence in the run and the "
                    "position in it, so that batches of any size give the same")
+        ->check(number_from<std::uint64_t>(0))
         ->capture_default_str();
 }
 

@@ -3,6 +3,7 @@
 #include "core/page/page.h"
 #include "app/cli/console.h"
 #include "app/cli/interval_options.h"
+#include "app/cli/numbers.h"
 #include "app/cli/progress_option.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
@@ -77,8 +78,10 @@ void add_page(CLI::App& program) {
         ->check(replaces_no_trace());
     app->add_option("--title", verb->page.title, "Headline; by default the trace's name");
     app->add_option("--sequence", verb->page.sequences,
-                    "Show these sequences, by number from 0; by default all");
+                    "Show these sequences, by number from 0; by default all")
+        ->check(number_from<std::int64_t>(0));
     app->add_option("--max-tokens", verb->page.max_tokens, "Show at most so many tokens")
+        ->check(number_from<std::int64_t>(0))
         ->capture_default_str();
     verb->intervals.add_to(*app);
     verb->progress.add_to(*app);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/numbers.h"
 #include "app/cli/record_verb.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
@@ -460,12 +461,12 @@ void add_record(CLI::App& program) {
     app->add_option("--limit-tokens", verb->jsonl.limit_tokens,
                     "End with the text of --jsonl or --text that reaches N tokens")
         ->type_name("N")
-        ->check(CLI::PositiveNumber);
+        ->check(number_from<std::int64_t>(1));
     app->add_option("--sample", verb->jsonl.sample,
                     "Read a random subset, this part of the lines of --jsonl or of the files of --text. It "
                     "depends only on --seed and the number of the line or file")
         ->type_name("0.01")
-        ->check(CLI::Range(1e-9, 1.0));
+        ->check(number_from(1e-9, 1.0));
     app->add_option("-o,--output", verb->trace,
                     "Trace file. Where it exists a run is added; a name that is taken gets \" (2)\" "
                     "(--overwrite replaces that run)")
@@ -494,7 +495,7 @@ void add_record(CLI::App& program) {
            "as well, and say what the lower precision costs (NLL) and gains (time) on this model, "
            "text and machine")
         ->type_name("N")
-        ->check(CLI::PositiveNumber);
+        ->check(number_from<std::int64_t>(1));
     app->add_flag("--patched-only", verb->patched_only, "With --patch: do not record the unpatched run");
     app->add_flag("--no-candidates", verb->no_candidates,
                   "Leave out the ten likeliest tokens of each step, which take most of what basic takes");
@@ -502,7 +503,7 @@ void add_record(CLI::App& program) {
                     "Keep the weights of depth mixing of every Nth token; they are NaN at the others, which "
                     "--compress makes small")
         ->type_name("N")
-        ->check(CLI::PositiveNumber);
+        ->check(number_from<std::int64_t>(1));
     app->add_flag(
         "--depth-sums", verb->options.depth_sums,
         "Keep of the weights of depth mixing what they add up to over all tokens: mean and variance "
@@ -519,12 +520,12 @@ void add_record(CLI::App& program) {
                   "Replace the run of the same name in TRACE.ponder, once the new one is complete");
     app->add_option("--context", verb->options.context,
                     "Tokens a window (default: what the model was made for, at most 2048)")
-        ->check(CLI::PositiveNumber);
+        ->check(number_from<std::int64_t>(1));
     app->add_option("--stride", verb->options.stride,
                     "Tokens from one window to the next (default: half the context)")
-        ->check(CLI::PositiveNumber);
+        ->check(number_from<std::int64_t>(1));
     app->add_option("--batch", verb->options.batch, "Windows computed together")
-        ->check(CLI::Range(1, 4096))
+        ->check(number_from<std::int64_t>(1, 4096))
         ->capture_default_str();
     app->add_option("--ablate-source", verb->ablated_sources,
                     "Leave the value of layer S out of the depth attention of all layers, or of one; the "
@@ -533,7 +534,7 @@ void add_record(CLI::App& program) {
     app->add_option("--generate", verb->generate.max_new_tokens,
                     "Let the model continue the prompt by N tokens and record all of it")
         ->type_name("N")
-        ->check(CLI::NonNegativeNumber);
+        ->check(number_from<std::int64_t>(0));
     add_sampling(*app, verb->generate);
     verb->progress.add_to(*app);
     app->add_flag("--json", verb->json, "Print the result as JSON");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/reruns.h"
+#include "app/cli/numbers.h"
 
 #include "core/base/error.h"
 #include "core/checkpoint/method_info.h"
@@ -29,7 +30,7 @@ void RerunOptions::add_to(CLI::App& verb) {
             "chose the read-out")
         ->type_name("full|per_step|shared|skip");
     verb.add_option("--batch", batch, "Of reruns: windows computed together")
-        ->check(CLI::Range(1, 4096))
+        ->check(number_from<std::int64_t>(1, 4096))
         ->capture_default_str();
     verb.add_option("--device", model.device, "Of reruns: cpu, cuda, cuda:N, several with commas, or auto")
         ->capture_default_str();

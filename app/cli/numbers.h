@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/words.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <type_traits>
+
+namespace ponderscope::cli {
+
+/// The numbers that an option takes, both ends included. Every option that takes a number is checked by it.
+template <typename Number>
+CLI::Validator number_from(Number low, Number high = std::numeric_limits<Number>::max(),
+                           bool without_low = false) {
+    std::string range = (without_low ? "above " : "from ") + shortest(low);
+    range += high < std::numeric_limits<Number>::max()
+                 ? (without_low ? ", at most " : " to ") + shortest(high)
+             : without_low ? ""
+                           : " on";
+    return {[=](std::string& text) -> std::string {
+                const auto value = parse_number<Number>(text);
+                bool fits = value && *value >= low && *value <= high && !(without_low && *value == low);
+                if constexpr (std::is_floating_point_v<Number>) {
+                    fits = fits && std::isfinite(*value);
+                }
+                if (fits) {
+                    text = shortest(*value); // read on as it was read here: 010 is ten
+                    return {};
+                }
+                return std::string("expected ") +
+                       (std::is_integral_v<Number> ? "a whole number " : "a number ") + range + ", found " +
+                       (text.empty() ? "nothing" : text.substr(0, 60)) + ".";
+            },
+            range};
+}
+/// The same without its lower end.
+inline CLI::Validator number_above(double low, double high = std::numeric_limits<double>::max()) {
+    return number_from(low, high, true);
+}
+
+} // namespace ponderscope::cli
