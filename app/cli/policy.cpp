@@ -3,6 +3,7 @@
 // and what they cost.
 #include "app/cli/console.h"
 #include "app/cli/interval_options.h"
+#include "app/cli/numbers.h"
 #include "app/cli/options.h"
 #include "app/cli/policy_report.h"
 #include "app/cli/policy_sweeps.h"
@@ -317,7 +318,7 @@ Replayed PolicyVerb::replay_all(const TraceReader& reader, const RunInfo& run, s
         all.found = {std::move(sums.rows), std::move(sums.settings)};
         return all;
     }
-    all.table = ReplayTable::load(reader, run, printer.sink(), bootstrap.stop);
+    all.table = ReplayTable::load(reader, run, printer.sink(), bootstrap.stop, signals);
     report.halted = all.table.halted;
     for (PolicySpec& spec : specs) {
         if (bootstrap.stop.stop_requested()) {
@@ -462,6 +463,10 @@ std::string list_of_policies() {
         usage += bracket ? "]" : "";
         text << "  " << padded(usage, 36) << kind.rule << "\n";
     }
+    text
+        << "  signal:name=...,theta=...[,stops=below]\n"
+        << "                                      the recorded signal of that name is below theta at a step, "
+           "or, with stops=above, has reached it\n";
     text << "Keys in brackets may be left out: the number that stands there is taken, or, in the place of "
             "dots, the model's own threshold (learned), the mean steps of its own rule (uniform, geometric), "
             "0 "
@@ -503,7 +508,7 @@ void add_policy(CLI::App& program) {
                   "Choose settings of the sweep on one half of the clusters and report on the other: of each "
                   "policy the cheapest that loses at most --within to full, and the settings of its front");
     app->add_option("--within", verb->within, "Of --split: nats a token")
-        ->check(CLI::PositiveNumber)
+        ->check(number_above(0))
         ->capture_default_str();
     verb->reruns.add_to(*app);
     app->add_option("--csv", verb->csv, "Also write the points as a table")

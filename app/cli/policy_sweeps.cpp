@@ -12,6 +12,10 @@ namespace ponderscope::cli {
 namespace {
 
 /// One --sweep: [KIND:]KEY=VALUES.
+std::string name_in(const std::string& spec) {
+    return spec.substr(0, spec.find(':'));
+}
+
 struct NamedSweep {
     std::string text;
     std::string kind; ///< empty: of all policies that have the key
@@ -25,7 +29,7 @@ struct NamedSweep {
     }
     /// What it moves of a kind; nullptr: nothing.
     [[nodiscard]] const PolicyParameter* of(const PolicyKind& swept) const {
-        if ((!kind.empty() && kind != swept.name) || swept.parameters.empty()) {
+        if ((!kind.empty() && kind != name_in(swept.name)) || swept.parameters.empty()) {
             return nullptr;
         }
         return over.key == "threshold" ? &swept.parameters.front() : swept.find(over.key);
@@ -40,18 +44,13 @@ struct NamedSweep {
     }
 };
 
-std::string name_in(const std::string& spec) {
-    return spec.substr(0, spec.find(':'));
-}
-
-/// nullptr: there is none.
+/// nullptr: there is none. InputError: a rule over a signal with a mistake.
 const PolicyKind* kind_in(const std::string& spec) {
-    for (const PolicyKind& kind : policy_kinds()) {
-        if (kind.name == name_in(spec)) {
-            return &kind;
-        }
+    if (name_in(spec) == "signal") {
+        const Sweep any{"threshold", {0}};
+        return PolicySpec::parse(spec, &any).kind;
     }
-    return nullptr;
+    return find_policy_kind(name_in(spec));
 }
 
 } // namespace

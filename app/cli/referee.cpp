@@ -2,6 +2,7 @@
 // `referee`: the NLL of every halting rule at equal mean steps and at equal FLOPs.
 #include "app/cli/console.h"
 #include "app/cli/interval_options.h"
+#include "app/cli/numbers.h"
 #include "app/cli/policy_report.h"
 #include "app/cli/report.h"
 #include "app/cli/reruns.h"
@@ -267,10 +268,8 @@ std::string RefereeReport::to_latex(const IntervalOptions& intervals) const {
 /// What a rule looks at, and the NLL.
 std::vector<PolicySignal> signals_of(const std::string& rule) {
     std::vector<PolicySignal> signals{PolicySignal::nll};
-    for (const PolicyKind& kind : policy_kinds()) {
-        if (kind.name == rule) {
-            signals.insert(signals.end(), kind.needs.begin(), kind.needs.end());
-        }
+    if (const PolicyKind* kind = find_policy_kind(rule)) {
+        signals.insert(signals.end(), kind->needs.begin(), kind->needs.end());
     }
     return signals;
 }
@@ -283,11 +282,15 @@ std::vector<std::string> RefereeVerb::rules_of(const ReplayTable& table) const {
             rules.insert(rules.begin(), always);
         }
     }
-    for (const std::string& name : rules) {
-        if (std::find(known.begin(), known.end(), name) == known.end()) {
+    for (std::string& name : rules) {
+        const PolicyKind* kind = find_policy_kind(name);
+        if (kind != nullptr && kind->is_signal_rule() && table.can(*kind)) {
+            name = kind->name;
+        } else if (std::find(known.begin(), known.end(), name) == known.end()) {
             throw InputError(table.run + ": expected rules that it can be replayed with (" + joined(known) +
                              "), found \"" + name +
-                             "\"; name a kind without its numbers, one that judges a step before " +
+                             "\"; name a kind without its numbers, signal:name=NAME for a signal of the run, "
+                             "one that judges a step before " +
                              std::to_string(table.context.max_steps) +
                              ", or record the run with --record steps --policy full.");
         }
@@ -407,7 +410,12 @@ void RefereeVerb::run() {
         note_own_rule(context, report);
         note_plain_models(report);
     };
-    const ReplayScan scan(reader, run, {}, bootstrap);
+    std::vector<PolicySignal> also;
+    for (const std::string& name : policies) {
+        const std::vector<PolicySignal> signals = signals_of(name);
+        also.insert(also.end(), signals.begin(), signals.end());
+    }
+    const ReplayScan scan(reader, run, {}, bootstrap, also);
     if (scan.suffices() && !reruns.wanted()) {
         const ReplayScan::Setting own{"", [](const ReplayTable& part, ReplayResult& result) {
                                           result.steps = part.ran;
@@ -424,7 +432,7 @@ void RefereeVerb::run() {
                                        name, settings, at);
               });
     } else {
-        const ReplayTable table = ReplayTable::load(reader, run, printer.sink(), bootstrap.stop);
+        const ReplayTable table = ReplayTable::load(reader, run, printer.sink(), bootstrap.stop, also);
         const ScoredRows scored(table);
         const RowLayout rows = scored.layout;
         const BootstrapOptions settled = with_block_of_run(table, scored, bootstrap);
@@ -476,24 +484,23 @@ void add_referee(CLI::App& program) {
            "TRACE.ponder#RUN, recorded with --record steps --policy full; the run's name may be left out "
            "when it is the only one")
         ->required();
-    app->add_option(
-           "--policy", verb->policies,
-           "Kinds of policies (entropy, not entropy:theta=1); by default all that the run can be replayed "
-           "with")
+    app->add_option("--policy", verb->policies,
+                    "Kinds of policies (entropy, not entropy:theta=1; signal:name=gate,stops=below for a "
+                    "signal of the run); by default all that the run can be replayed with")
         ->type_name("KIND");
     app->add_option("--steps", verb->costs,
                     "Mean steps to compare at; by default a quarter, a half and three quarters of what the "
                     "run took, and "
                     "what the model's own rule takes")
         ->delimiter(',')
-        ->check(CLI::NonNegativeNumber);
+        ->check(number_from(0.0));
     app->add_option(
            "--against", verb->against,
            "The rule that the others are set against; blind: the best rule that does not look at the token "
            "(lower convex hull of the fixed depths)")
         ->capture_default_str();
     app->add_option("--settings", verb->settings, "Thresholds tried of each kind")
-        ->check(CLI::Range(3, 1000))
+        ->check(number_from(3, 1000))
         ->capture_default_str();
     verb->reruns.add_to(*app);
     app->add_option("--tex", verb->tex, "Also write the tables as LaTeX (booktabs)")

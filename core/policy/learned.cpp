@@ -6,6 +6,7 @@
 #include "core/policy/kinds.h"
 
 #include <cmath>
+#include <limits>
 #include <string>
 
 namespace ponderscope::policies {
@@ -17,8 +18,7 @@ PolicyKind learned() {
             .source = "arXiv 2603.01914, 2603.02023, 2602.08220, 2510.25741, 2511.08577",
             .parameters = {{.key = "theta",
                             .meaning = "tau of the gate or router; the model's own when absent",
-                            .low = 0,
-                            .high = 1,
+                            .low = std::numeric_limits<double>::lowest(),
                             .absent = PolicyParameter::Absent::from_run}},
             .needs = {PolicySignal::continue_value},
             .make = [](const PolicySpec& spec, const PolicyContext& context) -> std::unique_ptr<Policy> {

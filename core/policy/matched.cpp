@@ -380,13 +380,11 @@ std::vector<double> even_costs(const ReplayTable& table, const ScoredRows& rows,
 namespace {
 
 const PolicyKind* kind_with_threshold(const std::string& rule) {
-    const std::string name = rule == blind_rule ? "fixed" : rule;
-    for (const PolicyKind& kind : policy_kinds()) {
-        if (kind.name == name && !kind.parameters.empty()) {
-            return &kind;
-        }
+    const PolicyKind* kind = find_policy_kind(rule == blind_rule ? "fixed" : rule);
+    if (kind == nullptr || kind->parameters.empty()) {
+        throw InputError("expected a rule with a threshold, found \"" + rule + "\".");
     }
-    throw InputError("expected a rule with a threshold, found \"" + rule + "\".");
+    return kind;
 }
 
 /// What is tried of a rule that is no bound.

@@ -81,6 +81,7 @@ std::vector<Estimate> against_blind(std::span<const ScoredSetting> settings,
 
 /// The rules that a table can be replayed with and that a cost can be asked of: the best blind rule, every
 /// kind with a threshold (swept over \p settings values), random halting, and as a bound the oracle.
+/// Rules over a signal by name can be asked for beside them (find_policy_kind).
 std::vector<std::string> matched_rules(const ReplayTable& table);
 /// One of them, replayed. \p rows: of the table. \p costs: those at which the oracle is exact.
 MatchedRule replayed_rule(const ReplayTable& table, const ScoredRows& rows, const std::string& name,

@@ -2,6 +2,7 @@
 #include "core/policy/policy.h"
 
 #include "core/policy/kinds.h"
+#include "core/trace/records.h"
 
 #include <algorithm>
 #include <array>
@@ -37,8 +38,22 @@ void Policy::choose(const SignalColumns& columns, std::size_t first, std::span<c
 bool PolicyKind::reads_head() const {
     return causal && std::any_of(needs.begin(), needs.end(), [](PolicySignal signal) {
                return signal == PolicySignal::entropy || signal == PolicySignal::margin ||
-                      signal == PolicySignal::argmax || signal == PolicySignal::kl;
+                      signal == PolicySignal::argmax || signal == PolicySignal::kl ||
+                      name_of(signal) == signal::max_probability ||
+                      name_of(signal) == signal::kl_current_previous;
            });
+}
+
+bool PolicyKind::can_run() const {
+    return causal && std::none_of(needs.begin(), needs.end(), is_named);
+}
+
+const PolicyParameter* PolicyKind::find_swept(std::string_view key) const {
+    return key == "threshold" && !parameters.empty() ? &parameters.front() : find(key);
+}
+
+std::string PolicyKind::with_keys(const std::string& pairs) const {
+    return pairs.empty() ? name : name + (is_signal_rule() ? "," : ":") + pairs;
 }
 
 const PolicyParameter* PolicyKind::find(std::string_view key) const {

@@ -35,7 +35,7 @@ struct PolicyParameter {
 /// What a rule is told about the run beside the signals.
 struct PolicyContext {
     std::int64_t max_steps = 0; ///< K
-    /// The model's own tau; NaN where the method does not halt.
+    /// The threshold of the model's own rule; NaN where it has none.
     double own_threshold = std::numeric_limits<double>::quiet_NaN();
     /// Where the model's own rule stops every token, if its config says so, whatever tau is.
     std::optional<std::int64_t> exit_step = std::nullopt;
@@ -72,6 +72,7 @@ public:
 /// A kind of policy, as data: what help, parser, sliders and messages are made from. One file a kind or small
 /// family.
 struct PolicyKind {
+    /// Of a rule over a signal by name with these two keys: "signal:name=gate,stops=below".
     std::string name;
     std::string rule;                        ///< when a token stops, as it is read in help and on screen
     std::string source;                      ///< paper, or "" for none
@@ -89,10 +90,25 @@ struct PolicyKind {
     /// Whether the rule looks at the read-out, so that a run that follows it runs the head to decide.
     [[nodiscard]] bool reads_head() const;
     [[nodiscard]] const PolicyParameter* find(std::string_view key) const; ///< nullptr: no such key
+    /// What a sweep of \p key moves: that parameter, or, of "threshold", the first. nullptr: there is none.
+    [[nodiscard]] const PolicyParameter* find_swept(std::string_view key) const;
+    /// Whether the engine can run a model under it: it knows no next token, and no signal by name alone.
+    [[nodiscard]] bool can_run() const;
+    /// Whether it is of signal_kind().
+    [[nodiscard]] bool is_signal_rule() const { return name.find(':') != std::string::npos; }
+    /// The text of a policy of this kind with \p key=value pairs: NAME:KEY=VALUE.
+    [[nodiscard]] std::string with_keys(const std::string& pairs) const;
 };
 
-/// All kinds, in the order of the users' page.
+/// All kinds but the rules over a signal by name, in the order of the users' page.
 std::span<const PolicyKind> policy_kinds();
+/// The rule that compares a recorded signal by step with a threshold: it stops a token where the signal is
+/// below theta, or, with OwnRule::Stops::at_least, has reached it. One object for each signal and direction;
+/// it lives as long as the program. Threads may call it.
+const PolicyKind& signal_kind(PolicySignal signal, OwnRule::Stops stops);
+/// A kind by its name ("entropy"; of rules over a signal also "signal:name=gate", without `stops`); nullptr:
+/// there is none. InputError: a rule over a signal with other mistakes.
+const PolicyKind* find_policy_kind(std::string_view name);
 
 /// The rule that a spec means for a run.
 std::unique_ptr<Policy> make_policy(const PolicySpec& spec, const PolicyContext& context);

@@ -9,7 +9,9 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <optional>
+#include <utility>
 
 namespace ponderscope {
 namespace {
@@ -32,6 +34,10 @@ std::string in_quotes(std::string_view text) {
     return "\"" + cut + (text.size() > most ? "...\"" : "\"");
 }
 
+/// The name of rules over a signal by name, without their keys.
+constexpr std::string_view signal_rules = "signal";
+constexpr const char* signal_keys = "name, stops, theta";
+
 const PolicyKind& find_kind(std::string_view name) {
     std::vector<std::string_view> names;
     for (const PolicyKind& kind : policy_kinds()) {
@@ -40,6 +46,7 @@ const PolicyKind& find_kind(std::string_view name) {
         }
         names.push_back(kind.name);
     }
+    names.push_back(signal_rules);
     throw InputError("Unknown policy " + in_quotes(name) + did_you_mean(name, names) + " Policies are " +
                      joined(names) + ".");
 }
@@ -49,11 +56,18 @@ std::string range_of(const PolicyParameter& parameter) {
     if (parameter.whole && parameter.high >= 0x1p64) {
         return kind + " below 2^64";
     }
+    if (parameter.high == std::numeric_limits<double>::max()) {
+        return kind + (parameter.low == std::numeric_limits<double>::lowest()
+                           ? ""
+                           : " from " + shortest(parameter.low) + " on");
+    }
     return kind + " from " + shortest(parameter.low) + " to " + shortest(parameter.high);
 }
 
 std::string keys_of(const PolicyKind& kind) {
-    return kind.parameters.empty() ? "none" : joined(kind.parameters, &PolicyParameter::key);
+    return kind.parameters.empty() ? "none"
+           : kind.is_signal_rule() ? signal_keys
+                                   : joined(kind.parameters, &PolicyParameter::key);
 }
 
 [[noreturn]] void wrong_value(const PolicyKind& kind, const PolicyParameter& parameter,
@@ -88,51 +102,93 @@ std::string to_text(const PolicySpec::Value& value) {
     return std::visit([](auto number) { return shortest(number); }, value);
 }
 
+using Pairs = std::vector<std::pair<std::string_view, std::string_view>>;
+
+/// KEY=VALUE[,KEY=VALUE]...
+Pairs split_pairs(const std::string& kind, const std::string& keys, std::string_view text) {
+    Pairs pairs;
+    for (bool more = true; more;) {
+        const std::size_t comma = text.find(',');
+        const std::string_view pair = trimmed(text.substr(0, comma));
+        more = comma != std::string_view::npos;
+        text = more ? text.substr(comma + 1) : std::string_view();
+        const std::size_t equals = pair.find('=');
+        const std::string_view key = trimmed(pair.substr(0, equals));
+        if (equals == std::string_view::npos || key.empty()) {
+            throw InputError("Policy " + kind + ": expected KEY=VALUE after the colon, found " +
+                             in_quotes(pair) + "; its keys: " + keys + ".");
+        }
+        if (std::any_of(pairs.begin(), pairs.end(), [&](const auto& one) { return one.first == key; })) {
+            throw InputError("Policy " + kind + ": " + std::string(key) + " is given twice.");
+        }
+        pairs.emplace_back(key, trimmed(pair.substr(equals + 1)));
+    }
+    return pairs;
+}
+
+/// Takes `name` and `stops` out of the pairs of a rule over a signal by name.
+const PolicyKind& take_signal_kind(Pairs& pairs) {
+    const auto take = [&](std::string_view key) {
+        const auto found =
+            std::find_if(pairs.begin(), pairs.end(), [&](const auto& one) { return one.first == key; });
+        std::string_view value;
+        if (found != pairs.end()) {
+            value = found->second;
+            pairs.erase(found);
+        }
+        return value;
+    };
+    const std::string_view name = take("name");
+    if (name.empty()) {
+        throw InputError("Policy signal: expected the name of a recorded signal for name, found none; write "
+                         "signal:name=gate,theta=NUMBER.");
+    }
+    const std::string_view stops = take("stops");
+    if (!stops.empty() && stops != "below" && stops != "above") {
+        throw InputError("Policy signal: expected below or above for stops, found " + in_quotes(stops) + ".");
+    }
+    return signal_kind(policy_signal(name),
+                       stops == "above" ? OwnRule::Stops::at_least : OwnRule::Stops::below);
+}
+
 } // namespace
 
-PolicySpec PolicySpec::parse(std::string_view text) {
+PolicySpec PolicySpec::parse(std::string_view text, const Sweep* sweep) {
     text = trimmed(text);
     if (text.empty()) {
         throw InputError("Expected a policy such as full, learned or calm_margin:lambda=0.9, found nothing.");
     }
     const std::size_t colon = text.find(':');
-    PolicySpec spec;
-    const PolicyKind& kind = find_kind(trimmed(text.substr(0, colon)));
-    spec.kind = &kind;
+    const std::string_view name = trimmed(text.substr(0, colon));
+    const bool of_signal = name == signal_rules;
+    const PolicyKind* found = of_signal ? nullptr : &find_kind(name);
+    Pairs pairs;
     if (colon != std::string_view::npos) {
-        std::string_view rest = text.substr(colon + 1);
-        for (bool more = true; more;) {
-            const std::size_t comma = rest.find(',');
-            const std::string_view pair = trimmed(rest.substr(0, comma));
-            more = comma != std::string_view::npos;
-            rest = more ? rest.substr(comma + 1) : std::string_view();
-            const std::size_t equals = pair.find('=');
-            const std::string_view key = trimmed(pair.substr(0, equals));
-            const PolicyParameter* parameter = kind.find(key);
-            if (equals == std::string_view::npos || key.empty()) {
-                throw InputError("Policy " + kind.name + ": expected KEY=VALUE after the colon, found " +
-                                 in_quotes(pair) + "; its keys: " + keys_of(kind) + ".");
-            }
-            if (parameter == nullptr) {
-                throw InputError("Policy " + kind.name + ": unknown key " + in_quotes(key) +
-                                 "; its keys: " + keys_of(kind) + ".");
-            }
-            const Value value = read_value(kind, *parameter, trimmed(pair.substr(equals + 1)));
-            if (!spec.given.emplace(parameter->key, value).second) {
-                throw InputError("Policy " + kind.name + ": " + parameter->key + " is given twice.");
-            }
+        pairs =
+            split_pairs(std::string(name), of_signal ? signal_keys : keys_of(*found), text.substr(colon + 1));
+    }
+    const PolicyKind& kind = of_signal ? take_signal_kind(pairs) : *found;
+    PolicySpec spec;
+    spec.kind = &kind;
+    for (const auto& [key, value] : pairs) {
+        const PolicyParameter* parameter = kind.find(key);
+        if (parameter == nullptr) {
+            throw InputError("Policy " + kind.name + ": unknown key " + in_quotes(key) +
+                             "; its keys: " + keys_of(kind) + ".");
         }
+        spec.given.emplace(parameter->key, read_value(kind, *parameter, value));
     }
     for (const PolicyParameter& parameter : kind.parameters) {
         if (spec.has(parameter.key)) {
             continue;
         }
-        if (parameter.absent == PolicyParameter::Absent::refused) {
+        if (sweep != nullptr && kind.find_swept(sweep->key) == &parameter) {
+            spec = spec.with(parameter.key, sweep->values.front());
+        } else if (parameter.absent == PolicyParameter::Absent::refused) {
             throw InputError("Policy " + kind.name + ": expected " + range_of(parameter) + " for " +
-                             parameter.key + " (" + parameter.meaning + "), found none; write " + kind.name +
-                             ":" + parameter.key + "=NUMBER.");
-        }
-        if (parameter.absent == PolicyParameter::Absent::preset) {
+                             parameter.key + " (" + parameter.meaning + "), found none; write " +
+                             kind.with_keys(parameter.key + "=NUMBER") + ".");
+        } else if (parameter.absent == PolicyParameter::Absent::preset) {
             spec.given.emplace(parameter.key, parameter.value);
         }
     }
@@ -140,16 +196,14 @@ PolicySpec PolicySpec::parse(std::string_view text) {
 }
 
 std::string PolicySpec::text() const {
-    std::string written = kind->name;
-    char separator = ':';
+    std::string pairs;
     for (const PolicyParameter& parameter : kind->parameters) {
         const auto found = given.find(parameter.key);
         if (found != given.end()) {
-            written += separator + parameter.key + "=" + to_text(found->second);
-            separator = ',';
+            pairs += (pairs.empty() ? "" : ",") + parameter.key + "=" + to_text(found->second);
         }
     }
-    return written;
+    return kind->with_keys(pairs);
 }
 
 double PolicySpec::number(const std::string& key) const {
@@ -164,7 +218,7 @@ PolicySpec PolicySpec::with(const std::string& key, double value) const {
     if (kind->parameters.empty()) {
         throw InputError("Policy " + kind->name + " has no threshold to sweep.");
     }
-    const PolicyParameter* parameter = key == "threshold" ? &kind->parameters.front() : kind->find(key);
+    const PolicyParameter* parameter = kind->find_swept(key);
     if (parameter == nullptr) {
         throw InputError("Policy " + kind->name + ": unknown key " + in_quotes(key) +
                          " to sweep; its keys: " + keys_of(*kind) + ", or threshold for the first.");
@@ -176,6 +230,21 @@ PolicySpec PolicySpec::with(const std::string& key, double value) const {
     }
     changed.given[parameter->key] = read_value(*kind, *parameter, to_text(next));
     return changed;
+}
+
+const PolicyKind* find_policy_kind(std::string_view name) {
+    for (const PolicyKind& kind : policy_kinds()) {
+        if (kind.name == name) {
+            return &kind;
+        }
+    }
+    const std::size_t colon = name.find(':');
+    if (trimmed(name.substr(0, colon)) != signal_rules || colon == std::string_view::npos) {
+        return nullptr;
+    }
+    Pairs pairs = split_pairs(std::string(signal_rules), signal_keys, name.substr(colon + 1));
+    const PolicyKind& kind = take_signal_kind(pairs);
+    return pairs.empty() ? &kind : nullptr;
 }
 
 namespace {

@@ -11,11 +11,14 @@
 namespace ponderscope {
 
 struct PolicyKind;
+struct Sweep;
 
 /// A halting policy as text: `calm_margin:lambda=0.9`, `uniform:rate=1.2,seed=7`, `full`. The same on the
 /// command line, in the trace and in the window.
 ///
-/// NAME[:KEY=VALUE[,KEY=VALUE]...]. Numbers are written as in C, whatever the locale.
+/// NAME[:KEY=VALUE[,KEY=VALUE]...]. Numbers are written as in C, whatever the locale. Two keys hold words:
+/// `name` and `stops` of signal:name=gate,stops=below,theta=0.5; they are part of the kind
+/// (PolicyKind::name).
 struct PolicySpec {
     using Value = std::variant<double, std::uint64_t>;
 
@@ -23,8 +26,9 @@ struct PolicySpec {
     std::map<std::string, Value> given; ///< checked against the kind; preset ones filled in
 
     /// InputError for every mistake: an unknown name (with the nearest), an unknown or doubled key, no value,
-    /// no number, out of range, a missing key.
-    static PolicySpec parse(std::string_view text);
+    /// no number, out of range, a missing key. The key that \p sweep moves may be missing: it takes the
+    /// sweep's first value.
+    static PolicySpec parse(std::string_view text, const Sweep* sweep = nullptr);
 
     /// Canonical: keys in the kind's order, presets written out, the shortest digits that read back the same.
     /// parse(text()) is the same policy.

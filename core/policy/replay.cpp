@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/not_a_number.h"
+#include "core/base/words.h"
 
 #include <algorithm>
 #include <cmath>
@@ -29,13 +30,45 @@ const char* words(PolicySignal signal) {
         return "latent difference";
     case PolicySignal::acceleration:
         return "acceleration of the state";
-    case PolicySignal::continue_value:
+    default:
         break;
     }
     return "gate or router value";
 }
 
 } // namespace
+
+std::vector<const PolicyKind*> ReplayTable::kinds() const {
+    std::vector<const PolicyKind*> found;
+    for (const PolicyKind& kind : policy_kinds()) {
+        if (can(kind)) {
+            found.push_back(&kind);
+        }
+    }
+    for (const std::string& name : by_step) {
+        const PolicySignal signal = policy_signal(name);
+        if (is_named(signal) && columns.has(signal)) {
+            found.push_back(&signal_kind(signal, OwnRule::Stops::below));
+            found.push_back(&signal_kind(signal, OwnRule::Stops::at_least));
+        }
+    }
+    return found;
+}
+
+std::size_t ReplayTable::number_of(const PolicyKind& kind) const {
+    const std::span<const PolicyKind> usual = policy_kinds();
+    if (&kind >= usual.data() && &kind < usual.data() + usual.size()) {
+        return static_cast<std::size_t>(&kind - usual.data());
+    }
+    std::size_t number = usual.size() + 1; // the best blind rule has the one behind the kinds
+    for (const PolicyKind* one : kinds()) {
+        if (one == &kind) {
+            break;
+        }
+        number += one->is_signal_rule() ? 1 : 0;
+    }
+    return number;
+}
 
 bool ReplayTable::can(const PolicyKind& kind) const {
     return std::all_of(kind.needs.begin(), kind.needs.end(),
@@ -51,7 +84,13 @@ void ReplayTable::require(const PolicySpec& spec) const {
             throw InputError(run +
                              ": policy learned needs a gate or router, and this run's model has none or the "
                              "trace lacks its values; record a model that halts (adaponderlm, ponderlm3, "
-                             "adaptive_latent_cot), or choose another policy.");
+                             "adaptive_latent_cot), give a run of your own its rule "
+                             "(Writer.run(rule=...) in Python), or choose another policy.");
+        }
+        if (is_named(signal)) {
+            throw InputError(
+                run + ": policy " + spec.kind->name + " needs the signal " + name_of(signal) +
+                " at each step, which this trace lacks; its signals by step: " + joined(by_step) + ".");
         }
         throw InputError(
             run + ": policy " + spec.kind->name + " needs the " + words(signal) +

@@ -29,16 +29,18 @@ struct ReplayTable {
     std::vector<std::int64_t> clusters;  ///< of each sequence (core/stats/layout.h); empty: each its own
     std::optional<FlopsModel> flops;     ///< absent in traces that do not hold it
     std::vector<std::vector<WindowSpan>> windows; ///< of each sequence, with `flops`
+    std::vector<std::string> by_step;             ///< signals over tokens and steps that the run has
     bool layers_as_steps = false;                 ///< steps are blocks (methods.md 9)
     bool halted = false;   ///< some token stopped before K: choices are min(rule, K_t), and say so
     PolicyContext context; ///< what policies are told about this run
 
     [[nodiscard]] std::size_t tokens() const { return ran.size(); }
 
-    /// Reads the signals that policies use, those that the run has. InputError: a run without tokens with a
-    /// target, without per-step NLL, with signals of a wrong shape; Cancelled by \p stop.
+    /// Reads the signals that policies use and the run has, the run's own included, and \p also. InputError:
+    /// a run without tokens with a target, without per-step NLL, with signals of a wrong shape; Cancelled by
+    /// \p stop.
     static ReplayTable load(const TraceReader& trace, const RunInfo& run, const ProgressSink& progress = {},
-                            const std::stop_token& stop = {});
+                            const std::stop_token& stop = {}, const std::vector<PolicySignal>& also = {});
     /// Fills in `halted` and `context.learned_rate` from the rest.
     void finish();
 
@@ -46,15 +48,22 @@ struct ReplayTable {
     void require(const PolicySpec& spec) const;
     /// Whether it can be replayed here; for menus.
     [[nodiscard]] bool can(const PolicyKind& kind) const;
+    /// The kinds that can be replayed here: those of policy_kinds(), and rules in both directions over the
+    /// signals that were read by name.
+    [[nodiscard]] std::vector<const PolicyKind*> kinds() const;
+    /// The number of a kind, which is that of its colour: its place in policy_kinds(), of rules over a signal
+    /// behind these.
+    [[nodiscard]] std::size_t number_of(const PolicyKind& kind) const;
 };
 
 /// Reads a run as tables of its parts, for runs that are longer than memory. Threads may share it, each with
 /// a reader of its own. The trace outlives it.
 class ReplayReader {
 public:
-    /// \p only: the signals that will be read, where the run has them; empty: all that policies use.
-    /// InputError: a run that nothing can be replayed from.
-    ReplayReader(const TraceReader& trace, const RunInfo& run, const std::vector<PolicySignal>& only = {});
+    /// \p only: the signals that will be read, where the run has them; empty: all that policies use, the
+    /// run's own included, and \p also. InputError: a run that nothing can be replayed from.
+    ReplayReader(const TraceReader& trace, const RunInfo& run, const std::vector<PolicySignal>& only = {},
+                 const std::vector<PolicySignal>& also = {});
 
     [[nodiscard]] const RunInfo& run() const { return run_; }
     [[nodiscard]] const std::vector<SequenceInfo>& sequences() const { return sequences_; }
@@ -79,7 +88,8 @@ private:
     };
     [[noreturn]] void misshapen(const std::string& name) const;
     void check(const SignalChunk& chunk, const std::string& name) const;
-    void choose_columns(const TraceReader& trace, const std::vector<PolicySignal>& only);
+    void choose_columns(const TraceReader& trace, const std::vector<PolicySignal>& only,
+                        const std::vector<PolicySignal>& also);
     void plan_costs();
     void read_sequence(const TraceReader& reader, const SequenceInfo& sequence, ReplayTable& table,
                        const std::function<void(std::int64_t tokens)>& done) const;

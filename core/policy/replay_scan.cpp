@@ -88,8 +88,8 @@ std::vector<double> without_gaps(const std::vector<double>& values, const std::v
 } // namespace
 
 ReplayScan::ReplayScan(const TraceReader& trace, const RunInfo& run, const std::vector<PolicySignal>& columns,
-                       const BootstrapOptions& options)
-    : reader_(trace, run, columns),
+                       const BootstrapOptions& options, const std::vector<PolicySignal>& also)
+    : reader_(trace, run, columns, also),
       scan_({&trace}, tokens_of(reader_.sequences()), options.progress, options.stop, options.threads),
       options_(options) {
     ClusterNumbers scored;

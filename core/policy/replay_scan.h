@@ -34,9 +34,9 @@ struct ClusterReplays {
 /// the number of threads.
 class ReplayScan {
 public:
-    /// \p columns: as ReplayReader's. The trace outlives it.
+    /// \p columns, \p also: as ReplayReader's. The trace outlives it.
     ReplayScan(const TraceReader& trace, const RunInfo& run, const std::vector<PolicySignal>& columns,
-               const BootstrapOptions& options);
+               const BootstrapOptions& options, const std::vector<PolicySignal>& also = {});
 
     /// Whether sums of clusters are all that intervals by these options need, over each of so many equal
     /// parts of the clusters.

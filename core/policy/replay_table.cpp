@@ -9,65 +9,69 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
+#include <string_view>
 
 namespace ponderscope {
 namespace {
 
-/// Where a column comes from: a signal over (token, step).
-struct ColumnSource {
-    PolicySignal signal;
-    const char* name;
-};
-constexpr ColumnSource sources[] = {
-    {PolicySignal::nll, signal::nll},
-    {PolicySignal::entropy, signal::entropy},
-    {PolicySignal::margin, signal::margin},
-    {PolicySignal::argmax, signal::argmax},
-    {PolicySignal::kl, signal::kl_previous_current},
-    {PolicySignal::cosine, signal::cosine},
-    {PolicySignal::latent, signal::latent_difference},
-    {PolicySignal::acceleration, signal::acceleration},
+/// Signals by step that say nothing of a gate or a confidence of somebody's own: rules over them are read
+/// where they are asked for.
+constexpr std::string_view common_signals[] = {
+    signal::max_probability, signal::rank,          signal::kl_current_previous,
+    signal::state_norm,      signal::update_cosine, signal::halting_mass,
 };
 
-/// The rule of the run's own method; nullptr where it has none, or this build does not know it.
-const OwnRule* own_rule(const RunInfo& run) {
+/// The rule that a run's tokens were stopped by, or would have been.
+struct RunRule {
+    std::string signal;
+    OwnRule::Form form = OwnRule::Form::value_at_k;
+    OwnRule::Stops stops = OwnRule::Stops::below;
+    double threshold = 0; ///< NaN: it never stops
+};
+
+/// A key of the run's config.json, null where there is none. The recorder checked the file; here it is a
+/// stranger's text.
+nlohmann::json config_value(const RunInfo& run, std::initializer_list<const char*> keys) {
+    nlohmann::json value = nlohmann::json::parse(run.config, nullptr, /*allow_exceptions=*/false);
+    for (const char* key : keys) {
+        const auto found = value.is_object() ? value.find(key) : value.end();
+        value = found == value.end() ? nlohmann::json() : nlohmann::json(*found);
+    }
+    return value;
+}
+
+/// The run's own rule, else its method's with the threshold that the run says, in earlier traces config.json;
+/// nothing for a run without, or of a method that this build does not know.
+std::optional<RunRule> own_rule(const RunInfo& run, const RecordedChoices& chosen) {
+    if (chosen.rule) {
+        return RunRule{chosen.rule->signal, OwnRule::Form::value_at_k,
+                       chosen.rule->stops_below ? OwnRule::Stops::below : OwnRule::Stops::at_least,
+                       chosen.rule->theta};
+    }
     const MethodInfo* method = method_info(run.method);
-    return method != nullptr && method->own_rule.signal != nullptr ? &method->own_rule : nullptr;
-}
-
-/// tau from `choices`, else from config.json; NaN for a method that does not halt. The
-/// recorder checked the file; here it is a stranger's text.
-double own_threshold(const RunInfo& run, const RecordedChoices& chosen) {
-    if (own_rule(run) == nullptr) {
-        return std::numeric_limits<double>::quiet_NaN();
-    }
-    if (chosen.threshold) {
-        return *chosen.threshold;
-    }
-    const nlohmann::json config = nlohmann::json::parse(run.config, nullptr, /*allow_exceptions=*/false);
-    if (config.is_object() && config.contains("pondering") && config["pondering"].is_object()) {
-        const nlohmann::json& section = config["pondering"];
-        const auto found = section.find("threshold");
-        if (found != section.end() && found->is_number()) {
-            return found->get<double>();
-        }
-    }
-    return 1e-4;
-}
-
-/// The step at which the run's own rule stops every token, whatever tau; said where tau is.
-std::optional<std::int64_t> own_exit_step(const RunInfo& run, const RecordedChoices& chosen) {
-    if (chosen.exit_step || own_rule(run) == nullptr) {
-        return chosen.exit_step;
-    }
-    const nlohmann::json config = nlohmann::json::parse(run.config, nullptr, /*allow_exceptions=*/false);
-    const auto found = config.is_object() ? config.find("early_exit_step") : config.end();
-    if (found == config.end() || !found->is_number_unsigned()) {
+    if (method == nullptr || method->own_rule.signal == nullptr) {
         return std::nullopt;
     }
-    return static_cast<std::int64_t>(
-        std::min<std::uint64_t>(found->get<std::uint64_t>(), std::numeric_limits<std::int32_t>::max()));
+    RunRule rule{method->own_rule.signal, method->own_rule.form, method->own_rule.stops, 1e-4};
+    const nlohmann::json configured = config_value(run, {"pondering", "threshold"});
+    rule.threshold = chosen.threshold         ? *chosen.threshold
+                     : configured.is_number() ? configured.get<double>()
+                                              : rule.threshold;
+    return rule;
+}
+
+/// The step at which the run's own rule stops every token, whatever its threshold.
+std::optional<std::int64_t> own_exit_step(const RunInfo& run, const RecordedChoices& chosen) {
+    if (chosen.exit_step) {
+        return chosen.exit_step;
+    }
+    const nlohmann::json step = config_value(run, {"early_exit_step"});
+    return step.is_number_unsigned()
+               ? std::optional(static_cast<std::int64_t>(std::min<std::uint64_t>(
+                     step.get<std::uint64_t>(), std::numeric_limits<std::int32_t>::max())))
+               : std::nullopt;
 }
 
 /// [tokens, width] row-major into columns; \p width may be K where nothing is asked after the last step.
@@ -100,7 +104,7 @@ void apply(OwnRule::Form form, SignalColumns& columns) {
 } // namespace
 
 ReplayReader::ReplayReader(const TraceReader& trace, const RunInfo& run,
-                           const std::vector<PolicySignal>& only)
+                           const std::vector<PolicySignal>& only, const std::vector<PolicySignal>& also)
     : run_(run), chosen_(recorded_choices(run)), sequences_(trace.sequences(run.id)) {
     none_.run = trace.name_of(run);
     ClusterNumbers numbers;
@@ -111,12 +115,8 @@ ReplayReader::ReplayReader(const TraceReader& trace, const RunInfo& run,
         }
         clusters_.push_back(numbers.of(sequence));
     }
-    choose_columns(trace, only);
+    choose_columns(trace, only, also);
     none_.context.max_steps = run.max_steps;
-    none_.context.own_threshold = own_threshold(run, chosen_);
-    if (const auto exit_step = own_exit_step(run, chosen_)) {
-        none_.context.exit_step = std::min(*exit_step, run.max_steps);
-    }
     plan_costs();
 }
 
@@ -143,12 +143,15 @@ void ReplayReader::plan_costs() {
     }
 }
 
-void ReplayReader::choose_columns(const TraceReader& trace, const std::vector<PolicySignal>& only) {
-    std::vector<std::string> names;
+void ReplayReader::choose_columns(const TraceReader& trace, const std::vector<PolicySignal>& only,
+                                  const std::vector<PolicySignal>& also) {
+    std::vector<std::string>& names = none_.by_step;
     for (const SignalInfo& info : trace.signal_infos(run_.id)) {
-        names.push_back(info.name);
+        if (info.is_by_step()) {
+            names.push_back(info.name);
+        }
     }
-    const auto there = [&](const char* name) {
+    const auto there = [&](std::string_view name) {
         return std::find(names.begin(), names.end(), name) != names.end();
     };
     const std::int64_t last = run_.max_steps;
@@ -176,20 +179,30 @@ void ReplayReader::choose_columns(const TraceReader& trace, const std::vector<Po
                          " further steps, found " + std::to_string(last) + ".");
     }
     none_.columns = SignalColumns(last, 0);
-    const auto asked = [&](PolicySignal signal) {
-        return only.empty() || signal == PolicySignal::nll ||
-               std::find(only.begin(), only.end(), signal) != only.end();
+    const std::optional<RunRule> rule = own_rule(run_, chosen_);
+    const auto in = [](const auto& list, const auto& one) {
+        return std::find(std::begin(list), std::end(list), one) != std::end(list);
     };
-    for (const ColumnSource& source : sources) {
-        if (there(source.name) && asked(source.signal)) {
-            wanted_.push_back({source.signal, source.name});
+    const auto asked = [&](PolicySignal signal) {
+        return only.empty() || signal == PolicySignal::nll || in(only, signal);
+    };
+    for (const std::string& name : names) {
+        const PolicySignal signal = policy_signal(name);
+        const bool own = !in(common_signals, name) && !(rule && rule->signal == name);
+        if (in(also, signal) || (asked(signal) && (!only.empty() || !is_named(signal) || own))) {
+            wanted_.push_back({signal, name});
         }
     }
-    if (const OwnRule* rule = own_rule(run_);
-        rule != nullptr && there(rule->signal) && asked(PolicySignal::continue_value)) {
-        wanted_.push_back({PolicySignal::continue_value, rule->signal});
-        form_ = rule->form;
+    if (rule) {
         none_.context.own_rule = rule->stops;
+        none_.context.own_threshold = rule->threshold;
+        if (const auto exit_step = own_exit_step(run_, chosen_); exit_step && !chosen_.rule) {
+            none_.context.exit_step = std::min(*exit_step, run_.max_steps);
+        }
+        if (there(rule->signal) && asked(PolicySignal::continue_value)) {
+            wanted_.push_back({PolicySignal::continue_value, rule->signal});
+            form_ = rule->form;
+        }
     }
     // Memory only for signals whose first chunk has the size that was promised.
     for (const Column& column : wanted_) {
@@ -235,6 +248,14 @@ void ReplayReader::read_sequence(const TraceReader& reader, const SequenceInfo& 
         for (const Column& column : wanted_) {
             const std::optional<SignalChunk> chunk =
                 reader.signal(run_.id, sequence.index, column.name, begin, end);
+            if (!chunk && is_named(column.signal)) { // sequences may lack a signal of somebody's own
+                for (std::int64_t k = 0; k <= last; ++k) {
+                    const std::span<float> values = table.columns.column(column.signal, k);
+                    std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(first), end - begin,
+                                std::numeric_limits<float>::quiet_NaN());
+                }
+                continue;
+            }
             if (!chunk || chunk->first != begin || chunk->shape.empty() || chunk->shape[0] != end - begin) {
                 throw InputError(none_.run + ": signal " + column.name + " lacks tokens of sequence " +
                                  std::to_string(sequence.index) + "; the trace is damaged, record it again.");
@@ -255,6 +276,7 @@ ReplayTable ReplayReader::read(const TraceReader& reader, std::size_t first, std
     ReplayTable table;
     table.run = none_.run;
     table.flops = none_.flops;
+    table.by_step = none_.by_step;
     table.layers_as_steps = none_.layers_as_steps;
     table.context = none_.context;
     std::size_t total = 0;
@@ -291,8 +313,8 @@ ReplayTable ReplayReader::read(const TraceReader& reader, std::size_t first, std
 }
 
 ReplayTable ReplayTable::load(const TraceReader& trace, const RunInfo& run, const ProgressSink& progress,
-                              const std::stop_token& stop) {
-    const ReplayReader reader(trace, run);
+                              const std::stop_token& stop, const std::vector<PolicySignal>& also) {
+    const ReplayReader reader(trace, run, {}, also);
     ReplayTable table = reader.read(trace, 0, reader.sequences().size(), progress, stop);
     if (std::all_of(table.nll.begin(), table.nll.end(), [](float nll) { return std::isnan(nll); })) {
         throw InputError(table.run +

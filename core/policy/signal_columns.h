@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace ponderscope {
 
-/// What policies look at, a number for each token and step (methods.md sections 9 and 10).
-enum class PolicySignal : std::uint8_t {
+/// What policies look at, a number for each token and step (methods.md sections 9 and 10). Values from
+/// policy_signals on stand for other signals of a trace, by name: policy_signal().
+enum class PolicySignal : std::uint16_t {
     nll,            ///< of the read-out; NaN without a target
     entropy,        ///< nats
     margin,         ///< p1 - p2
@@ -22,6 +25,16 @@ enum class PolicySignal : std::uint8_t {
     acceleration,   ///< |(h^k - h^{k-1}) - (h^{k-1} - h^{k-2})| / |h^k - h^{k-1}|; 0 at k < 2
 };
 inline constexpr std::size_t policy_signals = 9;
+
+/// The signal that a trace calls \p name. The same name gives the same value as long as the program runs.
+/// Threads may call both functions.
+PolicySignal policy_signal(std::string_view name);
+/// Its name in a trace; empty for continue_value, which another signal of each method holds.
+const std::string& name_of(PolicySignal signal);
+/// Whether it is none of the enumerators, but a signal of a trace by its name.
+constexpr bool is_named(PolicySignal signal) {
+    return static_cast<std::size_t>(signal) >= policy_signals;
+}
 
 /// Where a token stands: what draws and decaying bounds depend on.
 struct TokenPlace {
@@ -39,30 +52,34 @@ public:
 
     [[nodiscard]] std::int64_t max_steps() const { return max_steps_; } ///< K
     [[nodiscard]] std::size_t tokens() const { return tokens_; }
-    [[nodiscard]] bool has(PolicySignal signal) const { return has_[static_cast<std::size_t>(signal)]; }
+    [[nodiscard]] bool has(PolicySignal signal) const {
+        const auto at = static_cast<std::size_t>(signal);
+        return at < columns_.size() && columns_[at].there;
+    }
     /// Makes room for K + 1 columns of zeros.
     void add(PolicySignal signal) {
-        has_[static_cast<std::size_t>(signal)] = true;
-        columns_[static_cast<std::size_t>(signal)].assign(static_cast<std::size_t>(max_steps_ + 1) * tokens_,
-                                                          0.0F);
+        const auto at = static_cast<std::size_t>(signal);
+        columns_.resize(std::max(columns_.size(), at + 1));
+        columns_[at] = {true, std::vector<float>(static_cast<std::size_t>(max_steps_ + 1) * tokens_)};
     }
+    /// The signal must have been added.
     [[nodiscard]] std::span<float> column(PolicySignal signal, std::int64_t k) {
-        return std::span(columns_[static_cast<std::size_t>(signal)]).subspan(offset(k), tokens_);
+        return std::span(columns_[static_cast<std::size_t>(signal)].values).subspan(offset(k), tokens_);
     }
     [[nodiscard]] std::span<const float> column(PolicySignal signal, std::int64_t k) const {
-        return std::span(of(signal)).subspan(offset(k), tokens_);
+        return std::span(columns_[static_cast<std::size_t>(signal)].values).subspan(offset(k), tokens_);
     }
 
 private:
-    [[nodiscard]] const std::vector<float>& of(PolicySignal signal) const {
-        return columns_[static_cast<std::size_t>(signal)];
-    }
+    struct Column {
+        bool there = false;
+        std::vector<float> values;
+    };
     [[nodiscard]] std::size_t offset(std::int64_t k) const { return static_cast<std::size_t>(k) * tokens_; }
 
     std::int64_t max_steps_ = 0;
     std::size_t tokens_ = 0;
-    std::array<bool, policy_signals> has_{};
-    std::array<std::vector<float>, policy_signals> columns_;
+    std::vector<Column> columns_; ///< by signal
 };
 
 } // namespace ponderscope

@@ -133,7 +133,7 @@ PolicySpec policy_at(const PolicyKind& kind, double threshold) {
     // Written and parsed: one road for what is typed, recorded and slid.
     const std::string digits =
         kind.parameters.front().whole ? std::to_string(std::llround(threshold)) : shortest(threshold);
-    return PolicySpec::parse(kind.name + ":" + kind.parameters.front().key + "=" + digits);
+    return PolicySpec::parse(kind.with_keys(kind.parameters.front().key + "=" + digits));
 }
 
 } // namespace ponderscope

@@ -41,6 +41,13 @@ RecordedChoices recorded_choices(std::string_view choices) {
         chosen.threshold =
             threshold->is_number() ? threshold->get<double>() : std::numeric_limits<double>::quiet_NaN();
     }
+    if (const auto rule = json.find("rule"); rule != json.end() && rule->is_object()) {
+        const auto signal = rule->find("signal"), stops = rule->find("stops"), theta = rule->find("theta");
+        if (signal != rule->end() && signal->is_string() && stops != rule->end() &&
+            (*stops == "below" || *stops == "above") && theta != rule->end() && theta->is_number()) {
+            chosen.rule = {signal->get<std::string>(), *stops == "below", theta->get<double>()};
+        }
+    }
     // Lengths go into 32 bits where policies are told of places, and steps are fewer.
     const auto whole = [](const nlohmann::json& value) -> std::optional<std::int64_t> {
         return value.is_number_unsigned() &&

@@ -14,6 +14,15 @@
 
 namespace ponderscope {
 
+/// A halting rule that the run brings along, for models that no method here describes: a signal of the run by
+/// step against a threshold.
+struct RecordedRule {
+    std::string signal;
+    bool stops_below = true; ///< a token stops where the signal is below theta; false: has reached it
+    double theta = 0;        ///< a number
+    bool operator==(const RecordedRule&) const = default;
+};
+
 /// What was chosen about a run beside its policy (RunInfo::choices), as the options of `ponderscope record`
 /// take it. Empty: the method has no such choice, or the program that wrote the run did not keep it. It is a
 /// stranger's text: what is none of ours says nothing.
@@ -23,6 +32,7 @@ struct RecordedChoices {
     std::string initial_state_digest;      ///< of the states in that file
     std::optional<double> threshold;       ///< of the method's own rule; NaN: it never stops
     std::optional<std::int64_t> exit_step; ///< where that rule stops every token, whatever the threshold
+    std::optional<RecordedRule> rule;      ///< in the place of the method's own rule
     std::string patches;                   ///< JSON array; empty: none
     /// Of each sequence, where one of a generation ended early: tokens of the prompt and most new ones.
     std::vector<std::int64_t> planned_lengths = {};

@@ -28,12 +28,10 @@ constexpr double plot_of_height = 0.62; ///< at least, of a page without many na
 
 Chart front_of(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
                const std::stop_token& stop) {
-    const auto kinds = policy_kinds();
     for (const std::string& name : spec.policies) {
-        if (std::none_of(kinds.begin(), kinds.end(),
-                         [&](const PolicyKind& kind) { return kind.name == name; })) {
-            throw InputError("\"policies\": expected some of " + joined(kinds, &PolicyKind::name) +
-                             "; found \"" + name + "\".");
+        if (find_policy_kind(name) == nullptr) {
+            throw InputError("\"policies\": expected some of " + joined(policy_kinds(), &PolicyKind::name) +
+                             ", or signal:name=NAME for a signal of the run; found \"" + name + "\".");
         }
     }
     const ReplayTable table = replay_of(spec, data, progress, stop);

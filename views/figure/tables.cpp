@@ -118,7 +118,14 @@ ReplayTable replay_of(const FigureSpec& spec, FigureData& data, const ProgressSi
     const RunName& name = spec.runs.front();
     const TraceReader reader = TraceReader::open(name.trace);
     const RunInfo info = find_run(reader, name.run);
-    ReplayTable table = ReplayTable::load(reader, info, progress, stop);
+    std::vector<PolicySignal> signals;
+    for (const std::string& policy : spec.policies) {
+        // Names of kinds; in tables, policies with their numbers.
+        const Sweep any{"threshold", {0}};
+        const PolicyKind* kind = PolicySpec::parse(policy, &any).kind;
+        signals.insert(signals.end(), kind->needs.begin(), kind->needs.end());
+    }
+    ReplayTable table = ReplayTable::load(reader, info, progress, stop, signals);
     if (table.halted) {
         data.notices.push_back("Run \"" + info.name +
                                "\" halted, so the replay gives no token more steps than it had.");

@@ -18,36 +18,32 @@ namespace {
 using figure::Chart;
 
 const PolicyKind& kind_of(const ReplayTable& table, const std::string& name) {
+    const PolicyKind* found = find_policy_kind(name);
+    if (found != nullptr && table.can(*found) && !found->parameters.empty()) {
+        return *found;
+    }
     std::string known;
-    for (const PolicyKind& kind : policy_kinds()) {
-        if (!table.can(kind) || kind.parameters.empty()) {
-            continue;
-        }
-        if (kind.name == name) {
-            return kind;
-        }
-        known += (known.empty() ? "" : ", ") + kind.name;
+    for (const PolicyKind* kind : table.kinds()) {
+        known += kind->parameters.empty() ? "" : (known.empty() ? "" : ", ") + kind->name;
     }
     throw InputError("\"policies\": expected policies with a threshold that " + table.run +
                      " has signals for (" + known + "); found \"" + name + "\".");
 }
 
-int rule_ink(const std::string& name) {
+int rule_ink(const ReplayTable& table, const std::string& name) {
     if (name == blind_rule) {
         return Chart::text;
     }
-    const auto kinds = policy_kinds();
-    const auto own =
-        std::find_if(kinds.begin(), kinds.end(), [&](const PolicyKind& kind) { return kind.name == name; });
-    return Chart::rule + static_cast<int>(own - kinds.begin());
+    const PolicyKind* kind = find_policy_kind(name);
+    return Chart::rule + static_cast<int>(kind != nullptr ? table.number_of(*kind) : policy_kinds().size());
 }
 
 /// A rule's cells as a line, their bounds, and the cells where it thinks better.
 struct CellSeries {
     Chart::Series line, bounds, better;
 
-    CellSeries(const MatchedRow& row, bool over_flops, const QString& name) {
-        line.ink = rule_ink(row.name);
+    CellSeries(const ReplayTable& table, const MatchedRow& row, bool over_flops, const QString& name) {
+        line.ink = rule_ink(table, row.name);
         line.dashed = !row.causal;
         line.name = name;
         bounds = line;
@@ -102,10 +98,8 @@ std::vector<double> costs_within(const MatchedRule& rule, const RowLayout& rows,
 
 std::string usual_policy(const ReplayTable& table) {
     for (const char* name : {"learned", "entropy"}) {
-        for (const PolicyKind& kind : policy_kinds()) {
-            if (kind.name == name && table.can(kind)) {
-                return name;
-            }
+        if (table.can(*find_policy_kind(name))) {
+            return name;
         }
     }
     return "fixed";
@@ -130,9 +124,9 @@ figure::Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& l
     }
     const std::vector<std::string> known = matched_rules(table);
     std::vector<std::string> rules = look.policies.empty() ? known : look.policies;
-    for (const std::string& rule : rules) {
+    for (std::string& rule : rules) {
         if (std::find(known.begin(), known.end(), rule) == known.end()) {
-            (void)kind_of(table, rule); // says what there is
+            rule = kind_of(table, rule).name; // or says what there is
         }
     }
     for (const std::string& always : {std::string(blind_rule), look.against}) {
@@ -181,7 +175,7 @@ figure::Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& l
     for (const MatchedRow& row : found.rows) {
         const QString name = QString::fromStdString(row.name);
         // One entry a rule: what its line and its points are is said once, below.
-        CellSeries cells(row, look.over_flops,
+        CellSeries cells(table, row, look.over_flops,
                          row.plain    ? tr("%1 (plain model)").arg(name)
                          : row.causal ? name
                                       : tr("%1 (a bound)").arg(name));
@@ -218,7 +212,7 @@ figure::Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& l
         if (row.name == look.reruns->reference) {
             continue; // zero
         }
-        CellSeries cells(row, look.over_flops, tr("%1 (rerun)").arg(QString::fromStdString(row.name)));
+        CellSeries cells(table, row, look.over_flops, tr("%1 (rerun)").arg(QString::fromStdString(row.name)));
         if (!cells.line.x.empty()) {
             cells.bounds.faint = false;
             cells.bounds.mark = Chart::Mark::point;
@@ -256,7 +250,7 @@ figure::Chart sweep_chart(const ReplayTable& table, const std::vector<std::strin
         const PolicyKind& kind = kind_of(table, names[n]);
         Chart::Series line;
         line.name = tr("%1 (replay)").arg(QString::fromStdString(names[n]));
-        line.ink = rule_ink(names[n]);
+        line.ink = rule_ink(table, names[n]);
         const std::vector<double> values = threshold_values(kind, table, settings);
         for (std::size_t i = 0; i < values.size(); ++i) {
             if (stop.stop_requested()) {

@@ -72,7 +72,6 @@ std::vector<PolicyFront> policy_fronts(const ReplayTable& table, const std::vect
                                        int thresholds, const std::stop_token& stop) {
     std::vector<PolicyFront> fronts;
     ReplayResult result;
-    std::size_t number = 0;
     const auto add = [&](const std::string& name, std::size_t own, const PolicyKind& kind,
                          const std::vector<double>& values) {
         PolicyFront front{name, own, kind.causal, {}, {}};
@@ -92,14 +91,22 @@ std::vector<PolicyFront> policy_fronts(const ReplayTable& table, const std::vect
     };
     const PolicyKind& fixed = *PolicySpec::parse("fixed:n=0").kind;
     add(blind_rule, policy_kinds().size(), fixed, threshold_values(fixed, table, thresholds));
-    for (const PolicyKind& kind : policy_kinds()) {
-        const std::size_t own = number++;
-        const bool wanted =
-            only.empty() ? kind.name != "full" : std::find(only.begin(), only.end(), kind.name) != only.end();
-        if (!wanted || !table.can(kind)) {
+    std::vector<const PolicyKind*> kinds;
+    if (only.empty()) {
+        kinds = table.kinds();
+        std::erase_if(kinds,
+                      [](const PolicyKind* kind) { return kind->name == "full" || kind->is_signal_rule(); });
+    }
+    for (const std::string& name : only) {
+        kinds.push_back(find_policy_kind(name));
+    }
+    for (const PolicyKind* wanted : kinds) {
+        if (wanted == nullptr || !table.can(*wanted)) {
             continue;
         }
-        if (!kind.causal) {
+        const PolicyKind& kind = *wanted;
+        const std::size_t own = table.number_of(kind);
+        if (kind.name == "oracle") {
             add_oracle(fronts, table, own, thresholds);
         } else {
             add(kind.name, own, kind,

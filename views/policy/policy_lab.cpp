@@ -202,7 +202,7 @@ void PolicyLab::setRerunProgress(int perMille) {
 void PolicyLab::rerunAll(const QStringList& policies) {
     waiting_.clear();
     for (const QString& policy : policies) {
-        if (PolicySpec::parse(policy.toStdString()).kind->causal && !shared_.rerunOf(policy).isValid()) {
+        if (PolicySpec::parse(policy.toStdString()).kind->can_run() && !shared_.rerunOf(policy).isValid()) {
             waiting_ << policy;
         }
     }
@@ -293,17 +293,13 @@ void PolicyLab::renew() {
     {
         const QSignalBlocker quiet(policy_);
         policy_->clear();
-        int number = 0;
-        for (const PolicyKind& kind : policy_kinds()) {
-            if (table->can(kind)) {
-                policy_->addItem(QString::fromStdString(kind.name), number);
-                QString tip = tr("Stops where %1").arg(QString::fromStdString(kind.rule));
-                if (!kind.source.empty()) {
-                    tip += QStringLiteral(" (%1)").arg(QString::fromStdString(kind.source));
-                }
-                policy_->setItemData(policy_->count() - 1, tip, Qt::ToolTipRole);
+        for (const PolicyKind* kind : table->kinds()) {
+            policy_->addItem(QString::fromStdString(kind->name));
+            QString tip = tr("Stops where %1").arg(QString::fromStdString(kind->rule));
+            if (!kind->source.empty()) {
+                tip += QStringLiteral(" (%1)").arg(QString::fromStdString(kind->source));
             }
-            ++number;
+            policy_->setItemData(policy_->count() - 1, tip, Qt::ToolTipRole);
         }
         // The model's own rule first; else the one that needs no signal but the read-out.
         int start = policy_->findText(before);
@@ -320,7 +316,7 @@ void PolicyLab::choosePolicy() {
     if (!table || policy_->currentIndex() < 0) {
         return;
     }
-    kind_ = &policy_kinds()[static_cast<std::size_t>(policy_->currentData().toInt())];
+    kind_ = find_policy_kind(policy_->currentText().toStdString());
     policy_->setToolTip(policy_->currentData(Qt::ToolTipRole).toString());
     values_ = threshold_values(*kind_, *table, slider_places);
     {
@@ -460,11 +456,13 @@ void PolicyLab::findRerun() {
 void PolicyLab::showRerun() {
     const bool running = rerunProgress_ >= 0;
     const bool causal = kind_ == nullptr || kind_->causal;
+    const bool can_run = kind_ == nullptr || kind_->can_run();
     rerun_->setText(running ? tr("Cancel the rerun") : tr("Rerun exactly"));
-    rerun_->setEnabled(running || (causal && !spec_.isEmpty() && !rerunKey_.isValid()));
+    rerun_->setEnabled(running || (can_run && !spec_.isEmpty() && !rerunKey_.isValid()));
     rerun_->setToolTip(
-        running   ? tr("What is finished stays in the trace, marked as partial")
-        : !causal ? tr("This rule looks at the next token: no model can run it")
+        running    ? tr("What is finished stays in the trace, marked as partial")
+        : !causal  ? tr("This rule looks at the next token: no model can run it")
+        : !can_run ? tr("The engine does not compute this signal: only a replay can follow this rule")
         : rerunKey_.isValid()
             ? tr("The open traces hold this rerun already")
             : tr("Runs the checkpoint on the same tokens with this policy, so that halted tokens change what "

@@ -62,7 +62,6 @@ std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of
             return std::nullopt;
         }
     };
-    const auto kinds = policy_kinds();
     const ReplayResult full = replay(table, PolicySpec::parse("full"));
     // What reruns are set against: full as the model ran it.
     // Where exits only choose the read-out every step is in the table, and yet the run is read out before.
@@ -88,7 +87,7 @@ std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of
         table.require(spec);
         PolicyRow row;
         row.spec = text;
-        row.number = static_cast<std::size_t>(spec.kind - kinds.data());
+        row.number = table.number_of(*spec.kind);
         row.causal = spec.kind->causal;
         if (!spec.kind->parameters.empty() && spec.has(spec.kind->parameters.front().key)) {
             row.threshold = spec.number(spec.kind->parameters.front().key);

@@ -27,7 +27,14 @@ namespace {
 constexpr int settle_ms = 250;
 
 std::string kind_of(const std::string& spec) {
-    return spec.substr(0, spec.find(':'));
+    return PolicySpec::parse(spec).kind->name;
+}
+
+/// Whether the policy of a run, a stranger's text, is one that the table has the signals for.
+bool can_replay(const ReplayTable& table, const std::string& policy) try {
+    return table.can(*PolicySpec::parse(policy).kind);
+} catch (const InputError&) {
+    return false;
 }
 
 } // namespace
@@ -198,11 +205,7 @@ std::vector<std::string> PolicyTable::wanted() const {
     }
     const auto table = shared_.table();
     for (const PolicyRerun& rerun : shared_.storedReruns()) {
-        const std::string name = kind_of(rerun.policy);
-        const auto kinds = policy_kinds();
-        const auto kind =
-            std::find_if(kinds.begin(), kinds.end(), [&](const PolicyKind& one) { return one.name == name; });
-        if (kind != kinds.end() && table->can(*kind)) {
+        if (can_replay(*table, rerun.policy)) {
             specs.insert(rerun.policy);
         }
     }

@@ -33,7 +33,7 @@ const PolicyOutcome* outcome_of(const PolicyRow& row, int column) {
 }
 
 const PolicyKind& kind_of(const PolicyRow& row) {
-    return policy_kinds()[row.number];
+    return *PolicySpec::parse(row.spec).kind;
 }
 
 } // namespace

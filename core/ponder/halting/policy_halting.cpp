@@ -139,7 +139,7 @@ private:
                                                                         : question.decision.value)
                                       .to(at::kFloat));
                 break;
-            case PolicySignal::nll: // refused when the rule was made
+            default: // NLL and signals by name, refused when the rule was made
                 signals.push_back(nothing);
                 break;
             }
@@ -173,6 +173,13 @@ std::shared_ptr<const HaltingRule> policy_halting(const PolicySpec& spec, const 
                          " knows the next token, so no run can follow it by itself; ponderscope policy "
                          "replays it, and with "
                          "--rerun runs the model to the steps of that replay.");
+    }
+    if (!spec.kind->can_run()) {
+        throw InputError(
+            "Policy " + spec.text() +
+            " compares a recorded signal that the engine does not compute while it runs the "
+            "model, so only a replay can follow it (ponderscope policy); to run it, let your own "
+            "code halt and record that run.");
     }
     PolicyContext context;
     // Of a vanilla model the steps are its blocks (layer_steps.h).

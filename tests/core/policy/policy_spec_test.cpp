@@ -30,6 +30,10 @@ TEST(PolicySpec, IsPrintedBackCanonically) {
         {"latent_difference", "latent_difference:theta=0.03"},
         {"second_order:theta=0.5", "second_order:theta=0.5,hits=1"},
         {"argmax_stable", "argmax_stable:n=5"},
+        {"learned:theta=-2.5", "learned:theta=-2.5"},
+        {"signal: name=my_gate , theta=0.50", "signal:name=my_gate,stops=below,theta=0.5"},
+        {"signal:theta=-3,stops=above,name=gate", "signal:name=gate,stops=above,theta=-3"},
+        {"signal:name=entropy,theta=2", "signal:name=entropy,stops=below,theta=2"},
     };
     for (const auto& [text, canonical] : cases) {
         const PolicySpec spec = PolicySpec::parse(text);
@@ -94,13 +98,20 @@ TEST(PolicySpec, EveryMistakeHasItsSentence) {
         {"learned:tau=0.5", {"unknown key \"tau\"", "its keys: theta"}},
         {"learned:0.5", {"KEY=VALUE", "\"0.5\""}},
         {"learned:theta", {"KEY=VALUE"}},
-        {"learned:theta=", {"a number from 0 to 1", "found \"\""}},
+        {"learned:theta=", {"a number", "found \"\""}},
         {"learned:theta=abc", {"found \"abc\""}},
         {"learned:theta=0.5x", {"found \"0.5x\""}},
         {"learned:theta=0,5", {"KEY=VALUE", "\"5\""}},
-        {"learned:theta=nan", {"a number from 0 to 1"}},
-        {"learned:theta=1.5", {"from 0 to 1", "\"1.5\""}},
-        {"learned:theta=-0.1", {"from 0 to 1"}},
+        {"learned:theta=nan", {"a number", "\"nan\""}},
+        {"calm_margin:lambda=-0.1", {"from 0 to 2", "\"-0.1\""}},
+        {"signal", {"the name of a recorded signal", "signal:name=gate,theta=NUMBER"}},
+        {"signal:theta=1", {"the name of a recorded signal"}},
+        {"signal:name=,theta=1", {"the name of a recorded signal"}},
+        {"signal:name=gate", {"theta", "signal:name=gate,stops=below,theta=NUMBER"}},
+        {"signal:name=gate,stops=at,theta=1", {"below or above", "\"at\""}},
+        {"signal:name=gate,name=gate,theta=1", {"name is given twice"}},
+        {"signal:name=gate,theta=inf", {"theta"}},
+        {"signal:name=gate,lambda=1", {"unknown key \"lambda\"", "name, stops, theta"}},
         {"learned:theta=0.1,theta=0.2", {"given twice"}},
         {"learned:theta=0.1,", {"KEY=VALUE"}},
         {"fixed", {"expected a whole number", "fixed:n=NUMBER"}},
@@ -132,7 +143,30 @@ TEST(PolicySpec, ASweepMovesTheThreshold) {
     EXPECT_THROW((void)PolicySpec::parse("fixed:n=0").with("n", 1.5), InputError);
     EXPECT_THROW((void)PolicySpec::parse("full").with("threshold", 1), InputError);
     EXPECT_THROW((void)PolicySpec::parse("learned").with("lambda", 0.5), InputError);
-    EXPECT_THROW((void)PolicySpec::parse("learned").with("theta", 2), InputError);
+    EXPECT_THROW((void)PolicySpec::parse("calm_margin:lambda=1").with("lambda", 3), InputError);
+    EXPECT_EQ(PolicySpec::parse("signal:name=g,theta=1").with("threshold", -2).text(),
+              "signal:name=g,stops=below,theta=-2");
+    // The key that is swept need not be given.
+    const Sweep theta{"theta", {0.25, 0.5}};
+    EXPECT_EQ(PolicySpec::parse("entropy", &theta).text(), "entropy:theta=0.25");
+    EXPECT_EQ(PolicySpec::parse("signal:name=g,stops=above", &theta).text(),
+              "signal:name=g,stops=above,theta=0.25");
+    EXPECT_EQ(PolicySpec::parse("entropy:theta=3", &theta).text(), "entropy:theta=3");
+    EXPECT_THROW((void)PolicySpec::parse("fixed", &theta), InputError);
+}
+
+TEST(PolicyKinds, RulesOverASignalAreFoundByName) {
+    EXPECT_EQ(find_policy_kind("entropy"), PolicySpec::parse("entropy:theta=1").kind);
+    EXPECT_EQ(find_policy_kind("signal:name=g"), PolicySpec::parse("signal:name=g,theta=1").kind);
+    EXPECT_EQ(find_policy_kind("signal:name=g")->name, "signal:name=g,stops=below");
+    EXPECT_NE(find_policy_kind("signal:name=g"), find_policy_kind("signal:name=g,stops=above"));
+    EXPECT_EQ(find_policy_kind("signal:name=g,theta=1"), nullptr) << "a policy, not a kind";
+    EXPECT_EQ(find_policy_kind("signal"), nullptr);
+    EXPECT_EQ(find_policy_kind("nonsense"), nullptr);
+    EXPECT_TRUE(find_policy_kind("signal:name=entropy")->reads_head());
+    EXPECT_TRUE(find_policy_kind("signal:name=entropy")->can_run());
+    EXPECT_FALSE(find_policy_kind("signal:name=g")->can_run()) << "the engine does not compute it";
+    EXPECT_FALSE(find_policy_kind("signal:name=nll")->causal) << "it knows the next token";
 }
 
 TEST(Sweep, ReadsRangesAndLists) {

@@ -228,6 +228,37 @@ TEST(Replay, FlopsFollowTheChoice) {
     EXPECT_EQ(result.mean_flops, 2150);
 }
 
+TEST(Replay, ASignalOfOnesOwnStopsWhereItIsSaid) {
+    ReplayTable table = small_table();
+    const PolicySignal own = policy_signal("my_gate");
+    table.columns.add(own);
+    for (std::int64_t k = 0; k <= 3; ++k) {
+        for (std::size_t i = 0; i < 8; ++i) {
+            table.columns.column(own, k)[i] = static_cast<float>(token_draw(77, k, i)) - 0.5F;
+        }
+    }
+    table.columns.column(own, 1)[2] = nan_f; // a step that did not run stops nobody
+    for (const double theta : {-0.3, 0.0, 0.2, 9.0}) {
+        std::vector<std::int32_t> below(8, 3), above(8, 3);
+        for (std::size_t i = 0; i < 8; ++i) {
+            for (std::int32_t k = 2; k >= 0; --k) {
+                const float value = std::as_const(table.columns).column(own, k)[i];
+                below[i] = value < static_cast<float>(theta) ? k : below[i];
+                above[i] = value >= static_cast<float>(theta) ? k : above[i];
+            }
+        }
+        const std::string digits = std::to_string(theta);
+        EXPECT_EQ(replay(table, PolicySpec::parse("signal:name=my_gate,theta=" + digits)).steps, below);
+        EXPECT_EQ(replay(table, PolicySpec::parse("signal:name=my_gate,stops=above,theta=" + digits)).steps,
+                  above);
+    }
+    // A signal that another policy looks at is the same rule.
+    EXPECT_EQ(replay(table, PolicySpec::parse("signal:name=entropy,theta=2")).steps,
+              replay(table, PolicySpec::parse("entropy:theta=2")).steps);
+    EXPECT_TRUE(table.can(*find_policy_kind("signal:name=my_gate")));
+    EXPECT_FALSE(table.can(*find_policy_kind("signal:name=none")));
+}
+
 TEST(Replay, EveryMistakeHasItsSentence) {
     const ReplayTable table = small_table();
     const struct {
@@ -239,6 +270,8 @@ TEST(Replay, EveryMistakeHasItsSentence) {
         {"kl", {"D_KL(p_k−1 ‖ p_k)", "--record steps"}},
         {"latent_difference", {"latent difference", "--record steps"}},
         {"learned", {"gate or router", "choose another policy"}},
+        {"signal:name=my_gate,theta=1", {"the signal my_gate at each step", "this trace lacks"}},
+        {"signal:name=cosine,theta=1", {"cosine", "--record steps"}},
         {"learned:theta=0.5", {"gate or router"}},
         {"uniform", {"without a rate", "uniform:rate=1.2"}},
         {"geometric:seed=3", {"geometric:rate=1.2"}},
@@ -340,6 +373,49 @@ TEST(ReplayTable, ReadsTheOwnRuleOfTheMethod) {
     EXPECT_EQ(replay(table, PolicySpec::parse("learned:theta=0")).steps, std::vector<std::int32_t>(3, 2));
     EXPECT_NO_THROW(replay(table, PolicySpec::parse("uniform")));
     EXPECT_EQ(replay(table, PolicySpec::parse("fixed:n=1")).nll[1], 4);
+}
+
+TEST(ReplayTable, ARunsOwnRuleIsLearned) {
+    // Gates 0.5, 0.4 | 0.2, 1.0 | 0.9, 0.9.
+    const auto steps_of = [](const std::string& method, const std::string& rule) {
+        const testing::TemporaryFolder folder;
+        const ReplayTable table = load(write_trace(folder, {.method = method,
+                                                            .config = R"({"early_exit_step": 1})",
+                                                            .choices = R"({"rule": )" + rule + "}"}));
+        return replay(table, PolicySpec::parse("learned")).steps;
+    };
+    using Steps = std::vector<std::int32_t>;
+    EXPECT_EQ(steps_of("mine", R"({"signal": "gate", "stops": "below", "theta": 0.45})"), (Steps{1, 0, 2}));
+    EXPECT_EQ(steps_of("mine", R"({"signal": "gate", "stops": "above", "theta": 0.5})"), (Steps{0, 1, 0}));
+    // In the place of the method's own, which multiplies, and whose config names a step.
+    EXPECT_EQ(steps_of("adaptive_latent_cot", R"({"signal": "gate", "stops": "below", "theta": 0.45})"),
+              (Steps{1, 0, 2}));
+    for (const char* const wrong :
+         {R"({"signal": "gate", "stops": "at", "theta": 0.5})",
+          R"({"signal": 1, "stops": "below", "theta": 1})", R"({"signal": "gate", "stops": "below"})",
+          R"("gate")", R"({"signal": "none", "stops": "below", "theta": 0.5})"}) {
+        EXPECT_THROW(steps_of("mine", wrong), InputError) << wrong; // a stranger's text: no rule
+    }
+}
+
+TEST(ReplayTable, ReadsSignalsOfTheRunsOwn) {
+    const testing::TemporaryFolder folder;
+    const std::filesystem::path path = write_trace(folder, {.method = "mine"});
+    const TraceReader reader = TraceReader::open(path);
+    const RunInfo run = find_run(reader, "run");
+    const ReplayTable table = ReplayTable::load(reader, run);
+    EXPECT_EQ(replay(table, PolicySpec::parse("signal:name=gate,theta=0.45")).steps,
+              (std::vector<std::int32_t>{1, 0, 2}));
+    std::vector<std::string> names;
+    for (const PolicyKind* kind : table.kinds()) {
+        names.push_back(kind->name);
+    }
+    EXPECT_EQ(std::count(names.begin(), names.end(), "signal:name=gate,stops=below"), 1);
+    EXPECT_EQ(std::count(names.begin(), names.end(), "signal:name=gate,stops=above"), 1);
+    // Only what is asked for.
+    const ReplayReader only(reader, run, {PolicySignal::entropy});
+    EXPECT_FALSE(only.none().columns.has(policy_signal("gate")));
+    EXPECT_TRUE(ReplayReader(reader, run, {policy_signal("gate")}).none().columns.has(policy_signal("gate")));
 }
 
 TEST(ReplayTable, TakesWhatTheRunSaysOfLengthsAndTheOwnExit) {
