@@ -18,6 +18,7 @@ from torch.nn import functional as F
 import ponderscope as ps
 
 CONTEXT, WIDTH, LAYERS, PRICE = 96, 64, 4, 0.04
+RULE = ps.Rule("stopped", stops="above", theta=0.5)  # a byte exits where half of it has stopped
 
 
 class EarlyExitGpt(nn.Module):
@@ -66,9 +67,9 @@ def numbers(model, ids, policy):
     """What the trace shall hold of one window."""
     with torch.inference_mode():
         logits, stops = (t[:, 0].transpose(0, 1) for t in model(ids[None]))  # [token, layer, ...]
-    exits = (stops.cumsum(1) >= 0.5).int().argmax(1)
+    exits = (stops.cumsum(1) >= RULE.theta).int().argmax(1)
     read = ps.read_out(logits, ids, steps=exits if policy == "learned" else torch.full_like(exits, LAYERS - 1), candidates=5)
-    read["signals"]["stops"] = stops.numpy()
+    read["signals"][RULE.signal] = stops.cumsum(1).numpy()
     return read
 
 
@@ -77,9 +78,9 @@ def record(model, text, path):
     a_layer = 2 * sum(p.numel() for p in model.blocks[0].parameters() if p.dim() == 2)
     known = ps.read_out(torch.zeros(1, LAYERS, 256), [0])["signals"]
     kinds = {**{name: ps.KNOWN_SIGNALS[name] for name in known},
-             "stops": ps.Signal(("token", "step"), "probability", "Share that stops", "Share of the token that the gates stop after each layer.")}  # fmt: skip
+             RULE.signal: ps.Signal(("token", "step"), "probability", "Share that has stopped", "Share of the token that the gates have stopped up to each layer.")}  # fmt: skip
     about = {"method": "early exit", "max_steps": LAYERS - 1, "layers": LAYERS, "step_unit": "layer",
-             "tokens": [bytes([b]) for b in range(256)], "signals": kinds}  # fmt: skip
+             "tokens": [bytes([b]) for b in range(256)], "signals": kinds, "rule": RULE}  # fmt: skip
     with ps.Writer(path, overwrite=True) as writer:
         for name, policy in (("gate", "learned"), ("all layers", "full")):
             with writer.run(name, policy=policy, notices=["Exits were chosen after a whole forward: later bytes saw all layers of earlier ones."], **about) as run:
@@ -107,7 +108,7 @@ def main():
         summary = run.summary()
         print(f"{run.name:12} NLL {summary['mean_nll']:.3f}  mean exit {summary['mean_steps']:.2f} of {LAYERS - 1}")
     trace.page(path.with_suffix(".html"), a="all layers", b="gate", title="Exits of a small gate")
-    print(f"{path} and {path.with_suffix('.html')}\nOther rules, from the same record: ponderscope policy '{path}#all layers' --policy entropy:theta=2")
+    print(f"{path} and {path.with_suffix('.html')}\nThe gate against other rules, from the same record: ponderscope referee '{path}#all layers'")
 
 
 if __name__ == "__main__":

@@ -9,13 +9,13 @@ makes one HTML file to send.
 __version__ = "0.1.0"
 
 from .annotations import annotate
-from .columns import KNOWN_SIGNALS, Signal, byte_spans
+from .columns import KNOWN_SIGNALS, Rule, Signal, byte_spans
 from .reader import Run, Trace, open  # noqa: A004
 from .recording import read_out, record
 from .sequence_writer import SequenceWriter
 from .writer import RunWriter, Writer
 
 __all__ = [
-    "KNOWN_SIGNALS", "Run", "RunWriter", "SequenceWriter", "Signal", "Trace", "Writer", "annotate", "byte_spans", "open", "read_out",
+    "KNOWN_SIGNALS", "Rule", "Run", "RunWriter", "SequenceWriter", "Signal", "Trace", "Writer", "annotate", "byte_spans", "open", "read_out",
     "record",
 ]  # fmt: skip

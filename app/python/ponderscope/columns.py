@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -76,6 +77,37 @@ class Signal:
         if values.dtype == np.float16:
             return np.dtype("<f2")
         return np.dtype({"f": "<f4", "i": "<i4", "u": "<i4", "b": "?"}.get(kind, "<f4"))
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When a token of your model stops: the halting rule that ``learned`` replays on the run.
+
+    A token stops at the first step at which ``signal``, a signal of the run over ``("token", "step")``, is below ``theta``;
+    with ``stops="above"``, at which it has reached ``theta``.
+    """
+
+    signal: str
+    stops: str = "below"
+    theta: float = 0.5
+
+    def check(self, signals: Mapping[str, Signal]) -> None:
+        """ValueError unless a run with these signals can be replayed under the rule."""
+        if self.signal not in signals or tuple(signals[self.signal].axes) != ("token", "step"):
+            by_step = ", ".join(name for name, signal in signals.items() if tuple(signal.axes) == ("token", "step"))
+            raise ValueError(
+                f'rule: expected the name of a signal over ("token", "step"), found {self.signal!r}; '
+                f"the signals of the run by step: {by_step or 'none'}."
+            )
+        if self.stops not in ("below", "above"):
+            raise ValueError(f'rule: stops must be "below" or "above", not {self.stops!r}.')
+        theta = self.theta
+        if isinstance(theta, bool) or not isinstance(theta, (int, float, np.integer, np.floating)) or not np.isfinite(theta):
+            raise ValueError(f"rule: theta must be a finite number, not {theta!r}.")
+
+    def choices(self) -> str:
+        """As the trace holds it (run.choices)."""
+        return json.dumps({"rule": {"signal": self.signal, "stops": self.stops, "theta": float(self.theta)}})
 
 
 WHOLE_SIGNALS = {"rank", "argmax", "candidate_ids", "prediction_depth", "answer_flips"}

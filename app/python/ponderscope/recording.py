@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .columns import INT32_MAX, text_of, whole_numbers
+from .columns import INT32_MAX, Rule, text_of, whole_numbers
 from .reader import Run
 from .reader import open as open_trace
 from .token_bytes import TokenBytes
@@ -104,6 +104,7 @@ def record(
     readout: Callable[[torch.Tensor], torch.Tensor] | None = None,
     method: str | None = None,
     policy: str | None = None,
+    rule: Rule | None = None,
     context: int | None = None,
     stride: int | None = None,
     batch: int = 8,
@@ -133,7 +134,8 @@ def record(
     * neither: one step, the model's output.
 
     ``gates``: signals by name, each the output of a module at every token; of a module that is called several times the
-    n-th call is step n. ``attention``: True, or ``{"layers": [...], "heads": [...]}``: weights of these, in the model's
+    n-th call is step n. ``rule``: which of them (or of the usual signals by step) stops a token, as ``Writer.run`` takes it;
+    ``learned`` is then this rule. ``attention``: True, or ``{"layers": [...], "heads": [...]}``: weights of these, in the model's
     eager implementation. ``readout``: from states to logits, for models whose logits are more than a head's products.
 
     ``on_bad``: a text that cannot be recorded raises after the texts before it are written, or is skipped, with a warning and
@@ -194,6 +196,7 @@ def record(
                 name or (folder_name if folder_name not in ("", ".") else type(model).__name__),
                 method=method or ("vanilla" if steps is None else "custom"),
                 policy=policy or ("full" if layers else "learned"),
+                rule=rule,
                 max_steps=forward.max_steps,
                 step_unit="layer" if layers else "step",
                 layers=int(getattr(config, "num_hidden_layers", 0) or 0),

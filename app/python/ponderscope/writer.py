@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import schema as layout
-from .columns import INT32_MAX, KNOWN_SIGNALS, Signal, TokenTable, line_of, text_of
+from .columns import INT32_MAX, KNOWN_SIGNALS, Rule, Signal, TokenTable, line_of, text_of
 from .lock import TraceLock
 from .resume import Progress, digest_of_ids, find_progress, remove_unfinished
 from .sequence_writer import SequenceWriter, Totals
@@ -113,6 +113,7 @@ class Writer:
         signals: Mapping[str, Signal] | Iterable[str] = (),
         step_unit: str = "step",
         policy: str = "learned",
+        rule: Rule | None = None,
         scoring: str = "exact",
         architecture: str = "",
         depth_mixing: str = "none",
@@ -137,6 +138,8 @@ class Writer:
         the trace is read without the tokenizer; runs of one ``tokenizer_digest`` (made of ``tokens`` where none is
         given) share them. ``signals``: by name, or names of well-known ones (``ponderscope.KNOWN_SIGNALS``).
         ``vocab_size``: rows of the output head; None: as many as ``tokens`` has, or one more than the largest id.
+        ``rule``: the halting rule of your model, so that ``learned`` can be replayed and set against other rules; give it to a
+        run in which every step ran (``policy="full"``), too.
         ``step_unit``: "step", or "layer" where steps are blocks of the stack. ``context``, ``stride``: of the windows;
         None: each sequence is one window. A name that exists gets " (2)"; with ``resume=True`` the run of that name, made with
         the same options, goes on behind its finished sequences. The run before, if it is open, ends as partial.
@@ -150,6 +153,8 @@ class Writer:
             signals = {s: KNOWN_SIGNALS[s] for s in signals}
         for signal_name, signal in signals.items():
             signal.check(signal_name)
+        if rule is not None:
+            rule.check(signals)
         if not 0 < len(name.encode()) <= 1000 or any(ord(c) < 0x20 or ord(c) == 0x7F for c in name):
             raise ValueError(f"name must be 1 to 1000 bytes in one line, not {name!r:.60}.")
         if step_unit not in ("step", "layer"):
@@ -164,6 +169,7 @@ class Writer:
             "name": name, "method": method, "policy": policy, "scoring": scoring, "architecture": architecture,
             "depth_mixing": depth_mixing, "checkpoint": checkpoint, "checkpoint_digest": checkpoint_digest,
             "device": device, "dtype": dtype, "text_source": text_source, "flops_model": flops_model, "step_unit": step_unit,
+            "choices": rule.choices() if rule is not None else "",
             "notices": json.dumps([text_of(n, "a notice") for n in notices], ensure_ascii=False),
             "config": config if isinstance(config, str) else json.dumps(dict(config or {}), ensure_ascii=False, default=str),
             "versions": json.dumps({**_versions(), **(versions or {})}, ensure_ascii=False),

@@ -36,6 +36,11 @@ def test_early_exit(ponderscope, tmp_path: Path) -> None:
     points = ponderscope("policy", trace, "--policy", "entropy:theta=2.5", "--policy", "fixed:n=3", "--json")["points"]
     by_policy = {p["policy"]: p for p in points}
     assert by_policy["fixed:n=3"]["mean_nll"] == pytest.approx(everything.summary()["mean_nll"], abs=1e-5)
+    # The gate is a rule like others: replayed on all layers it exits where the model's own run did.
+    learned = next(p for p in ponderscope("policy", trace, "--policy", "learned", "--json")["points"] if p["policy"] == "learned")
+    assert learned["mean_steps"] == pytest.approx(gate.summary()["mean_steps"], abs=1e-6)
+    assert learned["mean_nll"] == pytest.approx(gate.summary()["mean_nll"], abs=1e-5)
+    assert {r["rule"] for r in ponderscope("referee", trace, "--json", "--policy", "learned", "--policy", "entropy")["curves"]} >= {"learned"}
     pair = ponderscope("compare", trace, f"{tmp_path / 'early_exit.ponder'}#gate", "--json")["pairs"][0]
     assert pair["tokens"] == everything.info["scored_tokens"]
 
