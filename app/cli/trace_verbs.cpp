@@ -123,7 +123,11 @@ void add_export(CLI::App& program) {
         ->required()
         ->type_name("DIR");
     verb->progress.add_to(*app);
-    app->footer("Example:\n  ponderscope export story.ponder -o tables");
+    app->footer(
+        "runs.csv, sequences.csv, tokens.csv (annotations are columns of it), labels.csv where the text was "
+        "recorded with labels, and signals/NAME.csv. pandas takes words such as NA and null for missing "
+        "values; read with pandas.read_csv(FILE, keep_default_na=False, na_values={\"nll\": \"\"}).\n"
+        "Example:\n  ponderscope export story.ponder -o tables");
     app->callback([verb] {
         ProgressPrinter printer(verb->progress.style);
         const RunReference reference = parse_run_reference(verb->trace);
@@ -135,6 +139,7 @@ void add_export(CLI::App& program) {
         export_csv(reader, verb->output, runs, printer.sink(), stop_on_interrupt());
         printer.finish();
         std::cout << verb->output.string() << "  runs.csv, sequences.csv, tokens.csv, "
+                  << (std::filesystem::exists(verb->output / "labels.csv") ? "labels.csv, " : "")
                   << (runs.empty() && !reader.trainings().empty() ? "training.csv, " : "") << "signals/\n";
     });
 }

@@ -256,6 +256,7 @@ public:
     Export(const TraceReader& reader, const std::vector<RunInfo>& runs, const PassingFolder& folder,
            const ProgressSink& progress, const std::stop_token& stop)
         : reader_(reader),
+          folder_(folder),
           progress_(progress),
           stop_(stop),
           runs_(folder / "runs.csv", {"run",
@@ -311,6 +312,7 @@ public:
                 write_sums(signals_.table(signal), run.id, *sums);
             }
         }
+        write_labels(run);
         for (const SequenceInfo& sequence : reader_.sequences(run.id)) {
             sequences_.number(run.id)
                 .number(sequence.index)
@@ -345,6 +347,9 @@ public:
         runs_.commit();
         sequences_.commit();
         tokens_.commit();
+        if (labels_) {
+            labels_->commit();
+        }
         signals_.commit();
     }
 
@@ -371,6 +376,18 @@ private:
             runs_.number(value);
         }
         runs_.end();
+    }
+
+    void write_labels(const RunInfo& run) {
+        for (const auto& [sequence, label] : reader_.labels(run.id)) {
+            if (!labels_) {
+                labels_.emplace(
+                    folder_ / "labels.csv",
+                    std::vector<std::string>{"run", "sequence", "text_begin", "text_end", "class"});
+            }
+            labels_->number(run.id).number(sequence).number(label.begin).number(label.end);
+            labels_->text(valid_utf8(label.name)).end();
+        }
     }
 
     static std::vector<std::string> names_of(const std::optional<AnnotationReader>& annotations,
@@ -437,6 +454,7 @@ private:
     }
 
     const TraceReader& reader_;
+    const PassingFolder& folder_;
     const ProgressSink& progress_;
     const std::stop_token& stop_;
     Table runs_;
@@ -445,6 +463,7 @@ private:
     std::vector<std::string> annotation_names_;   ///< of the runs that are written, ascending
     std::vector<AnnotationInfo> run_annotations_; ///< by name
     Table tokens_;
+    std::optional<Table> labels_; ///< where a run has any
     SignalTables signals_;
     std::int64_t done_ = 0;
 };

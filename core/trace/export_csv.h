@@ -13,6 +13,7 @@ namespace ponderscope {
 /// Writes a trace as tables (RFC 4180, UTF-8, LF) into a new folder:
 ///   runs.csv, sequences.csv   one line each, with totals
 ///   tokens.csv                one line a token, with its text and its annotations
+///   labels.csv                one line a part of the text that was recorded with a class, where there is any
 ///   training.csv              one line a point of a training's curves, where the trace has any and all runs
 ///                             are wanted
 ///   signals/NAME.csv          long format: run, sequence, position, the signal's other axes, value

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import json
 import os
 import sqlite3
@@ -147,7 +149,7 @@ class Trace:
         return write_page(self, path, a=a, b=b, **options)
 
     def to_arrow(self) -> dict[str, pyarrow.Table]:
-        """``runs``, ``sequences``, ``tokens`` and, by name, ``signals/NAME`` with lists along the axes. All in memory."""
+        """``runs``, ``sequences``, ``tokens``, ``labels`` where there are any, and, by name, ``signals/NAME`` with lists along the axes. All in memory."""
         from .tables import arrow_tables
 
         return arrow_tables(self)
@@ -285,9 +287,11 @@ class Run:
         return result
 
     def tokens(self, sequence: int | None = None) -> pandas.DataFrame:
-        """One row a token, of one sequence or of all: sequence, position, its text, its numbers and its annotations."""
+        """One row a token, of one sequence or of all: sequence, position, its text, its numbers, the label of its own text
+        (where the run was recorded with labels) and its annotations."""
         pandas_module = _pandas()
         frames = []
+        labels = self.label_rows()
         with Annotations(self._trace.path) as beside:
             annotations = beside.of(self)
             for number in self.sequences if sequence is None else [sequence]:
@@ -296,10 +300,30 @@ class Run:
                 frame.insert(0, "sequence", number)
                 frame.insert(1, "position", np.arange(len(frame)))
                 frame.insert(2, "text", self.token_texts(number, columns))
+                if labels:
+                    frame["label"] = labels_of_tokens(labels.get(number, []), columns)
                 for name, one in annotations.items():
                     frame[name] = beside.values(one, number, 0, len(frame))
                 frames.append(frame)
         return pandas_module.concat(frames, ignore_index=True) if frames else pandas_module.DataFrame()
+
+    def labels(self) -> pandas.DataFrame:
+        """The classes that were recorded with the text (``record --label-field``), one row a labelled part of it: sequence,
+        text_begin, text_end (bytes of the text's UTF-8) and class."""
+        rows = [(number, *row) for number, of in self.label_rows().items() for row in of]
+        return _pandas().DataFrame(rows, columns=["sequence", "text_begin", "text_end", "class"])
+
+    def label_rows(self) -> dict[int, list[tuple[int, int, str]]]:
+        """The same without pandas: by sequence, begin, end and class in the order of the text."""
+        if not self._trace._query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'label'"):
+            return {}  # earlier traces lack it
+        rows: dict[int, list[tuple[int, int, str]]] = {}
+        for number, begin, end, name in self._trace._query(
+            "SELECT s.number, l.text_begin, l.text_end, l.class FROM sequence s JOIN label l ON l.sequence = s.id "
+            "WHERE s.run = ? ORDER BY s.number, l.text_begin", (self.id,),
+        ):  # fmt: skip
+            rows.setdefault(number, []).append((begin, end, name))
+        return rows
 
     def text_bytes(self, sequence: int = 0) -> bytes:
         """The text of a sequence as UTF-8, which spans count in."""
@@ -426,6 +450,22 @@ class Run:
         if sequence not in self._sequences:
             raise IndexError(f"the run {self.name} has {len(self._sequences)} sequences, numbered from 0; there is no {sequence}.")
         return self._sequences[sequence]
+
+
+def labels_of_tokens(rows: list[tuple[int, int, str]], columns: dict[str, NDArray[Any]]) -> list[str | None]:
+    """The class of each token's own text: of several, the one that has most of its bytes, of equals the first."""
+    found: list[str | None] = []
+    ends = [end for _, end, _ in rows]
+    for begin, end in zip(columns["text_begin"].tolist(), columns["text_end"].tolist()):
+        most, name = 0, None
+        for first, last, label in itertools.islice(rows, bisect.bisect_right(ends, begin), None):
+            if first >= end:
+                break
+            covered = min(end, last) - max(begin, first)
+            if covered > most:
+                most, name = covered, label
+        found.append(name)
+    return found
 
 
 def _pandas() -> Any:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .annotations import Annotation, Annotations
-from .reader import RUN_COLUMNS, Run, Trace
+from .reader import RUN_COLUMNS, Run, Trace, labels_of_tokens
 
 if TYPE_CHECKING:
     import pyarrow
@@ -78,6 +78,11 @@ def _tables(trace: Trace) -> Iterator[tuple[str, Any]]:
         # Typed where every value may be missing: a column of nulls alone has no type that another file's text fits.
         typed = {"group": pa.string()}
         yield "sequences", pa.table({name: pa.array([row[name] for row in rows], typed.get(name)) for name in rows[0]})
+    labels = [run.label_rows() for run in runs]
+    if any(labels):
+        parts = [(run.name, number, *row) for run, of in zip(runs, labels) for number, list_ in of.items() for row in list_]
+        label_types = {"run": pa.string(), "sequence": pa.int32(), "text_begin": pa.int64(), "text_end": pa.int64(), "class": pa.string()}
+        yield "labels", pa.table({name: pa.array(column, kind) for (name, kind), column in zip(label_types.items(), zip(*parts))})
     files: dict[tuple[str, tuple[str, ...]], str] = {}
     # Every run has every column, so that the table is one: classes are text, and so is what is both.
     annotations: dict[str, bool] = {}
@@ -85,12 +90,22 @@ def _tables(trace: Trace) -> Iterator[tuple[str, Any]]:
         own = [beside.of(run) for run in runs]
         for one in (one for of_run in own for one in of_run.values()):
             annotations[one.name] = annotations.get(one.name, False) or one.category
-        for run, of_run in zip(runs, own):
+        for run, of_run, labelled in zip(runs, own, labels):
 
-            def extra(sequence: int, begin: int, end: int, of_run: dict[str, Annotation] = of_run) -> dict[str, Any]:
-                return {
+            def extra(
+                sequence: int,
+                columns: dict[str, np.ndarray[Any, Any]],
+                begin: int,
+                end: int,
+                of_run: dict[str, Annotation] = of_run,
+                labelled: dict[int, list[tuple[int, int, str]]] = labelled,
+            ) -> dict[str, Any]:
+                found = {
                     name: _annotation_column(beside, of_run.get(name), text, sequence, begin, end) for name, text in annotations.items()
                 }
+                if any(labels):
+                    found = {"label": pa.array(labels_of_tokens(labelled.get(sequence, []), columns), pa.string()), **found}
+                return found
 
             for sequence in run.sequences:
                 yield from _sequence_tables(run, sequence, files, extra)
@@ -107,7 +122,10 @@ def _annotation_column(beside: Annotations, one: Annotation | None, text: bool, 
 
 
 def _sequence_tables(
-    run: Run, sequence: int, files: dict[tuple[str, tuple[str, ...]], str], extra: Callable[[int, int, int], dict[str, Any]]
+    run: Run,
+    sequence: int,
+    files: dict[tuple[str, tuple[str, ...]], str],
+    extra: Callable[[int, dict[str, np.ndarray[Any, Any]], int, int], dict[str, Any]],
 ) -> Iterator[tuple[str, Any]]:
     pa = _pyarrow()
     _, count, _ = run._place(sequence)
@@ -121,7 +139,7 @@ def _sequence_tables(
         }
         own = {**columns, "text": pa.array(run.token_texts(sequence, columns), pa.string())}
         own["flops"] = pa.array(columns["flops"], pa.int64(), from_pandas=True)  # null: not known
-        yield "tokens", pa.table({**place, "text": own.pop("text"), **own, **extra(sequence, begin, end)})
+        yield "tokens", pa.table({**place, "text": own.pop("text"), **own, **extra(sequence, columns, begin, end)})
         for name, axes in run.signals.items():
             try:
                 values = run.signal(name, sequence, begin, end)
