@@ -139,7 +139,7 @@ struct AnnotateVerb {
     std::string reference, run;
     std::filesystem::path csv;
     std::vector<std::string> categories, removed, derived;
-    std::string against;
+    std::string against, from;
     bool json = false;
 
     void operator()() const;
@@ -177,15 +177,20 @@ void list(const RunReference& where, const std::vector<RunInfo>& runs, bool json
     }
 }
 
-/// NAME=COLUMN, each worked out of the run, or of the difference to another one.
+/// NAME=COLUMN, each worked out of the run, of another one over the same tokens (\p from), or of the
+/// difference of another one and the run (\p against).
 std::vector<Annotation> derived_columns(const std::vector<std::string>& wanted, const TraceReader& reader,
-                                        const RunInfo& run, const std::string& against) {
+                                        const RunInfo& run, const std::string& against,
+                                        const std::string& from) {
     std::optional<TraceReader> other;
     RunInfo run_b;
-    if (!against.empty()) {
-        const RunReference where = parse_run_reference(against);
+    if (!against.empty() || !from.empty()) {
+        const RunReference where = parse_run_reference(from.empty() ? against : from);
         other = TraceReader::open(where.trace);
         run_b = find_run(*other, where.run);
+        if (!from.empty()) {
+            require_same_tokens(reader, run, *other, run_b);
+        }
     }
     std::vector<Annotation> all;
     for (const std::string& one : wanted) {
@@ -196,7 +201,9 @@ std::vector<Annotation> derived_columns(const std::vector<std::string>& wanted, 
         }
         const StepColumn column = StepColumn::parse(one.substr(equals + 1));
         const std::string name = one.substr(0, equals);
-        const std::int64_t last = other ? std::min(run.max_steps, run_b.max_steps) : run.max_steps;
+        const std::int64_t last = !from.empty() ? run_b.max_steps
+                                  : other       ? std::min(run.max_steps, run_b.max_steps)
+                                                : run.max_steps;
         for (const auto& term : {std::optional(column.of), column.minus}) {
             if (term && term->step.value_or(0) > last) {
                 throw InputError("--derive: expected a step from 0 to " + std::to_string(last) +
@@ -204,8 +211,9 @@ std::vector<Annotation> derived_columns(const std::vector<std::string>& wanted, 
                                  std::to_string(*term->step) + ".");
             }
         }
-        all.push_back(other ? difference_by_step(reader, run, *other, run_b, name, column)
-                            : annotation_by_step(reader, run, name, column));
+        all.push_back(!from.empty() ? annotation_by_step(*other, run_b, name, column)
+                      : other       ? difference_by_step(reader, run, *other, run_b, name, column)
+                                    : annotation_by_step(reader, run, name, column));
     }
     return all;
 }
@@ -220,8 +228,16 @@ void AnnotateVerb::operator()() const {
     if (!categories.empty() && csv.empty()) {
         throw InputError("--category is of --csv FILE, which is not given.");
     }
-    if (!against.empty() && derived.empty()) {
-        throw InputError("--against is of --derive, which is not given.");
+    for (const auto& [option, given] :
+         {std::pair{"--against", !against.empty()}, {"--from", !from.empty()}}) {
+        if (given && derived.empty()) {
+            throw InputError(std::string(option) + " is of --derive, which is not given.");
+        }
+    }
+    if (!against.empty() && !from.empty()) {
+        throw InputError(
+            "--against takes the difference to another run, --from the other run alone; give one "
+            "of them.");
     }
     const bool changes = !csv.empty() || !removed.empty() || !derived.empty();
     if (changes) {
@@ -242,7 +258,7 @@ void AnnotateVerb::operator()() const {
             }
         }
     }
-    std::vector<Annotation> made = derived_columns(derived, reader, chosen, against);
+    std::vector<Annotation> made = derived_columns(derived, reader, chosen, against, from);
     std::string notices;
     if (!csv.empty()) {
         const PlacedTable table = PlacedTable::read(csv, header);
@@ -288,6 +304,10 @@ void add_annotate(CLI::App& program) {
     app->add_option("--against", verb->against,
                     "Of this run minus the annotated one, over the same tokens: B − A")
         ->type_name("TRACE.ponder#RUN");
+    app->add_option("--from", verb->from,
+                    "Take the column of --derive from this run over the same tokens, and annotate the first "
+                    "run with it")
+        ->type_name("TRACE.ponder#RUN");
     app->add_option("--remove", verb->removed, "Names of annotations to remove")->type_name("NAME");
     app->add_flag("--json", verb->json, "Print the list as JSON");
     app->footer("Without --csv, --derive and --remove it lists what there is. The trace stays as it is: "
@@ -295,6 +315,8 @@ void add_annotate(CLI::App& program) {
                 "beside it, in TRACE.ponder.annotations.\n"
                 "Example:\n  ponderscope annotate story.ponder --csv parts-of-speech.csv\n"
                 "  ponderscope annotate story.ponder --derive gain=nll@0-nll@last\n"
+                "  ponderscope annotate 'story.ponder#learned' --derive gain=nll@0-nll@last --from "
+                "'story.ponder#full'\n"
                 "  ponderscope stats story.ponder --by part_of_speech");
     app->callback([verb] { (*verb)(); });
 }

@@ -11,11 +11,11 @@
 namespace ponderscope::cli {
 namespace {
 
-/// One --sweep: [KIND:]KEY=VALUES.
 std::string name_in(const std::string& spec) {
     return spec.substr(0, spec.find(':'));
 }
 
+/// One --sweep: [KIND:]KEY=VALUES.
 struct NamedSweep {
     std::string text;
     std::string kind; ///< empty: of all policies that have the key

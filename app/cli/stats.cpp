@@ -2,6 +2,7 @@
 // `stats`: what a run lost, where it spends its steps, and with what they go together.
 #include "app/cli/console.h"
 #include "app/cli/interval_options.h"
+#include "app/cli/numbers.h"
 #include "app/cli/policy_report.h"
 #include "app/cli/progress_option.h"
 #include "app/cli/report.h"
@@ -9,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/utf8.h"
+#include "core/base/words.h"
 #include "core/stats/labels.h"
 #include "core/stats/run_study.h"
 #include "core/trace/reader.h"
@@ -57,6 +59,15 @@ std::string csv_field(const std::string& text) {
     return quoted + "\"";
 }
 
+/// Classes by name: whole numbers by their value, before words.
+bool comes_before(const LabelledClass& a, const LabelledClass& b) {
+    const std::int64_t first = parse_count(a.group.name), second = parse_count(b.group.name);
+    if (first >= 0 || second >= 0) {
+        return first >= 0 && (second < 0 || first < second);
+    }
+    return a.group.name < b.group.name;
+}
+
 LabelPlace place_of(const std::string& name) {
     return name == "token" ? LabelPlace::token : LabelPlace::prediction;
 }
@@ -67,7 +78,7 @@ struct StatsVerb {
     std::filesystem::path labels, csv;
     std::vector<std::string> by;
     std::string label_of = "prediction";
-    std::string types_of = "token";
+    std::string types_of = "prediction";
     std::string control = "bh";
     std::int64_t least = 10;
     bool sensitivity = false;
@@ -106,6 +117,7 @@ struct Statistics {
     std::string unit;
     RunEstimate estimate;
     std::vector<StepsCorrelation> correlations;
+    std::vector<StepsCorrelation> gains;
     TokenGroups groups;
     std::vector<Grouping> groupings;
     std::string types_of;
@@ -116,16 +128,24 @@ struct Statistics {
     [[nodiscard]] std::string to_csv() const;
 };
 
-void print_groups(const std::vector<TokenGroup>& groups, std::size_t most, const std::string& title) {
-    std::cout << right(title, 24) << right("count", 10) << right("steps", 8) << right("elsewhere", 11)
-              << right("NLL", 8) << right("drops last", 12) << right("q", 10) << "\n";
+/// \p steps: their number varies, so that it is worth a column.
+void print_groups(const std::vector<TokenGroup>& groups, std::size_t most, const std::string& title,
+                  bool steps) {
+    std::cout << right(title, 24) << right("count", 10) << right("NLL", 8);
+    if (steps) {
+        std::cout << right("steps", 8) << right("elsewhere", 11) << right("drops last", 12) << right("q", 10);
+    }
+    std::cout << "\n";
     for (std::size_t i = 0; i < std::min(most, groups.size()); ++i) {
         const TokenGroup& group = groups[i];
         std::cout << right(shown(group), 24) << right(with_separators(group.count), 10)
-                  << right(fixed(group.mean_steps, 3), 8)
-                  << right(std::isnan(group.steps_elsewhere) ? "-" : fixed(group.steps_elsewhere, 3), 11)
-                  << right(fixed(group.mean_nll, 3), 8) << right(fixed(100 * group.dropped, 1) + " %", 12)
-                  << right(q_text(group.q), 10) << "\n";
+                  << right(fixed(group.mean_nll, 3), 8);
+        if (steps) {
+            std::cout << right(fixed(group.mean_steps, 3), 8)
+                      << right(std::isnan(group.steps_elsewhere) ? "-" : fixed(group.steps_elsewhere, 3), 11)
+                      << right(fixed(100 * group.dropped, 1) + " %", 12) << right(q_text(group.q), 10);
+        }
+        std::cout << "\n";
     }
     if (groups.size() > most) {
         std::cout << right("...", 24) << "  " << groups.size() - most
@@ -133,15 +153,22 @@ void print_groups(const std::vector<TokenGroup>& groups, std::size_t most, const
     }
 }
 
-void print_grouping(const Grouping& grouping) {
-    std::cout << right(grouping.name, 24) << right("count", 10) << right("steps", 26)
-              << right("- elsewhere", 26) << right("NLL", 26) << right("drops last", 12) << right("q", 10)
-              << "\n";
+void print_grouping(const Grouping& grouping, bool steps) {
+    std::cout << right(grouping.name, 24) << right("count", 10) << right("NLL", 26);
+    if (steps) {
+        std::cout << right("steps", 26) << right("- elsewhere", 26) << right("drops last", 12)
+                  << right("q", 10);
+    }
+    std::cout << "\n";
     for (const LabelledClass& one : grouping.classes) {
         std::cout << right(visible(one.group.name), 24) << right(with_separators(one.group.count), 10)
-                  << right(interval(one.steps, 3), 26) << right(interval(one.steps_difference, 3), 26)
-                  << right(interval(one.nll, 3), 26) << right(fixed(100 * one.group.dropped, 1) + " %", 12)
-                  << right(q_text(one.group.q), 10) << "\n";
+                  << right(interval(one.nll, 3), 26);
+        if (steps) {
+            std::cout << right(interval(one.steps, 3), 26) << right(interval(one.steps_difference, 3), 26)
+                      << right(fixed(100 * one.group.dropped, 1) + " %", 12)
+                      << right(q_text(one.group.q), 10);
+        }
+        std::cout << "\n";
     }
     std::cout << with_separators(grouping.without) << " scored tokens have no " << grouping.name << "\n";
 }
@@ -158,24 +185,42 @@ void Statistics::print(std::size_t rows, const IntervalOptions& intervals) const
     if (!std::isnan(estimate.bits_per_byte.value)) {
         std::cout << "bits per byte  " << interval(estimate.bits_per_byte, 4) << "\n";
     }
-    std::cout << "steps          " << interval(estimate.mean_steps, 3) << "\n";
-    for (const StepsCorrelation& one : correlations) {
-        std::cout << "Spearman of steps and " << visible(one.with) << "  " << interval(one.rho, 3)
-                  << "  over " << with_separators(one.tokens)
-                  << (std::isnan(one.rho.value) ? "  (one of them does not vary)" : "") << "\n";
+    const bool ponders = max_steps > 0;
+    if (ponders) {
+        std::cout << "steps          " << interval(estimate.mean_steps, 3) << "\n";
+    }
+    const auto print_correlations = [](const std::vector<StepsCorrelation>& list) {
+        for (const StepsCorrelation& one : list) {
+            std::cout << "Spearman of steps and " << visible(one.with) << "  "
+                      << (std::isnan(one.rho.value) ? "- (one of them does not vary)" : interval(one.rho, 3))
+                      << "  over " << with_separators(one.tokens) << "\n";
+        }
+    };
+    print_correlations(correlations);
+    if (!correlations.empty()) {
+        std::cout << "  NLL and entropy are those of the chosen read-out, after the steps: a gate that stops "
+                     "where the\n  loss is already low makes rho negative, whether or not steps pay.\n";
+    }
+    if (!gains.empty()) {
+        std::cout << "steps and gain (NLL at step 0 minus NLL at the last step, where every step ran)\n";
+        print_correlations(gains);
     }
     for (const Grouping& grouping : groupings) {
-        print_grouping(grouping);
+        print_grouping(grouping, ponders);
     }
-    print_groups(groups.classes, groups.classes.size(), "class");
-    print_groups(groups.types, rows, "token");
+    print_groups(groups.classes, groups.classes.size(), "class", ponders);
+    print_groups(groups.types, rows, "token", ponders);
     std::cout << "Classes and tokens: the token "
-              << (types_of == "token" ? "at which the steps were spent" : "that the steps predicted")
-              << ". q: the false-discovery rate ("
-              << (control == "by" ? "Benjamini-Yekutieli" : "Benjamini-Hochberg")
-              << ") at which the mean steps differ from those elsewhere, by sign flips of "
-              << (groups.joined ? with_separators(groups.units) + " groups of " : "")
-              << (groups.resampling.unit == ResamplingUnit::blocks ? "blocks" : "clusters") << ".\n"
+              << (types_of == "token" ? "at which the steps were spent" : "that the steps predicted") << ".";
+    if (ponders) {
+        std::cout << " drops last: share that stops before step " << max_steps
+                  << ". elsewhere: mean steps of all other tokens. q: p, adjusted for false discovery ("
+                  << (control == "by" ? "Benjamini-Yekutieli" : "Benjamini-Hochberg")
+                  << "), of the test that the mean steps equal those elsewhere, by sign flips of "
+                  << (groups.joined ? with_separators(groups.units) + " groups of " : "")
+                  << (groups.resampling.unit == ResamplingUnit::blocks ? "blocks" : "clusters") << ".";
+    }
+    std::cout << "\n"
               << lines_of(estimate.by_block, "NLL") << intervals.sentence(estimate.resampling) << "\n";
     for (const std::string& notice : estimate.notices) {
         std::cout << "note: " << visible(notice) << "\n";
@@ -183,10 +228,13 @@ void Statistics::print(std::size_t rows, const IntervalOptions& intervals) const
 }
 
 nlohmann::json Statistics::to_json(const IntervalOptions& intervals) const {
-    nlohmann::json rho = nlohmann::json::array();
-    for (const StepsCorrelation& one : correlations) {
-        rho.push_back({{"with", one.with}, {"tokens", one.tokens}, {"spearman", json_of(one.rho)}});
-    }
+    const auto json_of_correlations = [](const std::vector<StepsCorrelation>& list) {
+        nlohmann::json rho = nlohmann::json::array();
+        for (const StepsCorrelation& one : list) {
+            rho.push_back({{"with", one.with}, {"tokens", one.tokens}, {"spearman", json_of(one.rho)}});
+        }
+        return rho;
+    };
     nlohmann::json labels = nlohmann::json::array();
     std::int64_t unlabelled = 0;
     nlohmann::json by = nlohmann::json::array();
@@ -220,7 +268,8 @@ nlohmann::json Statistics::to_json(const IntervalOptions& intervals) const {
                           {"perplexity", json_of(estimate.perplexity)},
                           {"bits_per_byte", json_of(estimate.bits_per_byte)},
                           {"mean_steps", json_of(estimate.mean_steps)},
-                          {"steps_correlations", rho},
+                          {"steps_correlations", json_of_correlations(correlations)},
+                          {"steps_and_gain", json_of_correlations(gains)},
                           {"labels", labels},
                           {"unlabelled_tokens", unlabelled},
                           {"by", by},
@@ -291,12 +340,23 @@ void StatsVerb::run() {
     const BootstrapOptions settled = study.estimate.resampling.same_length(bootstrap);
     result.estimate = std::move(study.estimate);
     result.groups = std::move(study.groups);
-    result.correlations = std::move(study.correlations);
-    for (const std::string& text : others) {
+    const bool ponders = run.max_steps > 0; // else steps go together with nothing
+    if (ponders) {
+        result.correlations = std::move(study.correlations);
+    }
+    for (const std::string& text : ponders ? others : std::vector<std::string>()) {
         const RunReference other = parse_run_reference(text);
         const TraceReader other_reader = TraceReader::open(other.trace);
-        result.correlations.push_back(
-            correlate_steps(reader, run, other_reader, find_run(other_reader, other.run), settled));
+        const RunInfo full = find_run(other_reader, other.run);
+        result.correlations.push_back(correlate_steps(reader, run, other_reader, full, settled));
+        if (auto gain = correlate_gain(reader, run, other_reader, full, settled);
+            gain && gain->tokens > 0) {
+            result.gains.push_back(std::move(*gain));
+        }
+    }
+    if (!ponders && !others.empty()) {
+        result.estimate.notices.emplace_back(
+            "every token of the run has one step, so nothing is set against the steps (--against).");
     }
     const LabelPlace place = place_of(label_of);
     const auto group_by = [&](const std::string& name, const Labels& given, bool annotation) {
@@ -304,16 +364,24 @@ void StatsVerb::run() {
         result.groupings.push_back(
             {name, compare_classes(tokens, settled, how), tokens.unlabelled, annotation});
     };
+    // By name; fifths of a number stand in its order already.
+    const auto sort_classes = [&] {
+        std::ranges::stable_sort(result.groupings.back().classes, comes_before);
+    };
     if (labelling) {
         group_by("label", *labelling, false);
+        sort_classes();
     }
     const auto annotations = by.empty() ? std::nullopt : AnnotationReader::beside(where.trace);
     for (const std::string& name : by) {
         const AnnotationInfo one = find_annotation(annotations, where.trace, run, name);
-        if (!one.category) {
+        if (!one.category && ponders) {
             result.correlations.push_back(correlate_steps(reader, run, *annotations, one, place, settled));
         }
         group_by(name, Labels::annotated(*annotations, one), true);
+        if (one.category) {
+            sort_classes();
+        }
     }
     printer.finish();
     if (!csv.empty()) {
@@ -336,8 +404,9 @@ void add_stats(CLI::App& program) {
                     "TRACE.ponder#RUN; the run's name may be left out when it is the only one")
         ->required();
     app->add_option("--against", verb->others,
-                    "Runs of other models, whose surprise (NLL) is set against the steps; of another "
-                    "tokenizer: by the bytes that both have")
+                    "Runs whose NLL is set against the steps; of another tokenizer: by the bytes that both "
+                    "have. Of a run over the same tokens in which every step ran (--policy full), also what "
+                    "the steps gained there: whether steps go where they pay")
         ->type_name("RUN");
     app->add_option("--labels", verb->labels,
                     "Classes of parts of the text, CSV with a header: document,begin,end,class (bytes) or "
@@ -360,7 +429,7 @@ void add_stats(CLI::App& program) {
         ->check(CLI::IsMember({"prediction", "token"}))
         ->capture_default_str();
     app->add_option("--least", verb->least, "Leave out token types with fewer tokens")
-        ->check(CLI::Range(std::int64_t{2}, std::int64_t{1'000'000'000}))
+        ->check(number_from<std::int64_t>(2, 1'000'000'000))
         ->capture_default_str();
     app->add_option("--discovery", verb->control,
                     "False-discovery control of q: bh (Benjamini-Hochberg) or by (Benjamini-Yekutieli, for "
@@ -369,7 +438,9 @@ void add_stats(CLI::App& program) {
         ->capture_default_str();
     app->add_flag("--block-sensitivity", verb->sensitivity,
                   "Also show the interval of the NLL with blocks of half, once and twice the length");
-    app->add_option("--rows", verb->rows, "Token types to print")->capture_default_str();
+    app->add_option("--rows", verb->rows, "Token types to print")
+        ->check(number_from<std::size_t>(0))
+        ->capture_default_str();
     app->add_option("--csv", verb->csv, "Also write all tables")
         ->type_name("FILE.csv")
         ->check(replaces_no_trace());

@@ -4,9 +4,11 @@
 #include "core/base/error.h"
 #include "core/stats/byte_alignment.h"
 #include "core/stats/pair_reading.h"
+#include "core/trace/step_columns.h"
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <optional>
 
@@ -135,9 +137,13 @@ StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run, c
                       draws_whole_clusters(options, sample.layout.clusters()), sample.layout);
 }
 
-StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run,
-                                 const AnnotationReader& annotations, const AnnotationInfo& annotation,
-                                 LabelPlace place, const BootstrapOptions& options) {
+namespace {
+
+/// Steps against a number of each token, over the scored tokens that have one; \p values(sequence): of its
+/// tokens.
+StepsCorrelation correlate_values(const TraceReader& trace, const RunInfo& run, const std::string& with,
+                                  const std::function<std::vector<double>(const SequenceInfo&)>& values_of,
+                                  LabelPlace place, const BootstrapOptions& options) {
     std::vector<double> steps, theirs;
     TokenLayout layout;
     ClusterNumbers clusters;
@@ -145,7 +151,7 @@ StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run,
         if (options.stop.stop_requested()) {
             throw Cancelled();
         }
-        const std::vector<double> values = annotations.values(annotation, sequence.index, 0, sequence.tokens);
+        const std::vector<double> values = values_of(sequence);
         const TokenColumns tokens = trace.tokens(run.id, sequence.index);
         std::int64_t cluster = -1; // numbered where it has one that is kept
         std::size_t last = 0;      // one behind the last token that was kept
@@ -161,14 +167,46 @@ StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run,
             theirs.push_back(values[meant]);
         }
     }
-    if (steps.empty()) {
+    return {with, static_cast<std::int64_t>(theirs.size()),
+            spearman_with_interval(steps, theirs, layout, options)};
+}
+
+} // namespace
+
+StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run,
+                                 const AnnotationReader& annotations, const AnnotationInfo& annotation,
+                                 LabelPlace place, const BootstrapOptions& options) {
+    StepsCorrelation found = correlate_values(
+        trace, run, annotation.name,
+        [&](const SequenceInfo& sequence) {
+            return annotations.values(annotation, sequence.index, 0, sequence.tokens);
+        },
+        place, options);
+    if (found.tokens == 0) {
         throw InputError(trace.name_of(run) + ": expected scored tokens with a number of annotation \"" +
                          annotation.name +
                          "\", found none; annotate tokens that have a next one, or take the numbers of the "
                          "tokens themselves with --label-of token.");
     }
-    return {annotation.name, static_cast<std::int64_t>(theirs.size()),
-            spearman_with_interval(steps, theirs, layout, options)};
+    return found;
+}
+
+std::optional<StepsCorrelation> correlate_gain(const TraceReader& trace, const RunInfo& run,
+                                               const TraceReader& full_trace, const RunInfo& full,
+                                               const BootstrapOptions& options) {
+    const std::vector<SignalInfo> signals = full_trace.signal_infos(full.id);
+    const bool by_step = std::any_of(signals.begin(), signals.end(), [](const SignalInfo& one) {
+        return one.name == signal::nll && one.is_by_step();
+    });
+    if (full.max_steps == 0 || !by_step || !difference_of_tokens(trace, run, full_trace, full).empty()) {
+        return std::nullopt;
+    }
+    const Annotation gain =
+        annotation_by_step(full_trace, full, "gain", StepColumn::parse("nll@0-nll@last"), options.stop);
+    std::size_t next = 0;
+    return correlate_values(
+        trace, run, "gain of " + full.name, [&](const SequenceInfo&) { return gain.values[next++]; },
+        LabelPlace::prediction, options);
 }
 
 } // namespace ponderscope

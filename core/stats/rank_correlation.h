@@ -8,6 +8,7 @@
 #include "core/trace/reader.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,6 +45,12 @@ std::vector<StepsCorrelation> correlate_steps(const TraceReader& trace, const Ru
 /// spends a mean number of steps a token. InputError as pair_runs.
 StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run, const TraceReader& other_trace,
                                  const RunInfo& other, const BootstrapOptions& options = {});
+/// Steps of \p run against what the steps gained in \p full, a run of every step over the same tokens: NLL at
+/// step 0 minus NLL at the last step. Nothing where \p full reads other tokens, has one step a token or no
+/// NLL by step.
+std::optional<StepsCorrelation> correlate_gain(const TraceReader& trace, const RunInfo& run,
+                                               const TraceReader& full_trace, const RunInfo& full,
+                                               const BootstrapOptions& options = {});
 /// Steps of \p run against an annotation of numbers, over the scored tokens that have one.
 StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run,
                                  const AnnotationReader& annotations, const AnnotationInfo& annotation,

@@ -182,10 +182,11 @@ void PlacedTokens::check_length(const SequenceInfo& sequence) const {
     const std::uint64_t length =
         by_bytes_ ? trace_.text(run_.id, sequence.index).size() : static_cast<std::uint64_t>(sequence.tokens);
     if (last.end > length) {
-        throw InputError(file_.string() + ": line " + std::to_string(last.line) + " goes to " +
-                         (by_bytes_ ? "byte " : "token ") + std::to_string(last.end) + ", and sequence " +
-                         std::to_string(sequence.index) + " has " + std::to_string(length) +
-                         "; the labels are of another text.");
+        throw InputError(
+            file_.string() + ": line " + std::to_string(last.line) + " goes to " +
+            (by_bytes_ ? "byte " + std::to_string(last.end) : "token " + std::to_string(last.begin)) +
+            ", and sequence " + std::to_string(sequence.index) + " has " + std::to_string(length) +
+            "; the labels are of another text.");
     }
 }
 

@@ -154,32 +154,46 @@ Annotation annotation_by_step(const TraceReader& trace, const RunInfo& run, cons
     return made;
 }
 
+std::string difference_of_tokens(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
+                                 const RunInfo& run_b) {
+    const std::vector<SequenceInfo> sequences_a = trace_a.sequences(run_a.id);
+    const std::vector<SequenceInfo> sequences_b = trace_b.sequences(run_b.id);
+    if (sequences_a.size() != sequences_b.size()) {
+        return std::to_string(sequences_b.size()) + " sequences where that has " +
+               std::to_string(sequences_a.size());
+    }
+    for (std::size_t s = 0; s < sequences_a.size(); ++s) {
+        const std::int64_t length = sequences_a[s].tokens;
+        if (length != sequences_b[s].tokens) {
+            return std::to_string(sequences_b[s].tokens) + " tokens in sequence " + std::to_string(s) +
+                   " where that has " + std::to_string(length);
+        }
+        for (std::int64_t begin = 0; begin < length; begin += slice_tokens) {
+            const std::int64_t end = std::min(begin + slice_tokens, length);
+            if (trace_a.tokens(run_a.id, sequences_a[s].index, begin, end).id !=
+                trace_b.tokens(run_b.id, sequences_b[s].index, begin, end).id) {
+                return "other tokens in sequence " + std::to_string(s);
+            }
+        }
+    }
+    return {};
+}
+
+void require_same_tokens(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
+                         const RunInfo& run_b) {
+    if (const std::string found = difference_of_tokens(trace_a, run_a, trace_b, run_b); !found.empty()) {
+        throw InputError(trace_b.path(), "a run over the same tokens as \"" + run_a.name + "\"", found,
+                         "compare runs of one text and one tokenizer");
+    }
+}
+
 Annotation difference_by_step(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                               const RunInfo& run_b, const std::string& name, const StepColumn& column,
                               const std::stop_token& stop) {
-    const std::vector<SequenceInfo> sequences_a = trace_a.sequences(run_a.id);
-    const std::vector<SequenceInfo> sequences_b = trace_b.sequences(run_b.id);
-    const auto differ = [&](const std::string& what) {
-        throw InputError(trace_b.path(), "a run over the same tokens as \"" + run_a.name + "\"", what,
-                         "compare runs of one text and one tokenizer");
-    };
-    if (sequences_a.size() != sequences_b.size()) {
-        differ(std::to_string(sequences_b.size()) + " sequences where that has " +
-               std::to_string(sequences_a.size()));
-    }
-    for (std::size_t s = 0; s < sequences_a.size(); ++s) {
-        if (sequences_a[s].tokens != sequences_b[s].tokens) {
-            differ(std::to_string(sequences_b[s].tokens) + " tokens in sequence " + std::to_string(s) +
-                   " where that has " + std::to_string(sequences_a[s].tokens));
-        }
-    }
+    require_same_tokens(trace_a, run_a, trace_b, run_b);
     Annotation a = annotation_by_step(trace_a, run_a, name, column, stop);
     const Annotation b = annotation_by_step(trace_b, run_b, name, column, stop);
-    for (std::size_t s = 0; s < sequences_a.size(); ++s) {
-        if (trace_a.tokens(run_a.id, sequences_a[s].index).id !=
-            trace_b.tokens(run_b.id, sequences_b[s].index).id) {
-            differ("other tokens in sequence " + std::to_string(s));
-        }
+    for (std::size_t s = 0; s < a.values.size(); ++s) {
         for (std::size_t token = 0; token < a.values[s].size(); ++token) {
             a.values[s][token] = b.values[s][token] - a.values[s][token];
         }

@@ -33,6 +33,13 @@ struct StepColumn {
 Annotation annotation_by_step(const TraceReader& trace, const RunInfo& run, const std::string& name,
                               const StepColumn& column, const std::stop_token& stop = {});
 
+/// How the tokens of run B differ from those of run A: "3 sequences where that has 2". Empty: they do not.
+std::string difference_of_tokens(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
+                                 const RunInfo& run_b);
+/// InputError unless run B reads the same tokens as run A.
+void require_same_tokens(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
+                         const RunInfo& run_b);
+
 /// The same of B minus A, as an annotation of A. InputError where they do not read the same tokens.
 Annotation difference_by_step(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                               const RunInfo& run_b, const std::string& name, const StepColumn& column,

@@ -142,9 +142,10 @@ std::string describe_run(const TraceReader& reader, const RunInfo& run) {
     line("method",
          shown(run.method) +
              (run.step_unit == "layer" ? ", exits after blocks 0 to " + std::to_string(run.max_steps)
+              : run.max_steps == 0     ? ", one step a token"
                                        : ", up to " + plural(run.max_steps, "step")) +
              (run.depth_mixing.empty() || run.depth_mixing == "none" ? "" : ", " + shown(run.depth_mixing)) +
-             (run.policy.empty() ? "" : ", policy " + shown(run.policy)) +
+             (run.policy.empty() || run.max_steps == 0 ? "" : ", policy " + shown(run.policy)) +
              (run.scoring.empty() ? "" : ", " + shown(run.scoring) + " scoring"));
     line("ran",
          shown(run.started) + " on " + shown(run.device) + " in " + shown(run.dtype) + ", " +

@@ -237,8 +237,8 @@ ViewCommand HaltingView::viewCommand() const {
     }
     // The table, then the charts that are there.
     QStringList stats{QStringLiteral("stats"), run_a_reference(context_.data, context_.selection)};
-    if (context_.selection.attribution() == Attribution::predicted) {
-        stats << QStringLiteral("--types-of") << QStringLiteral("prediction");
+    if (context_.selection.attribution() == Attribution::predicting) {
+        stats << QStringLiteral("--types-of") << QStringLiteral("token");
     }
     ViewCommand command = shell_view({stats});
     using figure::FigureKind;

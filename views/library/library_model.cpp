@@ -235,7 +235,9 @@ QVariant LibraryModel::runData(const Trace& trace, const RunInfo& run, int role)
                          tr("%1\n%2, %3, policy %4\n%5 tokens in %6 sequences\n%7, %8\ncheckpoint %9")
                              .arg(QString::fromStdString(run.name), QString::fromStdString(run.method),
                                   QString::fromStdString(run.architecture),
-                                  run.policy.empty() ? tr("none") : QString::fromStdString(run.policy),
+                                  run.policy.empty() || run.max_steps == 0
+                                      ? tr("none")
+                                      : QString::fromStdString(run.policy),
                                   format_count(run.tokens), format_count(run.sequences),
                                   QString::fromStdString(run.device), QString::fromStdString(run.dtype),
                                   QString::fromStdString(run.checkpoint)) +

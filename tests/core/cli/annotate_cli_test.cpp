@@ -80,6 +80,12 @@ TEST_F(Annotate, ColumnsThatCannotBeAreRefused) {
                    "a step from 0 to 3 or `last`, found nll@99");
     expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "nll=nll@0"}), "nll");
     expect_refusal(run_ponderscope({"annotate", trace("one"), "--against", trace("two")}), "--derive");
+    expect_refusal(run_ponderscope({"annotate", trace("one"), "--from", trace("two")}), "--derive");
+    expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "x=nll@0", "--from", trace("two")}),
+                   "a run over the same tokens");
+    expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "x=nll@0", "--from", trace("one"),
+                                    "--against", trace("one")}),
+                   "give one of them");
     // Nothing is written of what is half right.
     expect_refusal(run_ponderscope({"annotate", trace("one"), "--csv", whole(), "--derive", "x=absent@0"}),
                    "absent");
@@ -118,9 +124,10 @@ TEST_F(Annotate, ATableBecomesColumnsThatStatsGroupsBy) {
             }
         }
     }
-    EXPECT_EQ(classes[0]["name"], "VERB");
-    EXPECT_EQ(classes[0]["count"], count);
-    EXPECT_NEAR(classes[0]["mean_steps"].get<double>(), steps / count, 1e-9);
+    EXPECT_EQ(classes[0]["name"], "NOUN, proper") << "classes stand by name";
+    EXPECT_EQ(classes[1]["name"], "VERB");
+    EXPECT_EQ(classes[1]["count"], count);
+    EXPECT_NEAR(classes[1]["mean_steps"].get<double>(), steps / count, 1e-9);
     EXPECT_EQ(report["by"][1]["classes"].size(), 5U); // fifths
     const auto& rho = report["steps_correlations"];
     EXPECT_TRUE(std::any_of(rho.begin(), rho.end(), [](const auto& one) { return one["with"] == "score"; }));

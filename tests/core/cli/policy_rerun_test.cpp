@@ -3,6 +3,7 @@
 // in is what the independent implementation found.
 #include "core/base/files.h"
 #include "core/base/json.h"
+#include "core/stats/correlation.h"
 #include "core/trace/reader.h"
 #include "core/trace/recorded_choices.h"
 #include "tests/core/cli/run_program.h"
@@ -381,7 +382,8 @@ TEST(StatsVerb, TablesCorrelationsAndLabels) {
                       .code,
                   0);
     }
-    write_file_atomically(folder / "l.csv", "sequence,token,class\n0,3,odd\n0,4,odd\n1,9,even\n");
+    write_file_atomically(folder / "l.csv",
+                          "sequence,token,class\n0,3,odd\n0,4,odd\n1,9,even\n0,7,10\n0,8,9\n");
     const ProgramResult result = run_ponderscope(
         {"stats", trace + "#learned", "--against", trace + "#full", "--labels", (folder / "l.csv").string(),
          "--replicates", "200", "--least", "2", "--csv", (folder / "o.csv").string(), "--json"});
@@ -394,9 +396,13 @@ TEST(StatsVerb, TablesCorrelationsAndLabels) {
     EXPECT_EQ(report["steps_correlations"][2]["with"], "NLL of full");
     EXPECT_LE(report["steps_correlations"][0]["spearman"]["low"],
               report["steps_correlations"][0]["spearman"]["high"]);
-    ASSERT_EQ(report["labels"].size(), 2U);
-    EXPECT_EQ(report["labels"][0]["count"], 2);
-    EXPECT_EQ(report["labels"][1]["name"], "even");
+    // Numbers by value, then words.
+    ASSERT_EQ(report["labels"].size(), 4U);
+    for (const auto& [place, name] : {std::pair{0, "9"}, {1, "10"}, {2, "even"}, {3, "odd"}}) {
+        EXPECT_EQ(report["labels"][place]["name"], name);
+    }
+    EXPECT_EQ(report["labels"][3]["count"], 2);
+    EXPECT_EQ(report["types_of"], "prediction");
     std::int64_t counted = 0;
     for (const nlohmann::json& one : report["classes"]) {
         counted += one["count"].get<std::int64_t>();
@@ -405,7 +411,39 @@ TEST(StatsVerb, TablesCorrelationsAndLabels) {
     const std::string table = read_file(folder / "o.csv");
     EXPECT_NE(table.find("\nlabel,,\"odd\",2,"), std::string::npos) << table;
     EXPECT_EQ(std::count(table.begin(), table.end(), '\n'),
-              1 + 2 + static_cast<std::int64_t>(report["classes"].size() + report["types"].size()));
+              1 + 4 + static_cast<std::int64_t>(report["classes"].size() + report["types"].size()));
+
+    // Steps of the one against what the steps gained in the other, also by way of an annotation.
+    const TraceReader reader = TraceReader::open(trace);
+    const RunInfo full = find_run(reader, "full");
+    std::vector<double> steps, gain;
+    for (const SequenceInfo& sequence : reader.sequences(run.id)) {
+        const TokenColumns tokens = reader.tokens(run.id, sequence.index);
+        const auto chunk = reader.signal(full.id, sequence.index, signal::nll, 0, sequence.tokens);
+        const std::vector<float> nll = to_floats(*chunk);
+        const auto width = static_cast<std::size_t>(full.max_steps + 1);
+        for (std::size_t i = 0; i < tokens.size(); ++i) {
+            if (!std::isnan(tokens.nll[i])) {
+                steps.push_back(tokens.steps[i]);
+                gain.push_back(static_cast<double>(nll[i * width]) -
+                               static_cast<double>(nll[i * width + width - 1]));
+            }
+        }
+    }
+    ASSERT_EQ(report["steps_and_gain"].size(), 1U);
+    EXPECT_EQ(report["steps_and_gain"][0]["with"], "gain of full");
+    EXPECT_EQ(report["steps_and_gain"][0]["tokens"], run.scored_tokens);
+    EXPECT_NEAR(report["steps_and_gain"][0]["spearman"]["value"], spearman(steps, gain), 1e-6);
+    EXPECT_EQ(run_ponderscope({"annotate", trace + "#learned", "--derive", "gain=nll@0-nll@last", "--from",
+                               trace + "#full"})
+                  .code,
+              0);
+    const ProgramResult by =
+        run_ponderscope({"stats", trace + "#learned", "--by", "gain", "--replicates", "200", "--json"});
+    ASSERT_EQ(by.code, 0) << by.err;
+    const nlohmann::json& last = nlohmann::json::parse(by.out)["steps_correlations"].back();
+    EXPECT_EQ(last["with"], "gain");
+    EXPECT_NEAR(last["spearman"]["value"], spearman(steps, gain), 1e-6);
 
     const ProgramResult text = run_ponderscope({"stats", trace + "#learned", "--replicates", "200"});
     EXPECT_EQ(text.code, 0) << text.err;

@@ -224,10 +224,10 @@ private Q_SLOTS:
         QCOMPARE(view.chart(HaltingChart::steps)->chart().series.front().y.size(), 4U);
         QCOMPARE(view.types()->rowCount(), static_cast<int>(view.stats()->types.size()));
         // The command's token types are those of the table.
-        const QString types = QStringLiteral("--types-of prediction");
-        QVERIFY2(view.viewCommand().text.contains(types), qPrintable(view.viewCommand().text));
+        const QString types = QStringLiteral("--types-of token");
+        QVERIFY2(!view.viewCommand().text.contains(types), qPrintable(view.viewCommand().text));
         selection.setAttribution(Attribution::predicting);
-        QVERIFY(!view.viewCommand().text.contains(types));
+        QVERIFY(view.viewCommand().text.contains(types));
         selection.setAttribution(Attribution::predicted);
         QTRY_VERIFY(!view.isBusy());
         // The most frequent one is on top; a click asks for its places.
