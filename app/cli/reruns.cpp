@@ -8,6 +8,7 @@
 #include "core/ponder/choices/kv_policy.h"
 #include "core/ponder/halting/policy_halting.h"
 #include "core/record/rerun.h"
+#include "core/trace/recorded_choices.h"
 #include "core/trace/shard.h"
 #include "core/trace/writer.h"
 
@@ -78,6 +79,16 @@ std::vector<RunInfo> RerunOptions::make(const TraceReader& reader, const RunInfo
     if (!missing.empty()) {
         ModelOptions options = model;
         options.method = options.method.empty() ? source.method : options.method;
+        const bool own_rule = recorded_choices(source).rule &&
+                              std::any_of(missing.begin(), missing.end(), [](const PolicySpec& spec) {
+                                  return spec.kind->name == "learned";
+                              });
+        if (own_rule || method_info(options.method) == nullptr) {
+            throw InputError("Run \"" + source.name + "\" was recorded by a model of your own (" +
+                             (own_rule ? "with its own halting rule" : "method " + source.method) +
+                             "), which the engine cannot run; halt in your own code and record that run, or "
+                             "leave --rerun out.");
+        }
         options.dtype = source.dtype;
         if (const MethodInfo* info = method_info(options.method); info != nullptr && info->any_steps) {
             options.steps = source.max_steps + 1;

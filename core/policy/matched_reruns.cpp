@@ -36,19 +36,18 @@ std::vector<RerunRule> reruns_by_rule(const std::vector<RunInfo>& runs, const Ru
             full = full == nullptr ? &*one : full;
             continue;
         }
-        const std::string kind = one->policy.substr(0, one->policy.find(':'));
+        const PolicyKind* kind = PolicySpec::kind_of(one->policy);
         for (RerunRule& rule : rules) {
             const auto same = [&](const RunInfo& other) { return other.policy == one->policy; };
-            if (kind_of_rule(rule.name) == kind && std::none_of(rule.runs.begin(), rule.runs.end(), same)) {
+            if (kind != nullptr && kind_of_rule(rule.name) == kind->name &&
+                std::none_of(rule.runs.begin(), rule.runs.end(), same)) {
                 rule.runs.push_back(*one);
             }
         }
     }
     std::erase_if(rules, [](const RerunRule& rule) {
-        const auto kinds = policy_kinds();
-        return rule.runs.empty() || std::none_of(kinds.begin(), kinds.end(), [&](const PolicyKind& kind) {
-                   return kind.name == kind_of_rule(rule.name) && kind.causal;
-               });
+        const PolicyKind* kind = find_policy_kind(kind_of_rule(rule.name));
+        return rule.runs.empty() || kind == nullptr || !kind->causal;
     });
     for (RerunRule& rule : rules) {
         if (full != nullptr) {

@@ -195,6 +195,12 @@ PolicySpec PolicySpec::parse(std::string_view text, const Sweep* sweep) {
     return spec;
 }
 
+const PolicyKind* PolicySpec::kind_of(std::string_view text) try {
+    return parse(text).kind;
+} catch (const InputError&) {
+    return nullptr;
+}
+
 std::string PolicySpec::text() const {
     std::string pairs;
     for (const PolicyParameter& parameter : kind->parameters) {

@@ -30,13 +30,6 @@ std::string kind_of(const std::string& spec) {
     return PolicySpec::parse(spec).kind->name;
 }
 
-/// Whether the policy of a run, a stranger's text, is one that the table has the signals for.
-bool can_replay(const ReplayTable& table, const std::string& policy) try {
-    return table.can(*PolicySpec::parse(policy).kind);
-} catch (const InputError&) {
-    return false;
-}
-
 } // namespace
 
 PolicyTable::PolicyTable(const ViewContext& context, PolicyData& shared, QWidget* parent)
@@ -205,7 +198,8 @@ std::vector<std::string> PolicyTable::wanted() const {
     }
     const auto table = shared_.table();
     for (const PolicyRerun& rerun : shared_.storedReruns()) {
-        if (can_replay(*table, rerun.policy)) {
+        if (const PolicyKind* kind = PolicySpec::kind_of(rerun.policy);
+            kind != nullptr && table->can(*kind)) {
             specs.insert(rerun.policy);
         }
     }

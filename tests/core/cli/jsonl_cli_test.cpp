@@ -60,6 +60,16 @@ TEST_F(JsonlVerb, RecordsGroupsAndLabelsThatStatsCompares) {
     const auto labels = nlohmann::json::parse(stats.out).at("labels");
     ASSERT_EQ(labels.size(), 2U) << labels;
 
+    // A model of one step a token: nothing of steps, and no policy.
+    const std::string text = succeed({"stats", trace});
+    EXPECT_EQ(text.find("NaN"), std::string::npos) << text;
+    EXPECT_EQ(text.find("Spearman"), std::string::npos) << text;
+    EXPECT_EQ(text.find("drops last"), std::string::npos) << text;
+    EXPECT_TRUE(nlohmann::json::parse(stats.out).at("steps_correlations").empty());
+    const std::string about = succeed({"inspect", trace});
+    EXPECT_NE(about.find("one step a token"), std::string::npos) << about;
+    EXPECT_EQ(about.find("policy"), std::string::npos) << about;
+
     const auto sound = run_ponderscope({"check", trace});
     EXPECT_EQ(sound.code, 0) << sound.out;
     EXPECT_NE(sound.out.find("12 sequences"), std::string::npos) << sound.out;

@@ -125,6 +125,30 @@ private Q_SLOTS:
         QCOMPARE(table_text(model, TableForm::text).count(u'\t'), 4 * (PolicyTableModel::column_count - 1));
     }
 
+    void aSignalByNameIsARowAndAFrontLikeOthers() {
+        testing::TemporaryFolder folder;
+        const auto path = folder / "lab.ponder";
+        testing::write_sample_trace(path, {.sequences = 2, .tokens = 300, .secondRun = false});
+        const TraceReader reader = TraceReader::open(path);
+        const RunInfo run = reader.runs().front();
+        const ReplayTable table = ReplayTable::load(reader, run);
+        const std::vector<PolicyRow> rows = policy_rows(
+            table, {path, run}, {"entropy:theta=2", "signal:name=entropy,theta=2"}, {}, {.replicates = 100});
+        QCOMPARE(rows[1].replayed.steps, rows[0].replayed.steps);
+        QCOMPARE(rows[1].replayed.difference.low, rows[0].replayed.difference.low);
+        QCOMPARE(rows[1].threshold, 2.0);
+        QVERIFY(rows[1].number >= policy_kinds().size()); // behind the kinds of the page
+        const std::vector<PolicyFront> fronts =
+            policy_fronts(table, {"entropy", "signal:name=entropy"}, 9, {});
+        QCOMPARE(fronts.size(), 2U);
+        QCOMPARE(fronts[1].policy, "signal:name=entropy,stops=below");
+        QCOMPARE(fronts[1].points.size(), fronts[0].points.size());
+        PolicyTableModel model;
+        model.setRows(rows);
+        QCOMPARE(model.index(1, PolicyTableModel::rule).data().toString(),
+                 QStringLiteral("A token stops when the signal entropy is below 2."));
+    }
+
     void rerunsAreSetAgainstFullAlone() {
         testing::TemporaryFolder folder;
         const auto path = folder / "lab.ponder";
