@@ -273,9 +273,14 @@ def test_a_module_that_is_called_several_times_makes_the_steps(tmp_path: Path) -
     gated = ps.record(model, None, ROWS, tmp_path / "m.ponder", name="gated", gates={"gate": "model.loop.gate"})
     assert gated.signals["gate"] == ("token", "call") and gated.signal("gate").shape == (7, 3)
     steps_and_gates = ps.record(
-        model, None, ROWS, tmp_path / "m.ponder", steps=Loop3(), gates={"gate": "model.loop.gate"}, name="steps and gates"
-    )
+        model, None, ROWS, tmp_path / "m.ponder", steps=Loop3(), gates={"gate": "model.loop.gate"}, name="steps and gates",
+        rule=ps.Rule("gate", stops="above", theta=-0.25),
+    )  # fmt: skip
     assert steps_and_gates.signals["gate"] == ("token", "step")
+    ((choices,),) = steps_and_gates._trace._query("SELECT choices FROM run WHERE id = ?", (steps_and_gates.id,))
+    assert json.loads(choices) == {"rule": {"signal": "gate", "stops": "above", "theta": -0.25}}
+    with pytest.raises(ValueError, match="rule"):  # a gate over calls is none over steps
+        ps.record(model, None, ROWS, tmp_path / "n.ponder", gates={"gate": "model.loop.gate"}, rule=ps.Rule("gate"))
 
 
 class Loop3:
