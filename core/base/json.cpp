@@ -35,11 +35,54 @@ std::string reason_of(std::string_view message) {
     return "a syntax error";
 }
 
+/// Python's three numbers that JSON lacks, each with a stand-in of the same length, so that errors name the
+/// right place. Python never writes a zero in this way.
+struct PythonNumber {
+    std::string_view word, stand_in;
+    double value;
+};
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr PythonNumber python_numbers[] = {
+    {"-Infinity", "-0E000000", -infinity},
+    {"Infinity", "0E000000", infinity},
+    {"NaN", "0E0", std::numeric_limits<double>::quiet_NaN()},
+};
+
+/// \p text with the stand-ins; empty where it has none of the words outside of strings.
+std::string with_stand_ins(std::string_view text) {
+    std::string changed;
+    bool in_string = false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (in_string) {
+            if (text[i] == '\\') {
+                ++i;
+            } else {
+                in_string = text[i] != '"';
+            }
+        } else if (text[i] == '"') {
+            in_string = true;
+        } else if (i == 0 || std::string_view(" \t\r\n:,[").find(text[i - 1]) != std::string_view::npos) {
+            for (const PythonNumber& number : python_numbers) {
+                if (text.substr(i).starts_with(number.word)) {
+                    if (changed.empty()) {
+                        changed = text;
+                    }
+                    changed.replace(i, number.word.size(), number.stand_in);
+                    i += number.word.size() - 1;
+                    break;
+                }
+            }
+        }
+    }
+    return changed;
+}
+
 /// Builds the document while it is read, which is where depth and repeated keys can be seen.
 class DocumentBuilder {
 public:
-    DocumentBuilder(std::string_view text, const std::filesystem::path& source, const JsonLimits& limits)
-        : text_(text), source_(source), limits_(limits) {}
+    DocumentBuilder(std::string_view text, const std::filesystem::path& source, const JsonLimits& limits,
+                    bool has_stand_ins)
+        : text_(text), source_(source), limits_(limits), has_stand_ins_(has_stand_ins) {}
 
     json take() { return std::move(root_); }
 
@@ -47,7 +90,14 @@ public:
     bool boolean(bool value) { return add(value); }
     bool number_integer(json::number_integer_t value) { return add(value); }
     bool number_unsigned(json::number_unsigned_t value) { return add(value); }
-    bool number_float(json::number_float_t value, const std::string& /*written*/) { return add(value); }
+    bool number_float(json::number_float_t value, const std::string& written) {
+        for (const PythonNumber& number : python_numbers) {
+            if (has_stand_ins_ && written == number.stand_in) {
+                return add(number.value);
+            }
+        }
+        return add(value);
+    }
     bool string(std::string& value) { return add(std::move(value)); }
     bool binary(json::binary_t& value) { return add(std::move(value)); }
 
@@ -59,7 +109,7 @@ public:
     bool key(std::string& name) {
         auto& object = stack_.back()->get_ref<json::object_t&>();
         const auto [position, is_new] = object.emplace(name, nullptr);
-        if (!is_new) {
+        if (!is_new && !limits_.python) {
             throw InputError(source_, "every key once",
                              "the key \"" + printable(name) + "\" twice in one object", "remove one of them");
         }
@@ -112,6 +162,7 @@ private:
     std::string_view text_;
     const std::filesystem::path& source_;
     const JsonLimits& limits_;
+    bool has_stand_ins_;
     json root_;
     json* slot_ = nullptr;     ///< where the value of the last key goes
     std::vector<json*> stack_; ///< the containers that are open; stable, because only the innermost one grows
@@ -137,7 +188,11 @@ nlohmann::json parse_json(std::string_view text, const std::filesystem::path& so
         throw InputError(source, "valid JSON", "a NUL byte at " + place(text, nul),
                          "correct the file or get it again");
     }
-    DocumentBuilder builder(text, source, limits);
+    const std::string changed = limits.python ? with_stand_ins(text) : std::string();
+    if (!changed.empty()) {
+        text = changed;
+    }
+    DocumentBuilder builder(text, source, limits, !changed.empty());
     json::sax_parse(text.begin(), text.end(), &builder);
     return builder.take();
 }
@@ -154,6 +209,11 @@ std::string describe(const nlohmann::json& value) {
         return value.empty() ? "an empty array" : "an array of " + std::to_string(value.size());
     case json::value_t::string:
         return '"' + printable(value.get_ref<const std::string&>()) + '"';
+    case json::value_t::number_float:
+        if (const double number = value.get<double>(); !std::isfinite(number)) {
+            return std::isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity";
+        }
+        return value.dump();
     default:
         return value.dump();
     }
@@ -168,6 +228,9 @@ JsonObject::JsonObject(const nlohmann::json& value, std::filesystem::path source
 }
 
 const nlohmann::json* JsonObject::find(std::string_view key) const {
+    if (asked_ != nullptr) {
+        asked_->emplace(key);
+    }
     const auto position = value_->find(key);
     return position == value_->end() || position->is_null() ? nullptr : &*position;
 }
@@ -176,6 +239,16 @@ std::vector<std::string> JsonObject::keys() const {
     std::vector<std::string> names;
     for (const auto& [key, ignored] : value_->items()) {
         names.push_back(key);
+    }
+    return names;
+}
+
+std::vector<std::string> JsonObject::never_asked() const {
+    std::vector<std::string> names;
+    for (const auto& [key, value] : value_->items()) {
+        if (!value.is_null() && asked_ != nullptr && !asked_->contains(key)) {
+            names.push_back(key);
+        }
     }
     return names;
 }

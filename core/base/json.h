@@ -7,8 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,18 +21,22 @@ namespace ponderscope {
 struct JsonLimits {
     std::uint64_t max_bytes = std::uint64_t{64} << 20;
     std::size_t max_depth = 64; ///< of nested arrays and objects
+    /// Read what Python's json module writes and reads: NaN, Infinity and -Infinity are numbers, and of a
+    /// repeated key the last value counts. For files that Hugging Face libraries and data sets write.
+    bool python = false;
 };
 
 /// The one parser for JSON from outside. Stricter than the library's own: a limit on size and depth, no key
 /// twice in an object, valid UTF-8, nothing after the value. InputError names \p source, line and byte.
-/// Numbers too large for 64 bits become doubles; NaN and Infinity are no JSON.
+/// Numbers too large for 64 bits become doubles.
 nlohmann::json parse_json(std::string_view text, const std::filesystem::path& source,
                           const JsonLimits& limits = {});
 
 /// The same for a file. Errors of read_file too; an empty file is named as such.
 nlohmann::json read_json_file(const std::filesystem::path& path, const JsonLimits& limits = {});
 
-/// A value for a message: `"silu"`, `-3`, `true`, `null`, `an object`, `an array of 3`. Long texts are cut.
+/// A value for a message: `"silu"`, `-3`, `true`, `null`, `NaN`, `an object`, `an array of 3`. Long texts are
+/// cut.
 std::string describe(const nlohmann::json& value);
 /// JSON has no NaN and no infinity.
 inline nlohmann::json number_or_null(double value) {
@@ -70,6 +77,11 @@ public:
     [[nodiscard]] JsonObject required_object(std::string_view key) const;
     [[nodiscard]] const nlohmann::json& required_array(std::string_view key) const;
 
+    /// From here on this object and its copies remember which keys the getters were asked for.
+    void remember_asked() { asked_ = std::make_shared<std::set<std::string, std::less<>>>(); }
+    /// Keys with a value that nobody asked for since then; sorted.
+    [[nodiscard]] std::vector<std::string> never_asked() const;
+
     /// InputError naming the first key that is not in \p known, and those that are.
     void allow_only(const std::vector<std::string_view>& known) const;
 
@@ -83,6 +95,7 @@ private:
     const nlohmann::json* value_;
     std::filesystem::path source_;
     std::string name_;
+    std::shared_ptr<std::set<std::string, std::less<>>> asked_;
 };
 
 } // namespace ponderscope

@@ -16,7 +16,7 @@ using Vocabulary = std::unordered_map<std::string, std::int64_t>;
 
 /// The table alone: a tokenizer of a kind that we cannot run has one as well.
 Vocabulary read_vocabulary(const std::filesystem::path& file, std::int64_t rows) {
-    const nlohmann::json document = read_json_file(file);
+    const nlohmann::json document = read_json_file(file, {.python = true});
     const JsonObject root(document, file);
     const bool whole = file.filename() == "vocab.json"; // is the table; in a tokenizer.json it is a part
     const JsonObject model = whole ? root : root.required_object("model");

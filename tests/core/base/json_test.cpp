@@ -7,6 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 namespace ponderscope {
 namespace {
 
@@ -58,6 +61,38 @@ TEST(Json, EveryFaultHasItsSentence) {
         EXPECT_EQ(said.rfind("f.json: expected valid JSON, found ", 0), 0U) << text << " -> " << said;
         EXPECT_NE(said.find("at line "), std::string::npos) << said;
     }
+}
+
+TEST(Json, ReadsWhatPythonWrites) {
+    const auto read = [](const std::string& text) { return parse_json(text, "f.json", {.python = true}); };
+    const nlohmann::json numbers = read(R"({"a": [Infinity, -Infinity, NaN, -1], "NaN": "NaN, \"Infinity"})");
+    EXPECT_EQ(numbers["a"][0], std::numeric_limits<double>::infinity());
+    EXPECT_EQ(numbers["a"][1], -std::numeric_limits<double>::infinity());
+    EXPECT_TRUE(std::isnan(numbers["a"][2].get<double>()));
+    EXPECT_EQ(numbers["a"][3], -1);
+    EXPECT_EQ(numbers["NaN"], "NaN, \"Infinity");
+    EXPECT_EQ(read(R"({"a": {"b": 1}, "c": 2, "a": [3]})"), nlohmann::json::parse(R"({"a": [3], "c": 2})"));
+    for (const std::string text : {"-NaN", "1NaN", "NaNs", "[Infinit]", "+Infinity", "nan", "[--Infinity]"}) {
+        EXPECT_THROW((void)read(text), InputError) << text;
+    }
+    const nlohmann::json nan = read(R"({"a": NaN})");
+    EXPECT_THROW((void)JsonObject(nan, "f.json").number("a"), InputError);
+    try { // the place is that of the file
+        (void)read("{\"a\": NaN, \"b\": Infinity, c}");
+        FAIL();
+    } catch (const InputError& error) {
+        EXPECT_NE(std::string(error.what()).find("line 1, byte 27"), std::string::npos) << error.what();
+    }
+}
+
+TEST(JsonObject, RemembersWhatItWasAskedFor) {
+    const nlohmann::json document = {{"a", 1}, {"b", 2}, {"c", nullptr}, {"d", 4}};
+    JsonObject object(document, "f.json");
+    object.remember_asked();
+    const JsonObject copy = object;
+    EXPECT_EQ(copy.integer("b"), 2);
+    EXPECT_FALSE(copy.has("x"));
+    EXPECT_EQ(object.never_asked(), (std::vector<std::string>{"a", "d"}));
 }
 
 TEST(Json, DepthAndSizeAreLimited) {
