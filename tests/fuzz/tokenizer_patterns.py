@@ -30,6 +30,12 @@ PATTERNS = ([f"[[:{name}:]]" for name in POSIX] + [f"[[:^{name}:]]" for name in 
             ["\\P{Letter}", "[^\\P{Letter}]", "\\p{^Punct}", "\\P{Word}", "[\\P{Alpha}]", "[^[:punct:]]", "[[:alpha:]_]",
              "[^\\p{L}[:punct:]]", "\\P{Han}", "[\\p{^Han}]"] +
             ["\\w", "\\W", "\\s", "\\S", "\\d", "\\D", "\\h", "\\H", "[\\w]", "[^\\w]", "[\\s]", "[\\S]", "[\\d]", "[\\D]", "."] +
+            # What Oniguruma's Ruby means by quantifiers, options, escapes and sets within sets.
+            ["\\p{N}{1,3}+", "\\p{N}{2}+", "(?:1|3){1,2}+", "1\\p{N}{2}?", "a{3,1}", "a{3,1}+", "a{2}{3}", "a{,2}", "a{,}", "a{x}", "a**",
+             "a+?+", "a??+", "a(?i)b|C", "(a(?i)b|C)D", "a(?#x)+", "(?x)a b # c\n+", "(?x: a [b c] )D", "\\Ga", "a\\Gb", "(?>a+)b", "\\v",
+             "[\\v]", "\\Q", "\\O", "\\N", "[\\Q]", "[a-c[x-z]]", "[a[^b]]", "[^a[^b]]", "[[a]-z]", "[a-z&&[^aeiou]]", "[^a-c&&b-d]",
+             "[a&&]", "[^&&a]", "[a&&^b]", "[^[a-z]&&[^aeiou]]", "[a-z&&[^b-d]&&[^x]]", "[\\W]", "[^\\W_]", "[[:^punct:]]", "[^[:^punct:]a]",
+             "(?i:[^a[B]])", "[\\s&&[^\\n]]", "[\\p{L}&&\\p{Lu}]"] +
             ["\\b.", ".\\b", "\\B.", ".\\B", "\\b", "\\bA\\b", "(?i)\\p{Lu}", "(?i)[a-z]", "(?i:k)", "\\R"])
 
 # Marks and small letters that became alphabetic, lower case or of another kind of mark between Unicode 14 and 16.
