@@ -3,8 +3,11 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/base/json.h"
 #include "core/base/sha256.h"
+#include "core/base/words.h"
 #include "core/checkpoint/checkpoint_folder.h"
+#include "core/checkpoint/config_reader.h"
 
 #include <algorithm>
 #include <array>
@@ -14,6 +17,50 @@
 namespace ponderscope {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+/// What generation_config.json says: its start and end tokens count in the place of config.json's. The rest
+/// is said, as far as it would change what greedy generation gives.
+void read_generation_config(const fs::path& folder, ModelConfig& config) {
+    const fs::path file = folder / "generation_config.json";
+    if (std::error_code error; !fs::exists(fs::symlink_status(file, error))) {
+        return;
+    }
+    const nlohmann::json document = read_json_file(file, {.python = true});
+    const JsonObject json(document, file);
+    const ConfigReader reader(json, config.notices);
+    ModelConfig tokens;
+    read_token_ids(reader, tokens, std::nullopt, std::nullopt);
+    if (json.has("bos_token_id")) {
+        config.bos_token_id = tokens.bos_token_id;
+    }
+    if (json.has("eos_token_id")) {
+        config.eos_token_ids = tokens.eos_token_ids;
+    }
+    std::vector<std::string> changing;
+    for (const char* const key : {"repetition_penalty", "encoder_repetition_penalty"}) {
+        if (json.number(key).value_or(1.0) != 1.0) {
+            changing.emplace_back(key);
+        }
+    }
+    for (const char* const key :
+         {"no_repeat_ngram_size", "min_length", "min_new_tokens", "bad_words_ids", "sequence_bias",
+          "suppress_tokens", "begin_suppress_tokens", "forced_bos_token_id", "forced_eos_token_id",
+          "exponential_decay_length_penalty", "guidance_scale"}) {
+        const nlohmann::json* value = json.find(key);
+        if (value != nullptr && *value != 0 && !(value->is_array() && value->empty())) {
+            changing.emplace_back(key);
+        }
+    }
+    if (!changing.empty()) {
+        config.notices.push_back(
+            "generation_config.json has settings that ponderscope generate does not apply: " +
+            joined(changing) + '.');
+    }
+}
+
+} // namespace
 
 Checkpoint Checkpoint::open(const fs::path& path, std::optional<MethodKind> method,
                             std::optional<std::int64_t> steps) {
@@ -32,6 +79,7 @@ Checkpoint Checkpoint::open(const fs::path& path, std::optional<MethodKind> meth
     }
     ModelConfig model_config =
         read_model_config(config, method, steps, [&folder] { return Weights::open(folder).names(); });
+    read_generation_config(folder, model_config);
     Weights weights = Weights::open(folder, model_config.companions);
     std::optional<fs::path> vocabulary;
     // A link, too: one file serves a family. One that leads nowhere is reported by whoever reads it.

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -44,6 +45,12 @@ public:
 
     [[nodiscard]] const TensorView* find(const std::string& name) const; ///< nullptr when absent
     [[nodiscard]] std::vector<std::string> names() const;                ///< sorted
+    /// Tensors whose dtype no model here uses (quantised ones), with its name; find() and names() are
+    /// without them.
+    [[nodiscard]] const std::map<std::string, std::string>& unreadable() const;
+    /// Parts of the names in the files that wrappers of PyTorch put there ("_orig_mod.", "module."); find()
+    /// and names() are without them.
+    [[nodiscard]] const std::vector<std::string>& removed_name_parts() const;
     [[nodiscard]] const std::vector<std::filesystem::path>& files() const;
     [[nodiscard]] std::uint64_t total_bytes() const; ///< of the tensors
     /// Hints for a loader: read this tensor ahead in the background; let its pages go again after copying it.

@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/base/hub_cache.h"
 #include "core/base/utf8.h"
 #include "core/checkpoint/file_kind.h"
 
@@ -63,7 +64,16 @@ void check_checkpoint_folder(const fs::path& folder) {
         if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory) {
             throw_file_error(folder, error.value(), "read");
         }
-        throw InputError(folder, "a checkpoint folder", "nothing there", "check the path");
+        const bool is_name = is_hub_name(folder.native());
+        if (is_name && folder.has_parent_path()) {
+            throw InputError(
+                folder, "a checkpoint folder, or a model in the cache of the Hugging Face hub", "neither",
+                "download it: hf download " + folder.string() + " --local-dir " + folder.filename().string());
+        }
+        throw InputError(folder, "a checkpoint folder", "nothing there",
+                         is_name
+                             ? "check the path; models of the Hugging Face hub are called ORGANISATION/NAME"
+                             : "check the path");
     }
     if (!fs::is_directory(status)) {
         throw InputError(folder, "a checkpoint folder", "a file", "give the folder that holds config.json");
@@ -128,7 +138,7 @@ void refuse_adapter_folder(const fs::path& folder) {
 fs::path checkpoint_folder_of(const fs::path& path) {
     std::error_code error;
     if (!fs::is_regular_file(path, error)) {
-        return path;
+        return local_model_folder(path);
     }
     constexpr std::array<std::string_view, 4> parts{"config.json", "model.safetensors",
                                                     "model.safetensors.index.json", "tokenizer.json"};
@@ -137,6 +147,10 @@ fs::path checkpoint_folder_of(const fs::path& path) {
         return path.has_parent_path() ? path.parent_path() : fs::path(".");
     }
     const FileKind kind = recognise_file(path);
+    if (kind == FileKind::sqlite) {
+        throw InputError(path, "a checkpoint folder", "a trace",
+                         "give the folder of a model; ponderscope inspect shows what a trace holds");
+    }
     if (kind != FileKind::safetensors && kind != FileKind::unknown && kind != FileKind::json) {
         refuse(path, kind);
     }

@@ -55,7 +55,8 @@ DepthMixing read_baseline(const JsonObject& json) {
 
 std::int64_t first_of(const ConfigReader& reader, std::string_view key, std::string_view fallback,
                       std::int64_t otherwise) {
-    return reader.size(key, reader.size(fallback, otherwise, config_limits::layers), config_limits::layers);
+    return reader.size_or_null(key, reader.size_or_null(fallback, otherwise, config_limits::layers),
+                               config_limits::layers);
 }
 
 void fill_baseline(const ConfigReader& reader, DepthMixingConfig& depth) {

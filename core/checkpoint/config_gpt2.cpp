@@ -14,7 +14,7 @@ void read_gpt2(const ConfigReader& reader, ModelConfig& config) {
     config.head_dim = even_head_dim(reader, config, width);
     config.max_positions =
         reader.size(reader.either("n_positions", "max_position_embeddings"), 1024, config_limits::positions);
-    config.intermediate_size = reader.size("n_inner", 4 * config.hidden_size, config_limits::width);
+    config.intermediate_size = reader.size_or_null("n_inner", 4 * config.hidden_size, config_limits::width);
     config.norm = NormKind::layer_norm;
     config.norm_eps = reader.positive("layer_norm_epsilon", 1e-5, true);
     config.activation = reader.activation("activation_function", "gelu_new");

@@ -32,43 +32,6 @@ Defaults defaults_of(Architecture architecture) {
     }
 }
 
-/// Mistral: every layer slides by default; an explicit null switches it off.
-void read_mistral_window(const ConfigReader& reader, ModelConfig& config) {
-    const std::int64_t window =
-        reader.is_null("sliding_window") ? 0 : reader.size("sliding_window", 4096, config_limits::positions);
-    config.sliding_windows.assign(static_cast<std::size_t>(config.layers), window);
-}
-
-/// Qwen: off unless switched on; then layer_types says which layers slide, or else those from
-/// max_window_layers on.
-void read_qwen_windows(const ConfigReader& reader, ModelConfig& config) {
-    const JsonObject& json = reader.json();
-    const bool on = reader.flag("use_sliding_window", false) && !reader.is_null("sliding_window");
-    const std::int64_t window = reader.size("sliding_window", 4096, config_limits::positions);
-    const std::int64_t first = reader.count("max_window_layers", 28, config_limits::layers);
-    config.sliding_windows.assign(static_cast<std::size_t>(config.layers), 0);
-    const nlohmann::json* types = json.array("layer_types");
-    if (types != nullptr && types->size() != config.sliding_windows.size()) {
-        json.fail("layer_types", "one entry for each of the " + std::to_string(config.layers) + " layers");
-    }
-    for (std::size_t layer = 0; layer < config.sliding_windows.size(); ++layer) {
-        bool slides = on && static_cast<std::int64_t>(layer) >= first;
-        if (types != nullptr) {
-            const nlohmann::json& type = (*types)[layer];
-            if (type != "full_attention" && type != "sliding_attention") {
-                json.fail("layer_types",
-                          "full_attention or sliding_attention in every entry, not " + describe(type) + ",",
-                          "this build cannot run the checkpoint");
-            }
-            slides = type == "sliding_attention";
-            if (slides && !on) {
-                json.fail("use_sliding_window", "true beside a sliding layer in \"layer_types\"");
-            }
-        }
-        config.sliding_windows[layer] = slides ? window : 0;
-    }
-}
-
 } // namespace
 
 void read_llama_family(const ConfigReader& reader, ModelConfig& config) {
@@ -79,7 +42,7 @@ void read_llama_family(const ConfigReader& reader, ModelConfig& config) {
     config.layers = reader.size("num_hidden_layers", 32, config_limits::layers);
     read_head_counts(reader, config, "num_attention_heads", 32);
     const bool kv_null = reader.is_null("num_key_value_heads");
-    config.kv_heads = reader.size(
+    config.kv_heads = reader.size_or_null(
         "num_key_value_heads", kv_null ? config.query_heads : defaults.kv_heads.value_or(config.query_heads),
         config_limits::heads);
     if (config.query_heads % config.kv_heads != 0) {
@@ -107,16 +70,16 @@ void read_llama_family(const ConfigReader& reader, ModelConfig& config) {
 
     switch (architecture) {
     case Architecture::mistral:
-        read_mistral_window(reader, config);
+        read_windows(reader, config, WindowRule::all_layers);
         break;
     case Architecture::qwen2:
         config.attention_bias = true; // on q, k and v; the class has no key for it
-        read_qwen_windows(reader, config);
+        read_windows(reader, config, WindowRule::later_layers);
         break;
     case Architecture::qwen3:
         config.attention_bias = reader.flag("attention_bias", false);
         config.qk_norm = true;
-        read_qwen_windows(reader, config);
+        read_windows(reader, config, WindowRule::later_layers);
         break;
     case Architecture::nanbeige:
         config.attention_bias = reader.flag("attention_bias", false);
@@ -127,14 +90,11 @@ void read_llama_family(const ConfigReader& reader, ModelConfig& config) {
         for (const char* const key : {"attention_bias", "mlp_bias"}) {
             reader.refuse_unless(key, false, "the architecture has no such tensors");
         }
-        read_qwen_windows(reader, config);
+        read_windows(reader, config, WindowRule::later_layers);
         break;
     default:
         config.attention_bias = reader.flag("attention_bias", false);
         config.mlp_bias = reader.flag("mlp_bias", false);
-        if (reader.json().has("sliding_window")) {
-            reader.notice("\"sliding_window\" is ignored: Llama has none.");
-        }
         break;
     }
     read_rope(reader, config, {});

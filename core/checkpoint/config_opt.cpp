@@ -19,7 +19,7 @@ void read_opt(const ConfigReader& reader, ModelConfig& config) {
     config.attention_bias = biases;
     config.mlp_bias = biases;
     config.tied_embeddings = reader.flag("tie_word_embeddings", true);
-    config.embed_dim = reader.size("word_embed_proj_dim", config.hidden_size, config_limits::width);
+    config.embed_dim = reader.size_or_null("word_embed_proj_dim", config.hidden_size, config_limits::width);
     config.pre_norm = reader.flag("do_layer_norm_before", true);
     config.norm_affine = reader.flag("layer_norm_elementwise_affine", true);
     config.remove_final_norm = reader.flag("_remove_final_layer_norm", false);

@@ -9,7 +9,7 @@ void read_phi(const ConfigReader& reader, ModelConfig& config) {
     config.hidden_size = reader.size("hidden_size", 2048, config_limits::width);
     config.layers = reader.size("num_hidden_layers", 24, config_limits::layers);
     read_head_counts(reader, config, "num_attention_heads", 32);
-    config.kv_heads = reader.size("num_key_value_heads", config.query_heads, config_limits::heads);
+    config.kv_heads = reader.size_or_null("num_key_value_heads", config.query_heads, config_limits::heads);
     if (config.query_heads % config.kv_heads != 0) {
         reader.json().fail("num_key_value_heads", "a divisor of the number of query heads, " +
                                                       std::to_string(config.query_heads) + ",");

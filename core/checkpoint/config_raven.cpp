@@ -76,7 +76,7 @@ RavenBlock block_kind(const ConfigReader& reader) {
 std::string plain_name(std::string_view name) {
     for (bool again = true; again;) {
         again = false;
-        for (const std::string_view prefix : {"module.", "_orig_mod.", "model."}) {
+        for (const std::string_view prefix : {"module.", "model."}) {
             if (name.starts_with(prefix)) {
                 name.remove_prefix(prefix.size());
                 again = true;
@@ -131,7 +131,8 @@ void read_huginn_raven(const ConfigReader& reader, ModelConfig& config) {
         json.fail("test_time_noise", "0", cannot_run);
     }
     if (retrofit) {
-        config.kv_heads = reader.size("num_key_value_heads", config.query_heads, config_limits::heads);
+        config.kv_heads =
+            reader.size_or_null("num_key_value_heads", config.query_heads, config_limits::heads);
         if (config.query_heads % config.kv_heads != 0) {
             json.fail("num_key_value_heads",
                       "a divisor of the number of query heads, " + std::to_string(config.query_heads) + ",");

@@ -35,6 +35,14 @@ constexpr std::array<NamedActivation, 16> activations{{{"gelu", Activation::gelu
 } // namespace
 
 std::int64_t ConfigReader::size(std::string_view key, std::int64_t otherwise, std::int64_t max) const {
+    if (is_null(key)) {
+        object_.fail(key, "a whole number");
+    }
+    return size_or_null(key, otherwise, max);
+}
+
+std::int64_t ConfigReader::size_or_null(std::string_view key, std::int64_t otherwise,
+                                        std::int64_t max) const {
     return object_.integer(key, 1, max).value_or(otherwise);
 }
 
@@ -43,6 +51,9 @@ std::int64_t ConfigReader::count(std::string_view key, std::int64_t otherwise, s
 }
 
 bool ConfigReader::flag(std::string_view key, bool otherwise) const {
+    if (is_null(key) && otherwise) {
+        notice("\"" + std::string(key) + "\" is null and taken as true, its default.");
+    }
     return object_.boolean(key).value_or(otherwise);
 }
 
@@ -142,6 +153,39 @@ void read_token_ids(const ConfigReader& reader, ModelConfig& config, std::option
         }
     } else {
         add_eos(checked("eos_token_id", *eos, expected));
+    }
+}
+
+void read_windows(const ConfigReader& reader, ModelConfig& config, WindowRule rule) {
+    const JsonObject& json = reader.json();
+    const auto layers = static_cast<std::size_t>(config.layers);
+    const bool by_switch = rule == WindowRule::later_layers;
+    const bool on =
+        !reader.is_null("sliding_window") && (!by_switch || reader.flag("use_sliding_window", false));
+    const std::int64_t window = reader.size_or_null("sliding_window", 4096, config_limits::positions);
+    const std::int64_t first =
+        by_switch ? reader.count("max_window_layers", 28, config_limits::layers) : std::int64_t{0};
+    const nlohmann::json* types = json.array("layer_types");
+    if (types != nullptr && types->size() != layers) {
+        json.fail("layer_types", "one entry for each of the " + std::to_string(config.layers) + " layers");
+    }
+    config.sliding_windows.assign(layers, 0);
+    for (std::size_t layer = 0; layer < layers; ++layer) {
+        bool slides = on && static_cast<std::int64_t>(layer) >= first;
+        if (types != nullptr) {
+            const nlohmann::json& type = (*types)[layer];
+            if (type != "full_attention" && type != "sliding_attention") {
+                json.fail("layer_types",
+                          "full_attention or sliding_attention in every entry, not " + describe(type) + ",",
+                          "this build cannot run the checkpoint");
+            }
+            slides = type == "sliding_attention";
+            if (slides && !on) {
+                by_switch ? json.fail("use_sliding_window", "true beside a sliding layer in \"layer_types\"")
+                          : json.fail("sliding_window", "a length beside a sliding layer in \"layer_types\"");
+            }
+        }
+        config.sliding_windows[layer] = slides ? window : 0;
     }
 }
 

@@ -43,8 +43,11 @@ public:
         return tensors_ ? tensors_() : std::vector<std::string>();
     }
 
-    /// A size of at least 1.
+    /// A size of at least 1; null is an InputError.
     [[nodiscard]] std::int64_t size(std::string_view key, std::int64_t otherwise, std::int64_t max) const;
+    /// The same of a key whose null means its default in transformers.
+    [[nodiscard]] std::int64_t size_or_null(std::string_view key, std::int64_t otherwise,
+                                            std::int64_t max) const;
     /// A count of at least 0.
     [[nodiscard]] std::int64_t count(std::string_view key, std::int64_t otherwise, std::int64_t max) const;
     [[nodiscard]] bool flag(std::string_view key, bool otherwise) const;
@@ -95,6 +98,14 @@ std::int64_t even_head_dim(const ConfigReader& reader, const ModelConfig& config
                            std::string_view hidden_key);
 void read_token_ids(const ConfigReader& reader, ModelConfig& config, std::optional<std::int64_t> default_bos,
                     std::optional<std::int64_t> default_eos);
+
+/// Which layers see only the last sliding_window tokens, where layer_types does not say it.
+enum class WindowRule : std::uint8_t {
+    all_layers,  ///< all, unless sliding_window is null (Mistral)
+    later_layers ///< those from max_window_layers on, if use_sliding_window is true (Qwen)
+};
+/// Needs config.layers.
+void read_windows(const ConfigReader& reader, ModelConfig& config, WindowRule rule);
 
 // What an architecture's own file reads: one function a line of architectures.def.
 #define PONDERSCOPE_ARCHITECTURE(name) void read_##name(const ConfigReader& reader, ModelConfig& config);

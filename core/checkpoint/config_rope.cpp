@@ -3,28 +3,24 @@
 #include "core/checkpoint/config_reader.h"
 
 #include "core/base/error.h"
+#include "core/base/words.h"
 
 #include <utility>
 
 namespace ponderscope {
 namespace {
 
+constexpr std::pair<RopeConfig::Kind, std::string_view> rope_kinds[] = {
+    {RopeConfig::Kind::standard, "default"}, {RopeConfig::Kind::linear, "linear"},
+    {RopeConfig::Kind::dynamic, "dynamic"},  {RopeConfig::Kind::llama3, "llama3"},
+    {RopeConfig::Kind::yarn, "yarn"},        {RopeConfig::Kind::none, "none"}};
+
 RopeConfig::Kind kind_of(const JsonObject& section, std::string_view key) {
-    const std::string name = section.text(key).value_or("default");
-    if (name == "default") {
-        return RopeConfig::Kind::standard;
-    }
-    if (name == "linear") {
-        return RopeConfig::Kind::linear;
-    }
-    if (name == "dynamic") {
-        return RopeConfig::Kind::dynamic;
-    }
-    if (name == "llama3") {
-        return RopeConfig::Kind::llama3;
-    }
-    if (name == "yarn") {
-        return RopeConfig::Kind::yarn;
+    const std::string wanted = section.text(key).value_or("default");
+    for (const auto& [kind, name] : rope_kinds) {
+        if (name == wanted && kind != RopeConfig::Kind::none) {
+            return kind;
+        }
     }
     section.fail(key, "default, linear, dynamic, llama3 or yarn", "this build cannot run the checkpoint");
 }
@@ -60,22 +56,35 @@ void read_rope(const ConfigReader& reader, ModelConfig& config, const RopeKeys& 
         reader.notice("\"rope_scaling\" replaces \"rope_parameters\", whose keys are ignored.");
     }
     const nlohmann::json nothing = nlohmann::json::object();
-    const JsonObject inner = scaling_wins ? *scaling
-                             : parameters ? *parameters
-                                          : JsonObject(nothing, json.source(), "rope_parameters");
-    // "finetuned" is a note of old files to themselves.
-    inner.allow_only({"rope_type", "type", "rope_theta", "partial_rotary_factor", "factor",
-                      "original_max_position_embeddings", "low_freq_factor", "high_freq_factor",
-                      "attention_factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "truncate",
-                      "finetuned", "long_factor", "short_factor"});
+    JsonObject inner = scaling_wins ? *scaling
+                       : parameters ? *parameters
+                                    : JsonObject(nothing, json.source(), "rope_parameters");
+    inner.remember_asked();
     std::vector<std::string> ignored;
     const ConfigReader section(inner, ignored);
 
     RopeConfig rope;
+    const std::string name_of_section = scaling_wins ? "rope_scaling" : "rope_parameters";
+    const auto tell_two_values = [&](std::string_view inside, std::string_view beside, const char* counts) {
+        const nlohmann::json* one = inner.find(inside);
+        const nlohmann::json* other = json.find(beside);
+        if (one != nullptr && other != nullptr && *one != *other) {
+            reader.notice("\"" + std::string(beside) + "\" is " + describe(*other) + ", and \"" +
+                          std::string(inside) + "\" in \"" + name_of_section + "\" is " + describe(*one) +
+                          ": " + counts);
+        }
+    };
     rope.kind = kind_of(inner, inner.has("rope_type") ? "rope_type" : "type");
+    if (const auto older = inner.text("type"); older && older != inner.text("rope_type").value_or(*older)) {
+        reader.notice("\"" + name_of_section +
+                      "\" has \"rope_type\" and another \"type\", which is ignored.");
+    }
     rope.theta = section.positive("rope_theta", reader.positive(keys.theta, keys.default_theta));
+    tell_two_values("rope_theta", keys.theta, "the latter is used.");
 
     double part = section.positive_if_given("partial_rotary_factor", true).value_or(-1.0);
+    tell_two_values("partial_rotary_factor", keys.partial.empty() ? "partial_rotary_factor" : keys.partial,
+                    "the latter is used.");
     if (part < 0) {
         part = keys.partial.empty() ? json.number("partial_rotary_factor").value_or(1.0)
                                     : reader.positive(keys.partial, keys.default_partial, true);
@@ -117,10 +126,13 @@ void read_rope(const ConfigReader& reader, ModelConfig& config, const RopeKeys& 
     case RopeConfig::Kind::llama3:
     case RopeConfig::Kind::yarn:
         rope.factor = required_positive(section, "factor");
-        rope.original_max_positions = reader.size(
-            "original_max_position_embeddings",
-            section.size("original_max_position_embeddings", config.max_positions, config_limits::positions),
-            config_limits::positions);
+        rope.original_max_positions =
+            reader.size_or_null("original_max_position_embeddings",
+                                section.size_or_null("original_max_position_embeddings", config.max_positions,
+                                                     config_limits::positions),
+                                config_limits::positions);
+        tell_two_values("original_max_position_embeddings", "original_max_position_embeddings",
+                        "the first is used, as in transformers 5; transformers 4 uses the second.");
         if (rope.kind == RopeConfig::Kind::yarn) {
             read_yarn(section, rope);
         } else {
@@ -136,6 +148,21 @@ void read_rope(const ConfigReader& reader, ModelConfig& config, const RopeKeys& 
         rope.kind = RopeConfig::Kind::none;
     }
     config.rope = rope;
+    std::vector<std::string> unread = inner.never_asked();
+    std::erase(unread, "finetuned"); // a note of old files to themselves
+    if (!unread.empty()) {
+        reader.notice("\"" + name_of_section + "\" has keys that its kind does not read: " + joined(unread) +
+                      ".");
+    }
+}
+
+std::string to_string(RopeConfig::Kind kind) {
+    for (const auto& [known, name] : rope_kinds) {
+        if (known == kind) {
+            return std::string(name);
+        }
+    }
+    return "?";
 }
 
 } // namespace ponderscope

@@ -3,10 +3,14 @@
 
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/base/utf8.h"
+#include "core/base/words.h"
 #include "core/checkpoint/config_reader.h"
 #include "core/checkpoint/method_info.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -63,9 +67,13 @@ const ArchitectureReader& find_architecture(const JsonObject& json) {
         json.fail("_class_name", "ParcaeConfig, the one class without a model_type that runs here,",
                   "this build cannot run the checkpoint");
     }
+    if (name) { // the folder is of another model; its config.json is all right
+        throw InputError(json.source().parent_path(),
+                         "an architecture out of " + known + " for \"model_type\"",
+                         '"' + printable(*name) + '"', "this build cannot run the checkpoint");
+    }
     json.fail("model_type", "an architecture out of " + known,
-              name ? "this build cannot run the checkpoint"
-                   : "check that it is a Hugging Face model's config.json");
+              "check that it is a Hugging Face model's config.json");
 }
 
 /// Packed weights need unpacking that is not done here; without it they would be read as something else.
@@ -75,6 +83,104 @@ void refuse_quantisation(const JsonObject& json) {
             json.fail(key, "nothing, since quantised weights are not read,",
                       "get the checkpoint before quantisation");
         }
+    }
+}
+
+/// Keys that say nothing of what a forward pass computes: who wrote the file, training, sampling, labels.
+constexpr std::string_view inert_keys[] = {"architectures",
+                                           "attention_dropout",
+                                           "attention_probs_dropout_prob",
+                                           "attn_pdrop",
+                                           "auto_map",
+                                           "bad_words_ids",
+                                           "begin_suppress_tokens",
+                                           "chunk_size_feed_forward",
+                                           "classifier_dropout",
+                                           "cls_token_id",
+                                           "decoder_start_token_id",
+                                           "diversity_penalty",
+                                           "do_sample",
+                                           "dropout",
+                                           "activation_dropout",
+                                           "dtype",
+                                           "early_stopping",
+                                           "embd_pdrop",
+                                           "encoder_no_repeat_ngram_size",
+                                           "finetuning_task",
+                                           "forced_bos_token_id",
+                                           "forced_eos_token_id",
+                                           "gradient_checkpointing",
+                                           "hidden_dropout",
+                                           "hidden_dropout_prob",
+                                           "id2label",
+                                           "init_device",
+                                           "init_std",
+                                           "initializer_factor",
+                                           "initializer_range",
+                                           "keys_to_ignore_at_inference",
+                                           "label2id",
+                                           "layerdrop",
+                                           "length_penalty",
+                                           "max_length",
+                                           "min_length",
+                                           "n_ctx",
+                                           "n_special",
+                                           "name_or_path",
+                                           "no_repeat_ngram_size",
+                                           "num_beam_groups",
+                                           "num_beams",
+                                           "num_return_sequences",
+                                           "output_attentions",
+                                           "output_hidden_states",
+                                           "output_router_logits",
+                                           "output_scores",
+                                           "pad_token_id",
+                                           "predict_special_tokens",
+                                           "prefix",
+                                           "pretraining_tp",
+                                           "problem_type",
+                                           "remove_invalid_values",
+                                           "reorder_and_upcast_attn",
+                                           "repetition_penalty",
+                                           "resid_pdrop",
+                                           "return_dict",
+                                           "return_dict_in_generate",
+                                           "sep_token_id",
+                                           "summary_activation",
+                                           "summary_first_dropout",
+                                           "summary_proj_to_labels",
+                                           "summary_type",
+                                           "summary_use_proj",
+                                           "suppress_tokens",
+                                           "task_specific_params",
+                                           "temperature",
+                                           "tf_legacy_loss",
+                                           "tokenizer_class",
+                                           "top_k",
+                                           "top_p",
+                                           "torch_dtype",
+                                           "torchscript",
+                                           "transformers_version",
+                                           "typical_p",
+                                           "unk_token_id",
+                                           "use_bfloat16",
+                                           "use_cache"};
+
+/// What the file says and nobody read.
+void report_unread(const JsonObject& json, std::vector<std::string>& notices) {
+    std::vector<std::string> unread = json.never_asked();
+    std::erase_if(unread, [&](const std::string& key) {
+        const nlohmann::json& value = *json.find(key);
+        const bool is_empty = value == false || (value.is_structured() && value.empty());
+        return is_empty || key.starts_with('_') ||
+               std::find(std::begin(inert_keys), std::end(inert_keys), key) != std::end(inert_keys);
+    });
+    constexpr std::size_t shown = 8;
+    const std::size_t more = unread.size() - std::min(unread.size(), shown);
+    unread.resize(std::min(unread.size(), shown));
+    if (!unread.empty()) {
+        notices.push_back("config.json has keys that are not read and change nothing here: " +
+                          joined(unread) + (more > 0 ? " and " + std::to_string(more) + " more." : "."));
     }
 }
 
@@ -118,8 +224,10 @@ void replace_steps(const JsonObject& json, ModelConfig& config, std::int64_t ste
 
 ModelConfig read_model_config(const std::filesystem::path& config_json, std::optional<MethodKind> method,
                               std::optional<std::int64_t> steps, const TensorNames& tensors) {
-    const nlohmann::json document = read_json_file(config_json, {std::uint64_t{16} << 20, 64});
-    const JsonObject json(document, config_json);
+    const nlohmann::json document =
+        read_json_file(config_json, {.max_bytes = std::uint64_t{16} << 20, .python = true});
+    JsonObject json(document, config_json);
+    json.remember_asked();
     ModelConfig config;
     const ArchitectureReader& architecture = find_architecture(json);
     config.architecture = architecture.architecture;
@@ -144,6 +252,7 @@ ModelConfig read_model_config(const std::filesystem::path& config_json, std::opt
     if (steps) {
         replace_steps(json, config, *steps);
     }
+    report_unread(json, config.notices);
     return config;
 }
 

@@ -234,6 +234,7 @@ ModelConfig read_model_config(const std::filesystem::path& config_json,
 std::string to_string(Architecture architecture); ///< "gpt_neox"
 std::string to_string(MethodKind method);         ///< "ponderlm"
 std::string to_string(DepthMixing mixing);        ///< "depth_attention"
+std::string to_string(RopeConfig::Kind kind);     ///< "llama3", as rope_type; "default" without scaling
 std::optional<MethodKind> method_from_string(const std::string& name);
 
 } // namespace ponderscope

@@ -10,27 +10,11 @@
 namespace ponderscope {
 namespace {
 
-const char* name_of(RopeConfig::Kind kind) {
-    switch (kind) {
-    case RopeConfig::Kind::linear:
-        return "linear";
-    case RopeConfig::Kind::dynamic:
-        return "dynamic";
-    case RopeConfig::Kind::llama3:
-        return "llama3";
-    case RopeConfig::Kind::yarn:
-        return "yarn";
-    case RopeConfig::Kind::none:
-    case RopeConfig::Kind::standard:
-        break;
-    }
-    return "";
-}
-
 void describe_positions(const ModelConfig& config, std::vector<std::string>& said) {
     const RopeConfig& rope = config.rope;
-    if (const std::string kind = name_of(rope.kind); !kind.empty()) {
-        said.push_back("rotary positions scaled by " + kind + ", factor " + rounded(rope.factor) + " from " +
+    if (rope.kind != RopeConfig::Kind::none && rope.kind != RopeConfig::Kind::standard) {
+        said.push_back("rotary positions scaled by " + to_string(rope.kind) + ", factor " +
+                       rounded(rope.factor) + " from " +
                        std::to_string(rope.original_max_positions > 0 ? rope.original_max_positions
                                                                       : config.max_positions) +
                        " tokens");

@@ -8,6 +8,7 @@
 #include "core/checkpoint/file_kind.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -39,6 +40,7 @@ bool multiply(std::uint64_t& value, std::uint64_t by) {
 /// One entry of the header before its bytes are known to lie in the file.
 struct Entry {
     TensorView view;
+    std::string unknown_dtype; ///< empty: view.dtype is it
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
 };
@@ -59,13 +61,13 @@ Entry read_entry(const std::string& name, const nlohmann::json& value, const std
 
     const std::string dtype = object.required_text("dtype");
     const std::optional<DType> known = dtype_from_name(dtype);
-    if (!known) {
-        throw InputError(path, "a known dtype " + of, in_quotes(dtype),
-                         "convert the checkpoint to F32, F16 or BF16 (quantised weights are not read)");
+    if (known) {
+        entry.view.dtype = *known;
+    } else { // whoever needs the tensor says so
+        entry.unknown_dtype = dtype;
     }
-    entry.view.dtype = *known;
 
-    std::uint64_t bytes = size_of(*known);
+    std::uint64_t bytes = known ? size_of(*known) : 1;
     for (const nlohmann::json& size : object.required_array("shape")) {
         const std::uint64_t elements = whole_number(size, path, "the shape " + of);
         if (!multiply(bytes, elements)) {
@@ -81,7 +83,7 @@ Entry read_entry(const std::string& name, const nlohmann::json& value, const std
     }
     entry.begin = whole_number(offsets[0], path, "the data_offsets " + of);
     entry.end = whole_number(offsets[1], path, "the data_offsets " + of);
-    if (entry.end < entry.begin || entry.end - entry.begin != bytes) {
+    if (entry.end < entry.begin || (known && entry.end - entry.begin != bytes)) {
         throw InputError(path, std::to_string(bytes) + " bytes for the shape and dtype " + of,
                          "data_offsets " + offsets.dump(), get_again);
     }
@@ -110,6 +112,7 @@ struct SafetensorsFile::Impl {
     MappedFile file;
     std::vector<TensorView> tensors;
     std::unordered_map<std::string, std::size_t> by_name;
+    std::map<std::string, std::string> unreadable;
     std::map<std::string, std::string> metadata;
 };
 
@@ -185,6 +188,10 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
         }
         entry.view.bytes = data.subspan(entry.begin, entry.end - entry.begin);
         expected_begin = entry.end;
+        if (!entry.unknown_dtype.empty()) {
+            impl->unreadable.emplace(entry.view.name, entry.unknown_dtype);
+            continue;
+        }
         impl->by_name.emplace(entry.view.name, impl->tensors.size());
         impl->tensors.push_back(std::move(entry.view));
     }
@@ -204,6 +211,17 @@ const std::vector<TensorView>& SafetensorsFile::tensors() const {
 const TensorView* SafetensorsFile::find(const std::string& name) const {
     const auto position = impl_->by_name.find(name);
     return position == impl_->by_name.end() ? nullptr : &impl_->tensors[position->second];
+}
+
+bool SafetensorsFile::holds(const TensorView& tensor) const {
+    const std::span<const std::byte> file = impl_->file.bytes();
+    const std::less_equal<> is_before;
+    return is_before(file.data(), tensor.bytes.data()) &&
+           is_before(tensor.bytes.data() + tensor.bytes.size(), file.data() + file.size());
+}
+
+const std::map<std::string, std::string>& SafetensorsFile::unreadable() const {
+    return impl_->unreadable;
 }
 
 const std::map<std::string, std::string>& SafetensorsFile::metadata() const {

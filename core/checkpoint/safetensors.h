@@ -17,8 +17,8 @@ namespace ponderscope {
 constexpr std::uint64_t max_safetensors_header = 100'000'000;
 
 /// One validated, memory-mapped safetensors file (format: huggingface/safetensors README). Rules enforced:
-/// header length within the file and at most 100,000,000; UTF-8 JSON object; no duplicate keys; known dtype;
-/// shape product without overflow equal to the byte length; offsets in order, without holes or overlaps,
+/// header length within the file and at most 100,000,000; UTF-8 JSON object; no duplicate keys; shape product
+/// without overflow equal to the byte length (of known dtypes); offsets in order, without holes or overlaps,
 /// ending at the end of the file.
 class SafetensorsFile {
 public:
@@ -30,6 +30,9 @@ public:
 
     [[nodiscard]] const std::vector<TensorView>& tensors() const; ///< in file order
     [[nodiscard]] const TensorView* find(const std::string& name) const;
+    [[nodiscard]] bool holds(const TensorView& tensor) const; ///< its bytes lie in this file
+    /// Tensors of other dtypes than DType has, and these dtypes; tensors() is without them.
+    [[nodiscard]] const std::map<std::string, std::string>& unreadable() const;
     [[nodiscard]] const std::map<std::string, std::string>& metadata() const;
     [[nodiscard]] const std::filesystem::path& path() const;
 

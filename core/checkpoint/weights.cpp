@@ -66,6 +66,40 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
 
 } // namespace
 
+namespace {
+
+/// Name parts that torch.compile, DistributedDataParallel, FSDP, DeepSpeed and activation checkpointing put
+/// before the names of the modules that they wrap.
+constexpr std::string_view wrapper_parts[] = {"_orig_mod.", "_fsdp_wrapped_module.",
+                                              "_checkpoint_wrapped_module.", "_forward_module."};
+
+/// \p name without them; DistributedDataParallel's "module." only in front.
+std::string unwrapped(std::string_view name, std::set<std::string>& removed) {
+    std::string plain(name);
+    for (bool again = true; again;) {
+        again = false;
+        for (const std::string_view part : wrapper_parts) {
+            for (std::size_t at = plain.find(part); at != std::string::npos; at = plain.find(part, at)) {
+                if (at > 0 && plain[at - 1] != '.') {
+                    ++at;
+                    continue;
+                }
+                plain.erase(at, part.size());
+                removed.emplace(part);
+                again = true;
+            }
+        }
+        if (plain.starts_with("module.")) {
+            plain.erase(0, 7);
+            removed.emplace("module.");
+            again = true;
+        }
+    }
+    return plain;
+}
+
+} // namespace
+
 struct Weights::Impl {
     std::vector<SafetensorsFile> shards;
     std::vector<fs::path> paths;
@@ -74,7 +108,31 @@ struct Weights::Impl {
         std::size_t shard;
     };
     std::unordered_map<std::string, Place> tensors;
+    std::map<std::string, std::string> unreadable;
+    std::vector<std::string> removed_name_parts;
     std::uint64_t total_bytes = 0;
+
+    /// Takes what wrappers added out of the names; where two names would become one, they stay.
+    void unwrap_names() {
+        std::set<std::string> removed;
+        std::unordered_map<std::string, Place> plain;
+        for (const auto& [name, place] : tensors) {
+            plain.emplace(unwrapped(name, removed), place);
+        }
+        if (!removed.empty() && plain.size() == tensors.size()) {
+            tensors = std::move(plain);
+            removed_name_parts.assign(removed.begin(), removed.end());
+        }
+    }
+
+    [[nodiscard]] const SafetensorsFile* shard_of(const TensorView& tensor) const {
+        for (const SafetensorsFile& shard : shards) {
+            if (shard.holds(tensor)) {
+                return &shard;
+            }
+        }
+        return nullptr;
+    }
 
     void add(SafetensorsFile file, const std::string& prefix = {}) {
         const std::size_t shard = shards.size();
@@ -90,6 +148,9 @@ struct Weights::Impl {
                                  "get the checkpoint again");
             }
             total_bytes += view.bytes.size();
+        }
+        for (const auto& [name, dtype] : shards.back().unreadable()) {
+            unreadable.emplace(prefix + name, dtype);
         }
     }
 };
@@ -109,6 +170,7 @@ Weights Weights::open(const fs::path& folder, const std::vector<ModelConfig::Com
     }
     if (exists_in_any_form(folder / single_name)) {
         impl->add(SafetensorsFile::open(folder / single_name));
+        impl->unwrap_names();
         return Weights(std::move(impl));
     }
     const fs::path index = folder / index_name;
@@ -129,11 +191,15 @@ Weights Weights::open(const fs::path& folder, const std::vector<ModelConfig::Com
     }
     for (const auto& [tensor, shard] : shard_of) {
         const auto position = impl->tensors.find(tensor);
-        if (position == impl->tensors.end() || impl->paths[position->second.shard] != folder / shard) {
+        const bool is_there = position != impl->tensors.end()
+                                  ? impl->paths[position->second.shard] == folder / shard
+                                  : impl->unreadable.contains(tensor);
+        if (!is_there) {
             throw InputError(index, "tensor \"" + printable(tensor) + "\" in " + printable(shard),
                              "none of that name there", "get the checkpoint again");
         }
     }
+    impl->unwrap_names();
     return Weights(std::move(impl));
 }
 
@@ -160,15 +226,23 @@ std::uint64_t Weights::total_bytes() const {
     return impl_->total_bytes;
 }
 
+const std::map<std::string, std::string>& Weights::unreadable() const {
+    return impl_->unreadable;
+}
+
+const std::vector<std::string>& Weights::removed_name_parts() const {
+    return impl_->removed_name_parts;
+}
+
 void Weights::will_need(const TensorView& tensor) const {
-    if (const auto position = impl_->tensors.find(tensor.name); position != impl_->tensors.end()) {
-        impl_->shards[position->second.shard].will_need(tensor);
+    if (const SafetensorsFile* shard = impl_->shard_of(tensor)) {
+        shard->will_need(tensor);
     }
 }
 
 void Weights::done_with(const TensorView& tensor) const {
-    if (const auto position = impl_->tensors.find(tensor.name); position != impl_->tensors.end()) {
-        impl_->shards[position->second.shard].done_with(tensor);
+    if (const SafetensorsFile* shard = impl_->shard_of(tensor)) {
+        shard->done_with(tensor);
     }
 }
 

@@ -2,6 +2,8 @@
 #include "core/model/parameters.h"
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
+#include "core/base/words.h"
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
@@ -48,9 +50,31 @@ Found find_view(const Weights& weights, const ParameterLayout& layout, const Ten
     return {};
 }
 
+/// A dtype that no model uses, or a prefix before the name, explains why a tensor seems to be absent.
+void explain_absence(const Checkpoint& checkpoint, const TensorSpec& spec) {
+    const auto is_it = [&](const std::string& name) {
+        return name == spec.name || name.ends_with('.' + spec.name);
+    };
+    for (const auto& [name, dtype] : checkpoint.weights.unreadable()) {
+        if (is_it(name)) {
+            throw InputError(file_of(checkpoint), "F32, F16, BF16 or F64 values in tensor " + name,
+                             printable(dtype), "get the checkpoint before quantisation");
+        }
+    }
+    for (const std::string& name : checkpoint.weights.names()) {
+        if (is_it(name)) {
+            const std::string prefix = name.substr(0, name.size() - spec.name.size());
+            throw InputError(file_of(checkpoint), "a tensor " + spec.name,
+                             "its name behind the prefix " + printable(prefix),
+                             "save the model inside of that wrapper, without the prefix");
+        }
+    }
+}
+
 void check_view(const Checkpoint& checkpoint, const TensorSpec& spec, const TensorView* view) {
     const char* const remedy = "config.json and the weights do not belong together";
     if (view == nullptr) {
+        explain_absence(checkpoint, spec);
         throw InputError(file_of(checkpoint), "a tensor " + spec.name + " of shape " + shape_text(spec.shape),
                          "no such tensor", spec.remedy.empty() ? remedy : spec.remedy);
     }
@@ -240,7 +264,15 @@ ParameterSources ParameterSources::find(const ParameterLayout& layout, const Che
         check_view(checkpoint, spec, views[i]);
         result.bytes += static_cast<std::int64_t>(views[i]->bytes.size());
     }
+    if (!weights.removed_name_parts().empty()) {
+        result.notices.push_back("Tensor names have prefixes of a wrapper (torch.compile, "
+                                 "DistributedDataParallel, FSDP), which were removed: " +
+                                 joined(weights.removed_name_parts()) + '.');
+    }
     std::vector<std::string> unused;
+    for (const auto& [name, dtype] : weights.unreadable()) {
+        unused.push_back(name + " (" + printable(dtype) + ')');
+    }
     for (const std::string& name : weights.names()) {
         if (!used.contains(name) && !has_ending(name, layout.ignored)) {
             unused.push_back(name);

@@ -100,7 +100,7 @@ ParameterLayout Parcae::layout(const ModelConfig& config) {
     builder.matrix("lm_head.weight", config.vocab_size, d);
     ParameterLayout layout =
         builder.finish("transformer.wte.weight", "lm_head.weight", config.tied_embeddings, {"freqs_cis"});
-    layout.prefixes = {"module.", "_orig_mod.", "model."};
+    layout.prefixes = {"module.", "model."};
     return layout;
 }
 

@@ -63,7 +63,7 @@ bool is_nothing(const nlohmann::json& value) {
 
 void read_adapters(const fs::path& folder, ModelConfig& config) {
     const fs::path path = folder / adapter_config;
-    const nlohmann::json document = read_json_file(path);
+    const nlohmann::json document = read_json_file(path, {.python = true});
     const JsonObject json(document, path);
     for (const char* const key :
          {"use_dora", "use_rslora", "rank_pattern", "alpha_pattern", "modules_to_save", "fan_in_fan_out"}) {
@@ -102,7 +102,7 @@ void read_tah_keys(const ConfigReader& reader, ModelConfig& config) {
         throw InputError(reader.json().source(), "a model of the Llama kind under tah_config.json",
                          to_string(config.architecture), cannot_run);
     }
-    const nlohmann::json document = read_json_file(folder / "tah_config.json");
+    const nlohmann::json document = read_json_file(folder / "tah_config.json", {.python = true});
     const JsonObject json(document, folder / "tah_config.json");
     if (json.text("embedding_key").value_or("model.embed_tokens") != "model.embed_tokens") {
         json.fail("embedding_key", "model.embed_tokens", cannot_run);

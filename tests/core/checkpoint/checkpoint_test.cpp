@@ -5,6 +5,10 @@
 #include "core/base/sha256.h"
 #include "tests/core/checkpoint/support.h"
 
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+
 namespace ponderscope {
 namespace {
 
@@ -44,6 +48,81 @@ std::string by_hand(const std::vector<std::pair<std::string, std::string>>& file
         message += content;
     }
     return sha256_hex(message);
+}
+
+TEST_F(CheckpointTest, GenerationConfigNamesTheEndTokens) {
+    put_model();
+    put("config.json", tiny_config.substr(0, tiny_config.size() - 1) + R"(,"eos_token_id":1})");
+    EXPECT_EQ(Checkpoint::open(folder_.path()).config.eos_token_ids, (std::vector<std::int64_t>{1}));
+    put("generation_config.json", R"({"eos_token_id":[2,0],"temperature":0.6,"do_sample":true})");
+    const Checkpoint opened = Checkpoint::open(folder_.path());
+    EXPECT_EQ(opened.config.eos_token_ids, (std::vector<std::int64_t>{2, 0}));
+    EXPECT_TRUE(opened.config.notices.empty());
+    put("generation_config.json", R"({"repetition_penalty":1.2,"suppress_tokens":[]})");
+    const ModelConfig config = Checkpoint::open(folder_.path()).config;
+    EXPECT_EQ(config.eos_token_ids, (std::vector<std::int64_t>{1})) << "where the file names none";
+    ASSERT_EQ(config.notices.size(), 1U);
+    EXPECT_NE(config.notices[0].find("repetition_penalty"), std::string::npos);
+    put("generation_config.json", R"({"eos_token_id":"</s>"})");
+    EXPECT_NE(opening(folder_.path()).find("generation_config.json"), std::string::npos);
+}
+
+/// Sets a variable of the environment as long as it lives.
+class ScopedVariable {
+public:
+    ScopedVariable(const char* name, const std::string& value) : name_(name) {
+        if (const char* const before = std::getenv(name)) {
+            before_ = before;
+        }
+        ::setenv(name, value.c_str(), 1);
+    }
+    ScopedVariable(const ScopedVariable&) = delete;
+    ScopedVariable& operator=(const ScopedVariable&) = delete;
+    ~ScopedVariable() {
+        if (before_) {
+            ::setenv(name_, before_->c_str(), 1);
+        } else {
+            ::unsetenv(name_);
+        }
+    }
+
+private:
+    const char* name_;
+    std::optional<std::string> before_;
+};
+
+TEST_F(CheckpointTest, FindsASnapshotInTheHubsCache) {
+    const fs::path cache = folder_ / "hub";
+    const fs::path model = cache / "models--me--tiny-1.0";
+    const auto put_snapshot = [&](const std::string& revision) {
+        fs::create_directories(model / "snapshots" / revision);
+        put("hub/models--me--tiny-1.0/snapshots/" + revision + "/config.json", tiny_config);
+        put("hub/models--me--tiny-1.0/snapshots/" + revision + "/model.safetensors", tiny_weights);
+    };
+    put_snapshot("aaa");
+    put_snapshot("bbb");
+    const ScopedVariable variable("HF_HUB_CACHE", cache.string());
+    fs::create_directories(model / "refs");
+    for (const std::string revision : {"aaa", "bbb"}) {
+        put("hub/models--me--tiny-1.0/refs/main", revision + "\n");
+        EXPECT_EQ(Checkpoint::open("me/tiny-1.0").folder, model / "snapshots" / revision);
+        EXPECT_EQ(Checkpoint::open(model).folder, model / "snapshots" / revision) << "the cache's own folder";
+    }
+    fs::remove(model / "refs" / "main");
+    fs::last_write_time(model / "snapshots" / "aaa",
+                        fs::file_time_type::clock::now() + std::chrono::hours(1));
+    EXPECT_EQ(Checkpoint::open("me/tiny-1.0").folder, model / "snapshots" / "aaa") << "the newest";
+    EXPECT_NE(opening("me/other").find("hf download me/other"), std::string::npos);
+    EXPECT_EQ(opening("../me").find("hf download"), std::string::npos);
+    const ScopedVariable older("HUGGINGFACE_HUB_CACHE", "");
+    const ScopedVariable unset("HF_HUB_CACHE", "");
+    const ScopedVariable home("HF_HOME", folder_.path().string());
+    EXPECT_EQ(Checkpoint::open("me/tiny-1.0").folder, model / "snapshots" / "aaa");
+}
+
+TEST_F(CheckpointTest, ATraceIsNoCheckpoint) {
+    put("run.ponder", std::string("SQLite format 3\0", 16) + std::string(84, ' '));
+    EXPECT_NE(opening(folder_ / "run.ponder").find("a trace"), std::string::npos);
 }
 
 TEST_F(CheckpointTest, OpensByFolderOrByAFileInside) {
@@ -103,9 +182,6 @@ TEST_F(CheckpointTest, WrongPathsEachHaveTheirSentence) {
     EXPECT_EQ(
         opening(folder_ / "other.txt"),
         "other.txt: expected a checkpoint folder, found a file; give the folder that holds config.json.");
-    put("t.ponder", std::string("SQLite format 3\0....", 20));
-    EXPECT_EQ(opening(folder_ / "t.ponder"), "t.ponder: expected safetensors weights, found an SQLite file; "
-                                             "if it is a trace, open it as a trace.");
     fs::create_symlink("loop", folder_ / "loop");
     EXPECT_EQ(opening(folder_ / "loop"),
               "loop: expected a file, found links that lead back to themselves; repair the links.");

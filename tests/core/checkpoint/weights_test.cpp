@@ -41,6 +41,36 @@ protected:
     TemporaryFolder folder_;
 };
 
+TEST_F(WeightsTest, NamesLoseWhatWrappersPutThere) {
+    const auto names = [&](const std::vector<std::string>& written) {
+        put("model.safetensors", shard(written));
+        return Weights::open(folder_.path()).names();
+    };
+    using Names = std::vector<std::string>;
+    EXPECT_EQ(names({"_orig_mod.model.a", "_orig_mod.b"}), (Names{"b", "model.a"}));
+    EXPECT_EQ(names({"module.a", "module.b"}), (Names{"a", "b"}));
+    EXPECT_EQ(names({"module._orig_mod.module.a", "b"}), (Names{"a", "b"}));
+    EXPECT_EQ(names({"model.layers.0._orig_mod.w", "_forward_module._fsdp_wrapped_module.x"}),
+              (Names{"model.layers.0.w", "x"}));
+    EXPECT_EQ(names({"a", "module.a"}), (Names{"a", "module.a"})) << "two names must not become one";
+    EXPECT_EQ(names({"my_orig_mod.a", "x.module.a"}), (Names{"my_orig_mod.a", "x.module.a"}));
+    put("model.safetensors", shard({"module._orig_mod.a"}));
+    const Weights weights = Weights::open(folder_.path());
+    EXPECT_EQ(weights.removed_name_parts(), (Names{"_orig_mod.", "module."}));
+    ASSERT_NE(weights.find("a"), nullptr);
+    EXPECT_EQ(weights.find("a")->name, "module._orig_mod.a") << "as the file has it, for messages";
+}
+
+TEST_F(WeightsTest, TensorsOfOtherDtypesAreSetApart) {
+    put("one.safetensors",
+        safetensors(R"({"a":{"dtype":"F8_E5M2","shape":[2],"data_offsets":[0,2]}})", "12"));
+    put("two.safetensors", shard({"b"}));
+    put_index(R"({"a":"one.safetensors","b":"two.safetensors"})");
+    const Weights weights = Weights::open(folder_.path());
+    EXPECT_EQ(weights.names(), std::vector<std::string>{"b"});
+    EXPECT_EQ(weights.unreadable(), (std::map<std::string, std::string>{{"a", "F8_E5M2"}}));
+}
+
 TEST_F(WeightsTest, OneFile) {
     put("model.safetensors", shard({"b", "a"}));
     const Weights weights = Weights::open(folder_.path());
