@@ -112,6 +112,7 @@ void TokenTexts::build(std::vector<std::pair<std::string_view, std::int64_t>> to
     begin_.reserve(count + 1);
     present_.assign(count, false);
     slots_.assign(table_size(tokens.size()), -1);
+    count_ = static_cast<std::int32_t>(tokens.size());
     const std::size_t mask = slots_.size() - 1;
     std::string_view previous;
     for (const auto& [text, id] : tokens) {

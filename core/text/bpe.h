@@ -23,6 +23,7 @@ public:
     [[nodiscard]] std::int32_t size() const {
         return static_cast<std::int32_t>(begin_.empty() ? 0 : begin_.size() - 1);
     }
+    [[nodiscard]] std::int32_t count() const { return count_; } ///< of tokens; less than size() with holes
     [[nodiscard]] bool has(std::int32_t id) const;
     [[nodiscard]] std::string_view text(std::int32_t id) const;   ///< empty for ids without a token
     [[nodiscard]] std::int32_t find(std::string_view text) const; ///< -1 when absent
@@ -34,6 +35,7 @@ private:
     std::vector<bool> present_;
     std::vector<std::int32_t> slots_; // open addressing, a power of two, -1 free
     std::size_t longest_ = 0;
+    std::int32_t count_ = 0;
 };
 
 /// Byte-pair encoding of single words (Sennrich et al. 2016), as in the "model" of a tokenizer.json.

@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/base/hub_cache.h"
 #include "core/base/sha256.h"
 #include "core/base/utf8.h"
 #include "core/text/tokenizer_config.h"
@@ -161,15 +162,19 @@ Tokenizer Tokenizer::load(const std::filesystem::path& tokenizer_json) {
     return Tokenizer(std::make_unique<const Impl>(read_tokenizer_json(tokenizer_json)));
 }
 
-Tokenizer Tokenizer::load_folder(const std::filesystem::path& folder) {
+Tokenizer Tokenizer::load_folder(const std::filesystem::path& place) {
     namespace fs = std::filesystem;
+    const fs::path folder = local_model_folder(place);
     if (fs::is_regular_file(folder)) {
         return load(folder);
     }
     const fs::path json = folder / "tokenizer.json";
     if (fs::exists(fs::symlink_status(json))) { // a broken link is reported as such
-        TokenizerParts parts = read_tokenizer_json(json);
-        TokenizerConfig(folder).add_to(parts);
+        nlohmann::json document;
+        TokenizerParts parts = read_tokenizer_json(json, &document);
+        const TokenizerConfig config(folder);
+        config.add_to(parts);
+        config.follow_class(parts, document);
         return Tokenizer(std::make_unique<const Impl>(std::move(parts)));
     }
     if (fs::exists(folder / "vocab.json") && fs::exists(folder / "merges.txt")) {
@@ -274,8 +279,13 @@ bool Tokenizer::is_special(std::int32_t id) const {
     return added != impl_->added_by_id.end() && impl_->parts.added[added->second].special;
 }
 
-bool Tokenizer::adds_start_token() const {
-    return !impl_->parts.prefix.empty();
+std::optional<std::int32_t> Tokenizer::start_token() const {
+    const std::vector<std::int32_t>& prefix = impl_->parts.prefix;
+    return prefix.empty() ? std::nullopt : std::optional(prefix.back());
+}
+
+const std::vector<std::string>& Tokenizer::notices() const {
+    return impl_->parts.notices;
 }
 
 std::string Tokenizer::digest() const {

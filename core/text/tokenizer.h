@@ -62,7 +62,11 @@ public:
     id_of(std::string_view token) const;     ///< by its text in the vocabulary
     [[nodiscard]] std::int32_t size() const; ///< one more than the largest id, added tokens included
     [[nodiscard]] bool is_special(std::int32_t id) const;
-    [[nodiscard]] bool adds_start_token() const; ///< encode(…, true) puts a special token first
+    /// The token that encode(…, true) puts directly before a text, if any.
+    [[nodiscard]] std::optional<std::int32_t> start_token() const;
+    [[nodiscard]] bool adds_start_token() const { return start_token().has_value(); }
+    /// Sentences for the user: where versions of transformers read the files differently.
+    [[nodiscard]] const std::vector<std::string>& notices() const;
 
     /// SHA-256 of the tokenizer.json; of all that counts, where other files have a say. InputError: a file is
     /// gone.

@@ -4,6 +4,8 @@
 #include "core/base/error.h"
 #include "core/base/utf8.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace ponderscope {
@@ -66,7 +68,7 @@ AddedToken read_added_token(const JsonObject& object) {
     return token;
 }
 
-AddedTokens::AddedTokens(TokenizerParts& parts) : parts_(parts) {
+AddedTokens::AddedTokens(TokenizerParts& parts) : parts_(parts), next_id_(parts.model.texts().count()) {
     for (std::size_t i = 0; i < parts.added.size(); ++i) {
         by_content_.emplace(parts.added[i].content, i);
         by_id_.emplace(parts.added[i].id, i);
@@ -103,14 +105,39 @@ void AddedTokens::add(AddedToken token, const fs::path& file) {
     parts_.added.push_back(std::move(token));
 }
 
+void AddedTokens::append(AddedToken token) {
+    if (token.content.empty()) {
+        return;
+    }
+    const std::int32_t written = token.id;
+    const std::int32_t in_vocabulary = parts_.model.texts().find(token.content);
+    if (AddedToken* known = find(token.content)) {
+        token.id = known->id;
+        *known = token;
+    } else {
+        token.id = in_vocabulary >= 0 ? in_vocabulary : next_id_;
+        next_id_ = std::max(next_id_, token.id + 1);
+        by_content_.emplace(token.content, parts_.added.size());
+        by_id_.emplace(token.id, parts_.added.size());
+        parts_.added.push_back(token);
+    }
+    if (token.id != written) {
+        parts_.notices.push_back(
+            "The added token \"" + printable(token.content) + "\" has id " + std::to_string(token.id) +
+            ", as the library tokenizers counts; the file says " + std::to_string(written) + ".");
+    }
+}
+
 TokenizerConfig::TokenizerConfig(const fs::path& folder, const std::string& usual)
-    : config_file_(folder / "tokenizer_config.json"), added_file_(folder / "added_tokens.json") {
+    : config_file_(folder / "tokenizer_config.json"),
+      added_file_(folder / "added_tokens.json"),
+      model_config_file_(folder / "config.json") {
     const auto read = [&](const fs::path& file) {
         if (!fs::exists(file)) {
             return nlohmann::json(nlohmann::json::object());
         }
         files_.push_back(file);
-        return read_json_file(file);
+        return read_json_file(file, {.python = true});
     };
     config_ = read(config_file_);
     if (!config().has("added_tokens_decoder")) { // which lists them all
@@ -201,6 +228,153 @@ void TokenizerConfig::put_around(TokenizerParts& parts) const {
     parts.prefix = wanted("add_bos_token", "bos_token");
     parts.suffix = wanted("add_eos_token", "eos_token");
     parts.beside += nlohmann::json::array({parts.prefix, parts.suffix}).dump();
+}
+
+namespace {
+
+/// Steps of a normalizer or pre-tokenizer, sequences in sequences laid out, without what changes no id.
+void append_steps(const nlohmann::json& json, nlohmann::json& steps) {
+    if (!json.is_object()) {
+        return;
+    }
+    for (const char* const list : {"normalizers", "pretokenizers"}) {
+        if (const auto inner = json.find(list); inner != json.end()) {
+            for (const nlohmann::json& one : *inner) {
+                append_steps(one, steps);
+            }
+            return;
+        }
+    }
+    nlohmann::json step = json;
+    step.erase("trim_offsets");
+    if (step.value("type", "") == "ByteLevel") {
+        step.emplace("use_regex", true);
+    }
+    steps.push_back(std::move(step));
+}
+
+nlohmann::json steps_of(const nlohmann::json& document, const char* key) {
+    nlohmann::json steps = nlohmann::json::array();
+    if (const auto found = document.find(key); found != document.end()) {
+        append_steps(*found, steps);
+    }
+    return steps;
+}
+
+std::string step_names(const nlohmann::json& steps) {
+    std::string names;
+    for (const nlohmann::json& step : steps) {
+        names += (names.empty() ? "" : ", ") + step.value("type", std::string("?"));
+    }
+    return names.empty() ? "none" : names;
+}
+
+/// The class that transformers 5 registers for a model_type. Empty: the class that the folder names, or else
+/// a general one, which reads tokenizer.json as it is.
+struct RegisteredClass {
+    std::string_view model_type, name;
+    bool wins = false; ///< whatever class the folder names
+};
+constexpr std::string_view general_class = "TokenizersBackend";
+constexpr RegisteredClass registered_classes[] = {
+    {"gpt2", "GPT2Tokenizer"},           {"gpt_neox", "GPTNeoXTokenizer"}, {"olmo", "GPTNeoXTokenizer"},
+    {"olmoe", "GPTNeoXTokenizer"},       {"opt", "GPT2Tokenizer"},         {"phi", "GPT2Tokenizer"},
+    {"qwen2", "Qwen2Tokenizer", true},   {"qwen2_moe", "Qwen2Tokenizer"},  {"qwen3", "Qwen2Tokenizer"},
+    {"qwen3_moe", "Qwen2Tokenizer"},     {"mistral", general_class, true}, {"ministral", general_class, true},
+    {"ministral3", general_class, true}, {"mixtral", general_class, true}, {"olmo2", general_class, true},
+    {"olmo3", general_class, true},      {"phi3", general_class, true},    {"granite", general_class, true}};
+
+} // namespace
+
+std::string TokenizerConfig::class_name() const {
+    std::string named = config().text("tokenizer_class").value_or("");
+    if (fs::exists(model_config_file_)) {
+        const nlohmann::json document = read_json_file(model_config_file_, {.python = true});
+        const JsonObject model(document, model_config_file_);
+        const std::string type = model.text("model_type").value_or("");
+        if (named.empty()) {
+            named = model.text("tokenizer_class").value_or("");
+        }
+        const auto* const registered =
+            std::find_if(std::begin(registered_classes), std::end(registered_classes),
+                         [&](const RegisteredClass& one) { return one.model_type == type; });
+        if (registered != std::end(registered_classes) && (named.empty() || registered->wins)) {
+            return std::string(registered->name);
+        }
+    }
+    if (named.ends_with("Fast")) {
+        named.resize(named.size() - 4);
+    }
+    return named;
+}
+
+void TokenizerConfig::follow_class(TokenizerParts& parts, const nlohmann::json& document) const {
+    const std::string kind = class_name();
+    const auto is_one_of = [&](std::initializer_list<std::string_view> kinds) {
+        return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+    };
+    if (kind == "GPTNeoXTokenizer" && !(parts.prefix.empty() && parts.suffix.empty())) {
+        parts.prefix.clear();
+        parts.suffix.clear();
+        parts.beside += kind;
+        parts.notices.emplace_back(
+            "The post_processor of tokenizer.json adds start or end tokens, which the class "
+            "GPTNeoXTokenizer of transformers drops: none is added here.");
+    }
+    const auto compare_wish = [&](const char* wish, const char* name, const char* what,
+                                  const std::vector<std::int32_t>& ids) {
+        const std::optional<bool> wanted = config().boolean(wish);
+        const AddedToken token = special_token(config(), name);
+        if (!wanted || token.content.empty()) {
+            return;
+        }
+        const AddedToken* const known = AddedTokens(parts).find(token.content);
+        const bool adds = known != nullptr && std::find(ids.begin(), ids.end(), known->id) != ids.end();
+        if (adds == *wanted) {
+            return;
+        }
+        const bool heeded_before = is_one_of({"LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer",
+                                              "CohereTokenizer", "GPTNeoXTokenizer"});
+        parts.notices.push_back(
+            std::string("tokenizer_config.json says ") + wish + " = " + (*wanted ? "true" : "false") +
+            ", and tokenizer.json adds " + (adds ? "the " : "no ") + what + " " + printable(token.content) +
+            ": " +
+            (heeded_before ? "transformers 4 follows the first, transformers 5 and this program the second."
+                           : "transformers and this program follow the second."));
+    };
+    compare_wish("add_bos_token", "bos_token", "start token", parts.prefix);
+    compare_wish("add_eos_token", "eos_token", "end token", parts.suffix);
+
+    if (!is_one_of({"GPT2Tokenizer", "GPTNeoXTokenizer", "Qwen2Tokenizer"})) {
+        return;
+    }
+    nlohmann::json built = nlohmann::json::object();
+    const bool add_prefix_space = config().boolean("add_prefix_space").value_or(false);
+    built["pre_tokenizer"] = {{"type", "ByteLevel"},
+                              {"add_prefix_space", add_prefix_space},
+                              {"use_regex", kind != "Qwen2Tokenizer"}};
+    if (kind == "Qwen2Tokenizer") {
+        built["pre_tokenizer"] = {{"pretokenizers",
+                                   {{{"type", "Split"},
+                                     {"pattern", {{"Regex", qwen2_pattern}}},
+                                     {"behavior", "Isolated"},
+                                     {"invert", false}},
+                                    built["pre_tokenizer"]}}};
+    }
+    if (kind != "GPT2Tokenizer") {
+        built["normalizer"] = {{"type", "NFC"}};
+    }
+    for (const char* const key : {"normalizer", "pre_tokenizer"}) {
+        const nlohmann::json here = steps_of(document, key);
+        const nlohmann::json there = steps_of(built, key);
+        if (here != there) {
+            parts.notices.push_back(
+                "The class " + kind + " of transformers 5 builds its own " + key + " (" + step_names(there) +
+                ") in the place of tokenizer.json's (" + step_names(here) +
+                "), and may cut texts differently. This program follows tokenizer.json, as "
+                "transformers 4 does.");
+        }
+    }
 }
 
 } // namespace ponderscope

@@ -12,6 +12,10 @@
 
 namespace ponderscope {
 
+/// Qwen 2 splits words from the signs before them and digits one by one.
+inline constexpr std::string_view qwen2_pattern =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
 /// One of "added_tokens" of a tokenizer.json, or of "added_tokens_decoder"; without its id. InputError.
 AddedToken read_added_token(const JsonObject& object);
 
@@ -20,13 +24,17 @@ class AddedTokens {
 public:
     explicit AddedTokens(TokenizerParts& parts); ///< which must outlive this
     [[nodiscard]] AddedToken* find(const std::string& content);
-    /// InputError of \p file.
+    /// With the id that it has. InputError of \p file: in conflict with another token.
     void add(AddedToken token, const std::filesystem::path& file);
+    /// With the id that the library `tokenizers` gives it, whatever its own: the vocabulary's, or the next
+    /// free one. Of a text that stands twice the later flags count.
+    void append(AddedToken token);
 
 private:
     TokenizerParts& parts_;
     std::unordered_map<std::string, std::size_t> by_content_;
     std::unordered_map<std::int32_t, std::size_t> by_id_;
+    std::int32_t next_id_; ///< of append()
 };
 
 /// What a folder says of its tokenizer beside the vocabulary: tokenizer_config.json, and where that has no
@@ -46,11 +54,17 @@ public:
     /// What is put around a text by add_bos_token and add_eos_token: these count where no tokenizer.json has
     /// a post-processor. Behind add_to. InputError.
     void put_around(TokenizerParts& parts) const;
+    /// Does to a tokenizer.json, \p document, what the folder's tokenizer class does in transformers 5, and
+    /// says where transformers 4 or 5 reads the folder differently: GPTNeoXTokenizer drops start and end
+    /// tokens of a template; add_bos_token and add_eos_token do not count beside a tokenizer.json; classes
+    /// that are built from vocabulary and merges lose its normalizer and pre-tokenizer, which are kept here.
+    void follow_class(TokenizerParts& parts, const nlohmann::json& document) const;
 
 private:
+    [[nodiscard]] std::string class_name() const;
     void add_listed(TokenizerParts& parts, AddedTokens& added) const;
 
-    std::filesystem::path config_file_, added_file_;
+    std::filesystem::path config_file_, added_file_, model_config_file_;
     nlohmann::json config_ = nlohmann::json::object();
     nlohmann::json added_ = nlohmann::json::object();
     std::vector<std::filesystem::path> files_;

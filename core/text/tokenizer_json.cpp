@@ -181,8 +181,8 @@ private:
 
 } // namespace
 
-TokenizerParts read_tokenizer_json(const Path& file) {
-    const nlohmann::json document = read_json_file(file);
+TokenizerParts read_tokenizer_json(const Path& file, nlohmann::json* steps) {
+    const nlohmann::json document = read_json_file(file, {.python = true});
     const JsonObject root(document, file);
     TokenizerParts parts;
     parts.files = {file};
@@ -202,11 +202,15 @@ TokenizerParts read_tokenizer_json(const Path& file) {
             AddedToken token = read_added_token(object);
             token.id =
                 static_cast<std::int32_t>(object.required_integer("id", 0, (std::int64_t{1} << 24) - 1));
-            added.add(std::move(token), file);
+            added.append(std::move(token));
         }
     }
     if (const nlohmann::json* post_processor = root.find("post_processor")) {
         PostProcessor(parts).add(*post_processor, "post_processor");
+    }
+    if (steps != nullptr) {
+        *steps = {{"normalizer", value_or_null(root, "normalizer")},
+                  {"pre_tokenizer", value_or_null(root, "pre_tokenizer")}};
     }
     return parts;
 }

@@ -13,10 +13,6 @@ namespace {
 
 using Path = std::filesystem::path;
 
-// Qwen 2 splits words from the signs before them and digits one by one.
-constexpr std::string_view qwen2_pattern =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-
 std::vector<std::pair<std::string_view, std::string_view>> parse_merges(std::string_view text,
                                                                         const Path& file) {
     std::vector<std::pair<std::string_view, std::string_view>> merges;
@@ -94,7 +90,7 @@ TokenizerParts read_vocabulary_and_merges(const Path& folder) {
         add_prefix_space, qwen ? std::optional(qwen2_pattern) : std::nullopt, parts.file());
     parts.decoder = Decoder::byte_level();
 
-    const nlohmann::json vocab_json = read_json_file(parts.file());
+    const nlohmann::json vocab_json = read_json_file(parts.file(), {.python = true});
     const JsonObject vocab(vocab_json, parts.file());
     std::vector<std::pair<std::string_view, std::int64_t>> vocabulary;
     for (auto item = vocab_json.begin(); item != vocab_json.end(); ++item) {

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace ponderscope {
@@ -27,12 +28,13 @@ struct TokenizerParts {
     std::vector<AddedToken> added;
     std::vector<std::int32_t> prefix; ///< tokens that the post-processor puts before a text
     std::vector<std::int32_t> suffix; ///< and behind it
+    std::vector<std::string> notices; ///< sentences for the user: where libraries read the files differently
 
     [[nodiscard]] const std::filesystem::path& file() const { return files.front(); } ///< for messages
 };
 
-/// A tokenizer.json. InputError.
-TokenizerParts read_tokenizer_json(const std::filesystem::path& file);
+/// A tokenizer.json. InputError. \p steps: gets its "normalizer" and "pre_tokenizer".
+TokenizerParts read_tokenizer_json(const std::filesystem::path& file, nlohmann::json* steps = nullptr);
 /// vocab.json and merges.txt, with what stands beside them (tokenizer_config.h). InputError.
 TokenizerParts read_vocabulary_and_merges(const std::filesystem::path& folder);
 

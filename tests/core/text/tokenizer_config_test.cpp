@@ -59,6 +59,77 @@ TEST(TokenizerFolder, VocabularyAndMerges) {
     EXPECT_THROW(ids("a"), InputError);
 }
 
+// Ids: transformers 5.24 (AutoTokenizer). Notices: where 4.57 and 5.24 differ, or the class changes the file.
+TEST(TokenizerFolder, WhatTheClassMakesOfATokenizerJson) {
+    testing::TemporaryFolder folder;
+    const auto put_tokenizer = [&](const std::string& normalizer, const std::string& pre_tokenizer,
+                                   const std::string& single) {
+        write(folder / "tokenizer.json",
+              R"({"added_tokens": [{"id": 2, "content": "<s>", "special": true, "normalized": false},
+                                   {"id": 3, "content": "</s>", "special": true, "normalized": false}],
+              "normalizer": )" +
+                  normalizer + R"(, "pre_tokenizer": )" + pre_tokenizer +
+                  R"(, "decoder": {"type": "ByteLevel"},
+              "post_processor": )" +
+                  single + R"(, "model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []}})");
+    };
+    const auto with_end = [](const std::string& pieces) {
+        return R"({"type": "TemplateProcessing", "single": [)" + pieces +
+               R"(], "special_tokens": {"<s>": {"id": "<s>", "ids": [2], "tokens": ["<s>"]},
+                                        "</s>": {"id": "</s>", "ids": [3], "tokens": ["</s>"]}}})";
+    };
+    const std::string text = R"({"Sequence": {"id": "A", "type_id": 0}})";
+    const std::string end = R"({"SpecialToken": {"id": "</s>", "type_id": 0}})";
+    const std::string start = R"({"SpecialToken": {"id": "<s>", "type_id": 0}})";
+    const std::string byte_level =
+        R"({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true})";
+    const std::string digits = R"({"type": "Sequence", "pretokenizers": [
+        {"type": "Digits", "individual_digits": true}, )" +
+                               byte_level + "]}";
+    const std::string nfc = R"({"type": "NFC"})";
+    struct Case {
+        std::string model_type, config;
+        Ids ids;
+        std::size_t notices;
+    };
+    const std::string names = R"("bos_token": "<s>", "eos_token": "</s>")";
+    const auto check = [&](const std::vector<Case>& cases) {
+        for (const Case& one : cases) {
+            write(folder / "config.json", R"({"model_type": ")" + one.model_type + "\"}");
+            write(folder / "tokenizer_config.json", "{" + names + one.config + "}");
+            const Tokenizer tokenizer = Tokenizer::load_folder(folder.path());
+            EXPECT_EQ(tokenizer.encode("ab").ids, one.ids) << one.model_type << one.config;
+            EXPECT_EQ(tokenizer.notices().size(), one.notices) << one.model_type << one.config;
+        }
+    };
+    const auto of_class = [](const char* name) {
+        return R"(, "tokenizer_class": ")" + std::string(name) + '"';
+    };
+
+    put_tokenizer(nfc, byte_level, with_end(text + "," + end));
+    check({{"gpt_neox", "", {0, 1}, 1},
+           {"gpt_neox", of_class("GPTNeoXTokenizerFast"), {0, 1}, 1},
+           {"llama", of_class("GPTNeoXTokenizer") + R"(, "add_eos_token": true)", {0, 1}, 2},
+           {"gpt_neox", of_class("PreTrainedTokenizerFast"), {0, 1, 3}, 0},
+           {"olmo2", of_class("GPTNeoXTokenizerFast"), {0, 1, 3}, 0}, // registered as the general class
+           {"phi3", of_class("GPTNeoXTokenizerFast"), {0, 1, 3}, 0},
+           {"qwen3", of_class("GPTNeoXTokenizerFast"), {0, 1}, 1},
+           {"qwen2", of_class("GPTNeoXTokenizerFast"), {0, 1, 3}, 1}, // Qwen2Tokenizer: another pattern
+           {"llama", of_class("PreTrainedTokenizerFast"), {0, 1, 3}, 0},
+           {"llama", of_class("LlamaTokenizerFast") + R"(, "add_eos_token": false)", {0, 1, 3}, 1},
+           {"llama", of_class("LlamaTokenizerFast") + R"(, "add_eos_token": true)", {0, 1, 3}, 0}});
+    put_tokenizer(nfc, byte_level, "null");
+    check({{"llama", of_class("LlamaTokenizerFast") + R"(, "add_bos_token": true)", {0, 1}, 1},
+           {"llama", of_class("PreTrainedTokenizerFast") + R"(, "add_bos_token": true)", {0, 1}, 1},
+           {"llama", of_class("PreTrainedTokenizerFast") + R"(, "add_bos_token": false)", {0, 1}, 0},
+           {"gpt_neox", "", {0, 1}, 0},
+           {"gpt2", "", {0, 1}, 1}}); // GPT2Tokenizer has no normalizer
+    put_tokenizer("null", digits, with_end(start + "," + text));
+    check({{"ouro", of_class("GPT2Tokenizer"), {2, 0, 1}, 1},
+           {"ouro", of_class("PreTrainedTokenizerFast"), {2, 0, 1}, 0},
+           {"opt", "", {2, 0, 1}, 1}});
+}
+
 // Expected ids are those that transformers 5.23's PreTrainedTokenizerFast.from_pretrained gives for the same
 // folder.
 TEST(TokenizerFolder, WhatStandsBesideATokenizerJson) {
