@@ -121,10 +121,15 @@ void Normalizer::add(const nlohmann::json& json, const std::string& name, const 
     } else if (type == "Replace") {
         Pattern pattern = Pattern::parse(object);
         steps_.push_back({Kind::replace, object.required_text("content"), std::move(pattern)});
+    } else if (type == "Precompiled") {
+        if (const std::string map = object.text("precompiled_charsmap").value_or(""); !map.empty()) {
+            steps_.push_back({Kind::precompiled, {}, {}});
+            steps_.back().map = std::make_shared<const CharacterMap>(CharacterMap::parse(map, file));
+        }
     } else {
         object.fail("type",
                     "a normalizer among NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Prepend, "
-                    "Replace, Sequence",
+                    "Replace, Precompiled, Sequence",
                     "this normalizer is not supported");
     }
 }
@@ -162,6 +167,9 @@ void Normalizer::apply(NormalizedText& text, MatchState& state) const {
             break;
         case Kind::replace:
             replace(text, *step.pattern, step.text, state);
+            break;
+        case Kind::precompiled:
+            step.map->apply(text);
             break;
         }
     }

@@ -2,17 +2,19 @@
 #pragma once
 
 #include "core/base/json.h"
+#include "core/text/character_map.h"
 #include "core/text/normalized_text.h"
 #include "core/text/pattern.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
 namespace ponderscope {
 
 /// The "normalizer" of a tokenizer.json: NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Prepend,
-/// Replace and sequences of them. Others are refused by name.
+/// Replace, Precompiled and sequences of them. Others are refused by name.
 class Normalizer {
 public:
     Normalizer() = default; ///< changes nothing
@@ -33,13 +35,15 @@ private:
         strip_accents,
         strip,
         prepend,
-        replace
+        replace,
+        precompiled
     };
     struct Step {
         Kind kind;
         std::string text;               // prepend, replace: what is put in
         std::optional<Pattern> pattern; // replace
         bool left = false, right = false;
+        std::shared_ptr<const CharacterMap> map = nullptr; // precompiled
     };
     void add(const nlohmann::json& json, const std::string& name, const std::filesystem::path& file);
     std::vector<Step> steps_;

@@ -43,7 +43,7 @@ struct Tokenizer::Impl {
     [[nodiscard]] std::string_view text_of(std::int32_t id) const;
     [[nodiscard]] std::string_view form_of(std::int32_t id) const;
     [[nodiscard]] bool has(std::int32_t id) const {
-        return added_by_id.find(id) != added_by_id.end() || parts.model.texts().has(id);
+        return added_by_id.find(id) != added_by_id.end() || parts.texts().has(id);
     }
     [[nodiscard]] std::unique_ptr<Workspace> take() const;
     void give_back(std::unique_ptr<Workspace> workspace) const;
@@ -54,7 +54,7 @@ struct Tokenizer::Impl {
 };
 
 Tokenizer::Impl::Impl(TokenizerParts p) : parts(std::move(p)) {
-    size = parts.model.texts().size();
+    size = parts.texts().size();
     MatchState matching;
     for (std::size_t i = 0; i < parts.added.size(); ++i) {
         const AddedToken& token = parts.added[i];
@@ -76,13 +76,13 @@ Tokenizer::Impl::Impl(TokenizerParts p) : parts(std::move(p)) {
 std::string_view Tokenizer::Impl::text_of(std::int32_t id) const {
     const auto added = added_by_id.find(id);
     return added != added_by_id.end() ? std::string_view(parts.added[added->second].content)
-                                      : parts.model.texts().text(id);
+                                      : parts.texts().text(id);
 }
 
 std::string_view Tokenizer::Impl::form_of(std::int32_t id) const {
     const auto added = added_by_id.find(id);
     return added != added_by_id.end() ? std::string_view(added_forms[added->second])
-                                      : parts.model.texts().text(id);
+                                      : parts.texts().text(id);
 }
 
 std::unique_ptr<Workspace> Tokenizer::Impl::take() const {
@@ -132,7 +132,7 @@ void Tokenizer::Impl::encode_text(const NormalizedText& whole, NormalizedText::C
     };
     const auto encode_pieces = [&](std::string_view subject, const auto& offset_of) {
         return [&, subject](Piece piece) {
-            parts.model.encode(subject.substr(piece.begin, piece.end - piece.begin), workspace.words);
+            parts.encode_word(subject.substr(piece.begin, piece.end - piece.begin), workspace.words);
             emit(piece.begin, offset_of);
         };
     };
@@ -266,7 +266,7 @@ std::optional<std::int32_t> Tokenizer::id_of(std::string_view token) const {
     if (const auto added = impl_->added_by_content.find(token); added != impl_->added_by_content.end()) {
         return impl_->parts.added[added->second].id;
     }
-    const std::int32_t id = impl_->parts.model.texts().find(token);
+    const std::int32_t id = impl_->parts.texts().find(token);
     return id >= 0 ? std::optional(id) : std::nullopt;
 }
 
@@ -298,7 +298,7 @@ std::string Tokenizer::digest() const {
 }
 
 std::string Tokenizer::content_digest() const {
-    return ponderscope::content_digest(impl_->parts.model.texts(), impl_->parts.added, impl_->parts.rules);
+    return ponderscope::content_digest(impl_->parts.texts(), impl_->parts.added, impl_->parts.rules);
 }
 
 const std::vector<std::filesystem::path>& Tokenizer::files() const {
@@ -314,7 +314,7 @@ void Tokenizer::require_vocabulary(std::int64_t vocabulary_size) const {
                 "\" with id " + std::to_string(id),
             "use the tokenizer that belongs to this checkpoint");
     };
-    if (const std::int32_t last = impl_->parts.model.texts().size() - 1; last >= vocabulary_size) {
+    if (const std::int32_t last = impl_->parts.texts().size() - 1; last >= vocabulary_size) {
         fail(last, "token");
     }
     for (const auto* ids : {&impl_->parts.prefix, &impl_->parts.suffix}) {

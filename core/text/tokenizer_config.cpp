@@ -68,7 +68,7 @@ AddedToken read_added_token(const JsonObject& object) {
     return token;
 }
 
-AddedTokens::AddedTokens(TokenizerParts& parts) : parts_(parts), next_id_(parts.model.texts().count()) {
+AddedTokens::AddedTokens(TokenizerParts& parts) : parts_(parts), next_id_(parts.texts().count()) {
     for (std::size_t i = 0; i < parts.added.size(); ++i) {
         by_content_.emplace(parts.added[i].content, i);
         by_id_.emplace(parts.added[i].id, i);
@@ -81,7 +81,7 @@ AddedToken* AddedTokens::find(const std::string& content) {
 }
 
 void AddedTokens::add(AddedToken token, const fs::path& file) {
-    const TokenTexts& texts = parts_.model.texts();
+    const TokenTexts& texts = parts_.texts();
     const std::string remedy = "take the tokenizer's files from their source again";
     const std::string described = "\"" + printable(token.content) + "\" with id " + std::to_string(token.id);
     const std::int32_t in_vocabulary = texts.find(token.content);
@@ -110,7 +110,7 @@ void AddedTokens::append(AddedToken token) {
         return;
     }
     const std::int32_t written = token.id;
-    const std::int32_t in_vocabulary = parts_.model.texts().find(token.content);
+    const std::int32_t in_vocabulary = parts_.texts().find(token.content);
     if (AddedToken* known = find(token.content)) {
         token.id = known->id;
         *known = token;
@@ -160,7 +160,7 @@ void TokenizerConfig::add_to(TokenizerParts& parts) const {
     add_listed(parts, added);
     const std::size_t listed = parts.added.size();
     for (AddedToken& token : special_tokens(config())) {
-        token.id = parts.model.texts().find(token.content);
+        token.id = parts.texts().find(token.content);
         if (AddedToken* known = added.find(token.content)) {
             if (known >= parts.added.data() + listed) { // it has two names: the flags of the later one
                 *known = token;
@@ -184,7 +184,7 @@ void TokenizerConfig::add_to(TokenizerParts& parts) const {
 
 void TokenizerConfig::add_listed(TokenizerParts& parts, AddedTokens& added) const {
     const auto declare = [&](AddedToken token, const fs::path& file) {
-        if (const std::int32_t id = parts.model.texts().find(token.content); id >= 0) {
+        if (const std::int32_t id = parts.texts().find(token.content); id >= 0) {
             token.id = id;
         }
         if (AddedToken* known = added.find(token.content)) {
@@ -286,6 +286,10 @@ constexpr RegisteredClass registered_classes[] = {
 
 } // namespace
 
+bool TokenizerConfig::names_class() const {
+    return config().has("tokenizer_class");
+}
+
 std::string TokenizerConfig::class_name() const {
     std::string named = config().text("tokenizer_class").value_or("");
     if (fs::exists(model_config_file_)) {
@@ -367,7 +371,9 @@ void TokenizerConfig::follow_class(TokenizerParts& parts, const nlohmann::json& 
     for (const char* const key : {"normalizer", "pre_tokenizer"}) {
         const nlohmann::json here = steps_of(document, key);
         const nlohmann::json there = steps_of(built, key);
-        if (here != there) {
+        // Where only the model type decides on the class, a normalizer more or less is not worth a word.
+        const bool is_told = key == std::string_view("pre_tokenizer") || names_class();
+        if (here != there && is_told) {
             parts.notices.push_back(
                 "The class " + kind + " of transformers 5 builds its own " + key + " (" + step_names(there) +
                 ") in the place of tokenizer.json's (" + step_names(here) +

@@ -62,6 +62,7 @@ public:
 
 private:
     [[nodiscard]] std::string class_name() const;
+    [[nodiscard]] bool names_class() const; ///< tokenizer_config.json does
     void add_listed(TokenizerParts& parts, AddedTokens& added) const;
 
     std::filesystem::path config_file_, added_file_, model_config_file_;

@@ -46,11 +46,24 @@ std::pair<std::string_view, std::string_view> parse_merge(const nlohmann::json& 
                      "take the tokenizer file from its source again");
 }
 
-Bpe parse_model(const JsonObject& model, bool byte_level, const Path& file) {
-    if (const std::string type = model_type(model); type != "BPE") {
-        throw InputError(file, "a byte-pair (BPE) tokenizer", "a " + printable(type) + " one",
-                         "this kind is not supported; give token ids instead of text");
+Unigram parse_unigram(const JsonObject& model, const Path& file) {
+    std::vector<std::pair<std::string_view, double>> vocabulary;
+    for (const nlohmann::json& entry : model.required_array("vocab")) {
+        if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || !entry[1].is_number()) {
+            throw InputError(file, "a token and its score in every entry of the vocabulary",
+                             describe(entry) + " as entry " + std::to_string(vocabulary.size()),
+                             "take the tokenizer file from its source again");
+        }
+        vocabulary.emplace_back(entry[0].get_ref<const std::string&>(), entry[1].get<double>());
     }
+    if (vocabulary.empty()) {
+        model.fail("vocab", "tokens", "take the tokenizer file from its source again");
+    }
+    return Unigram::build(vocabulary, model.integer("unk_id"), model.boolean("byte_fallback").value_or(false),
+                          file);
+}
+
+Bpe parse_bpe(const JsonObject& model, bool byte_level, const Path& file) {
     for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
         if (!model.text(key).value_or("").empty()) {
             model.fail(key, "nothing", "this option is not supported");
@@ -165,7 +178,7 @@ private:
             for (const std::int32_t id : *ids) {
                 const bool added = std::any_of(parts_.added.begin(), parts_.added.end(),
                                                [&](const AddedToken& t) { return t.id == id; });
-                if (!added && !parts_.model.texts().has(id)) {
+                if (!added && !parts_.texts().has(id)) {
                     throw InputError(parts_.file(), "special tokens that are in the vocabulary",
                                      "id " + std::to_string(id) + " in the " + object.required_text("type"),
                                      "take the tokenizer file from its source again");
@@ -188,12 +201,22 @@ TokenizerParts read_tokenizer_json(const Path& file, nlohmann::json* steps) {
     parts.files = {file};
     // The model first: of a kind that is not supported, the kind is what a person should hear about.
     const JsonObject model = root.required_object("model");
-    if (model_type(model) == "BPE") {
-        parts.normalizer = Normalizer::parse(value_or_null(root, "normalizer"), file);
-        parts.pre_tokenizer = PreTokenizer::parse(value_or_null(root, "pre_tokenizer"), file);
-        parts.decoder = Decoder::parse(value_or_null(root, "decoder"), file);
+    const std::string type = model_type(model);
+    if (type != "BPE" && type != "Unigram") {
+        throw InputError(file, "a BPE or Unigram tokenizer", "a " + printable(type) + " one",
+                         "this kind is not supported; give token ids instead of text");
     }
-    parts.model = parse_model(model, parts.pre_tokenizer.is_byte_level(), file);
+    parts.normalizer = Normalizer::parse(value_or_null(root, "normalizer"), file);
+    parts.pre_tokenizer = PreTokenizer::parse(value_or_null(root, "pre_tokenizer"), file);
+    parts.decoder = Decoder::parse(value_or_null(root, "decoder"), file);
+    if (type == "Unigram" && parts.pre_tokenizer.is_byte_level()) {
+        model.fail("type", "BPE behind ByteLevel", "this combination is not supported");
+    }
+    if (type == "Unigram") {
+        parts.unigram = parse_unigram(model, file);
+    } else {
+        parts.model = parse_bpe(model, parts.pre_tokenizer.is_byte_level(), file);
+    }
     parts.rules = CuttingRules::of(document);
     AddedTokens added(parts);
     if (const nlohmann::json* list = root.array("added_tokens")) {

@@ -7,10 +7,13 @@
 #include "core/text/normalizer.h"
 #include "core/text/pre_tokenizer.h"
 #include "core/text/tokenizer_digest.h"
+#include "core/text/unigram.h"
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ponderscope {
@@ -24,12 +27,22 @@ struct TokenizerParts {
     PreTokenizer pre_tokenizer;
     Bpe model;
     CuttingRules rules; ///< for the digest
+    std::optional<Unigram> unigram; ///< in the place of `model`
     Decoder decoder;
     std::vector<AddedToken> added;
     std::vector<std::int32_t> prefix; ///< tokens that the post-processor puts before a text
     std::vector<std::int32_t> suffix; ///< and behind it
     std::vector<std::string> notices; ///< sentences for the user: where libraries read the files differently
 
+    [[nodiscard]] const TokenTexts& texts() const { return unigram ? unigram->texts() : model.texts(); }
+    /// Tokens of a word into workspace.tokens.
+    void encode_word(std::string_view word, Bpe::Workspace& workspace) const {
+        if (unigram) {
+            unigram->encode(word, workspace.tokens);
+        } else {
+            model.encode(word, workspace);
+        }
+    }
     [[nodiscard]] const std::filesystem::path& file() const { return files.front(); } ///< for messages
 };
 

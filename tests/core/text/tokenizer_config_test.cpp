@@ -123,7 +123,8 @@ TEST(TokenizerFolder, WhatTheClassMakesOfATokenizerJson) {
            {"llama", of_class("PreTrainedTokenizerFast") + R"(, "add_bos_token": true)", {0, 1}, 1},
            {"llama", of_class("PreTrainedTokenizerFast") + R"(, "add_bos_token": false)", {0, 1}, 0},
            {"gpt_neox", "", {0, 1}, 0},
-           {"gpt2", "", {0, 1}, 1}}); // GPT2Tokenizer has no normalizer
+           {"gpt2", "", {0, 1}, 0},
+           {"gpt2", of_class("GPT2Tokenizer"), {0, 1}, 1}}); // it has no normalizer
     put_tokenizer("null", digits, with_end(start + "," + text));
     check({{"ouro", of_class("GPT2Tokenizer"), {2, 0, 1}, 1},
            {"ouro", of_class("PreTrainedTokenizerFast"), {2, 0, 1}, 0},

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/text/unigram.h"
+
+#include "core/base/error.h"
+#include "core/base/utf8.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace ponderscope {
+namespace {
+
+/// What an unknown character costs more than the least likely token, as in SentencePiece.
+constexpr double unknown_penalty = 10.0;
+
+/// The best way to reach a place of the word.
+struct BestPath {
+    double score = 0;
+    std::uint32_t begin = 0; ///< of its last token
+    std::int32_t token = -1; ///< -1: an unknown character
+    bool reached = false;
+};
+
+} // namespace
+
+Unigram Unigram::build(const std::vector<std::pair<std::string_view, double>>& vocabulary,
+                       std::optional<std::int64_t> unk_id, bool byte_fallback,
+                       const std::filesystem::path& file) {
+    Unigram model;
+    std::vector<std::pair<std::string_view, std::int64_t>> tokens;
+    double lowest = 0;
+    for (const auto& [text, score] : vocabulary) {
+        if (!std::isfinite(score)) {
+            throw InputError(file, "finite scores of tokens", "another one for \"" + printable(text) + '"',
+                             "take the tokenizer file from its source again");
+        }
+        lowest = tokens.empty() ? score : std::min(lowest, score);
+        tokens.emplace_back(text, static_cast<std::int64_t>(tokens.size()));
+        model.scores_.push_back(score);
+    }
+    model.unknown_score_ = lowest - unknown_penalty;
+    const auto size = static_cast<std::int64_t>(vocabulary.size());
+    if (unk_id && (*unk_id < 0 || *unk_id >= size)) {
+        throw InputError(file, "an unk_id below " + std::to_string(size), std::to_string(*unk_id),
+                         "take the tokenizer file from its source again");
+    }
+    model.unk_ = static_cast<std::int32_t>(unk_id.value_or(-1));
+    model.texts_.build(std::move(tokens), file);
+    model.build_tree(vocabulary);
+    if (byte_fallback) {
+        for (unsigned byte = 0; byte < 256; ++byte) {
+            constexpr std::string_view digits = "0123456789ABCDEF";
+            model.byte_tokens_.push_back(
+                model.texts_.find(std::string{'<', '0', 'x', digits[byte >> 4], digits[byte & 15], '>'}));
+        }
+    }
+    return model;
+}
+
+void Unigram::build_tree(const std::vector<std::pair<std::string_view, double>>& vocabulary) {
+    std::vector<std::int32_t> order;
+    for (std::int32_t id = 0; id < texts_.size(); ++id) {
+        if (!vocabulary[static_cast<std::size_t>(id)].first.empty()) {
+            order.push_back(id);
+        }
+    }
+    const auto text = [&](std::int32_t id) { return texts_.text(id); };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::int32_t a, std::int32_t b) { return text(a) < text(b); });
+    struct Range {
+        std::size_t node, begin, end, depth; ///< the tokens below a node
+    };
+    nodes_.assign(1, {});
+    std::vector<Range> waiting{{0, 0, order.size(), 0}};
+    for (std::size_t next = 0; next < waiting.size(); ++next) {
+        const Range range = waiting[next];
+        nodes_[range.node].first_child = static_cast<std::uint32_t>(nodes_.size());
+        std::size_t at = range.begin;
+        for (; at < range.end && text(order[at]).size() == range.depth; ++at) {
+            nodes_[range.node].token = order[at]; // of equal ones the last counts
+        }
+        while (at < range.end) {
+            const char label = text(order[at])[range.depth];
+            std::size_t end = at;
+            while (end < range.end && text(order[end])[range.depth] == label) {
+                ++end;
+            }
+            Node child;
+            child.label = static_cast<unsigned char>(label);
+            waiting.push_back({nodes_.size(), at, end, range.depth + 1});
+            nodes_.push_back(child);
+            ++nodes_[range.node].children;
+            at = end;
+        }
+    }
+}
+
+const Unigram::Node* Unigram::child(const Node& node, unsigned char label) const {
+    const Node* const begin = nodes_.data() + node.first_child;
+    const Node* const end = begin + node.children;
+    const Node* const found =
+        std::lower_bound(begin, end, label, [](const Node& one, unsigned char l) { return one.label < l; });
+    return found != end && found->label == label ? found : nullptr;
+}
+
+void Unigram::encode(std::string_view word, std::vector<Bpe::Token>& tokens) const {
+    tokens.clear();
+    std::vector<BestPath> best(word.size() + 1);
+    const auto offer = [&](std::size_t end, const BestPath& path) {
+        if (!best[end].reached || path.score > best[end].score) {
+            best[end] = path;
+        }
+    };
+    for (std::size_t begin = 0; begin < word.size();) {
+        const double score = best[begin].score;
+        const std::size_t character = utf8_at(word, begin).bytes;
+        const auto from = static_cast<std::uint32_t>(begin);
+        bool has_character = false;
+        const Node* node = nodes_.data();
+        for (std::size_t at = begin; at < word.size(); ++at) {
+            node = child(*node, static_cast<unsigned char>(word[at]));
+            if (node == nullptr) {
+                break;
+            }
+            if (node->token >= 0) {
+                offer(at + 1,
+                      {score + scores_[static_cast<std::size_t>(node->token)], from, node->token, true});
+                has_character = has_character || at + 1 == begin + character;
+            }
+        }
+        if (!has_character) {
+            offer(begin + character, {score + unknown_score_, from, -1, true});
+        }
+        begin += character;
+    }
+    std::uint32_t unknown_end = 0; ///< of unknown characters that wait for those before them; 0: none
+    for (auto end = static_cast<std::uint32_t>(word.size()); end > 0; end = best[end].begin) {
+        const BestPath& path = best[end];
+        const bool is_unknown = path.token < 0 || path.token == unk_;
+        if (is_unknown && unknown_end == 0) {
+            unknown_end = end;
+        }
+        if (!is_unknown && unknown_end > 0) {
+            put_unknown(word, end, unknown_end, tokens);
+            unknown_end = 0;
+        }
+        if (!is_unknown) {
+            tokens.push_back({path.token, path.begin, end});
+        } else if (path.begin == 0) {
+            put_unknown(word, 0, unknown_end, tokens);
+        }
+    }
+    std::reverse(tokens.begin(), tokens.end());
+}
+
+/// Backwards, as encode() collects them.
+void Unigram::put_unknown(std::string_view word, std::uint32_t begin, std::uint32_t end,
+                          std::vector<Bpe::Token>& tokens) const {
+    const std::string_view part = word.substr(begin, end - begin);
+    const std::int32_t whole = texts_.find(part); // the unknown token's own text, say
+    const auto token_of = [&](char byte) { return byte_tokens_[static_cast<unsigned char>(byte)]; };
+    if (whole < 0 && !byte_tokens_.empty() &&
+        std::all_of(part.begin(), part.end(), [&](char byte) { return token_of(byte) >= 0; })) {
+        for (std::uint32_t at = end; at-- > begin;) {
+            tokens.push_back({token_of(word[at]), at, at + 1});
+        }
+        return;
+    }
+    if (whole < 0 && unk_ < 0) {
+        throw InputError("The text: expected characters that the tokenizer knows, found \"" +
+                         printable(part) + "\", and it has no token for unknown ones; take them out.");
+    }
+    tokens.push_back({whole >= 0 ? whole : unk_, begin, end});
+}
+
+} // namespace ponderscope

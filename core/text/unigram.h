@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/text/bpe.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ponderscope {
+
+/// A unigram language model over tokens (Kudo 2018), as the "model" of a tokenizer.json of type Unigram: of
+/// all ways to cut a word into tokens the one with the largest sum of scores. Immutable; for several threads.
+class Unigram {
+public:
+    /// \p vocabulary: tokens and their scores, by id. InputError names \p file.
+    static Unigram build(const std::vector<std::pair<std::string_view, double>>& vocabulary,
+                         std::optional<std::int64_t> unk_id, bool byte_fallback,
+                         const std::filesystem::path& file);
+
+    [[nodiscard]] const TokenTexts& texts() const { return texts_; }
+
+    /// Tokens of \p word, valid UTF-8. Neighbouring unknown characters become the bytes' tokens
+    /// (byte_fallback), or one unknown token. InputError where there is none.
+    void encode(std::string_view word, std::vector<Bpe::Token>& tokens) const;
+
+private:
+    struct Node {
+        std::uint32_t first_child = 0;
+        std::uint16_t children = 0; ///< next to each other, by label
+        unsigned char label = 0;
+        std::int32_t token = -1;
+    };
+    void build_tree(const std::vector<std::pair<std::string_view, double>>& vocabulary);
+    [[nodiscard]] const Node* child(const Node& node, unsigned char label) const;
+    void put_unknown(std::string_view word, std::uint32_t begin, std::uint32_t end,
+                     std::vector<Bpe::Token>& tokens) const;
+
+    TokenTexts texts_;
+    std::vector<double> scores_;
+    std::vector<Node> nodes_;
+    std::vector<std::int32_t> byte_tokens_; ///< <0xNN>; empty unless all of them are there
+    std::int32_t unk_ = -1;
+    double unknown_score_ = 0;
+};
+
+} // namespace ponderscope
