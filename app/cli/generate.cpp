@@ -11,6 +11,7 @@
 #include "core/base/utf8.h"
 #include "core/model/depth_sources.h"
 #include "core/record/session.h"
+#include "core/record/text_notices.h"
 #include "core/trace/reader.h"
 #include "core/trace/run_edits.h"
 #include "core/trace/schema.h"
@@ -188,6 +189,7 @@ void GenerateVerb::run() {
     if (prompt.empty()) {
         throw InputError("Nothing to begin with: give --prompt STR.");
     }
+    check_sampling(generate);
     const RecordLevel wanted = level == "basic" ? RecordLevel::basic : RecordLevel::steps;
     ProgressPrinter printer(progress.style);
     const std::stop_token stop = stop_on_interrupt();
@@ -199,6 +201,12 @@ void GenerateVerb::run() {
     const std::optional<Tokenizer> opened = open_tokenizer(checkpoint);
     const Tokenizer& tokenizer = require_tokenizer(checkpoint, opened ? &*opened : nullptr);
     SequenceInput sequence = sequence_from_prompt(prompt, tokenizer, !no_special_tokens);
+    options.notices = tokenizer_notices(tokenizer, checkpoint.config.vocab_size);
+    TextNotices about_prompt;
+    about_prompt.look_at(prompt, tokenizer, !no_special_tokens);
+    for (std::string& sentence : about_prompt.sentences()) {
+        options.notices.push_back(std::move(sentence));
+    }
     const auto prompt_tokens = static_cast<std::int64_t>(sequence.ids.size());
     if (prompt_tokens == 0 || prompt_tokens + generate.max_new_tokens < 2) {
         throw InputError("The prompt: expected at least two tokens with what is generated, found " +
@@ -238,7 +246,9 @@ void GenerateVerb::run() {
         if (json) {
             say_token(static_cast<std::int64_t>(ids.size()), id, false, readout, 0, tokenizer);
         } else if (!tokenizer.is_special(id)) {
-            std::cout << tokenizer.token_bytes(id) << std::flush;
+            std::cout << (tokenizer.token_text(id).empty() ? '[' + std::to_string(id) + ']'
+                                                           : tokenizer.token_bytes(id))
+                      << std::flush;
         }
         ids.push_back(id);
         return !stop.stop_requested();
@@ -249,6 +259,7 @@ void GenerateVerb::run() {
     if (!json) {
         std::cout << '\n';
     }
+    printer.note(options.notices);
     const bool was_stopped = stop.stop_requested();
     if (!trace.empty() && ids.size() >= 2) {
         // What was said stays, also when it was cut short.

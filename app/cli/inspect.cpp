@@ -5,7 +5,9 @@
 #include "app/cli/options.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
+#include "core/base/hub_cache.h"
 #include "core/base/utf8.h"
+#include "core/base/words.h"
 #include "core/checkpoint/method_info.h"
 #include "core/checkpoint/peculiarities.h"
 #include "core/ponder/engine/model.h"
@@ -42,6 +44,57 @@ double run_bytes(const ModelConfig& config, double parameters, double element, s
     return parameters * element + kv + activations + states + 64e6;
 }
 
+/// The rotary embedding as it was read; null where there is none.
+nlohmann::json describe_rope(const ModelConfig& config) {
+    const RopeConfig& rope = config.rope;
+    if (rope.kind == RopeConfig::Kind::none) {
+        return nullptr;
+    }
+    nlohmann::json about = {{"kind", to_string(rope.kind)},
+                            {"base", rope.theta},
+                            {"rotated_dims", rope.rotary_dims},
+                            {"neighbours_rotate", rope.pairs}};
+    if (rope.kind != RopeConfig::Kind::standard) {
+        about["factor"] = rope.factor;
+        about["original_max_positions"] = rope.original_max_positions;
+    }
+    if (rope.kind == RopeConfig::Kind::llama3) {
+        about["low_freq_factor"] = rope.low_freq_factor;
+        about["high_freq_factor"] = rope.high_freq_factor;
+    }
+    if (rope.kind == RopeConfig::Kind::yarn) {
+        const auto or_null = [](const std::optional<double>& value) {
+            return value ? nlohmann::json(*value) : nlohmann::json();
+        };
+        about["beta_fast"] = rope.beta_fast;
+        about["beta_slow"] = rope.beta_slow;
+        about["attention_factor"] = or_null(rope.attention_factor);
+        about["mscale"] = or_null(rope.mscale);
+        about["mscale_all_dim"] = or_null(rope.mscale_all_dim);
+        about["truncate"] = rope.truncate;
+    }
+    return about;
+}
+
+/// What config.json and generation_config.json say beside the sizes.
+void describe_reading(const Checkpoint& checkpoint, nlohmann::json& about) {
+    const ModelConfig& config = checkpoint.config;
+    about["rope"] = describe_rope(config);
+    about["sliding_windows"] = config.sliding_windows;
+    about["norm"] = config.norm == NormKind::rms_norm ? "rms_norm" : "layer_norm";
+    about["norm_eps"] = config.norm_eps;
+    about["attention_bias"] = config.attention_bias;
+    about["mlp_bias"] = config.mlp_bias;
+    about["qk_norm"] = config.qk_norm || config.depth.use_qk_norm;
+    about["logit_softcap"] =
+        config.released.logit_softcap ? nlohmann::json(*config.released.logit_softcap) : nlohmann::json();
+    about["start_token"] = config.bos_token_id ? nlohmann::json(*config.bos_token_id) : nlohmann::json();
+    about["end_tokens"] = config.eos_token_ids;
+    about["declared_dtype"] =
+        config.declared_dtype ? nlohmann::json(*config.declared_dtype) : nlohmann::json();
+    about["removed_name_parts"] = checkpoint.weights.removed_name_parts();
+}
+
 nlohmann::json describe_checkpoint(const Checkpoint& checkpoint) {
     const ModelConfig& config = checkpoint.config;
     std::int64_t parameters = 0;
@@ -57,15 +110,18 @@ nlohmann::json describe_checkpoint(const Checkpoint& checkpoint) {
         methods.push_back(to_string(candidate));
     }
     nlohmann::json tokenizer = nullptr;
+    std::vector<std::string> about_tokens;
     if (checkpoint.vocabulary) {
         try {
             const std::optional<Tokenizer> opened = open_tokenizer(checkpoint);
             tokenizer = {{"tokens", opened->size()}, {"adds_start_token", opened->adds_start_token()}};
+            about_tokens = tokenizer_notices(*opened, config.vocab_size);
         } catch (const Error& error) {
             tokenizer = {{"error", error.what()}}; // the checkpoint still runs on ids
         }
     }
     std::vector<std::string> notices = config.notices;
+    notices.insert(notices.end(), about_tokens.begin(), about_tokens.end());
     nlohmann::json not_supported = nullptr;
     try {
         require_runnable(config);
@@ -76,7 +132,7 @@ nlohmann::json describe_checkpoint(const Checkpoint& checkpoint) {
     } catch (const Error& error) {
         not_supported = error.what();
     }
-    return {
+    nlohmann::json about = {
         {"kind", "checkpoint"},
         {"path", checkpoint.folder.string()},
         {"architecture", to_string(config.architecture)},
@@ -106,6 +162,8 @@ nlohmann::json describe_checkpoint(const Checkpoint& checkpoint) {
         {"unusual", peculiarities(config)},
         {"not_supported", not_supported},
         {"notices", notices}};
+    describe_reading(checkpoint, about);
+    return about;
 }
 
 void print_checkpoint(const nlohmann::json& about) {
@@ -141,6 +199,18 @@ void print_checkpoint(const nlohmann::json& about) {
               << number("vocab_size")
               << (about.at("tied_embeddings").get<bool>() ? ", tied head" : ", head of its own") << ", up to "
               << number("max_positions") << " tokens\n";
+    if (const nlohmann::json& rope = about.at("rope"); !rope.is_null()) {
+        std::cout << "  rotary positions of base " << rounded(rope.at("base").get<double>());
+        if (rope.contains("factor")) {
+            std::cout << ", scaled by " << rope.at("kind").get<std::string>() << ", factor "
+                      << rounded(rope.at("factor").get<double>());
+        }
+        std::cout << '\n';
+    }
+    if (const nlohmann::json& ends = about.at("end_tokens"); !ends.empty()) {
+        std::cout << "  generation ends with token "
+                  << joined(ends, [](const nlohmann::json& id) { return id.dump(); }) << '\n';
+    }
     const nlohmann::json& tokenizer = about.at("tokenizer");
     if (tokenizer.is_null()) {
         std::cout << "  no tokenizer: runs on token ids\n";
@@ -178,7 +248,9 @@ struct InspectVerb {
             inspect_trace(path, check, json);
             return;
         }
-        if (std::error_code error; !std::filesystem::exists(path, error) && !error) {
+        std::error_code error;
+        if (!std::filesystem::exists(path, error) && !error &&
+            (path.extension() == ".ponder" || !is_hub_name(path.native()))) {
             throw InputError(path, "a checkpoint folder or a trace", "nothing there", "check the path");
         }
         nlohmann::json about;

@@ -24,7 +24,10 @@ namespace ponderscope::cli {
 
 void ModelOptions::add_to(CLI::App& verb, bool positional) {
     if (positional) {
-        verb.add_option("checkpoint", checkpoint, "Checkpoint folder in Hugging Face layout")->required();
+        verb.add_option("checkpoint", checkpoint,
+                        "Checkpoint folder in Hugging Face layout, or ORG/NAME of a model in the local cache "
+                        "of its hub")
+            ->required();
     }
     verb.add_option("--method", method, "Method, where the config does not tell: " + method_names());
     verb.add_option("--steps", steps,
@@ -222,7 +225,11 @@ void RunOptions::check_places(const std::vector<SequenceInput>& sequences) const
 
 void InputOptions::add_to(CLI::App& verb, bool with_ids) {
     verb.add_option("--text", texts, "Text file in UTF-8; several make several sequences")->type_name("FILE");
-    verb.add_option("--prompt", prompt, "Text given on the command line")->type_name("STR");
+    verb.add_option("--prompt", prompt, "Text given on the command line")
+        ->type_name("STR")
+        ->check([](const std::string& text) {
+            return text.empty() ? std::string("expected a text, found an empty one") : std::string();
+        });
     if (with_ids) {
         verb.add_option("--ids", ids, "Token ids: JSON [[...], ...] or a safetensors file with input_ids")
             ->type_name("FILE");
@@ -302,6 +309,17 @@ std::optional<Tokenizer> open_tokenizer(const Checkpoint& checkpoint) {
     return tokenizer;
 }
 
+std::vector<std::string> tokenizer_notices(const Tokenizer& tokenizer, std::int64_t vocabulary_size) {
+    std::vector<std::string> notices = tokenizer.notices();
+    // Models pad their vocabulary to a multiple of some power of two, by a few percent.
+    if (static_cast<double>(tokenizer.size()) < 0.9 * static_cast<double>(vocabulary_size)) {
+        notices.push_back("The tokenizer has " + std::to_string(tokenizer.size()) +
+                          " tokens and the model's embedding " + std::to_string(vocabulary_size) +
+                          " rows: it may belong to another model.");
+    }
+    return notices;
+}
+
 const Tokenizer& require_tokenizer(const Checkpoint& checkpoint, const Tokenizer* tokenizer) {
     if (tokenizer == nullptr) {
         throw InputError(checkpoint.folder,
@@ -328,6 +346,17 @@ void add_sampling(CLI::App& app, GenerateOptions& options) {
                    "position in it, so that batches of any size give the same")
         ->check(number_from<std::uint64_t>(0))
         ->capture_default_str();
+}
+
+void check_sampling(const GenerateOptions& options) {
+    for (const auto& [is_given, name] :
+         {std::pair{options.top_k > 0, "--top-k"}, std::pair{options.top_p < 1, "--top-p"}}) {
+        if (is_given && options.temperature == 0) {
+            throw InputError(std::string(name) +
+                             " needs sampling, and a temperature of 0 takes the likeliest token; give "
+                             "--temperature.");
+        }
+    }
 }
 
 RunInfo run_of_number(const TraceReader& reader, std::int64_t number) {

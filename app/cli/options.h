@@ -69,11 +69,15 @@ struct InputOptions {
 
 /// The tokenizer of the folder, when it has one; checked against the model's vocabulary.
 std::optional<Tokenizer> open_tokenizer(const Checkpoint& checkpoint);
+/// The tokenizer's notices, and whether it has far fewer tokens than the model's \p vocabulary_size rows.
+std::vector<std::string> tokenizer_notices(const Tokenizer& tokenizer, std::int64_t vocabulary_size);
 /// What that gave, where a text is to be read. InputError, which says to use --ids: there is none.
 const Tokenizer& require_tokenizer(const Checkpoint& checkpoint, const Tokenizer* tokenizer);
 
 /// --temperature, --top-k, --top-p and --seed.
 void add_sampling(CLI::App& app, GenerateOptions& options);
+/// InputError: --top-k or --top-p with a temperature of 0, which takes the likeliest token.
+void check_sampling(const GenerateOptions& options);
 
 /// The run that was just recorded, by its number: a name can be a number, too.
 RunInfo run_of_number(const TraceReader& reader, std::int64_t number);

@@ -164,6 +164,7 @@ void RecordVerb::check_input() const {
     if (overwrite && resume) {
         throw InputError("--resume continues a run, and --overwrite replaces it; give one of them.");
     }
+    check_sampling(generate);
     if (checked_tokens > 0 && model.dtype == "float32") {
         throw InputError("--check compares a lower precision with float32, and this run is of float32; add "
                          "--dtype bfloat16 or leave it away.");
@@ -337,6 +338,21 @@ RecordReport RecordVerb::record_share(const Share& share, Engine& engine, const 
                   : record_texts(engine, checkpoint, tokenizer, sequences, printer, stop);
 }
 
+std::vector<std::string> RecordVerb::notices_of_texts(const Tokenizer& tokenizer,
+                                                      std::int64_t vocabulary_size,
+                                                      const std::vector<SequenceInput>& sequences) const {
+    std::vector<std::string> notices = tokenizer_notices(tokenizer, vocabulary_size);
+    TextNotices texts = corpus ? corpus->notices() : TextNotices();
+    for (const SequenceInput& sequence : sequences) {
+        texts.look_at(sequence.text, tokenizer,
+                      options.special_tokens && input.ids.empty() && input.from.empty());
+    }
+    for (std::string& sentence : texts.sentences()) {
+        notices.push_back(std::move(sentence));
+    }
+    return notices;
+}
+
 void RecordVerb::run() {
     if (!options.run_name.empty()) {
         check_run_name(options.run_name);
@@ -383,6 +399,8 @@ void RecordVerb::run() {
     } else {
         sequences = input.read(reading, checkpoint);
     }
+    options.notices = reading != nullptr ? notices_of_texts(*reading, checkpoint.config.vocab_size, sequences)
+                                         : std::vector<std::string>();
     resolve_windows(checkpoint.config, options.context, options.stride);
     Engine engine = model.load(checkpoint, printer, stop);
     what.apply(engine);
@@ -407,6 +425,9 @@ void RecordVerb::run() {
             if (plain && plain->run != report.run) {
                 replace_old_run(*plain);
             }
+        }
+        if (&share == &mine.front()) {
+            printer.note(options.notices);
         }
         print(report, engine);
         if (report.cancelled) {
@@ -536,6 +557,9 @@ void add_record(CLI::App& program) {
         ->type_name("N")
         ->check(number_from<std::int64_t>(0));
     add_sampling(*app, verb->generate);
+    for (const char* const name : {"--temperature", "--top-k", "--top-p"}) {
+        app->get_option(name)->needs("--generate");
+    }
     verb->progress.add_to(*app);
     app->add_flag("--json", verb->json, "Print the result as JSON");
     app->footer("Example:\n  ponderscope record sample_models/ponderlm-neox-1m --text "

@@ -48,6 +48,9 @@ struct RecordVerb {
     [[nodiscard]] RecordReport record_share(const Share& share, Engine& engine, const Checkpoint& checkpoint,
                                             const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,
                                             ProgressPrinter& printer, const std::stop_token& stop);
+    [[nodiscard]] std::vector<std::string>
+    notices_of_texts(const Tokenizer& tokenizer, std::int64_t vocabulary_size,
+                     const std::vector<SequenceInput>& sequences) const;
     void check_input() const;
     void check_choice(const RecordChoice& what, const ModelConfig& config) const;
     void check_precision(const Engine& engine, const Checkpoint& checkpoint, const RecordChoice& what,

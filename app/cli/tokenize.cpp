@@ -56,6 +56,7 @@ void TokenizeVerb::run() const {
         rows.push_back(std::move(row));
     }
     std::cout << rows.dump() << '\n';
+    ProgressPrinter(ProgressStyle::automatic).note(tokenizer.notices());
 }
 
 } // namespace

@@ -107,7 +107,7 @@ private:
 /// The parser counts lines within the text it was given, which is one line here.
 nlohmann::json parse_line(const std::string& line, const std::string& where) {
     try {
-        return parse_json(line, where, {.max_bytes = LineReader::max_line_bytes});
+        return parse_json(line, where, {.max_bytes = LineReader::max_line_bytes, .python = true});
     } catch (const InputError& error) {
         std::string sentence = error.what();
         if (const std::size_t at = sentence.find("at line 1, "); at != std::string::npos) {
@@ -133,6 +133,7 @@ JsonlSource::JsonlSource(JsonlOptions options, const Tokenizer& tokenizer, std::
     } else { // whether there is anything right is known before a trace is begun
         first_ = read_next();
         require_any();
+        notices_.look_at(first_->text, tokenizer_, options_.special_tokens);
     }
 }
 
@@ -148,6 +149,7 @@ void JsonlSource::read_through(const ProgressSink& progress) {
     SequenceInput sequence;
     // Only the tokens say where a limit lies.
     while (next_line(*lines_, sequence, options_.limit_tokens > 0)) {
+        notices_.look_at(sequence.text, tokenizer_, options_.special_tokens);
         hash_.update(sequence.text);
         text_bytes_ += static_cast<std::int64_t>(sequence.text.size());
         if (progress) {

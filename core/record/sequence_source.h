@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/sha256.h"
 #include "core/record/session.h"
+#include "core/record/text_notices.h"
 
 #include <cstdint>
 #include <memory>
@@ -55,6 +56,8 @@ public:
     [[nodiscard]] Amount amount() const override { return {text_bytes_, true}; }
     [[nodiscard]] std::string text_digest() const override { return digest_; }
     [[nodiscard]] virtual std::int64_t skipped() const { return 0; } ///< texts that were left out
+    /// Of what was read through, or of the first text of a stream.
+    [[nodiscard]] const TextNotices& notices() const { return notices_; }
 
 protected:
     explicit TextSource(std::stop_token stop) : stop_(std::move(stop)) {}
@@ -75,6 +78,7 @@ protected:
         }
     }
 
+    TextNotices notices_;
     Sha256 hash_; ///< of the texts so far
     std::string digest_;
     std::int64_t text_bytes_ = 0; ///< found when they were read through

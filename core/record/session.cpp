@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/base/json.h"
 #include "core/base/sha256.h"
 #include "core/checkpoint/method_info.h"
 #include "core/ponder/engine/no_numbers.h"
@@ -152,9 +153,14 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const S
                                    {"torch", TORCH_VERSION},
                                    {"sqlite", sqlite3_libversion()}}
                         .dump();
-    info.config = read_file(checkpoint.folder / "config.json");
-    info.notices =
-        nlohmann::json(engine.notices()).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    const std::filesystem::path config_file = checkpoint.folder / "config.json";
+    info.config = read_file(config_file);
+    if (!nlohmann::json::accept(info.config)) { // NaN and Infinity, as Python writes them, become null
+        info.config = parse_json(info.config, config_file, {.python = true}).dump();
+    }
+    std::vector<std::string> notices = engine.notices();
+    notices.insert(notices.end(), options.notices.begin(), options.notices.end());
+    info.notices = nlohmann::json(notices).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     info.seed = options.seed;
     info.training = options.training;
     info.training_step = options.training_step;

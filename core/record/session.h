@@ -63,6 +63,7 @@ struct RecordOptions {
         std::nullopt; ///< of all texts, where these are what a partial run held
     std::uint64_t seed = 0;
     std::string patches;                  ///< JSON of the states that were put in (patch_file.h); empty: none
+    std::vector<std::string> notices;     ///< of the run, beside the engine's
     bool special_tokens = true;           ///< the texts have those that the tokenizer adds by itself
     std::string group_field, label_field; ///< of JSON Lines; empty: none was read
     std::string text_field;               ///< of JSON Lines; empty: the default

@@ -54,6 +54,9 @@ TextFiles::TextFiles(TextFilesOptions options, const Tokenizer& tokenizer, const
     });
     if (once) {
         first_ = read_next(); // whether there is anything right is known before a trace is begun
+        if (first_ != nullptr) {
+            look_at_part(*first_);
+        }
     } else {
         read_through(progress);
         rewind();
@@ -84,7 +87,7 @@ bool TextFiles::open_next_file() {
         buffer_.clear();
         expected_.clear();
         offset_ = seam_ = 0;
-        begin_ = valid_ = 0;
+        begin_ = before_ = valid_ = 0;
         part_ = 0;
         at_end_ = false;
         return true;
@@ -113,6 +116,15 @@ void TextFiles::fill(std::size_t bytes) {
     valid_ += whole;
 }
 
+void TextFiles::look_at_part(const SequenceInput& part) {
+    if (part_ == 1) {
+        notices_.look_at(part.text, tokenizer_, options_.special_tokens);
+        if (reader_) { // it is not the last
+            notices_.add_cut_text(tokenizer_, options_.special_tokens);
+        }
+    }
+}
+
 void TextFiles::read_through(const ProgressSink& progress) {
     std::int64_t all = 0;
     bool any = false;
@@ -129,14 +141,20 @@ void TextFiles::read_through(const ProgressSink& progress) {
         if (sequence->ids.size() < 2) {
             too_short(name_);
         }
+        look_at_part(*sequence);
         any = true;
         all += static_cast<std::int64_t>(sequence->text.size());
         say(all, 0);
     }
     while (options_.limit_tokens == 0 && open_next_file()) {
         any = true;
+        std::uint64_t bytes = 0;
         while (!at_end_ && !is_stopped()) {
             fill(std::size_t{1} << 20);
+            if (offset_ == 0) {
+                notices_.look_at(buffer_, tokenizer_, options_.special_tokens);
+            }
+            bytes += valid_;
             if (at_end_ && offset_ == 0 && buffer_.size() <= short_text) {
                 check_text(buffer_, name_);
                 if (tokenizer_.encode(buffer_, options_.special_tokens).ids.size() < 2) {
@@ -149,6 +167,9 @@ void TextFiles::read_through(const ProgressSink& progress) {
             buffer_.erase(0, valid_);
             valid_ = 0;
             say(reader_->bytes_read(), reader_->file_bytes());
+        }
+        if (bytes > options_.part_bytes + tail_) {
+            notices_.add_cut_text(tokenizer_, options_.special_tokens);
         }
     }
     if (!any && !is_stopped()) {
@@ -223,15 +244,15 @@ std::shared_ptr<const SequenceInput> TextFiles::read_next() {
     }
     const std::size_t until =
         is_last ? buffer_.size() : utf8_boundary_before(buffer_, begin_ + options_.part_bytes + around);
-    // From the beginning of a line, some way before the part.
-    std::size_t from = begin_ - std::min(begin_, around);
+    // From the beginning of a line, some way before the part, or else from a token of the part before: tokens
+    // of a long run of one character, or of a word again and again, follow each other from there.
+    std::size_t from = before_;
     for (std::size_t at = from; at + longest_line > from && at > 0; --at) {
         if (buffer_[at - 1] == '\n' && !is_white(buffer_[at])) {
             from = at;
             break;
         }
     }
-    from = utf8_boundary_before(buffer_, from);
     const Encoding encoding =
         tokenizer_.encode(std::string_view(buffer_).substr(from, until - from), options_.special_tokens);
     if (part_ > 1 && around_seam(encoding, offset_ + from) != expected_) {
@@ -260,11 +281,21 @@ std::shared_ptr<const SequenceInput> TextFiles::read_next() {
     }
     seam_ = offset_ + end;
     expected_ = around_seam(encoding, offset_ + from);
-    const std::size_t done = end - std::min(end, longest_line + 2 * around);
+    before_ = from;
+    for (const std::uint64_t begin : encoding.begin) {
+        if (from + begin + around > end) {
+            break;
+        }
+        if (utf8_boundary_before(buffer_, from + begin) == from + begin) { // tokens may split characters
+            before_ = from + begin;
+        }
+    }
+    const std::size_t done = before_ - std::min(before_, longest_line + around);
     buffer_.erase(0, done);
     offset_ += done;
     valid_ -= done;
     begin_ = end - done;
+    before_ -= done;
     return sequence;
 }
 

@@ -50,6 +50,7 @@ private:
         bool operator==(const Token&) const = default;
     };
     void read_through(const ProgressSink& progress);
+    void look_at_part(const SequenceInput& part); ///< that read_next() gave last
     [[nodiscard]] bool open_next_file();
     /// So many bytes into the buffer, or all that are left.
     void fill(std::size_t bytes);
@@ -69,6 +70,7 @@ private:
     std::string buffer_;          ///< of its text: what stands before a part, the part, and more
     std::uint64_t offset_ = 0;    ///< of the buffer in the text
     std::size_t begin_ = 0;       ///< of the part in the buffer
+    std::size_t before_ = 0;      ///< where encoding begins: a token of the part before that lies before it
     std::size_t valid_ = 0;       ///< the buffer was looked at up to here
     bool at_end_ = false;         ///< nothing comes behind the buffer
     std::int64_t part_ = 0;       ///< from 1

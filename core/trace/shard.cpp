@@ -122,6 +122,10 @@ std::vector<std::filesystem::path> find_shards(const std::filesystem::path& path
                                   : fs::is_directory(path, error);
     if (folder) {
         std::vector<fs::path> shards = shards_in(path);
+        if (shards.empty() && !elsewhere && fs::exists(path / "config.json", error)) {
+            throw InputError(path, "a trace", "the folder of a checkpoint",
+                             "record it first: ponderscope record FOLDER --text FILE -o NAME.ponder");
+        }
         if (shards.empty()) {
             throw InputError(
                 path, "shards of a trace, NAME.r0000-of-0002.ponder", "a folder without any",

@@ -10,6 +10,7 @@
 #include "tests/support/tiny_checkpoint.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <zstd.h>
 
 #include <sys/stat.h>
@@ -288,22 +289,92 @@ TEST_F(TextFilesOf, AFileThatChangesAfterItWasReadThroughIsRefused) {
     }
 }
 
-/// Digits are tokens by threes, counted from the first of them: where reading begins within, they are others.
-TEST_F(TextFilesOf, ATextThatDependsOnWhereReadingBeginsIsRefused) {
+/// A byte-level tokenizer of these merges, each of two parts; \p pre_tokenizer before ByteLevel.
+Tokenizer tokenizer_of(const fs::path& file, const std::string& letters,
+                       const std::vector<std::pair<std::string, std::string>>& merges,
+                       const nlohmann::json& pre_tokenizer = nullptr, const nlohmann::json& start = nullptr) {
+    nlohmann::json vocabulary;
+    const auto add = [&](const std::string& token) { vocabulary.emplace(token, vocabulary.size()); };
+    for (const char letter : letters) {
+        add(std::string(1, letter));
+    }
+    nlohmann::json pairs = nlohmann::json::array();
+    for (const auto& [left, right] : merges) {
+        add(left + right);
+        pairs.push_back({left, right});
+    }
+    nlohmann::json steps = nlohmann::json::array();
+    if (!pre_tokenizer.is_null()) {
+        steps.push_back(pre_tokenizer);
+    }
+    steps.push_back({{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}});
+    nlohmann::json document = {{"pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", steps}}},
+                               {"decoder", {{"type", "ByteLevel"}}},
+                               {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", pairs}}}};
+    if (!start.is_null()) {
+        document["added_tokens"] = {{{"id", vocabulary.size()}, {"content", start}, {"special", true}}};
+        document["post_processor"] = {{"type", "RobertaProcessing"},
+                                      {"cls", {start, vocabulary.size()}},
+                                      {"sep", {start, vocabulary.size()}}};
+    }
+    put_file(file, document.dump());
+    return Tokenizer::load(file);
+}
+
+/// Parts begin at a token of the part before, so that tokens counted from the first of a run stay the same.
+TEST_F(TextFilesOf, LongRunsHaveTheTokensOfTheWhole) {
+    std::vector<std::pair<std::string, std::string>> doubling{{"a", "b"}, {"ab", "c"}};
+    for (std::string word = "abc"; word.size() < 96; word += word) {
+        doubling.emplace_back(word, word);
+    }
+    const Tokenizer tokens = tokenizer_of(folder / "tokenizer.json", "abcx", doubling);
+    for (const std::string before : {"", "x", "xxbc"}) {
+        std::string text = before;
+        for (int i = 0; i < 20'000; ++i) {
+            text += "abc";
+        }
+        expect_whole(file(text), tokens, 4096);
+    }
     PONDERSCOPE_REQUIRE_TEST_DATA("external/tokenizers/llama3");
     const Tokenizer threes = Tokenizer::load_folder(testing::test_data() / "external/tokenizers/llama3");
     std::string digits;
     for (int i = 0; i < 20'000; ++i) {
         digits += static_cast<char>('0' + i * 7 % 10);
     }
-    const auto read = [&] { (void)parts_of(file(digits), threes, 4096); };
-    EXPECT_EQ(testing::sentence(folder.path(), read),
-              "a.txt: expected a text that the tokenizer cuts alike wherever reading begins, found other "
-              "tokens at byte 4095; cut it into several files, or into lines of JSON for --jsonl.");
-    for (std::size_t line = 3000; line < digits.size(); line += 3000) {
-        digits[line] = '\n';
-    }
     expect_whole(file(digits), threes, 4096);
+}
+
+/// Digits in threes, counted from the last of them: where reading ends within, they are others.
+TEST_F(TextFilesOf, ATextThatDependsOnWhereReadingEndsIsRefused) {
+    const Tokenizer threes = tokenizer_of(folder / "tokenizer.json", "1", {{"1", "1"}, {"11", "1"}},
+                                          {{"type", "Split"},
+                                           {"pattern", {{"Regex", R"(\d{1,3}(?=(?:\d{3})*(?!\d)))"}}},
+                                           {"behavior", "Isolated"}});
+    const std::string digits(20'000, '1');
+    EXPECT_NE(testing::sentence(folder.path(), [&] { (void)parts_of(file(digits), threes, 4096); })
+                  .find("found other tokens at byte"),
+              std::string::npos);
+}
+
+TEST_F(TextFilesOf, NoticesSayWhatStandsAtTheBeginning) {
+    const Tokenizer tokens = tokenizer_of(folder / "tokenizer.json", "ab<s>", {}, nullptr, "<s>");
+    const auto count = [&](const std::vector<std::string>& contents, bool special) {
+        TextFilesOptions options;
+        for (std::size_t i = 0; i < contents.size(); ++i) {
+            options.files.push_back(file(contents[i], std::to_string(i) + ".txt"));
+        }
+        options.special_tokens = special;
+        options.part_bytes = 4096;
+        return TextFiles(options, tokens).notices().sentences().size();
+    };
+    const std::string mark = "\xEF\xBB\xBF";
+    EXPECT_EQ(count({"aab", "abab"}, true), 0U);
+    EXPECT_EQ(count({mark + "aab", mark + "abab"}, true), 1U) << "one sentence for all";
+    EXPECT_EQ(count({"<s>aab"}, true), 1U);
+    EXPECT_EQ(count({"<s>aab"}, false), 0U);
+    EXPECT_EQ(count({std::string(20'000, 'a')}, true), 1U) << "the second part has no start token";
+    EXPECT_EQ(count({std::string(20'000, 'a')}, false), 0U);
+    EXPECT_EQ(count({mark + std::string(20'000, 'a'), "<s>aab"}, true), 3U);
 }
 
 } // namespace

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/text/tokenizer.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ponderscope {
+
+/// What a user should hear about texts that are recorded: marks of editors, start tokens twice or missing.
+class TextNotices {
+public:
+    /// \p special_tokens: the tokenizer adds its own.
+    void look_at(std::string_view text, const Tokenizer& tokenizer, bool special_tokens);
+    /// A text of more than one sequence.
+    void add_cut_text(const Tokenizer& tokenizer, bool special_tokens);
+    [[nodiscard]] std::vector<std::string> sentences() const;
+
+private:
+    std::string start_; ///< the start token, once one was met
+    std::int64_t marked_ = 0, doubled_ = 0, cut_ = 0;
+};
+
+} // namespace ponderscope
