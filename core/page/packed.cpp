@@ -474,10 +474,13 @@ private:
         std::vector<std::size_t> lengths;
         std::map<std::int64_t, std::size_t> places;
         for (const std::int64_t id : used) {
-            const auto word = words.find(id);
+            std::string& word = words[id];
+            if (word.empty()) { // of a padded vocabulary, or of a run without a tokenizer
+                word = '[' + std::to_string(id) + ']';
+            }
             places[id] = lengths.size();
-            lengths.push_back(word == words.end() ? 0 : word->second.size());
-            bytes += word == words.end() ? "" : word->second;
+            lengths.push_back(word.size());
+            bytes += word;
         }
         const auto placed = [&](const auto& ids) {
             std::vector<std::size_t> result;

@@ -287,7 +287,7 @@ class Packed:
             words = {**run.vocabulary(), **words}
         without_text = not all(s["bytes"] for s in self.head["sequences"])
         known = np.unique(np.concatenate([used, self.ids if without_text else used[:0]]))
-        stand_for = [words.get(i, b"") for i in known.tolist()]
+        stand_for = [words.get(i) or f"[{i}]".encode() for i in known.tolist()]  # some ids have no token
         self._add("word_bytes", "u8", np.frombuffer(b"".join(stand_for), np.uint8))
         self._add("word_length", "u32", np.array([len(w) for w in stand_for], np.int64))
         if without_text:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import sys
 import time
@@ -211,7 +212,8 @@ def record(
                 checkpoint_digest=digest,
                 flops_model=forward.flops_model,
                 text_source="ids" if tokenizer is None else "texts",
-                config=model.config.to_json_string(use_diff=False),
+                # SQLite and the engine read JSON without Python's NaN and Infinity.
+                config=json.dumps(json.loads(model.config.to_json_string(use_diff=False), parse_constant=lambda _: None), indent=2),
                 versions={"torch": torch.__version__, "transformers": _transformers_version()},
                 notices=[*notices, *filter(None, (doubt, words.doubt(first.text) if words else "", *forward.notices))],
                 context=context,
