@@ -372,11 +372,6 @@ std::vector<double> even_costs(double reached, int parts) {
     return costs;
 }
 
-std::vector<double> even_costs(const ReplayTable& table, const ScoredRows& rows, int parts) {
-    const RowLayout layout = rows.layout;
-    return even_costs(rows.rows.empty() ? 0 : layout.mean(rows.of(table.ran)), parts);
-}
-
 namespace {
 
 const PolicyKind* kind_with_threshold(const std::string& rule) {

@@ -94,7 +94,6 @@ MatchedRule replayed_rule(const ReplayScan& scan, const RowLayout& rows, const s
 /// \p parts - 1 costs that part what the run reached evenly: \p reached mean steps, K where none
 /// halted.
 std::vector<double> even_costs(double reached, int parts);
-std::vector<double> even_costs(const ReplayTable& table, const ScoredRows& rows, int parts);
 
 /// The two settings of each cost that a rule's curve passes between, once each; for reruns.
 std::vector<std::string> settings_around(const MatchedRow& row, const std::vector<double>& costs);

@@ -158,7 +158,7 @@ std::string policy_at_mark(const std::vector<PolicyFront>& fronts, const std::ve
     const double x = one.x[static_cast<std::size_t>(index)];
     const double y = one.y[static_cast<std::size_t>(index)];
     for (const PolicyFront& front : fronts) {
-        if (one.ink != Chart::rule + static_cast<int>(front.number)) {
+        if (front.policy == blind_rule || one.ink != Chart::rule + static_cast<int>(front.number)) {
             continue;
         }
         for (const PolicyPoint& point : front.points) {

@@ -375,12 +375,14 @@ private Q_SLOTS:
             }
         }
         // What the model did stands beside it, as points with bands of their own.
+        const std::vector<double> costs =
+            even_costs(RowLayout(scored.layout).mean(scored.of(table.ran)), 3);
         MatchedComparison reruns = compare_matched(
             2,
             [&](std::size_t i, const MatchedCosts& at) {
                 return replayed_rule(table, scored, i == 0 ? "blind" : "entropy", 9, at);
             },
-            0, {even_costs(table, scored, 3), {}}, scored.layout, options);
+            0, {costs, {}}, scored.layout, options);
         for (MatchedCell& cell : reruns.rows[1].at_steps) {
             cell.difference.value += 1;
             cell.band.low += 1;
@@ -393,7 +395,7 @@ private Q_SLOTS:
         QCOMPARE(points.name, QStringLiteral("entropy (rerun)"));
         QVERIFY(!points.listed); // the legend names its line
         QCOMPARE(points.ink, named(matched, "entropy", Chart::Mark::line)->ink);
-        QCOMPARE(points.x, even_costs(table, scored, 3));
+        QCOMPARE(points.x, costs);
         for (std::size_t i = 0; i < points.y.size(); ++i) {
             QCOMPARE(points.y[i], reruns.rows[1].at_steps[i].difference.value);
             QCOMPARE(points.low[i], reruns.rows[1].at_steps[i].band.low);
