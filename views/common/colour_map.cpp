@@ -132,11 +132,6 @@ double ColourScale::position(double value) const {
     return std::clamp((value - from) / (to - from), 0.0, 1.0);
 }
 
-ColourScale ColourScale::numbers(double least, double top) {
-    const double high = nice_ceiling(top);
-    return {least < 0 ? -high : 0, high, false};
-}
-
 double nice_ceiling(double value) {
     if (!(value > 0) || !std::isfinite(value)) {
         return 1;

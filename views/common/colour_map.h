@@ -43,12 +43,11 @@ struct ColourScale {
     double low = 0;
     double high = 1;
     bool logarithmic = false; ///< low > 0
+    bool operator==(const ColourScale&) const = default;
     /// In [0, 1]; NaN stays NaN; infinities go to the ends. A scale without extent gives 0.
     [[nodiscard]] double position(double value) const;
     /// Of numbers of classes, for ColourMap::classes.
     static ColourScale classes() { return {0, 255, false}; }
-    /// Of numbers that mean whatever they mean: from 0 to \p top, or from as far below when some are.
-    static ColourScale numbers(double least, double top);
     /// Symmetric about zero, so that the middle of a diverging map is zero.
     static ColourScale symmetric(double magnitude) { return {-magnitude, magnitude, false}; }
 };

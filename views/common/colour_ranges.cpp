@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/common/colour_ranges.h"
 
+#include "views/common/number_box.h"
+
 #include <QDialog>
 #include <QDialogButtonBox>
-#include <QDoubleSpinBox>
 #include <QFormLayout>
 #include <QLabel>
 #include <QPushButton>
@@ -43,7 +44,7 @@ bool ask_for_range(QWidget* parent, const ColourScale& now, HeldRange& range) {
     QDialog dialog(parent);
     dialog.setWindowTitle(QObject::tr("Ends of the colour scale"));
     const auto field = [&](double value) {
-        auto* made = new QDoubleSpinBox(&dialog);
+        auto* made = new NumberBox(&dialog);
         made->setRange(-1e15, 1e15);
         made->setDecimals(3);
         made->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);

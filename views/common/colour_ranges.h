@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "views/common/colour_map.h"
 #include "views/common/trace_data.h"
+#include "views/common/value_look.h"
 
 #include <QObject>
 
 #include <array>
 #include <map>
-#include <optional>
 
 class QWidget;
 
 namespace ponderscope {
-
-/// The ends of a colour scale that somebody set; nothing: they come from the values.
-using HeldRange = std::optional<std::array<double, 2>>;
 
 /// The ends that are held, by what is coloured by: the name of a signal or quantity ("nll", "gate"), with a
 /// minus behind it for differences of runs, or "=" and the name of an annotation. One a window, shared by all

@@ -27,11 +27,11 @@ DepthGrid::DepthGrid(Theme& theme, QWidget* parent) : QWidget(parent), theme_(th
     connect(&theme_, &Theme::changed, this, qOverload<>(&QWidget::update));
 }
 
-void DepthGrid::setValues(std::vector<float> values, int layers, int sources, const ColourScale& scale) {
+void DepthGrid::setValues(std::vector<float> values, int layers, int sources, const ValueLook& look) {
     values_ = std::move(values);
     layers_ = layers;
     sources_ = sources;
-    scale_ = scale;
+    look_ = look;
     hint_.clear();
     update();
 }
@@ -110,7 +110,7 @@ void DepthGrid::paintEvent(QPaintEvent*) {
         return;
     }
     const QRectF box = plot();
-    const ColourMap& map = theme_.magnitudeMap();
+    const ColourMap& map = look_.diverging ? theme_.differenceMap() : theme_.magnitudeMap();
     const double gap = box.width() / sources_ > 5 && box.height() / layers_ > 5 ? 1 : 0;
     for (int layer = 0; layer < layers_; ++layer) {
         for (int source = 0; source < sources_; ++source) {
@@ -120,7 +120,7 @@ void DepthGrid::paintEvent(QPaintEvent*) {
                 // Whole pixels, so that cells have sharp edges and even gaps.
                 const QRect pixels(QPoint(qRound(place.left()), qRound(place.top())),
                                    QPoint(qRound(place.right() - gap) - 1, qRound(place.bottom() - gap) - 1));
-                painter.fillRect(pixels, QColor(map.at(scale_.position(static_cast<double>(now)))));
+                painter.fillRect(pixels, QColor(map.at(look_.scale.position(static_cast<double>(now)))));
             }
         }
     }

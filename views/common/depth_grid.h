@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "views/common/colour_map.h"
 #include "views/common/theme.h"
+#include "views/common/value_look.h"
 
 #include <QWidget>
 
@@ -18,14 +18,14 @@ public:
     explicit DepthGrid(Theme& theme, QWidget* parent = nullptr);
 
     /// \p values [layer * sources + source]; NaN is left empty.
-    void setValues(std::vector<float> values, int layers, int sources, const ColourScale& scale);
+    void setValues(std::vector<float> values, int layers, int sources, const ValueLook& look);
     void setNames(const QString& layer, const QString& source, const QStringList& labels);
     void clear(const QString& hint);
     void setChosen(int layer, int source); ///< -1: none
     [[nodiscard]] int layers() const { return layers_; }
     [[nodiscard]] int sources() const { return sources_; }
     [[nodiscard]] float value(int layer, int source) const; ///< NaN outside
-    [[nodiscard]] const ColourScale& scale() const { return scale_; }
+    [[nodiscard]] const ColourScale& scale() const { return look_.scale; }
     [[nodiscard]] QString hint() const { return hint_; }
     [[nodiscard]] QRectF cell(int layer, int source) const;
     [[nodiscard]] QSize sizeHint() const override;
@@ -50,7 +50,7 @@ private:
     std::vector<float> values_;
     int layers_ = 0;
     int sources_ = 0;
-    ColourScale scale_;
+    ValueLook look_;
     QString hint_;
     QString names_;      ///< of the axes
     QStringList labels_; ///< [source]

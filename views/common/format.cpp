@@ -5,7 +5,7 @@
 
 #include <QCoreApplication>
 #include <QLocale>
-#include <QTextDocument>
+#include <QRegularExpression>
 
 #include <cmath>
 #include <cstdio>
@@ -70,6 +70,11 @@ QString format_probability(double value) {
         return QStringLiteral("<0.0001");
     }
     return fixed(value, value < 0.000995 ? 4 : 3, false);
+}
+
+QString format_number(double value, int digits) {
+    return !std::isfinite(value) ? fixed(value, 0, false)
+                                 : QString::number(value, 'g', digits).replace(u'-', QChar(0x2212));
 }
 
 QString format_si(double value) {
@@ -199,8 +204,17 @@ std::string_view token_bytes(const TokenColumns& tokens, std::string_view text, 
     return text.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
 }
 
-QString plain_tip(const QString& text) {
-    return Qt::mightBeRichText(text) ? Qt::convertFromPlainText(text) : text;
+std::optional<double> typed_number(const QString& text) {
+    QString digits = text.trimmed();
+    const QString point = QLocale().decimalPoint();
+    static const QRegularExpression thousands(QStringLiteral("^[-+\u2212]?\\d{1,3}(,\\d{3})+(?!\\d)"));
+    if (point != u"," && thousands.match(digits).hasMatch()) {
+        return std::nullopt;
+    }
+    digits.replace(QChar(0x2212), u'-').replace(point, QStringLiteral(".")).replace(u',', u'.');
+    bool ok = false;
+    const double value = digits.toDouble(&ok);
+    return ok && std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
 } // namespace ponderscope

@@ -2,10 +2,12 @@
 #pragma once
 
 #include "core/trace/records.h"
+#include "views/common/tip.h"
 
 #include <QString>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,6 +22,8 @@ QString format_nats(double value, int decimals = 2);
 QString format_difference(double value, int decimals = 2);
 /// 2 decimals; below 0.005 two significant digits ("0.0012"), below 1e-4 "<0.0001".
 QString format_probability(double value);
+/// Significant digits of a number that may mean anything, with a real minus: "0.0159", "−7.34e−07".
+QString format_number(double value, int digits = 4);
 /// Three significant digits and a thin unit: "950", "19.1 M", "1.2 G". For FLOPs and counts that need not be
 /// exact.
 QString format_si(double value);
@@ -45,8 +49,8 @@ QString visible_token(std::string_view bytes, int limit = 40);
 /// stranger).
 std::string_view token_bytes(const TokenColumns& tokens, std::string_view text, std::size_t row);
 
-/// For tooltips, which take for markup what looks like it: `<s>` is a token, and words of a stranger's trace
-/// stand as they are.
-QString plain_tip(const QString& text);
+/// A number as the user types it: with a point, a comma, or the decimal sign of the user's locale. Nothing: it
+/// is no finite number, or "1,500", whose comma may part thousands.
+std::optional<double> typed_number(const QString& text);
 
 } // namespace ponderscope

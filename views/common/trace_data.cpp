@@ -264,6 +264,11 @@ std::shared_ptr<const SequenceData> TraceData::sequence(const RunKey& key, qint6
     return block.sequence;
 }
 
+bool TraceData::isUnreadable(const RunKey& key, qint64 sequence) const {
+    const auto block = impl_->blocks.find(Impl::BlockKey{key, sequence, {}});
+    return block != impl_->blocks.end() && block->second.failed;
+}
+
 std::shared_ptr<const SignalChunk> TraceData::signal(const RunKey& key, qint64 sequence,
                                                      const QString& name) {
     if (sequenceInfo(key, sequence) == nullptr || name.isEmpty()) {

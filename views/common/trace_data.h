@@ -111,6 +111,8 @@ public:
     [[nodiscard]] QStringList faults(const RunKey& key) const;
 
     [[nodiscard]] std::shared_ptr<const SequenceData> sequence(const RunKey& key, qint64 sequence);
+    /// Was asked for, and its page of the file could not be read; failed() said why.
+    [[nodiscard]] bool isUnreadable(const RunKey& key, qint64 sequence) const;
     [[nodiscard]] std::shared_ptr<const SignalChunk> signal(const RunKey& key, qint64 sequence,
                                                             const QString& name);
     /// Of a signal, the row of one token and some around it: all of a short sequence, a page of a long one.

@@ -281,7 +281,9 @@ void DepthView::refreshData() {
         if (!long_ && sequence_) { // how long it is decides what is read
             chunk = data_.signal(selection_.runA(), selection_.sequence(), signal_);
         }
-        hint = tr("Reading the weights…");
+        hint = data_.isUnreadable(selection_.runA(), selection_.sequence())
+                   ? tr("This sequence cannot be read from the trace.")
+                   : tr("Reading the weights…");
         if (isSummed() && shown_ == Shown::token) {
             shown_ = Shown::mean;
             what_->setCurrentIndex(static_cast<int>(shown_));
@@ -368,7 +370,7 @@ void DepthView::refreshGrid() {
     const auto layers = static_cast<int>(depth_->layers());
     const auto sources = static_cast<int>(depth_->sources());
     std::vector<float> values;
-    ColourScale scale{0, 1, false};
+    ValueLook look;
     QString summary;
     const QString atStep = depth_->steps() == 1 ? QString()
                            : step < 0           ? tr(" · last step")
@@ -402,10 +404,13 @@ void DepthView::refreshGrid() {
             for (const float value : values) {
                 high = std::isnan(value) ? high : std::max(high, value);
             }
-            scale.high = high > 0 ? nice_ceiling(static_cast<double>(high)) : 1;
+            look = look_of({}, {0, static_cast<double>(high)});
         }
     }
-    grid_->setValues(std::move(values), layers, sources, scale);
+    if (shown_ != Shown::spread) {
+        look = look_of({NumberKind::probability, false, 0}, spread_of(std::span<const float>(values)));
+    }
+    grid_->setValues(std::move(values), layers, sources, look);
     QStringList labels;
     for (const std::string& label : depth_->source_labels()) {
         labels << QString::fromStdString(label);
@@ -413,7 +418,7 @@ void DepthView::refreshGrid() {
     grid_->setNames(QString::fromStdString(depth_->layer_name()),
                     QString::fromStdString(depth_->source_name()), labels);
     grid_->setChosen(selection_.layer(), source_);
-    scale_->setScale(scale, {}, false);
+    scale_->setLook(look, {}, false);
     readout_->say(summary);
     grid_->setAccessibleDescription(summary);
 }
@@ -460,7 +465,7 @@ void DepthView::showMapScale() {
         return;
     }
     options_->apply();
-    mapScale_->setScale(map_->scale(), {}, false, map_->diverging());
+    mapScale_->setLook(map_->look(), {}, false);
 }
 
 QString DepthView::sourceLabel(int source) const {

@@ -28,6 +28,7 @@ ScaleLegend scale_legend(const Chart& chart, const Style& style, double width) {
     legend.label = chart.scale->label;
     legend.map = chart.scale->diverging ? ColourMap::diverging(style.dark) : style.cells;
     legend.scale = {chart.scale->low, chart.scale->high, false};
+    legend.signs = chart.scale->diverging && chart.scale->low == -chart.scale->high;
     legend.bar = std::min(56.0, style.size * 7);
     const double over = scale_legend_width(style, legend) - width;
     if (over > 0) {

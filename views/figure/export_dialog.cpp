@@ -4,6 +4,9 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "views/common/command_line.h"
+#include "views/common/format.h"
+#include "views/common/number_box.h"
+#include "views/common/trace_name.h"
 #include "views/figure/command.h"
 #include "views/figure/export_roles.h"
 #include "views/figure/figure_command.h"
@@ -16,7 +19,6 @@
 #include <QCoreApplication>
 #include <QDialogButtonBox>
 #include <QDir>
-#include <QDoubleSpinBox>
 #include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
@@ -33,6 +35,7 @@
 #include <QScrollBar>
 #include <QSignalBlocker>
 #include <QSpinBox>
+#include <QStandardPaths>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -77,10 +80,19 @@ bool draws_rules(FigureKind kind) {
 
 /// Both ends of an axis, when both are numbers in order.
 std::optional<std::array<double, 2>> range_of(const QLineEdit& low, const QLineEdit& high) {
-    bool one = false;
-    bool other = false;
-    const std::array<double, 2> range{low.text().toDouble(&one), high.text().toDouble(&other)};
-    return one && other && range[0] < range[1] ? std::optional(range) : std::nullopt;
+    const std::optional<double> from = typed_number(low.text());
+    const std::optional<double> to = typed_number(high.text());
+    return from && to && *from < *to ? std::optional(std::array{*from, *to}) : std::nullopt;
+}
+
+/// Where figures of a trace go first: beside it, or among the user's documents where it lies on another
+/// machine.
+QString folderBeside(const QString& trace) {
+    if (!is_elsewhere(trace)) {
+        return QFileInfo(trace).absolutePath();
+    }
+    const QString documents = QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation);
+    return QFileInfo(documents).isDir() ? documents : QDir::homePath();
 }
 
 /// Runs that a figure of this kind shows.
@@ -109,12 +121,12 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
       range_(new QWidget(this)),
       first_(new QSpinBox(this)),
       last_(new QSpinBox(this)),
-      width_(new QDoubleSpinBox(this)),
-      height_(new QDoubleSpinBox(this)),
+      width_(new NumberBox(this)),
+      height_(new NumberBox(this)),
       legend_(new QComboBox(this)),
       title_(new QLineEdit(this)),
       family_(new QComboBox(this)),
-      letters_(new QDoubleSpinBox(this)),
+      letters_(new NumberBox(this)),
       palette_(new QComboBox(this)),
       map_(new QComboBox(this)),
       theme_(new QComboBox(this)),
@@ -144,6 +156,7 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     auto* right = new QVBoxLayout;
     right->addWidget(about_);
     right->addWidget(scroll, 1);
+    right->addWidget(message_); // the preview gives way to it, and no field moves
     right->addWidget(command_);
     buttons_->addButton(tr("Export"), QDialogButtonBox::AcceptRole)->setDefault(true);
     QPushButton* open = buttons_->addButton(tr("Open a specification…"), QDialogButtonBox::ActionRole);
@@ -167,7 +180,7 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     resize(QSize(1380, 720).boundedTo(screen()->availableSize() * 0.95));
 
     setKind(initial_.kind);
-    setFile(freeName(QFileInfo(path_text(initial_.runs.front().trace)).absolutePath() + u'/' +
+    setFile(freeName(folderBeside(path_text(initial_.runs.front().trace)) + u'/' +
                      text_of(name_of(initial_.kind)) + QStringLiteral(".pdf")));
     fillRuns();
     kindChanged();

@@ -4,13 +4,13 @@
 
 #include "core/base/error.h"
 #include "views/common/format.h"
+#include "views/common/number_box.h"
 #include "views/figure/export_roles.h"
 #include "views/figure/figure_gallery.h"
 #include "views/figure/vision.h"
 
 #include <QCheckBox>
 #include <QComboBox>
-#include <QDoubleValidator>
 #include <QEvent>
 #include <QFileInfo>
 #include <QFormLayout>
@@ -81,7 +81,7 @@ QWidget* ExportDialog::limits(QLineEdit*& low, QLineEdit*& high, const QString& 
     low = new QLineEdit(both);
     high = new QLineEdit(both);
     for (QLineEdit* line : {low, high}) {
-        line->setValidator(new QDoubleValidator(line));
+        line->setValidator(new NumberValidator(line));
         line->setPlaceholderText(tr("from the values"));
     }
     low->setAccessibleName(tr("%1, low end").arg(name));
@@ -385,6 +385,7 @@ QWidget* ExportDialog::buildForm() {
     auto* page = new QHBoxLayout;
     page->addWidget(add_);
     page->addWidget(clear_);
+    message_->setObjectName(QStringLiteral("message"));
     message_->setWordWrap(true);
     message_->setTextFormat(Qt::PlainText);
     message_->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -420,7 +421,6 @@ QWidget* ExportDialog::buildForm() {
     auto* rows = new QVBoxLayout(column);
     rows->setContentsMargins(0, 0, 0, 0);
     rows->addWidget(scroll, 1);
-    rows->addWidget(message_); // below what scrolls: it is read after each export
     return column;
 }
 

@@ -187,8 +187,9 @@ struct LegendTexts {
 };
 
 LegendTexts legend_texts(const ScaleLegend& legend) {
+    const QString sign = legend.signs ? QStringLiteral("+") : QString();
     return {(legend.clipped_low ? QStringLiteral("≤ ") : QString()) + tick_label(legend.scale.low),
-            (legend.clipped_high ? QStringLiteral("≥ ") : QString()) + tick_label(legend.scale.high)};
+            (legend.clipped_high ? QStringLiteral("≥ ") : QString()) + sign + tick_label(legend.scale.high)};
 }
 
 constexpr double legend_gap = 3;
@@ -281,16 +282,6 @@ DisplayList finish(const FigureSpec& spec, const Style& style, const DisplayList
     }
     page.append(content, {style.margin, style.margin + title_height(spec, style)});
     return page;
-}
-
-double high_percentile(std::vector<double> values, double share) {
-    std::erase_if(values, [](double value) { return !std::isfinite(value); });
-    if (values.empty()) {
-        return std::numeric_limits<double>::quiet_NaN();
-    }
-    const auto at = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size()))) - 1;
-    std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(at), values.end());
-    return values[at];
 }
 
 std::string number_text(double value) {

@@ -70,6 +70,7 @@ struct ScaleLegend {
     QString label;
     ColourMap map = ColourMap::viridis();
     ColourScale scale;
+    bool signs = false;        ///< the colours part at 0: the ends have their sign
     bool clipped_low = false;  ///< values below the scale exist: "≤"
     bool clipped_high = false; ///< values above the scale exist: "≥"
     double bar = 56;           ///< points
@@ -84,9 +85,6 @@ DisplayList finish(const FigureSpec& spec, const Style& style, const DisplayList
                    double content_height, const std::string& what_to_shorten);
 /// Height that the title takes.
 double title_height(const FigureSpec& spec, const Style& style);
-
-/// The value that 99 % of the finite ones do not exceed; NaN when there are none.
-double high_percentile(std::vector<double> values, double share = 0.99);
 
 /// One decimal at most, for messages.
 std::string number_text(double value);

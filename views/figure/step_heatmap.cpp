@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/common/format.h"
+#include "views/common/value_look.h"
 #include "views/figure/figure.h"
 #include "views/figure/parts.h"
 #include "views/figure/token_pieces.h"
@@ -49,37 +50,17 @@ Columns columns_of(const StepSignal& signal, std::int64_t most) {
     return columns;
 }
 
-ColourScale scale_of(const FigureSpec& spec, const StepSignal& signal, const Columns& columns,
-                     bool& clipped_low, bool& clipped_high) {
-    std::vector<double> values;
+void set_scale(const FigureSpec& spec, const StepSignal& signal, const Columns& columns,
+               ScaleLegend& legend) {
+    ValueLook look = look_of(kind_of_signal(signal.info), spread_of(std::span<const float>(columns.values)));
+    look.hold(spec.range);
+    legend.map = look.diverging ? ColourMap::diverging(spec.theme == "dark") : colour_map(spec.colour_map);
+    legend.scale = look.scale;
+    legend.signs = look.isSigned();
     for (const float value : columns.values) {
-        if (std::isfinite(value)) {
-            values.push_back(value);
-        }
+        legend.clipped_low = legend.clipped_low || static_cast<double>(value) < look.scale.low;
+        legend.clipped_high = legend.clipped_high || static_cast<double>(value) > look.scale.high;
     }
-    ColourScale scale;
-    const double top = high_percentile(values);
-    const double lowest = values.empty() ? 0 : *std::min_element(values.begin(), values.end());
-    if (values.empty() || (signal.info.unit == "probability" && lowest >= 0)) {
-        scale = {0, 1, false};
-    } else if (lowest < 0) {
-        const AxisRange range = round_range(lowest, top, 4);
-        scale = {range.low, range.high, false};
-    } else if (signal.info.name == signal::rank) {
-        scale = {1, std::pow(10, std::ceil(std::log10(std::max(10.0, top)))), true};
-    } else {
-        scale = {0, top > 0 ? nice_ceiling(top) : 1, false};
-    }
-    if (spec.range) {
-        scale.low = (*spec.range)[0];
-        scale.high = (*spec.range)[1];
-        scale.logarithmic = scale.logarithmic && scale.low > 0;
-    }
-    for (const double value : values) {
-        clipped_low = clipped_low || value < scale.low;
-        clipped_high = clipped_high || value > scale.high;
-    }
-    return scale;
 }
 
 struct CellColours {
@@ -216,8 +197,7 @@ Figure compose_step_heatmap(const FigureSpec& spec, const FigureData& data, cons
     const Columns columns =
         columns_of(signal, std::max<std::int64_t>(1, static_cast<std::int64_t>(plot_width / 72 * 600)));
     ScaleLegend legend;
-    legend.map = colour_map(spec.colour_map);
-    legend.scale = scale_of(spec, signal, columns, legend.clipped_low, legend.clipped_high);
+    set_scale(spec, signal, columns, legend);
     legend.label = QString::fromStdString(signal.info.shown_name());
     if (!signal.info.unit.empty()) {
         legend.label += QStringLiteral(" (%1)").arg(QString::fromStdString(signal.info.unit));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/not_a_number.h"
 #include "views/common/format.h"
+#include "views/common/value_look.h"
 #include "views/figure/figure.h"
 #include "views/figure/parts.h"
 #include "views/figure/token_pieces.h"
@@ -42,25 +43,6 @@ struct Values {
     std::vector<double> of; ///< [token - first]
     ScaleLegend legend;
 };
-
-/// The scale of an annotation: its classes, or its numbers from 0, or from as far below.
-void use_annotation(const TokenAnnotations& annotation, const FigureSpec& spec, Values& values) {
-    ScaleLegend& legend = values.legend;
-    values.of = annotation.values;
-    legend.label = QString::fromStdString(spec.annotation).replace(u'_', u' ');
-    if (annotation.category) {
-        legend.map = ColourMap::classes(spec.theme == "dark");
-        legend.scale = ColourScale::classes();
-        return;
-    }
-    std::vector<double> sizes;
-    double least = 0;
-    for (const double value : values.of) {
-        sizes.push_back(std::abs(value));
-        least = std::isnan(value) ? least : std::min(least, value);
-    }
-    legend.scale = ColourScale::numbers(least, high_percentile(sizes));
-}
 
 /// More of them nobody finds again in the text.
 constexpr std::size_t most_swatches = 24;
@@ -122,30 +104,27 @@ double draw_classes(DisplayList& list, const Style& style, double y, const Token
     return y;
 }
 
-/// \p top: a magnitude that few values exceed; NaN: there are none.
-void scale_quantity(const FigureSpec& spec, const FigureData& data, double top, ScaleLegend& legend) {
+/// How the window draws the same numbers.
+ValueKind kind_of(const FigureSpec& spec, const FigureData& data) {
+    if (data.annotation) {
+        return kind_of_annotation(QString::fromStdString(spec.annotation), data.annotation->category);
+    }
     switch (spec.quantity) {
     case TokenQuantity::nll_difference:
-        legend.map = ColourMap::diverging(spec.theme == "dark");
-        legend.scale = ColourScale::symmetric(std::isnan(top) || top == 0 ? 1 : nice_ceiling(top));
-        legend.label += QStringLiteral(", %1 − %2")
-                            .arg(QString::fromStdString(data.runs[0].label()),
-                                 QString::fromStdString(data.runs[1].label()));
-        break;
+        return {NumberKind::nats, true, 0};
+    case TokenQuantity::nll:
+    case TokenQuantity::entropy:
+        return {NumberKind::nats, false, 0};
     case TokenQuantity::rank:
-        legend.scale = {1, std::pow(10, std::ceil(std::log10(std::max(10.0, std::isnan(top) ? 10 : top)))),
-                        true};
-        break;
+        return {NumberKind::rank, false, 0};
     case TokenQuantity::max_probability:
-        legend.scale = {0, 1, false};
-        break;
+        return {NumberKind::probability, false, 0};
     case TokenQuantity::steps:
-        legend.scale = {0, static_cast<double>(std::max<std::int64_t>(1, data.runs.front().info.max_steps)),
-                        false};
-        break;
-    default:
-        legend.scale = {0, std::isnan(top) || top <= 0 ? 1 : nice_ceiling(top), false};
+        return {NumberKind::count, false, static_cast<double>(data.runs.front().info.max_steps)};
+    case TokenQuantity::flops:
+        return {NumberKind::operations, false, 0};
     }
+    return {};
 }
 
 Values values_of(const FigureSpec& spec, const FigureData& data, const Style& style) {
@@ -163,24 +142,25 @@ Values values_of(const FigureSpec& spec, const FigureData& data, const Style& st
         }
         values.of.push_back(value);
     }
-    ScaleLegend& legend = values.legend;
-    legend.label = label_of(spec.quantity, spec.attribution, steps_word(a.info.step_unit));
-    legend.bar = 5 * style.size;
-    legend.map = ColourMap::text(dark);
-    std::vector<double> sizes;
-    for (const double value : values.of) {
-        sizes.push_back(std::abs(value));
-    }
     if (data.annotation) {
-        use_annotation(*data.annotation, spec, values);
-    } else {
-        scale_quantity(spec, data, high_percentile(sizes), legend);
+        values.of = data.annotation->values;
     }
-    if (spec.range && !(data.annotation && data.annotation->category)) {
-        legend.scale.low = (*spec.range)[0];
-        legend.scale.high = (*spec.range)[1];
-        legend.scale.logarithmic = legend.scale.logarithmic && legend.scale.low > 0;
+    ValueLook look = look_of(kind_of(spec, data), spread_of(std::span<const double>(values.of)));
+    look.hold(spec.range);
+    ScaleLegend& legend = values.legend;
+    legend.label = data.annotation ? QString::fromStdString(spec.annotation).replace(u'_', u' ')
+                                   : label_of(spec.quantity, spec.attribution, steps_word(a.info.step_unit));
+    if (!data.annotation && spec.quantity == TokenQuantity::nll_difference) {
+        legend.label += QStringLiteral(", %1 − %2")
+                            .arg(QString::fromStdString(data.runs[0].label()),
+                                 QString::fromStdString(data.runs[1].label()));
     }
+    legend.bar = 5 * style.size;
+    legend.map = look.kind.number == NumberKind::category ? ColourMap::classes(dark)
+                 : look.diverging                         ? ColourMap::diverging(dark)
+                                                          : ColourMap::text(dark);
+    legend.scale = look.scale;
+    legend.signs = look.isSigned();
     for (const double value : values.of) {
         legend.clipped_low = legend.clipped_low || value < legend.scale.low;
         legend.clipped_high = legend.clipped_high || value > legend.scale.high;

@@ -11,6 +11,7 @@
 #include "views/common/colour_map.h"
 #include "views/common/format.h"
 #include "views/common/translated.h"
+#include "views/common/value_look.h"
 #include "views/halting/halting_stats.h"
 #include "views/halting/run_slices.h"
 #include "views/halting/spread_series.h"
@@ -232,11 +233,11 @@ figure::Chart layers_by_step_chart(const std::filesystem::path& trace, const std
         }
     }
     const QString unit = QString::fromStdString(what.unit);
-    chart.scale = Chart::Scale{unit.isEmpty() ? tr("mean") : tr("mean (%1)").arg(unit), low,
-                               what.unit == "probability" ? 1.0
-                               : high > low               ? nice_ceiling(high)
-                                                          : low + 1,
-                               false};
+    ValueKind kind = kind_of_signal(what);
+    kind.number = kind.number == NumberKind::rank ? NumberKind::plain : kind.number; // the chart's is linear
+    const ValueLook look = look_of(kind, {low, std::max(high, -low)});
+    chart.scale = Chart::Scale{unit.isEmpty() ? tr("mean") : tr("mean (%1)").arg(unit), look.scale.low,
+                               look.scale.high, look.diverging};
     chart.series.push_back(std::move(cells));
     return chart;
 }

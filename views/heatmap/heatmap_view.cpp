@@ -109,6 +109,7 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
     follow(*this, context_, Follows::a);
     connect(&selection_, &Selection::sequenceChanged, this, seen(&HeatmapView::refreshMap));
     connect(&selection_, &Selection::attributionChanged, this, seen(&HeatmapView::refreshMap));
+    connect(&data_, &TraceData::failed, this, seen(&HeatmapView::refreshMap));
     connect(&data_, &TraceData::sequenceReady, this,
             [this, show = seen(&HeatmapView::refreshMap)](const RunKey& run, qint64 sequence) {
                 if (run == selection_.runA() && sequence == selection_.sequence()) {
@@ -292,8 +293,9 @@ void HeatmapView::refreshMap() {
                            sequence_->sequence != selection_.sequence() || !canvas_->map() ||
                            canvas_->map()->info().name != signal_.toStdString();
         if (stale) {
-            nothing(unreadable_ == signal_ ? tr("This signal could not be read from the trace.")
-                                           : tr("Reading…"));
+            nothing(unreadable_ == signal_ || data_.isUnreadable(run, selection_.sequence())
+                        ? tr("This signal could not be read from the trace.")
+                        : tr("Reading…"));
         }
         return;
     }
@@ -400,7 +402,7 @@ void HeatmapView::showCell(qint64 token, int step) {
         value = tr("halted");
     } else if (cell.kind == StepMap::Kind::value) {
         const QString unit = QString::fromStdString(map.info().unit);
-        value = QString::number(cell.value, 'g', 4).replace(u'-', QChar(0x2212)) +
+        value = canvas_->look().end(static_cast<double>(cell.value)) +
                 (unit.isEmpty() || unit == u"probability" ? QString() : u' ' + unit);
     }
     const RunInfo* run = data_.run(sequence_->run);

@@ -267,12 +267,8 @@ void LayerMap::draw() {
         widen(own, *row_);
     }
     const auto [low, high] = range_.value_or(own);
-    const bool rank = info->name == signal::layer_rank;
-    const ColourScale scale =
-        info->unit == "probability" ? ColourScale{0, 1, false}
-        : rank                      ? ColourScale{1, std::max(2.0, static_cast<double>(high)), true}
-                                    : ColourScale{std::min(0.0, static_cast<double>(low)),
-                             high > 0 ? nice_ceiling(static_cast<double>(high)) : 1, false};
+    const ValueLook look =
+        look_of(kind_of_signal(*info), {static_cast<double>(low), static_cast<double>(std::max(high, -low))});
     layers_ = column_labels(info->description, layers);
     QStringList labels;
     for (std::size_t k = 0; k < steps; ++k) {
@@ -280,9 +276,9 @@ void LayerMap::draw() {
     }
     // Ids of words have no order: their colours say no more than same and other.
     info->name == signal::layer_argmax ? scale_->clear()
-                                       : scale_->setScale(scale, QString::fromStdString(info->unit), false);
+                                       : scale_->setLook(look, QString::fromStdString(info->unit), false);
     grid_->setNames(tr("layer"), tr("step"), labels);
-    grid_->setValues(std::move(turned), static_cast<int>(layers), static_cast<int>(steps), scale);
+    grid_->setValues(std::move(turned), static_cast<int>(layers), static_cast<int>(steps), look);
     const auto chosen = std::find(layers_.begin(), layers_.end(), std::to_string(selection_.layer()));
     grid_->setChosen(chosen == layers_.end() ? -1 : static_cast<int>(chosen - layers_.begin()),
                      selection_.step());
@@ -296,7 +292,7 @@ QString LayerMap::valueOf(float value) const {
         return word.isEmpty() ? tr("token id %1").arg(id) : QStringLiteral("“%1”").arg(word);
     }
     const QString unit = QString::fromStdString(info.unit);
-    return QString::number(static_cast<double>(value), 'g', 4).replace(u'-', QChar(0x2212)) +
+    return format_number(static_cast<double>(value)) +
            (unit.isEmpty() || unit == u"probability" ? QString() : u' ' + unit);
 }
 

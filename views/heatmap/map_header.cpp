@@ -44,7 +44,7 @@ void MapHeader::showScale(const QString& unit, bool halted) {
         return;
     }
     options_->apply();
-    scale_->setScale(canvas_.scale(), unit, halted, canvas_.diverging());
+    scale_->setLook(canvas_.look(), unit, halted);
 }
 
 void MapHeader::setReadout(const QString& text) {

@@ -3,10 +3,12 @@
 
 #include "core/trace/reader.h"
 #include "views/common/colour_ranges.h"
+#include "views/common/format.h"
 #include "views/common/theme.h"
 
 #include <QActionGroup>
 #include <QInputDialog>
+#include <QLineEdit>
 #include <QMenu>
 
 #include <algorithm>
@@ -47,7 +49,7 @@ void MapOptions::setCentre(Centre centre, double value) {
 void MapOptions::setScaleLocked(bool locked) {
     locked_.reset();
     if (locked && canvas_.map() != nullptr) {
-        locked_ = canvas_.scale();
+        locked_ = canvas_.look();
     }
     Q_EMIT changed();
 }
@@ -57,7 +59,8 @@ void MapOptions::apply() {
     if (map == nullptr) {
         return;
     }
-    ColourScale scale = map->scale();
+    ValueLook look = map->look();
+    ColourScale& scale = look.scale;
     if (clip_ == Clip::usual && canvas_.tokensPerPixel() >= merged_from && !scale.logarithmic) {
         // Means of many tokens lie close together: a scale for single tokens would show them in one colour.
         if (const std::vector<float> drawn = canvas_.mergedValues(); !drawn.empty()) {
@@ -83,20 +86,17 @@ void MapOptions::apply() {
             ranges_ == nullptr ? HeldRange() : ranges_->held(QString::fromStdString(map->info().name))) {
         scale = {(*held)[0], (*held)[1], scale.logarithmic && (*held)[0] > 0};
     }
-    const bool diverging = centre_ != Centre::none;
-    if (diverging) {
-        const double middle = centre_ == Centre::zero     ? 0
-                              : centre_ == Centre::median ? map->quantile(0.5)
-                                                          : value_;
+    look.diverging = centre_ == Centre::automatic ? look.diverging : centre_ != Centre::none;
+    if (look.diverging) {
+        const double middle = centre_ == Centre::median  ? map->quantile(0.5)
+                              : centre_ == Centre::value ? value_
+                                                         : 0;
         const double centre = std::isfinite(middle) ? middle : 0;
         // As far to both sides, so that equal distances have equal strength.
         const double reach = std::max({std::abs(scale.low - centre), std::abs(scale.high - centre), 1e-12});
         scale = {centre - reach, centre + reach, false};
     }
-    if (locked_) {
-        scale = *locked_;
-    }
-    canvas_.setScale(scale, diverging);
+    canvas_.setLook(locked_ ? *locked_ : look);
 }
 
 void MapOptions::setRanges(ColourRanges& ranges) {
@@ -117,12 +117,11 @@ void MapOptions::askForRange() {
 }
 
 void MapOptions::askForCentre() {
-    constexpr double limit = 1e12;
     bool given = false;
-    const double value = QInputDialog::getDouble(window(), tr("Two colours"), tr("Divided at"), value_,
-                                                 -limit, limit, 4, &given);
-    if (given) {
-        setCentre(Centre::value, value);
+    const QString typed = QInputDialog::getText(window(), tr("Two colours"), tr("Divided at"),
+                                                QLineEdit::Normal, QString::number(value_, 'g', 8), &given);
+    if (const auto value = typed_number(typed); given && value) {
+        setCentre(Centre::value, *value);
     }
 }
 
@@ -144,7 +143,8 @@ void MapOptions::buildMenu() {
                                 {tr("all values"), [this] { setClip(Clip::all); }},
                                 {tr("1 % to 99 %"), [this] { setClip(Clip::one_percent); }},
                                 {tr("5 % to 95 %"), [this] { setClip(Clip::five_percent); }}});
-    choices(tr("Colours"), {{tr("one map from low to high"), [this] { setCentre(Centre::none); }},
+    choices(tr("Colours"), {{tr("two where values are below 0"), [this] { setCentre(Centre::automatic); }},
+                            {tr("one map from low to high"), [this] { setCentre(Centre::none); }},
                             {tr("two, divided at 0"), [this] { setCentre(Centre::zero); }},
                             {tr("two, divided at the median"), [this] { setCentre(Centre::median); }},
                             {tr("two, divided at…"), [this] { askForCentre(); }}});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "views/common/colour_map.h"
+#include "views/common/value_look.h"
 #include "views/heatmap/step_map_canvas.h"
 
 #include <QToolButton>
@@ -23,8 +23,9 @@ public:
 
     enum class Clip { usual, all, one_percent, five_percent };
     void setClip(Clip clip);
-    /// Two colours that part at the centre; none: one colour map from low to high.
-    enum class Centre { none, zero, median, value };
+    /// Two colours that part at the centre; none: one colour map from low to high; automatic: as look_of()
+    /// says of the map's values.
+    enum class Centre { automatic, none, zero, median, value };
     void setCentre(Centre centre, double value = 0); ///< \p value counts for Centre::value only
     /// While locked, the scale stays through other signals, runs and sequences, so that two maps compare.
     void setScaleLocked(bool locked);
@@ -45,9 +46,9 @@ private:
 
     StepMapCanvas& canvas_;
     Clip clip_ = Clip::usual;
-    Centre centre_ = Centre::none;
+    Centre centre_ = Centre::automatic;
     double value_ = 0;
-    std::optional<ColourScale> locked_;
+    std::optional<ValueLook> locked_;
     ColourRanges* ranges_ = nullptr;
     StepMapCanvas::Order order_ = StepMapCanvas::Order::recorded;
     int group_ = 1;

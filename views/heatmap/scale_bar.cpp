@@ -4,27 +4,19 @@
 #include <QPainter>
 
 namespace ponderscope {
-namespace {
-
-QString number_at_end(double value) {
-    return QString::number(value, 'g', 4).replace(u'-', QChar(0x2212));
-}
-
-} // namespace
 
 ScaleBar::ScaleBar(Theme& theme, QWidget* parent) : QWidget(parent), theme_(theme) {
     setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
     connect(&theme_, &Theme::changed, this, qOverload<>(&QWidget::update));
 }
 
-void ScaleBar::setScale(const ColourScale& scale, const QString& unit, bool halted, bool diverging) {
-    diverging_ = diverging;
-    scale_ = scale;
+void ScaleBar::setLook(const ValueLook& look, const QString& unit, bool halted) {
+    look_ = look;
     unit_ = unit;
     halted_ = halted;
     empty_ = false;
     setAccessibleName(
-        tr("Scale from %1 to %2 %3").arg(number_at_end(scale.low), number_at_end(scale.high), unit));
+        tr("Scale from %1 to %2 %3").arg(look.end(look.scale.low), look.end(look.scale.high), unit));
     updateGeometry();
     update();
 }
@@ -40,8 +32,8 @@ QSize ScaleBar::sizeHint() const {
         return {0, 20};
     }
     const QFontMetrics metrics(theme_.small());
-    int width = metrics.horizontalAdvance(number_at_end(scale_.low)) + 6 + 96 + 6 +
-                metrics.horizontalAdvance(number_at_end(scale_.high) + u' ' + unit_);
+    int width = metrics.horizontalAdvance(look_.end(look_.scale.low)) + 6 + 96 + 6 +
+                metrics.horizontalAdvance(look_.end(look_.scale.high) + u' ' + unit_);
     if (halted_) {
         width += 14 + 12 + 6 + metrics.horizontalAdvance(tr("halted"));
     }
@@ -62,17 +54,16 @@ void ScaleBar::paintEvent(QPaintEvent*) {
         painter.drawText(QRect(x, 0, wide + 2, height()), Qt::AlignLeft | Qt::AlignVCenter, text);
         x += wide + 6;
     };
-    write(number_at_end(scale_.low));
+    write(look_.end(look_.scale.low));
     const QRect bar(x, height() / 2 - 5, 96, 10);
     for (int i = 0; i < bar.width(); ++i) {
-        painter.fillRect(
-            bar.left() + i, bar.top(), 1, bar.height(),
-            QColor(
-                (diverging_ ? theme_.differenceMap() : theme_.magnitudeMap()).at((i + 0.5) / bar.width())));
+        painter.fillRect(bar.left() + i, bar.top(), 1, bar.height(),
+                         QColor((look_.diverging ? theme_.differenceMap() : theme_.magnitudeMap())
+                                    .at((i + 0.5) / bar.width())));
     }
     x += bar.width() + 6;
-    write(unit_.isEmpty() || unit_ == u"probability" ? number_at_end(scale_.high)
-                                                     : number_at_end(scale_.high) + u' ' + unit_);
+    write(unit_.isEmpty() || unit_ == u"probability" ? look_.end(look_.scale.high)
+                                                     : look_.end(look_.scale.high) + u' ' + unit_);
     if (halted_) {
         x += 8;
         painter.fillRect(QRect(x, height() / 2 - 5, 12, 10), theme_.colours().halted);

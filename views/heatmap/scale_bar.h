@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "views/common/colour_map.h"
 #include "views/common/theme.h"
+#include "views/common/value_look.h"
 
 #include <QString>
 #include <QWidget>
@@ -14,7 +14,7 @@ class ScaleBar : public QWidget {
     Q_OBJECT
 public:
     explicit ScaleBar(Theme& theme, QWidget* parent = nullptr);
-    void setScale(const ColourScale& scale, const QString& unit, bool halted, bool diverging = false);
+    void setLook(const ValueLook& look, const QString& unit, bool halted);
     void clear();
     [[nodiscard]] QSize sizeHint() const override;
 
@@ -23,10 +23,9 @@ protected:
 
 private:
     Theme& theme_;
-    ColourScale scale_;
+    ValueLook look_;
     QString unit_;
     bool halted_ = false;
-    bool diverging_ = false;
     bool empty_ = true;
 };
 

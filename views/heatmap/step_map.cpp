@@ -41,6 +41,7 @@ StepMap::StepMap(const SequenceData& sequence, const SignalChunk& chunk, SignalI
             values_.begin(), values_.end(), [](float rank) { return rank < 1; },
             std::numeric_limits<float>::quiet_NaN());
     }
+    sampleValues();
     findScale();
 }
 
@@ -56,7 +57,7 @@ StepMap::StepMap(std::shared_ptr<const SequenceData> sequence, std::shared_ptr<c
       mips_(std::move(mips)),
       page_(std::move(page)),
       has_halted_(mips_->hasHalted()) {
-    scale_ = scaleFor(mips_->quantile(0), mips_->quantile(0.99));
+    findScale();
 }
 
 std::int32_t StepMap::executed(std::int64_t row) const {
@@ -161,7 +162,7 @@ double StepMap::quantile(double share) const {
     return static_cast<double>(sample_[static_cast<std::size_t>(place)]);
 }
 
-void StepMap::findScale() {
+void StepMap::sampleValues() {
     // A sample is enough for the end of a colour scale; sorting millions of values would be felt.
     constexpr std::size_t enough = 200'000;
     const std::size_t total = executed_.size() * static_cast<std::size_t>(steps_);
@@ -174,21 +175,12 @@ void StepMap::findScale() {
         }
     }
     std::sort(sample_.begin(), sample_.end());
-    scale_ = scaleFor(quantile(0), quantile(0.99));
 }
 
-ColourScale StepMap::scaleFor(double low, double high) const {
-    if (std::isnan(low)) {
-        return {0, 1, false};
-    }
-    if (info_.name == signal::rank) {
-        return {1, std::pow(10, std::ceil(std::log10(std::max(10.0, high)))), true};
-    }
-    if (low < 0) {
-        return {-nice_ceiling(-low), high > 0 ? nice_ceiling(high) : 0, false};
-    }
-    return info_.unit == "probability" ? ColourScale{0, 1, false}
-                                       : ColourScale{0, high > 0 ? nice_ceiling(high) : 1, false};
+void StepMap::findScale() {
+    const double high = quantile(0.99);
+    look_ =
+        look_of(kind_of_signal(info_), {quantile(0), std::isnan(high) ? 0 : std::max(high, -quantile(0.01))});
 }
 
 } // namespace ponderscope

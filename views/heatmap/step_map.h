@@ -2,9 +2,9 @@
 #pragma once
 
 #include "core/trace/records.h"
-#include "views/common/colour_map.h"
 #include "views/common/selection.h"
 #include "views/common/trace_data.h"
+#include "views/common/value_look.h"
 
 #include <cstdint>
 #include <memory>
@@ -58,9 +58,9 @@ public:
     [[nodiscard]] const SignalInfo& info() const { return info_; }
     /// Kind::missing outside the map.
     [[nodiscard]] Cell at(std::int64_t token, std::int64_t step) const;
-    /// A scale for the values: from 0 for what has no negative values, 0 to 1 for probabilities, logarithmic
-    /// for ranks; its upper end is a round number above 99 % of the values.
-    [[nodiscard]] const ColourScale& scale() const { return scale_; }
+    /// The scale of look_of(): its upper end is a round number above 99 % of the values.
+    [[nodiscard]] const ColourScale& scale() const { return look_.scale; }
+    [[nodiscard]] const ValueLook& look() const { return look_; }
     [[nodiscard]] bool hasHalted() const { return has_halted_; }
     /// The value that a share of (a sample of) the values does not exceed; NaN without any. For clipping.
     [[nodiscard]] double quantile(double share) const;
@@ -75,8 +75,8 @@ public:
 
 private:
     [[nodiscard]] Cell rowCell(std::int64_t row, std::int64_t step) const;
-    void findScale();
-    [[nodiscard]] ColourScale scaleFor(double low, double high) const;
+    void findScale(); ///< from the quantiles
+    void sampleValues();
     [[nodiscard]] std::int32_t executed(std::int64_t row) const;
     [[nodiscard]] Cell merged(std::int64_t begin, std::int64_t end, std::int64_t step, Merge merge) const;
     [[nodiscard]] bool paged(std::int64_t begin, std::int64_t end) const; ///< rows
@@ -93,7 +93,7 @@ private:
     std::shared_ptr<const SequenceData> sequence_;
     std::shared_ptr<const MipPyramid> mips_;
     std::shared_ptr<const Page> page_;
-    ColourScale scale_;
+    ValueLook look_;
     bool has_halted_ = false;
 };
 

@@ -51,14 +51,13 @@ void StepMapCanvas::setMap(std::shared_ptr<const StepMap> map) {
     Q_EMIT viewChanged();
 }
 
-void StepMapCanvas::setScale(const std::optional<ColourScale>& scale, bool diverging) {
-    ownScale_ = scale;
-    diverging_ = diverging;
+void StepMapCanvas::setLook(const std::optional<ValueLook>& look) {
+    ownLook_ = look;
     drop();
 }
 
-ColourScale StepMapCanvas::scale() const {
-    return ownScale_ ? *ownScale_ : map_ ? map_->scale() : ColourScale();
+ValueLook StepMapCanvas::look() const {
+    return ownLook_ ? *ownLook_ : map_ ? map_->look() : ValueLook();
 }
 
 void StepMapCanvas::setOrder(Order order, int group) {
@@ -228,8 +227,9 @@ void StepMapCanvas::render() {
         return;
     }
     const std::vector<StepMap::Cell> cells = map_->columns(first_, last_, width, merge_);
-    const ColourMap& colours = diverging_ ? theme_.differenceMap() : theme_.magnitudeMap();
-    const ColourScale values = scale();
+    const ValueLook look = this->look();
+    const ColourMap& colours = look.diverging ? theme_.differenceMap() : theme_.magnitudeMap();
+    const ColourScale& values = look.scale;
     const QRgb halted = theme_.colours().halted.rgb();
     const QRgb missing = theme_.colours().panel.rgb();
     picture_ = QImage(width, static_cast<int>(shown_.size()), QImage::Format_RGB32);

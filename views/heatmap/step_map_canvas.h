@@ -29,11 +29,9 @@ public:
     [[nodiscard]] const StepMap* map() const { return map_.get(); }
     void setMerge(StepMap::Merge merge);
     [[nodiscard]] StepMap::Merge merge() const { return merge_; }
-    /// Instead of the map's own scale; nothing: that one. \p diverging: the map's middle colour in its
-    /// middle.
-    void setScale(const std::optional<ColourScale>& scale, bool diverging = false);
-    [[nodiscard]] ColourScale scale() const;
-    [[nodiscard]] bool diverging() const { return diverging_; }
+    void setLook(const std::optional<ValueLook>& look); ///< instead of the map's own; nothing: that one
+    [[nodiscard]] ValueLook look() const;
+    [[nodiscard]] ColourScale scale() const { return look().scale; }
     /// How rows follow each other from the top, and how many of them are one.
     enum class Order { recorded, reversed, by_mean };
     void setOrder(Order order, int group);
@@ -98,8 +96,7 @@ private:
     Theme& theme_;
     std::shared_ptr<const StepMap> map_;
     StepMap::Merge merge_ = StepMap::Merge::mean;
-    std::optional<ColourScale> ownScale_;
-    bool diverging_ = false;
+    std::optional<ValueLook> ownLook_;
     Order order_ = Order::recorded;
     int group_ = 1;
     std::vector<std::vector<int>> shown_;

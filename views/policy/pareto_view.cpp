@@ -2,6 +2,7 @@
 #include "views/policy/pareto_view.h"
 
 #include "core/policy/replay.h"
+#include "views/common/format.h"
 #include "views/figure/chart_view.h"
 #include "views/figure/figure_command.h"
 #include "views/policy/policy_data.h"
@@ -113,18 +114,17 @@ void ParetoView::askForLimits() {
     form->addRow(buttons);
     // Both ends of an axis or none; in order; above 0 where it is logarithmic.
     const auto ends = [&](std::size_t axis, bool log, std::optional<std::array<double, 2>>& into) {
-        const QString low = fields[2 * axis]->text().trimmed().replace(u',', u'.');
-        const QString high = fields[2 * axis + 1]->text().trimmed().replace(u',', u'.');
-        bool one = false;
-        bool other = false;
-        const std::array<double, 2> range{low.toDouble(&one), high.toDouble(&other)};
+        const QString low = fields[2 * axis]->text().trimmed();
+        const QString high = fields[2 * axis + 1]->text().trimmed();
+        const std::optional<double> from = typed_number(low);
+        const std::optional<double> to = typed_number(high);
         into.reset();
         if (low.isEmpty() && high.isEmpty()) {
             return true;
         }
-        const bool fits = one && other && range[0] < range[1] && !(log && range[0] <= 0);
+        const bool fits = from && to && *from < *to && !(log && *from <= 0);
         if (fits) {
-            into = range;
+            into = std::array{*from, *to};
         }
         return fits;
     };

@@ -350,10 +350,10 @@ void PolicyLab::takeThreshold() {
         return;
     }
     const PolicyParameter& parameter = kind_->parameters.front();
-    bool is_number = false;
-    const double value = threshold_->text().trimmed().replace(u',', u'.').toDouble(&is_number);
+    const std::optional<double> typed = typed_number(threshold_->text());
+    const double value = typed.value_or(0);
     threshold_->setModified(false);
-    if (!is_number || value < parameter.low || value > parameter.high ||
+    if (!typed || value < parameter.low || value > parameter.high ||
         (parameter.whole &&
          (value != std::floor(value) || value > static_cast<double>(values_.size()) - 1))) {
         summary_->setText(

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/text/condition.h"
 
+#include "views/common/format.h"
+
 #include <QCoreApplication>
 #include <QRegularExpression>
 
@@ -24,9 +26,9 @@ std::optional<Condition::Comparison> Condition::compared(const QString& name, Or
         {"nll", Name::nll},     {"entropy", Name::entropy},  {"rank", Name::rank},
         {"steps", Name::steps}, {"flops", Name::flops},      {"probability", Name::probability},
         {"id", Name::id},       {"position", Name::position}};
-    bool isNumber = false;
-    const double number = value.toDouble(&isNumber);
-    isNumber = isNumber && std::isfinite(number); // "nan" and "inf" are words
+    const std::optional<double> typed = typed_number(value); // "nan" and "inf" are words
+    const bool isNumber = typed.has_value();
+    const double number = typed.value_or(0);
     const auto* known = std::find_if(std::begin(names), std::end(names), [&](const auto& entry) {
         return name.toLower() == QLatin1String(entry.first);
     });
@@ -60,7 +62,7 @@ std::optional<Condition> Condition::parse(const QString& text,
     // One comparison and the word that joins it to the next.
     static const QRegularExpression part(
         QStringLiteral(
-            R"re(\G\s*([a-z_][a-z0-9_]*)\s*(==|=|!=|<=|<|>=|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|"(?:[^"]|"")*"|[^\W\d]\w*)\s*(and\b|or\b|$))re"),
+            R"re(\G\s*([a-z_][a-z0-9_]*)\s*(==|=|!=|<=|<|>=|>)\s*([-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:e[-+]?\d+)?|"(?:[^"]|"")*"|[^\W\d]\w*)\s*(and\b|or\b|$))re"),
         QRegularExpression::CaseInsensitiveOption | QRegularExpression::UseUnicodePropertiesOption);
     Condition made;
     made.any_of_all_.emplace_back();
@@ -99,7 +101,8 @@ QStringList Condition::names() {
             QStringLiteral("id"),    QStringLiteral("position")};
 }
 
-QString Condition::problem(const QString& text, const std::vector<TokenAnnotation>& annotations) {
+QString Condition::problem(const QString& text, const std::vector<TokenAnnotation>& annotations,
+                           bool isCondition) {
     const auto tr = [](const char* words) { return QCoreApplication::translate("Condition", words); };
     static const QRegularExpression opening(QStringLiteral(R"re(^\s*([a-z_]\w*)\s*(==|=|!=|<=|<|>=|>)\s*)re"),
                                             QRegularExpression::CaseInsensitiveOption |
@@ -118,11 +121,13 @@ QString Condition::problem(const QString& text, const std::vector<TokenAnnotatio
     for (bool first = true;; first = false) {
         const QRegularExpressionMatch begin = opening.match(rest);
         if (!begin.hasMatch()) {
-            return first ? QString() : tr("behind and / or another comparison is due, such as nll > 4");
+            return first ? QString() : tr("Expected another comparison after 'and' or 'or', e.g. nll > 4");
         }
         const QString name = begin.captured(1);
         if (!names.contains(name, Qt::CaseInsensitive)) {
-            return first ? QString() : tr("there is no “%1”: %2").arg(name, names.join(QStringLiteral(", ")));
+            return first && !isCondition
+                       ? QString()
+                       : tr("there is no “%1”: %2").arg(name, names.join(QStringLiteral(", ")));
         }
         const QString value = rest.mid(begin.capturedEnd());
         const QRegularExpressionMatch next = joint.match(value);
@@ -138,7 +143,7 @@ QString Condition::problem(const QString& text, const std::vector<TokenAnnotatio
             return category == annotations.end() ? tr("“%1” is no number").arg(own)
                    : begin.captured(2) != u"=" && begin.captured(2) != u"==" && begin.captured(2) != u"!="
                        ? tr("%1 has classes: compare with = or !=").arg(name)
-                       : tr("“%1” is no class; one of several words stands in quotes").arg(own);
+                       : tr("“%1” is not a class. Put class names with spaces in quotes").arg(own);
         }
         rest = value.mid(next.capturedEnd());
     }

@@ -27,8 +27,10 @@ public:
     static QStringList names();
 
     /// What keeps a text that is meant as a condition (it begins with a name of a quantity or annotation and
-    /// a comparison) from being one, a sentence; empty where it is one, or is meant as something else.
-    static QString problem(const QString& text, const std::vector<TokenAnnotation>& annotations = {});
+    /// a comparison) from being one, a sentence; empty where it is one, or is meant as something else. \p
+    /// isCondition: an unknown name at its beginning is a problem as well, and no sign of another meaning.
+    static QString problem(const QString& text, const std::vector<TokenAnnotation>& annotations = {},
+                           bool isCondition = false);
 
     /// Of a token of the window, by the row that it shows; id, position and annotations are the token's own.
     /// A value that is not there meets no comparison, not even !=.

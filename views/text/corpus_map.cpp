@@ -12,7 +12,9 @@
 #include <QToolTip>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <map>
 
 namespace ponderscope {
 
@@ -20,10 +22,21 @@ namespace {
 
 constexpr int margin = 16;
 constexpr int gap_rows = 2; ///< rows of cells between sequences
-constexpr std::uint8_t nothing = 255;
 constexpr int largest_cell = 8;
 /// A trace from a stranger may claim anything; beyond this a map is no help anyway.
 constexpr qint64 most_tokens = 200'000'000;
+constexpr std::size_t bfloat16_values = 1 << 16;
+
+/// The upper half of a float: of any size, and finer than 256 colours are on most scales.
+std::uint16_t bfloat16_of(float value) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    return static_cast<std::uint16_t>(std::isnan(value) ? 0x7fc0U
+                                                        : (bits + 0x7fffU + (bits >> 16U & 1U)) >> 16U);
+}
+
+float float_of(std::uint16_t bfloat16) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(bfloat16) << 16U);
+}
 
 } // namespace
 
@@ -34,6 +47,8 @@ CorpusMap::CorpusMap(const ViewContext& context, QWidget* parent)
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setAccessibleName(tr("Map of all sequences"));
     viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
+    shown_.look(look_of(kind_of(shown_.quantity), {}));
+    rebuildColours();
     connect(&context_.selection, &Selection::runsChanged, this, &CorpusMap::restart);
     connect(&context_.selection, &Selection::attributionChanged, this, [this] {
         run_ = {};
@@ -41,63 +56,68 @@ CorpusMap::CorpusMap(const ViewContext& context, QWidget* parent)
     });
     connect(&context_.selection, &Selection::tokenChanged, viewport(), qOverload<>(&QWidget::update));
     connect(&context_.selection, &Selection::sequenceChanged, viewport(), qOverload<>(&QWidget::update));
-    connect(&context_.theme, &Theme::changed, this, [this] {
-        colours_.clear();
-        viewport()->update();
-    });
+    connect(&context_.theme, &Theme::changed, this, &CorpusMap::rebuildColours);
     connect(&context_.data, &TraceData::runChanged, this, [this](const RunKey& run) {
-        if (run == run_) {
-            if (!annotation_.isEmpty()) {
+        if (run.isValid() && (run == run_ || run == other_)) {
+            if (!shown_.annotation.isEmpty()) {
                 run_ = {}; // it may have been annotated anew: none of the colours stays
             }
             restart();
         }
     });
     connect(&context_.data, &TraceData::failed, this, [this](const QString& trace) {
-        if (trace == run_.trace) {
+        if (trace == run_.trace || trace == other_.trace) {
             wanted_ = -1; // what could be read stays
         }
     });
     connect(&context_.data, &TraceData::sequenceReady, this, [this](const RunKey& run, qint64 sequence) {
-        const Strip* strip = run == run_ ? stripOf(sequence) : nullptr;
-        if (strip == nullptr) {
+        if (!run.isValid() || (run != run_ && run != other_)) {
             return;
         }
-        const bool read = !strip->values.empty();
-        const auto block = read ? context_.data.sequence(run, sequence) : nullptr;
-        // Taken while the rest was being read, or annotated anew.
-        if (block && (strip->values.size() < block->tokens.size() || !annotation_.isEmpty())) {
-            take(*block);
-            place();
+        if (const Strip* known = stripOf(sequence); known != nullptr && !known->values.empty()) {
+            // Taken while the rest was being read, or annotated anew.
+            const auto block = context_.data.sequence(run, sequence);
+            if (block && (run == other_ || !shown_.annotation.isEmpty() ||
+                          known->values.size() < block->tokens.size())) {
+                if (const auto values = valuesOf(*known)) {
+                    take(strips_[static_cast<std::size_t>(known - strips_.data())], *values);
+                    place();
+                }
+            }
         }
-        if (!read && wanted_ >= 0) {
+        if (wanted_ >= 0) {
             askNext();
         }
     });
 }
 
-void CorpusMap::setQuantity(Quantity quantity) {
-    if (quantity != quantity_) {
-        quantity_ = quantity;
+void CorpusMap::setShown(const TokenValues& text) {
+    const bool same = text.quantity == shown_.quantity && text.annotation == shown_.annotation &&
+                      text.difference == shown_.difference;
+    const bool recoloured = text.scale != shown_.scale || text.diverging != shown_.diverging ||
+                            text.kind.number != shown_.kind.number;
+    shown_.quantity = text.quantity;
+    shown_.annotation = text.annotation;
+    shown_.difference = text.difference;
+    shown_.look(text);
+    if (recoloured) {
+        rebuildColours();
+    }
+    if (!same) {
         run_ = {};
         restart();
     }
 }
 
-void CorpusMap::setAnnotation(const QString& name) {
-    if (name != annotation_) {
-        annotation_ = name;
-        run_ = {};
-        restart();
+void CorpusMap::rebuildColours() {
+    const ColourMap& map = map_of(shown_, context_.theme);
+    colours_.resize(bfloat16_values);
+    for (std::size_t bits = 0; bits < bfloat16_values; ++bits) {
+        const double at =
+            shown_.scale.position(static_cast<double>(float_of(static_cast<std::uint16_t>(bits))));
+        colours_[bits] = std::isnan(at) ? context_.theme.colours().panel.rgb() : map.at(at);
     }
-}
-
-void CorpusMap::setRange(const HeldRange& range) {
-    if (range != range_) {
-        range_ = range;
-        run_ = {};
-        restart();
-    }
+    viewport()->update();
 }
 
 void CorpusMap::setCell(int pixels) {
@@ -119,22 +139,32 @@ void CorpusMap::restart() {
         return;
     }
     const RunKey key = context_.selection.runA();
+    const RunKey other = shown_.difference ? context_.selection.runB() : RunKey();
     const RunInfo* info = context_.data.run(key);
     std::vector<Strip> before;
-    if (key == run_) {
+    if (key == run_ && other == other_) {
         before = std::move(strips_); // a recording that grows: what did not change stays
     }
     strips_.clear();
-    next_ = 0;
     run_ = key;
+    other_ = other;
+    next_ = 0;
     maxSteps_ = info == nullptr ? 0 : info->max_steps;
+    std::map<qint64, qint64> of_b;
+    if (other.isValid()) {
+        for (const SequenceInfo& sequence : context_.data.sequences(other)) {
+            of_b[sequence.index] = sequence.tokens;
+        }
+    }
     qint64 all = 0;
     for (const SequenceInfo& sequence : context_.data.sequences(key)) {
         const qint64 tokens = std::clamp<qint64>(sequence.tokens, 0, most_tokens - all);
         all += tokens;
-        Strip strip{sequence.index, tokens, {}, 0, 0};
+        const auto there = of_b.find(sequence.index);
+        Strip strip{sequence.index, tokens, there == of_b.end() ? 0 : there->second, {}, 0, 0};
         const std::size_t i = strips_.size();
-        if (i < before.size() && before[i].sequence == strip.sequence && before[i].tokens == tokens) {
+        if (i < before.size() && before[i].sequence == strip.sequence && before[i].tokens == tokens &&
+            before[i].other == strip.other) {
             strip.values = std::move(before[i].values);
         }
         strips_.push_back(std::move(strip));
@@ -149,12 +179,12 @@ void CorpusMap::askNext() {
         if (!strip.values.empty() || strip.tokens == 0) {
             continue;
         }
-        const auto block = context_.data.sequence(run_, strip.sequence);
-        if (!block) {
+        const auto values = valuesOf(strip);
+        if (!values) {
             wanted_ = static_cast<qint64>(next_);
             return; // sequenceReady goes on
         }
-        take(*block);
+        take(strip, *values);
         if (strip.values.empty()) {
             strip.tokens = 0; // it holds fewer tokens than it says
         }
@@ -163,34 +193,40 @@ void CorpusMap::askNext() {
     place();
 }
 
-CorpusMap::Strip* CorpusMap::stripOf(qint64 sequence) {
-    const auto place = std::lower_bound(strips_.begin(), strips_.end(), sequence,
-                                        [](const Strip& strip, qint64 due) { return strip.sequence < due; });
-    return place == strips_.end() || place->sequence != sequence ? nullptr : &*place;
+const CorpusMap::Strip* CorpusMap::stripOf(qint64 sequence) const {
+    const auto found =
+        std::lower_bound(strips_.begin(), strips_.end(), sequence,
+                         [](const Strip& one, qint64 wanted) { return one.sequence < wanted; });
+    return found == strips_.end() || found->sequence != sequence ? nullptr : &*found;
 }
 
-void CorpusMap::take(const SequenceData& block) {
-    if (Strip* const found = stripOf(block.sequence)) {
-        Strip& strip = *found;
-        TokenValues values = annotation_.isEmpty()
-                                 ? token_values(quantity_, block, maxSteps_, context_.selection.attribution())
-                                 : annotation_values(block, annotation_);
-        hold_range(values, range_);
-        if (const bool classes = !values.classes.isEmpty(); classes != classes_) {
-            classes_ = classes;
-            colours_.clear();
-        }
-        strip.tokens = static_cast<qint64>(values.values.size());
-        strip.values.resize(values.values.size());
-        for (std::size_t t = 0; t < values.values.size(); ++t) {
-            const double position = values.scale.position(values.values[t]);
-            strip.values[t] =
-                std::isnan(position)
-                    ? nothing
-                    : static_cast<std::uint8_t>(std::lround(std::clamp(position, 0.0, 1.0) * 254));
-        }
+std::optional<TokenValues> CorpusMap::valuesOf(const Strip& strip) {
+    const auto a = context_.data.sequence(run_, strip.sequence);
+    const bool both = shown_.difference && strip.other > 0;
+    const auto b = both ? context_.data.sequence(other_, strip.sequence) : nullptr;
+    if (!a || (both && !b)) {
+        held_ = {a, b}; // a small cache would drop the one for the other
+        return std::nullopt;
     }
+    held_ = {};
+    const Attribution attribution = context_.selection.attribution();
+    return shown_.difference             ? token_differences(shown_.quantity, *a, b.get(), attribution)
+           : shown_.annotation.isEmpty() ? token_values(shown_.quantity, *a, maxSteps_, attribution)
+                                         : annotation_values(*a, shown_.annotation);
+}
+
+void CorpusMap::take(Strip& strip, const TokenValues& values) {
+    strip.tokens = static_cast<qint64>(values.values.size());
+    strip.values.resize(values.values.size());
+    std::transform(values.values.begin(), values.values.end(), strip.values.begin(), bfloat16_of);
     viewport()->update();
+}
+
+QRgb CorpusMap::colourOf(qint64 sequence, qint64 token) const {
+    const Strip* strip = stripOf(sequence);
+    return strip == nullptr || strip->values.empty()
+               ? context_.theme.colours().halted.rgb()
+               : colours_[strip->values[static_cast<std::size_t>(token)]];
 }
 
 void CorpusMap::place() {
@@ -237,13 +273,6 @@ void CorpusMap::paintEvent(QPaintEvent*) {
             viewport()->rect(), Qt::AlignCenter,
             tr("Open a trace, or choose a run in the library, to see all of its sequences at once."));
         return;
-    }
-    if (colours_.empty()) {
-        for (int i = 0; i < 255; ++i) {
-            colours_.push_back(
-                (classes_ ? context_.theme.classMap() : context_.theme.textMap()).at(i / 254.0));
-        }
-        colours_.push_back(colours.panel.rgb());
     }
     const qint64 wide = columns();
     const qint64 first = std::max<qint64>(0, (verticalScrollBar()->value() - margin) / cell_);
@@ -297,7 +326,7 @@ void CorpusMap::scrollContentsBy(int, int) {
 
 void CorpusMap::showEvent(QShowEvent* event) {
     QAbstractScrollArea::showEvent(event);
-    if (context_.selection.runA() != run_) {
+    if (context_.selection.runA() != run_ || (shown_.difference && context_.selection.runB() != other_)) {
         restart();
     }
 }
@@ -309,24 +338,27 @@ bool CorpusMap::viewportEvent(QEvent* event) {
         if (at.sequence < 0) {
             QToolTip::hideText();
         } else {
-            QString text =
-                tr("sequence %1, token %2").arg(format_count(at.sequence + 1), format_count(at.token));
-            const auto block = context_.data.sequence(run_, at.sequence);
-            if (block && at.token < static_cast<qint64>(block->tokens.size())) {
-                const auto index = static_cast<std::size_t>(at.token);
-                text += QStringLiteral(" “%1”").arg(visible_token_of(block->tokens, block->text, index, 24));
-                const qint64 row = context_.selection.rowOf(at.token);
-                if (row >= 0) {
-                    text += QStringLiteral(" · ") + quantity_name(quantity_) + u' ' +
-                            format_quantity(quantity_, quantity_of(quantity_, block->tokens,
-                                                                   static_cast<std::size_t>(row)));
-                }
-            }
-            QToolTip::showText(help->globalPos(), plain_tip(text), viewport());
+            QToolTip::showText(help->globalPos(), plain_tip(about(at)), viewport());
         }
         return true;
     }
     return QAbstractScrollArea::viewportEvent(event);
+}
+
+QString CorpusMap::about(const Place& at) {
+    QString text = tr("sequence %1, token %2").arg(format_count(at.sequence + 1), format_count(at.token));
+    const Strip* strip = stripOf(at.sequence);
+    const auto block = context_.data.sequence(run_, at.sequence);
+    const auto values = strip == nullptr ? std::nullopt : valuesOf(*strip);
+    const auto index = static_cast<std::size_t>(at.token);
+    if (block && index < block->tokens.size()) {
+        text += QStringLiteral(" “%1”").arg(visible_token_of(block->tokens, block->text, index, 24));
+    }
+    if (const QString value = values ? values->textAt(index) : QString(); !value.isEmpty()) {
+        text += u'\n' + (shown_.annotation.isEmpty() ? quantity_name(shown_.quantity) : shown_.annotation) +
+                (shown_.difference ? tr(" A − B ") : QStringLiteral(" ")) + value;
+    }
+    return text;
 }
 
 void CorpusMap::mousePressEvent(QMouseEvent* event) {
@@ -340,11 +372,11 @@ void CorpusMap::mousePressEvent(QMouseEvent* event) {
 
 void CorpusMap::wheelEvent(QWheelEvent* event) {
     if ((event->modifiers() & Qt::ControlModifier) != 0) {
-        const bool in = event->angleDelta().y() > 0;
-        if (in && cell_ == largest_cell) {
+        const int notches = wheel_.turn(*event);
+        if (notches > 0 && cell_ == largest_cell) {
             Q_EMIT zoomedIn();
         } else {
-            setCell(cell_ + (in ? 1 : -1));
+            setCell(cell_ + notches);
         }
         event->accept();
         return;

@@ -2,25 +2,29 @@
 #pragma once
 
 #include "views/common/view_context.h"
+#include "views/common/wheel_notches.h"
 #include "views/text/quantity.h"
 
 #include <QAbstractScrollArea>
 
+#include <array>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <vector>
 
 namespace ponderscope {
 
-/// All sequences of run A at once, one pixel a token (or a few, where there is room): the far end of the
-/// zoom. One byte a token is kept; sequences are read one after the other while the map is on the screen.
+/// All sequences of run A at once, or A − B, one pixel a token (or a few, where there is room): the far end
+/// of the zoom, in the colours and on the scale of the text. Two bytes a token are kept; sequences are read
+/// one after the other while the map is on the screen.
 class CorpusMap : public QAbstractScrollArea {
     Q_OBJECT
 public:
     explicit CorpusMap(const ViewContext& context, QWidget* parent = nullptr);
 
-    void setQuantity(Quantity quantity);
-    void setAnnotation(const QString& name); ///< instead of the quantity; empty: the quantity
-    void setRange(const HeldRange& range);   ///< of the scale; nothing: from each sequence's values
+    /// What the map shows, and how: all of \p text but its values.
+    void setShown(const TokenValues& text);
     /// Pixels a token, 1 to 8.
     [[nodiscard]] int cell() const { return cell_; }
     void setCell(int pixels);
@@ -31,6 +35,8 @@ public:
         qint64 token = -1;
     };
     [[nodiscard]] Place placeAt(const QPoint& point) const;
+    /// The colour of a token, as it is drawn.
+    [[nodiscard]] QRgb colourOf(qint64 sequence, qint64 token) const;
 
 Q_SIGNALS:
     void zoomedIn(); ///< beyond the largest pixel
@@ -48,34 +54,38 @@ protected:
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
-    /// Position on the scale in 254 parts; 255: nothing to show.
     struct Strip {
         qint64 sequence = 0;
         qint64 tokens = 0;
-        std::vector<std::uint8_t> values; ///< empty: not read yet
-        qint64 top = 0;                   ///< first row of cells
+        qint64 other = 0;                  ///< tokens of B there; 0: it has none, or there is no B to read
+        std::vector<std::uint16_t> values; ///< bfloat16, NaN for nothing; empty: not read yet
+        qint64 top = 0;                    ///< first row of cells
         qint64 rows = 0;
     };
     void restart();
     void askNext();
-    void take(const SequenceData& block);
-    [[nodiscard]] Strip* stripOf(qint64 sequence); ///< null: none
+    /// Nothing: a block of it is still being read.
+    [[nodiscard]] std::optional<TokenValues> valuesOf(const Strip& strip);
+    void take(Strip& strip, const TokenValues& values);
+    [[nodiscard]] const Strip* stripOf(qint64 sequence) const;
     void place();
     [[nodiscard]] qint64 columns() const;
+    void rebuildColours();
+    [[nodiscard]] QString about(const Place& at);
 
     ViewContext context_;
-    Quantity quantity_ = Quantity::nll;
-    QString annotation_; ///< instead of the quantity
-    HeldRange range_;
-    bool classes_ = false; ///< what is shown is an annotation's classes
+    TokenValues shown_; ///< without values
     int cell_ = 3;
     std::vector<Strip> strips_;
     qint64 rows_ = 0;
     qint64 wanted_ = -1; ///< index of the strip that is being read; -1: none
-    std::size_t next_ = 0; ///< all strips before this one are there
     RunKey run_;
+    RunKey other_;         ///< B of what is kept; none where A alone is shown
+    std::size_t next_ = 0; ///< strips before it have been read
+    std::array<std::shared_ptr<const SequenceData>, 2> held_; ///< of A and B, until both are there
     qint64 maxSteps_ = 0;
-    std::vector<QRgb> colours_;
+    WheelNotches wheel_;
+    std::vector<QRgb> colours_; ///< by bfloat16
 };
 
 } // namespace ponderscope

@@ -1,19 +1,59 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/text/find.h"
 
+#include "core/base/utf8.h"
+
+#include <QChar>
 #include <QCoreApplication>
 #include <QRegularExpression>
 
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <utility>
 
 namespace ponderscope {
 
 namespace {
 
-char lower(char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+/// UTF-8 without upper case. Some characters get another length by that.
+struct FoldedText {
+    std::string text;
+    std::vector<std::pair<std::size_t, std::size_t>> moved{
+        {0, 0}}; ///< from here on: in `text`, in the original
+
+    [[nodiscard]] std::size_t original(std::size_t at) const {
+        const auto after = std::upper_bound(moved.begin(), moved.end(), std::pair(at, std::string::npos));
+        const auto& [folded, before] = *std::prev(after);
+        return before + (at - folded);
+    }
+};
+
+FoldedText fold(std::string_view bytes) {
+    FoldedText folded;
+    folded.text.reserve(bytes.size());
+    for (std::size_t at = 0; at < bytes.size();) {
+        const auto byte = static_cast<unsigned char>(bytes[at]);
+        if (byte < 0x80) {
+            folded.text += byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte - 'A' + 'a') : bytes[at];
+            ++at;
+            continue;
+        }
+        const Utf8Character next = utf8_at(bytes, at);
+        const char32_t lower = QChar::toCaseFolded(next.code);
+        if (lower == next.code || next.bytes == 1) { // also a byte that is no UTF-8
+            folded.text += bytes.substr(at, next.bytes);
+            at += next.bytes;
+            continue;
+        }
+        const std::size_t before = folded.text.size();
+        append_utf8(folded.text, lower);
+        at += next.bytes;
+        if (folded.text.size() - before != next.bytes) {
+            folded.moved.emplace_back(folded.text.size(), at);
+        }
+    }
+    return folded;
 }
 
 } // namespace
@@ -37,13 +77,10 @@ std::vector<qint64> find_tokens(const SequenceData& data, const QString& query, 
     if (wanted.empty() || idsOnly) {
         return hits;
     }
-    const bool exact = std::any_of(wanted.begin(), wanted.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
-    std::string folded;
-    if (!exact) {
-        folded.resize(data.text.size());
-        std::transform(data.text.begin(), data.text.end(), folded.begin(), lower);
-    }
-    const std::string& text = exact ? data.text : folded;
+    const FoldedText lower = fold(wanted);
+    const bool exact = lower.text != wanted;
+    const FoldedText folded = exact ? FoldedText() : fold(data.text);
+    const std::string& text = exact ? data.text : folded.text;
     const std::boyer_moore_horspool_searcher searcher(wanted.begin(), wanted.end());
     // Spans ascend in every trace that we write; in one that does not, the search only finds less.
     std::size_t token = 0;
@@ -53,7 +90,8 @@ std::vector<qint64> find_tokens(const SequenceData& data, const QString& query, 
         if (found == text.end()) {
             break;
         }
-        const auto byte = static_cast<std::uint64_t>(found - text.begin());
+        const auto at = static_cast<std::size_t>(found - text.begin());
+        const std::uint64_t byte = exact ? at : folded.original(at);
         while (token < tokens.size() && tokens.end[token] <= byte) {
             ++token;
         }

@@ -10,8 +10,8 @@
 namespace ponderscope {
 
 /// Tokens that a query finds, ascending. "#412" finds the token id 412, and so does "412" in a run on ids;
-/// anything else is text that may span tokens and gives the first token it touches; the case of ASCII letters
-/// does not count unless the query has capitals. At most \p limit hits.
+/// anything else is text that may span tokens and gives the first token it touches; case does
+/// not count unless the query has capitals. At most \p limit hits.
 std::vector<qint64> find_tokens(const SequenceData& data, const QString& query, std::size_t limit = 100'000);
 
 /// Tokens in which a match of a regular expression (Perl's syntax, over characters) begins. \p problem: why

@@ -75,6 +75,7 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
       send_(new QToolButton(this)),
       offered_(new QStringListModel(this)),
       measuring_(this),
+      searching_(this),
       wholeRun_(new QToolButton(this)),
       progress_(new QTimer(this)),
       delay_(new QTimer(this)),
@@ -98,7 +99,7 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
     summary_->setContentsMargins(24, 0, 14, 6);
     summary_->hide();
     send_->setText(tr("Send to"));
-    send_->setToolTip(tr("Panels that speak of what was found alone, until they are told otherwise"));
+    send_->setToolTip(tr("Restrict another panel to the tokens found"));
     send_->setPopupMode(QToolButton::InstantPopup);
     send_->setAutoRaise(true);
     auto* panels = new QMenu(send_);
@@ -107,6 +108,8 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
     send_->setMenu(panels);
     edit_->setClearButtonEnabled(true);
     edit_->setMaximumWidth(460);
+    edit_->setMinimumWidth(220);
+    status_->setWordWrap(true); // a long sentence takes lines, not the field's width
     status_->setForegroundRole(QPalette::PlaceholderText);
     const auto button = [this](const QString& text, const QString& tip) {
         auto* made = new QToolButton(this);
@@ -147,11 +150,10 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
     row->addWidget(edit_, 1);
     row->addWidget(up);
     row->addWidget(down);
-    row->addWidget(status_);
+    row->addWidget(status_, 1);
     row->addWidget(wholeRun_);
     row->addWidget(listed_);
     row->addWidget(send_);
-    row->addStretch(1);
     row->addWidget(shut);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 1);
@@ -221,6 +223,7 @@ void FindBar::setWholeRun(bool on) {
 }
 
 void FindBar::close() {
+    searching_.cancel();
     hide();
     hits_.clear();
     command_.reset();
@@ -236,23 +239,37 @@ void FindBar::close() {
 void FindBar::search(bool jump) {
     const auto shown = view_.sequence();
     const QString query = edit_->text();
-    problem_.clear();
-    hits_.clear();
-    bool alone = false;
+    constexpr std::size_t at_once = 1 << 18; // bytes that are searched within a frame
+    searching_.cancel();
     command_ = text_command(query, command_names(context_.data, context_.selection, shown.get()));
     if (shown && (!command_ || command_->maybeFound || command_->kind == TextCommand::Kind::token)) {
-        Found found = find_in(*shown, query, context_.selection.attribution());
-        hits_ = std::move(found.tokens);
-        problem_ = found.problem;
-        alone = found.alone;
+        if (shown->text.size() <= at_once) {
+            showFound(find_in(*shown, query, context_.selection.attribution()), jump);
+            return;
+        }
+        status_->setText(tr("searching…"));
+        searching_.start([shown, query, way = context_.selection.attribution()](
+                             const std::stop_token&) { return find_in(*shown, query, way); },
+                         [this, jump](Found found) { showFound(std::move(found), jump); },
+                         [this](const QString& sentence) { status_->setText(sentence); });
+        return;
     }
+    showFound({}, jump);
+}
+
+void FindBar::showFound(Found found, bool jump) {
+    const auto shown = view_.sequence();
+    const QString query = edit_->text();
+    hits_ = std::move(found.tokens);
+    problem_ = std::move(found.problem);
+    hint_ = std::move(found.hint);
     if (command_ && command_->maybeFound) {
         problem_.clear(); // a name is no condition gone wrong
         if (!hits_.empty() || wholeRun_->isChecked()) {
             command_.reset();
         }
     }
-    view_.setMarks(hits_, alone);
+    view_.setMarks(hits_, found.alone);
     model_->show(shown, hits_);
     Q_EMIT queryChanged();
     if (arriving_ != 0 && shown && shown->sequence == context_.selection.sequence()) {
@@ -497,7 +514,9 @@ void FindBar::showStatus() {
     QString said =
         on ? tr("%1 of %2").arg(format_count(at - hits_.begin() + 1), count) : tr("%1 found").arg(count);
     if (hits_.empty()) {
-        said = foundBy_.isEmpty() || (found_ && found_->counts.empty()) ? tr("not found") : tr("none here");
+        said = !hint_.isEmpty()                                           ? hint_
+               : foundBy_.isEmpty() || (found_ && found_->counts.empty()) ? tr("not found")
+                                                                          : tr("none here");
     }
     if (found_ && !found_->counts.empty()) {
         said +=

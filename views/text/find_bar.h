@@ -54,7 +54,7 @@ public:
     /// What was found, for other panels.
     [[nodiscard]] TokenSubset subset() const;
     [[nodiscard]] QStringList offered() const; ///< completions of what is typed
-    [[nodiscard]] bool isBusy() const { return measuring_.isBusy(); }
+    [[nodiscard]] bool isBusy() const { return measuring_.isBusy() || searching_.isBusy(); }
 
 Q_SIGNALS:
     void queryChanged();
@@ -72,6 +72,7 @@ protected:
 
 private:
     void search(bool jump);
+    void showFound(Found found, bool jump);
     void go(qint64 direction);
     void showStatus();
     void measure();
@@ -87,12 +88,14 @@ private:
     QLabel* status_;
     std::vector<qint64> hits_;
     QString problem_;                    ///< with the pattern; empty when all is well
+    QString hint_;                       ///< instead of "not found"
     std::optional<TextCommand> command_; ///< that the line is
     QString means_;                      ///< of what was found
     QLabel* summary_;
     QToolButton* send_;
     QStringListModel* offered_;
     Task measuring_;
+    Task searching_; ///< of long texts
     QToolButton* wholeRun_;
     std::optional<FoundInRun> found_;
     QString foundBy_;     ///< what found_ is of, or what is being searched for

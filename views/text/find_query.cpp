@@ -58,6 +58,9 @@ Found find_in(const SequenceData& data, const QString& query, Attribution attrib
     } else if (found.problem = Condition::problem(query, data.annotations); found.problem.isEmpty()) {
         found.alone = query.startsWith(u'#');
         found.tokens = find_tokens(data, query);
+        if (found.tokens.empty()) { // "gain > 1" may have been meant as a condition
+            found.hint = Condition::problem(query, data.annotations, true);
+        }
     }
     return found;
 }

@@ -17,6 +17,7 @@ struct Found {
     std::vector<qint64> tokens; ///< ascending
     bool alone = false;         ///< what is asked of single tokens is a filter
     QString problem;            ///< why there can be none; empty when all is well
+    QString hint;               ///< why a text was not found that looks like a condition; else empty
 };
 Found find_in(const SequenceData& data, const QString& query, Attribution attribution);
 

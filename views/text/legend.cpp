@@ -17,17 +17,6 @@ namespace {
 constexpr int bar_width = 130;
 constexpr int bar_height = 11;
 
-QString number(Quantity quantity, bool difference, double value) {
-    if (quantity == Quantity::flops) {
-        return format_si(value);
-    }
-    QString text = QString::number(std::fabs(value), 'g', 4);
-    if (difference && value != 0) {
-        text.prepend(value < 0 ? QChar(0x2212) : QChar(u'+'));
-    }
-    return text;
-}
-
 } // namespace
 
 Legend::Legend(Theme& theme, QWidget* parent) : QWidget(parent), theme_(theme) {
@@ -36,30 +25,51 @@ Legend::Legend(Theme& theme, QWidget* parent) : QWidget(parent), theme_(theme) {
     connect(&theme, &Theme::changed, this, qOverload<>(&QWidget::update));
 }
 
+QFont Legend::letters() const {
+    QFont font = theme_.small();
+    if (pixels_ > 0) {
+        font.setPixelSize(pixels_);
+    }
+    return font;
+}
+
+void Legend::setLetters(int pixels) {
+    pixels_ = pixels;
+    updateGeometry();
+    update();
+}
+
+QSize Legend::sizeHint() const {
+    return {pixels_ > 0 ? 4 * 420 : 420, minimumSizeHint().height()};
+}
+
+QSize Legend::minimumSizeHint() const {
+    return {118, bar_height + QFontMetrics(letters()).height() + 10};
+}
+
 void Legend::show(const TokenValues& values) {
-    quantity_ = values.quantity;
-    difference_ = values.difference;
-    annotation_ = !values.annotation.isEmpty();
+    const bool annotation = !values.annotation.isEmpty();
+    look_ = values;
+    whole_ = values.kind.number == NumberKind::count && !values.diverging;
+    unit_ = annotation ? QString() : quantity_unit(values.quantity);
     classes_ = values.classes;
-    scale_ = values.scale;
     if (!values.notice.isEmpty()) {
         meaning_ = values.notice;
     } else if (!values.replay.isEmpty()) {
         meaning_ = tr("steps by replay of %1").arg(values.replay);
-    } else if (annotation_) {
+    } else if (annotation) {
         meaning_ = classes_.isEmpty()
                        ? tr("%1, an annotation of the token").arg(values.annotation)
                        : tr("%1: %2").arg(values.annotation, classes_.join(QStringLiteral(", ")));
-    } else if (difference_) {
-        meaning_ = tr("A − B; teal where A is lower");
+    } else if (values.difference) {
+        meaning_ = difference_meaning(values.quantity);
     } else {
-        meaning_ = quantity_meaning(quantity_, values.attribution);
+        meaning_ = quantity_meaning(values.quantity, values.attribution);
     }
-    held_ = values.held;
     setToolTip(plain_tip(!classes_.isEmpty() || !values.replay.isEmpty()
                              ? meaning_
-                             : meaning_ + (held_ ? tr(". The scale is held; a click changes it.")
-                                                 : tr(". A click sets the ends of the scale."))));
+                             : meaning_ + (look_.held ? tr(". The scale is held; a click changes it.")
+                                                      : tr(". A click sets the ends of the scale."))));
     setCursor(!classes_.isEmpty() || !values.replay.isEmpty() ? Qt::ArrowCursor : Qt::PointingHandCursor);
     setAccessibleDescription(meaning_);
     update();
@@ -72,8 +82,8 @@ void Legend::mousePressEvent(QMouseEvent* event) {
 }
 
 void Legend::paintClasses(QPainter& painter) const {
-    painter.setFont(theme_.small());
-    const QFontMetrics metrics(theme_.small());
+    painter.setFont(letters());
+    const QFontMetrics metrics(letters());
     constexpr int swatch = 12;
     int x = 8;
     for (qsizetype i = 0; i < classes_.size(); ++i) {
@@ -103,23 +113,24 @@ void Legend::paintEvent(QPaintEvent*) {
         return;
     }
     const Palette& colours = theme_.colours();
-    const ColourMap& map = difference_ ? theme_.differenceMap() : theme_.textMap();
-    const QFontMetrics metrics(theme_.small());
+    const ColourMap& map = map_of(look_, theme_);
+    const ColourScale& scale = look_.scale;
+    const QFontMetrics metrics(letters());
     const int top = (height() - bar_height - metrics.height()) / 2;
-    const QRect bar(8, top, std::clamp(width() - 60, 60, bar_width), bar_height);
+    const QRect bar(8, top, std::clamp(width() - 60, 60, pixels_ > 0 ? 2 * bar_width : bar_width),
+                    bar_height);
     for (int x = 0; x < bar.width(); ++x) {
         painter.fillRect(bar.left() + x, bar.top(), 1, bar.height(), QColor(map.at(x / (bar.width() - 1.0))));
     }
     painter.setPen(colours.border);
     painter.drawRect(bar.adjusted(0, 0, -1, -1));
 
-    painter.setFont(theme_.small());
+    painter.setFont(letters());
     painter.setPen(colours.soft);
     const double middle =
-        scale_.logarithmic ? std::sqrt(scale_.low * scale_.high) : (scale_.low + scale_.high) / 2;
-    const bool whole = quantity_ == Quantity::steps && !difference_ && !annotation_;
-    QString unit = annotation_ ? QString() : quantity_unit(quantity_);
-    if (held_) {
+        scale.logarithmic ? std::sqrt(scale.low * scale.high) : (scale.low + scale.high) / 2;
+    QString unit = unit_;
+    if (look_.held) {
         unit += unit.isEmpty() ? tr("held") : tr(", held");
     }
     const int base = bar.bottom() + 1;
@@ -128,15 +139,15 @@ void Legend::paintEvent(QPaintEvent*) {
         const int left = side == Qt::AlignLeft ? x : side == Qt::AlignRight ? x - wide : x - wide / 2;
         painter.drawText(QRect(left, base, wide, metrics.height()), Qt::AlignCenter, text);
     };
-    label(bar.left(), number(quantity_, difference_, scale_.low), Qt::AlignLeft);
-    if (scale_.logarithmic ? std::fmod(std::log10(scale_.high / scale_.low), 2) == 0
-                           : !whole || std::fmod(scale_.high, 2) == 0) {
-        label(bar.center().x(), number(quantity_, difference_, middle), Qt::AlignHCenter);
+    label(bar.left(), look_.end(scale.low), Qt::AlignLeft);
+    if (scale.logarithmic ? std::fmod(std::log10(scale.high / scale.low), 2) == 0
+                          : !whole_ || std::fmod(scale.high, 2) == 0) {
+        label(bar.center().x(), look_.end(middle), Qt::AlignHCenter);
     }
-    label(bar.right() + 1, number(quantity_, difference_, scale_.high), Qt::AlignRight);
+    label(bar.right() + 1, look_.end(scale.high), Qt::AlignRight);
     int used = bar.right() + 8;
     if (!unit.isEmpty()) {
-        painter.drawText(QRect(used, bar.top() - 2, metrics.horizontalAdvance(unit) + 2, bar.height() + 4),
+        painter.drawText(QRect(used, 0, metrics.horizontalAdvance(unit) + 2, bar.bottom() + bar.top()),
                          Qt::AlignLeft | Qt::AlignVCenter, unit);
         used += metrics.horizontalAdvance(unit) + 10;
     }

@@ -17,10 +17,12 @@ public:
     explicit Legend(Theme& theme, QWidget* parent = nullptr);
     /// \p values: the values' own vector is not kept.
     void show(const TokenValues& values);
+    /// Its letters, for a text that is read from afar; 0: small ones.
+    void setLetters(int pixels);
     [[nodiscard]] QString meaning() const { return meaning_; }
     [[nodiscard]] const QStringList& classes() const { return classes_; } ///< that have a swatch
-    [[nodiscard]] QSize sizeHint() const override { return {420, 34}; }
-    [[nodiscard]] QSize minimumSizeHint() const override { return {118, 34}; }
+    [[nodiscard]] QSize sizeHint() const override;
+    [[nodiscard]] QSize minimumSizeHint() const override;
 
 Q_SIGNALS:
     void rangeWanted(); ///< the scale was clicked: its ends are to be set
@@ -32,13 +34,14 @@ protected:
 private:
     void paintClasses(QPainter& painter) const;
 
+    [[nodiscard]] QFont letters() const;
+
     Theme& theme_;
-    Quantity quantity_ = Quantity::nll;
-    bool difference_ = false;
-    bool annotation_ = false;
-    bool held_ = false;
+    int pixels_ = 0; ///< of its letters; 0: small ones
+    ValueLook look_;
+    bool whole_ = false; ///< the middle of the scale is named only where it is a whole number
+    QString unit_;
     QStringList classes_;
-    ColourScale scale_{0, 8, false};
     QString meaning_;
 };
 

@@ -17,25 +17,6 @@ namespace {
 
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
-/// The 98th percentile of the magnitudes, from a sample that is large enough for a scale. 0 without finite
-/// values.
-double upper_magnitude(const std::vector<float>& values) {
-    std::vector<float> sample;
-    const std::size_t stride = std::max<std::size_t>(1, values.size() / 20'000);
-    for (std::size_t i = 0; i < values.size(); i += stride) {
-        if (std::isfinite(values[i])) {
-            sample.push_back(std::fabs(values[i]));
-        }
-    }
-    if (sample.empty()) {
-        return 0;
-    }
-    const auto place =
-        sample.begin() + static_cast<std::ptrdiff_t>(static_cast<double>(sample.size() - 1) * 0.98);
-    std::nth_element(sample.begin(), place, sample.end());
-    return *place;
-}
-
 /// Half of the 95 % interval of a mean, as if the tokens were independent: they are not, so that the true one
 /// is wider. 0 for fewer than two.
 double interval_of_mean(const std::vector<float>& values) {
@@ -165,21 +146,42 @@ QString quantity_meaning(Quantity quantity, Attribution attribution) {
     return {};
 }
 
-QString format_quantity(Quantity quantity, double value) {
+QString difference_meaning(Quantity quantity) {
+    const QString name = quantity_name(quantity);
+    switch (quantity) {
+    case Quantity::nll:
+    case Quantity::rank:
+        return tr("%1 of A minus B; teal: A is better").arg(name);
+    case Quantity::entropy:
+        return tr("%1 of A minus B; teal: A is surer").arg(name);
+    case Quantity::maxProbability:
+        return tr("%1 of A minus B; teal: A is less sure").arg(name);
+    case Quantity::steps:
+    case Quantity::flops:
+        return tr("%1 of A minus B; teal: A takes fewer").arg(name);
+    }
+    return {};
+}
+
+ValueKind kind_of(Quantity quantity, qint64 maxSteps) {
     switch (quantity) {
     case Quantity::nll:
     case Quantity::entropy:
-        return format_nats(value);
+        return {NumberKind::nats, false, 0};
     case Quantity::rank:
+        return {NumberKind::rank, false, 0};
     case Quantity::steps:
-        return std::isnan(value) ? format_nats(value)
-                                 : format_count(std::llround(std::clamp(value, -9e15, 9e15)));
+        return {NumberKind::count, false, static_cast<double>(std::max<qint64>(maxSteps, 1))};
     case Quantity::maxProbability:
-        return format_probability(value);
+        return {NumberKind::probability, false, 0};
     case Quantity::flops:
-        return format_si(value);
+        return {NumberKind::operations, false, 0};
     }
     return {};
+}
+
+QString format_quantity(Quantity quantity, double value) {
+    return look_of(kind_of(quantity), {}).text(value);
 }
 
 double quantity_of(Quantity quantity, const TokenColumns& tokens, std::size_t row) {
@@ -204,33 +206,21 @@ double quantity_of(Quantity quantity, const TokenColumns& tokens, std::size_t ro
     return none;
 }
 
+QString TokenValues::textAt(std::size_t token) const {
+    if (token >= values.size() || std::isnan(values[token])) {
+        return {};
+    }
+    return classes.isEmpty() ? text(static_cast<double>(values[token]))
+                             : classes.value(static_cast<qsizetype>(values[token]));
+}
+
 TokenValues token_values(Quantity quantity, const SequenceData& a, qint64 maxSteps, Attribution attribution) {
     TokenValues result;
     result.quantity = quantity;
     result.attribution = attribution;
     with_column(quantity, a.tokens,
                 [&](auto value) { result.values = by_token(a.tokens.size(), attribution, value); });
-    const double high = upper_magnitude(result.values);
-    switch (quantity) {
-    case Quantity::nll:
-    case Quantity::entropy:
-        // One scale for most texts, so that sequences and runs look alike where they are alike.
-        result.scale = {0, high > 8 ? nice_ceiling(high) : 8, false};
-        break;
-    case Quantity::rank:
-        result.scale = {1, std::max(10.0, std::pow(10.0, std::ceil(std::log10(std::max(high, 1.0)) - 1e-9))),
-                        true};
-        break;
-    case Quantity::steps:
-        result.scale = {0, static_cast<double>(std::max<qint64>(maxSteps, 1)), false};
-        break;
-    case Quantity::maxProbability:
-        result.scale = {0, 1, false};
-        break;
-    case Quantity::flops:
-        result.scale = {0, nice_ceiling(high), false};
-        break;
-    }
+    result.look(look_of(kind_of(quantity, maxSteps), spread_of(std::span<const float>(result.values))));
     return result;
 }
 
@@ -241,7 +231,7 @@ TokenValues replay_values(const std::vector<std::int32_t>& steps, qint64 maxStep
     result.attribution = attribution;
     result.replay = policy;
     result.values = by_token(steps.size(), attribution, [&](std::size_t row) { return steps[row]; });
-    result.scale = {0, static_cast<double>(std::max<qint64>(maxSteps, 1)), false};
+    result.look(look_of(kind_of(Quantity::steps, maxSteps), {}));
     return result;
 }
 
@@ -260,16 +250,8 @@ TokenValues annotation_values(const SequenceData& a, const QString& name) {
             static_cast<float>(std::isnan(value) ? value : std::clamp(value, -most, most)));
     }
     result.classes = one->classes;
-    if (one->category) {
-        result.scale = ColourScale::classes();
-        return result;
-    }
-    const auto present = [](float value) { return std::isfinite(value); };
-    float least = 0; // a scale begins at nothing, where it can
-    for (const float value : result.values) {
-        least = present(value) ? std::min(least, value) : least;
-    }
-    result.scale = ColourScale::numbers(least, upper_magnitude(result.values));
+    result.look(
+        look_of(kind_of_annotation(name, one->category), spread_of(std::span<const float>(result.values))));
     return result;
 }
 
@@ -282,18 +264,25 @@ QString format_annotation(const TokenAnnotation& annotation, std::size_t token) 
                                : QString::number(value, 'g', QLocale::FloatingPointShortest);
 }
 
-void hold_range(TokenValues& values, const HeldRange& range) {
-    if (range && values.classes.isEmpty()) {
-        // Without a logarithm of zero.
-        values.scale = {(*range)[0], (*range)[1], values.scale.logarithmic && (*range)[0] > 0};
-        values.held = true;
+QString short_annotation(const TokenAnnotation& annotation, std::size_t token) {
+    const QString exact = format_annotation(annotation, token);
+    if (annotation.category || exact.isEmpty()) {
+        return exact;
     }
+    const double value = annotation.values[token];
+    return look_of(kind_of_annotation(annotation.name, false), {std::min(value, 0.0), 0}).text(value);
 }
 
-const ColourMap& map_of(const TokenValues& values, const Theme& theme) {
-    return values.difference          ? theme.differenceMap()
-           : values.classes.isEmpty() ? theme.textMap()
-                                      : theme.classMap();
+const ColourMap& map_of(const ValueLook& look, const Theme& theme) {
+    return look.kind.number == NumberKind::category ? theme.classMap()
+           : look.diverging                         ? theme.differenceMap()
+                                                    : theme.textMap();
+}
+
+ColourMap paper_map_of(const ValueLook& look) {
+    return look.kind.number == NumberKind::category ? ColourMap::classes(false)
+           : look.diverging                         ? ColourMap::diverging(false)
+                                                    : ColourMap::text(false);
 }
 
 TokenValues token_differences(Quantity quantity, const SequenceData& a, const SequenceData* b,
@@ -303,7 +292,9 @@ TokenValues token_differences(Quantity quantity, const SequenceData& a, const Se
     result.attribution = attribution;
     result.difference = true;
     result.values.assign(a.tokens.size(), nan);
-    result.scale = ColourScale::symmetric(1);
+    ValueKind kind = kind_of(quantity);
+    kind.difference = true;
+    result.look(look_of(kind, {}));
     if (b == nullptr) {
         result.notice = tr("Choose a run B in the Library to see differences");
         return result;
@@ -322,11 +313,11 @@ TokenValues token_differences(Quantity quantity, const SequenceData& a, const Se
     });
     std::copy(values.begin(), values.end(), result.values.begin());
     // Differences far below what the mean of A itself is known to are no news: they stay pale.
-    const double high = std::max(upper_magnitude(result.values),
-                                 interval_of_mean(by_token(both, attribution, [&](std::size_t row) {
-                                     return quantity_of(quantity, a.tokens, row);
-                                 })));
-    result.scale = ColourScale::symmetric(high > 0 ? nice_ceiling(high) : 1);
+    ValueSpread spread = spread_of(std::span<const float>(result.values));
+    spread.size = std::max(spread.size, interval_of_mean(by_token(both, attribution, [&](std::size_t row) {
+                               return quantity_of(quantity, a.tokens, row);
+                           })));
+    result.look(look_of(kind, spread));
     return result;
 }
 

@@ -2,13 +2,12 @@
 #pragma once
 
 #include "views/common/colour_map.h"
-#include "views/common/colour_ranges.h"
 #include "views/common/selection.h"
 #include "views/common/trace_data.h"
+#include "views/common/value_look.h"
 
 #include <QString>
 
-#include <array>
 #include <optional>
 #include <vector>
 
@@ -27,26 +26,33 @@ QString quantity_key(Quantity quantity);
 /// By its key or its name, in any case.
 std::optional<Quantity> quantity_called(const QString& name);
 QString quantity_unit(Quantity quantity); ///< "nats"; empty for counts
+/// How it is drawn and written. \p maxSteps: the run's K, the end of the scale of steps.
+ValueKind kind_of(Quantity quantity, qint64 maxSteps = 0);
 /// What the colour of a token means, short enough to stand beside the scale.
 QString quantity_meaning(Quantity quantity, Attribution attribution);
+/// The same of A − B: which colour is which run's.
+QString difference_meaning(Quantity quantity);
 /// As it stands in lists and tooltips.
 QString format_quantity(Quantity quantity, double value);
 
 /// The quantity of one row of the trace; NaN where it was not scored or read out.
 double quantity_of(Quantity quantity, const TokenColumns& tokens, std::size_t row);
 
-/// Values of every token of the window, with the scale that they are drawn on.
-struct TokenValues {
+/// Values of every token of the window, with how they are drawn.
+struct TokenValues : ValueLook {
     Quantity quantity = Quantity::nll;
     bool difference = false; ///< A − B
     Attribution attribution = Attribution::predicted;
     std::vector<float> values; ///< by token of the window (attribution applied); NaN = nothing to show
-    ColourScale scale;
-    bool held = false;   ///< the scale's ends were set, not taken from the values
-    QString annotation;  ///< the annotation that these are; empty: a quantity
-    QStringList classes; ///< of an annotation that is a category: the values are their numbers
-    QString replay;      ///< the policy whose steps these are; empty: as recorded
-    QString notice;      ///< why there is no difference; empty when all is well
+    QString annotation;        ///< the annotation that these are; empty: a quantity
+    QStringList classes;       ///< of an annotation that is a category: the values are their numbers
+    QString replay;            ///< the policy whose steps these are; empty: as recorded
+    QString notice;            ///< why there is no difference; empty when all is well
+
+    /// Of a token as tooltips write it; empty where there is none.
+    [[nodiscard]] QString textAt(std::size_t token) const;
+    /// Takes the look of a column; keeps everything else.
+    void look(const ValueLook& look) { static_cast<ValueLook&>(*this) = look; }
 };
 
 /// \p maxSteps: the run's K. \p b: for differences; null gives a notice. Linear in the tokens.
@@ -59,11 +65,12 @@ TokenValues replay_values(const std::vector<std::int32_t>& steps, qint64 maxStep
 TokenValues annotation_values(const SequenceData& a, const QString& name);
 /// "VERB", "0.25": what a condition finds it by; empty where the token has none.
 QString format_annotation(const TokenAnnotation& annotation, std::size_t token);
-/// Ends of a colour scale that hold whatever the values are.
-/// Of classes there is no range.
-void hold_range(TokenValues& values, const HeldRange& range);
-/// What the values are drawn with.
-const ColourMap& map_of(const TokenValues& values, const Theme& theme);
+/// For tooltips: 4 significant digits at most, and the sign of a difference.
+QString short_annotation(const TokenAnnotation& annotation, std::size_t token);
+/// What the values are drawn with behind text.
+const ColourMap& map_of(const ValueLook& look, const Theme& theme);
+/// The same on white paper, whatever the window wears.
+ColourMap paper_map_of(const ValueLook& look);
 TokenValues token_differences(Quantity quantity, const SequenceData& a, const SequenceData* b,
                               Attribution attribution);
 

@@ -91,7 +91,7 @@ void SubsetMeans::Impl::add(const SequenceData& a, const SequenceData* b, TokenS
         all_paired = all_paired && (both || !counts);
         const double x = counts ? 1 : 0;
         const double loss = a.tokens.nll[at];
-        const double change = both ? static_cast<double>(b->tokens.nll[at]) - loss : 0;
+        const double change = both ? loss - static_cast<double>(b->tokens.nll[at]) : 0;
         const double entropy = has_entropy ? static_cast<double>(a.tokens.entropy[at]) : 0;
         const std::array<double, width> parts{x, x * loss, x * entropy,
                                               x * static_cast<double>(a.tokens.steps[at]), x * change};
@@ -229,7 +229,7 @@ QString describe_means(const SpanStatistics& statistics) {
     add(tr("NLL"), statistics.nll, false);
     add(tr("steps"), statistics.steps, false);
     add(tr("entropy"), statistics.entropy, false);
-    add(tr("NLL of B − A"), statistics.difference, true);
+    add(tr("NLL of A − B"), statistics.difference, true);
     return parts.join(QStringLiteral(" · "));
 }
 

@@ -36,7 +36,7 @@ struct SpanStatistics {
     qint64 scored = 0;
     SpanMean nll, entropy; ///< nats
     SpanMean steps;        ///< NaN without pondering
-    SpanMean difference;   ///< NLL of B minus A, paired; NaN where B does not read the same tokens
+    SpanMean difference;   ///< NLL of A minus B, paired; NaN where B does not read the same tokens
     QString about;         ///< what the intervals rest on, or why there are none; a sentence
 };
 

@@ -84,6 +84,15 @@ SpanBar::SpanBar(const ViewContext& context, TextView& view, QWidget* parent)
     hide();
 }
 
+void SpanBar::addActions(QMenu& menu) {
+    QMenu* forms = menu.addMenu(tr("Copy Span as"));
+    forms->setEnabled(copy_->isEnabled());
+    forms->addActions(copy_->menu()->actions());
+    menu.addAction(tr("Label Span…"), this, &SpanBar::askForLabel)->setEnabled(label_->isEnabled());
+    menu.addAction(tr("Figure of Span…"), this, &SpanBar::figureWanted);
+    menu.addAction(tr("Deselect Span"), this, [this] { view_.setSpan({}); });
+}
+
 void SpanBar::showSpan() {
     const TokenSpan span = view_.span();
     measuring_.cancel();
@@ -148,10 +157,7 @@ void SpanBar::copy(Form form) const {
         return;
     }
     const TokenValues& values = view_.values();
-    // LaTeX prints black letters on white paper, whatever the window wears.
-    const ColourMap map = values.difference          ? ColourMap::diverging(false)
-                          : values.classes.isEmpty() ? ColourMap::text(false)
-                                                     : ColourMap::classes(false);
+    const ColourMap map = paper_map_of(values); // LaTeX prints black letters on white paper
     const auto colour = [&](qint64 token) {
         const auto at = static_cast<std::size_t>(token);
         const double position =

@@ -9,6 +9,7 @@
 #include <QWidget>
 
 class QLabel;
+class QMenu;
 class QToolButton;
 
 namespace ponderscope {
@@ -25,6 +26,8 @@ public:
     void copy(Form form) const;
     /// Writes the label beside the trace, on a thread of its own; the text has it when it is written.
     void label(const QString& annotation, const QString& name);
+    /// What can be done with the span, for a menu.
+    void addActions(QMenu& menu);
     [[nodiscard]] QString said() const;
     [[nodiscard]] bool isBusy() const {
         return measuring_.isBusy() || writing_.isBusy() || delay_.isActive();

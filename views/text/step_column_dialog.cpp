@@ -14,6 +14,7 @@
 #include <QPushButton>
 
 #include <algorithm>
+#include <functional>
 
 namespace ponderscope {
 
@@ -23,7 +24,7 @@ StepColumnDialog::StepColumnDialog(const ViewContext& context, QWidget* parent)
       signal_(new QComboBox(this)),
       step_(new QComboBox(this)),
       minus_(new QComboBox(this)),
-      against_(new QCheckBox(tr("Of B minus A"), this)),
+      against_(new QCheckBox(tr("Of A minus B"), this)),
       name_(new QLineEdit(this)) {
     setWindowTitle(tr("Colour by a step"));
     const RunKey run = context.selection.runA();
@@ -38,7 +39,8 @@ StepColumnDialog::StepColumnDialog(const ViewContext& context, QWidget* parent)
     }
     const RunInfo* info = context.data.run(run);
     minus_->addItem(tr("nothing"), QString());
-    for (std::int64_t step = 0; info != nullptr && step <= info->max_steps; ++step) {
+    constexpr std::int64_t most_steps = 4096; // a damaged trace may claim any number
+    for (std::int64_t step = 0; info != nullptr && step <= std::min(info->max_steps, most_steps); ++step) {
         const QString number = QString::number(step);
         step_->addItem(tr("step %1").arg(number), number);
         minus_->addItem(tr("step %1").arg(number), number);
@@ -69,8 +71,7 @@ StepColumnDialog::StepColumnDialog(const ViewContext& context, QWidget* parent)
     form->addRow(buttons);
     setMinimumWidth(420);
     if (signal_->count() == 0) {
-        words->setText(
-            tr("This run was recorded without what its steps said: record it with --record steps."));
+        words->setText(tr("This run has no signals by step. Record it again with Record: steps."));
     }
     const auto check = [this, buttons] {
         const bool by_step = signal_->currentData(Qt::UserRole + 1).toBool();
@@ -121,7 +122,7 @@ void StepColumnDialog::suggestName() {
             name += QStringLiteral("_minus_") + minus;
         }
     }
-    name_->setText(name + (against_->isChecked() ? QStringLiteral("_b_minus_a") : QString()));
+    name_->setText(name + (against_->isChecked() ? QStringLiteral("_a_minus_b") : QString()));
 }
 
 void derive_column(const RunKey& a, const RunKey& b, const QString& name, const QString& column,
@@ -145,6 +146,9 @@ void derive_column(const RunKey& a, const RunKey& b, const QString& name, const 
     if (b.isValid()) {
         const TraceReader other = open(b);
         made = difference_by_step(trace, run, other, run_of(other, b), name.toStdString(), wanted, stop);
+        for (std::vector<double>& values : made.values) { // the window's sign is A − B
+            std::transform(values.begin(), values.end(), values.begin(), std::negate<>());
+        }
     } else {
         made = annotation_by_step(trace, run, name.toStdString(), wanted, stop);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/text/text_panel.h"
 
+#include "views/common/asking_box.h"
 #include "views/common/flow_layout.h"
 #include "views/text/corpus_map.h"
 #include "views/text/find_bar.h"
@@ -17,7 +18,6 @@
 #include <QHeaderView>
 #include <QLabel>
 #include <QPainter>
-#include <QRegularExpression>
 #include <QSignalBlocker>
 #include <QStackedWidget>
 #include <QTableView>
@@ -33,6 +33,7 @@ constexpr int replayed = -1;  ///< data of the entry that stands for a replay's 
 constexpr int of_a_step = -2; ///< of the entry that asks for a column of a step
 constexpr int none = -3;      ///< of the entry without bars
 constexpr int blink_ms = 600;
+constexpr int slide_legend = 20; ///< pixels of the legend's letters where others look on
 
 } // namespace
 
@@ -43,8 +44,8 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
       find_(new FindBar(context, *view_, this)),
       spanBar_(new SpanBar(context, *view_, this)),
       legend_(new Legend(context.theme, this)),
-      colour_(new QComboBox(this)),
-      bars_(new QComboBox(this)),
+      colour_(new AskingBox(of_a_step, this)),
+      bars_(new AskingBox(of_a_step, this)),
       difference_(new QCheckBox(tr("A − B"), this)),
       blink_(new QCheckBox(tr("Blink"), this)),
       controls_(new QWidget(this)),
@@ -67,9 +68,9 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
         colour_->setItemData(colour_->count() - 1, quantity_meaning(quantity, Attribution::predicted),
                              Qt::ToolTipRole);
     }
-    colour_->addItem(tr("Of a step…"), of_a_step);
+    colour_->addItem(tr("Gain at a step…"), of_a_step);
     colour_->setItemData(colour_->count() - 1,
-                         tr("A signal at a step, what the steps between gained, B minus A at a step"),
+                         tr("A signal at a step, what the steps between gained, A minus B at a step"),
                          Qt::ToolTipRole);
     colour_->setAccessibleName(tr("Colour of the text"));
     colour_->setToolTip(tr("What colours the text"));
@@ -80,7 +81,7 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
         }
     }
     bars_->addItem(tr("None"), none);
-    bars_->addItem(tr("Of a step…"), of_a_step);
+    bars_->addItem(tr("Gain at a step…"), of_a_step);
     bars_->setItemData(bars_->count() - 1, colour_->itemData(colour_->count() - 1, Qt::ToolTipRole),
                        Qt::ToolTipRole);
     bars_->setAccessibleName(tr("Bars under the text"));
@@ -140,17 +141,14 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
         const QVariant chosen = colour_->currentData();
         if (chosen == QVariant(of_a_step)) {
             nameColour(); // it colours by nothing itself
-            askForStep(false);
             return;
         }
         const bool annotation = chosen.typeId() == QMetaType::QString;
         if (annotation || chosen.toInt() != replayed) {
             const bool dismissed = view_->showsReplay();
             view_->setAnnotation(annotation ? chosen.toString() : QString());
-            corpus_->setAnnotation(view_->annotation());
             if (!annotation) {
                 view_->setQuantity(static_cast<Quantity>(chosen.toInt()));
-                corpus_->setQuantity(static_cast<Quantity>(chosen.toInt()));
             }
             if (dismissed) {
                 view_->setReplay({});
@@ -167,7 +165,6 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
         const QVariant chosen = bars_->currentData();
         if (chosen == QVariant(of_a_step)) {
             nameColour(); // it is none itself
-            askForStep(true);
         } else if (chosen.typeId() == QMetaType::QString) {
             setBarAnnotation(chosen.toString());
         } else {
@@ -175,6 +172,13 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
                                              : std::optional(static_cast<Quantity>(chosen.toInt())));
         }
     });
+    for (QComboBox* box : {colour_, bars_}) {
+        connect(box, &QComboBox::activated, this, [this, box](int entry) {
+            if (box->itemData(entry) == QVariant(of_a_step)) {
+                askForStep(box == bars_);
+            }
+        });
+    }
     connect(difference_, &QCheckBox::toggled, this, [this](bool on) {
         if (on) {
             blink_->setChecked(false);
@@ -199,12 +203,13 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
         const QString& notice = view_->values().notice;
         notice_->setText(notice + u'.');
         notice_->setVisible(!notice.isEmpty());
-        corpus_->setRange(view_->showsDifference() ? HeldRange() : view_->range());
+        corpus_->setShown(view_->values());
         nameColour();
     });
     connect(legend_, &Legend::rangeWanted, this, &TextPanel::askForRange);
     connect(&context_.theme, &Theme::changed, this, qOverload<>(&QWidget::update));
     legend_->show(view_->values());
+    corpus_->setShown(view_->values());
 }
 
 void TextPanel::askForRange() {
@@ -461,7 +466,7 @@ bool TextPanel::eventFilter(QObject* watched, QEvent* event) {
     if (watched == table_->viewport() && event->type() == QEvent::Wheel) {
         const auto* wheel = static_cast<QWheelEvent*>(event);
         if ((wheel->modifiers() & Qt::ControlModifier) != 0) {
-            if (wheel->angleDelta().y() < 0) {
+            if (tableWheel_.turn(*wheel) < 0) {
                 zoomOut();
             }
             return true;
@@ -500,6 +505,7 @@ void TextPanel::findPrevious() {
 }
 
 void TextPanel::setPlain(bool plain) {
+    legend_->setLetters(plain ? slide_legend : 0);
     for (QWidget* child : controls_->findChildren<QWidget*>(Qt::FindDirectChildrenOnly)) {
         child->setVisible(!plain || child == legend_);
     }
@@ -540,35 +546,6 @@ void TextPanel::setBarAnnotation(const QString& name) {
     view_->setBarAnnotation(name);
     nameColour();
     Q_EMIT viewChanged();
-}
-
-void TextPanel::obey(const TextCommand& command) {
-    using Kind = TextCommand::Kind;
-    switch (command.kind) {
-    case Kind::token:
-        context_.selection.setToken(command.token);
-        break;
-    case Kind::colour:
-        command.quantity ? setQuantity(*command.quantity) : setAnnotation(command.name);
-        break;
-    case Kind::bars:
-        command.quantity ? setBars(command.quantity) : setBarAnnotation(command.name);
-        break;
-    case Kind::derive: {
-        // "nll@0-nll@last" as a name: nll_0_minus_nll_last
-        QString name = command.name;
-        name.replace(QStringLiteral("-"), QStringLiteral("_minus_"));
-        name.replace(QRegularExpression(QStringLiteral("[^A-Za-z0-9_]+")), QStringLiteral("_"));
-        deriveColumn({}, name, command.name);
-        break;
-    }
-    case Kind::run:
-        context_.selection.setRunA(command.run);
-        break;
-    case Kind::against:
-        context_.selection.setRunB(command.run);
-        break;
-    }
 }
 
 void TextPanel::setAnnotation(const QString& name) {

@@ -4,6 +4,7 @@
 #include "views/common/task.h"
 #include "views/common/view_command.h"
 #include "views/common/view_context.h"
+#include "views/common/wheel_notches.h"
 #include "views/figure/spec.h"
 #include "views/text/quantity.h"
 
@@ -56,7 +57,7 @@ public:
     [[nodiscard]] bool isBusy() const; ///< something of what is shown is still being laid out or read
 
 public Q_SLOTS:
-    /// Works a column out of the steps of A (an invalid \p b) or of B − A, keeps it as an annotation, and
+    /// Works a column out of the steps of A (an invalid \p b) or of A − B, keeps it as an annotation, and
     /// colours by it or shows it as \p bars (step_column_dialog.h).
     void deriveColumn(const ponderscope::RunKey& b, const QString& name, const QString& column,
                       bool bars = false);
@@ -120,6 +121,7 @@ private:
     TokenModel* model_;
     CorpusMap* corpus_;
     TextZoom zoom_ = TextZoom::text;
+    WheelNotches tableWheel_;
     Task deriving_;
 };
 

@@ -77,6 +77,12 @@ TextView::TextView(const ViewContext& context, QWidget* parent)
         }
     });
     connect(&context_.data, &TraceData::traceClosed, this, &TextView::reload);
+    connect(&context_.data, &TraceData::failed, viewport(), [this] {
+        if (!layout_.sequence()) {
+            setAccessibleDescription(hint());
+            viewport()->update();
+        }
+    });
     layout_.setLabels([this](int id) { return context_.data.tokenLabel(context_.selection.runA(), id); });
     connect(&context_.data, &TraceData::tokenLabelsReady, this, [this](const RunKey& run) {
         if (run == context_.selection.runA() && layout_.missesLabels()) {
@@ -248,7 +254,10 @@ void TextView::recolour() {
         values_ = TokenValues{};
         values_.quantity = quantity_;
         values_.annotation = annotation_;
-        values_.scale = {0, 8, false};
+        values_.difference = difference_ && annotation_.isEmpty();
+        values_.look(look_of(annotation_.isEmpty() ? kind_of(quantity_, maxSteps_)
+                                                   : kind_of_annotation(annotation_, false),
+                             {}));
     } else if (showsReplay()) {
         values_ =
             replay_values(replay_.steps, replay_.maxSteps, replay_.policy, context_.selection.attribution());
@@ -273,15 +282,15 @@ void TextView::recolour() {
         }
     }
     if (!showsReplay()) {
-        hold_range(values_, range());
+        values_.hold(range());
     }
     barValues_ = {};
     if (a && !barAnnotation_.isEmpty()) {
         barValues_ = annotation_values(*a, barAnnotation_);
-        hold_range(barValues_, ranges_.held(u'=' + barAnnotation_));
+        barValues_.hold(ranges_.held(u'=' + barAnnotation_));
     } else if (a && bars_ && !hasTicks()) {
         barValues_ = token_values(*bars_, *a, maxSteps_, context_.selection.attribution());
-        hold_range(barValues_, ranges_.held(quantity_key(*bars_)));
+        barValues_.hold(ranges_.held(quantity_key(*bars_)));
     }
     minimap_->refresh();
     viewport()->update();
@@ -479,39 +488,49 @@ void TextView::showSelected() {
     }
 }
 
-QString TextView::describe(qint64 token) const {
+QStringList TextView::linesAbout(qint64 token) const {
     const auto& shown = layout_.sequence();
     if (!shown || token < 0 || token >= static_cast<qint64>(shown->tokens.size())) {
         return {};
     }
     const auto index = static_cast<std::size_t>(token);
     const std::string_view bytes = token_bytes(shown->tokens, shown->text, index);
-    QStringList parts;
-    parts << tr("token %1").arg(format_count(token));
-    parts << (bytes.empty() ? tr("id %1").arg(shown->tokens.id[index])
-                            : u'“' + visible_token_of(shown->tokens, shown->text, index, 24) + u'”');
+    const QString dot = QStringLiteral(" · ");
+    QStringList lines{tr("token %1").arg(format_count(token)) + dot +
+                      (bytes.empty()
+                           ? tr("id %1").arg(shown->tokens.id[index])
+                           : u'“' + visible_token_of(shown->tokens, shown->text, index, 24) + u'”')};
     const qint64 row = context_.selection.rowOf(token);
+    QStringList numbers;
     for (const Quantity quantity : {Quantity::nll, Quantity::rank, Quantity::entropy, Quantity::steps}) {
         const double value =
             row < 0 ? std::nan("") : quantity_of(quantity, shown->tokens, static_cast<std::size_t>(row));
         if (!std::isnan(value) && (quantity != Quantity::steps || maxSteps_ > 0)) {
-            parts << quantity_name(quantity) + u' ' + format_quantity(quantity, value);
+            numbers << quantity_name(quantity) + u' ' + format_quantity(quantity, value);
         }
     }
-    constexpr std::size_t most_annotations = 6; // of a line
+    if (!numbers.isEmpty()) {
+        lines << numbers.join(dot);
+    }
+    constexpr std::size_t most_annotations = 6;
     for (std::size_t i = 0; i < std::min(shown->annotations.size(), most_annotations); ++i) {
         const TokenAnnotation& one = shown->annotations[i];
-        if (const QString value = format_annotation(one, index); !value.isEmpty()) {
-            parts << one.name + u' ' + value;
+        if (const QString value = short_annotation(one, index); !value.isEmpty()) {
+            lines << one.name + u' ' + value;
         }
     }
-    if (!values_.replay.isEmpty() && index < values_.values.size() && !std::isnan(values_.values[index])) {
-        parts << tr("replay of %1: steps %2").arg(values_.replay).arg(values_.values[index]);
+    if (const QString value = values_.textAt(index); !value.isEmpty()) {
+        if (!values_.replay.isEmpty()) {
+            lines << tr("replay of %1: steps %2").arg(values_.replay, value);
+        } else if (values_.difference) {
+            lines << tr("%1 A − B %2").arg(quantity_name(quantity_), value);
+        }
     }
-    if (values_.difference && index < values_.values.size() && !std::isnan(values_.values[index])) {
-        parts << tr("%1 A − B %2").arg(quantity_name(quantity_), format_difference(values_.values[index]));
-    }
-    return parts.join(QStringLiteral(" · "));
+    return lines;
+}
+
+QString TextView::describe(qint64 token) const {
+    return linesAbout(token).join(QStringLiteral(" · "));
 }
 
 QString TextView::hint() const {
@@ -525,9 +544,13 @@ QString TextView::hint() const {
         return tr("This run holds no sequence yet.");
     }
     if (!layout_.sequence()) {
+        const RunKey run = context_.selection.runA();
         const qint64 sequence = context_.selection.sequence();
-        return context_.data.sequenceInfo(context_.selection.runA(), sequence) == nullptr
+        return context_.data.sequenceInfo(run, sequence) == nullptr
                    ? tr("This run has no sequence %1.").arg(sequence + 1)
+               : context_.data.isUnreadable(run, sequence)
+                   ? tr("This sequence cannot be read from the trace.\n"
+                        "The Library's menu of the trace checks every byte.")
                    : tr("Reading the sequence…");
     }
     return layout_.sequence()->tokens.size() == 0 ? tr("This sequence holds no token yet.") : QString();

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "views/common/colour_ranges.h"
 #include "views/common/view_context.h"
+#include "views/common/wheel_notches.h"
 #include "views/text/quantity.h"
 #include "views/text/span.h"
 #include "views/text/text_layout.h"
@@ -87,8 +89,9 @@ public:
     [[nodiscard]] qint64 firstVisibleToken() const;
     [[nodiscard]] qint64 endVisibleToken() const;
     void scrollTo(qint64 token);
-    /// A token's numbers in a line, as the tooltip has them; empty when there is none.
-    [[nodiscard]] QString describe(qint64 token) const;
+    /// A token's numbers, line by line as the tooltip has them; empty when there is none.
+    [[nodiscard]] QStringList linesAbout(qint64 token) const;
+    [[nodiscard]] QString describe(qint64 token) const; ///< these in one line
     /// Found tokens, ascending: a fine outline, and ticks on the minimap. \p alone: they are what is looked
     /// at, and the rest of the text steps back.
     void setMarks(const std::vector<qint64>& tokens, bool alone = false);
@@ -176,6 +179,7 @@ private:
     qint64 anchor_ = -1; ///< where the span begins; -1: there is none
     bool pinning_ = false;
     qint64 pressed_ = -1; ///< under the mouse when its button went down
+    WheelNotches wheel_;
     std::vector<qint64> flags_;
     std::vector<qint64> marks_; ///< found
     bool alone_ = false;        ///< all others are drawn pale

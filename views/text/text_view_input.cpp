@@ -2,7 +2,7 @@
 // What mouse and keys do to the text; text_view.cpp says what it shows.
 #include "views/text/text_view.h"
 
-#include "views/common/format.h"
+#include "views/common/tip.h"
 
 #include <QContextMenuEvent>
 #include <QHelpEvent>
@@ -21,8 +21,8 @@ bool TextView::viewportEvent(QEvent* event) {
         const auto* help = static_cast<QHelpEvent*>(event);
         const qint64 token = tokenAt(help->pos());
         if (token >= 0) {
-            QToolTip::showText(help->globalPos(), plain_tip(describe(token)), viewport(),
-                               tokenRect(token).toAlignedRect());
+            show_tip_above(*viewport(), tokenRect(token).toAlignedRect(),
+                           linesAbout(token).join(QChar::LineFeed));
         } else {
             QToolTip::hideText();
         }
@@ -128,11 +128,12 @@ void TextView::keyPressEvent(QKeyEvent* event) {
 
 void TextView::wheelEvent(QWheelEvent* event) {
     if ((event->modifiers() & Qt::ControlModifier) != 0) {
-        const int before = context_.theme.textSize();
-        const bool in = event->angleDelta().y() > 0;
-        context_.theme.setTextSize(before + (in ? 1 : -1));
-        if (context_.theme.textSize() == before) {
-            Q_EMIT zoomedBeyond(in);
+        if (const int notches = wheel_.turn(*event); notches != 0) {
+            const int before = context_.theme.textSize();
+            context_.theme.setTextSize(before + notches);
+            if (context_.theme.textSize() == before) {
+                Q_EMIT zoomedBeyond(notches > 0);
+            }
         }
         event->accept();
         return;

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/common/asking_box.h"
 #include "views/common/chooser.h"
 #include "views/common/colour_map.h"
 #include "views/common/format.h"
+#include "views/common/number_box.h"
 #include "views/common/selection.h"
 #include "views/common/style.h"
 #include "views/common/task.h"
 #include "views/common/theme.h"
+#include "views/common/value_look.h"
+#include "views/common/wheel_notches.h"
 
 #include <QComboBox>
+#include <QLineEdit>
 #include <QMenu>
 #include <QSignalSpy>
 #include <QTabBar>
@@ -22,6 +27,7 @@
 #include <memory>
 #include <new>
 #include <stdexcept>
+#include <vector>
 
 using namespace ponderscope;
 
@@ -103,6 +109,133 @@ private Q_SLOTS:
         const ColourScale flat{3, 3, false};
         QCOMPARE(flat.position(3), 0.0);
         QCOMPARE(ColourScale::symmetric(2).position(0), 0.5);
+    }
+
+    void oneLookForEveryNumber() {
+        using enum NumberKind;
+        const auto look = [](ValueKind kind, std::vector<float> values) {
+            const float largest = *std::max_element(
+                values.begin(), values.end(), [](float a, float b) { return std::abs(a) < std::abs(b); });
+            values.insert(values.end(), 200, largest); // more than the few that a scale may leave out
+            return look_of(kind, spread_of(std::span<const float>(values)));
+        };
+        // What a step gained is a difference, whether or not a token lost by it.
+        const ValueKind gain = kind_of_annotation(QStringLiteral("nll_0_minus_last"), false);
+        for (const ValueLook& one :
+             {look(gain, {0, 1.2F, 14}), look(gain, {-0.5F, 1.2F, 14}),
+              look({plain, false, 0}, {-0.5F, 1.2F, 14}), look({nats, true, 0}, {0.5F, 14}),
+              look(kind_of_signal({"log_ratio", {"token", "step"}, "nats", "", ""}), {-14, 3})}) {
+            QVERIFY(one.diverging && one.isSigned());
+            QCOMPARE(one.scale.position(0), 0.5); // white at 0
+            QCOMPARE(one.scale.low, -one.scale.high);
+            QCOMPARE(one.end(one.scale.low), QStringLiteral("−15"));
+            QCOMPARE(one.end(0), QStringLiteral("0"));
+            QCOMPARE(one.end(one.scale.high), QStringLiteral("+15"));
+        }
+        QCOMPARE(look(gain, {-1, 1}).text(-0.015851072850637138), QStringLiteral("−0.01585"));
+        QCOMPARE(look(gain, {-1, 1}).text(0.25), QStringLiteral("+0.25"));
+        QCOMPARE(look({nats, true, 0}, {-1, 1}).text(0.001), QStringLiteral("0.00"));
+        QVERIFY(!look({plain, false, 0}, {0, 3}).diverging);
+        QCOMPARE(look({plain, false, 0}, {0, 3}).end(3), QStringLiteral("3"));
+        QCOMPARE(look({operations, true, 0}, {-2e6F, 2e6F}).end(2e6), QStringLiteral("+2.00 M"));
+        // The same numbers as a quantity of the text and as a signal of the heatmap.
+        const SignalInfo nll{"nll", {"token", "step"}, "nats", "", ""};
+        QCOMPARE(look(kind_of_signal(nll), {0, 3}).scale.high, 8.0);
+        QCOMPARE(
+            look(kind_of_signal({"gate", {"token", "step"}, "probability", "", ""}), {0, 0.1F}).scale.high,
+            1.0);
+        QVERIFY(look({rank, false, 0}, {1, 400}).scale.logarithmic);
+        QCOMPARE(look({count, false, 3}, {0, 1}).scale.high, 3.0);
+        QVERIFY(!look({category, false, 0}, {-1, 2}).diverging);
+        // Ends that are held keep the white at 0.
+        ValueLook held = look(gain, {-1, 1});
+        held.hold(HeldRange({-1.0, 3.0}));
+        QVERIFY(held.held);
+        QCOMPARE(held.scale.position(0), 0.5);
+        QCOMPARE(held.scale.high, 3.0);
+        ValueLook one_way = look({plain, false, 0}, {0, 1});
+        one_way.hold(HeldRange({1.0, 3.0}));
+        QCOMPARE(one_way.scale.low, 1.0);
+        // Nothing finite is no fault.
+        QCOMPARE(look({plain, false, 0}, {std::numeric_limits<float>::quiet_NaN()}).scale.high, 1.0);
+    }
+
+    void numbersAreTypedWithACommaOrAPoint() {
+        const QLocale before;
+        for (const QLocale& locale : {QLocale(QLocale::German, QLocale::Germany), QLocale::c()}) {
+            QLocale::setDefault(locale);
+            const bool comma = locale.decimalPoint() == QStringLiteral(",");
+            QCOMPARE(typed_number(QStringLiteral("0.5")), 0.5);
+            QCOMPARE(typed_number(QStringLiteral(" −1.5e3 ")), -1500.0);
+            QCOMPARE(typed_number(QStringLiteral("0,5")), 0.5);
+            QCOMPARE(typed_number(QStringLiteral("1,500")), comma ? std::optional(1.5) : std::nullopt);
+            QVERIFY(!typed_number(QStringLiteral("nan")) && !typed_number(QStringLiteral("1.500,5")));
+            QStringList ways{QStringLiteral("1.5")};
+            if (comma) {
+                ways << QStringLiteral("1,5");
+            }
+            for (const QString& typed : ways) {
+                NumberBox box;
+                box.setRange(0, 1000);
+                box.setDecimals(3);
+                box.setSuffix(QStringLiteral(" mm"));
+                box.selectAll();
+                QTest::keyClicks(&box, typed);
+                QCOMPARE(box.value(), 1.5);
+                QLineEdit line;
+                line.setValidator(new NumberValidator(&line));
+                QTest::keyClicks(&line, typed);
+                QVERIFY(line.hasAcceptableInput());
+                QCOMPARE(typed_number(line.text()), 1.5);
+            }
+            QLineEdit line;
+            line.setValidator(new NumberValidator(&line));
+            QTest::keyClicks(&line, QStringLiteral("x-2e-3z"));
+            QCOMPARE(line.text(), QStringLiteral("-2e-3"));
+        }
+        QLocale::setDefault(before);
+    }
+
+    void smallTurnsOfTheWheelAddUp() {
+        WheelNotches wheel;
+        const auto turn = [&](int x, int y, Qt::ScrollPhase phase = Qt::NoScrollPhase) {
+            const QWheelEvent event({}, {}, {}, QPoint(x, y), Qt::NoButton, Qt::ControlModifier, phase,
+                                    false);
+            return wheel.turn(event);
+        };
+        QCOMPARE(turn(0, 120), 1);
+        QCOMPARE(turn(0, -240), -2);
+        QCOMPARE(turn(120, 0), 0); // sideways
+        QCOMPARE(turn(-120, 0), 0);
+        QCOMPARE(turn(0, 0), 0); // the end of a gesture
+        int notches = 0;
+        for (int i = 0; i < 16; ++i) {
+            notches += turn(0, 15);
+        }
+        QCOMPARE(notches, 2);
+        QCOMPARE(turn(0, 100), 0);
+        QCOMPARE(turn(0, -100), 0); // back again
+        QCOMPARE(turn(0, -20), -1);
+        QCOMPARE(turn(0, 110), 0);
+        QCOMPARE(turn(0, 20, Qt::ScrollBegin), 0);
+    }
+
+    void arrowsPassOverWhatAsks() {
+        AskingBox box(QStringLiteral("ask"), nullptr);
+        box.addItem(QStringLiteral("one"), 1);
+        box.addItem(QStringLiteral("ask…"), QStringLiteral("ask"));
+        box.addItem(QStringLiteral("two"), 2);
+        QSignalSpy activated(&box, &QComboBox::activated);
+        QTest::keyClick(&box, Qt::Key_Down);
+        QCOMPARE(box.currentData().toInt(), 2);
+        QTest::keyClick(&box, Qt::Key_Up);
+        QCOMPARE(box.currentData().toInt(), 1);
+        QTest::keyClick(&box, Qt::Key_A);
+        QCOMPARE(box.currentData().toInt(), 1);
+        for (const QList<QVariant>& one : std::as_const(activated)) {
+            QVERIFY(one.front().toInt() != 1);
+        }
+        QVERIFY(box.model()->index(1, 0).flags().testFlag(Qt::ItemIsEnabled)); // the open list has it
     }
 
     void niceCeilings() {

@@ -8,9 +8,11 @@
 #include "views/figure/figure_gallery.h"
 #include "views/figure/parts.h"
 
+#include <QAbstractButton>
 #include <QComboBox>
 #include <QFile>
 #include <QLabel>
+#include <QLineEdit>
 #include <QListWidget>
 #include <QSignalSpy>
 #include <QtTest>
@@ -189,6 +191,67 @@ private Q_SLOTS:
                                  30'000);
         // Kinds that this run has nothing for are grey in the gallery, and say why.
         QTRY_VERIFY_WITH_TIMEOUT(!dialog.gallery()->reason(FigureKind::depth_weights).isEmpty(), 60'000);
+    }
+
+    void limitsAreTypedInAnyLocale() {
+        const QLocale before;
+        QLocale::setDefault(QLocale(QLocale::German, QLocale::Germany));
+        Opened window(folder_ / "story.ponder", Appearance::light);
+        FigureSpec initial;
+        initial.kind = FigureKind::policy_front;
+        initial.runs = {{folder_ / "story.ponder", "adaponderlm-1m"}};
+        ExportDialog dialog(window.context, initial);
+        const auto type = [&](const char* field, const QString& text) {
+            for (QLineEdit* line : dialog.findChildren<QLineEdit*>()) {
+                if (line->accessibleName().endsWith(QLatin1String(field))) {
+                    line->clear();
+                    QTest::keyClicks(line, text);
+                    return;
+                }
+            }
+            QFAIL(field);
+        };
+        type("Horizontal axis, low end", QStringLiteral("0,5"));
+        type("Horizontal axis, high end", QStringLiteral("1.5"));
+        type("Vertical axis, low end", QStringLiteral("0.25"));
+        type("Vertical axis, high end", QStringLiteral("1,25"));
+        QCOMPARE(dialog.spec().x_range, (std::array{0.5, 1.5}));
+        QCOMPARE(dialog.spec().y_range, (std::array{0.25, 1.25}));
+        QLocale::setDefault(before);
+    }
+
+    void figuresOfARemoteTraceGoToAFolderHere() {
+        Opened window(folder_ / "story.ponder", Appearance::light);
+        FigureSpec initial;
+        initial.runs = {{"ssh://host/data/story.ponder", "adaponderlm-1m"}};
+        ExportDialog dialog(window.context, initial);
+        QVERIFY2(QFileInfo(QFileInfo(dialog.file()).path()).isDir() &&
+                     !dialog.file().contains(QStringLiteral("ssh:")),
+                 qPrintable(dialog.file()));
+    }
+
+    void messagesMoveNoField() {
+        Opened window(folder_ / "story.ponder", Appearance::light);
+        FigureSpec initial;
+        initial.runs = {{folder_ / "story.ponder", "adaponderlm-1m"}};
+        ExportDialog dialog(window.context, initial);
+        dialog.show();
+        QTRY_VERIFY_WITH_TIMEOUT(dialog.maker().figure() != nullptr, 30'000);
+        const auto places = [&] {
+            QList<QPoint> all;
+            for (QWidget* field : dialog.findChildren<QWidget*>()) {
+                if (field->isVisible() && (qobject_cast<QComboBox*>(field) != nullptr ||
+                                           qobject_cast<QAbstractButton*>(field) != nullptr)) {
+                    all << field->mapTo(&dialog, QPoint());
+                }
+            }
+            return all;
+        };
+        const QList<QPoint> before = places();
+        dialog.findChild<QLabel*>(QStringLiteral("message"))
+            ->setText(QStringLiteral("one\ntwo\nthree\nfour"));
+        QTest::qWait(50);
+        QCOMPARE(places(), before);
     }
 
     void runsThatAreNumbersAreNamed() {

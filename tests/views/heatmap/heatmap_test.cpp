@@ -385,7 +385,7 @@ private Q_SLOTS:
         ranges.hold(QStringLiteral("nll"), {});
         QCOMPARE(canvas.scale().high, before.high);
         options.setCentre(MapOptions::Centre::zero);
-        QVERIFY(canvas.diverging());
+        QVERIFY(canvas.look().diverging);
         QCOMPARE(canvas.scale().low, -canvas.scale().high);
         options.setCentre(MapOptions::Centre::median);
         const double median = canvas.map()->quantile(0.5);
@@ -394,7 +394,7 @@ private Q_SLOTS:
         options.setCentre(MapOptions::Centre::value, 2.5);
         QCOMPARE((canvas.scale().low + canvas.scale().high) / 2, 2.5);
         options.setCentre(MapOptions::Centre::none);
-        QVERIFY(!canvas.diverging());
+        QVERIFY(!canvas.look().diverging);
         canvas.setOrder(StepMapCanvas::Order::reversed, 1);
         QCOMPARE(canvas.shown().front(), std::vector<int>{3});
         canvas.setOrder(StepMapCanvas::Order::recorded, 2);

@@ -87,6 +87,41 @@ private Q_SLOTS:
         QTRY_COMPARE(colour->count(), before);
     }
 
+    void gainsAreWhiteAtZero() {
+        Stage stage({.sequences = 2, .tokens = 60});
+        QVERIFY(stage.settle());
+        const RunInfo run = *stage.data.run(stage.a);
+        Annotation gain{"nll_0_minus_last", false, {}, {}};
+        gain.values.emplace_back(60, 0.015851072850637138);
+        gain.values.emplace_back(60, 1.5);
+        gain.values[0][3] = -2.25;
+        gain.values[0][4] = 0;
+        put_annotations(stage.path.toStdString(), run, stage.data.sequences(stage.a), {gain});
+        stage.data.refresh();
+        QTRY_VERIFY(stage.view().sequence()->annotation(QStringLiteral("nll_0_minus_last")) != nullptr);
+        stage.panel.setAnnotation(QStringLiteral("nll_0_minus_last"));
+        const TextView& view = stage.view();
+        const auto colour = [&](std::size_t token) {
+            return map_of(view.values(), stage.theme)
+                .at(view.values().scale.position(static_cast<double>(view.values().values[token])));
+        };
+        QCOMPARE(view.values().scale.position(0), 0.5);
+        const QColor nothing(colour(4));
+        QVERIFY(nothing.lightness() >= 254);                          // white
+        QVERIFY(QColor(colour(3)).green() > QColor(colour(3)).red()); // what lost
+        // Tooltips: four digits at most, a line for each column.
+        const QStringList lines = view.linesAbout(5);
+        QVERIFY(lines.contains(QStringLiteral("nll_0_minus_last +0.01585")));
+        for (const QString& line : lines) {
+            QVERIFY2(line.size() < 80, qPrintable(line));
+        }
+        // The sequence without a loss is drawn alike.
+        stage.selection.setSequence(1);
+        QTRY_VERIFY(view.sequence() && view.sequence()->sequence == 1);
+        QVERIFY(view.values().diverging);
+        QCOMPARE(view.values().scale.position(0), 0.5);
+    }
+
     void classesThatLookLikeMarkupStandAsTheyAre() {
         Stage stage({.sequences = 1, .tokens = 60});
         QVERIFY(stage.settle());
@@ -107,7 +142,8 @@ private Q_SLOTS:
         // What stands at a word.
         QHelpEvent help(QEvent::ToolTip, stage.view().tokenRect(12).center().toPoint(), QPoint(9, 9));
         QApplication::sendEvent(stage.view().viewport(), &help);
-        read.setHtml(QToolTip::text());
+        const QString shown = QToolTip::text();
+        Qt::mightBeRichText(shown) ? read.setHtml(shown) : read.setPlainText(shown);
         QVERIFY2(read.toPlainText().contains(QStringLiteral("<img")), qPrintable(QToolTip::text()));
         QToolTip::hideText();
     }

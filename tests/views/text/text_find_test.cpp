@@ -30,11 +30,45 @@ private Q_SLOTS:
         QCOMPARE(find_tokens(*data, QStringLiteral("lighthouse")), (std::vector<qint64>{1}));
         QCOMPARE(find_tokens(*data, QStringLiteral("house l")), (std::vector<qint64>{2}));
         QCOMPARE(find_tokens(*data, QStringLiteral("#103")), (std::vector<qint64>{3}));
+        // Case beyond ASCII, also where upper and lower case differ in bytes; bytes that are no UTF-8.
+        const auto wide =
+            sequence_of({"Über", " ÜBER", "\xff\xfe", " ПЕРЕД", " \u212aelvin", " stra\u1e9ee"});
+        QCOMPARE(find_tokens(*wide, QStringLiteral("über")), (std::vector<qint64>{0, 1}));
+        QCOMPARE(find_tokens(*wide, QStringLiteral("Über")), (std::vector<qint64>{0}));
+        QCOMPARE(find_tokens(*wide, QStringLiteral("перед")), (std::vector<qint64>{3}));
+        QCOMPARE(find_tokens(*wide, QStringLiteral("kelvin")), (std::vector<qint64>{4}));
+        QCOMPARE(find_tokens(*wide, QStringLiteral("elvin stra")), (std::vector<qint64>{4}));
+        QCOMPARE(find_tokens(*wide, QStringLiteral("stra")), (std::vector<qint64>{5}));
         QVERIFY(find_tokens(*data, QString()).empty());
         QVERIFY(find_tokens(*data, QStringLiteral("absent")).empty());
         QCOMPARE(find_tokens(*sequence_of({"a", "b"}, false), QStringLiteral("101")),
                  (std::vector<qint64>{1}));
         QCOMPARE(find_tokens(*sequence_of({"aa", "aa", "aa"}), QStringLiteral("a"), 2).size(), 2u);
+    }
+
+    void aLongTextIsSearchedBesideTheWindow() {
+        Stage stage({.sequences = 1, .tokens = 80'000, .secondRun = false, .withSignals = false});
+        QVERIFY(stage.settle());
+        QVERIFY(stage.view().sequence()->text.size() > (1 << 18));
+        FindBar& bar = stage.panel.findBar();
+        stage.panel.findText(QStringLiteral("nowhere at all"));
+        bar.setQuery(QStringLiteral("the")); // what was typed last counts
+        QVERIFY(bar.isBusy());
+        QTRY_COMPARE(bar.hits(), find_tokens(*stage.view().sequence(), QStringLiteral("the")));
+        QVERIFY(!bar.hits().empty());
+        bar.setQuery(QStringLiteral("nowhere at all"));
+        bar.close(); // while it is searched
+        QTest::qWait(50);
+        QVERIFY(bar.hits().empty());
+    }
+
+    void theFieldKeepsItsWidth() {
+        Stage stage({.sequences = 1, .tokens = 100});
+        QVERIFY(stage.settle());
+        stage.panel.findText(QStringLiteral("steps = 3 and foo > 4"));
+        const auto* field = stage.panel.findBar().findChild<QLineEdit*>();
+        QTest::qWait(20);
+        QVERIFY2(field->width() >= 200, qPrintable(QString::number(field->width())));
     }
 
     void aPatternThatIsGivenUpSaysSo() {
@@ -53,7 +87,7 @@ private Q_SLOTS:
         stage.panel.findText(QStringLiteral("the"));
         QTRY_VERIFY(bar.summary().contains(QStringLiteral("NLL")));
         stage.selection.setRunB({stage.path, stage.data.runs(stage.path)[1].id}); // nobody has read it
-        QTRY_VERIFY2(bar.summary().contains(QStringLiteral("NLL of B")), qPrintable(bar.summary()));
+        QTRY_VERIFY2(bar.summary().contains(QStringLiteral("NLL of A")), qPrintable(bar.summary()));
     }
 
     void aConditionThatIsNoneSaysWhatIsWrong() {
@@ -67,10 +101,21 @@ private Q_SLOTS:
         QVERIFY(said("nll >").contains(QStringLiteral("nll > what")));
         QVERIFY(said("nll > and steps = 2").contains(QStringLiteral("nll > what")));
         QVERIFY(said("nll > high").contains(QStringLiteral("“high” is no number")));
-        QVERIFY(said("steps = 2 and").contains(QStringLiteral("another comparison is due")));
+        QVERIFY(said("steps = 2 and").contains(QStringLiteral("another comparison")));
         QVERIFY(said("steps = 2 and nlll > 3").contains(QStringLiteral("there is no “nlll”: nll, ")));
         QVERIFY(said("pos < NOUN").contains(QStringLiteral("pos has classes")));
         QVERIFY(said("steps = 2 nll > 3").contains(QStringLiteral("“2 nll > 3” is no number")));
+        // A name that nothing has is a problem where the text was not found either.
+        QVERIFY(said("gain > 1").isEmpty());
+        QVERIFY(Condition::problem(QStringLiteral("gain > 1"), annotations, true)
+                    .contains(QStringLiteral("there is no “gain”")));
+        QVERIFY(
+            !find_in(*sequence_of({"a"}), QStringLiteral("gain > 1"), Attribution::predicted).hint.isEmpty());
+        QVERIFY(find_in(*sequence_of({"gain > 1"}), QStringLiteral("gain > 1"), Attribution::predicted)
+                    .hint.isEmpty());
+        // A comma is a decimal sign, where it cannot part thousands.
+        QVERIFY(said("nll > 4,5").isEmpty() && said("nll > ,5").isEmpty());
+        QVERIFY(said("nll > 4,500").contains(QStringLiteral("is no number")));
         for (const char* text : {"nll > 3", "pos = NOUN and steps = 2", "ferry", "x = 3", "", "and", "nll"}) {
             QVERIFY2(said(text).isEmpty(), text);
         }
@@ -369,7 +414,7 @@ private Q_SLOTS:
             bar.summary().contains(QStringLiteral("NLL ") + format_nats(sum / static_cast<double>(count))),
             qPrintable(bar.summary()));
         QVERIFY2(bar.summary().contains(QStringLiteral("[")) &&
-                     bar.summary().contains(QStringLiteral("B − A")),
+                     bar.summary().contains(QStringLiteral("A − B")),
                  qPrintable(bar.summary()));
         QVERIFY2(bar.found()->statistics.about.contains(QStringLiteral("clusters drawn whole")),
                  qPrintable(bar.found()->statistics.about));

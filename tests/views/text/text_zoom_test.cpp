@@ -62,9 +62,9 @@ struct Stage {
     TextPanel panel{context};
 };
 
-void wheel(QWidget* widget, int by) {
-    QWheelEvent event(QPointF(40, 40), widget->mapToGlobal(QPointF(40, 40)), {}, QPoint(0, by), Qt::NoButton,
-                      Qt::ControlModifier, Qt::NoScrollPhase, false);
+void wheel(QWidget* widget, int by, int sideways = 0) {
+    QWheelEvent event(QPointF(40, 40), widget->mapToGlobal(QPointF(40, 40)), {}, QPoint(sideways, by),
+                      Qt::NoButton, Qt::ControlModifier, Qt::NoScrollPhase, false);
     QApplication::sendEvent(widget, &event);
 }
 
@@ -287,8 +287,17 @@ private Q_SLOTS:
         wheel(stage.panel.view().viewport(), -120);
         QCOMPARE(stage.panel.zoom(), TextZoom::corpus);
         stage.panel.corpus().setCell(8);
+        wheel(stage.panel.corpus().viewport(), 0, 120); // sideways, or the end of a gesture
+        wheel(stage.panel.corpus().viewport(), 0);
+        QCOMPARE(stage.panel.corpus().cell(), 8);
         wheel(stage.panel.corpus().viewport(), 120);
         QCOMPARE(stage.panel.zoom(), TextZoom::text);
+        stage.theme.setTextSize(20);
+        for (const int sideways : {120, -120, 0}) {
+            wheel(stage.panel.view().viewport(), 0, sideways);
+        }
+        QCOMPARE(stage.theme.textSize(), 20);
+        stage.theme.setTextSize(9);
         // The same by keys.
         stage.panel.zoomOut();
         QCOMPARE(stage.panel.zoom(), TextZoom::corpus);
@@ -326,6 +335,48 @@ private Q_SLOTS:
         QVERIFY(!map.grab().isNull());
     }
 
+    void theMapShowsTheDifferenceOnTheScaleOfTheLegend() {
+        Stage stage;
+        stage.panel.resize(700, 500);
+        stage.panel.show();
+        QVERIFY(stage.open());
+        stage.panel.setZoom(TextZoom::corpus);
+        CorpusMap& map = stage.panel.corpus();
+        QTRY_VERIFY(!map.isBusy());
+        const TextView& view = stage.panel.view();
+        const auto colours = [&](const ColourMap& of) {
+            int alike = 0;
+            const TokenValues& values = view.values();
+            for (std::size_t t = 1; t < values.values.size(); ++t) {
+                const QColor drawn(map.colourOf(0, static_cast<qint64>(t)));
+                const QColor meant(of.at(values.scale.position(static_cast<double>(values.values[t]))));
+                // Two bytes a value are finer than a colour or two.
+                alike +=
+                    std::abs(drawn.red() - meant.red()) <= 3 && std::abs(drawn.blue() - meant.blue()) <= 3;
+            }
+            return alike;
+        };
+        QCOMPARE(colours(stage.theme.textMap()), 499);
+        stage.panel.setDifference(true);
+        QTRY_VERIFY(!map.isBusy() && view.values().difference && view.values().notice.isEmpty());
+        QTRY_COMPARE(colours(stage.theme.differenceMap()), 499);
+        // Other sequences are on the same scale, and blue-green where A is lower.
+        const auto a = stage.data.sequence({stage.path, 1}, 2);
+        const auto b = stage.data.sequence({stage.path, 2}, 2);
+        QVERIFY(a && b);
+        for (std::size_t row = 0; row + 1 < a->tokens.size(); ++row) {
+            const double value = static_cast<double>(a->tokens.nll[row] - b->tokens.nll[row]);
+            if (std::abs(value) > view.values().scale.high / 4) {
+                const QColor drawn(map.colourOf(2, static_cast<qint64>(row) + 1));
+                QCOMPARE(drawn.red() < drawn.green(), value < 0);
+            }
+        }
+        stage.selection.setRunB({});
+        QTRY_COMPARE(QColor(map.colourOf(0, 7)), stage.theme.colours().panel);
+        stage.panel.setDifference(false);
+        QTRY_COMPARE(colours(stage.theme.textMap()), 499);
+    }
+
     void theMapForgetsWhatWasAnnotatedAnew() {
         const QTemporaryDir folder;
         const QString path = folder.filePath(QStringLiteral("t.ponder"));
@@ -350,7 +401,10 @@ private Q_SLOTS:
         };
         annotate(0);
         QTRY_VERIFY(data.idle());
-        map.setAnnotation(QStringLiteral("tag"));
+        TokenValues tag;
+        tag.annotation = QStringLiteral("tag");
+        tag.look(look_of(kind_of_annotation(tag.annotation, true), {}));
+        map.setShown(tag);
         selection.setRunA({path, run.id});
         const auto colours = [&] { // of a token of each sequence
             const QImage picture = map.viewport()->grab().toImage();
