@@ -15,6 +15,7 @@
 
 #include <QComboBox>
 #include <QEvent>
+#include <QGraphicsOpacityEffect>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
@@ -251,6 +252,14 @@ void CompareView::clear(const QString& why) {
 }
 
 void CompareView::setCurrent(bool current) {
+    for (QWidget* part : {table_->viewport(), static_cast<QWidget*>(beside_)}) {
+        QGraphicsOpacityEffect* veil = nullptr;
+        if (!current) { // colours too: they are those of the new A and B
+            veil = new QGraphicsOpacityEffect(part);
+            veil->setOpacity(0.35);
+        }
+        part->setGraphicsEffect(veil);
+    }
     table_->setEnabled(current);
     beside_->setEnabled(current);
 }
@@ -301,9 +310,10 @@ void CompareView::present(const std::shared_ptr<const RunComparison>& comparison
     } else {
         text =
             subset_.isEmpty()
-                ? tr("Δ is each run minus the first, over the same tokens. 95 % intervals: paired bootstrap.")
-                : tr("Δ is each run minus the first, over the found tokens. 95 % intervals: Student's, over "
-                     "the same clusters or blocks.");
+                ? tr("A − run: NLL of A minus that of the run, over the same tokens. 95 % intervals: paired "
+                     "bootstrap.")
+                : tr("A − run: NLL of A minus that of the run, over the found tokens. 95 % intervals: "
+                     "Student's, over the same clusters or blocks.");
     }
     // Two of them here, all of them where the pointer rests: the table keeps its room.
     constexpr std::size_t most_shown = 2;

@@ -8,6 +8,19 @@
 
 namespace ponderscope {
 
+namespace {
+
+/// The window's sign is A − B, and A stands first.
+Estimate first_minus(const RunComparison::Run& run) {
+    Estimate turned = run.difference;
+    turned.value = -run.difference.value;
+    turned.low = -run.difference.high;
+    turned.high = -run.difference.low;
+    return turned;
+}
+
+} // namespace
+
 RunsTableModel::RunsTableModel(QObject* parent) : QAbstractTableModel(parent) {}
 
 void RunsTableModel::setComparison(std::shared_ptr<const RunComparison> comparison,
@@ -52,7 +65,7 @@ QString RunsTableModel::text(const RunComparison::Run& run, int column) const {
     case nll:
         return with_interval(run.nll, false);
     case difference:
-        return first ? QString::fromUtf16(no_value) : with_interval(run.difference, true);
+        return first ? QString::fromUtf16(no_value) : with_interval(first_minus(run), true);
     case perplexity:
         return format_nats(run.perplexity.value, 2);
     case bits_per_byte:
@@ -73,7 +86,7 @@ double RunsTableModel::value(const RunComparison::Run& run, int column) const {
     case nll:
         return run.nll.value;
     case difference:
-        return run.difference.value;
+        return first_minus(run).value;
     case perplexity:
         return run.perplexity.value;
     case bits_per_byte:
@@ -99,7 +112,7 @@ QVariant RunsTableModel::data(const QModelIndex& index, int role) const {
         return index.column() == name ? QVariant(text(run, name)) : QVariant(value(run, index.column()));
     case interval_role:
         if (index.column() == nll || index.column() == difference) {
-            const Estimate& estimate = index.column() == nll ? run.nll : run.difference;
+            const Estimate estimate = index.column() == nll ? run.nll : first_minus(run);
             return QVariantList{estimate.low, estimate.high};
         }
         return {};
@@ -110,7 +123,7 @@ QVariant RunsTableModel::data(const QModelIndex& index, int role) const {
         return index.column() == name && colours_ ? QVariant(colours_(key(index.row()))) : QVariant();
     case Qt::ToolTipRole:
         if (index.column() == nll || index.column() == difference) {
-            const Estimate& estimate = index.column() == nll ? run.nll : run.difference;
+            const Estimate estimate = index.column() == nll ? run.nll : first_minus(run);
             if (std::isnan(estimate.value)) {
                 return {};
             }
@@ -153,13 +166,12 @@ QVariant RunsTableModel::headerData(int section, Qt::Orientation orientation, in
             Qt::Alignment((section == name ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter));
     }
     if (role == Qt::DisplayRole) {
-        const QString names[] = {tr("Run"),        tr("Tokens"),    tr("NLL (nats)"), tr("Δ NLL"),
+        const QString names[] = {tr("Run"),        tr("Tokens"),    tr("NLL (nats)"), tr("A − run"),
                                  tr("Perplexity"), tr("Bits/byte"), tr("Steps"),      tr("FLOPs/token")};
         return names[section];
     }
     if (role == Qt::ToolTipRole && section == difference) {
-        return tr("This run's mean NLL minus the first run's, over the same tokens; negative is better than "
-                  "the first");
+        return tr("The mean NLL of A minus that of this run, over the same tokens. Below 0, A is better.");
     }
     return {};
 }

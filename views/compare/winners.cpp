@@ -87,7 +87,7 @@ Winners winners_of(const RunComparison& comparison, const ComparisonRequest& req
                 sum.difference.push_back(0);
                 sum.tokens.push_back(0);
             }
-            sum.difference[place->second] += static_cast<double>(b[i]) - static_cast<double>(a[i]);
+            sum.difference[place->second] += static_cast<double>(a[i]) - static_cast<double>(b[i]);
             sum.tokens[place->second] += 1;
             sum.b_lower += b[i] < a[i] ? 1 : 0;
         }
@@ -126,7 +126,7 @@ figure::Chart winners_chart(const Winners& winners) {
     chart.x.label = winners.by == "position"     ? tr("position in the sequence")
                     : winners.by == "difficulty" ? tr("mean NLL of both runs")
                                                  : QString();
-    chart.y.label = tr("NLL of %1 minus %2 (nats)").arg(winners.b, winners.a);
+    chart.y.label = tr("NLL of %1 minus %2 (nats)").arg(winners.a, winners.b);
     Chart::Series zero;
     zero.ink = Chart::soft;
     zero.dashed = true;
@@ -142,7 +142,7 @@ figure::Chart winners_chart(const Winners& winners) {
     for (std::size_t i = 0; i < winners.rows.size(); ++i) {
         const Winners::Row& row = winners.rows[i];
         chart.x.names.push_back(row.name);
-        Chart::Series& series = !(row.q <= 0.05) ? neither : row.difference > 0 ? a : b;
+        Chart::Series& series = !(row.q <= 0.05) ? neither : row.difference < 0 ? a : b;
         series.x.push_back(static_cast<double>(i));
         series.y.push_back(row.difference);
         series.low.push_back(row.low);

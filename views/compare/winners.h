@@ -18,7 +18,7 @@ struct Winners {
     struct Row {
         QString name;
         std::int64_t tokens = 0;
-        double difference = 0; ///< mean NLL, B - A, nats; negative: B wins
+        double difference = 0; ///< mean NLL, A - B, nats; negative: A wins
         double low = 0;        ///< 95 % interval of it, by Student's distribution over the clusters or blocks
         double high = 0;       ///< that have such tokens; NaN for fewer than two
         double b_lower = 0;    ///< share of the tokens

@@ -12,7 +12,9 @@
 
 #include <QAbstractItemModelTester>
 #include <QComboBox>
+#include <QGraphicsEffect>
 #include <QSignalSpy>
+#include <QTableView>
 #include <QtTest>
 
 #include <cmath>
@@ -191,7 +193,10 @@ private Q_SLOTS:
         QCOMPARE(model.columnCount(), static_cast<int>(RunsTableModel::column_count));
         QCOMPARE(model.index(0, RunsTableModel::name).data().toString(), QStringLiteral("adaponderlm-1m"));
         QCOMPARE(model.index(0, RunsTableModel::difference).data().toString(), QStringLiteral("–"));
-        QVERIFY(model.index(1, RunsTableModel::difference).data().toString().startsWith(u'+'));
+        // The sign of the text: A minus the run.
+        QVERIFY(model.index(1, RunsTableModel::difference).data().toString().startsWith(QChar(0x2212)));
+        QCOMPARE(model.index(1, RunsTableModel::difference).data(Qt::UserRole).toDouble(),
+                 comparison->runs[0].nll.value - comparison->runs[1].nll.value);
         QCOMPARE(model.index(1, RunsTableModel::steps).data().toString(), QStringLiteral("–"));
         QCOMPARE(model.index(1, RunsTableModel::nll).data(Qt::UserRole).toDouble(),
                  comparison->runs[1].nll.value);
@@ -217,13 +222,19 @@ private Q_SLOTS:
         QTRY_VERIFY_WITH_TIMEOUT(!f.view.isBusy(), 60'000);
         QCOMPARE(f.view.model()->rowCount(), 2);
         QCOMPARE(f.view.model()->key(0).run, 1);
-        // A and B change places: the rows do.
+        // A and B change places: the rows do, and the old ones are pale until then.
+        const auto pale = [&] {
+            return f.view.findChild<QTableView*>()->viewport()->graphicsEffect() != nullptr;
+        };
+        QVERIFY(!pale());
         const RunKey a = f.selection.runA();
         f.selection.setRunA(f.selection.runB());
         f.selection.setRunB(a);
         QTRY_VERIFY(f.view.isBusy());
+        QVERIFY(pale());
         QTRY_VERIFY_WITH_TIMEOUT(!f.view.isBusy(), 60'000);
         QCOMPARE(f.view.model()->key(0).run, 2);
+        QVERIFY(!pale());
     }
 
     void aTraceThatWasReplacedIsComparedAnew() {

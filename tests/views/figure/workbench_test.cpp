@@ -233,7 +233,7 @@ private Q_SLOTS:
             for (const Winners::Row& row : winners.rows) {
                 tokens += row.tokens;
                 // Every token of B is dearer by the same amount.
-                QVERIFY(std::abs(row.difference - 0.25) < 1e-5);
+                QVERIFY(std::abs(row.difference + 0.25) < 1e-5);
                 QCOMPARE(row.b_lower, 0.0);
                 QVERIFY(row.low <= row.difference && row.difference <= row.high);
                 QVERIFY(row.q < 0.05);
