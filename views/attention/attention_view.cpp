@@ -51,6 +51,7 @@ AttentionView::AttentionView(ViewContext context, QWidget* parent)
     connect(&selection_, &Selection::tokenChanged, this, refreshed);
     connect(&selection_, &Selection::attributionChanged, this, refreshed);
     connect(&selection_, &Selection::stepChanged, this, seen(&AttentionView::showRow));
+    connect(&data_, &TraceData::failed, this, refreshed);
     connect(&data_, &TraceData::sequenceReady, this, [this, refreshed](const RunKey& run, qint64 sequence) {
         if (run == selection_.runA() && sequence == selection_.sequence()) {
             refreshed();
@@ -99,7 +100,9 @@ void AttentionView::refreshToken() {
     }
     const auto sequence = data_.sequence(run, selection_.sequence());
     if (!sequence) {
-        nothing(tr("Reading…"));
+        nothing(data_.isUnreadable(run, selection_.sequence())
+                    ? tr("This sequence cannot be read from the trace.")
+                    : tr("Reading…"));
         return;
     }
     const qint64 token = selection_.token();

@@ -18,12 +18,12 @@ constexpr int margin = 16;
 constexpr int row_height = 21;
 
 void write(QPainter* painter, const QRect& box, int alignment, const QFont& font, const QColor& colour,
-           const QString& text) {
+           const QString& text, Qt::TextElideMode elide = Qt::ElideRight) {
     if (painter) {
         painter->setFont(font);
         painter->setPen(colour);
         painter->drawText(box, alignment | Qt::TextSingleLine,
-                          QFontMetrics(font).elidedText(text, Qt::ElideRight, box.width() + 1));
+                          QFontMetrics(font).elidedText(text, elide, box.width() + 1));
     }
 }
 
@@ -153,9 +153,18 @@ int InspectorCanvas::candidates(QPainter* painter, int width, int y, Spots* spot
     y = section(painter, width, y, tr("Candidates by %1").arg(report_->step),
                 expanded_ ? tr("fewer") : tr("more"));
     const int inner = width - 2 * margin;
-    const int bar_left = margin + inner * 3 / 10;
+    // The words have the room that they need, as long as the bars can be told apart.
+    const QFontMetrics strong(theme_.strong());
+    int words = 0;
+    for (const TokenReport::Step& step : report_->candidates) {
+        for (const TokenReport::Candidate& candidate : step.candidates) {
+            words = std::max(words, strong.horizontalAdvance(candidate.text) + 10);
+        }
+    }
+    words = std::clamp(words, inner * 3 / 10, inner * 55 / 100);
+    const int bar_left = margin + words;
     const int number = 52;
-    const int bar_width = inner - inner * 3 / 10 - number;
+    const int bar_width = inner - words - number;
     for (const TokenReport::Step& step : report_->candidates) {
         const int top = y;
         write(painter, {margin, y, inner, 18}, Qt::AlignLeft | Qt::AlignVCenter,
@@ -165,7 +174,8 @@ int InspectorCanvas::candidates(QPainter* painter, int width, int y, Spots* spot
         for (const TokenReport::Candidate& candidate : step.candidates) {
             const bool hit = candidate.target;
             write(painter, {margin, y, bar_left - margin - 8, 18}, Qt::AlignLeft | Qt::AlignVCenter,
-                  hit ? theme_.strong() : theme_.body(), hit ? colours.a : colours.text, candidate.text);
+                  hit ? theme_.strong() : theme_.body(), hit ? colours.a : colours.text, candidate.text,
+                  Qt::ElideMiddle);
             bar(painter, QRectF(bar_left, y + 4, bar_width, 10), candidate.probability,
                 hit ? colours.a : colours.aLight, QColor());
             write(painter, {width - margin - number, y, number, 18}, Qt::AlignRight | Qt::AlignVCenter,
@@ -192,9 +202,7 @@ int InspectorCanvas::curve(QPainter* painter, int width, int y, const TokenRepor
     const double high = nice_ceiling(std::max(largest(curve.b, largest(curve.a, 0)), 1e-9));
     const double least = smallest(curve.b, smallest(curve.a, 0));
     const double low = least < 0 ? -nice_ceiling(-least) : 0;
-    const auto label = [](double value) {
-        return QString::number(value, 'g', 3).replace(u'-', QChar(0x2212));
-    };
+    const auto label = [](double value) { return format_number(value, 3); };
     const QFontMetrics metrics(theme_.small());
     const int number =
         std::max({34, metrics.horizontalAdvance(label(high)) + 8, metrics.horizontalAdvance(label(low)) + 8});
@@ -276,7 +284,7 @@ int InspectorCanvas::gates(QPainter* painter, int width, int y) const {
     for (const TokenReport::Curve& gate : report_->gates) {
         y = section(painter, width, y, gate.title);
         const int inner = width - 2 * margin;
-        const int number = 46;
+        const int number = 4 + QFontMetrics(theme_.small()).horizontalAdvance(QStringLiteral("<0.0001"));
         const bool between = gate.name == QLatin1String(signal::gate);
         const double high = std::max(1.0, largest(gate.a, 0));
         for (std::size_t k = 0; k < gate.a.size(); ++k) {

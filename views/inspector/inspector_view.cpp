@@ -38,6 +38,7 @@ InspectorView::InspectorView(ViewContext context, QWidget* parent)
         }
     };
     connect(&data_, &TraceData::sequenceReady, this, of_run);
+    connect(&data_, &TraceData::failed, this, renewed);
     connect(&data_, &TraceData::signalReady, this, of_run);
     connect(&data_, &TraceData::rowsReady, this, of_run);
     connect(&data_, &TraceData::tokenLabelsReady, this, [this](const RunKey& run) {

@@ -120,6 +120,20 @@ void add_candidates(TokenReport& report, TraceData& data, const Selection& selec
     const auto width = static_cast<std::size_t>(ids->shape[2]);
     const std::int32_t target = target_of(a);
     const int selected = selection.step() < 0 ? a.steps() : selection.step();
+    const auto by_step = [&](const char* name) {
+        SignalInfo info;
+        info.name = name;
+        return values_by_step(data, a, info);
+    };
+    const std::vector<double> nll = by_step(signal::nll);
+    const std::vector<double> rank = by_step(signal::rank);
+    const auto word = [&](int number) {
+        QString label = data.tokenLabel(a.key, number);
+        if (label.startsWith(QChar(0x2423)) && label.size() > 1) {
+            label.remove(0, 1); // the space before a word says nothing here
+        }
+        return label.isEmpty() ? QStringLiteral("#%1").arg(number) : label;
+    };
     for (int step = 0; step <= a.steps() && (static_cast<std::size_t>(step) + 1) * width <=
                                                 std::min(id.size(), probability.size());
          ++step) {
@@ -132,13 +146,18 @@ void add_candidates(TokenReport& report, TraceData& data, const Selection& selec
             if (id[i] < 0 || std::isnan(probability[i]) || (static_cast<int>(place) >= most && !is_target)) {
                 continue;
             }
-            const auto number = static_cast<int>(id[i]);
-            QString label = data.tokenLabel(a.key, number);
-            if (label.startsWith(QChar(0x2423)) && label.size() > 1) {
-                label.remove(0, 1); // the space before a word says nothing here
-            }
-            entry.candidates.push_back({label.isEmpty() ? QStringLiteral("#%1").arg(number) : label,
-                                        probability[i], static_cast<int>(place) + 1, is_target});
+            entry.candidates.push_back(
+                {word(static_cast<int>(id[i])), probability[i], static_cast<int>(place) + 1, is_target});
+        }
+        // The true word that is none of those recorded: its probability is that of the NLL.
+        const auto at = static_cast<std::size_t>(step);
+        const bool listed = std::any_of(entry.candidates.begin(), entry.candidates.end(),
+                                        [](const TokenReport::Candidate& one) { return one.target; });
+        if (!entry.candidates.empty() && !listed && target >= 0 && at < nll.size() && !std::isnan(nll[at]) &&
+            at < rank.size() && rank[at] > static_cast<double>(width)) {
+            const auto place = static_cast<int>(rank[at]);
+            entry.candidates.push_back(
+                {tr("%1 (rank %2)").arg(word(target), format_count(place)), std::exp(-nll[at]), place, true});
         }
         if (!entry.candidates.empty()) {
             report.candidates.push_back(std::move(entry));
@@ -202,7 +221,9 @@ TokenReport token_report(TraceData& data, const Selection& selection, int most) 
     a.data = data.sequence(a.key, selection.sequence());
     report.held.push_back(a.data);
     if (!a.data) {
-        report.hint = tr("Reading…");
+        report.hint = data.isUnreadable(a.key, selection.sequence())
+                          ? tr("This sequence cannot be read from the trace.")
+                          : tr("Reading…");
         return report;
     }
     const qint64 token = selection.shown();

@@ -54,7 +54,8 @@ struct TokenReport {
 };
 
 /// Asks \p data for what it needs; parts that are still being read are left out, and TraceData's signals say
-/// when to ask again. \p most: candidates a step; the true token is added when it is among those recorded.
+/// when to ask again. \p most: candidates a step; the true token
+/// is added, with its rank where it is none of those recorded.
 TokenReport token_report(TraceData& data, const Selection& selection, int most = 3);
 
 } // namespace ponderscope

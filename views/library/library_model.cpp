@@ -4,6 +4,7 @@
 #include "core/trace/recorded_choices.h"
 #include "core/trace/summary.h"
 #include "views/common/format.h"
+#include "views/common/trace_name.h"
 
 #include <QFileInfo>
 
@@ -253,7 +254,11 @@ QVariant LibraryModel::runData(const Trace& trace, const RunInfo& run, int role)
 
 Qt::ItemFlags LibraryModel::flags(const QModelIndex& index) const {
     const Qt::ItemFlags usual = QAbstractItemModel::flags(index);
-    return index.isValid() && index.internalId() != 0 ? usual | Qt::ItemIsEditable : usual;
+    // What lies on another machine is only read.
+    return index.isValid() && index.internalId() != 0 &&
+                   !is_elsewhere(index.data(KeyRole).value<RunKey>().trace)
+               ? usual | Qt::ItemIsEditable
+               : usual;
 }
 
 bool LibraryModel::setData(const QModelIndex& index, const QVariant& value, int role) {

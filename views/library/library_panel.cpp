@@ -16,6 +16,7 @@
 #include <QListView>
 #include <QMenu>
 #include <QMouseEvent>
+#include <QTimer>
 #include <QTreeView>
 #include <QVBoxLayout>
 
@@ -100,6 +101,9 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
             });
     connect(runs_, &QWidget::customContextMenuRequested, this, &LibraryPanel::showMenu);
     connect(&context_.selection, &Selection::runsChanged, this, &LibraryPanel::showRun);
+    // Once the list has its height: a new run may lie below the fold.
+    connect(&context_.selection, &Selection::runsChanged, runs_,
+            [this] { QTimer::singleShot(0, runs_, [this] { runs_->scrollTo(runs_->currentIndex()); }); });
     connect(runs_->itemDelegate(), &QAbstractItemDelegate::closeEditor, this, &LibraryPanel::showRun,
             Qt::QueuedConnection);
     connect(&context_.selection, &Selection::sequenceChanged, this, &LibraryPanel::showSequence);

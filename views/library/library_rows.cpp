@@ -157,12 +157,17 @@ void SequenceRows::paint(QPainter* painter, const QStyleOptionViewItem& option,
     paint_row(painter, row, option, colours);
     painter->setFont(theme_.body());
     painter->setPen(colours.soft);
-    painter->drawText(QRect(row.left() + 8, row.top(), 26, row.height()), Qt::AlignVCenter | Qt::AlignRight,
+    // As wide as the last number of all: every strip begins at the same place.
+    const QString longest =
+        index.siblingAtRow(index.model()->rowCount() - 1).data(Qt::DisplayRole).toString();
+    const int wide = std::max(26, QFontMetrics(theme_.body()).horizontalAdvance(longest) + 2);
+    painter->drawText(QRect(row.left() + 8, row.top(), wide, row.height()), Qt::AlignVCenter | Qt::AlignRight,
                       index.data(Qt::DisplayRole).toString());
     painter->drawText(row.adjusted(0, 0, -14, 0), Qt::AlignVCenter | Qt::AlignRight,
                       format_nats(index.data(SequenceModel::NllRole).toDouble()));
     const auto bars = index.data(SequenceModel::BarcodeRole).value<QList<float>>();
-    const QRectF strip(row.left() + 46, row.top() + 8, row.width() - 46 - 58, row.height() - 16);
+    const int before = 8 + wide + 12;
+    const QRectF strip(row.left() + before, row.top() + 8, row.width() - before - 58, row.height() - 16);
     if (!bars.isEmpty() && strip.width() > 20) {
         painter->setRenderHint(QPainter::Antialiasing, false);
         const double each = strip.width() / static_cast<double>(bars.size());

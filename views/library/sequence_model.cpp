@@ -119,7 +119,7 @@ QVariant SequenceModel::data(const QModelIndex& index, int role) const {
     const SequenceInfo& info = sequences().at(static_cast<std::size_t>(index.row()));
     switch (role) {
     case Qt::DisplayRole:
-        return QString::number(info.index + 1);
+        return format_count(info.index + 1);
     case Qt::ToolTipRole:
         return plain_tip(tr("%1\n%2 tokens, NLL %3%4")
                              .arg(QString::fromStdString(info.title), format_count(info.tokens),

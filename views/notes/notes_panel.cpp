@@ -4,11 +4,16 @@
 #include "views/common/format.h"
 #include "views/common/row_delegate.h"
 
+#include <QDialog>
+#include <QDialogButtonBox>
 #include <QHBoxLayout>
-#include <QInputDialog>
 #include <QLabel>
 #include <QListView>
+#include <QMessageBox>
 #include <QPainter>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QShortcut>
 #include <QStandardPaths>
 #include <QToolButton>
 #include <QVBoxLayout>
@@ -38,14 +43,59 @@ protected:
         };
         line(theme_.strong(), colours.text, index.data(NotesModel::WordRole).toString(),
              Qt::AlignLeft | Qt::AlignTop);
-        line(
-            theme_.small(), colours.soft,
-            QStringLiteral("%1 · %2").arg(format_count(index.data(NotesModel::SequenceRole).toLongLong() + 1),
-                                          format_count(index.data(NotesModel::TokenRole).toLongLong())),
-            Qt::AlignRight | Qt::AlignTop);
+        line(theme_.small(), colours.soft,
+             NotesPanel::tr("seq. %1, token %2")
+                 .arg(format_count(index.data(NotesModel::SequenceRole).toLongLong() + 1),
+                      format_count(index.data(NotesModel::TokenRole).toLongLong())),
+             Qt::AlignRight | Qt::AlignTop);
         line(theme_.small(), colours.soft, index.data(Qt::DisplayRole).toString().simplified(),
              Qt::AlignLeft | Qt::AlignBottom);
     }
+};
+
+/// Written by keyboard alone: Ctrl+Enter saves, Tab leaves the text, Esc asks before a text is lost.
+class NoteDialog : public QDialog {
+public:
+    NoteDialog(const QString& text, QWidget* parent)
+        : QDialog(parent), edit_(new QPlainTextEdit(text, this)), before_(text) {
+        setObjectName(QStringLiteral("note"));
+        setWindowTitle(NotesPanel::tr("Note on a word"));
+        edit_->setTabChangesFocus(true);
+        edit_->setAccessibleName(windowTitle());
+        auto* buttons = new QDialogButtonBox(QDialogButtonBox::Save | QDialogButtonBox::Cancel, this);
+        buttons->button(QDialogButtonBox::Save)->setToolTip(NotesPanel::tr("Ctrl+Enter"));
+        auto* column = new QVBoxLayout(this);
+        column->addWidget(edit_);
+        column->addWidget(buttons);
+        for (const int key : {Qt::Key_Return, Qt::Key_Enter}) {
+            connect(new QShortcut(QKeySequence(Qt::CTRL | key), this), &QShortcut::activated, this,
+                    &QDialog::accept);
+        }
+        connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
+        connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+        resize(420, 200);
+    }
+    [[nodiscard]] QString text() const { return edit_->toPlainText(); }
+
+    void reject() override {
+        if (text() == before_) {
+            QDialog::reject();
+            return;
+        }
+        QMessageBox question(QMessageBox::Question, windowTitle(), NotesPanel::tr("Save the note?"),
+                             QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel, this);
+        question.setDefaultButton(QMessageBox::Save);
+        const int answer = question.exec();
+        if (answer == QMessageBox::Save) {
+            accept();
+        } else if (answer == QMessageBox::Discard) {
+            QDialog::reject();
+        }
+    }
+
+private:
+    QPlainTextEdit* edit_;
+    QString before_;
 };
 
 } // namespace
@@ -131,12 +181,9 @@ void NotesPanel::editSelected() {
     const RunKey run = context_.selection.runA();
     const qint64 sequence = context_.selection.sequence();
     const Note* known = notes_->find(run, sequence, at);
-    bool ok = false;
-    const QString text = QInputDialog::getMultiLineText(this, tr("Note on a word"),
-                                                        tr("What is worth remembering about this word?"),
-                                                        known == nullptr ? QString() : known->text, &ok);
-    if (ok) {
-        notes_->put(run, sequence, at, text.trimmed());
+    NoteDialog dialog(known == nullptr ? QString() : known->text, this);
+    if (dialog.exec() == QDialog::Accepted) {
+        notes_->put(run, sequence, at, dialog.text().trimmed());
     }
 }
 

@@ -8,7 +8,9 @@
 
 #include <QAbstractItemModelTester>
 #include <QListView>
+#include <QPainter>
 #include <QSignalSpy>
+#include <QStandardItemModel>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QTextDocument>
@@ -197,6 +199,38 @@ private Q_SLOTS:
         QVERIFY(cut.data(Qt::ToolTipRole).toString().startsWith(QStringLiteral("The GPU fell off the bus.")));
         const QModelIndex whole = model.indexOf(stage.run(path, 0));
         QVERIFY(!whole.data(Qt::ToolTipRole).toString().contains(QStringLiteral("GPU")));
+    }
+
+    void longNumbersAreDrawnWhole() {
+        // A list of two thousand: what is drawn of the last number is as wide as the number.
+        Theme theme{Appearance::light};
+        SequenceRows rows(theme);
+        QStandardItemModel model;
+        for (int i = 0; i < 2000; ++i) {
+            model.appendRow(new QStandardItem(format_count(i + 1)));
+        }
+        const auto inked = [&](int row) {
+            QImage image(240, 28, QImage::Format_RGB32);
+            image.fill(theme.colours().panel);
+            QPainter painter(&image);
+            QStyleOptionViewItem option;
+            option.rect = image.rect();
+            rows.paint(&painter, option, model.index(row, 0));
+            int first = image.width();
+            int last = -1;
+            for (int x = 0; x < 120; ++x) {
+                for (int y = 0; y < image.height(); ++y) {
+                    if (image.pixel(x, y) != theme.colours().panel.rgb()) {
+                        first = std::min(first, x);
+                        last = std::max(last, x);
+                    }
+                }
+            }
+            return last - first;
+        };
+        const QFontMetrics metrics(theme.body());
+        QVERIFY(inked(1999) > metrics.horizontalAdvance(QStringLiteral("2,000")) - 4);
+        QVERIFY(inked(998) > metrics.horizontalAdvance(QStringLiteral("999")) - 4);
     }
 
     void sequencesComeWithStrips() {
