@@ -39,6 +39,7 @@ public:
     void setProgram(const QString& program) { program_ = program; }
     /// Ends in known or failed, unless another folder is asked about first.
     void ask(const QString& folder);
+    void giveUp(); ///< no answer comes
     [[nodiscard]] bool isRunning() const { return process_ != nullptr; }
 
 Q_SIGNALS:
@@ -47,7 +48,6 @@ Q_SIGNALS:
 
 private:
     void end(int code, QProcess::ExitStatus status);
-    void giveUp();
 
     QString program_;
     QString folder_;

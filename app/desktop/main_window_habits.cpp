@@ -95,9 +95,6 @@ void MainWindow::showState(const ViewState& state) {
         selection_.setSequence(state.sequence);
     }
     theme_.setTextSize(state.textSize);
-    if (!presenting_) {
-        settings_.setTextSize(theme_.textSize());
-    }
     text_->setQuantity(state.quantity);
     text_->setDifference(state.difference);
     if (!state.annotation.isEmpty()) {

@@ -102,7 +102,8 @@ void MainWindow::buildPanels() {
     recording_ = new RecordingStatus(theme_, this);
     caption_ = new QLabel(this);
     caption_->setTextFormat(Qt::PlainText);
-    caption_->setContentsMargins(24, 0, 0, 12);
+    caption_->setObjectName(QStringLiteral("caption"));
+    caption_->setContentsMargins(24, 0, 0, 0);
     caption_->hide();
     statusBar()->addWidget(status_, 1);
     statusBar()->addWidget(caption_, 1);
@@ -110,16 +111,9 @@ void MainWindow::buildPanels() {
     statusBar()->setSizeGripEnabled(false);
     statusBar()->setMinimumHeight(30);
 
-    // Messages stand below the first row and above everything else.
-    auto* head = new QWidget(this);
-    auto* rows = new QVBoxLayout(head);
-    rows->setContentsMargins(0, 0, 0, 0);
-    rows->setSpacing(0);
-    top_ = new TopBar(context, head);
-    messages_ = new MessageBar(theme_, head);
-    rows->addWidget(top_);
-    rows->addWidget(messages_);
-    setMenuWidget(head);
+    top_ = new TopBar(context, this);
+    setMenuWidget(top_);
+    messages_ = new MessageBar(theme_, this);
     connect(top_, &TopBar::findRequested, text_, &TextPanel::find);
     connect(text_, &TextPanel::helpRequested, this,
             [this] { show_panel_help(*panel_help(QStringLiteral("text")), text_, theme_); });
@@ -275,13 +269,15 @@ void MainWindow::buildViewMenu(QMenu* view) {
            [map] { map(MagnitudeMap::magma); });
     choice(maps, mapGroup, tr("&Grey"), theme_.magnitude() == MagnitudeMap::grey,
            [map] { map(MagnitudeMap::grey); });
-    const auto size = [this](int pixels) {
-        theme_.setTextSize(pixels);
-        settings_.setTextSize(theme_.textSize());
-    };
+    connect(&theme_, &Theme::changed, this, [this] {
+        if (!presenting_) { // the size of a slide is not the user's choice
+            settings_.setTextSize(theme_.textSize());
+        }
+    });
     view->addAction(tr("Zoom &in"), QKeySequence::ZoomIn, text_, &TextPanel::zoomIn);
     view->addAction(tr("Zoom &out"), QKeySequence::ZoomOut, text_, &TextPanel::zoomOut);
-    view->addAction(tr("&Normal size"), QKeySequence(Qt::CTRL | Qt::Key_0), this, [size] { size(19); });
+    view->addAction(tr("&Normal size"), QKeySequence(Qt::CTRL | Qt::Key_0), this,
+                    [this] { theme_.setTextSize(19); });
     view->addAction(tr("One token per &line"), QKeySequence(Qt::CTRL | Qt::Key_1), text_,
                     [this] { text_->setZoom(TextZoom::tokens); });
     view->addAction(tr("Running &text"), QKeySequence(Qt::CTRL | Qt::Key_2), text_,
@@ -383,7 +379,7 @@ void MainWindow::exportFigure(figure::FigureKind kind) {
         messages_->show(
             tr("Wrote %1 to %2. The same again: ponderscope figure %3 -o %4")
                 .arg(names.join(tr(" and ")), QFileInfo(files.first()).absolutePath(), spec, names.first()),
-            MessageBar::Kind::notice);
+            MessageBar::Kind::success);
     });
     exportDialog_->show();
 }

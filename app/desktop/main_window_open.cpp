@@ -22,7 +22,10 @@ void MainWindow::connectOpener() {
         on ? messages_->show(sentence, MessageBar::Kind::notice) : messages_->retract(sentence);
     });
     connect(&opener_, &Opener::checkpointFound, this, [this](const QString& folder) {
-        settings_.addRecent(folder);
+        // A folder without a model is no checkpoint to open again.
+        if (is_elsewhere(folder) || QFileInfo::exists(folder + QStringLiteral("/config.json"))) {
+            settings_.addRecent(folder);
+        }
         RecordRequest request;
         request.checkpoint = folder;
         showRecordDialog(request);

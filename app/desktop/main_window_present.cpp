@@ -27,12 +27,13 @@ namespace ponderscope {
 namespace {
 
 constexpr int slide_letters = 32; ///< pixels at least, of the text on a slide
+constexpr int low_status = 30;    ///< pixels of the status bar beside a slide
 
 } // namespace
 
 void MainWindow::keepView() {
     if (!selection_.runA().isValid() || data_.isLive(selection_.runA().trace)) {
-        messages_->show(tr("Open a trace first; a view is of a run."), MessageBar::Kind::notice);
+        messages_->show(tr("Open a trace first. A saved view refers to a run."), MessageBar::Kind::notice);
         return;
     }
     const RunInfo* run = data_.run(selection_.runA());
@@ -58,7 +59,7 @@ void MainWindow::keepView() {
                       maximised_ == nullptr ? QString() : maximised_->objectName(), state});
     messages_->show(
         tr("Kept as view %1. F5 presents the kept views; a session saves them.").arg(views_.size()),
-        MessageBar::Kind::notice);
+        MessageBar::Kind::success);
 }
 
 void MainWindow::fillViews(QMenu* menu) {
@@ -97,6 +98,7 @@ void MainWindow::present() {
         }
         menuWidget()->show();
         caption_->hide();
+        statusBar()->setMinimumHeight(low_status);
         status_->show();
         text_->setPlain(false);
         showState(before.view);
@@ -157,14 +159,25 @@ void MainWindow::showCaption() {
     QFont large = theme_.reading();
     large.setPixelSize(slide_letters * 5 / 8);
     caption_->setFont(large);
+    caption_->setMinimumHeight(QFontMetrics(large).height() + 12);
+    statusBar()->setMinimumHeight(caption_->minimumHeight() + 6);
     const int at = presenting_->at;
-    caption_->setText(
-        at >= 0 ? tr("%1 of %2   %3")
-                      .arg(at + 1)
-                      .arg(views_.size())
-                      .arg(views_[static_cast<std::size_t>(at)].name)
-        : views_.empty() ? tr("Escape ends this. Keep views (View → Keep this view) to go through them here.")
-                         : tr("Page down: the first of %1 kept views. Escape ends this.").arg(views_.size()));
+    const RunInfo* a = data_.run(selection_.runA());
+    const RunInfo* b = data_.run(selection_.runB());
+    QStringList shown{tr("A: %1").arg(a == nullptr ? QString() : QString::fromStdString(a->name))};
+    if (b != nullptr) {
+        shown << tr("B: %1").arg(QString::fromStdString(b->name));
+    }
+    shown << (text_->view().annotation().isEmpty() ? quantity_name(text_->view().quantity())
+                                                   : text_->view().annotation()) +
+                 (text_->view().values().difference ? tr(", A − B") : QString());
+    const QString what = shown.join(QStringLiteral("   "));
+    caption_->setText(at >= 0 ? tr("%1 of %2   %3")
+                                    .arg(at + 1)
+                                    .arg(views_.size())
+                                    .arg(views_[static_cast<std::size_t>(at)].name)
+                      : views_.empty() ? tr("%1   (Escape ends this)").arg(what)
+                                       : tr("%1   (Page Down: view 1 of %2)").arg(what).arg(views_.size()));
 }
 
 void MainWindow::saveScript() {
@@ -184,7 +197,7 @@ void MainWindow::saveScript() {
         const QString problem = save_script(log_.script(scratch_.trace()), file);
         messages_->show(problem.isEmpty() ? tr("Wrote %1 commands to %2.").arg(log_.commands()).arg(file)
                                           : problem,
-                        problem.isEmpty() ? MessageBar::Kind::notice : MessageBar::Kind::error);
+                        problem.isEmpty() ? MessageBar::Kind::success : MessageBar::Kind::error);
     });
     dialog->open();
 }

@@ -65,7 +65,7 @@ void MainWindow::sayPair() {
                     .arg(QString::fromStdString(a->name), QString::fromStdString(b->name)) +
                 kept;
     pairSaidOf_ = {selection_.runA(), selection_.runB()};
-    messages_->show(pairSaid_, MessageBar::Kind::notice);
+    messages_->show(pairSaid_, MessageBar::Kind::success);
 }
 
 void MainWindow::unsayPair() {
@@ -94,7 +94,7 @@ void MainWindow::editRuns(RunEdit edit, const QString& trace,
         std::move(edit),
         [this, again, then](const QString& done) {
             again();
-            messages_->show(done, MessageBar::Kind::notice);
+            messages_->show(done, MessageBar::Kind::success);
             if (then) {
                 then();
             }
@@ -293,7 +293,7 @@ void MainWindow::checkTrace(const QString& path) {
                                      "were written without "
                                      "a CRC-32: changed bytes in these cannot be noticed.")
                                       .arg(name, format_count(found.without_digest)),
-                            MessageBar::Kind::notice);
+                            found.without_digest == 0 ? MessageBar::Kind::success : MessageBar::Kind::notice);
         },
         [this, working](const QString& sentence) {
             messages_->retract(working);

@@ -207,7 +207,7 @@ void MainWindow::copyCommand(QWidget* panel) {
     messages_->show(command.kind == ViewCommand::Kind::shell
                         ? tr("Copied, for a terminal: %1").arg(command.text.section(u'\n', 0, 0))
                         : tr("Copied, for Python: the lines that read these numbers (import ponderscope)."),
-                    MessageBar::Kind::notice);
+                    MessageBar::Kind::success);
 }
 
 void MainWindow::startTour() {

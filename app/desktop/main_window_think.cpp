@@ -14,6 +14,7 @@
 #include "views/common/trace_name.h"
 #include "views/common/view_command.h"
 #include "views/notes/notes_panel.h"
+#include "views/text/span_bar.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
@@ -373,8 +374,12 @@ void MainWindow::showTextMenu(qint64 token, const QPoint& place) {
     menu->setAttribute(Qt::WA_DeleteOnClose);
     const auto block = text_->view().sequence();
     if (block && token >= 0 && token < static_cast<qint64>(block->tokens.size())) {
-        selection_.setToken(token);
-        fillWhatIf(*menu, token);
+        if (text_->view().span().contains(token)) { // a span stays, and the menu is about it
+            text_->spanBar().addActions(*menu);
+        } else {
+            selection_.setToken(token);
+            fillWhatIf(*menu, token);
+        }
         menu->addSeparator();
         const int id = block->tokens.id[static_cast<std::size_t>(token)];
         menu->addAction(tr("Find all of this token"), this,

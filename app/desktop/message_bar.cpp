@@ -4,16 +4,25 @@
 #include "views/common/theme.h"
 
 #include <QAccessible>
+#include <QCursor>
+#include <QEvent>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPainter>
 #include <QToolButton>
 
+#include <algorithm>
+
 namespace ponderscope {
 
 namespace {
 
-constexpr qsizetype most_sentences = 3;
+constexpr std::ptrdiff_t most_messages = 3;
+constexpr int message_success_ms = 6000;
+constexpr int widest_message = 760;
+constexpr int message_margin = 24;
+constexpr int room_of_status = 40; ///< of the window: the status bar
+constexpr int room_of_menu = 56;   ///< of the window: the menu
 
 } // namespace
 
@@ -32,62 +41,117 @@ MessageBar::MessageBar(Theme& theme, QWidget* parent)
     row->addWidget(label_, 1);
     row->addWidget(close, 0, Qt::AlignTop);
     connect(close, &QToolButton::clicked, this, &MessageBar::clear);
-    connect(&theme, &Theme::changed, this, &MessageBar::restyle);
-    restyle();
+    connect(&theme, &Theme::changed, this, &MessageBar::refresh);
+    fading_.setSingleShot(true);
+    fading_.setInterval(message_success_ms);
+    connect(&fading_, &QTimer::timeout, this, [this] {
+        std::erase_if(messages_, [](const Message& one) { return one.kind == Kind::success; });
+        refresh();
+    });
+    parent->installEventFilter(this);
     hide();
+}
+
+QStringList MessageBar::sentences() const {
+    QStringList all;
+    for (const Message& one : messages_) {
+        all << one.sentence;
+    }
+    return all;
+}
+
+MessageBar::Kind MessageBar::kind() const {
+    Kind gravest = Kind::success;
+    for (const Message& one : messages_) {
+        gravest = std::max(gravest, one.kind);
+    }
+    return gravest;
 }
 
 void MessageBar::show(const QString& sentence, Kind kind) {
     if (sentence.isEmpty()) {
         return;
     }
-    if (kind != kind_ && !sentences_.isEmpty() && kind_ == Kind::notice) {
-        sentences_.clear(); // an error does not hide among notices
+    const bool shown = !messages_.empty();
+    std::erase_if(messages_, [&](const Message& one) {
+        return one.kind == Kind::success ||
+               (one.kind == Kind::notice && kind == Kind::error); // an error does not hide among notices
+    });
+    if (std::none_of(messages_.begin(), messages_.end(),
+                     [&](const Message& one) { return one.sentence == sentence; })) {
+        messages_.push_back({sentence, kind});
     }
-    if (!sentences_.contains(sentence)) {
-        sentences_.append(sentence);
+    const auto grave = std::count_if(messages_.begin(), messages_.end(),
+                                     [](const Message& one) { return one.kind != Kind::success; });
+    if (grave > most_messages) {
+        messages_.erase(messages_.begin());
     }
-    while (sentences_.size() > most_sentences) {
-        sentences_.removeFirst();
+    if (kind == Kind::success) {
+        fading_.start();
     }
-    kind_ = kind;
-    spell();
-    restyle();
-    QWidget::show();
+    if (!shown) {
+        above_ = false;
+    }
+    refresh();
+    const QPoint pointer = parentWidget()->mapFromGlobal(QCursor::pos());
+    if (!shown && geometry().adjusted(-8, -8, 8, 8).contains(pointer)) {
+        above_ = true; // a second click would meet the bar
+        place();
+    }
     QAccessibleEvent alert(label_, QAccessible::Alert);
     QAccessible::updateAccessibility(&alert);
 }
 
-void MessageBar::spell() {
-    label_->setText(sentences_.join(u'\n'));
-    label_->setAccessibleName(label_->text());
-}
-
 void MessageBar::retract(const QString& sentence) {
-    if (sentences_.removeAll(sentence) > 0) {
-        spell();
-        setVisible(!sentences_.isEmpty());
+    if (std::erase_if(messages_, [&](const Message& one) { return one.sentence == sentence; }) > 0) {
+        refresh();
     }
 }
 
 void MessageBar::clear() {
-    sentences_.clear();
-    hide();
+    messages_.clear();
+    refresh();
 }
 
-void MessageBar::restyle() {
+void MessageBar::refresh() {
+    label_->setText(sentences().join(u'\n'));
+    label_->setAccessibleName(label_->text());
     QPalette palette = label_->palette();
-    palette.setColor(QPalette::WindowText,
-                     kind_ == Kind::error ? theme_.colours().errorText : theme_.colours().warningText);
+    const Palette& colours = theme_.colours();
+    palette.setColor(QPalette::WindowText, kind() == Kind::error    ? colours.errorText
+                                           : kind() == Kind::notice ? colours.warningText
+                                                                    : colours.text);
     label_->setPalette(palette);
+    place();
+    setVisible(!messages_.empty());
+    raise();
     update();
 }
 
+void MessageBar::place() {
+    const QSize window = parentWidget()->size();
+    const int width = std::min(widest_message, window.width() - 2 * message_margin);
+    const int height = std::max(layout()->heightForWidth(width), layout()->minimumSize().height());
+    setGeometry((window.width() - width) / 2,
+                above_ ? room_of_menu : window.height() - room_of_status - height, width, height);
+}
+
+bool MessageBar::eventFilter(QObject* watched, QEvent* event) {
+    if (watched == parentWidget() && event->type() == QEvent::Resize) {
+        place();
+    }
+    return QWidget::eventFilter(watched, event);
+}
+
 void MessageBar::paintEvent(QPaintEvent*) {
+    const Palette& colours = theme_.colours();
     QPainter painter(this);
-    painter.fillRect(rect(),
-                     kind_ == Kind::error ? theme_.colours().errorPanel : theme_.colours().warningPanel);
-    painter.fillRect(0, height() - 1, width(), 1, theme_.colours().line);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(colours.border);
+    painter.setBrush(kind() == Kind::error    ? colours.errorPanel
+                     : kind() == Kind::notice ? colours.warningPanel
+                                              : colours.panel);
+    painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), 5, 5);
 }
 
 } // namespace ponderscope

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QTimer>
 #include <QWidget>
+
+#include <vector>
 
 class QLabel;
 
@@ -9,31 +12,40 @@ namespace ponderscope {
 
 class Theme;
 
-/// Sentences about what went wrong, above the text, until they are closed. Never a modal box: the window goes
-/// on.
+/// Sentences about what went wrong or what was done. They lie over the bottom of the window, so that nothing
+/// moves for them, and never where the pointer is. Never a modal box: the window goes on.
 class MessageBar : public QWidget {
     Q_OBJECT
 public:
-    enum class Kind { error, notice };
-    explicit MessageBar(Theme& theme, QWidget* parent = nullptr);
-    /// The same sentence again changes nothing; another one is added, three at most.
+    /// Errors and notices stay until they are closed. A success goes by itself; the next one replaces it.
+    enum class Kind { success, notice, error };
+    explicit MessageBar(Theme& theme, QWidget* parent);
+    /// The same sentence again changes nothing; of errors and notices the last three are kept.
     void show(const QString& sentence, Kind kind = Kind::error);
     void clear();
     /// Takes back one that is not true any more.
     void retract(const QString& sentence);
-    [[nodiscard]] QStringList sentences() const { return sentences_; }
+    [[nodiscard]] QStringList sentences() const;
+    [[nodiscard]] Kind kind() const; ///< the gravest of them: its colours are the bar's
+    void setSuccessTime(int milliseconds) { fading_.setInterval(milliseconds); }
 
 protected:
     void paintEvent(QPaintEvent* event) override;
+    bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
-    void restyle();
-    void spell();
+    struct Message {
+        QString sentence;
+        Kind kind;
+    };
+    void refresh();
+    void place();
 
     Theme& theme_;
-    Kind kind_ = Kind::error;
-    QStringList sentences_;
+    std::vector<Message> messages_;
     QLabel* label_;
+    QTimer fading_;
+    bool above_ = false; ///< at the top, as the pointer was at the bottom
 };
 
 } // namespace ponderscope

@@ -40,7 +40,7 @@ PanelFrame::PanelFrame(QWidget* panel, const QString& caveat, Theme& theme)
     caveat_->setWordWrap(true);
     caveat_->setTextFormat(Qt::PlainText);
     caveat_->setForegroundRole(QPalette::PlaceholderText);
-    caveat_->setContentsMargins(14, 0, 14, 5);
+    caveat_->setContentsMargins(14, 4, 14, 5);
     caveat_->hide();
     column->addWidget(caveat_);
     const auto dress = [this, &theme] { caveat_->setFont(theme.small()); };

@@ -46,11 +46,10 @@ constexpr PanelHelp helps[] = {
          "all sequences. Dragging, or Shift with a click or an arrow, chooses a span: its means stand below "
          "the text with the interval that its blocks allow, it can be copied, labelled and made a figure. A "
          "click on the colour scale holds its ends for every run and sequence, in the maps of that signal "
-         "too. Of a step… in the list of "
-         "colours "
-         "or of bars makes a column of a signal at a step, of what the steps between gained, or of B minus "
-         "A. A "
-         "character that several tokens share is drawn once, its place divided among them. The context menu "
+         "too. Numbers with a sign (A − B, gains) are white at 0, orange above and teal below, in text, map, "
+         "heatmaps and figures. Gain at a step… in the list of colours or of bars makes a column of "
+         "a signal at a step, of what the steps between gained, or of A minus B. A character that several "
+         "tokens share is drawn once, its place divided among them. The context menu "
          "asks what if. Columns of your own (ponderscope annotate, "
          "ponderscope.annotate) colour the text, stand in the table and are found by name: tag = VERB. While "
          "a "
@@ -73,7 +72,7 @@ constexpr PanelHelp helps[] = {
      HELP("An interval over one text says what other parts of this text would give, not other texts. Whether "
           "two "
           "runs differ is not read off two intervals: Compare pairs them token by token."),
-     HELP("intervals are of this text, not of other texts"),
+     HELP("Intervals: other parts of this text, not other texts."),
      HELP("Click makes a run A, Ctrl+click or the context menu makes it B, and asks whether the "
           "checkpoints of two runs are related. What ifs, reruns and what was thought lie in Scratch, in no "
           "trace of yours, until Keep in a trace… copies one there. F2 renames a run; its menu hides or "
@@ -169,7 +168,7 @@ constexpr PanelHelp helps[] = {
      HELP("Tokens that stop early have a low NLL because they are easy: that is no evidence that stopping "
           "helped. "
           "Means over few tokens are marked by their counts; do not rank them."),
-     HELP("early and easy go together; that is not a gain"),
+     HELP("Tokens that stop early are the easy ones; lower NLL there is no effect of stopping."),
      HELP("A click on a token type finds it in the text.")},
     {"lab", HELP("Policy lab"),
      HELP("What another halting rule would have done with the recorded steps: mean steps, mean NLL, and the "
@@ -206,7 +205,7 @@ constexpr PanelHelp helps[] = {
      HELP("One continuation is one draw. That a word took more steps says that the halting rule let it go "
           "on, not that "
           "the model hesitated as a person does."),
-     HELP("more steps are not hesitation"),
+     HELP("More steps are computation, not doubt."),
      HELP("Ctrl+Enter starts; the slider and ▶ move time. A word's context menu gives it more steps, or "
           "leaves a source "
           "of the depth attention out, and shows the difference.")},

@@ -33,7 +33,7 @@ constexpr Panel all[] = {
     {"notes", QT_TRANSLATE_NOOP("Panels", "Notes"), PanelPlace::left, QT_TRANSLATE_NOOP("Panels", "Notes"),
      false, make<NotesPanel>},
     {"inspector", QT_TRANSLATE_NOOP("Panels", "Inspector"), PanelPlace::right,
-     QT_TRANSLATE_NOOP("Panels", "One token"), true, make<InspectorView>},
+     QT_TRANSLATE_NOOP("Panels", "Inspector"), true, make<InspectorView>},
     {"heatmap", QT_TRANSLATE_NOOP("Panels", "Steps"), PanelPlace::upper,
      QT_TRANSLATE_NOOP("Panels", "Signals by token and step"), true, make<HeatmapView>},
     {"depth", QT_TRANSLATE_NOOP("Panels", "Depth"), PanelPlace::upper,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/path_edit.h"
 
+#include "views/common/tip.h"
+
 #include <QDir>
 #include <QDragEnterEvent>
 #include <QFileDialog>
@@ -12,7 +14,27 @@
 #include <QPushButton>
 #include <QToolButton>
 
+#include <algorithm>
+
 namespace ponderscope {
+
+QStringList distinct_names(const QStringList& paths) {
+    QStringList names;
+    for (const QString& path : paths) {
+        QString name;
+        for (int parts = 1;; ++parts) {
+            name = path.section(u'/', -parts, -1, QString::SectionSkipEmpty);
+            const auto alike = std::count_if(paths.begin(), paths.end(), [&](const QString& other) {
+                return other.section(u'/', -parts, -1, QString::SectionSkipEmpty) == name;
+            });
+            if (alike == 1 || name.size() + 1 >= path.size()) {
+                break;
+            }
+        }
+        names << name;
+    }
+    return names;
+}
 
 PathEdit::PathEdit(Kind kind, const QString& what, const QString& filter, QWidget* parent)
     : QWidget(parent),
@@ -57,13 +79,17 @@ void PathEdit::setPath(const QString& path) {
 
 void PathEdit::offer(const QStringList& paths) {
     auto* menu = new QMenu(offered_);
+    menu->setToolTipsVisible(true);
     for (const QString& path : paths) {
         // Its own name first: the folders above are often the same.
         const QFileInfo info(path);
+        constexpr int widest = 420; // pixels of a folder
+        const QString folder = menu->fontMetrics().elidedText(info.path(), Qt::ElideMiddle, widest);
         QAction* action = menu->addAction(
-            QStringLiteral("%1\t%2").arg(info.fileName(), info.path()).replace(u'&', QStringLiteral("&&")),
-            this, [this, path] { setPath(path); });
+            QStringLiteral("%1\t%2").arg(info.fileName(), folder).replace(u'&', QStringLiteral("&&")), this,
+            [this, path] { setPath(path); });
         action->setData(path);
+        action->setToolTip(plain_tip(path));
     }
     delete offered_->menu();
     offered_->setMenu(menu);

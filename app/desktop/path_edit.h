@@ -36,4 +36,7 @@ private:
     QToolButton* offered_; ///< hidden while there is nothing to offer
 };
 
+/// The last parts of paths, as many as tell each from the others: "samples/adaponderlm".
+QStringList distinct_names(const QStringList& paths);
+
 } // namespace ponderscope

@@ -97,7 +97,7 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
       openTrace_(openTrace),
       checkpoint_(new PathEdit(PathEdit::Kind::folder, tr("Checkpoint folder"), {}, this)),
       about_(new QLabel(this)),
-      fromFile_(new QRadioButton(tr("Text file"), this)),
+      fromFile_(new QRadioButton(tr("Text or JSON Lines"), this)),
       fromPrompt_(new QRadioButton(tr("Prompt"), this)),
       textFile_(new PathEdit(PathEdit::Kind::openFile, tr("Text file"),
                              tr("Texts (*.txt *.md *.jsonl *.jsonl.gz *.jsonl.zst);;"
@@ -245,7 +245,7 @@ void RecordDialog::layOut() {
     label(tr("Policy"), policy_);
     several({{QString(), policy_}, {tr("Jacobi refreshes"), jacobi_}});
     label(tr("Steps"), &fields_->steps());
-    several({{QString(), &fields_->steps()}, {tr("Later tokens see"), &fields_->kv()}});
+    several({{QString(), &fields_->steps()}, {tr("Later tokens attend to"), &fields_->kv()}});
     label(tr("Start state"), &fields_->start());
     grid->addWidget(&fields_->start(), row++, 1);
     label(tr("Record"), level_);
@@ -323,6 +323,9 @@ void RecordDialog::connectFields() {
     connect(&asking_, &QTimer::timeout, this, &RecordDialog::inquire);
     connect(checkpoint_, &PathEdit::changed, this, [this] {
         known_ = {};
+        inquiry_.giveUp();
+        about_->clear(); // it was of another folder
+        offerMethods({});
         asking_.start();
     });
     watching_.setInterval(watch_ms);
@@ -362,6 +365,7 @@ void RecordDialog::inquire() {
     known_ = {};
     const QString folder = checkpoint_->path();
     if (folder.isEmpty() || !QFileInfo::exists(folder + QStringLiteral("/config.json"))) {
+        inquiry_.giveUp();
         about_->clear(); // check() says what is missing
         offerMethods({});
         return;
@@ -434,7 +438,7 @@ void RecordDialog::offerMethods(const CheckpointAbout& about) {
     method_->clear();
     method_->addItem(about.ambiguous()        ? tr("choose one of %1…").arg(about.candidates.size())
                      : about.method.isEmpty() ? tr("as the checkpoint says")
-                                              : tr("%1, as the checkpoint says").arg(about.method),
+                                              : tr("%1 (the checkpoint's)").arg(about.method),
                      QString());
     const auto add = [this](const QString& method) {
         if (method_->findData(method) < 0) {

@@ -64,7 +64,7 @@ RunFields::RunFields(QWidget* parent)
     startKind_->setObjectName(QStringLiteral("start"));
     seed_->setObjectName(QStringLiteral("seed"));
     steps_->setAccessibleName(tr("Steps"));
-    kv_->setAccessibleName(tr("Later tokens see"));
+    kv_->setAccessibleName(tr("Later tokens attend to"));
     kv_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     kv_->addItem(QString(), QString());
     for (const char* kv : {"full", "per_step", "shared", "skip"}) {

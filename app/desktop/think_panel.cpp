@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/think_panel.h"
 
+#include "app/desktop/path_edit.h"
 #include "app/desktop/run_fields.h"
+#include "views/common/asking_box.h"
 #include "views/common/format.h"
+#include "views/common/number_box.h"
 
 #include <QComboBox>
-#include <QDoubleSpinBox>
 #include <QFileInfo>
 #include <QGridLayout>
 #include <QKeyEvent>
@@ -31,12 +33,12 @@ constexpr int play_ms = 180;
 ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     : QWidget(parent),
       context_(context),
-      checkpoint_(new QComboBox(this)),
+      checkpoint_(new AskingBox(QString(), this)),
       prompt_(new QPlainTextEdit(this)),
       tokens_(new QSpinBox(this)),
-      temperature_(new QDoubleSpinBox(this)),
+      temperature_(new NumberBox(this)),
       topK_(new QSpinBox(this)),
-      topP_(new QDoubleSpinBox(this)),
+      topP_(new NumberBox(this)),
       seed_(new QSpinBox(this)),
       policy_(new QComboBox(this)),
       fields_(new RunFields(this)),
@@ -131,7 +133,7 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     options->addLayout(begins, 3, 1, 1, 3);
     auto* seen = new QHBoxLayout;
     seen->setSpacing(8);
-    seen->addWidget(label(tr("Later tokens see"), &fields_->kv()));
+    seen->addWidget(label(tr("Later tokens attend to"), &fields_->kv()));
     seen->addWidget(&fields_->kv(), 1);
     options->addLayout(seen, 4, 0, 1, 4);
     fields_->kv().setMinimumContentsLength(12);
@@ -220,20 +222,33 @@ void ThinkPanel::setCheckpoints(const QStringList& folders, const QString& sugge
     checkpoint_->clear();
     for (const QString& folder : folders + QStringList(wanted)) {
         if (!folder.isEmpty() && checkpoint_->findData(folder) < 0) {
-            checkpoint_->addItem(QFileInfo(folder).fileName(), folder);
+            checkpoint_->addItem({}, folder);
             checkpoint_->setItemData(checkpoint_->count() - 1, plain_tip(folder), Qt::ToolTipRole);
         }
     }
+    nameCheckpoints();
     checkpoint_->addItem(tr("Choose a folder…"), QString());
     checkpoint_->setCurrentIndex(std::max(0, checkpoint_->findData(wanted)));
     inquire();
+}
+
+void ThinkPanel::nameCheckpoints() {
+    QStringList folders;
+    for (int i = 0; i < checkpoint_->count() && !checkpoint_->itemData(i).toString().isEmpty(); ++i) {
+        folders << checkpoint_->itemData(i).toString();
+    }
+    const QStringList names = distinct_names(folders);
+    for (qsizetype i = 0; i < names.size(); ++i) {
+        checkpoint_->setItemText(static_cast<int>(i), names[i]);
+    }
 }
 
 void ThinkPanel::setRequest(const ThinkRequest& request) {
     if (!request.checkpoint.isEmpty()) {
         int at = checkpoint_->findData(request.checkpoint);
         if (at < 0) {
-            checkpoint_->insertItem(0, QFileInfo(request.checkpoint).fileName(), request.checkpoint);
+            checkpoint_->insertItem(0, {}, request.checkpoint);
+            nameCheckpoints();
             at = 0;
         }
         chosen_ = chosen_ || at != checkpoint_->currentIndex();

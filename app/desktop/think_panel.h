@@ -59,6 +59,7 @@ protected:
 
 private:
     void inquire(); ///< what the chosen checkpoint has; once it is on the screen
+    void nameCheckpoints(); ///< with as much of their folders as tells them apart
     void showModel();
     void start();
     void showTime();

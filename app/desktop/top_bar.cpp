@@ -186,7 +186,7 @@ void TopBar::fill() {
     wear(b_, QStringLiteral("B"), colours.b, colours.onB);
     const RunInfo* a = context_.data.run(context_.selection.runA());
     std::vector<ChooserEntry> ofA;
-    std::vector<ChooserEntry> ofB{{tr("nothing to compare with"), QVariant::fromValue(RunKey{})}};
+    std::vector<ChooserEntry> ofB{{tr("no B"), QVariant::fromValue(RunKey{})}};
     for (const QString& live : context_.data.liveNames()) {
         for (const RunInfo& run : context_.data.runs(live)) {
             ofA.push_back({tr("%1 · thinking").arg(QString::fromStdString(run.name)),

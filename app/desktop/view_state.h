@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "views/common/colour_ranges.h"
 #include "views/common/selection.h"
 #include "views/text/quantity.h"
 #include "views/text/text_panel.h"

@@ -123,7 +123,7 @@ void add_candidates(TokenReport& report, TraceData& data, const Selection& selec
     const auto by_step = [&](const char* name) {
         SignalInfo info;
         info.name = name;
-        return values_by_step(data, a, info);
+        return values_by_step(report, data, a, info);
     };
     const std::vector<double> nll = by_step(signal::nll);
     const std::vector<double> rank = by_step(signal::rank);

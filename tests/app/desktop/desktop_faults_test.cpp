@@ -7,10 +7,13 @@
 #include "tests/app/desktop/desktop_stage.h"
 #include "views/common/format.h"
 #include "views/heatmap/heatmap_view.h"
+#include "views/inspector/inspector_view.h"
 #include "views/text/corpus_map.h"
+#include "views/text/step_column_dialog.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
+#include <QComboBox>
 #include <QDir>
 #include <QElapsedTimer>
 
@@ -180,6 +183,33 @@ private Q_SLOTS:
         time.start();
         look(stage);
         QVERIFY2(time.elapsed() < 20'000, qPrintable(QString::number(time.elapsed())));
+        const StepColumnDialog dialog({stage.window.data(), stage.window.selection(), stage.theme});
+        for (const QComboBox* box : dialog.findChildren<QComboBox*>()) {
+            QVERIFY(box->count() < 5000);
+        }
+    }
+
+    void aDamagedSequenceIsNotReadForEver() {
+        Stage stage;
+        const QString path = stage.make(QStringLiteral("damaged.ponder"));
+        {
+            QFile file(path);
+            QVERIFY(file.open(QIODevice::ReadWrite));
+            const qint64 size = file.size();
+            QVERIFY(file.seek(size / 2));
+            file.write(QByteArray(static_cast<qsizetype>(size - size / 2), 'x'));
+        }
+        stage.window.show();
+        stage.window.open(path);
+        QTRY_VERIFY(stage.window.data().isOpen(path));
+        stage.window.selection().setSequence(1);
+        QTRY_VERIFY(!stage.window.messages().sentences().isEmpty());
+        const auto* inspector = stage.window.findChild<InspectorView*>();
+        QTRY_VERIFY2(
+            stage.window.text().view().accessibleDescription().contains(QStringLiteral("cannot be read")),
+            qPrintable(stage.window.text().view().accessibleDescription()));
+        QTRY_VERIFY2(inspector->report().hint.contains(QStringLiteral("cannot be read")),
+                     qPrintable(inspector->report().hint));
     }
 
     void numbersThatAreNoneAreShownAsNone() {

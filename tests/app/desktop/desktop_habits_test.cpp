@@ -10,6 +10,7 @@
 #include "tests/app/desktop/desktop_stage.h"
 #include "views/notes/notes_panel.h"
 #include "views/text/find_bar.h"
+#include "views/text/legend.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
@@ -22,6 +23,7 @@
 #include <QDir>
 #include <QDockWidget>
 #include <QFileDialog>
+#include <QLabel>
 #include <QLineEdit>
 #include <QMenu>
 #include <QMenuBar>
@@ -30,6 +32,7 @@
 #include <QScrollBar>
 #include <QSet>
 #include <QSpinBox>
+#include <QStatusBar>
 #include <QTreeWidget>
 
 #include <algorithm>
@@ -486,6 +489,15 @@ private Q_SLOTS:
 
         stage.window.present();
         QVERIFY(stage.window.isPresenting() && stage.window.isFullScreen());
+        // What the first screen shows, in whole letters.
+        const auto* caption = stage.window.findChild<QLabel*>(QStringLiteral("caption"));
+        QTest::qWait(30);
+        QVERIFY(caption->text().contains(QStringLiteral("A: vanilla-1m")) &&
+                caption->text().contains(QStringLiteral("Entropy")));
+        QVERIFY2(caption->height() >= QFontMetrics(caption->font()).height(),
+                 qPrintable(QString::number(caption->height())));
+        QVERIFY(stage.window.statusBar()->height() >= caption->height());
+        QVERIFY(stage.window.text().legend().height() > 34); // its letters have grown
         QVERIFY(stage.theme.textSize() >= 32);
         QVERIFY(!stage.window.topBar().isVisible());
         for (const QDockWidget* dock : stage.window.findChildren<QDockWidget*>()) {

@@ -345,6 +345,15 @@ private Q_SLOTS:
         QVERIFY(!steps->isEnabled() && !kv->isEnabled());
     }
 
+    void pathsAreToldApart() {
+        QCOMPARE(
+            distinct_names({QStringLiteral("/m/chains/adaponderlm"), QStringLiteral("/m/neox/adaponderlm"),
+                            QStringLiteral("/m/vanilla"), QStringLiteral("/adaponderlm")}),
+            (QStringList{QStringLiteral("chains/adaponderlm"), QStringLiteral("neox/adaponderlm"),
+                         QStringLiteral("vanilla"), QStringLiteral("adaponderlm")}));
+        QCOMPARE(distinct_names({QStringLiteral("/a/x"), QStringLiteral("/a/x")}).size(), 2);
+    }
+
     void theCheckpointSaysWhichMethodsThereAre() {
         Settings settings(folder_.filePath(QStringLiteral("methods.ini")));
         Theme theme(Appearance::light);
@@ -364,6 +373,14 @@ private Q_SLOTS:
         QVERIFY(dialog.aboutCheckpoint().contains(QStringLiteral("token ids")));
         QVERIFY(dialog.aboutCheckpoint().contains(QStringLiteral("top_k is not read")));
         QVERIFY2(dialog.problem().contains(QStringLiteral("token ids")), qPrintable(dialog.problem()));
+        // A folder without a checkpoint is described by nothing, least of all by the one before it.
+        RecordRequest empty = wanted;
+        empty.checkpoint = folder_.filePath(QStringLiteral("no model"));
+        QDir().mkpath(empty.checkpoint);
+        dialog.setRequest(empty);
+        QVERIFY2(dialog.aboutCheckpoint().isEmpty(), qPrintable(dialog.aboutCheckpoint()));
+        QTest::qWait(400); // nor later, when an answer may come that was asked for before
+        QVERIFY2(dialog.aboutCheckpoint().isEmpty(), qPrintable(dialog.aboutCheckpoint()));
         RecordRequest ids = wanted;
         ids.fromPrompt = false;
         ids.textFile = folder_.filePath(QStringLiteral("ids.json"));

@@ -10,6 +10,7 @@
 #include "views/figure/export_dialog.h"
 #include "views/halting/halting_view.h"
 #include "views/library/library_panel.h"
+#include "views/notes/notes_panel.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
@@ -20,9 +21,14 @@
 #include <QDockWidget>
 #include <QFile>
 #include <QImage>
+#include <QMessageBox>
+#include <QPlainTextEdit>
 #include <QProcess>
 #include <QPushButton>
+#include <QShortcut>
 #include <QTest>
+#include <QTimer>
+#include <QWheelEvent>
 
 using namespace ponderscope;
 
@@ -84,6 +90,118 @@ private Q_SLOTS:
         QCOMPARE(stage.window.data().run(stage.window.selection().runA())->name, std::string("vanilla-1m"));
         stage.window.open(path + QStringLiteral("#nobody"));
         QTRY_VERIFY(stage.window.messages().sentences().join(u' ').contains(QStringLiteral("nobody")));
+    }
+
+    void messagesMoveNothingAndSuccessGoesByItself() {
+        Stage stage;
+        stage.window.resize(1200, 800);
+        stage.window.show();
+        stage.window.open(stage.make(QStringLiteral("said.ponder")));
+        QVERIFY(stage.settle());
+        MessageBar& bar = stage.window.messages();
+        bar.clear();
+        const auto place = [&] { return stage.window.text().mapTo(&stage.window, QPoint()); };
+        const QPoint before = place();
+        const QSize size = stage.window.text().size();
+        bar.setSuccessTime(200);
+        bar.show(QStringLiteral("Copied one"), MessageBar::Kind::success);
+        bar.show(QStringLiteral("Copied two"), MessageBar::Kind::success);
+        QCOMPARE(bar.sentences(), QStringList{QStringLiteral("Copied two")}); // one at a time
+        QCOMPARE(bar.kind(), MessageBar::Kind::success);
+        QVERIFY(bar.isVisible());
+        QTest::qWait(30);
+        QCOMPARE(place(), before);
+        QCOMPARE(stage.window.text().size(), size);
+        QTRY_VERIFY(!bar.isVisible());
+        // An error stays, and keeps its colour when something else succeeds.
+        bar.show(QStringLiteral("It failed."));
+        bar.show(QStringLiteral("Copied three"), MessageBar::Kind::success);
+        QCOMPARE(bar.kind(), MessageBar::Kind::error);
+        QTRY_COMPARE(bar.sentences(), QStringList{QStringLiteral("It failed.")});
+        QVERIFY(bar.isVisible());
+        QVERIFY(stage.window.rect().contains(bar.geometry()));
+        bar.clear();
+        // Not under the pointer: a second click would meet its ×.
+        QCursor::setPos(stage.window.mapToGlobal(QPoint(600, 740)));
+        bar.show(QStringLiteral("Copied four"), MessageBar::Kind::success);
+        if (stage.window.mapFromGlobal(QCursor::pos()) == QPoint(600, 740)) {
+            QVERIFY(!bar.geometry().contains(600, 740));
+        }
+    }
+
+    void theSizeOfTheTextIsKeptHoweverItIsChanged() {
+        Stage stage;
+        stage.window.show();
+        stage.window.open(stage.make(QStringLiteral("size.ponder")));
+        QVERIFY(stage.settle());
+        stage.window.text().zoomIn();
+        QCOMPARE(stage.settings.textSize(), stage.theme.textSize());
+        const int before = stage.theme.textSize();
+        QWidget* viewport = stage.window.text().view().viewport();
+        QWheelEvent turn(QPointF(40, 40), viewport->mapToGlobal(QPointF(40, 40)), {}, QPoint(0, 240),
+                         Qt::NoButton, Qt::ControlModifier, Qt::NoScrollPhase, false);
+        QApplication::sendEvent(viewport, &turn);
+        QCOMPARE(stage.theme.textSize(), before + 2);
+        QCOMPARE(stage.settings.textSize(), before + 2);
+    }
+
+    void aNoteIsWrittenByKeyboard() {
+        Stage stage;
+        stage.window.show();
+        stage.window.open(stage.make(QStringLiteral("note.ponder")));
+        QVERIFY(stage.settle());
+        stage.window.selection().setToken(5);
+        NotesPanel& notes = *stage.window.findChild<NotesPanel*>();
+        const auto noted = [&]() -> QString {
+            const Note* note = notes.notes().find(stage.window.selection().runA(), 0, 5);
+            return note == nullptr ? QString() : note->text;
+        };
+        const auto write = [&](const auto& keys) {
+            QTimer::singleShot(0, [&] {
+                auto* dialog = qobject_cast<QDialog*>(QApplication::activeModalWidget());
+                QVERIFY(dialog != nullptr);
+                auto* edit = dialog->findChild<QPlainTextEdit*>();
+                edit->setFocus();
+                keys(*dialog, *edit);
+            });
+            notes.editSelected();
+        };
+        const auto answer = [](QMessageBox::StandardButton button) {
+            QTimer::singleShot(0, [button] {
+                auto* question = qobject_cast<QMessageBox*>(QApplication::activeModalWidget());
+                QVERIFY(question != nullptr);
+                question->button(button)->click();
+            });
+        };
+        write([](QDialog& dialog, QPlainTextEdit& edit) {
+            QTest::keyClicks(&edit, QStringLiteral("first"));
+            QTest::keyClick(&edit, Qt::Key_Tab); // leaves the text
+            QCOMPARE(edit.toPlainText(), QStringLiteral("first"));
+            edit.setFocus();
+            QVERIFY(!dialog.findChildren<QShortcut*>().isEmpty());
+            QTest::keyClick(&edit, Qt::Key_Return, Qt::ControlModifier);
+            if (dialog.isVisible()) { // without a window manager shortcuts may be asleep
+                Q_EMIT dialog.findChildren<QShortcut*>().front()->activated();
+            }
+        });
+        QCOMPARE(noted(), QStringLiteral("first"));
+        write([&](QDialog& dialog, QPlainTextEdit& edit) {
+            edit.setPlainText(QStringLiteral("second"));
+            answer(QMessageBox::Cancel);
+            QTest::keyClick(&dialog, Qt::Key_Escape);
+            QVERIFY(dialog.isVisible());
+            answer(QMessageBox::Save);
+            QTest::keyClick(&dialog, Qt::Key_Escape);
+        });
+        QCOMPARE(noted(), QStringLiteral("second"));
+        write([&](QDialog& dialog, QPlainTextEdit& edit) {
+            edit.setPlainText(QStringLiteral("third"));
+            answer(QMessageBox::Discard);
+            QTest::keyClick(&dialog, Qt::Key_Escape);
+        });
+        QCOMPARE(noted(), QStringLiteral("second"));
+        write([](QDialog& dialog, QPlainTextEdit&) { QTest::keyClick(&dialog, Qt::Key_Escape); });
+        QCOMPARE(noted(), QStringLiteral("second"));
     }
 
     void wrongPathsAreSentencesNotBoxes() {
