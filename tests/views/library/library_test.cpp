@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/trace/writer.h"
 #include "tests/support/sample_trace.h"
+#include "views/common/format.h"
 #include "views/library/library_model.h"
 #include "views/library/library_panel.h"
 #include "views/library/library_rows.h"

@@ -96,7 +96,7 @@ private Q_SLOTS:
         gain.values.emplace_back(60, 1.5);
         gain.values[0][3] = -2.25;
         gain.values[0][4] = 0;
-        put_annotations(stage.path.toStdString(), run, stage.data.sequences(stage.a), {gain});
+        put_annotations(stage.path.toStdString(), run, stage.data.contents(stage.a)->sequences, {gain});
         stage.data.refresh();
         QTRY_VERIFY(stage.view().sequence()->annotation(QStringLiteral("nll_0_minus_last")) != nullptr);
         stage.panel.setAnnotation(QStringLiteral("nll_0_minus_last"));
