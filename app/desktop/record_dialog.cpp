@@ -168,6 +168,7 @@ void RecordDialog::dressFields(const Theme& theme) {
     policy_->setMinimumWidth(176);
     policy_->setAccessibleName(tr("Halting policy"));
     jacobi_->setPlaceholderText(tr("as the config says"));
+    jacobi_->setObjectName(QStringLiteral("jacobi"));
     jacobi_->setFixedWidth(152);
     jacobi_->setAccessibleName(tr("Jacobi refreshes"));
     jacobi_->setToolTip(
@@ -516,7 +517,7 @@ RecordRequest RecordDialog::request() const {
     request.generate = generate_->value();
     request.method = method_->currentData().toString();
     request.policy = policy_->currentText().trimmed();
-    request.jacobi = jacobi_->text().trimmed();
+    request.jacobi = jacobi_->isEnabled() ? jacobi_->text().trimmed() : QString();
     request.settings = fields_->settings();
     request.ablated = ablated_;
     request.device = device_->currentText().trimmed();
@@ -570,6 +571,9 @@ void RecordDialog::check() {
     const QStringList arguments = record_arguments(request());
     command_->setCommand(shell_command(arguments), shell_command(as_typed(arguments)));
     generate_->setEnabled(fromPrompt_->isChecked());
+    const QString method = request().method.isEmpty() ? known_.method : request().method;
+    jacobi_->setEnabled(method.isEmpty() || method == u"ponderlm2" || method == u"ponderlm3");
+    jacobi_->setPlaceholderText(jacobi_->isEnabled() ? tr("as the config says") : tr("PonderLM-2/3 only"));
 }
 
 void RecordDialog::remember() {

@@ -370,6 +370,16 @@ private Q_SLOTS:
         QTRY_VERIFY2(dialog.aboutCheckpoint().contains(QStringLiteral("ponderlm, 3 step")),
                      qPrintable(dialog.aboutCheckpoint()));
         QVERIFY(dialog.aboutCheckpoint().contains(QStringLiteral("1.30 M parameters")));
+        // Jacobi refreshes are for methods whose slots follow each other.
+        auto* jacobi = dialog.findChild<QLineEdit*>(QStringLiteral("jacobi"));
+        auto* methods = dialog.findChild<QComboBox*>(QStringLiteral("method"));
+        jacobi->setText(QStringLiteral("4"));
+        QVERIFY(!jacobi->isEnabled() && dialog.request().jacobi.isEmpty());
+        methods->setCurrentIndex(methods->findData(QStringLiteral("ponderlm2")));
+        QVERIFY(jacobi->isEnabled());
+        QCOMPARE(dialog.request().jacobi, QStringLiteral("4"));
+        methods->setCurrentIndex(0);
+        jacobi->clear();
         QVERIFY(dialog.aboutCheckpoint().contains(QStringLiteral("token ids")));
         QVERIFY(dialog.aboutCheckpoint().contains(QStringLiteral("top_k is not read")));
         QVERIFY2(dialog.problem().contains(QStringLiteral("token ids")), qPrintable(dialog.problem()));
