@@ -16,6 +16,7 @@
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
+#include <QDir>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QMessageBox>
@@ -231,8 +232,11 @@ void MainWindow::locateCheckpoint(const RunKey& key, const std::function<void()>
         return;
     }
     const QString sentence =
-        tr("The checkpoint %1 of “%2” is not there any more; say where it is now.")
-            .arg(QString::fromStdString(run->checkpoint), QString::fromStdString(run->name));
+        tr("The checkpoint %1 of “%2” is not there any more%3. Choose the folder where it is now.")
+            .arg(QString::fromStdString(run->checkpoint), QString::fromStdString(run->name),
+                 QDir::isRelativePath(QString::fromStdString(run->checkpoint))
+                     ? tr(" (its path was recorded relative to another folder)")
+                     : QString());
     messages_->show(sentence);
     auto* dialog = new QFileDialog(
         this, tr("Where is the checkpoint of “%1” now?").arg(QString::fromStdString(run->name)));

@@ -6,6 +6,8 @@
 
 #include <QString>
 
+#include <algorithm>
+
 namespace ponderscope::figure {
 
 FigureData gather(const FigureSpec& asked, const ProgressSink& progress, const std::stop_token& stop) {
@@ -99,9 +101,13 @@ Figure compose(const FigureSpec& spec, const FigureData& data, const Fonts& font
         if (missing.size() > 10) {
             shown += QStringLiteral(" and %1 more").arg(missing.size() - 10);
         }
-        figure.notices.push_back("No font of this machine has letters for " + shown.toStdString() +
-                                 "; they are drawn as boxes. The packages fonts-noto-core and fonts-noto-cjk "
-                                 "have those of most scripts.");
+        const auto is_emoji = [](char32_t c) { return (c >= 0x2600 && c < 0x27c0) || (c >= 0x1f000 && c < 0x1fb00); };
+        const bool emoji = std::any_of(missing.begin(), missing.end(), is_emoji);
+        const bool letters = !std::all_of(missing.begin(), missing.end(), is_emoji);
+        figure.notices.push_back(
+            "No font of this machine has letters for " + shown.toStdString() + "; they are drawn as boxes." +
+            (letters ? " The packages fonts-noto-core and fonts-noto-cjk have those of most scripts." : "") +
+            (emoji ? " The package fonts-noto-color-emoji has emoji." : ""));
     }
     if (data.comparison) {
         figure.notices.insert(figure.notices.end(), data.comparison->notices.begin(),
