@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 namespace ponderscope {
 namespace {
@@ -29,7 +30,7 @@ protected:
         checkpoint_ =
             std::make_unique<Checkpoint>(make_checkpoint(folder_.path(), subject.config, 1, subject.method));
     }
-    [[nodiscard]] Engine load(const char* device, Precision precision) const {
+    [[nodiscard]] Engine load(const std::string& device, Precision precision) const {
         LoadOptions options;
         options.device = device;
         options.precision = precision;
