@@ -59,9 +59,10 @@ Chart::Series blind_line(const PolicyFront& front, bool flops) {
         const double nll = loss_at(hull, cost);
         series.x.push_back(cost);
         series.y.push_back(std::exp(nll));
-        series.labels.push_back(tr("best blind rule: one depth for all tokens, or one of two\nNLL %1 · "
-                                   "perplexity %2")
-                                    .arg(format_nats(nll, 3), format_nats(std::exp(nll))));
+        series.labels.push_back(
+            tr("replay of the best blind rule: one depth for all tokens, or one of two\nNLL %1 · "
+               "perplexity %2")
+                .arg(format_nats(nll, 3), format_nats(std::exp(nll))));
     }
     return series;
 }

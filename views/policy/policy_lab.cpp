@@ -353,14 +353,14 @@ void PolicyLab::takeThreshold() {
     const std::optional<double> typed = typed_number(threshold_->text());
     const double value = typed.value_or(0);
     threshold_->setModified(false);
-    if (!typed || value < parameter.low || value > parameter.high ||
-        (parameter.whole &&
-         (value != std::floor(value) || value > static_cast<double>(values_.size()) - 1))) {
+    const double high = parameter.whole ? static_cast<double>(values_.size()) - 1 : parameter.high;
+    if (!typed || value < parameter.low || value > high || (parameter.whole && value != std::floor(value))) {
+        constexpr double unlimited = 1e300;
         summary_->setText(
-            tr("%1 is no threshold of %2. Type a number from %3 to %4.")
-                .arg(threshold_->text(), QString::fromStdString(kind_->name))
-                .arg(parameter.low)
-                .arg(parameter.whole ? static_cast<double>(values_.size()) - 1 : parameter.high));
+            tr("%1 is no threshold of %2. ").arg(threshold_->text(), QString::fromStdString(kind_->name)) +
+            (high < unlimited && parameter.low > -unlimited
+                 ? tr("Type a number from %1 to %2.").arg(parameter.low).arg(high)
+                 : tr("Type a number.")));
         return;
     }
     exact_ = QString::fromStdString(policy_at(*kind_, value).text());

@@ -76,10 +76,8 @@ std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of
             exact_flops = known->mean_flops;
         }
     }
-    const ScoredRows scored(table);
-    const BootstrapOptions settled = with_block_of_run(table, scored, options);
     std::vector<PolicyRow> rows;
-    std::vector<ScoredSetting> settings;
+    std::vector<ReplayResult> replays;
     std::vector<std::vector<float>> replayed_nll, exact_nll;
     for (const std::string& text : specs) {
         check();
@@ -97,8 +95,6 @@ std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of
         ReplayResult replayed = replay(table, spec);
         row.replayed = {replayed.mean_steps, replayed.mean_nll, replayed.mean_flops,
                         1 - replayed.mean_flops / full.mean_flops, no_estimate};
-        settings.push_back({text, scored.of(replayed.steps), scored.of(replayed.nll),
-                            replayed.flops.empty() ? std::vector<double>() : scored.of(replayed.flops)});
         if (const auto again = rerun_of(text); again != reruns.end()) {
             if (std::optional<RerunDifference> exact = compared(replayed, *again, row.fault)) {
                 row.rerun = {exact->mean_steps, exact->mean_nll,
@@ -107,7 +103,8 @@ std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of
                 exact_nll.push_back(std::move(exact->nll));
             }
         }
-        replayed_nll.push_back(std::move(replayed.nll));
+        replayed_nll.push_back(replayed.nll);
+        replays.push_back(std::move(replayed));
         rows.push_back(std::move(row));
     }
     check();
@@ -118,16 +115,33 @@ std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of
             by_rerun.push_back(&*row.rerun);
         }
     }
+    const std::size_t count = replays.size();
+    for (std::int64_t n = 0; n <= table.columns.max_steps(); ++n) {
+        replays.push_back(replay(table, PolicySpec::parse("fixed:n=" + std::to_string(n))));
+    }
+    std::vector<std::span<const float>> columns;
+    for (const ReplayResult& one : replays) {
+        columns.emplace_back(one.nll);
+    }
+    const ScoredRows scored(table, columns);
+    const BootstrapOptions settled = with_block_of_run(table, scored, options);
     set_against(table, full.nll, replayed_nll, by_replay, settled);
     if (!exact_full.empty()) {
         set_against(table, exact_full, exact_nll, by_rerun, settled);
     }
-    if (!scored.rows.empty() && !rows.empty()) {
-        const std::vector<ScoredSetting> depths = replayed_rule(table, scored, blind_rule, 0).settings;
-        const std::vector<Estimate> apart = against_blind(settings, depths, scored.layout, settled);
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-            rows[i].replayed.against_blind = rows[i].causal ? apart[i] : no_estimate;
-        }
+    if (scored.rows.empty() || rows.empty()) {
+        return rows;
+    }
+    std::vector<ScoredSetting> settings;
+    for (const ReplayResult& one : replays) {
+        settings.push_back({"", scored.of(one.steps), scored.of(one.nll),
+                            one.flops.empty() ? std::vector<double>() : scored.of(one.flops)});
+    }
+    const std::span<const ScoredSetting> all(settings);
+    const std::vector<Estimate> apart =
+        against_blind(all.first(count), all.subspan(count), scored.layout, settled);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        rows[i].replayed.against_blind = rows[i].causal ? apart[i] : no_estimate;
     }
     return rows;
 }
