@@ -31,10 +31,10 @@ const PolicyKind& kind_of(const ReplayTable& table, const std::string& name) {
 }
 
 int rule_ink(const ReplayTable& table, const std::string& name) {
-    if (name == blind_rule) {
-        return Chart::text;
-    }
     const PolicyKind* kind = find_policy_kind(name);
+    if (name == blind_rule || (kind != nullptr && !kind->causal)) {
+        return Chart::text; // solid, and dashed for the bound
+    }
     return Chart::rule + static_cast<int>(kind != nullptr ? table.number_of(*kind) : policy_kinds().size());
 }
 

@@ -16,6 +16,12 @@ namespace {
 
 using figure::Chart;
 
+/// The best blind rule and the bound are the text's colour, solid and dashed.
+int ink_of_front(const PolicyFront& front) {
+    return front.policy == blind_rule || !front.causal ? static_cast<int>(Chart::text)
+                                                       : Chart::rule + static_cast<int>(front.number);
+}
+
 PolicyPoint point_of(const std::string& spec, const ReplayResult& result) {
     return {spec, result.mean_steps, result.mean_nll, result.mean_flops};
 }
@@ -159,7 +165,7 @@ std::string policy_at_mark(const std::vector<PolicyFront>& fronts, const std::ve
     const double x = one.x[static_cast<std::size_t>(index)];
     const double y = one.y[static_cast<std::size_t>(index)];
     for (const PolicyFront& front : fronts) {
-        if (front.policy == blind_rule || one.ink != Chart::rule + static_cast<int>(front.number)) {
+        if (front.policy == blind_rule || one.ink != ink_of_front(front) || one.dashed == front.causal) {
             continue;
         }
         for (const PolicyPoint& point : front.points) {
@@ -223,7 +229,7 @@ figure::Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vec
         }
         Chart::Series series;
         series.name = QString::fromStdString(front.policy) + (front.causal ? QString() : tr(" (a bound)"));
-        series.ink = Chart::rule + static_cast<int>(front.number);
+        series.ink = ink_of_front(front);
         series.dashed = !front.causal;
         series.mark = front.points.size() > 1 ? Chart::Mark::line : Chart::Mark::point;
         for (const PolicyPoint& point : front.points) {

@@ -98,9 +98,10 @@ PolicyTable::PolicyTable(const ViewContext& context, PolicyData& shared, QWidget
     connect(&shared_, &PolicyData::tableChanged, this, &PolicyTable::forget);
     connect(&shared_, &PolicyData::rerunsChanged, this, [this] { delay_.start(); });
     const auto colour = [this] {
-        model_->setColours([dark = context_.theme.dark()](std::size_t kind) {
-            const std::vector<QColor>& colours = figure::rule_colours(dark);
-            return colours[kind % colours.size()];
+        model_->setColours([&theme = context_.theme](std::size_t kind) {
+            const std::vector<QColor>& colours = figure::rule_colours(theme.dark());
+            const bool bound = kind < policy_kinds().size() && !policy_kinds()[kind].causal;
+            return bound ? theme.colours().text : colours[kind % colours.size()];
         });
     };
     colour();
