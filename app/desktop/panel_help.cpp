@@ -64,15 +64,13 @@ constexpr PanelHelp helps[] = {
     {"library", HELP("Library"),
      HELP(
          "Open traces, their runs and the sequences of run A. Behind a run stands the mean NLL of its scored "
-         "tokens with half the width of its 95 % interval (none where fewer than ten blocks would carry it: "
-         "the tip says so), below it the policy where it is not the checkpoint's own; the bar of a sequence "
-         "is its NLL from beginning to end."),
-     HELP("Bootstrap over whole texts from 30 on, else over circular blocks as long as the data ask for "
-          "(Politis and White 2004); 1,000 replicates, seeded: the same interval on every machine."),
-     HELP("An interval over one text says what other parts of this text would give, not other texts. Whether "
-          "two "
-          "runs differ is not read off two intervals: Compare pairs them token by token."),
-     HELP("Intervals: other parts of this text, not other texts."),
+         "tokens, below it the policy where it is not the checkpoint's own; the bar of a sequence is its NLL "
+         "from beginning to end."),
+     HELP("The mean NLL is over all scored tokens of the run, each of the same weight. Compare shows it with "
+          "its 95 % interval."),
+     HELP("Two means do not say whether two runs differ: Compare pairs the runs token by token. Means over "
+          "different texts or tokenizers cannot be compared."),
+     HELP("Compare shows whether runs differ."),
      HELP("Click makes a run A, Ctrl+click or the context menu makes it B, and asks whether the "
           "checkpoints of two runs are related. What ifs, reruns and what was thought lie in Scratch, in no "
           "trace of yours, until Keep in a trace… copies one there. F2 renames a run; its menu hides or "
