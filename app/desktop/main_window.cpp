@@ -4,7 +4,6 @@
 #include "app/desktop/message_bar.h"
 #include "app/desktop/record_dialog.h"
 #include "app/desktop/recording_status.h"
-#include "app/desktop/related_dialog.h"
 #include "app/desktop/settings.h"
 #include "app/desktop/top_bar.h"
 #include "app/desktop/tour.h"
@@ -71,7 +70,6 @@ MainWindow::~MainWindow() {
     delete tour_;
     delete welcome_;
     delete recordDialog_;
-    delete relatedDialog_;
     delete exportDialog_;
     for (QDockWidget* dock : docks_) {
         dock->disconnect(this); // going, they say that they are hidden
@@ -127,14 +125,12 @@ void MainWindow::connectData() {
     });
     connect(&selection_, &Selection::sequenceChanged, this, &MainWindow::showStatus);
     connect(library_, &LibraryPanel::checkRequested, this, &MainWindow::checkTrace);
-    connect(library_, &LibraryPanel::relatedRequested, this, &MainWindow::showRelated);
 }
 
 void MainWindow::connectRecorder() {
     connect(&recorder_, &Recorder::started, this, [this] {
         hideWelcome();
         const RecordRequest& request = recorder_.request();
-        log_.ran(record_arguments(request));
         follower_.begin(absolute_name(request.trace), rerunning_ ? RunFollower::As::b : RunFollower::As::a);
         recording_->begin(request.name.isEmpty() ? QFileInfo(request.checkpoint).fileName() : request.name);
     });
@@ -402,10 +398,6 @@ void MainWindow::showTitle() {
 
 RecordDialog* MainWindow::recordDialog() const {
     return recordDialog_;
-}
-
-RelatedDialog* MainWindow::relatedDialog() const {
-    return relatedDialog_;
 }
 
 ExportDialog* MainWindow::exportDialog() const {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "app/desktop/action_log.h"
 #include "app/desktop/launch.h"
 #include "app/desktop/opener.h"
 #include "app/desktop/recorder.h"
@@ -52,7 +51,6 @@ class NotesPanel;
 class PolicyLab;
 class RecordDialog;
 class RecordingStatus;
-class RelatedDialog;
 class Settings;
 class TextPanel;
 class ThinkPanel;
@@ -106,11 +104,9 @@ public:
     [[nodiscard]] TopBar& topBar() { return *top_; }
     [[nodiscard]] MessageBar& messages() { return *messages_; }
     [[nodiscard]] RecordDialog* recordDialog() const;   ///< null unless it is open
-    [[nodiscard]] RelatedDialog* relatedDialog() const; ///< null unless it is open
     [[nodiscard]] ExportDialog* exportDialog() const;   ///< null unless it is open
     [[nodiscard]] QString statusText() const;
     [[nodiscard]] WelcomePage& welcome() { return *welcome_; }
-    [[nodiscard]] const ActionLog& log() const { return log_; }
     [[nodiscard]] const std::vector<SavedView>& views() const { return views_; }
     [[nodiscard]] bool isPresenting() const { return presenting_.has_value(); }
     [[nodiscard]] Tour* tour() { return tour_; } ///< null unless one is going on
@@ -122,7 +118,6 @@ public Q_SLOTS:
     void connectTo(const QString& place = {});
     void showRecordDialog(const ponderscope::RecordRequest& wanted = {});
     /// Whether the checkpoints of two runs have a common origin; begins at once when both are there.
-    void showRelated(const ponderscope::RunKey& a, const ponderscope::RunKey& b);
     /// The Export dialog, with what the window shows as its beginning. Nothing without a run.
     void exportFigure(ponderscope::figure::FigureKind kind);
     void restoreDefaultLayout();
@@ -170,8 +165,6 @@ public Q_SLOTS:
     /// through the views that were kept, Escape ends it. The same again ends it, too.
     void present();
     void presentView(int by);
-    /// What was done in this window as a script for a shell.
-    void saveScript();
 
 protected:
     void closeEvent(QCloseEvent* event) override;
@@ -293,7 +286,6 @@ private:
     MessageBar* messages_ = nullptr;
     RecordingStatus* recording_ = nullptr;
     QPointer<RecordDialog> recordDialog_;
-    QPointer<RelatedDialog> relatedDialog_;
     QPointer<ExportDialog> exportDialog_;
     WelcomePage* welcome_ = nullptr;
     Tour* tour_ = nullptr;
@@ -325,7 +317,6 @@ private:
     };
     std::optional<Presenting> presenting_;
     QLabel* caption_ = nullptr; ///< what is presented
-    ActionLog log_;
     std::set<RunKey> kept_;                ///< runs of Scratch that were copied elsewhere
     bool scratchAsked_ = false;            ///< they may go
     Samples samples_;

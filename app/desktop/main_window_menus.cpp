@@ -158,7 +158,6 @@ void MainWindow::buildMenus() {
     edit->addSeparator();
     edit->addAction(tr("Copy as co&mmand"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C), this,
                     [this] { copyCommand(focusedPanel()); });
-    edit->addAction(tr("Save what was done as a s&cript…"), this, &MainWindow::saveScript);
     edit->addAction(tr("&Command palette…"), QKeySequence(Qt::CTRL | Qt::Key_K), this,
                     &MainWindow::showPalette);
 
@@ -177,8 +176,6 @@ void MainWindow::buildMenus() {
             selection_.setRunB(a);
         }
     });
-    run->addAction(tr("Related c&heckpoints…"), this,
-                   [this] { showRelated(selection_.runA(), selection_.runB()); });
     run->addSeparator();
     QMenu* whatIf = run->addMenu(tr("&What if, for the selected token"));
     connect(whatIf, &QMenu::aboutToShow, this, [this, whatIf] {
@@ -375,7 +372,6 @@ void MainWindow::exportFigure(figure::FigureKind kind) {
             names << QFileInfo(file).fileName();
         }
         const QString spec = names.takeLast();
-        log_.ran({QStringLiteral("figure"), files.last(), QStringLiteral("-o"), files.first()});
         messages_->show(
             tr("Wrote %1 to %2. The same again: ponderscope figure %3 -o %4")
                 .arg(names.join(tr(" and ")), QFileInfo(files.first()).absolutePath(), spec, names.first()),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Showing it to others: views that are kept, the window as a slide, what was done as a script, and what is
+// Showing it to others: views that are kept, the window as a slide, and what is
 // left in Scratch when the window closes.
 #include "app/desktop/main_window.h"
 
@@ -11,7 +11,6 @@
 #include "views/text/text_view.h"
 
 #include <QDockWidget>
-#include <QFileDialog>
 #include <QFileInfo>
 #include <QLabel>
 #include <QMenu>
@@ -178,28 +177,6 @@ void MainWindow::showCaption() {
                                     .arg(views_[static_cast<std::size_t>(at)].name)
                       : views_.empty() ? tr("%1   (Escape ends this)").arg(what)
                                        : tr("%1   (Page Down: view 1 of %2)").arg(what).arg(views_.size()));
-}
-
-void MainWindow::saveScript() {
-    if (log_.isEmpty()) {
-        messages_->show(
-            tr("Nothing was done yet that a command does: recordings, reruns, figures, checks and "
-               "what Copy as command gave are written to the script."),
-            MessageBar::Kind::notice);
-        return;
-    }
-    auto* dialog = new QFileDialog(this, tr("Save what was done as a script"), {}, tr("Scripts (*.sh)"));
-    dialog->setObjectName(QStringLiteral("script"));
-    dialog->setAcceptMode(QFileDialog::AcceptSave);
-    dialog->setDefaultSuffix(QStringLiteral("sh"));
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& file) {
-        const QString problem = save_script(log_.script(scratch_.trace()), file);
-        messages_->show(problem.isEmpty() ? tr("Wrote %1 commands to %2.").arg(log_.commands()).arg(file)
-                                          : problem,
-                        problem.isEmpty() ? MessageBar::Kind::success : MessageBar::Kind::error);
-    });
-    dialog->open();
 }
 
 bool MainWindow::leavesScratch() {

@@ -113,10 +113,7 @@ void MainWindow::renameRun(const RunKey& key, const QString& name) {
                 rename_run(trace, run, name);
                 return QString();
             },
-            key.trace,
-            [this, key, old = QString::fromStdString(run->name), name] {
-                log_.remark(tr("renamed “%1” of %2 to “%3”").arg(old, key.trace, name));
-            });
+            key.trace);
     }
 }
 
@@ -143,10 +140,7 @@ void MainWindow::removeRun(const RunKey& key) {
                 return QString();
             },
             key.trace,
-            [this, key, name = QString::fromStdString(run.name)] {
-                kept_.erase(key); // the next run of Scratch may get its number
-                log_.remark(tr("removed “%1” from %2").arg(name, key.trace));
-            });
+            [this, key] { kept_.erase(key); }); // the next run of Scratch may get its number
     });
     question->open();
 }
@@ -184,8 +178,7 @@ void MainWindow::keepRun(const RunKey& key) {
                 return tr("Kept as “%1” in %2.").arg(QString::fromStdString(name), target);
             },
             target,
-            [this, key, id, target] {
-                log_.remark(tr("copied run %1 of %2 into %3").arg(QString::number(id), key.trace, target));
+            [this, key] {
                 if (data_.isScratch(key.trace)) {
                     kept_.insert(key);
                 }
@@ -273,7 +266,6 @@ void MainWindow::locateCheckpoint(const RunKey& key, const std::function<void()>
 
 void MainWindow::checkTrace(const QString& path) {
     constexpr std::size_t most = 3; // sentences of a message
-    log_.ran({QStringLiteral("check"), path});
     const QString name = QFileInfo(path).fileName();
     const QString working = tr("Checking every byte of %1…").arg(name);
     messages_->show(working, MessageBar::Kind::notice);

@@ -203,7 +203,6 @@ void MainWindow::copyCommand(QWidget* panel) {
         return;
     }
     QApplication::clipboard()->setText(command.text);
-    command.kind == ViewCommand::Kind::shell ? log_.command(command.text) : log_.python(command.text);
     messages_->show(command.kind == ViewCommand::Kind::shell
                         ? tr("Copied, for a terminal: %1").arg(command.text.section(u'\n', 0, 0))
                         : tr("Copied, for Python: the lines that read these numbers (import ponderscope)."),

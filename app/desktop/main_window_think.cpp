@@ -3,7 +3,6 @@
 #include "app/desktop/main_window.h"
 
 #include "app/desktop/message_bar.h"
-#include "app/desktop/related_dialog.h"
 #include "app/desktop/run_fields.h"
 #include "app/desktop/settings.h"
 #include "app/desktop/think_panel.h"
@@ -123,9 +122,6 @@ void MainWindow::think(const ThinkRequest& request) {
     }
     follower_.beginLive();
     thinker_.start(wanted);
-    if (thinker_.isRunning()) {
-        log_.ran(generate_arguments(wanted));
-    }
 }
 
 QString MainWindow::checkpointOf(const RunKey& key) const {
@@ -135,31 +131,6 @@ QString MainWindow::checkpointOf(const RunKey& key) const {
     }
     const QString named = find_checkpoint(*run, key.trace);
     return named.isEmpty() ? settings_.located(QString::fromStdString(run->checkpoint_digest)) : named;
-}
-
-void MainWindow::showRelated(const RunKey& a, const RunKey& b) {
-    if (relatedDialog_ == nullptr) {
-        relatedDialog_ = new RelatedDialog(theme_, this);
-        relatedDialog_->setAttribute(Qt::WA_DeleteOnClose);
-        connect(&relatedDialog_->engine(), &EngineProcess::started, this,
-                [this] { log_.command(relatedDialog_->commandLine()); });
-    }
-    if (relatedDialog_->engine().isRunning()) {
-        relatedDialog_->raise();
-        return;
-    }
-    // One that is gone keeps its name, so that the dialog can say which is missing.
-    const auto folder = [this](const RunKey& key) {
-        const RunInfo* run = data_.run(key);
-        const QString found = checkpointOf(key);
-        return run == nullptr || !found.isEmpty() ? found : QString::fromStdString(run->checkpoint);
-    };
-    relatedDialog_->setCheckpoints(folder(a), folder(b));
-    relatedDialog_->show();
-    relatedDialog_->raise();
-    if (relatedDialog_->problem().isEmpty()) {
-        relatedDialog_->startOrStop();
-    }
 }
 
 void MainWindow::startWhatIf(const WhatIf& question) {

@@ -71,9 +71,8 @@ constexpr PanelHelp helps[] = {
      HELP("Two means do not say whether two runs differ: Compare pairs the runs token by token. Means over "
           "different texts or tokenizers cannot be compared."),
      HELP("Compare shows whether runs differ."),
-     HELP("Click makes a run A, Ctrl+click or the context menu makes it B, and asks whether the "
-          "checkpoints of two runs are related. What ifs, reruns and what was thought lie in Scratch, in no "
-          "trace of yours, until Keep in a trace… copies one there. F2 renames a run; its menu hides or "
+     HELP("Click makes a run A; Ctrl+click or the context menu makes it B. What-if runs, reruns and generated runs "
+          "are temporary until Keep in a trace… copies them. F2 renames a run; its menu hides or "
           "removes it. A trace on another machine (File › Connect…) is only read: Fetch into a trace here… "
           "brings a run of it home. Check every byte, in the menu of a trace, compares it with what was "
           "written. "

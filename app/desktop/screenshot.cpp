@@ -4,7 +4,6 @@
 #include "app/desktop/main_window.h"
 #include "app/desktop/panels.h"
 #include "app/desktop/record_dialog.h"
-#include "app/desktop/related_dialog.h"
 #include "app/desktop/top_bar.h"
 #include "app/desktop/tour.h"
 #include "core/base/utf8.h"
@@ -238,12 +237,6 @@ int write_all_screenshots(MainWindow& window, Theme& theme, const Launch& launch
         }
         good = good && dialog(window.recordDialog(), QStringLiteral("dialog-record"));
         window.recordDialog()->close();
-        window.showRelated(window.selection().runA(), window.selection().runB());
-        while (window.relatedDialog()->engine().isRunning()) {
-            QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents);
-        }
-        good = good && dialog(window.relatedDialog(), QStringLiteral("dialog-related"));
-        window.relatedDialog()->close();
         for (const auto kind : {figure::FigureKind::token_text, figure::FigureKind::policy_front}) {
             window.exportFigure(kind);
             window.exportDialog()->resize(QSize(1380, 760).boundedTo(window.size())); // not of this screen

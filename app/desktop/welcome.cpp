@@ -42,8 +42,6 @@ constexpr const char* tips[] = {
         "A word's context menu asks what if: another number of steps, a source ablated, a state patched in."),
     QT_TRANSLATE_NOOP("Tips",
                       "Ctrl+Shift+K keeps a view, F5 presents the kept ones: large letters, no panels."),
-    QT_TRANSLATE_NOOP("Tips",
-                      "Edit → Save what was done as a script: recordings, reruns and figures, to run again."),
 };
 
 /// A card to be clicked: a name in bold, below it what happens.

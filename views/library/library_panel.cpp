@@ -217,12 +217,6 @@ void LibraryPanel::fillMenu(QMenu& menu, const QModelIndex& index) {
         menu.addAction(key == context_.selection.runB() ? tr("No longer compare") : tr("Compare as B"), this,
                        [this, key] { choose(model_->indexOf(key), true); });
         menu.addSeparator();
-        const RunKey a = context_.selection.runA();
-        const RunKey other = key == a ? context_.selection.runB() : key;
-        menu.addAction(!other.isValid() ? tr("Related to another checkpoint?")
-                       : key == a       ? tr("Related to B?")
-                                        : tr("Related to A?"),
-                       this, [this, a, other] { Q_EMIT relatedRequested(a, other); });
         menu.addAction(tr("Copy TRACE#RUN"), this, [name = key.trace + u'#' + index.data().toString()] {
             QGuiApplication::clipboard()->setText(name);
         });

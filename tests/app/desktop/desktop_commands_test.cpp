@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // "Copy as command": what every panel and dialog gives is run by a shell, or by Python, in an empty folder.
-#include "app/desktop/action_log.h"
 #include "app/desktop/message_bar.h"
 #include "app/desktop/panel_frame.h"
 #include "app/desktop/panels.h"
 #include "app/desktop/record_dialog.h"
-#include "app/desktop/related_dialog.h"
 #include "app/desktop/think_panel.h"
 #include "core/trace/writer.h"
 #include "tests/app/desktop/desktop_stage.h"
@@ -353,90 +351,6 @@ private Q_SLOTS:
             QVERIFY(QFile::exists(file));
             shown.window.exportDialog()->close();
         }
-        // Related?
-        RelatedDialog related(shown.theme);
-        const QString other = shown.folder.filePath(QStringLiteral("other"));
-        testing::TinyCheckpoint{.seed = 3}.write(other.toStdString());
-        related.setCheckpoints(shown.checkpoint, other);
-        const Ran said = in_shell(copied(related), shown.empty());
-        QVERIFY2(said.code == 0, qPrintable(said.err));
-        QVERIFY(said.out.contains(QStringLiteral("AWM")));
-    }
-
-    void whatWasDoneIsAScriptThatRuns() {
-        Shown shown;
-        QVERIFY(shown.ready());
-        QVERIFY(shown.window.log().isEmpty());
-        shown.window.recorder().setProgram(QStringLiteral(PONDERSCOPE_PROGRAM));
-        // A recording of one's own, one into Scratch, a command that was copied, in shell and in Python.
-        RecordRequest request;
-        request.checkpoint = shown.checkpoint;
-        request.fromPrompt = true;
-        request.prompt = QStringLiteral("It's $HOME");
-        request.trace = shown.folder.filePath(QStringLiteral("done here.ponder"));
-        request.name = QStringLiteral("first");
-        shown.window.recorder().start(request);
-        QTRY_VERIFY_WITH_TIMEOUT(!shown.window.recorder().isRunning(), 60'000);
-        QVERIFY(shown.window.scratch().prepare().isEmpty());
-        request.trace = shown.window.scratch().trace();
-        shown.window.recorder().start(request);
-        QTRY_VERIFY_WITH_TIMEOUT(!shown.window.recorder().isRunning(), 60'000);
-        QVERIFY(shown.settle());
-        shown.window.selection().setRunA({shown.trace, 1});
-        QCOMPARE(shown.window.log().commands(), 2);
-        bool python_too = false;
-        for (const QString& name : {QStringLiteral("library"), QStringLiteral("compare"),
-                                    QStringLiteral("inspector"), QStringLiteral("halting")}) {
-            const ViewCommand command = shown.commandOf(name);
-            python_too = python_too || command.kind == ViewCommand::Kind::python;
-            shown.window.copyCommand(shown.panel(name));
-        }
-        const QString script = shown.window.log().script(shown.window.scratch().trace());
-        QVERIFY(!script.contains(shown.window.scratch().trace()));
-        if (python_too && python().isEmpty()) {
-            QSKIP("no Python with numpy here");
-        }
-        const QString file = shown.folder.filePath(QStringLiteral("what was done.sh"));
-        QVERIFY2(save_script(script, file).isEmpty(), qPrintable(file));
-        QVERIFY(QFileInfo(file).isExecutable());
-        QFile::remove(shown.folder.filePath(QStringLiteral("done here.ponder")));
-        // As somebody would run it: elsewhere, with the programs on PATH.
-        const QString there = shown.empty();
-        const Ran ran = in_shell(
-            QStringLiteral("PATH='%1':\"$PATH\" exec '%2'").arg(QFileInfo(python()).path(), file), there);
-        QVERIFY2(ran.code == 0, qPrintable(ran.err + script));
-        QVERIFY(QFile::exists(shown.folder.filePath(QStringLiteral("done here.ponder"))));
-        QVERIFY(QFile::exists(there + QStringLiteral("/scratch.ponder")));
-        // Where it cannot be written, that is said.
-        QVERIFY(save_script(script, shown.folder.filePath(QStringLiteral("no folder/x.sh")))
-                    .contains(QStringLiteral("could not be written")));
-    }
-
-    void aScriptBringsItsTemporaryFiles() {
-        QTemporaryDir folder; // where such files lie
-        QFile tokens(folder.filePath(QStringLiteral("tokens-of-it's.json")));
-        QVERIFY(tokens.open(QIODevice::WriteOnly));
-        tokens.write("[[1,2],\n[3]]");
-        tokens.close();
-        ActionLog log;
-        log.remark(QStringLiteral("two\nlines; rm -rf /"));
-        log.ran({QStringLiteral("tokenize"), QStringLiteral("--ids=") + tokens.fileName(),
-                 QStringLiteral("--progress=json")});
-        log.command(QStringLiteral("true"));
-        log.command(QStringLiteral("true")); // the same again is one
-        QCOMPARE(log.commands(), 3);
-        const QString script = log.script(QStringLiteral("/none"));
-        QVERIFY2(script.contains(QStringLiteral("# two\n# lines; rm")), qPrintable(script));
-        QVERIFY(!script.contains(folder.path()) && !script.contains(QStringLiteral("--progress")));
-        const QString there = folder.filePath(QStringLiteral("there"));
-        QDir().mkpath(there);
-        // In the place of the program: what it is given.
-        const Ran ran = in_shell(QStringLiteral("ponderscope() { printf '%s|' \"$@\"; }\n") + script, there);
-        QVERIFY2(ran.code == 0, qPrintable(ran.err));
-        QCOMPARE(ran.out, QStringLiteral("tokenize|--ids=tokens-of-it's.json|"));
-        QFile written(there + QStringLiteral("/tokens-of-it's.json"));
-        QVERIFY(written.open(QIODevice::ReadOnly));
-        QCOMPARE(written.readAll(), QByteArray("[[1,2],\n[3]]\n"));
     }
 };
 

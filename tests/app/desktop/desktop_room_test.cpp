@@ -7,7 +7,6 @@
 #include "app/desktop/panel_help.h"
 #include "app/desktop/panels.h"
 #include "app/desktop/record_dialog.h"
-#include "app/desktop/related_dialog.h"
 #include "app/desktop/top_bar.h"
 #include "app/desktop/welcome.h"
 #include "tests/app/desktop/desktop_stage.h"
@@ -259,8 +258,6 @@ private Q_SLOTS:
         };
         stage.window.showRecordDialog();
         look(stage.window.recordDialog(), "record");
-        stage.window.showRelated(stage.window.selection().runA(), {});
-        look(stage.window.relatedDialog(), "related");
         stage.window.exportFigure(figure::FigureKind::policy_front);
         QTRY_VERIFY(stage.window.exportDialog()->maker().figure() != nullptr);
         look(stage.window.exportDialog(), "workbench");
