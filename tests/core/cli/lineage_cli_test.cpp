@@ -29,12 +29,11 @@ TEST(LineageVerb, SaysAVerdictAndWhatItRestsOn) {
     ASSERT_EQ(numbers.code, 0) << numbers.err;
     const auto report = nlohmann::json::parse(numbers.out);
     EXPECT_EQ(report.at("verdict"), "no common origin found");
-    EXPECT_NEAR(report.at("awm").at("similarity").get<double>(), 0.016243, 1e-5);
     EXPECT_LT(report.at("awm").at("z").get<double>(), 3);
     EXPECT_LT(report.at("awm").at("similarity"), report.at("awm").at("common_origin_from"));
     EXPECT_NEAR(report.at("awm").at("common_origin_from").get<double>(),
                 0.00375 + 6 * std::max(0.0028, report.at("awm").at("chance_deviation").get<double>()), 1e-12);
-    EXPECT_EQ(report.at("awm").at("layer_pairs").size(), 4U);
+    EXPECT_EQ(report.at("awm").at("layer_pairs").size(), 1U);
     EXPECT_EQ(report.at("huref").at("tokens"), 50);
     EXPECT_TRUE(report.at("huref").at("ics").is_number());
 }

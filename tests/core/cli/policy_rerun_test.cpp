@@ -441,7 +441,7 @@ TEST(StatsVerb, TablesCorrelationsAndLabels) {
     const ProgramResult by =
         run_ponderscope({"stats", trace + "#learned", "--by", "gain", "--replicates", "200", "--json"});
     ASSERT_EQ(by.code, 0) << by.err;
-    const nlohmann::json& last = nlohmann::json::parse(by.out)["steps_correlations"].back();
+    const nlohmann::json last = nlohmann::json::parse(by.out)["steps_correlations"].back();
     EXPECT_EQ(last["with"], "gain");
     EXPECT_NEAR(last["spearman"]["value"], spearman(steps, gain), 1e-6);
 

@@ -81,7 +81,7 @@ TEST_F(WrongInput, Checkpoints) {
     expect_sentence({at("empty"), "--text", text}, {at("empty"), "config.json"});
 
     change_config("unknown", [](nlohmann::json& config) { config["model_type"] = "rwkv"; });
-    expect_sentence({at("unknown"), "--text", text}, {"config.json", "rwkv", "gpt_neox"});
+    expect_sentence({at("unknown"), "--text", text}, {"unknown", "rwkv", "gpt_neox"});
     change_config("negative", [](nlohmann::json& config) { config["num_hidden_layers"] = -3; });
     expect_sentence({at("negative"), "--text", text}, {"num_hidden_layers", "-3"});
     change_config("wider", [](nlohmann::json& config) { config["hidden_size"] = 32; });
