@@ -140,7 +140,7 @@ void MainWindow::buildMenus() {
     file->addAction(tr("&Quit"), QKeySequence::Quit, this, [] { QApplication::closeAllWindows(); });
 
     QMenu* edit = bar.addMenu(tr("&Edit"));
-    undo_ = edit->addAction(tr("&Undo the change of view"), QKeySequence::Undo, this, &MainWindow::undo);
+    undo_ = edit->addAction(tr("&Undo View Change"), QKeySequence::Undo, this, &MainWindow::undo);
     redo_ = edit->addAction(tr("&Redo the change of view"), QKeySequence::Redo, this, &MainWindow::redo);
     edit->addSeparator();
     edit->addAction(tr("&Find a token"), QKeySequence::Find, text_, &TextPanel::find);

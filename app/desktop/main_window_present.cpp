@@ -191,8 +191,7 @@ bool MainWindow::leavesScratch() {
         QMessageBox::Cancel, this);
     question->setObjectName(QStringLiteral("scratchLeft"));
     question->setInformativeText(
-        tr("What ifs, reruns and what was thought are in no trace of yours until they "
-           "are kept."));
+        tr("What-if runs, reruns and generated runs are temporary until you save them to a trace."));
     QPushButton* keep = question->addButton(tr("Keep in a trace…"), QMessageBox::AcceptRole);
     QPushButton* leave = question->addButton(tr("Close without"), QMessageBox::DestructiveRole);
     question->setDefaultButton(QMessageBox::Cancel);

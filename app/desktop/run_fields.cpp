@@ -44,7 +44,7 @@ QString kv_meaning(const QString& kv) {
     if (kv == QLatin1String("shared")) {
         return RunFields::tr("Its last step at every step; goes token by token");
     }
-    return RunFields::tr("At each step that step of it, if it ran; else nothing of it");
+    return RunFields::tr("Later tokens attend to step k of this token only if step k ran.");
 }
 
 } // namespace

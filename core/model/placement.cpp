@@ -77,9 +77,9 @@ Placement Placement::of(const std::string& devices, const ParameterLayout& layou
     }
     const std::vector<double> sizes = sizes_of(layout, dtype);
     const double all = std::accumulate(sizes.begin(), sizes.end(), 0.0);
-    constexpr double and_what_is_computed = 1.25;
+    constexpr double activation_headroom = 1.25;
     Placement placement(at::kCPU);
-    placement.devices_ = devices == "auto" ? as_needed(all * and_what_is_computed) : devices_in(devices);
+    placement.devices_ = devices == "auto" ? as_needed(all * activation_headroom) : devices_in(devices);
     const std::size_t count = placement.devices_.size();
     if (count == 0) {
         throw InputError("--device '" + devices +

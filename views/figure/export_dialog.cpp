@@ -517,7 +517,7 @@ void ExportDialog::askAndWrite() {
     }
     const QString free = freeName(file());
     QMessageBox box(QMessageBox::Question, tr("There is a figure of this name"),
-                    tr("%1 is there already, of another figure.").arg(others.join(tr(" and "))),
+                    tr("%1 exists and belongs to another figure.").arg(others.join(tr(" and "))),
                     QMessageBox::Cancel, this);
     QPushButton* both =
         box.addButton(tr("Write %1").arg(QFileInfo(free).fileName()), QMessageBox::AcceptRole);
@@ -542,7 +542,7 @@ bool ExportDialog::write(bool replace) {
         return false;
     }
     if (const QStringList others = inTheWay(); !replace && !others.isEmpty()) {
-        message_->setText(tr("%1 is there already, of another figure; give this one another name.")
+        message_->setText(tr("%1 exists and belongs to another figure. Choose a different name.")
                               .arg(others.join(tr(" and "))));
         return false;
     }
