@@ -34,11 +34,13 @@ inline std::vector<Continuation> continued(const Engine& engine,
     return result;
 }
 
-/// Two ways to the same continuation, in fp32 on the CPU \p tolerance apart. In half precision a draw at the
-/// border between two words may fall to either, where both ways have the same distribution.
+/// Two ways to the same continuation, in fp32 on the CPU \p tolerance apart. In half precision, and on a device
+/// whose products are rounded by their shape, a draw at the border between two words may fall to either, where
+/// both ways have the same distribution.
 inline void expect_equal(const Continuation& one, const Continuation& other, double tolerance,
                          const std::string& what) {
-    if (!half_precision()) {
+    const bool may_part = half_precision() || test_device() != "cpu";
+    if (!may_part) {
         ASSERT_EQ(one.ids, other.ids) << what;
     }
     ASSERT_FALSE(one.ids.empty()) << what;
@@ -61,7 +63,7 @@ inline void expect_equal(const Continuation& one, const Continuation& other, dou
                 append(numbers[name].second, values<float>(theirs, name));
             }
         }
-        if (half_precision() && one.ids.at(n) != other.ids.at(n)) {
+        if (may_part && one.ids.at(n) != other.ids.at(n)) {
             break; // from here on they are continuations of two texts
         }
     }
