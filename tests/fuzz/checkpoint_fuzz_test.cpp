@@ -35,10 +35,12 @@ std::string get(const fs::path& path) {
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-/// One line, the path in front, a full stop at the end.
+/// One line, the path in front (of the folder where it is of a model that does not run here), a full stop at
+/// the end.
 void expect_a_sentence(const Error& error, const fs::path& path) {
     const std::string said = error.what();
-    EXPECT_EQ(said.rfind(path.string(), 0), 0U) << said;
+    EXPECT_TRUE(said.starts_with(path.string()) || said.starts_with(path.parent_path().string() + ": "))
+        << said;
     EXPECT_EQ(said.back(), '.') << said;
     EXPECT_EQ(said.find('\n'), std::string::npos) << said;
     EXPECT_LT(said.size(), 2000U) << said;
@@ -93,7 +95,11 @@ TEST(CheckpointFuzz, DamagedSafetensors) {
             for (std::size_t i = 0; i < 8; ++i) {
                 header |= static_cast<std::uint64_t>(static_cast<unsigned char>(content[i])) << (8 * i);
             }
-            ASSERT_EQ(8 + header + data_bytes, content.size());
+            if (file.unreadable().empty()) {
+                ASSERT_EQ(8 + header + data_bytes, content.size());
+            } else { // tensors of dtypes that are not read here
+                ASSERT_LE(8 + header + data_bytes, content.size());
+            }
             ++opened;
         } catch (const InputError& error) {
             expect_a_sentence(error, path);

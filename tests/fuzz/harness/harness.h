@@ -28,10 +28,11 @@ inline void require(bool holds, const std::string& what) {
     }
 }
 
-/// A sentence on one line that ends as one.
+/// A sentence on one line that ends as one, or asks what was meant.
 inline void require_sentence(const Error& error) {
     const std::string said = error.what();
-    require(!said.empty() && said.back() == '.' && said.find('\n') == std::string::npos && said.size() < 4000,
+    require(!said.empty() && (said.back() == '.' || said.back() == '?') &&
+                said.find('\n') == std::string::npos && said.size() < 4000,
             said);
 }
 
