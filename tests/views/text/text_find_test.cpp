@@ -8,6 +8,7 @@
 #include "views/text/find_bar.h"
 #include "views/text/find_query.h"
 
+#include <QLocale>
 #include <QLineEdit>
 #include <QMenu>
 #include <QToolButton>
@@ -115,7 +116,12 @@ private Q_SLOTS:
                     .hint.isEmpty());
         // A comma is a decimal sign, where it cannot part thousands.
         QVERIFY(said("nll > 4,5").isEmpty() && said("nll > ,5").isEmpty());
+        const QLocale users;
+        QLocale::setDefault(QLocale::c());
         QVERIFY(said("nll > 4,500").contains(QStringLiteral("is no number")));
+        QLocale::setDefault(QLocale(QLocale::German, QLocale::Germany)); // where it cannot
+        QVERIFY(said("nll > 4,500").isEmpty());
+        QLocale::setDefault(users);
         for (const char* text : {"nll > 3", "pos = NOUN and steps = 2", "ferry", "x = 3", "", "and", "nll"}) {
             QVERIFY2(said(text).isEmpty(), text);
         }
