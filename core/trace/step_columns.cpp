@@ -168,6 +168,9 @@ std::string difference_of_tokens(const TraceReader& trace_a, const RunInfo& run_
             return std::to_string(sequences_b[s].tokens) + " tokens in sequence " + std::to_string(s) +
                    " where that has " + std::to_string(length);
         }
+    }
+    for (std::size_t s = 0; s < sequences_a.size(); ++s) {
+        const std::int64_t length = sequences_a[s].tokens;
         for (std::int64_t begin = 0; begin < length; begin += slice_tokens) {
             const std::int64_t end = std::min(begin + slice_tokens, length);
             if (trace_a.tokens(run_a.id, sequences_a[s].index, begin, end).id !=
