@@ -222,7 +222,7 @@ void ThinkPanel::setCheckpoints(const QStringList& folders, const QString& sugge
     checkpoint_->clear();
     for (const QString& folder : folders + QStringList(wanted)) {
         if (!folder.isEmpty() && checkpoint_->findData(folder) < 0) {
-            checkpoint_->addItem({}, folder);
+            checkpoint_->addItem(QString(), folder);
             checkpoint_->setItemData(checkpoint_->count() - 1, plain_tip(folder), Qt::ToolTipRole);
         }
     }
@@ -247,7 +247,7 @@ void ThinkPanel::setRequest(const ThinkRequest& request) {
     if (!request.checkpoint.isEmpty()) {
         int at = checkpoint_->findData(request.checkpoint);
         if (at < 0) {
-            checkpoint_->insertItem(0, {}, request.checkpoint);
+            checkpoint_->insertItem(0, QString(), request.checkpoint);
             nameCheckpoints();
             at = 0;
         }
