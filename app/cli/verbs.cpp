@@ -167,7 +167,7 @@ int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
         if (CLI::Option* output = verb->get_option_no_throw("--output")) {
             output->check(named);
         }
-        if (verb->help().find("resources/docs/") != std::string::npos) {
+        if (verb->help("", CLI::AppFormatMode::All).find("resources/docs/") != std::string::npos) {
             verb->footer("Pages of resources/docs are installed in share/doc/ponderscope.\n" +
                          verb->get_footer());
         }
@@ -181,7 +181,8 @@ int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
         // Help and version are "errors" of code 0 and print to stdout; the rest is wrong use.
         if (error.get_exit_code() == 0) {
             const std::vector<CLI::App*> verb = program.get_subcommands();
-            if (error.get_name() == "CallForAllHelp" && !verb.empty()) { // CLI11 would print that of every verb
+            if (error.get_name() == "CallForAllHelp" &&
+                !verb.empty()) { // CLI11 would print that of every verb
                 std::cout << verb.front()->help("", CLI::AppFormatMode::All);
                 return after_printing(done);
             }

@@ -23,7 +23,7 @@ if readelf -d "$place/usr/lib/ponderscope/ponderscope-engine" | grep -E 'RUNPATH
     fail "the installed engine looks for libraries in $build."
 fi
 
-verbs=$("$program" --help | sed -n '/^Subcommands:/,$s/^  \([a-z]\+\) .*/\1/p')
+verbs=$("$program" --help | sed -n '/^Verbs:/,$s/^  \([a-z]\+\) .*/\1/p')
 [ "$(wc -w <<<"$verbs")" -ge 20 ] || fail "--help names these verbs only: $verbs"
 for verb in $verbs; do
     page=$place/usr/share/man/man1/ponderscope-$verb.1
