@@ -33,8 +33,8 @@ collect() {
     strip -o "$folder/lib/libponderscope_cuda.so" "$build/lib/libponderscope_cuda.so"
     cp tests/bench/engine/roofs.py "$folder/bench/"
     # The C and C++ runtime and PyTorch are the machine's.
-    ldd "$folder"/{bin,tests,bench}/* 2>/dev/null | sed -n 's/^.* => \(\/[^ ]*\) .*/\1/p' | sort -u |
-        grep -vE '/(torch|nvidia)/|/(libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|libgomp)\.so' |
+    { ldd "$folder"/{bin,tests}/* "$folder"/bench/*_{bench,rehearsal} || true; } | sed -n 's/^.* => \(\/[^ ]*\) .*/\1/p' | sort -u |
+        grep -vE '/(torch|nvidia)/|/(libc|libm|libdl|librt|libutil|libpthread|libgcc_s|libstdc\+\+|libgomp)\.so' |
         while read -r library; do cp -L "$library" "$folder/lib/"; done
     {
         echo "commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)"
