@@ -25,6 +25,7 @@ if [ -z "$bundle" ]; then
     tar -C "$report/unpacked" -xf "$here/programs.tar.xz" || { echo "first_light: cannot unpack $here/programs.tar.xz" >&2; exit 2; }
     bundle=$report/unpacked/ponderscope-gpu
 fi
+cp "$bundle/manifest" "$report/"
 # Reference cases: beside the script, or of a checkout around it or in the current folder.
 cases=
 for folder in "$PWD/tests" "$here/../../tests" "$here/../../../tests"; do [ -z "$cases" ] && [ -d "$folder/golden" ] && cases=$(cd "$folder" && pwd); done
@@ -38,7 +39,7 @@ finish() {
     rm -rf "$report/unpacked" "$report/golden"
     cat "$report"/*.row 2>/dev/null | sort -n | cut -d' ' -f2- >"$report/table"
     tar -C "$report" -czf "$out/report.tar.gz" . && echo "logs: $out/report.tar.gz"
-    echo "--- verdicts, $(sed -n 's/^commit //p' "$bundle/manifest"), on $(head -n 1 "$report/gpu" 2>/dev/null || echo "$device")"
+    echo "--- verdicts, $(sed -n 's/^commit //p' "$report/manifest"), on $(head -n 1 "$report/gpu" 2>/dev/null || echo "$device")"
     tail -n 55 "$report/table"
     [ -e "$report/failed" ] && exit 1
     exit 0
