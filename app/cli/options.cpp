@@ -134,7 +134,8 @@ void RunOptions::add_to(CLI::App& verb) {
         ->type_name("N|exact");
     verb.add_option(
             "--policy", policy,
-            "What decides whether a token runs another step: learned (the method's own rule), full (nothing halts), or any "
+            "What decides whether a token runs another step: learned (the method's own rule), full (nothing "
+            "halts), or any "
             "other policy that ponderscope policy --help lists, as in entropy:theta=2.5; of a vanilla model "
             "it decides after which block a token exits")
         ->type_name("SPEC");

@@ -349,8 +349,7 @@ void StatsVerb::run() {
         const TraceReader other_reader = TraceReader::open(other.trace);
         const RunInfo full = find_run(other_reader, other.run);
         result.correlations.push_back(correlate_steps(reader, run, other_reader, full, settled));
-        if (auto gain = correlate_gain(reader, run, other_reader, full, settled);
-            gain && gain->tokens > 0) {
+        if (auto gain = correlate_gain(reader, run, other_reader, full, settled); gain && gain->tokens > 0) {
             result.gains.push_back(std::move(*gain));
         }
     }

@@ -103,8 +103,8 @@ public:
     bool raisePanel(const QString& name);
     [[nodiscard]] TopBar& topBar() { return *top_; }
     [[nodiscard]] MessageBar& messages() { return *messages_; }
-    [[nodiscard]] RecordDialog* recordDialog() const;   ///< null unless it is open
-    [[nodiscard]] ExportDialog* exportDialog() const;   ///< null unless it is open
+    [[nodiscard]] RecordDialog* recordDialog() const; ///< null unless it is open
+    [[nodiscard]] ExportDialog* exportDialog() const; ///< null unless it is open
     [[nodiscard]] QString statusText() const;
     [[nodiscard]] WelcomePage& welcome() { return *welcome_; }
     [[nodiscard]] const std::vector<SavedView>& views() const { return views_; }
@@ -231,8 +231,7 @@ private:
     /// Works on a trace in the background, then reads it anew and shows what \p edit gave, if anything.
     /// \p then: when it was done.
     using RunEdit = std::function<QString(const std::stop_token&, const Task::Tell&)>;
-    void editRuns(RunEdit edit, const QString& trace,
-                  const std::function<void()>& then = {});
+    void editRuns(RunEdit edit, const QString& trace, const std::function<void()>& then = {});
     /// Asks for a trace to copy runs into, beside the one that was looked at.
     QFileDialog* keepDialog(const QString& title);
     void renameRun(const ponderscope::RunKey& key, const QString& name);
@@ -254,7 +253,7 @@ private:
     /// Where runs that nobody asked to keep go: to the machine that computes them.
     [[nodiscard]] QString scratchFor(const QString& lies);
     void traceOpened(const QString& path);
-    void chooseRuns(); ///< where A or B are not there any more
+    void chooseRuns();  ///< where A or B are not there any more
     void fitSequence(); ///< to one that run A has
     void showStatus();
     void showTitle();
@@ -317,8 +316,8 @@ private:
     };
     std::optional<Presenting> presenting_;
     QLabel* caption_ = nullptr; ///< what is presented
-    std::set<RunKey> kept_;                ///< runs of Scratch that were copied elsewhere
-    bool scratchAsked_ = false;            ///< they may go
+    std::set<RunKey> kept_;     ///< runs of Scratch that were copied elsewhere
+    bool scratchAsked_ = false; ///< they may go
     Samples samples_;
     RunKey lastB_;
     bool withoutB_ = false; ///< B was given up by choice: none is chosen for the user
@@ -328,7 +327,7 @@ private:
     Task edits_{this};
     Task checking_{this};
     Task locating_{this};
-    Task watching_{this}; ///< what the file system says of the open files
+    Task watching_{this};     ///< what the file system says of the open files
     bool tourWanted_ = false; ///< as soon as a run is there
     bool greeted_ = false;    ///< the welcome page was shown, or something was opened before it could be
     QLabel* status_ = nullptr;

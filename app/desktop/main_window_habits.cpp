@@ -166,8 +166,7 @@ void MainWindow::saveSession() {
 }
 
 bool MainWindow::saveSessionTo(const QString& file) {
-    const QString problem = save_session(
-        {data_.traces(), viewState(), layoutState(), views_}, file);
+    const QString problem = save_session({data_.traces(), viewState(), layoutState(), views_}, file);
     if (!problem.isEmpty()) {
         fail(problem);
         return false;

@@ -162,7 +162,8 @@ void MainWindow::fitPanels() {
 }
 
 void MainWindow::fitTo(const QRect& screen) {
-    // Where it fits it is not moved: before it is shown, Qt takes the place of its frame for that of its inside.
+    // Where it fits it is not moved: before it is shown, Qt takes the place of its frame for that of its
+    // inside.
     if ((windowState() & (Qt::WindowMaximized | Qt::WindowFullScreen)) != 0 || screen.contains(geometry())) {
         return;
     }

@@ -81,22 +81,20 @@ void MainWindow::poll() {
     // The trace that is recorded into opens as soon as it exists.
     const QString recorded = follower_.trace();
     const bool awaited = !recorded.isEmpty() && !data_.isOpen(recorded) && !opener_.isOpening(recorded);
-    watching_.start(
-        [all = awaited ? files + QStringList(recorded) : files](const std::stop_token&) {
-            return TraceWatch::look(all);
-        },
-        [this, files, recorded, awaited](const TraceWatch::Looks& looks) {
-            if (awaited && watch_.hasCome(recorded, looks)) {
-                opener_.openTrace(recorded);
-            }
-            if (recorder_.isRunning()) {
-                data_.refresh(recorded);
-            }
-            for (const TraceWatch::Change& change : watch_.check(files, looks)) {
-                follow(change);
-            }
-        },
-        [](const QString&) {}); // nothing to say: a file that cannot be looked at is gone
+    watching_.start([all = awaited ? files + QStringList(recorded)
+                                   : files](const std::stop_token&) { return TraceWatch::look(all); },
+                    [this, files, recorded, awaited](const TraceWatch::Looks& looks) {
+                        if (awaited && watch_.hasCome(recorded, looks)) {
+                            opener_.openTrace(recorded);
+                        }
+                        if (recorder_.isRunning()) {
+                            data_.refresh(recorded);
+                        }
+                        for (const TraceWatch::Change& change : watch_.check(files, looks)) {
+                            follow(change);
+                        }
+                    },
+                    [](const QString&) {}); // nothing to say: a file that cannot be looked at is gone
 }
 
 void MainWindow::follow(const TraceWatch::Change& change) {

@@ -76,8 +76,7 @@ void MainWindow::unsayPair() {
     }
 }
 
-void MainWindow::editRuns(RunEdit edit, const QString& trace,
-                          const std::function<void()>& then) {
+void MainWindow::editRuns(RunEdit edit, const QString& trace, const std::function<void()>& then) {
     if (edits_.isBusy()) {
         messages_->show(tr("Runs of a trace are being written just now; wait for that."),
                         MessageBar::Kind::notice);
@@ -109,7 +108,8 @@ void MainWindow::editRuns(RunEdit edit, const QString& trace,
 void MainWindow::renameRun(const RunKey& key, const QString& name) {
     if (const RunInfo* run = data_.run(key)) {
         editRuns(
-            [trace = path_of(key.trace), run = *run, name = name.toStdString()](const std::stop_token&, const Task::Tell&) {
+            [trace = path_of(key.trace), run = *run, name = name.toStdString()](const std::stop_token&,
+                                                                                const Task::Tell&) {
                 rename_run(trace, run, name);
                 return QString();
             },
@@ -139,8 +139,7 @@ void MainWindow::removeRun(const RunKey& key) {
                 remove_run(trace, run, stop);
                 return QString();
             },
-            key.trace,
-            [this, key] { kept_.erase(key); }); // the next run of Scratch may get its number
+            key.trace, [this, key] { kept_.erase(key); }); // the next run of Scratch may get its number
     });
     question->open();
 }

@@ -60,9 +60,7 @@ void MainWindow::buildThink() {
         think_->setRunning(true);
         think_->setStatus(tr("Reading the weights…"));
     });
-    connect(&thinker_, &Thinker::began, this, [this] {
-        follower_.showLive(thinker_.key());
-    });
+    connect(&thinker_, &Thinker::began, this, [this] { follower_.showLive(thinker_.key()); });
     connect(&thinker_, &Thinker::grew, this, [this](qint64 tokens) {
         think_->setStatus(tokens < thinker_.promptTokens()
                               ? tr("Reading the prompt: %1 of %2 tokens")

@@ -71,7 +71,8 @@ constexpr PanelHelp helps[] = {
      HELP("Two means do not say whether two runs differ: Compare pairs the runs token by token. Means over "
           "different texts or tokenizers cannot be compared."),
      HELP("Compare shows whether runs differ."),
-     HELP("Click makes a run A; Ctrl+click or the context menu makes it B. What-if runs, reruns and generated runs "
+     HELP("Click makes a run A; Ctrl+click or the context menu makes it B. What-if runs, reruns and "
+          "generated runs "
           "are temporary until Keep in a trace… copies them. F2 renames a run; its menu hides or "
           "removes it. A trace on another machine (File › Connect…) is only read: Fetch into a trace here… "
           "brings a run of it home. Check every byte, in the menu of a trace, compares it with what was "
@@ -207,10 +208,11 @@ constexpr PanelHelp helps[] = {
           "leaves a source "
           "of the depth attention out, and shows the difference.")},
     {"compare", HELP("Compare"),
-     HELP("Runs over the same text against each other: mean NLL, paired difference with its interval, "
-          "perplexity "
-          "= exp(mean NLL), and token against token. A run that was cut off, or is being recorded, takes part "
-          "as A or B only: runs are compared over the tokens that all of them scored."),
+     HELP(
+         "Runs over the same text against each other: mean NLL, paired difference with its interval, "
+         "perplexity "
+         "= exp(mean NLL), and token against token. A run that was cut off, or is being recorded, takes part "
+         "as A or B only: runs are compared over the tokens that all of them scored."),
      HELP("Paired bootstrap, the same draws for every run: whole sequences where there are at least 30, else "
           "circular blocks of tokens of a length chosen from the data. Runs of different tokenizers have no "
           "tokens in common: ponderscope compare pairs them by the bytes under their tokens."),

@@ -48,8 +48,8 @@ public:
     void rebase(const RunKey& a, const RunKey& b);
 
 Q_SIGNALS:
-    void compared();      ///< a what-if is A, and the run that it is about is B
-    void liveRecorded();  ///< the run of a generation is in its trace, shown or not
+    void compared();     ///< a what-if is A, and the run that it is about is B
+    void liveRecorded(); ///< the run of a generation is in its trace, shown or not
 
 private:
     struct Wanted {
@@ -71,8 +71,8 @@ private:
     Opener& opener_;
     QString trace_;
     As as_ = As::a;
-    RunKey next_;     ///< the question of the next recording
-    RunKey question_; ///< of this one
+    RunKey next_;               ///< the question of the next recording
+    RunKey question_;           ///< of this one
     RunKey fromA_, fromB_;      ///< what was looked at when the recording began
     RunKey fresh_;              ///< its run, once it is known
     std::vector<qint64> known_; ///< runs of the trace before it

@@ -117,7 +117,8 @@ QString copy_of_recorded(const Samples& samples, const QString& folder, QString&
         QFile::remove(to.filePath() + QLatin1String(beside));
     }
     QFile::remove(to.filePath());
-    QFile::setPermissions(passing, QFile::ReadOwner | QFile::WriteOwner | QFile::ReadGroup | QFile::ReadOther);
+    QFile::setPermissions(passing,
+                          QFile::ReadOwner | QFile::WriteOwner | QFile::ReadGroup | QFile::ReadOther);
     if (!QFile::rename(passing, to.filePath())) {
         problem = tr("%1 could not be written.").arg(to.filePath());
         return {};

@@ -58,7 +58,7 @@ protected:
     void showEvent(QShowEvent* event) override;
 
 private:
-    void inquire(); ///< what the chosen checkpoint has; once it is on the screen
+    void inquire();         ///< what the chosen checkpoint has; once it is on the screen
     void nameCheckpoints(); ///< with as much of their folders as tells them apart
     void showModel();
     void start();

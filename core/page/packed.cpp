@@ -264,25 +264,24 @@ private:
         if (std::any_of(all.flops.begin(), all.flops.end(), [](std::int64_t flops) { return flops != 0; })) {
             add_real(prefix + "flops", all.flops);
         }
-        head_["runs"].push_back(
-            {{"name", run.name},
-             {"method", run.method},
-             {"policy", run.policy},
-             {"scoring", run.scoring},
-             {"architecture", run.architecture},
-             {"depth_mixing", run.depth_mixing},
-             {"dtype", run.dtype},
-             {"step_unit", run.step_unit},
-             {"max_steps", run.max_steps},
-             {"layers", run.layers},
-             {"tokens", run.tokens},
-             {"scored_tokens", run.scored_tokens},
-             {"complete", run.complete},
-             {"reached", std::move(reached)},
-             {"maps", json::array()},
-             {"scalars", json::array()},
-             {"candidates", nullptr},
-             {"flops_per_token", number_or_null(mean_flops(run))}});
+        head_["runs"].push_back({{"name", run.name},
+                                 {"method", run.method},
+                                 {"policy", run.policy},
+                                 {"scoring", run.scoring},
+                                 {"architecture", run.architecture},
+                                 {"depth_mixing", run.depth_mixing},
+                                 {"dtype", run.dtype},
+                                 {"step_unit", run.step_unit},
+                                 {"max_steps", run.max_steps},
+                                 {"layers", run.layers},
+                                 {"tokens", run.tokens},
+                                 {"scored_tokens", run.scored_tokens},
+                                 {"complete", run.complete},
+                                 {"reached", std::move(reached)},
+                                 {"maps", json::array()},
+                                 {"scalars", json::array()},
+                                 {"candidates", nullptr},
+                                 {"flops_per_token", number_or_null(mean_flops(run))}});
     }
 
     [[nodiscard]] const SignalInfo* find(std::size_t r, const std::string& name,

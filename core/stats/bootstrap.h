@@ -32,7 +32,7 @@ inline constexpr std::int64_t shown_replicates = 2000;
 
 struct BootstrapOptions {
     ResamplingUnit unit = ResamplingUnit::automatic;
-    std::int64_t block = 0; ///< tokens; 0: chosen from the data (block_length.h)
+    std::int64_t block = 0;       ///< tokens; 0: chosen from the data (block_length.h)
     bool block_from_data = false; ///< `block` was chosen from the data of the same report
     std::int64_t replicates = 10'000;
     double level = 0.95;

@@ -11,8 +11,8 @@
 namespace ponderscope {
 
 /// Whether the tokens of two runs of one text are partners: of one tokenizer by its digest, or else with the
-/// same ids and spans as far as both go. Older traces have a digest of the tokenizer's file, which differs where
-/// the tokenizer does not.
+/// same ids and spans as far as both go. Older traces have a digest of the tokenizer's file, which differs
+/// where the tokenizer does not.
 bool have_same_tokens(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                       const RunInfo& run_b);
 

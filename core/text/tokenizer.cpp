@@ -81,8 +81,7 @@ std::string_view Tokenizer::Impl::text_of(std::int32_t id) const {
 
 std::string_view Tokenizer::Impl::form_of(std::int32_t id) const {
     const auto added = added_by_id.find(id);
-    return added != added_by_id.end() ? std::string_view(added_forms[added->second])
-                                      : parts.texts().text(id);
+    return added != added_by_id.end() ? std::string_view(added_forms[added->second]) : parts.texts().text(id);
 }
 
 std::unique_ptr<Workspace> Tokenizer::Impl::take() const {

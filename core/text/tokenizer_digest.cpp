@@ -30,7 +30,8 @@ bool says_nothing(const Json& value) {
            (value.is_structured() && value.empty());
 }
 
-/// One way to write what can be written in several: without what changes nothing, and a sequence of one as that one.
+/// One way to write what can be written in several: without what changes nothing, and a sequence of one as
+/// that one.
 Json canonical(const Json& part) {
     if (part.is_array()) {
         Json items = Json::array();
@@ -95,7 +96,8 @@ CuttingRules CuttingRules::of(const Json& tokenizer) {
     std::string ranks;
     for (const Json& merge : member(model, "merges")) {
         if (merge.is_array() && merge.size() == 2) {
-            add_sized(ranks, {merge[0].get_ref<const std::string&>(), merge[1].get_ref<const std::string&>()});
+            add_sized(ranks,
+                      {merge[0].get_ref<const std::string&>(), merge[1].get_ref<const std::string&>()});
         } else if (merge.is_string()) {
             const std::string_view line = merge.get_ref<const std::string&>();
             const std::size_t blank = std::min(line.find(' '), line.size());

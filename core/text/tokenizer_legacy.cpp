@@ -42,11 +42,9 @@ std::vector<std::pair<std::string_view, std::string_view>> parse_merges(std::str
 /// What the tokenizer.json of such a folder says, but for the vocabulary.
 nlohmann::json tokenizer_json_of(bool qwen, bool add_prefix_space,
                                  const std::vector<std::pair<std::string_view, std::string_view>>& merges) {
-    nlohmann::json bytes{
-        {"type", "ByteLevel"}, {"add_prefix_space", add_prefix_space}, {"use_regex", !qwen}};
-    nlohmann::json json{{"model", {{"merges", nlohmann::json::array()}}},
-                        {"normalizer", nullptr},
-                        {"pre_tokenizer", bytes}};
+    nlohmann::json bytes{{"type", "ByteLevel"}, {"add_prefix_space", add_prefix_space}, {"use_regex", !qwen}};
+    nlohmann::json json{
+        {"model", {{"merges", nlohmann::json::array()}}}, {"normalizer", nullptr}, {"pre_tokenizer", bytes}};
     for (const auto& [left, right] : merges) {
         json["model"]["merges"].push_back({left, right});
     }

@@ -26,7 +26,7 @@ struct TokenizerParts {
     Normalizer normalizer;
     PreTokenizer pre_tokenizer;
     Bpe model;
-    CuttingRules rules; ///< for the digest
+    CuttingRules rules;             ///< for the digest
     std::optional<Unigram> unigram; ///< in the place of `model`
     Decoder decoder;
     std::vector<AddedToken> added;

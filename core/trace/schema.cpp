@@ -97,7 +97,8 @@ constexpr Column token_columns[] = {
     {"max_probability", "REAL", "of the prediction made here; NULL: not read out"},
     {"rank", "INTEGER NOT NULL", "of the next token: 1 + the number of larger logits; 0: not scored"},
     {"steps", "INTEGER NOT NULL", "last step that ran here"},
-    {"flops", "INTEGER NOT NULL", "floating-point operations of matrix products spent here; 0 in a whole run: not known"},
+    {"flops", "INTEGER NOT NULL",
+     "floating-point operations of matrix products spent here; 0 in a whole run: not known"},
 };
 constexpr Column signal_columns[] = {
     {"id", "INTEGER PRIMARY KEY", "unique in the file"},

@@ -93,9 +93,11 @@ void AttentionView::refreshToken() {
         return;
     }
     if (!info_) {
-        nothing(data_.isBeginning(run) ? tr("Waiting for the first step of the model…") : tr(
-            "This run has no sequence attention. It grows with the square of the text, so it is recorded on "
-            "request: ponderscope record … --attention all, or --attention LAYERS:HEADS."));
+        nothing(data_.isBeginning(run)
+                    ? tr("Waiting for the first step of the model…")
+                    : tr("This run has no sequence attention. It grows with the square of the text, so it is "
+                         "recorded on "
+                         "request: ponderscope record … --attention all, or --attention LAYERS:HEADS."));
         return;
     }
     const auto sequence = data_.sequence(run, selection_.sequence());
@@ -142,8 +144,7 @@ void AttentionView::refreshToken() {
                     {tr("Heads of layer %1").arg(numbers_.layers[static_cast<std::size_t>(layer)]), layer});
             }
             const int chosen = rows_->count() > 0 ? rows_->currentData().toInt() : all_layers;
-            fill_chooser(*rows_, entries,
-                         chosen < static_cast<int>(row_->layers()) ? chosen : all_layers);
+            fill_chooser(*rows_, entries, chosen < static_cast<int>(row_->layers()) ? chosen : all_layers);
             header_->show();
             showRow();
             showReach();

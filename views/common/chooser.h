@@ -14,8 +14,8 @@ namespace ponderscope {
 /// An entry of a list that one chooses from.
 struct ChooserEntry {
     QString text;
-    QVariant data;                                ///< tells entries apart
-    QString tip = {};                             ///< plain text
+    QVariant data;                                   ///< tells entries apart
+    QString tip = {};                                ///< plain text
     std::vector<std::pair<int, QVariant>> more = {}; ///< further roles
 };
 

@@ -49,8 +49,8 @@ QString visible_token(std::string_view bytes, int limit = 40);
 /// stranger).
 std::string_view token_bytes(const TokenColumns& tokens, std::string_view text, std::size_t row);
 
-/// A number as the user types it: with a point, a comma, or the decimal sign of the user's locale. Nothing: it
-/// is no finite number, or "1,500", whose comma may part thousands.
+/// A number as the user types it: with a point, a comma, or the decimal sign of the user's locale. Nothing:
+/// it is no finite number, or "1,500", whose comma may part thousands.
 std::optional<double> typed_number(const QString& text);
 
 } // namespace ponderscope

@@ -36,11 +36,12 @@ void LiveView::follow(QObject& self, const ViewContext& context, Follows whom) {
         QObject::connect(&context.data, &TraceData::traceChanged, &self, of_trace);
         return;
     }
-    QObject::connect(&context.data, &TraceData::runChanged, &self, [this, selection, whom](const RunKey& run) {
-        if (run == selection->runA() || (whom == Follows::both && run == selection->runB())) {
-            changed();
-        }
-    });
+    QObject::connect(
+        &context.data, &TraceData::runChanged, &self, [this, selection, whom](const RunKey& run) {
+            if (run == selection->runA() || (whom == Follows::both && run == selection->runB())) {
+                changed();
+            }
+        });
 }
 
 } // namespace ponderscope

@@ -28,8 +28,8 @@ protected:
     virtual void renew() = 0;
     /// After onScreen() changed, before renew().
     virtual void screenChanged() {}
-    /// A slot that calls \p part (a member function without arguments) on the screen, and leaves it to renew()
-    /// otherwise.
+    /// A slot that calls \p part (a member function without arguments) on the screen, and leaves it to
+    /// renew() otherwise.
     template <class View>
     [[nodiscard]] auto seen(void (View::*part)()) {
         return [this, view = static_cast<View*>(this), part] {

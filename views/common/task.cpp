@@ -104,7 +104,8 @@ void Task::begin(Job job, std::function<void(const QString&)> failed) {
             }
         });
     };
-    const auto run = [deliver, job = std::move(job), failed = std::move(failed)](const std::stop_token& stop) {
+    const auto run = [deliver, job = std::move(job),
+                      failed = std::move(failed)](const std::stop_token& stop) {
         const auto fail = [&](const QString& sentence) {
             deliver(true, [failed, sentence] { failed(sentence); });
         };

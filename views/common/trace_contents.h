@@ -24,7 +24,7 @@ struct RunContents {
 
 /// What one file holds.
 struct TraceContents {
-    QStringList files; ///< that it is read from: itself, or its shards
+    QStringList files;                                    ///< that it is read from: itself, or its shards
     std::vector<std::shared_ptr<const RunContents>> runs; ///< by id
     std::vector<TrainingInfo> trainings;
     qint64 annotationsStamp = 0; ///< of the file of annotations; another one: it was written again. 0: none

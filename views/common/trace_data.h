@@ -126,8 +126,8 @@ public:
 Q_SIGNALS:
     void traceOpened(const QString& path);
     void traceChanged(const QString& path); ///< runs, sequences or trainings were added or grew
-    /// This run grew, was renamed, annotated or became readable: what was asked of it may have another answer.
-    /// Before traceChanged.
+    /// This run grew, was renamed, annotated or became readable: what was asked of it may have another
+    /// answer. Before traceChanged.
     void runChanged(const ponderscope::RunKey& run);
     void traceClosed(const QString& path);
     void failed(const QString& path, const QString& sentence);

@@ -179,41 +179,40 @@ struct TraceData::Impl {
     }
 
     void loadSignal(const BlockKey& key, const std::shared_ptr<const SignalChunk>& old) {
-        jobs.post({key.run.trace,
-                   [this, key, old](const std::atomic<bool>& stopped) {
-                       const auto ready = [this, key] {
-                           key.page < 0 ? Q_EMIT owner.signalReady(key.run, key.sequence, key.name)
-                                        : Q_EMIT owner.rowsReady(key.run, key.sequence, key.name);
-                       };
-                       try {
-                           const std::string name = key.name.toStdString();
-                           ReadSignal read;
-                           if (key.page < 0) {
-                               read = read_signal(reader(key.run.trace), key.run, key.sequence, name, old,
-                                                  stopped);
-                           } else if (auto page = reader(key.run.trace)
-                                                      .signal(key.run.run, key.sequence, name, key.page,
-                                                              key.page + page_rows)) {
-                               read.chunk = std::make_shared<const SignalChunk>(std::move(*page));
-                           }
-                           reply([this, key, read, ready] {
-                               if (read.stopped) {
-                                   abandon(key);
-                               } else if (traces.contains(key.run.trace)) {
-                                   store(key, nullptr, read.chunk,
-                                         std::max<qint64>(key.page, 0) +
-                                             (read.chunk ? read.chunk->shape[0] : 0));
-                                   ready();
-                               }
-                           });
-                       } catch (const std::exception& error) {
-                           fail(key.run.trace, error, [this, key, ready] {
-                               storeFailure(key);
-                               ready();
-                           });
-                       }
-                   }},
-                  true);
+        jobs.post(
+            {key.run.trace,
+             [this, key, old](const std::atomic<bool>& stopped) {
+                 const auto ready = [this, key] {
+                     key.page < 0 ? Q_EMIT owner.signalReady(key.run, key.sequence, key.name)
+                                  : Q_EMIT owner.rowsReady(key.run, key.sequence, key.name);
+                 };
+                 try {
+                     const std::string name = key.name.toStdString();
+                     ReadSignal read;
+                     if (key.page < 0) {
+                         read = read_signal(reader(key.run.trace), key.run, key.sequence, name, old, stopped);
+                     } else if (auto page = reader(key.run.trace)
+                                                .signal(key.run.run, key.sequence, name, key.page,
+                                                        key.page + page_rows)) {
+                         read.chunk = std::make_shared<const SignalChunk>(std::move(*page));
+                     }
+                     reply([this, key, read, ready] {
+                         if (read.stopped) {
+                             abandon(key);
+                         } else if (traces.contains(key.run.trace)) {
+                             store(key, nullptr, read.chunk,
+                                   std::max<qint64>(key.page, 0) + (read.chunk ? read.chunk->shape[0] : 0));
+                             ready();
+                         }
+                     });
+                 } catch (const std::exception& error) {
+                     fail(key.run.trace, error, [this, key, ready] {
+                         storeFailure(key);
+                         ready();
+                     });
+                 }
+             }},
+            true);
     }
 
     /// A load that was given up: the next asking starts it anew.

@@ -91,7 +91,7 @@ private:
     QTimer pending_;
     Task job_;
     bool cancelled_ = false; ///< by the user, who has not chosen other runs since
-    bool again_ = false; ///< its runs grew while it computed
+    bool again_ = false;     ///< its runs grew while it computed
     std::shared_ptr<const RunComparison> shown_;
     std::shared_ptr<const RunComparison> all_; ///< of which shown_ may be a part
     std::vector<RunKey> keys_;                 ///< of its runs

@@ -270,10 +270,10 @@ void DepthView::refreshData() {
     if (!selection_.runA().isValid()) {
         hint = tr("Open a trace of a model that mixes values across layers to see where they come from.");
     } else if (info == infos.end()) {
-        hint = data_.isBeginning(selection_.runA())
-                   ? tr("Waiting for the first step of the model…")
-                   : tr("This run has no weights by layer and source. Models with depth attention or a cross-layer "
-                  "baseline record them.");
+        hint = data_.isBeginning(selection_.runA()) ? tr("Waiting for the first step of the model…")
+                                                    : tr("This run has no weights by layer and source. "
+                                                         "Models with depth attention or a cross-layer "
+                                                         "baseline record them.");
     } else {
         info_ = *info;
         sequence_ = data_.sequence(selection_.runA(), selection_.sequence());

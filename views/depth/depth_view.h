@@ -63,7 +63,7 @@ public:
 
 private:
     void layOut();
-    void connectAll(); ///< its own controls, the selection and the data
+    void connectAll();     ///< its own controls, the selection and the data
     void renew() override; ///< other signals
     void refreshData();
     void refreshGrid();

@@ -101,7 +101,9 @@ Figure compose(const FigureSpec& spec, const FigureData& data, const Fonts& font
         if (missing.size() > 10) {
             shown += QStringLiteral(" and %1 more").arg(missing.size() - 10);
         }
-        const auto is_emoji = [](char32_t c) { return (c >= 0x2600 && c < 0x27c0) || (c >= 0x1f000 && c < 0x1fb00); };
+        const auto is_emoji = [](char32_t c) {
+            return (c >= 0x2600 && c < 0x27c0) || (c >= 0x1f000 && c < 0x1fb00);
+        };
         const bool emoji = std::any_of(missing.begin(), missing.end(), is_emoji);
         const bool letters = !std::all_of(missing.begin(), missing.end(), is_emoji);
         figure.notices.push_back(

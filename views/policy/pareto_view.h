@@ -32,7 +32,6 @@ public:
     [[nodiscard]] ChartView* chart() const { return chart_; }
     [[nodiscard]] QComboBox* cost() const { return cost_; }
 
-
 private:
     void renew() override;
     void askForLimits();

@@ -100,9 +100,8 @@ std::vector<RunPoint> PolicyData::reruns(const QString& chosen) const {
         const RunInfo* info = data_.run(key);
         if (info != nullptr && info->scored_tokens > 0) {
             points.push_back({tr("rerun of %1").arg(policy), figure::Chart::b, mean_steps(*info),
-                              mean_nll(*info),
-                              mean_flops(*info),
-                              std::nan(""), policy.toStdString(), policy == chosen});
+                              mean_nll(*info), mean_flops(*info), std::nan(""), policy.toStdString(),
+                              policy == chosen});
         }
     }
     return points;
@@ -208,12 +207,11 @@ std::vector<RunPoint> PolicyData::runs() const {
                                                        : figure::Chart::other + static_cast<int>(own);
             const auto rerun = std::find_if(reruns_.begin(), reruns_.end(),
                                             [&](const auto& one) { return one.second == key; });
-            points.push_back({QString::fromStdString(info.name), ink, mean_steps(info), mean_nll(info),
-                              mean_flops(info),
-                              info.seconds > 0 && info.tokens > 0
-                                  ? info.seconds / static_cast<double>(info.tokens)
-                                  : std::nan(""),
-                              rerun == reruns_.end() ? std::string() : rerun->first.toStdString(), false});
+            points.push_back(
+                {QString::fromStdString(info.name), ink, mean_steps(info), mean_nll(info), mean_flops(info),
+                 info.seconds > 0 && info.tokens > 0 ? info.seconds / static_cast<double>(info.tokens)
+                                                     : std::nan(""),
+                 rerun == reruns_.end() ? std::string() : rerun->first.toStdString(), false});
         }
     }
     return points;

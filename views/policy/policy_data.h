@@ -71,7 +71,7 @@ private:
     Selection& selection_;
     Theme& theme_;
     RunKey run_;
-    QString stamp_; ///< of the run that the table was read from
+    QString stamp_;       ///< of the run that the table was read from
     bool failed_ = false; ///< this run has no table; sentence_ says why
     QString sentence_;
     std::map<QString, RunKey> reruns_; ///< by policy

@@ -98,8 +98,8 @@ Q_SIGNALS:
 private:
     void renew() override; ///< another table
     void screenChanged() override;
-    void choosePolicy(); ///< another kind: its thresholds
-    void replayNow();    ///< another threshold
+    void choosePolicy();  ///< another kind: its thresholds
+    void replayNow();     ///< another threshold
     void takeThreshold(); ///< that was typed
     void drawFront();
     void tellText();

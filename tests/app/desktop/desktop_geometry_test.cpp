@@ -52,8 +52,9 @@ private Q_SLOTS:
         QTest::addColumn<QSize>("size");
         QTest::addColumn<int>("state");
         QTest::addColumn<QPoint>("at");
-        const std::pair<const char*, Qt::WindowStates> states[] = {
-            {"normal", Qt::WindowNoState}, {"maximised", Qt::WindowMaximized}, {"full", Qt::WindowFullScreen}};
+        const std::pair<const char*, Qt::WindowStates> states[] = {{"normal", Qt::WindowNoState},
+                                                                   {"maximised", Qt::WindowMaximized},
+                                                                   {"full", Qt::WindowFullScreen}};
         for (const QSize size : {QSize(700, 480), QSize(1024, 680), QSize(1440, 900), QSize(3000, 2000)}) {
             for (const auto& [name, state] : states) {
                 QTest::addRow("%d x %d %s", size.width(), size.height(), name)
@@ -185,8 +186,7 @@ private Q_SLOTS:
             stage.window.open(later);
             QVERIFY(stage.settle());
             QCOMPARE(stage.window.selection().runA().trace, later.section(u'#', 0, 0));
-            QCOMPARE(QString::fromStdString(
-                         stage.window.data().run(stage.window.selection().runA())->name),
+            QCOMPARE(QString::fromStdString(stage.window.data().run(stage.window.selection().runA())->name),
                      later.section(u'#', 1));
         }
         stage.window.open(path + QStringLiteral("#nobody"));

@@ -240,11 +240,11 @@ private Q_SLOTS:
         const RunKey b = window.selection().runB();
         QVERIFY(b.isValid());
         const QString go = stage.folder.filePath(QStringLiteral("go"));
-        window.thinker().setProgram(stage.program(
-            QStringLiteral("engine.sh"),
-            script(30, "while [ ! -e '" + go.toUtf8() + "' ]; do sleep 0.05; done\n" +
-                           "echo '{\"event\":\"recorded\",\"trace\":\"" + trace.toUtf8() +
-                           "\",\"run\":\"vanilla-1m\"}'\n")));
+        window.thinker().setProgram(
+            stage.program(QStringLiteral("engine.sh"),
+                          script(30, "while [ ! -e '" + go.toUtf8() + "' ]; do sleep 0.05; done\n" +
+                                         "echo '{\"event\":\"recorded\",\"trace\":\"" + trace.toUtf8() +
+                                         "\",\"run\":\"vanilla-1m\"}'\n")));
         window.think(request_in(stage));
         QTRY_COMPARE(window.selection().runA(), window.thinker().key());
         // A word that is clicked holds the slider.

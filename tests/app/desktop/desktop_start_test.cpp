@@ -111,7 +111,8 @@ private Q_SLOTS:
         QVERIFY(QFile::setPermissions(samples.recorded, QFile::ReadOwner | QFile::WriteOwner));
         QFile newer(samples.recorded);
         QVERIFY(newer.open(QIODevice::Append));
-        QVERIFY(newer.setFileTime(QDateTime::currentDateTime().addSecs(60), QFileDevice::FileModificationTime));
+        QVERIFY(
+            newer.setFileTime(QDateTime::currentDateTime().addSecs(60), QFileDevice::FileModificationTime));
         newer.close();
         QCOMPARE(copy_of_recorded(samples, own, problem), copy);
         QVERIFY(!QFile::exists(copy + QStringLiteral(".annotations")));

@@ -34,9 +34,9 @@ inline std::vector<Continuation> continued(const Engine& engine,
     return result;
 }
 
-/// Two ways to the same continuation, in fp32 on the CPU \p tolerance apart. In half precision, and on a device
-/// whose products are rounded by their shape, a draw at the border between two words may fall to either, where
-/// both ways have the same distribution.
+/// Two ways to the same continuation, in fp32 on the CPU \p tolerance apart. In half precision, and on a
+/// device whose products are rounded by their shape, a draw at the border between two words may fall to
+/// either, where both ways have the same distribution.
 inline void expect_equal(const Continuation& one, const Continuation& other, double tolerance,
                          const std::string& what) {
     const bool may_part = half_precision() || test_device() != "cpu";

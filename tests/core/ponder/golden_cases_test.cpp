@@ -56,9 +56,8 @@ TEST_P(GoldenCase, AgreesWithItsReference) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GoldenCase, ::testing::ValuesIn(testing::golden_cases()), [](const auto& one) {
-    return one.param.filename().string();
-});
+INSTANTIATE_TEST_SUITE_P(All, GoldenCase, ::testing::ValuesIn(testing::golden_cases()),
+                         [](const auto& one) { return one.param.filename().string(); });
 
 TEST(GoldenCases, AreThere) {
     EXPECT_GE(testing::golden_cases().size(), 20U) << "tests/golden alone has as many";
@@ -68,8 +67,7 @@ TEST(GoldenCases, ADifferenceBeyondTheToleranceFails) {
     // Our own logits as the reference, once as they are and once with one of them moved.
     const testing::TemporaryFolder folder;
     const Checkpoint checkpoint = testing::make_checkpoint(folder / "model", testing::tiny_gpt_neox());
-    NamedArray logits =
-        testing::load_engine(checkpoint).inspect_batch({{5, 6, 7, 8}}).at("logits");
+    NamedArray logits = testing::load_engine(checkpoint).inspect_batch({{5, 6, 7, 8}}).at("logits");
     write_file_atomically(folder / "model" / "case.json", R"({"method": "vanilla", "tolerance": 1e-4})");
     const std::vector<std::int64_t> ids{5, 6, 7, 8};
     const auto compare_moved = [&](float moved) {

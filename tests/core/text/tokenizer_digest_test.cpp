@@ -32,7 +32,8 @@ std::string digest_of(const Json& tokenizer) {
 
 TEST(TokenizerDigest, IsTheOneOfTheSchemaPage) {
     // SHA-256 of the bytes that resources/docs/trace-schema.md describes, put together by hand.
-    EXPECT_EQ(digest_of(small_tokenizer()), "4abb42b41fde4236e64df75594e3a808335122239a0bb6ceeddcd637dd21d9ea");
+    EXPECT_EQ(digest_of(small_tokenizer()),
+              "4abb42b41fde4236e64df75594e3a808335122239a0bb6ceeddcd637dd21d9ea");
 }
 
 TEST(TokenizerDigest, IsOfTheContentAndNotOfTheFile) {

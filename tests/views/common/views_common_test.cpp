@@ -456,13 +456,15 @@ private Q_SLOTS:
         QSignalSpy rows(box.model(), &QAbstractItemModel::dataChanged);
         fill_chooser(box, {{QStringLiteral("a"), 1}, {QStringLiteral("b"), 2}, {QStringLiteral("c"), 3}}, 2);
         QCOMPARE(rows.size(), 0); // nothing differs, nothing is touched
-        fill_chooser(box, {{QStringLiteral("new"), 9}, {QStringLiteral("a2"), 1}, {QStringLiteral("c"), 3}}, 1);
+        fill_chooser(box, {{QStringLiteral("new"), 9}, {QStringLiteral("a2"), 1}, {QStringLiteral("c"), 3}},
+                     1);
         QCOMPARE(box.count(), 3);
         QCOMPARE(box.itemText(0), QStringLiteral("new"));
         QCOMPARE(box.itemText(1), QStringLiteral("a2"));
         QVERIFY(marked.isValid() && marked.data(Qt::UserRole).toInt() == 3);
         QCOMPARE(box.currentData().toInt(), 1);
-        fill_chooser(box, {{QStringLiteral("c"), 3}, {QStringLiteral("a2"), 1}}, 7); // turned round; none of them
+        fill_chooser(box, {{QStringLiteral("c"), 3}, {QStringLiteral("a2"), 1}},
+                     7); // turned round; none of them
         QCOMPARE(box.count(), 2);
         QCOMPARE(box.itemData(0).toInt(), 3);
         QCOMPARE(box.itemData(1).toInt(), 1);

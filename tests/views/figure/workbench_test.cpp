@@ -375,8 +375,7 @@ private Q_SLOTS:
             }
         }
         // What the model did stands beside it, as points with bands of their own.
-        const std::vector<double> costs =
-            even_costs(RowLayout(scored.layout).mean(scored.of(table.ran)), 3);
+        const std::vector<double> costs = even_costs(RowLayout(scored.layout).mean(scored.of(table.ran)), 3);
         MatchedComparison reruns = compare_matched(
             2,
             [&](std::size_t i, const MatchedCosts& at) {

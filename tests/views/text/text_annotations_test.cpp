@@ -38,7 +38,8 @@ private Q_SLOTS:
                 tag.values.back()[3] = of_token_3;
                 score.values.emplace_back(60, 0.5 * (s + 1));
             }
-            put_annotations(stage.path.toStdString(), run, stage.data.contents(stage.a)->sequences, {tag, score});
+            put_annotations(stage.path.toStdString(), run, stage.data.contents(stage.a)->sequences,
+                            {tag, score});
             stage.data.refresh();
         };
         annotate(1);
@@ -126,8 +127,8 @@ private Q_SLOTS:
         Stage stage({.sequences = 1, .tokens = 60});
         QVERIFY(stage.settle());
         Annotation tag{"tag", true, {"<b>bold</b>", "<img src=x>"}, {std::vector<double>(60, 1)}};
-        put_annotations(stage.path.toStdString(), *stage.data.run(stage.a), stage.data.contents(stage.a)->sequences,
-                        {tag});
+        put_annotations(stage.path.toStdString(), *stage.data.run(stage.a),
+                        stage.data.contents(stage.a)->sequences, {tag});
         stage.data.refresh();
         auto* colour = list_called(stage.panel, QStringLiteral("Colour of the text"));
         QTRY_VERIFY(colour->findText(QStringLiteral("tag")) >= 0);
@@ -163,8 +164,8 @@ private Q_SLOTS:
         Stage first({.sequences = 1, .tokens = 60});
         QVERIFY(first.settle());
         Annotation score{"score", false, {}, {std::vector<double>(60, 1)}};
-        put_annotations(first.path.toStdString(), *first.data.run(first.a), first.data.contents(first.a)->sequences,
-                        {score});
+        put_annotations(first.path.toStdString(), *first.data.run(first.a),
+                        first.data.contents(first.a)->sequences, {score});
         sqlite3* other = nullptr;
         const std::string beside = annotations_path(first.path.toStdString()).string();
         QCOMPARE(sqlite3_open(beside.c_str(), &other), SQLITE_OK);
