@@ -33,34 +33,60 @@ namespace {
 namespace fs = std::filesystem;
 using testing::TemporaryFolder;
 
+/// A child that waits. Forked before this process has a writer's thread, which may hold a lock of SQLite just
+/// then: the child would wait for it forever.
+class Child {
+public:
+    explicit Child(const std::function<std::string()>& body) {
+        if (::pipe(go_) != 0 || ::pipe(answer_) != 0) {
+            throw std::runtime_error("no pipe");
+        }
+        child_ = ::fork();
+        if (child_ == 0) {
+            ::close(go_[1]);
+            ::close(answer_[0]);
+            char signal = 0;
+            const ssize_t begun = ::read(go_[0], &signal, 1);
+            std::string answer;
+            try {
+                answer = body();
+            } catch (const std::exception& error) {
+                answer = std::string("unexpected: ") + error.what();
+            }
+            const ssize_t ignored = ::write(answer_[1], answer.data(), answer.size());
+            ::_exit(begun >= 0 && ignored >= 0 ? 0 : 1);
+        }
+        ::close(go_[0]);
+        ::close(answer_[1]);
+    }
+    Child(const Child&) = delete;
+    Child& operator=(const Child&) = delete;
+
+    /// Lets it run; returns what the body returned, or how the child died. Once.
+    std::string run() {
+        const ssize_t begun =
+            ::write(go_[1], "g", 1); // a later child holds this end, too, so closing it says nothing
+        ::close(go_[1]);
+        std::string answer = begun == 1 ? "" : "not begun: ";
+        char buffer[4096];
+        for (ssize_t n; (n = ::read(answer_[0], buffer, sizeof buffer)) > 0;) {
+            answer.append(buffer, static_cast<std::size_t>(n));
+        }
+        ::close(answer_[0]);
+        int status = 0;
+        ::waitpid(child_, &status, 0);
+        return WIFSIGNALED(status) ? "killed by signal " + std::to_string(WTERMSIG(status)) : answer;
+    }
+
+private:
+    int go_[2] = {};
+    int answer_[2] = {};
+    pid_t child_ = -1;
+};
+
 /// Runs \p body in a child; returns what it returned, or how it died.
 std::string in_child(const std::function<std::string()>& body) {
-    int ends[2];
-    if (::pipe(ends) != 0) {
-        return "no pipe";
-    }
-    const pid_t child = ::fork();
-    if (child == 0) {
-        ::close(ends[0]);
-        std::string answer;
-        try {
-            answer = body();
-        } catch (const std::exception& error) {
-            answer = std::string("unexpected: ") + error.what();
-        }
-        const ssize_t ignored = ::write(ends[1], answer.data(), answer.size());
-        ::_exit(ignored >= 0 ? 0 : 1);
-    }
-    ::close(ends[1]);
-    std::string answer;
-    char buffer[4096];
-    for (ssize_t n; (n = ::read(ends[0], buffer, sizeof buffer)) > 0;) {
-        answer.append(buffer, static_cast<std::size_t>(n));
-    }
-    ::close(ends[0]);
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    return WIFSIGNALED(status) ? "killed by signal " + std::to_string(WTERMSIG(status)) : answer;
+    return Child(body).run();
 }
 
 bool same_floats(const std::vector<float>& a, const std::vector<float>& b) {
@@ -402,12 +428,12 @@ TEST(TraceCrash, TwoWritersDoNotMeet) {
         }
     };
     {
+        Child same([&] { return try_to_write(path); });
+        Child other([&] { return try_to_write(folder / "other-name.ponder"); });
         TraceWriter writer(path);
         writer.begin_run(testing::sample_run("mine"), {});
         fs::create_symlink(path, folder / "other-name.ponder");
-        for (const std::string& answer :
-             {try_to_write(path), in_child([&] { return try_to_write(path); }),
-              in_child([&] { return try_to_write(folder / "other-name.ponder"); })}) {
+        for (const std::string& answer : {try_to_write(path), same.run(), other.run()}) {
             EXPECT_NE(answer.find("one that another recording is writing"), std::string::npos) << answer;
         }
         writer.end_run(1);
