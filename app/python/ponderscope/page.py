@@ -13,7 +13,6 @@ import hashlib
 import html
 import json
 import os
-import shutil
 import struct
 import subprocess
 import tempfile
@@ -25,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import schema as layout
+from .program import find as find_program
 from .reader import Run, Trace
 
 MAX_TOKENS = 100_000
@@ -85,7 +85,7 @@ def _make_page(trace: Trace, runs: list[Run], title: str | None, sequences: list
         raise ValueError("max_tokens must be at least 1.")
     for number in sequences or ():
         runs[0]._place(number)  # IndexError
-    program = os.environ.get("PONDERSCOPE_PROGRAM") or shutil.which("ponderscope")
+    program = find_program()
     if program is None:
         return fill(Packed(trace, runs, title, sequences, max_tokens).bytes())
     options = [f"--run={run.name}" for run in runs] + [f"--sequence={number}" for number in sequences or ()]
