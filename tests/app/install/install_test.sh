@@ -50,3 +50,17 @@ said=$("$program" record "$model" --prompt "The lamp was lit" -o "$place/there.p
 [ "$code" -eq 2 ] || fail "without an engine the exit code is $code: $said"
 case $said in *ponderscope-engine*install*) ;; *) fail "without an engine it says: $said" ;; esac
 "$program" stats "$place/here.ponder" >/dev/null || fail "a trace cannot be read without the engine."
+
+# The wheel carries the programs and what they need beside LibTorch and the C++ runtime.
+"$(dirname "$(readlink -f "$0")")/../../../resources/build/package.sh" "$build" "$place/packages" wheel >"$place/wheel.log" 2>&1 ||
+    { cat "$place/wheel.log" >&2; fail "the wheel could not be made."; }
+python3 -m pip install --disable-pip-version-check -q --target "$place/site" "$place"/packages/*.whl || fail "pip refuses the wheel."
+export PYTHONPATH=$place/site
+(cd "$place" && "$place/site/bin/ponderscope" record "$model" --prompt "The lamp was lit" -o wheel.ponder --progress none >/dev/null) ||
+    fail "the program of the wheel does not record."
+found=$(python3 -c 'from importlib.util import find_spec; import os; print(os.path.dirname(find_spec("ponderscope").origin))')
+for name in "$found"/program/bin/*; do
+    libraries=$(ldd "$name" | grep -vE 'lib(c|m|gcc_s|stdc\+\+|gomp|pthread|dl|rt|util)\.so|linux-vdso|ld-linux|/(torch|nvidia)/' |
+        grep -vF "$found/program/bin/../lib/" || true)
+    [ -z "$libraries" ] || fail "$(basename "$name") of the wheel needs libraries of this machine: $libraries"
+done
