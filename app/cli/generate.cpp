@@ -274,6 +274,10 @@ void GenerateVerb::run() {
         options.batch = 1;
         options.context = room; // one window: it saw all of it
         options.stride = room;
+        if (was_stopped) {
+            const auto generated = static_cast<std::int64_t>(ids.size()) - prompt_tokens;
+            options.cut_short = "Cancelled after " + std::to_string(generated) + " generated tokens.";
+        }
         how.check_places({sequence});
         const GivenUpBy undisturbed({}); // what was said is recorded to its end
         TraceWriter writer(trace);

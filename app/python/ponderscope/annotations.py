@@ -6,9 +6,9 @@ from __future__ import annotations
 import numbers
 import os
 import re
+import secrets
 import sqlite3
 import sys
-import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -332,12 +332,12 @@ def _put(trace: Path, fresh: Annotation, values: dict[int, list[float]]) -> None
             for one in old.all:
                 if one.run == fresh.run and one.name != fresh.name and one.name.lower() == fresh.name.lower():
                     raise ValueError(f"{trace}#{fresh.run}: there is an annotation named {one.name}; call it so, or rename {fresh.name}.")
-            handle, passing = tempfile.mkstemp(prefix=".ponderscope-", dir=path.parent)
-            os.close(handle)
+            # open() applies the umask, which another thread must never see changed.
+            passing = str(path.parent / f".ponderscope-{secrets.token_hex(8)}")
+            os.close(os.open(passing, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
             try:
-                mask = os.umask(0)
-                os.umask(mask)
-                os.chmod(passing, path.stat().st_mode & 0o7777 if path.exists() else 0o666 & ~mask)
+                if path.exists():
+                    os.chmod(passing, path.stat().st_mode & 0o7777)
                 _write(passing, fresh, values, old)
                 with open(passing, "rb") as file:
                     os.fsync(file.fileno())

@@ -58,7 +58,7 @@ ProgramResult run_ponderscope(const std::vector<std::string>& arguments, const s
 }
 
 ProgramResult run_ponderscope_until(const std::vector<std::string>& arguments, const std::string& marker,
-                                    const std::function<void(int process)>& then) {
+                                    const std::function<void(int process)>& then, int watched) {
     const TemporaryFolder folder;
     std::vector<std::string> words{PONDERSCOPE_PROGRAM};
     words.insert(words.end(), arguments.begin(), arguments.end());
@@ -74,18 +74,20 @@ ProgramResult run_ponderscope_until(const std::vector<std::string>& arguments, c
     }
     const pid_t child = ::fork();
     if (child == 0) {
-        ::dup2(::open(out.c_str(), O_WRONLY | O_CREAT, 0600), STDOUT_FILENO);
-        ::dup2(ends[1], STDERR_FILENO);
+        ::dup2(::open(out.c_str(), O_WRONLY | O_CREAT, 0600),
+               watched == STDERR_FILENO ? STDOUT_FILENO : STDERR_FILENO);
+        ::dup2(ends[1], watched);
         ::execv(argv.front(), argv.data());
         ::_exit(127);
     }
     ::close(ends[1]);
     ProgramResult result;
+    std::string& said = watched == STDERR_FILENO ? result.err : result.out;
     bool called = false;
     char buffer[4096];
     for (ssize_t got = 0; (got = ::read(ends[0], buffer, sizeof buffer)) > 0;) {
-        result.err.append(buffer, static_cast<std::size_t>(got));
-        if (!called && result.err.find(marker) != std::string::npos) {
+        said.append(buffer, static_cast<std::size_t>(got));
+        if (!called && said.find(marker) != std::string::npos) {
             called = true;
             then(child);
         }
@@ -94,7 +96,7 @@ ProgramResult run_ponderscope_until(const std::vector<std::string>& arguments, c
     int status = 0;
     ::waitpid(child, &status, 0);
     result.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    result.out = read_file(out);
+    (watched == STDERR_FILENO ? result.out : result.err) = read_file(out);
     return result;
 }
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <unistd.h>
+
 namespace ponderscope::testing {
 
 struct ProgramResult {
@@ -17,10 +19,11 @@ struct ProgramResult {
 /// "-f 64".
 ProgramResult run_ponderscope(const std::vector<std::string>& arguments, const std::string& limits = "");
 
-/// Runs it until a line on stderr (or its end) has \p marker in it, calls \p then with its process id, and
-/// waits for it.
+/// Runs it until \p marker was written to the descriptor \p watched (or until it ends), calls \p then with its
+/// process id, and waits for it.
 ProgramResult run_ponderscope_until(const std::vector<std::string>& arguments, const std::string& marker,
-                                    const std::function<void(int process)>& then);
+                                    const std::function<void(int process)>& then,
+                                    int watched = STDERR_FILENO);
 
 /// The same where it must end well: what it prints. Anything else is thrown.
 std::string succeed(const std::vector<std::string>& arguments);

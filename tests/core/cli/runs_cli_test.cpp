@@ -170,20 +170,25 @@ protected:
     }
 };
 
-TEST_F(Interrupted, AGenerationStopsWithinATokenAndIsRecorded) {
+TEST_F(Interrupted, AGenerationStopsWithinATokenAndIsRecordedAsPartial) {
     const std::string sample = (testing::source_tree() / "sample_models/adaponderlm-neox-1m").string();
-    const ProgramResult result =
-        run_ponderscope_until({"record", sample, "--prompt", "The ferry", "--generate", "100000", "-o", trace,
-                               "--progress", "json"},
-                              "\"generating\"", interrupt);
-    EXPECT_EQ(result.code, 130) << result.err;
-    const TraceReader reader = TraceReader::open(trace);
-    const RunInfo run = reader.runs().at(0);
-    EXPECT_FALSE(run.complete);
-    EXPECT_GT(run.tokens, 2);
-    EXPECT_LT(run.tokens, 50'000);
-    EXPECT_EQ(reader.faults(run.id).size(), 1U);
-    EXPECT_TRUE(reader.sequences(run.id).at(0).complete);
+    const auto stopped = [&](std::vector<std::string> more, const char* marker, int watched) {
+        fs::remove(trace);
+        more.insert(more.end(), {"--prompt", "The ferry", "-o", trace});
+        const ProgramResult result = run_ponderscope_until(more, marker, interrupt, watched);
+        EXPECT_EQ(result.code, 130) << result.err;
+        const TraceReader reader = TraceReader::open(trace);
+        const RunInfo run = reader.runs().at(0);
+        EXPECT_FALSE(run.complete);
+        EXPECT_EQ(reader.faults(run.id).size(), 1U);
+        EXPECT_TRUE(reader.sequences(run.id).at(0).complete);
+        return run.tokens;
+    };
+    const std::int64_t recorded = stopped({"record", sample, "--generate", "100000", "--progress", "json"},
+                                          "\"generating\"", STDERR_FILENO);
+    EXPECT_GT(recorded, 2);
+    EXPECT_LT(recorded, 50'000);
+    EXPECT_GT(stopped({"generate", sample, "--tokens", "200", "--json"}, "\"given\":false", STDOUT_FILENO), 2);
 }
 
 TEST_F(Interrupted, AVerbSaysOneLine) {
