@@ -37,7 +37,7 @@ class TokenBytes:
         self._metaspace = "\u2581" in decoder
         self.digest = tokenizer_digest(description) if description else ""
 
-    def doubt(self, text: str) -> str:
+    def doubt(self, text: str, add_special: bool) -> str:
         """A sentence where this tokenizer cuts a text, or a probe, otherwise than the tokenizer.json that it was loaded from
         says, which the engine reads; else nothing. Classes of transformers rebuild some tokenizers without parts of theirs."""
         file = file_of(str(getattr(self._tokenizer, "name_or_path", "") or ""), "tokenizer.json")
@@ -56,7 +56,21 @@ class TokenBytes:
                     f"engine reads: from token {at} on into {mine[at : at + 8]}, not {theirs[at : at + 8]}. "
                     "PreTrainedTokenizerFast(tokenizer_file=...) cuts as the file says."
                 )
-        return ""
+        return self._doubt_around(plain) if add_special else ""
+
+    def _doubt_around(self, plain: Any) -> str:
+        """The same of the start and end tokens. Of GPTNeoXTokenizer the engine, too, drops those of the file's template."""
+        probe = PROBES[0]
+        mine = self._tokenizer(probe, verbose=False)["input_ids"]
+        name = type(self._tokenizer).__name__
+        theirs = plain.encode(probe, add_special_tokens=not name.startswith("GPTNeoXTokenizer")).ids
+        if mine == theirs:
+            return ""
+        middle = plain.encode(probe, add_special_tokens=False).ids
+        return (
+            f"{name} puts start and end tokens around a text otherwise than the tokenizer.json beside it, which the engine reads: "
+            f"{_around(mine, middle)}, not {_around(theirs, middle)}. add_special=False adds none in either."
+        )
 
     def __call__(self, token: int) -> bytes:
         if token in self._added:
@@ -96,6 +110,12 @@ class TokenBytes:
                 "(AutoTokenizer.from_pretrained(..., use_fast=True)) or record ids."
             )
         return ids, byte_spans(text, offsets)
+
+
+def _around(ids: list[int], middle: list[int]) -> str:
+    """The ids before and behind "middle", as a sentence says them."""
+    at = next((i for i in range(len(ids) - len(middle) + 1) if ids[i : i + len(middle)] == middle), None)
+    return str(ids) if at is None else f"{ids[:at]} before and {ids[at + len(middle) :]} behind it"
 
 
 def _byte_alphabet() -> dict[str, int]:
