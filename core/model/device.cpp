@@ -5,6 +5,7 @@
 #include "core/base/words.h"
 #include "core/model/cuda_library.h"
 #include "core/model/local_gpu.h"
+#include "core/model/verified_gpus.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
@@ -221,9 +222,11 @@ at::ScalarType scalar_type_of(Precision precision) {
     }
 }
 
-std::string precision_hint(at::Device device, Precision precision) {
+std::string device_hint(at::Device device, Precision precision) {
     if (!device.is_cpu()) {
-        return {};
+        const CudaKernels* cuda = cuda_kernels(device);
+        return cuda != nullptr && cuda->name_of != nullptr ? verification_of(cuda->name_of(device))
+                                                           : std::string();
     }
     if (precision == Precision::tf32) {
         return "tf32 is how a GPU multiplies float32; this processor multiplies float32 exactly.";

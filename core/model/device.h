@@ -42,8 +42,9 @@ public:
 private:
     bool were_rounded_;
 };
-/// What the user should know of a precision that was asked for and suits this device badly. Empty: nothing.
-std::string precision_hint(at::Device device, Precision precision);
+/// What the user should know of this device: a precision that suits it badly, or whether Ponderscope has been
+/// verified on this GPU. Empty: nothing.
+std::string device_hint(at::Device device, Precision precision);
 
 /// Keeps freed memory of the CPU in the process: fresh pages cost as much as the arithmetic on them. Once a
 /// process; changes no result.

@@ -111,7 +111,7 @@ Engine Engine::load(const Checkpoint& checkpoint, const LoadOptions& options) {
             std::to_string(checkpoint.config.max_positions) +
             " tokens a continuation is computed anew for each token, without a cache.");
     }
-    if (const std::string hint = precision_hint(placement.home(), options.precision); !hint.empty()) {
+    if (const std::string hint = device_hint(placement.home(), options.precision); !hint.empty()) {
         notices.push_back(hint);
     }
     return Engine(std::make_unique<Impl>(Impl{{Model(checkpoint.config, std::move(parameters)),

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace ponderscope {
+
+/// A GPU on which `./run gpu` passed.
+struct VerifiedGpu {
+    std::string_view name;    ///< as the driver calls it: "NVIDIA H100 80GB HBM3"
+    std::string_view version; ///< of Ponderscope
+    std::string_view date;    ///< of the report in resources/docs/gpu.md, ISO 8601
+};
+
+/// The GPUs of resources/docs/gpu.md; no report, no row.
+std::span<const VerifiedGpu> verified_gpus();
+
+/// One sentence for the GPU \p name: verified when and with which version, or what to do about it.
+std::string verification_of(std::string_view name, std::span<const VerifiedGpu> known = verified_gpus());
+
+} // namespace ponderscope
