@@ -119,12 +119,14 @@ stage_b() {
     local shape
     if [ "$device" != cuda ]; then
         next; step bench_tiny 60 "$bundle/bench/device_bench_rehearsal" --device "$device" --shape tiny --rounds 2
+        next; step transformers_tiny 60 python3 "$bundle/bench/transformers_on_device.py" --ours "$report/bench_tiny.log" --device cpu --dtype float32 --shape tiny --rounds 2
         next; step bench_halting 60 "$bundle/bench/halting_bench_rehearsal" --device "$device" --tokens 16 --hidden 32 --layers 2 --repeats 1 --batches 2
         return
     fi
     export OMP_NUM_THREADS=16
     for shape in 410m 1.4b; do
         next; step "bench_$shape" 110 "$bundle/bench/device_bench" --device cuda --shape "$shape" --dtype bfloat16
+        next; step "transformers_$shape" 60 python3 "$bundle/bench/transformers_on_device.py" --ours "$report/bench_$shape.log" --shape "$shape"
     done
     next; step bench_halting 60 "$bundle/bench/halting_bench" --device cuda --dtype bfloat16 --hidden 2048 --layers 24 --tokens 512
 }

@@ -42,8 +42,17 @@ def of_the_window():
 
 
 def refusals():
-    call = rf"\b(?:InputError|EnvironmentError|ValueError|refuse|refusal|fail)\((?:[^;]{{0,160}}?)({LITERALS}(?:[^;]*?{LITERALS})*)"
-    return strings(call, "core/*.cpp", "app/*.cpp", "views/*.cpp", "app/python/*.py")
+    """Every refusal with what stands between its literals as an ellipsis."""
+    cpp = r"\b(?:InputError|EnvironmentError|refuse\w*|fail)\(([^;{}]{0,700}?)\);"
+    python = r"\braise \w*Error\(([^\n]{0,300})"
+    found = {}
+    for pattern, files in ((cpp, ("core/*.cpp", "app/*.cpp", "views/*.cpp")), (python, ("app/python/*.py",))):
+        for path in tracked(*files):
+            for match in re.finditer(pattern, path.read_text(encoding="utf-8")):
+                parts = [joined(literals) for literals in re.findall(LITERALS, match[1])]
+                if len(" ".join(parts).split()) > 2:
+                    found.setdefault(" … ".join(part.strip() for part in parts), path.relative_to(TREE))
+    return found
 
 
 def comments(path):
