@@ -45,7 +45,7 @@ void collect(QMenu* menu, const QString& path, int depth, std::vector<CommandMod
                         into);
             }
         } else if (!action->isSeparator() && action->isVisible() && !action->text().isEmpty()) {
-            into.push_back({action, path, plain(action->text()), false});
+            into.push_back({action, path, plain(action->text())});
         }
     }
 }
@@ -152,16 +152,12 @@ void CommandModel::setFilter(const QString& text) {
                      [](const auto& a, const auto& b) { return a.first > b.first; });
     beginResetModel();
     shown_.clear();
-    extra_ = typed_ && !text.trimmed().isEmpty() ? typed_(text) : std::vector<Command>();
-    for (const bool last : {false, true}) {
-        for (const Command& one : extra_) {
-            if (one.last == last) {
-                shown_.push_back(&one);
-            }
-        }
-        for (std::size_t i = 0; i < fitting.size() && !last; ++i) {
-            shown_.push_back(&commands_[fitting[i].second]);
-        }
+    for (const auto& [score, at] : fitting) {
+        shown_.push_back(&commands_[at]);
+    }
+    if (typed_ && !text.trimmed().isEmpty()) {
+        extra_ = typed_(text);
+        shown_.push_back(&extra_);
     }
     endResetModel();
 }
@@ -212,8 +208,7 @@ CommandPalette::CommandPalette(std::vector<CommandModel::Command> commands, Them
       model_(new CommandModel(this)) {
     setAttribute(Qt::WA_DeleteOnClose);
     setAccessibleName(tr("Command palette"));
-    edit_->setPlaceholderText(
-        tr("What you want to do, or what the find bar takes: token 100, colour entropy, a run"));
+    edit_->setPlaceholderText(tr("Type a command, or text to find"));
     edit_->setAccessibleName(tr("Command"));
     edit_->installEventFilter(this);
     list_->setModel(model_);

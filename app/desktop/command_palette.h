@@ -29,14 +29,13 @@ public:
         QPointer<QAction> action;
         QString path;      ///< of the menus that lead to it
         QString text;      ///< without mnemonics
-        bool last = false; ///< of typed ones: behind those that fit, not before them
     };
-    using Typed = std::function<std::vector<Command>(const QString& text)>;
+    using Typed = std::function<Command(const QString& text)>;
 
     explicit CommandModel(QObject* parent = nullptr) : QAbstractListModel(parent) {}
     void setCommands(std::vector<Command> commands);
     void setFilter(const QString& text);
-    /// Commands that what is typed is itself, beside those that fit it.
+    /// A command made of the typed text; the last row.
     void setTyped(Typed typed) { typed_ = std::move(typed); }
     [[nodiscard]] QAction* action(const QModelIndex& index) const;
 
@@ -46,7 +45,7 @@ public:
 
 private:
     std::vector<Command> commands_;
-    std::vector<Command> extra_; ///< that typed_ made
+    Command extra_; ///< made by typed_
     Typed typed_;
     std::vector<const Command*> shown_;
     QString filter_;

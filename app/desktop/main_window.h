@@ -31,6 +31,7 @@
 #include <vector>
 
 class QAction;
+class QComboBox;
 class QDockWidget;
 class QFileDialog;
 class QLabel;
@@ -259,6 +260,8 @@ private:
     void showTitle();
     void poll();
     static void emptyMenu(QMenu& menu);
+    /// Fills \p menu with the entries of a drop-down list whenever it opens.
+    void fillFrom(QMenu* menu, QComboBox& box);
     void fillRecent(QMenu* menu);
     void checkTrace(const QString& path);
     [[nodiscard]] figure::FigureSpec figureSpec(figure::FigureKind kind) const;

@@ -10,7 +10,6 @@
 #include "app/desktop/top_bar.h"
 #include "views/notes/notes_panel.h"
 #include "views/text/find_bar.h"
-#include "views/text/find_query.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
@@ -210,31 +209,13 @@ void MainWindow::newWindow() {
 
 void MainWindow::showPalette() {
     auto* palette = new CommandPalette(commands_of(top_->menus().actions()), theme_, this);
-    // One box: what the find bar takes as a command is one here, and everything else can be looked for. The
-    // actions outlive the palette, which is gone when they are done.
-    auto* given = new QAction(this);
+    // The action outlives the palette, which is gone when it is triggered.
     auto* found = new QAction(this);
-    for (QAction* action : {given, found}) {
-        connect(palette, &QObject::destroyed, action, &QObject::deleteLater);
-    }
-    const auto command = [this](const QString& line) {
-        return text_command(line, command_names(data_, selection_, text_->view().sequence().get()));
-    };
-    connect(given, &QAction::triggered, this, [this, given, command] {
-        if (const auto wanted = command(given->data().toString())) {
-            text_->obey(*wanted);
-        }
-    });
+    connect(palette, &QObject::destroyed, found, &QObject::deleteLater);
     connect(found, &QAction::triggered, this, [this, found] { text_->findText(found->data().toString()); });
-    palette->model().setTyped([given, found, command](const QString& line) {
-        std::vector<CommandModel::Command> typed;
-        given->setData(line);
+    palette->model().setTyped([found](const QString& line) {
         found->setData(line);
-        if (const auto wanted = command(line)) {
-            typed.push_back({given, {}, wanted->words, false});
-        }
-        typed.push_back({found, {}, tr("Find “%1” in the text").arg(line), true});
-        return typed;
+        return CommandModel::Command{found, {}, tr("Find “%1” in the text").arg(line)};
     });
     palette->move(mapToGlobal(QPoint((width() - palette->width()) / 2, 60)));
     palette->show();

@@ -22,6 +22,7 @@
 
 #include <QActionGroup>
 #include <QApplication>
+#include <QComboBox>
 #include <QCoreApplication>
 #include <QDir>
 #include <QDockWidget>
@@ -169,6 +170,8 @@ void MainWindow::buildMenus() {
         recorder_.cancel();
     });
     run->addSeparator();
+    fillFrom(run->addMenu(tr("Show as &A")), top_->runA());
+    fillFrom(run->addMenu(tr("Compare with &B")), top_->runB());
     run->addAction(tr("&Swap A and B"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_B), this, [this] {
         if (selection_.runB().isValid()) {
             const RunKey a = selection_.runA();
@@ -284,8 +287,8 @@ void MainWindow::buildViewMenu(QMenu* view) {
     view->addSeparator();
     view->addAction(tr("Colour by A − B"), QKeySequence(Qt::CTRL | Qt::Key_D), text_,
                     [this] { text_->setDifference(!text_->view().values().difference); });
-    view->addAction(tr("Blink between A and B"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_D), text_,
-                    [this] { text_->setBlink(!text_->blinks()); });
+    fillFrom(view->addMenu(tr("Colour &By")), text_->colourBox());
+    fillFrom(view->addMenu(tr("&Bars")), text_->barsBox());
     view->addSeparator();
     QMenu* shown = view->addMenu(tr("&Panels"));
     for (QDockWidget* dock : docks_) {
@@ -327,6 +330,21 @@ void MainWindow::fillRecent(QMenu* menu) {
     }
     menu->addSeparator();
     menu->addAction(tr("Clear the list"), this, [this] { settings_.clearRecent(); });
+}
+
+void MainWindow::fillFrom(QMenu* menu, QComboBox& box) {
+    connect(menu, &QMenu::aboutToShow, this, [this, menu, &box] {
+        emptyMenu(*menu);
+        for (int i = 0; i < box.count(); ++i) {
+            QAction* action =
+                menu->addAction(box.itemText(i).replace(u'&', QStringLiteral("&&")), this, [&box, i] {
+                    box.setCurrentIndex(i);
+                    Q_EMIT box.activated(i);
+                });
+            action->setCheckable(true);
+            action->setChecked(i == box.currentIndex());
+        }
+    });
 }
 
 void MainWindow::openFiles() {

@@ -56,9 +56,7 @@ constexpr PanelHelp helps[] = {
          "condition is looked for, the rest of the text steps back; below stands how many of which class "
          "were "
          "found and what they cost, with intervals from blocks of the whole sequence, and Send to makes "
-         "Halting or Compare speak of them alone. The same line takes commands, done with Enter: token 100, "
-         "colour entropy, bars rank, colour nll@0-nll@last, run NAME (NAME alone where the text has no such "
-         "words), against NAME; it completes names. The "
+         "Halting or Compare speak of them alone. The find bar completes names. The "
          "scale of A − B never ends below what "
          "the mean of A is known to: smaller differences stay pale.")},
     {"library", HELP("Library"),

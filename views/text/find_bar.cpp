@@ -82,10 +82,9 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
       listed_(new QToolButton(this)),
       model_(new HitModel(context, this)),
       list_(new QListView(this)) {
-    edit_->setPlaceholderText(tr("Text, #id, /pattern/, token 100, steps = 3 and nll > 4, colour entropy"));
+    edit_->setPlaceholderText(tr("Text, #id, /pattern/, token 100, steps = 3 and nll > 4"));
     edit_->setToolTip(
-        tr("Text, #id, /pattern/, a condition such as steps = 3 and nll > 4; or, done with Enter: token "
-           "100, colour entropy, bars rank, colour nll@0-nll@last, run NAME, against NAME"));
+        tr("Text, #id, /pattern/, a token's number, or a condition such as steps = 3 and nll > 4"));
     edit_->setAccessibleName(tr("Find a token"));
     auto* completer = new QCompleter(offered_, this);
     completer->setCompletionMode(QCompleter::UnfilteredPopupCompletion);
@@ -226,7 +225,6 @@ void FindBar::close() {
     searching_.cancel();
     hide();
     hits_.clear();
-    command_.reset();
     foundBy_.clear();
     found_.reset();
     measure();
@@ -241,8 +239,7 @@ void FindBar::search(bool jump) {
     const QString query = edit_->text();
     constexpr std::size_t at_once = 1 << 18; // bytes that are searched within a frame
     searching_.cancel();
-    command_ = text_command(query, command_names(context_.data, context_.selection, shown.get()));
-    if (shown && (!command_ || command_->maybeFound || command_->kind == TextCommand::Kind::token)) {
+    if (shown) {
         if (shown->text.size() <= at_once) {
             showFound(find_in(*shown, query, context_.selection.attribution()), jump);
             return;
@@ -263,12 +260,6 @@ void FindBar::showFound(Found found, bool jump) {
     hits_ = std::move(found.tokens);
     problem_ = std::move(found.problem);
     hint_ = std::move(found.hint);
-    if (command_ && command_->maybeFound) {
-        problem_.clear(); // a name is no condition gone wrong
-        if (!hits_.empty() || wholeRun_->isChecked()) {
-            command_.reset();
-        }
-    }
     view_.setMarks(hits_, found.alone);
     model_->show(shown, hits_);
     Q_EMIT queryChanged();
@@ -287,7 +278,7 @@ void FindBar::showFound(Found found, bool jump) {
     const RunKey a = context_.selection.runA();
     const bool several = context_.data.sequences(a).size() > 1;
     wholeRun_->setVisible(several);
-    if (wholeRun_->isChecked() && several && !command_ && problem_.isEmpty() && !query.isEmpty() &&
+    if (wholeRun_->isChecked() && several && problem_.isEmpty() && !query.isEmpty() &&
         !context_.data.isLive(a.trace)) {
         searchRun();
     } else {
@@ -341,8 +332,7 @@ void FindBar::searchRun() {
 
 void FindBar::complete() {
     const auto shown = view_.sequence();
-    offered_->setStringList(completions(
-        edit_->text(), command_names(context_.data, context_.selection, shown.get()), shown.get()));
+    offered_->setStringList(completions(edit_->text(), shown.get()));
 }
 
 QStringList FindBar::offered() const {
@@ -453,12 +443,6 @@ void FindBar::go(qint64 direction) {
     if (delay_->isActive()) {
         delay_->stop();
         search(true);
-        if (!command_) {
-            return;
-        }
-    }
-    if (command_ && command_->kind != TextCommand::Kind::token) {
-        Q_EMIT commandGiven(*command_);
         return;
     }
     const qint64 token = context_.selection.token();
@@ -496,11 +480,6 @@ void FindBar::showStatus() {
     }
     if (!problem_.isEmpty()) {
         status_->setText(problem_);
-        return;
-    }
-    if (command_ && command_->kind != TextCommand::Kind::token) {
-        status_->setText(
-            (command_->maybeFound ? tr("not found: %1 (Enter)") : tr("%1 (Enter)")).arg(command_->words));
         return;
     }
     if (const QModelIndex row = model_->indexOf(context_.selection.token()); row.isValid()) {

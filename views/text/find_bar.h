@@ -31,8 +31,7 @@ class TextView;
 /// Ctrl+F: finds text, "#id", a /pattern/ or a condition in the shown sequence, and in all sequences of the
 /// run where that is wanted; Enter next, Shift+Enter previous (from sequence to sequence then), Escape
 /// closes. Hits are ticks on the minimap and, when wanted, a list with the words around them; how many of
-/// which class and what they cost stands below, and panels can be told to speak of them alone. A line that is
-/// a command (text_command) is done with Enter.
+/// which class and what they cost stands below, and panels can be told to speak of them alone.
 class FindBar : public QWidget {
     Q_OBJECT
 public:
@@ -58,7 +57,6 @@ public:
 
 Q_SIGNALS:
     void queryChanged();
-    void commandGiven(const ponderscope::TextCommand& command);
     void sent(const QString& panel, const ponderscope::TokenSubset& subset); ///< "halting", "compare"
 
 public Q_SLOTS:
@@ -89,7 +87,6 @@ private:
     std::vector<qint64> hits_;
     QString problem_;                    ///< with the pattern; empty when all is well
     QString hint_;                       ///< instead of "not found"
-    std::optional<TextCommand> command_; ///< that the line is
     QString means_;                      ///< of what was found
     QLabel* summary_;
     QToolButton* send_;

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/text/find_query.h"
 
-#include "core/base/error.h"
-#include "core/trace/step_columns.h"
 #include "views/common/format.h"
 #include "views/common/translated.h"
 #include "views/text/condition.h"
 #include "views/text/find.h"
 
 #include <QRegularExpression>
-
-#include <algorithm>
 
 namespace ponderscope {
 namespace {
@@ -22,21 +18,6 @@ std::optional<qint64> place_of(const QString& text) {
                                           QRegularExpression::CaseInsensitiveOption);
     const QRegularExpressionMatch match = place.match(text);
     return match.hasMatch() ? std::optional(match.captured(1).toLongLong()) : std::nullopt;
-}
-
-const std::pair<QString, RunKey>* run_called(const CommandNames& names, const QString& name) {
-    const auto known = std::find_if(names.runs.begin(), names.runs.end(), [&](const auto& run) {
-        return run.first.compare(name, Qt::CaseInsensitive) == 0;
-    });
-    return known == names.runs.end() ? nullptr : &*known;
-}
-
-QStringList quantity_keys() {
-    QStringList keys;
-    for (const Quantity quantity : all_quantities) {
-        keys << quantity_key(quantity);
-    }
-    return keys;
 }
 
 } // namespace
@@ -65,85 +46,7 @@ Found find_in(const SequenceData& data, const QString& query, Attribution attrib
     return found;
 }
 
-CommandNames command_names(const TraceData& data, const Selection& selection, const SequenceData* shown) {
-    CommandNames names;
-    if (shown != nullptr) {
-        for (const TokenAnnotation& one : shown->annotations) {
-            names.annotations << one.name;
-        }
-    }
-    for (const SignalInfo& one : data.signalsOf(selection.runA())) {
-        if (one.axes == std::vector<std::string>{"token", "step"}) {
-            names.stepSignals << QString::fromStdString(one.name);
-        }
-    }
-    const QStringList traces = data.traces();
-    for (const QString& trace : traces) {
-        for (const RunInfo& run : data.runs(trace)) {
-            names.runs.emplace_back(QString::fromStdString(run.name), RunKey{trace, run.id});
-        }
-    }
-    return names;
-}
-
-std::optional<TextCommand> text_command(const QString& text, const CommandNames& names) {
-    const QString line = text.simplified();
-    if (const auto token = place_of(line)) {
-        return TextCommand{
-            TextCommand::Kind::token, {}, {}, {}, *token, tr("Goes to token %1").arg(format_count(*token))};
-    }
-    const QString verb = line.section(u' ', 0, 0).toLower();
-    const QString name = line.section(u' ', 1).trimmed();
-    using Kind = TextCommand::Kind;
-    if (verb == u"colour" || verb == u"color" || verb == u"bars") {
-        const bool bars = verb == u"bars";
-        const auto quantity = quantity_called(name);
-        const auto annotation =
-            std::find_if(names.annotations.begin(), names.annotations.end(),
-                         [&](const QString& one) { return one.compare(name, Qt::CaseInsensitive) == 0; });
-        if (quantity || annotation != names.annotations.end()) {
-            const QString of = quantity ? quantity_name(*quantity) : *annotation;
-            return TextCommand{bars ? Kind::bars : Kind::colour,
-                               of,
-                               quantity,
-                               {},
-                               -1,
-                               bars ? tr("Shows %1 as bars").arg(of) : tr("Colours the text by %1").arg(of)};
-        }
-        if (!bars && name.contains(u'@')) {
-            try {
-                const StepColumn column = StepColumn::parse(name.toStdString());
-                if (names.stepSignals.contains(QString::fromStdString(column.of.signal))) {
-                    return TextCommand{Kind::derive, name,
-                                       {},           {},
-                                       -1,           tr("Works out %1 and colours the text by it").arg(name)};
-                }
-            } catch (const InputError&) {
-                return std::nullopt; // still being typed
-            }
-        }
-        return std::nullopt;
-    }
-    if (verb == u"run" || verb == u"against") {
-        if (const auto* run = run_called(names, name)) {
-            return TextCommand{verb == u"run" ? Kind::run : Kind::against,
-                               run->first,
-                               {},
-                               run->second,
-                               -1,
-                               verb == u"run" ? tr("Shows %1 as A").arg(run->first)
-                                              : tr("Compares with %1 as B").arg(run->first)};
-        }
-        return std::nullopt;
-    }
-    if (const auto* run = run_called(names, line)) {
-        return TextCommand{Kind::run, run->first, {}, run->second, -1, tr("Shows %1 as A").arg(run->first),
-                           true};
-    }
-    return std::nullopt;
-}
-
-QStringList completions(const QString& text, const CommandNames& names, const SequenceData* shown) {
+QStringList completions(const QString& text, const SequenceData* shown) {
     QStringList lines;
     const auto offer = [&](const QString& before, const QString& begun, const QStringList& from) {
         for (const QString& one : from) {
@@ -153,31 +56,6 @@ QStringList completions(const QString& text, const CommandNames& names, const Se
             }
         }
     };
-    QStringList runs;
-    for (const auto& [name, key] : names.runs) {
-        runs << name;
-    }
-    // What stands behind a command is a name, whole.
-    static const QRegularExpression command(QStringLiteral("^\\s*(colou?r|bars|run|against)\\s+"),
-                                            QRegularExpression::CaseInsensitiveOption);
-    if (const QRegularExpressionMatch match = command.match(text); match.hasMatch()) {
-        const QString verb = match.captured(1).toLower();
-        const QString begun = text.mid(match.capturedEnd());
-        if (verb == u"run" || verb == u"against") {
-            offer(match.captured(), begun, runs);
-            return lines;
-        }
-        offer(match.captured(), begun, quantity_keys() + names.annotations);
-        if (verb != u"bars") {
-            QStringList columns;
-            for (const QString& signal : names.stepSignals) {
-                columns << signal + QStringLiteral("@last")
-                        << signal + QStringLiteral("@0-") + signal + QStringLiteral("@last");
-            }
-            offer(match.captured(), begun, columns);
-        }
-        return lines;
-    }
     // A class behind the name of a category: label = h…
     static const QRegularExpression comparison(QStringLiteral(R"re(^(.*\b(\w+)\s*(?:==?|!=)\s*)"?(\w*)$)re"),
                                                QRegularExpression::UseUnicodePropertiesOption);
@@ -200,21 +78,16 @@ QStringList completions(const QString& text, const CommandNames& names, const Se
         }
         return lines;
     }
-    // The name of a quantity at the beginning or behind and / or; commands and runs at the beginning alone.
+    // The name of a quantity at the beginning or behind and / or.
     static const QRegularExpression last(QStringLiteral(R"re(^(|.*\b(?:and|or)\s+)(\w+)$)re"),
                                          QRegularExpression::CaseInsensitiveOption |
                                              QRegularExpression::UseUnicodePropertiesOption);
     if (const QRegularExpressionMatch match = last.match(text); match.hasMatch()) {
-        const QString begun = match.captured(2);
-        offer(match.captured(1), begun, Condition::names() + names.annotations);
-        if (match.captured(1).isEmpty()) {
-            offer({}, begun,
-                  {QStringLiteral("colour "), QStringLiteral("bars "), QStringLiteral("token "),
-                   QStringLiteral("run "), QStringLiteral("against ")});
+        QStringList names = Condition::names();
+        for (qsizetype i = 0; shown != nullptr && i < static_cast<qsizetype>(shown->annotations.size()); ++i) {
+            names << shown->annotations[static_cast<std::size_t>(i)].name;
         }
-    }
-    if (!text.isEmpty()) {
-        offer({}, text, runs);
+        offer(match.captured(1), match.captured(2), names);
     }
     return lines;
 }

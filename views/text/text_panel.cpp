@@ -32,7 +32,6 @@ namespace {
 constexpr int replayed = -1;  ///< data of the entry that stands for a replay's steps
 constexpr int of_a_step = -2; ///< of the entry that asks for a column of a step
 constexpr int none = -3;      ///< of the entry without bars
-constexpr int blink_ms = 600;
 constexpr int slide_legend = 20; ///< pixels of the legend's letters where others look on
 
 } // namespace
@@ -47,7 +46,6 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
       colour_(new AskingBox(of_a_step, this)),
       bars_(new AskingBox(of_a_step, this)),
       difference_(new QCheckBox(tr("A − B"), this)),
-      blink_(new QCheckBox(tr("Blink"), this)),
       controls_(new QWidget(this)),
       notice_(new QLabel(this)),
       zoomBox_(new QComboBox(this)),
@@ -88,7 +86,6 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     bars_->setToolTip(
         tr("A second quantity at once, under each token. Steps are ticks: those that ran, of those that "
            "could"));
-    blink_->setToolTip(tr("Shows the colours of A and of B in turn: what differs moves"));
     difference_->setToolTip(tr("Colour by the difference of runs A and B on the same tokens"));
 
     // What belongs together stays together where the row ends.
@@ -106,7 +103,7 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     row->setSpacing(8);
     row->addWidget(pair(label(tr("Colour"), colour_), colour_));
     row->addWidget(pair(label(tr("Bars"), bars_), bars_));
-    row->addWidget(pair(difference_, blink_));
+    row->addWidget(difference_);
     row->addWidget(zoomBox_);
     row->addWidget(legend_);
     auto* help = new QToolButton(controls_);
@@ -160,7 +157,6 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     connect(find_, &FindBar::queryChanged, this, &TextPanel::viewChanged);
     connect(spanBar_, &SpanBar::figureWanted, this, &TextPanel::figureWanted);
     connect(spanBar_, &SpanBar::failed, this, &TextPanel::failed);
-    connect(find_, &FindBar::commandGiven, this, &TextPanel::obey);
     connect(bars_, &QComboBox::currentIndexChanged, this, [this] {
         const QVariant chosen = bars_->currentData();
         if (chosen == QVariant(of_a_step)) {
@@ -180,22 +176,8 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
         });
     }
     connect(difference_, &QCheckBox::toggled, this, [this](bool on) {
-        if (on) {
-            blink_->setChecked(false);
-        }
         view_->setShowDifference(on);
         Q_EMIT viewChanged();
-    });
-    blinking_.setInterval(blink_ms);
-    connect(&blinking_, &QTimer::timeout, this, [this] { view_->setShowOther(!view_->showsOther()); });
-    connect(blink_, &QCheckBox::toggled, this, [this](bool on) {
-        if (on) {
-            difference_->setChecked(false);
-            blinking_.start();
-        } else {
-            blinking_.stop();
-            view_->setShowOther(false);
-        }
     });
     connect(view_, &TextView::contentChanged, this, &TextPanel::offerAnnotations);
     connect(view_, &TextView::valuesChanged, this, [this] {
@@ -525,10 +507,6 @@ void TextPanel::setDifference(bool on) {
         setQuantity(view_->quantity());
     }
     difference_->setChecked(on);
-}
-
-void TextPanel::setBlink(bool on) {
-    blink_->setChecked(on);
 }
 
 void TextPanel::setBars(std::optional<Quantity> quantity) {

@@ -8,7 +8,6 @@
 #include "views/figure/spec.h"
 #include "views/text/quantity.h"
 
-#include <QTimer>
 #include <QWidget>
 
 #include <optional>
@@ -23,7 +22,6 @@ namespace ponderscope {
 
 class CorpusMap;
 class FindBar;
-struct TextCommand;
 class Legend;
 class SpanBar;
 class TextView;
@@ -50,10 +48,11 @@ public:
     [[nodiscard]] FindBar& findBar() { return *find_; }
     [[nodiscard]] Legend& legend() { return *legend_; }
     [[nodiscard]] SpanBar& spanBar() { return *spanBar_; }
+    [[nodiscard]] QComboBox& colourBox() { return *colour_; }
+    [[nodiscard]] QComboBox& barsBox() { return *bars_; }
     [[nodiscard]] CorpusMap& corpus() { return *corpus_; }
     [[nodiscard]] QTableView& table() { return *table_; }
     [[nodiscard]] TextZoom zoom() const { return zoom_; }
-    [[nodiscard]] bool blinks() const { return blinking_.isActive(); }
     [[nodiscard]] bool isBusy() const; ///< something of what is shown is still being laid out or read
 
 public Q_SLOTS:
@@ -72,12 +71,9 @@ public Q_SLOTS:
     void setAnnotation(const QString& name); ///< colours by it; empty: by the quantity again
     void setBars(std::optional<ponderscope::Quantity> quantity);
     void setBarAnnotation(const QString& name); ///< bars by it; empty: by the quantity again
-    void obey(const ponderscope::TextCommand& command);
     void setZoom(ponderscope::TextZoom zoom);
     void zoomIn() { zoomBy(1); }   ///< larger text, then one line a token
     void zoomOut() { zoomBy(-1); } ///< smaller text, then the map
-    /// A and B in turn.
-    void setBlink(bool on);
 
 Q_SIGNALS:
     void replayDismissed(); ///< a recorded quantity was chosen while the text showed a replay
@@ -111,8 +107,6 @@ private:
     QComboBox* colour_;
     QComboBox* bars_;
     QCheckBox* difference_;
-    QCheckBox* blink_;
-    QTimer blinking_;
     QWidget* controls_;
     QLabel* notice_;
     QComboBox* zoomBox_;

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Commands of the text: those that are typed into the find bar, and what the text shows as a figure or as a
-// command.
+// What the text shows, as a figure or as a command.
 #include "views/text/text_panel.h"
 
 #include "views/figure/figure_command.h"
-#include "views/text/find_query.h"
 #include "views/text/text_view.h"
-
-#include <QRegularExpression>
 
 namespace ponderscope {
 
@@ -84,35 +80,6 @@ ViewCommand TextPanel::viewCommand() const {
         return no_command(tr("Figures colour words by A − B of NLL alone; choose NLL, or switch A − B off."));
     }
     return figure::figure_view(traces, selection, figureSpec(figure::FigureKind::token_text));
-}
-
-void TextPanel::obey(const TextCommand& command) {
-    using Kind = TextCommand::Kind;
-    switch (command.kind) {
-    case Kind::token:
-        context_.selection.setToken(command.token);
-        break;
-    case Kind::colour:
-        command.quantity ? setQuantity(*command.quantity) : setAnnotation(command.name);
-        break;
-    case Kind::bars:
-        command.quantity ? setBars(command.quantity) : setBarAnnotation(command.name);
-        break;
-    case Kind::derive: {
-        // "nll@0-nll@last" as a name: nll_0_minus_nll_last
-        QString name = command.name;
-        name.replace(QStringLiteral("-"), QStringLiteral("_minus_"));
-        name.replace(QRegularExpression(QStringLiteral("[^A-Za-z0-9_]+")), QStringLiteral("_"));
-        deriveColumn({}, name, command.name);
-        break;
-    }
-    case Kind::run:
-        context_.selection.setRunA(command.run);
-        break;
-    case Kind::against:
-        context_.selection.setRunB(command.run);
-        break;
-    }
 }
 
 } // namespace ponderscope

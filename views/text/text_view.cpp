@@ -120,13 +120,6 @@ void TextView::setBarAnnotation(const QString& name) {
     }
 }
 
-void TextView::setShowOther(bool show) {
-    if (show != other_) {
-        other_ = show;
-        recolour();
-    }
-}
-
 void TextView::setHorizon(qint64 token) {
     if (token != horizon_) {
         horizon_ = token;
@@ -219,7 +212,7 @@ void TextView::reload() {
         restyle();
     }
     if (same) {
-        if ((difference_ || other_) && !(compared() == compared_)) {
+        if (difference_ && !(compared() == compared_)) {
             recolour();
         } else {
             viewport()->update(); // the hint may be another one
@@ -248,7 +241,7 @@ TextView::Compared TextView::compared() const {
 }
 
 void TextView::recolour() {
-    compared_ = difference_ || other_ ? compared() : Compared();
+    compared_ = difference_ ? compared() : Compared();
     const auto& a = layout_.sequence();
     if (!a) {
         values_ = TokenValues{};
@@ -273,13 +266,6 @@ void TextView::recolour() {
         }
     } else {
         values_ = token_values(quantity_, *a, maxSteps_, context_.selection.attribution());
-        const auto b = other_ ? compared_.block : nullptr;
-        if (b && b->tokens.id == a->tokens.id) {
-            TokenValues other = token_values(quantity_, *b, maxSteps_, context_.selection.attribution());
-            values_.values = std::move(other.values); // on the scale of A: what is alike looks alike
-        } else if (other_) {
-            values_.notice = tr("B does not read the same tokens here, so there is nothing to blink with");
-        }
     }
     if (!showsReplay()) {
         values_.hold(range());

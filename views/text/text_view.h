@@ -56,10 +56,6 @@ public:
     void setBarAnnotation(const QString& name);
     [[nodiscard]] bool showsDifference() const { return difference_; }
     void setShowDifference(bool show);
-    /// The colours of run B on the same words and the same scale, for blinking between the two. Shows A where
-    /// B does not read the same tokens.
-    [[nodiscard]] bool showsOther() const { return other_; }
-    void setShowOther(bool show);
     /// Words after this token are dimmed, as if they had not been said yet; -1: none.
     [[nodiscard]] qint64 horizon() const { return horizon_; }
     void setHorizon(qint64 token);
@@ -174,7 +170,6 @@ private:
     std::optional<Quantity> bars_ = Quantity::steps;
     QString barAnnotation_;
     TokenValues barValues_; ///< of bars that are no ticks
-    bool other_ = false;
     qint64 horizon_ = -1;
     qint64 anchor_ = -1; ///< where the span begins; -1: there is none
     bool pinning_ = false;

@@ -285,62 +285,16 @@ private Q_SLOTS:
         QVERIFY(darkest(5) < 80);
     }
 
-    void linesAreCommandsOrFound() {
-        CommandNames names;
-        names.annotations = {QStringLiteral("gain"), QStringLiteral("label")};
-        names.stepSignals = {QStringLiteral("nll"), QStringLiteral("entropy")};
-        names.runs = {{QStringLiteral("chains vanilla"), {QStringLiteral("/t.ponder"), 2}}};
-        using Kind = TextCommand::Kind;
-        const auto command = [&](const char* line) { return text_command(QString::fromUtf8(line), names); };
-        QCOMPARE(command(" Token 100 ")->token, 100);
-        QCOMPARE(*command("colour ENTROPY")->quantity, Quantity::entropy);
-        QCOMPARE(command("color gain")->name, QStringLiteral("gain"));
-        QVERIFY(command("bars probability")->kind == Kind::bars);
-        QVERIFY(command("colour nll@0-nll@last")->kind == Kind::derive);
-        QVERIFY(command("run chains vanilla")->kind == Kind::run);
-        QCOMPARE(command("Chains Vanilla")->run.run, 2);
-        QVERIFY(command("against chains vanilla")->kind == Kind::against);
-        for (const char* line : {"colour", "colour nothing", "colour gone@0", "colour nll@", "run",
-                                 "run away", "token", "token x", "bars nll@0", "entropy", "nll > 4", ""}) {
-            QVERIFY2(!command(line), line);
-        }
-    }
-
-    void aRunsNameAloneIsARunWhereTheTextHasNoneOfIt() {
-        const auto status = [](std::vector<std::string> texts) {
-            Stage stage({.secondRun = true, .texts = std::move(texts)});
-            if (!stage.settle()) {
-                return QString();
-            }
-            stage.panel.find();
-            stage.panel.findBar().setQuery(QStringLiteral("Vanilla-1m"));
-            return stage.panel.findBar().status();
-        };
-        QVERIFY2(status({"No such name."}).contains(QStringLiteral("Shows vanilla-1m as A")),
-                 qPrintable(status({"No such name."})));
-        QCOMPARE(status({"So Vanilla-1m, by name."}), QStringLiteral("1 of 1"));
-    }
-
     void namesAreCompleted() {
         auto data = sequence_of({"a", "b"});
         data->annotations.push_back(
             {QStringLiteral("label"), true, {QStringLiteral("hard"), QStringLiteral("very hard")}, {0, 1}});
-        CommandNames names;
-        names.annotations = {QStringLiteral("label")};
-        names.stepSignals = {QStringLiteral("nll")};
-        names.runs = {{QStringLiteral("steps-run"), {QStringLiteral("/t"), 1}}};
-        const auto of = [&](const char* text) {
-            return completions(QString::fromUtf8(text), names, data.get());
-        };
-        QCOMPARE(of("st"), (QStringList{QStringLiteral("steps"), QStringLiteral("steps-run")}));
+        const auto of = [&](const char* text) { return completions(QString::fromUtf8(text), data.get()); };
+        QCOMPARE(of("st"), QStringList{QStringLiteral("steps")});
         QCOMPARE(of("nll > 4 and la"), QStringList{QStringLiteral("nll > 4 and label")});
         QCOMPARE(of("label = "),
                  (QStringList{QStringLiteral("label = hard"), QStringLiteral("label = \"very hard\"")}));
         QCOMPARE(of("label = \"v"), QStringList{QStringLiteral("label = \"very hard\"")});
-        QCOMPARE(of("colour nll@"),
-                 (QStringList{QStringLiteral("colour nll@last"), QStringLiteral("colour nll@0-nll@last")}));
-        QCOMPARE(of("bars ra"), QStringList{QStringLiteral("bars rank")});
-        QCOMPARE(of("run s"), QStringList{QStringLiteral("run steps-run")});
         QVERIFY(of("the harbour").isEmpty());
         // What is offered is understood.
         for (const char* line : {"label = hard", "label = \"very hard\"", "steps = 1"}) {
@@ -475,36 +429,6 @@ private Q_SLOTS:
         QVERIFY(QFile::remove(stage.path));
         bar.setQuery(QStringLiteral("of"));
         QTRY_VERIFY_WITH_TIMEOUT(bar.status().contains(QStringLiteral("no such file")), 20'000);
-    }
-
-    void commandsAreDoneWithEnter() {
-        Stage stage({.sequences = 1, .tokens = 200});
-        QVERIFY(stage.settle());
-        FindBar& bar = stage.panel.findBar();
-        stage.panel.find();
-        auto* edit = bar.findChild<QLineEdit*>();
-        const auto give = [&](const char* line) {
-            bar.setQuery(QString::fromLatin1(line));
-            QTest::keyClick(edit, Qt::Key_Return);
-        };
-        bar.setQuery(QStringLiteral("colour rank"));
-        QVERIFY2(bar.status().contains(QStringLiteral("Colours the text by Rank")), qPrintable(bar.status()));
-        QCOMPARE(stage.view().quantity(), Quantity::nll); // not before Enter
-        give("colour rank");
-        QCOMPARE(stage.view().quantity(), Quantity::rank);
-        give("bars entropy");
-        QCOMPARE(stage.view().bars(), std::optional(Quantity::entropy));
-        const QString other = QString::fromStdString(stage.data.runs(stage.path)[1].name);
-        give(qPrintable(QStringLiteral("against ") + other));
-        QCOMPARE(stage.selection.runB().run, stage.data.runs(stage.path)[1].id);
-        give("colour nll@0-nll@last");
-        QTRY_COMPARE(stage.view().annotation(), QStringLiteral("nll_0_minus_nll_last"));
-        QTest::keyClicks(edit, QStringLiteral("x"));
-        edit->clear();
-        QTest::keyClicks(edit, QStringLiteral("ste"));
-        QCOMPARE(bar.offered().value(0), QStringLiteral("steps"));
-        give(qPrintable(other));
-        QCOMPARE(stage.selection.runA().run, stage.data.runs(stage.path)[1].id);
     }
 
     void barsTakeDerivedColumns() {

@@ -464,24 +464,6 @@ private Q_SLOTS:
         QVERIFY(ticks != bars);
         stage.panel.setBars(std::nullopt);
         QVERIFY(view.viewport()->grab().toImage() != bars);
-        // B's values on A's scale.
-        QTRY_VERIFY(stage.data.sequence(stage.selection.runB(), 0));
-        const TokenValues a = view.values();
-        view.setShowOther(true);
-        QCOMPARE(view.values().scale.high, a.scale.high);
-        QVERIFY(view.values().values != a.values);
-        QCOMPARE(view.values().values[9], stage.data.sequence(stage.selection.runB(), 0)->tokens.nll[8]);
-        view.setShowOther(false);
-        QCOMPARE(view.values().values[9], a.values[9]);
-        stage.panel.setBlink(true);
-        QTRY_VERIFY(view.showsOther());
-        QTRY_VERIFY(!view.showsOther());
-        stage.panel.setDifference(true); // one or the other
-        QVERIFY(!stage.panel.blinks());
-        stage.selection.setRunB({});
-        stage.panel.setDifference(false);
-        view.setShowOther(true);
-        QVERIFY(!view.values().notice.isEmpty());
     }
 
     void wordsAfterTheMomentAreDimmed() {
