@@ -48,7 +48,6 @@ class HeatmapView;
 class InspectorView;
 class LibraryPanel;
 class MessageBar;
-class NotesPanel;
 class PolicyLab;
 class RecordDialog;
 class RecordingStatus;
@@ -89,7 +88,6 @@ public:
     [[nodiscard]] CompareView& compare() { return *compare_; }
     [[nodiscard]] PolicyLab& lab() { return *lab_; }
     [[nodiscard]] HaltingView& halting() { return *halting_; }
-    [[nodiscard]] NotesPanel& notesPanel() { return *notes_; }
     [[nodiscard]] ViewState viewState() const;
     /// False when it could not be written; a message says why.
     bool saveSessionTo(const QString& file);
@@ -301,7 +299,6 @@ private:
     };
     TakenState taken_;
     std::unique_ptr<QTemporaryDir> patchFolder_; ///< of the last patch file
-    NotesPanel* notes_ = nullptr;
     QAction* undo_ = nullptr;
     QAction* redo_ = nullptr;
     ViewHistory history_;

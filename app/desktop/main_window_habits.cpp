@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Habits: undo and redo of what is looked at, sessions, notes, the command palette, shortcuts, several
-// windows.
+// Habits: undo and redo of what is looked at, sessions, the command palette, shortcuts, several windows.
 #include "app/desktop/main_window.h"
 
 #include "app/desktop/command_palette.h"
@@ -8,7 +7,6 @@
 #include "app/desktop/settings.h"
 #include "app/desktop/shortcut_dialog.h"
 #include "app/desktop/top_bar.h"
-#include "views/notes/notes_panel.h"
 #include "views/text/find_bar.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
@@ -52,14 +50,6 @@ void MainWindow::buildHabits() {
     connect(&theme_, &Theme::changed, this, moved);
     connect(&text_->view().ranges(), &ColourRanges::changed, this, moved);
 
-    Notes& notes = notes_->notes();
-    const auto flag = [this] {
-        text_->view().setFlags(notes_->notes().tokens(selection_.runA(), selection_.sequence()));
-    };
-    connect(&notes, &Notes::changed, this, flag);
-    connect(&selection_, &Selection::runsChanged, this, flag);
-    connect(&selection_, &Selection::sequenceChanged, this, flag);
-    connect(&notes, &Notes::failed, this, [this](const QString& sentence) { messages_->show(sentence); });
     showHistory();
 }
 

@@ -14,9 +14,9 @@
 #include "views/heatmap/heatmap_view.h"
 #include "views/inspector/inspector_view.h"
 #include "views/library/library_panel.h"
-#include "views/notes/notes_panel.h"
 #include "views/policy/policy_lab.h"
 #include "views/text/find_bar.h"
+#include "views/text/span_bar.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
@@ -67,7 +67,6 @@ void MainWindow::buildPanels() {
         compare_ = compare_ != nullptr ? compare_ : qobject_cast<CompareView*>(view);
         lab_ = lab_ != nullptr ? lab_ : qobject_cast<PolicyLab*>(view);
         halting_ = halting_ != nullptr ? halting_ : qobject_cast<HaltingView*>(view);
-        notes_ = notes_ != nullptr ? notes_ : qobject_cast<NotesPanel*>(view);
         think_ = think_ != nullptr ? think_ : qobject_cast<ThinkPanel*>(view);
         if (auto* live = dynamic_cast<LiveView*>(view)) {
             live_.push_back(live);
@@ -148,14 +147,12 @@ void MainWindow::buildMenus() {
     edit->addAction(tr("Find &next"), QKeySequence::FindNext, text_, &TextPanel::findNext);
     edit->addAction(tr("Find &previous"), QKeySequence::FindPrevious, text_, &TextPanel::findPrevious);
     edit->addSeparator();
-    edit->addAction(tr("&Bookmark the token"), QKeySequence(Qt::CTRL | Qt::Key_B), notes_,
-                    &NotesPanel::toggleBookmark);
-    edit->addAction(tr("&Note on the token…"), QKeySequence(Qt::CTRL | Qt::Key_M), notes_,
-                    &NotesPanel::editSelected);
-    edit->addAction(tr("Ne&xt note or bookmark"), QKeySequence(Qt::ALT | Qt::Key_Down), notes_,
-                    [this] { notes_->step(1); });
-    edit->addAction(tr("Pre&vious note or bookmark"), QKeySequence(Qt::ALT | Qt::Key_Up), notes_,
-                    [this] { notes_->step(-1); });
+    edit->addAction(tr("&Bookmark Token"), QKeySequence(Qt::CTRL | Qt::Key_B), &text_->spanBar(),
+                    &SpanBar::toggleBookmark);
+    edit->addAction(tr("Add &Note…"), QKeySequence(Qt::CTRL | Qt::Key_M), &text_->spanBar(),
+                    [this] { text_->spanBar().askForLabel(note_annotation); });
+    edit->addAction(tr("&List Notes"), QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_M), text_,
+                    &TextPanel::listNotes);
     edit->addSeparator();
     edit->addAction(tr("Copy as co&mmand"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C), this,
                     [this] { copyCommand(focusedPanel()); });

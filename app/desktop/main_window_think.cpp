@@ -12,7 +12,6 @@
 #include "views/common/format.h"
 #include "views/common/trace_name.h"
 #include "views/common/view_command.h"
-#include "views/notes/notes_panel.h"
 #include "views/text/span_bar.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
@@ -353,8 +352,8 @@ void MainWindow::showTextMenu(qint64 token, const QPoint& place) {
         const int id = block->tokens.id[static_cast<std::size_t>(token)];
         menu->addAction(tr("Find all of this token"), this,
                         [this, id] { text_->findText(QStringLiteral("#%1").arg(id)); });
-        menu->addAction(tr("Bookmark"), notes_, &NotesPanel::toggleBookmark);
-        menu->addAction(tr("Note…"), notes_, &NotesPanel::editSelected);
+        menu->addAction(tr("Bookmark"), &text_->spanBar(), &SpanBar::toggleBookmark);
+        menu->addAction(tr("Add Note…"), this, [this] { text_->spanBar().askForLabel(note_annotation); });
         menu->addAction(tr("Copy its numbers"), this,
                         [this, token] { QApplication::clipboard()->setText(text_->view().describe(token)); });
     } else {

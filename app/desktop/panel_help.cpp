@@ -56,7 +56,8 @@ constexpr PanelHelp helps[] = {
          "condition is looked for, the rest of the text steps back; below stands how many of which class "
          "were "
          "found and what they cost, with intervals from blocks of the whole sequence, and Send to makes "
-         "Halting or Compare speak of them alone. The find bar completes names. The "
+         "Halting or Compare speak of them alone. The find bar completes names. Ctrl+B bookmarks a "
+         "token and Ctrl+M writes a note on it or on the span, which is a label of the annotation \"note\" of run A. The "
          "scale of A − B never ends below what "
          "the mean of A is known to: smaller differences stay pale.")},
     {"library", HELP("Library"),
@@ -76,20 +77,6 @@ constexpr PanelHelp helps[] = {
           "brings a run of it home. Check every byte, in the menu of a trace, compares it with what was "
           "written. "
           "Ctrl+PageUp and Ctrl+PageDown change the sequence.")},
-    {"notes", HELP("Notes"),
-     HELP("Words that you bookmarked or wrote something about. A note belongs to the text, so it shows in "
-          "every run "
-          "over it, as a small flag on the word."),
-     HELP("Kept beside the trace in TRACE.ponder.notes.json, a list of text digest, sequence, token and "
-          "words. The "
-          "trace itself is never written to."),
-     HELP("Notes are yours: nothing is computed from them. Where the trace's folder may not be written to "
-          "they lie "
-          "with your settings and do not travel with the trace."),
-     HELP("kept beside the trace, never in it"),
-     HELP("Ctrl+B bookmarks the selected word, Ctrl+M writes a note; a click goes there, Alt+Up and Alt+Down "
-          "go from "
-          "one to the next.")},
     {"inspector", HELP("Inspector"),
      HELP("One token from inside: its numbers in runs A and B, the ten most probable next tokens of the "
           "read-out "

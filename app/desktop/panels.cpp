@@ -9,7 +9,6 @@
 #include "views/heatmap/heatmap_view.h"
 #include "views/inspector/inspector_view.h"
 #include "views/library/library_panel.h"
-#include "views/notes/notes_panel.h"
 #include "views/policy/pareto_view.h"
 #include "views/policy/policy_lab.h"
 #include "views/training/training_view.h"
@@ -30,8 +29,6 @@ QWidget* make(const ViewContext& context, QWidget* parent) {
 constexpr Panel all[] = {
     {"library", QT_TRANSLATE_NOOP("Panels", "Library"), PanelPlace::left,
      QT_TRANSLATE_NOOP("Panels", "Open runs"), true, make<LibraryPanel>},
-    {"notes", QT_TRANSLATE_NOOP("Panels", "Notes"), PanelPlace::left, QT_TRANSLATE_NOOP("Panels", "Notes"),
-     false, make<NotesPanel>},
     {"inspector", QT_TRANSLATE_NOOP("Panels", "Inspector"), PanelPlace::right,
      QT_TRANSLATE_NOOP("Panels", "Inspector"), true, make<InspectorView>},
     {"heatmap", QT_TRANSLATE_NOOP("Panels", "Steps"), PanelPlace::upper,

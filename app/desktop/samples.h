@@ -30,7 +30,7 @@ struct Samples {
 /// Looks from \p start (the program's folder) upwards; reads the config files and nothing else.
 Samples find_samples(const QString& start);
 
-/// The recorded sample as a copy in \p folder, which is the user's: annotations, notes and new names go there
+/// The recorded sample as a copy in \p folder, which is the user's: annotations and new names go there
 /// and not among the files of the program. Made anew when the sample is newer. Empty: \p problem says why.
 QString copy_of_recorded(const Samples& samples, const QString& folder, QString& problem);
 

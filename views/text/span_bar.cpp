@@ -69,7 +69,7 @@ SpanBar::SpanBar(const ViewContext& context, TextView& view, QWidget* parent)
     delay_.setSingleShot(true);
     delay_.setInterval(settle_ms);
     connect(&delay_, &QTimer::timeout, this, &SpanBar::measure);
-    connect(label_, &QToolButton::clicked, this, &SpanBar::askForLabel);
+    connect(label_, &QToolButton::clicked, this, [this] { askForLabel({}); });
     connect(figure, &QToolButton::clicked, this, &SpanBar::figureWanted);
     connect(shut, &QToolButton::clicked, this, [this] { view_.setSpan({}); });
     connect(&view_, &TextView::spanChanged, this, &SpanBar::showSpan);
@@ -88,7 +88,7 @@ void SpanBar::addActions(QMenu& menu) {
     QMenu* forms = menu.addMenu(tr("Copy Span as"));
     forms->setEnabled(copy_->isEnabled());
     forms->addActions(copy_->menu()->actions());
-    menu.addAction(tr("Label Span…"), this, &SpanBar::askForLabel)->setEnabled(label_->isEnabled());
+    menu.addAction(tr("Label Span…"), this, [this] { askForLabel({}); })->setEnabled(label_->isEnabled());
     menu.addAction(tr("Figure of Span…"), this, &SpanBar::figureWanted);
     menu.addAction(tr("Deselect Span"), this, [this] { view_.setSpan({}); });
 }
@@ -191,15 +191,42 @@ void SpanBar::write(const RunKey& run, qint64 sequence, TokenSpan span, const QS
         [this](const QString& sentence) { Q_EMIT failed(sentence); });
 }
 
-void SpanBar::askForLabel() {
+TokenSpan SpanBar::spanOrToken() const {
+    const qint64 token = context_.selection.token();
+    return !view_.span().isEmpty() || token < 0 ? view_.span() : TokenSpan{token, token + 1};
+}
+
+bool SpanBar::canLabel() {
+    const bool live = context_.data.isLive(context_.selection.runA().trace);
+    if (live) {
+        Q_EMIT failed(tr("This run is not in a file yet. Label its tokens when the generation has ended."));
+    }
+    return !live;
+}
+
+void SpanBar::toggleBookmark() {
+    const QString bookmark = tr("bookmark");
+    const TokenSpan span = spanOrToken();
+    const auto about = view_.sequence();
+    if (!about || span.isEmpty() || !canLabel()) {
+        return;
+    }
+    const QString now = view_.noteAt(span.first);
+    if (now.isEmpty() || now == bookmark) {
+        write(about->run, about->sequence, span, note_annotation, now.isEmpty() ? bookmark : QString());
+    }
+}
+
+void SpanBar::askForLabel(const QString& wanted) {
     // The span that it asks about: a recording that ends meanwhile brings another text.
     const auto about = view_.sequence();
-    const TokenSpan span = view_.span();
-    if (!about || span.isEmpty()) {
+    const TokenSpan span = spanOrToken();
+    if (!about || span.isEmpty() || !canLabel()) {
         return;
     }
     QDialog dialog(this);
-    dialog.setWindowTitle(tr("Label the span"));
+    dialog.setObjectName(QStringLiteral("label"));
+    dialog.setWindowTitle(span.size() == 1 ? tr("Label Token") : tr("Label Span"));
     auto* annotation = new QComboBox(&dialog);
     annotation->setEditable(true);
     QStringList classes;
@@ -209,15 +236,19 @@ void SpanBar::askForLabel() {
             classes << one.classes;
         }
     }
-    if (annotation->count() == 0) {
-        annotation->addItem(QStringLiteral("label"));
+    if (!wanted.isEmpty() || annotation->count() == 0) {
+        annotation->setEditText(wanted.isEmpty() ? QStringLiteral("label") : wanted);
     }
     auto* name = new QComboBox(&dialog);
     name->setEditable(true);
     classes.removeDuplicates();
     name->addItems(classes);
-    name->setEditText({});
-    name->lineEdit()->setPlaceholderText(tr("A word for these tokens; empty takes theirs away"));
+    const TokenAnnotation* present = about->annotation(wanted);
+    name->setEditText(present == nullptr
+                          ? QString()
+                          : format_annotation(*present, static_cast<std::size_t>(span.first)));
+    name->lineEdit()->setPlaceholderText(tr("A few words. Leave this empty to remove the label"));
+    name->lineEdit()->selectAll();
     annotation->setToolTip(tr("The annotation that holds the labels: letters, digits and underscores"));
     name->setMinimumWidth(300);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, &dialog);

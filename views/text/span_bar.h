@@ -26,6 +26,11 @@ public:
     void copy(Form form) const;
     /// Writes the label beside the trace, on a thread of its own; the text has it when it is written.
     void label(const QString& annotation, const QString& name);
+    /// Asks for a class of the span, or of the selected token where there is no span. \p wanted: the
+    /// annotation that is suggested.
+    void askForLabel(const QString& wanted);
+    /// Gives the selected token the note "bookmark", or takes it away. Another note stays.
+    void toggleBookmark();
     /// What can be done with the span, for a menu.
     void addActions(QMenu& menu);
     [[nodiscard]] QString said() const;
@@ -44,7 +49,9 @@ private:
     void showSpan();
     void measure();
     [[nodiscard]] qint64 max_steps_of(const RunKey& key) const;
-    void askForLabel();
+    /// False, and said, where the trace takes no labels.
+    [[nodiscard]] bool canLabel();
+    [[nodiscard]] TokenSpan spanOrToken() const;
     void write(const RunKey& run, qint64 sequence, TokenSpan span, const QString& annotation,
                const QString& name);
 

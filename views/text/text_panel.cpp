@@ -470,6 +470,11 @@ void TextPanel::findText(const QString& query) {
     find_->setQuery(query);
 }
 
+void TextPanel::listNotes() {
+    findText(note_annotation + QStringLiteral(" != \"\""));
+    find_->setListed(true);
+}
+
 void TextPanel::findNext() {
     if (find_->isVisible()) {
         find_->next();

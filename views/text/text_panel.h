@@ -62,6 +62,7 @@ public Q_SLOTS:
                       bool bars = false);
     void find();
     void findText(const QString& query); ///< opens the find bar with it
+    void listNotes();                    ///< lists every token that has a note
     void findNext();
     void findPrevious();
     void setDifference(bool on);

@@ -127,11 +127,12 @@ void TextView::setHorizon(qint64 token) {
     }
 }
 
-void TextView::setFlags(std::vector<qint64> tokens) {
-    if (tokens != flags_) {
-        flags_ = std::move(tokens);
-        viewport()->update();
-    }
+QString TextView::noteAt(qint64 token) const {
+    const auto shown = sequence();
+    const TokenAnnotation* notes = shown ? shown->annotation(note_annotation) : nullptr;
+    return notes == nullptr || !notes->category
+               ? QString()
+               : format_annotation(*notes, static_cast<std::size_t>(token));
 }
 
 void TextView::setShowDifference(bool show) {

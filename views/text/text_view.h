@@ -20,6 +20,9 @@ namespace ponderscope {
 
 class Minimap;
 
+/// The annotation that holds notes and bookmarks.
+inline const QString note_annotation = QStringLiteral("note");
+
 /// Steps that a policy would have given to the tokens of a sequence, by row.
 struct TextReplay {
     RunKey run;
@@ -63,8 +66,8 @@ public:
     /// where one token alone is pinned.
     [[nodiscard]] TokenSpan span() const;
     void setSpan(TokenSpan span); ///< pins its last token; empty: lets go
-    /// Words with a note or a bookmark carry a small flag. Ascending.
-    void setFlags(std::vector<qint64> tokens);
+    /// The text of a token's note: its class in the annotation `note_annotation`. Such tokens carry a flag.
+    [[nodiscard]] QString noteAt(qint64 token) const;
 
     /// While it fits the run and sequence on the screen, the text is coloured by these steps and its ticks
     /// show them; the legend says that it is a replay. Cheap enough for a slider.
@@ -175,7 +178,6 @@ private:
     bool pinning_ = false;
     qint64 pressed_ = -1; ///< under the mouse when its button went down
     WheelNotches wheel_;
-    std::vector<qint64> flags_;
     std::vector<qint64> marks_; ///< found
     bool alone_ = false;        ///< all others are drawn pale
     bool difference_ = false;

@@ -69,7 +69,7 @@ void TextView::paintLine(QPainter& painter, qint64 line, qreal top) {
             }
         }
         const bool found = std::binary_search(marks_.begin(), marks_.end(), placed.token);
-        if (std::binary_search(flags_.begin(), flags_.end(), placed.token)) {
+        if (!noteAt(placed.token).isEmpty()) {
             flagged.push_back(box);
         }
         if ((horizon_ >= 0 && placed.token > horizon_) || (alone_ && !found)) {

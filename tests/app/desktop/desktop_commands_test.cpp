@@ -15,7 +15,6 @@
 #include "views/depth/depth_view.h"
 #include "views/figure/export_dialog.h"
 #include "views/heatmap/heatmap_view.h"
-#include "views/notes/notes_panel.h"
 #include "views/policy/policy_lab.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
@@ -116,7 +115,6 @@ struct Shown : Stage {
         window.selection().setRunB({trace, 2});
         window.selection().setSequence(1);
         window.selection().setToken(30);
-        window.notesPanel().notes().put({trace, 1}, 1, 30, QStringLiteral("look"));
         ThinkRequest think;
         think.checkpoint = checkpoint;
         think.prompt = QStringLiteral("It's \"late\" $HOME\nand\\dark");

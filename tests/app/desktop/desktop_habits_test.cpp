@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Habits: undo and redo, sessions, notes, the command palette, names for screen readers, several windows.
+// Habits: undo and redo, sessions, the command palette, names for screen readers, several windows.
 #include "app/desktop/command_palette.h"
 #include "app/desktop/message_bar.h"
 #include "app/desktop/panels.h"
@@ -8,7 +8,6 @@
 #include "app/desktop/view_state.h"
 #include "core/trace/reader.h"
 #include "tests/app/desktop/desktop_stage.h"
-#include "views/notes/notes_panel.h"
 #include "views/text/find_bar.h"
 #include "views/text/legend.h"
 #include "views/text/text_panel.h"
@@ -202,88 +201,6 @@ private Q_SLOTS:
         QVERIFY(!stage.window.saveSessionTo(QStringLiteral("/no/such/folder/x.ponder-session")));
         QVERIFY(stage.window.messages().sentences().join(u' ').contains(QStringLiteral("/no/such/folder")));
         QVERIFY(!stage.window.saveSessionTo(stage.folder.path())); // a folder
-    }
-
-    void notesArePinnedToWords() {
-        Stage stage;
-        const QString path = stage.make(QStringLiteral("noted.ponder"));
-        stage.window.show();
-        stage.window.open(path);
-        QVERIFY(stage.settle());
-        NotesPanel& panel = stage.window.notesPanel();
-        const QAbstractItemModelTester tester(&panel.model(),
-                                              QAbstractItemModelTester::FailureReportingMode::QtTest);
-        const RunKey run = stage.window.selection().runA();
-        stage.window.selection().setToken(9);
-        QTest::keyClick(&stage.window, Qt::Key_B, Qt::ControlModifier);
-        QCOMPARE(panel.model().rowCount(), 1);
-        panel.notes().put(run, 1, 4, QStringLiteral("hard without context"));
-        panel.notes().put(run, 0, 2, QStringLiteral("first"));
-        QCOMPARE(panel.notes().tokens(run, 0), (std::vector<qint64>{2, 9}));
-        QCOMPARE(panel.notes().tokens(run, 1), (std::vector<qint64>{4}));
-        // Another run over the same text shows them too.
-        QCOMPARE(panel.notes().tokens(stage.window.selection().runB(), 0), (std::vector<qint64>{2, 9}));
-        QVERIFY(QFile::exists(Notes::sidecar(path)));
-        // A second stroke takes a bookmark away, but never a note.
-        panel.toggleBookmark();
-        QCOMPARE(panel.notes().tokens(run, 0), (std::vector<qint64>{2}));
-        stage.window.selection().setToken(2);
-        panel.toggleBookmark();
-        QCOMPARE(panel.notes().tokens(run, 0), (std::vector<qint64>{2}));
-        panel.step(1);
-        QCOMPARE(stage.window.selection().sequence(), 1);
-        QCOMPARE(stage.window.selection().token(), 4);
-        panel.step(-1);
-        QCOMPARE(stage.window.selection().token(), 2);
-        // They are there when the trace is opened again.
-        stage.window.data().close(path);
-        QCOMPARE(panel.model().rowCount(), 0);
-        stage.window.open(path);
-        QTRY_COMPARE(panel.model().rowCount(), 2);
-        QVERIFY(stage.settle());
-        panel.goTo(panel.model().index(1));
-        QCOMPARE(stage.window.selection().token(), 4);
-        panel.removeCurrent(); // nothing is current in the list
-        QCOMPARE(panel.model().rowCount(), 2);
-        QVERIFY(!stage.window.grab().isNull());
-    }
-
-    void notesOfTwoWindowsStayBoth() {
-        Stage stage;
-        const QString path = stage.make(QStringLiteral("shared.ponder"));
-        stage.window.show();
-        stage.window.open(path);
-        QVERIFY(stage.settle());
-        Notes& notes = stage.window.notesPanel().notes();
-        const RunKey run = stage.window.selection().runA();
-        notes.put(run, 0, 2, QStringLiteral("first"));
-        MainWindow second(stage.theme, stage.settings);
-        second.open(path);
-        QTRY_COMPARE(second.notesPanel().notes().tokens(run, 0), (std::vector<qint64>{2}));
-        // Each knows only what the file held when it was opened.
-        notes.put(run, 0, 4, QStringLiteral("of the first window"));
-        second.notesPanel().notes().put(run, 0, 6, QStringLiteral("of the second"));
-        notes.remove(path, *notes.find(run, 0, 2));
-        QCOMPARE(notes.tokens(run, 0), (std::vector<qint64>{4, 6}));
-        stage.window.data().close(path);
-        stage.window.open(path);
-        QTRY_COMPARE(notes.tokens(run, 0), (std::vector<qint64>{4, 6}));
-    }
-
-    void aDamagedFileOfNotesIsLeftAlone() {
-        Stage stage;
-        const QString path = stage.make(QStringLiteral("damaged.ponder"));
-        QFile file(Notes::sidecar(path));
-        QVERIFY(file.open(QIODevice::WriteOnly));
-        file.write("my shopping list");
-        file.close();
-        stage.window.show();
-        stage.window.open(path);
-        QVERIFY(stage.settle());
-        QTRY_VERIFY(stage.window.messages().sentences().join(u' ').contains(QStringLiteral("left alone")));
-        stage.window.notesPanel().notes().put(stage.window.selection().runA(), 0, 1, QStringLiteral("x"));
-        QVERIFY(file.open(QIODevice::ReadOnly));
-        QCOMPARE(file.readAll(), QByteArray("my shopping list"));
     }
 
     void thePaletteColoursComparesAndFinds() {

@@ -10,7 +10,8 @@
 #include "views/figure/export_dialog.h"
 #include "views/halting/halting_view.h"
 #include "views/library/library_panel.h"
-#include "views/notes/notes_panel.h"
+#include "views/text/find_bar.h"
+#include "views/text/span_bar.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
@@ -21,11 +22,10 @@
 #include <QDockWidget>
 #include <QFile>
 #include <QImage>
+#include <QLineEdit>
 #include <QMessageBox>
-#include <QPlainTextEdit>
 #include <QProcess>
 #include <QPushButton>
-#include <QShortcut>
 #include <QTest>
 #include <QTimer>
 #include <QWheelEvent>
@@ -150,58 +150,36 @@ private Q_SLOTS:
         stage.window.show();
         stage.window.open(stage.make(QStringLiteral("note.ponder")));
         QVERIFY(stage.settle());
+        TextView& view = stage.window.text().view();
+        SpanBar& bar = stage.window.text().spanBar();
+        stage.window.selection().setToken(7);
+        QTest::keyClick(&stage.window, Qt::Key_B, Qt::ControlModifier);
+        QTRY_COMPARE(view.noteAt(7), QStringLiteral("bookmark"));
         stage.window.selection().setToken(5);
-        NotesPanel& notes = *stage.window.findChild<NotesPanel*>();
-        const auto noted = [&]() -> QString {
-            const Note* note = notes.notes().find(stage.window.selection().runA(), 0, 5);
-            return note == nullptr ? QString() : note->text;
-        };
-        const auto write = [&](const auto& keys) {
+        const auto picture = [&] { return view.viewport()->grab().toImage(); };
+        const QImage before = picture();
+        const auto write = [&](const QString& text, Qt::Key key) {
             QTimer::singleShot(0, [&] {
                 auto* dialog = qobject_cast<QDialog*>(QApplication::activeModalWidget());
                 QVERIFY(dialog != nullptr);
-                auto* edit = dialog->findChild<QPlainTextEdit*>();
-                edit->setFocus();
-                keys(*dialog, *edit);
+                auto* edit = dialog->findChildren<QComboBox*>().at(1)->lineEdit();
+                edit->setText(text);
+                QTest::keyClick(edit, key);
             });
-            notes.editSelected();
+            bar.askForLabel(note_annotation);
         };
-        const auto answer = [](QMessageBox::StandardButton button) {
-            QTimer::singleShot(0, [button] {
-                auto* question = qobject_cast<QMessageBox*>(QApplication::activeModalWidget());
-                QVERIFY(question != nullptr);
-                question->button(button)->click();
-            });
-        };
-        write([](QDialog& dialog, QPlainTextEdit& edit) {
-            QTest::keyClicks(&edit, QStringLiteral("first"));
-            QTest::keyClick(&edit, Qt::Key_Tab); // leaves the text
-            QCOMPARE(edit.toPlainText(), QStringLiteral("first"));
-            edit.setFocus();
-            QVERIFY(!dialog.findChildren<QShortcut*>().isEmpty());
-            QTest::keyClick(&edit, Qt::Key_Return, Qt::ControlModifier);
-            if (dialog.isVisible()) { // without a window manager shortcuts may be asleep
-                Q_EMIT dialog.findChildren<QShortcut*>().front()->activated();
-            }
-        });
-        QCOMPARE(noted(), QStringLiteral("first"));
-        write([&](QDialog& dialog, QPlainTextEdit& edit) {
-            edit.setPlainText(QStringLiteral("second"));
-            answer(QMessageBox::Cancel);
-            QTest::keyClick(&dialog, Qt::Key_Escape);
-            QVERIFY(dialog.isVisible());
-            answer(QMessageBox::Save);
-            QTest::keyClick(&dialog, Qt::Key_Escape);
-        });
-        QCOMPARE(noted(), QStringLiteral("second"));
-        write([&](QDialog& dialog, QPlainTextEdit& edit) {
-            edit.setPlainText(QStringLiteral("third"));
-            answer(QMessageBox::Discard);
-            QTest::keyClick(&dialog, Qt::Key_Escape);
-        });
-        QCOMPARE(noted(), QStringLiteral("second"));
-        write([](QDialog& dialog, QPlainTextEdit&) { QTest::keyClick(&dialog, Qt::Key_Escape); });
-        QCOMPARE(noted(), QStringLiteral("second"));
+        write(QStringLiteral("hard without context"), Qt::Key_Return);
+        QTRY_COMPARE(view.noteAt(5), QStringLiteral("hard without context"));
+        QVERIFY(picture() != before); // a flag
+        write(QStringLiteral("lost"), Qt::Key_Escape);
+        bar.toggleBookmark(); // does not replace a note
+        QVERIFY(!bar.isBusy());
+        stage.window.text().listNotes();
+        QCOMPARE(stage.window.text().findBar().hits(), (std::vector<qint64>{5, 7}));
+        stage.window.selection().setToken(7);
+        bar.toggleBookmark(); // takes it away
+        QTRY_VERIFY(view.noteAt(7).isEmpty());
+        QCOMPARE(view.noteAt(5), QStringLiteral("hard without context"));
     }
 
     void wrongPathsAreSentencesNotBoxes() {

@@ -482,8 +482,6 @@ private Q_SLOTS:
         QVERIFY(then.copy(after) != all.copy(after));
         view.setHorizon(-1);
         QCOMPARE(view.viewport()->grab().toImage(), all);
-        view.setFlags({3});
-        QVERIFY(view.viewport()->grab().toImage() != all);
     }
 
     void theListOfHits() {
