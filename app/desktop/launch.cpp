@@ -29,11 +29,6 @@ Launch parse_launch(const QStringList& arguments) {
     const QCommandLineOption screenshot(QStringLiteral("screenshot"),
                                         tr("Writes the window as it looks once all is loaded, and ends."),
                                         QStringLiteral("FILE.png"));
-    const QCommandLineOption screenshots(
-        QStringLiteral("screenshots"),
-        tr("Writes a picture of every view in every appearance into a folder, and a sheet "
-           "of all of them for each appearance, and ends."),
-        QStringLiteral("FOLDER"));
     const QCommandLineOption size(QStringLiteral("size"), tr("Of the window in a screenshot (1440x900)."),
                                   QStringLiteral("WxH"));
     const QCommandLineOption scale(QStringLiteral("scale"),
@@ -63,7 +58,7 @@ Launch parse_launch(const QStringList& arguments) {
                                     QStringLiteral("SPEC.json"));
     const QCommandLineOption output({QStringLiteral("o"), QStringLiteral("output")},
                                     tr("The figure to write."), QStringLiteral("FILE.pdf|svg|png|tex|csv"));
-    parser.addOptions({help, version, screenshot, screenshots, size, scale, theme, sequence, token, colour,
+    parser.addOptions({help, version, screenshot, size, scale, theme, sequence, token, colour,
                        difference, tab, figure, output});
     parser.addPositionalArgument(QStringLiteral("path"),
                                  tr("Traces (TRACE.ponder or TRACE.ponder#RUN) and checkpoint folders."),
@@ -90,7 +85,6 @@ Launch parse_launch(const QStringList& arguments) {
     }
     launch.paths = parser.positionalArguments();
     launch.screenshot = parser.value(screenshot);
-    launch.screenshots = parser.value(screenshots);
     launch.theme = parser.value(theme);
     launch.quantity = parser.value(colour);
     launch.difference = parser.isSet(difference);

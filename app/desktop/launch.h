@@ -13,7 +13,6 @@ namespace ponderscope {
 struct Launch {
     QStringList paths;   ///< traces (TRACE or TRACE#RUN) and checkpoint folders
     QString screenshot;  ///< PNG to write instead of showing a window
-    QString screenshots; ///< folder for a picture of every view in every appearance, likewise
     QSize size{1440, 900};
     double scale = 1; ///< pixels of the screenshot per pixel of the window
     QString theme;    ///< "light", "dark" or empty

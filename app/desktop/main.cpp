@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
             launch.exitCode == 0 ? "" : "ponderscope-desktop: ", qPrintable(launch.message.trimmed()));
         return launch.exitCode;
     }
-    const bool picture = !launch.screenshot.isEmpty() || !launch.screenshots.isEmpty();
+    const bool picture = !launch.screenshot.isEmpty();
     if (picture) {
         // The same picture with and without a display.
         if (qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) {
@@ -115,9 +115,6 @@ int main(int argc, char** argv) {
     remote::settings().terminal = false;
     MainWindow window(theme, *settings);
     window.start(launch);
-    if (!launch.screenshots.isEmpty()) {
-        return write_all_screenshots(window, theme, launch);
-    }
     if (picture) {
         return write_screenshot(window, launch);
     }

@@ -87,7 +87,6 @@ void MainWindow::showWelcome() {
     samples_ = find_samples(QCoreApplication::applicationDirPath());
     welcome_->setSamples(samples_);
     welcome_->setRecent(settings_.recent());
-    welcome_->setTip(settings_.nextTip());
     placeWelcome();
     welcome_->show();
     welcome_->setFocus();
@@ -119,7 +118,7 @@ bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
 }
 
 void MainWindow::start(const Launch& launch) {
-    const bool picture = !launch.screenshot.isEmpty() || !launch.screenshots.isEmpty();
+    const bool picture = !launch.screenshot.isEmpty();
     if (picture) {
         resize(launch.size);
         restoreDefaultLayout();

@@ -22,12 +22,6 @@ Settings::Settings()
 
 Settings::Settings(const QString& file) : file_(std::make_unique<QSettings>(file, QSettings::IniFormat)) {}
 
-int Settings::nextTip() {
-    const int now = std::max(file_->value(QStringLiteral("tip")).toInt(), 0) % 1000;
-    file_->setValue(QStringLiteral("tip"), now + 1);
-    return now;
-}
-
 QStringList Settings::recent() const {
     QStringList existing;
     const QStringList all = file_->value(QStringLiteral("recent")).toStringList();

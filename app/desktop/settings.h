@@ -25,7 +25,6 @@ public:
 
     [[nodiscard]] Appearance appearance() const;
     void setAppearance(Appearance appearance);
-    int nextTip(); ///< from 0, one more each time
     [[nodiscard]] int textSize() const;
     void setTextSize(int pixels);
     [[nodiscard]] MagnitudeMap magnitude() const;

@@ -4,7 +4,6 @@
 #include "views/common/format.h"
 #include "views/common/theme.h"
 
-#include <QCoreApplication>
 #include <QDir>
 #include <QFileInfo>
 #include <QGridLayout>
@@ -17,7 +16,6 @@
 #include <QVBoxLayout>
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace ponderscope {
@@ -25,24 +23,6 @@ namespace ponderscope {
 namespace {
 
 constexpr int most_recent = 6;
-
-constexpr const char* tips[] = {
-    QT_TRANSLATE_NOOP("Tips",
-                      "Ctrl+D colours the text by A − B: where the extra steps paid stands out at once."),
-    QT_TRANSLATE_NOOP("Tips",
-                      "F1, or the ? of a panel, says what is computed and what must not be concluded."),
-    QT_TRANSLATE_NOOP(
-        "Tips",
-        "$ above a panel copies the ponderscope line, or the lines of Python, that make what it shows."),
-    QT_TRANSLATE_NOOP("Tips", "Find takes conditions: steps = 3 and nll > 4 dims the rest of the text."),
-    QT_TRANSLATE_NOOP(
-        "Tips", "Drag over words: their mean with its interval, to be copied, labelled or made a figure."),
-    QT_TRANSLATE_NOOP(
-        "Tips",
-        "A word's context menu asks what if: another number of steps, a source ablated, a state patched in."),
-    QT_TRANSLATE_NOOP("Tips",
-                      "Ctrl+Shift+K keeps a view, F5 presents the kept ones: large letters, no panels."),
-};
 
 /// A card to be clicked: a name in bold, below it what happens.
 class Card : public QPushButton {
@@ -128,7 +108,6 @@ WelcomePage::WelcomePage(Theme& theme, QWidget* parent)
              "whether the extra step paid."),
           this)),
       drop_(new DropField(theme, this)),
-      tip_(new QLabel(this)),
       samples_(new QVBoxLayout),
       recent_(new QVBoxLayout) {
     setObjectName(QStringLiteral("welcome"));
@@ -185,16 +164,6 @@ WelcomePage::WelcomePage(Theme& theme, QWidget* parent)
     column->addLayout(buttons);
     column->addSpacing(16);
     column->addLayout(grid);
-    column->addSpacing(12);
-    column->addWidget(heading(tr("A tip")));
-    auto* tipRow = new QHBoxLayout;
-    auto* another = new QPushButton(tr("Another"), this);
-    another->setAccessibleName(tr("Another tip"));
-    tip_->setWordWrap(true);
-    tipRow->addWidget(tip_, 1);
-    tipRow->addWidget(another, 0, Qt::AlignTop);
-    column->addLayout(tipRow);
-    connect(another, &QPushButton::clicked, this, [this] { setTip(tipShown_ + 1); });
     column->addStretch(1);
     auto* middle = new QWidget;
     auto* row = new QHBoxLayout(middle);
@@ -221,12 +190,6 @@ WelcomePage::WelcomePage(Theme& theme, QWidget* parent)
     restyle();
     setRecent({});
     setSamples({});
-    setTip(0);
-}
-
-void WelcomePage::setTip(int number) {
-    tipShown_ = number % static_cast<int>(std::size(tips));
-    tip_->setText(QCoreApplication::translate("Tips", tips[tipShown_]));
 }
 
 void WelcomePage::restyle() {
@@ -235,7 +198,6 @@ void WelcomePage::restyle() {
     title_->setFont(big);
     lead_->setFont(theme_.reading());
     drop_->setFont(theme_.body());
-    tip_->setFont(theme_.body());
     for (QLabel* label : {lead_, drop_}) {
         label->setForegroundRole(QPalette::PlaceholderText);
     }

@@ -22,7 +22,6 @@ public:
     void setSamples(const Samples& samples);
     void setRecent(const QStringList& paths);
     /// One of a few, in turn.
-    void setTip(int number);
     /// Something that can be dropped is over the window.
     void setDropHint(bool on);
 
@@ -47,8 +46,6 @@ private:
     QLabel* title_;
     QLabel* lead_;
     QLabel* drop_;
-    QLabel* tip_;
-    int tipShown_ = 0;
     QVBoxLayout* samples_;
     QVBoxLayout* recent_;
     QList<QLabel*> headings_;

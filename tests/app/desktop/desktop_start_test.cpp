@@ -19,7 +19,6 @@
 #include <QMenu>
 #include <QPushButton>
 #include <QRegularExpression>
-#include <QSet>
 #include <QSignalSpy>
 #include <QToolButton>
 
@@ -240,31 +239,6 @@ private Q_SLOTS:
         card->menu()->actions()[1]->trigger();
         QCOMPARE(chosen.size(), 1);
         QCOMPARE(chosen[0][0].toInt(), 2);
-    }
-
-    void tipsTakeTurns() {
-        Stage stage;
-        QSet<QString> seen;
-        const auto tip = [&] {
-            QString text;
-            for (const QLabel* label : stage.window.welcome().findChildren<QLabel*>()) {
-                text += label->text() + u'|';
-            }
-            return text;
-        };
-        for (int i = 0; i < 3; ++i) {
-            stage.window.showWelcome();
-            seen << tip();
-        }
-        QCOMPARE(seen.size(), 3);
-        for (QPushButton* button : stage.window.welcome().findChildren<QPushButton*>()) {
-            if (button->accessibleName() == u"Another tip") {
-                button->click();
-            }
-        }
-        QVERIFY(!seen.contains(tip()));
-        stage.window.welcome().setTip(1'000'000); // whatever the settings say
-        QVERIFY(!tip().isEmpty());
     }
 
     void theTourHasSixStopsAndEnds() {
