@@ -15,6 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cmath>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -44,16 +45,20 @@ double run_bytes(const ModelConfig& config, double parameters, double element, s
     return parameters * element + kv + activations + states + 64e6;
 }
 
-/// The rotary embedding as it was read; null where there is none.
-nlohmann::json describe_rope(const ModelConfig& config) {
-    const RopeConfig& rope = config.rope;
+nlohmann::json or_null(const std::optional<double>& value) {
+    return value ? nlohmann::json(*value) : nlohmann::json();
+}
+
+/// A rotary embedding as it was read; null where there is none.
+nlohmann::json describe_rope(const RopeConfig& rope) {
     if (rope.kind == RopeConfig::Kind::none) {
         return nullptr;
     }
     nlohmann::json about = {{"kind", to_string(rope.kind)},
                             {"base", rope.theta},
                             {"rotated_dims", rope.rotary_dims},
-                            {"neighbours_rotate", rope.pairs}};
+                            {"neighbours_rotate", rope.pairs},
+                            {"reversed", rope.reversed}};
     if (rope.kind != RopeConfig::Kind::standard) {
         about["factor"] = rope.factor;
         about["original_max_positions"] = rope.original_max_positions;
@@ -62,10 +67,12 @@ nlohmann::json describe_rope(const ModelConfig& config) {
         about["low_freq_factor"] = rope.low_freq_factor;
         about["high_freq_factor"] = rope.high_freq_factor;
     }
+    if (rope.kind == RopeConfig::Kind::longrope) {
+        about["short_factor"] = rope.short_factor;
+        about["long_factor"] = rope.long_factor;
+        about["attention_factor"] = or_null(rope.attention_factor);
+    }
     if (rope.kind == RopeConfig::Kind::yarn) {
-        const auto or_null = [](const std::optional<double>& value) {
-            return value ? nlohmann::json(*value) : nlohmann::json();
-        };
         about["beta_fast"] = rope.beta_fast;
         about["beta_slow"] = rope.beta_slow;
         about["attention_factor"] = or_null(rope.attention_factor);
@@ -79,15 +86,38 @@ nlohmann::json describe_rope(const ModelConfig& config) {
 /// What config.json and generation_config.json say beside the sizes.
 void describe_reading(const Checkpoint& checkpoint, nlohmann::json& about) {
     const ModelConfig& config = checkpoint.config;
-    about["rope"] = describe_rope(config);
+    const ScaleConfig& scales = config.scales;
+    const auto name_of_rope = [](LayerRope rope) {
+        return rope == LayerRope::main ? "rope" : rope == LayerRope::local ? "local_rope" : "none";
+    };
+    about["rope"] = describe_rope(config.rope);
+    about["local_rope"] = describe_rope(config.local_rope);
+    about["layer_rope"] = nlohmann::json::array();
+    for (const LayerRope rope : config.layer_rope) {
+        about["layer_rope"].push_back(name_of_rope(rope));
+    }
     about["sliding_windows"] = config.sliding_windows;
-    about["norm"] = config.norm == NormKind::rms_norm ? "rms_norm" : "layer_norm";
+    about["norm"] = config.norm == NormKind::rms_norm ? "rms_norm"
+                    : config.norm == NormKind::unit   ? "unit"
+                                                      : "layer_norm";
+    about["norm_weight"] = config.norm_weight == NormWeight::one_plus ? "one_plus"
+                           : config.norm_weight == NormWeight::none   ? "none"
+                                                                      : "as_stored";
+    about["qk_norm_all_heads"] = config.qk_norm && config.qk_norm_all_heads;
+    about["embedding_scale"] = scales.embedding;
+    about["attention_scale"] =
+        scales.attention.value_or(1.0 / std::sqrt(static_cast<double>(config.head_dim)));
+    about["attention_softcap"] =
+        scales.attention_softcap > 0 ? nlohmann::json(scales.attention_softcap) : nlohmann::json();
+    about["residual_scale"] = scales.residual;
+    about["logit_scale"] = scales.logits;
+    about["qkv_limit"] = or_null(scales.qkv_limit);
+    about["activation"] = to_string(config.activation);
     about["norm_eps"] = config.norm_eps;
     about["attention_bias"] = config.attention_bias;
     about["mlp_bias"] = config.mlp_bias;
     about["qk_norm"] = config.qk_norm || config.depth.use_qk_norm;
-    about["logit_softcap"] =
-        config.released.logit_softcap ? nlohmann::json(*config.released.logit_softcap) : nlohmann::json();
+    about["logit_softcap"] = or_null(scales.logit_softcap);
     about["start_token"] = config.bos_token_id ? nlohmann::json(*config.bos_token_id) : nlohmann::json();
     about["end_tokens"] = config.eos_token_ids;
     about["declared_dtype"] =
@@ -139,9 +169,11 @@ nlohmann::json describe_checkpoint(const Checkpoint& checkpoint) {
         {"method", to_string(config.ponder.method)},
         {"candidate_methods", methods},
         {"max_steps", config.ponder.max_steps},
-        {"start_state", config.recurs()}, // record --initial-state
+        {"start_state", config.has_start_state()}, // record --initial-state
         {"depth_mixing", to_string(config.depth.kind)},
         {"layers", config.layers},
+        {"prelude_layers", config.sandwich.prelude},
+        {"coda_layers", config.sandwich.coda},
         {"hidden_size", config.hidden_size},
         {"intermediate_size", config.intermediate_size},
         {"query_heads", config.query_heads},
@@ -199,13 +231,17 @@ void print_checkpoint(const nlohmann::json& about) {
               << number("vocab_size")
               << (about.at("tied_embeddings").get<bool>() ? ", tied head" : ", head of its own") << ", up to "
               << number("max_positions") << " tokens\n";
-    if (const nlohmann::json& rope = about.at("rope"); !rope.is_null()) {
+    for (const auto& [key, which] : {std::pair{"rope", ""}, {"local_rope", " in sliding layers"}}) {
+        const nlohmann::json& rope = about.at(key);
+        if (rope.is_null()) {
+            continue;
+        }
         std::cout << "  rotary positions of base " << rounded(rope.at("base").get<double>());
         if (rope.contains("factor")) {
             std::cout << ", scaled by " << rope.at("kind").get<std::string>() << ", factor "
                       << rounded(rope.at("factor").get<double>());
         }
-        std::cout << '\n';
+        std::cout << which << '\n';
     }
     if (const nlohmann::json& ends = about.at("end_tokens"); !ends.empty()) {
         std::cout << "  generation ends with token "

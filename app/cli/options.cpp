@@ -36,6 +36,9 @@ void ModelOptions::add_to(CLI::App& verb, bool positional) {
                         "), in the place of the config's; steps are then counted from 0 to N - 1")
         ->type_name("N")
         ->check(number_from<std::int64_t>(1));
+    verb.add_option("--layers", layers, "Run the first N layers only, for a quick look at a plain stack")
+        ->type_name("N")
+        ->check(number_from<std::int64_t>(1));
     verb.add_option(
             "--device", device,
             "cpu, cuda, cuda:N, several GPUs with commas between them that share the model's blocks, or "
@@ -64,6 +67,9 @@ Checkpoint ModelOptions::open() const {
         throw InputError((opened.folder / "config.json").string() + ": its keys fit several methods (" +
                          joined(opened.config.candidate_methods, name) +
                          ") and name none; choose one with --method.");
+    }
+    if (layers > 0) {
+        keep_first_layers(opened.config, layers);
     }
     return opened;
 }

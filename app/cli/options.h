@@ -22,7 +22,8 @@ namespace ponderscope::cli {
 struct ModelOptions {
     std::filesystem::path checkpoint;
     std::string method;
-    std::int64_t steps = 0; ///< recurrences; 0: the config's
+    std::int64_t steps = 0;  ///< recurrences; 0: the config's
+    std::int64_t layers = 0; ///< the first so many; 0: all
     std::string device = "cpu";
     std::string dtype = "float32";
 

@@ -6,41 +6,49 @@
 namespace ponderscope {
 namespace {
 
-/// Where the classes differ in their defaults.
-struct Defaults {
-    std::int64_t vocab_size = 32000;
-    std::int64_t intermediate_size = 11008;
-    std::int64_t max_positions = 2048;
-    std::optional<std::int64_t> kv_heads; ///< absent: as many as query heads
-    std::optional<std::int64_t> head_dim; ///< absent: hidden_size / query heads
-    std::optional<std::int64_t> bos = 1;
-    std::optional<std::int64_t> eos = 2;
-};
-
-Defaults defaults_of(Architecture architecture) {
+LlamaDefaults defaults_of(Architecture architecture) {
     switch (architecture) {
     case Architecture::mistral:
-        return {32000, 14336, 131072, 8, std::nullopt, 1, 2};
+    case Architecture::ministral:
+        return {.intermediate_size = 14336, .kv_heads = 8, .max_positions = 131072};
     case Architecture::qwen2:
-        return {151936, 22016, 32768, 32, std::nullopt, std::nullopt, std::nullopt};
-    case Architecture::qwen3:
-        return {151936, 22016, 32768, 32, 128, std::nullopt, std::nullopt};
     case Architecture::ouro:
-        return {151936, 22016, 32768, 32, std::nullopt, std::nullopt, std::nullopt};
+        return {.vocab_size = 151936,
+                .intermediate_size = 22016,
+                .kv_heads = 32,
+                .max_positions = 32768,
+                .bos = std::nullopt,
+                .eos = std::nullopt};
+    case Architecture::qwen3:
+        return {.vocab_size = 151936,
+                .intermediate_size = 22016,
+                .kv_heads = 32,
+                .head_dim = 128,
+                .max_positions = 32768,
+                .bos = std::nullopt,
+                .eos = std::nullopt,
+                .null_head_dim_divides = true};
     default:
         return {};
     }
 }
 
+/// Qwen: the layers from max_window_layers on, if use_sliding_window is true.
+void read_upper_windows(const ConfigReader& reader, ModelConfig& config) {
+    const std::int64_t first = reader.count("max_window_layers", 28, config_limits::layers);
+    const bool window = has_window(reader);
+    read_windows(
+        reader, config, 4096, [&](std::int64_t layer) { return window && layer >= first; },
+        "use_sliding_window");
+}
+
 } // namespace
 
-void read_llama_family(const ConfigReader& reader, ModelConfig& config) {
-    const Architecture architecture = config.architecture;
-    const Defaults defaults = defaults_of(architecture);
+void read_llama_sizes(const ConfigReader& reader, ModelConfig& config, const LlamaDefaults& defaults) {
     config.vocab_size = reader.size("vocab_size", defaults.vocab_size, config_limits::vocabulary);
-    config.hidden_size = reader.size("hidden_size", 4096, config_limits::width);
-    config.layers = reader.size("num_hidden_layers", 32, config_limits::layers);
-    read_head_counts(reader, config, "num_attention_heads", 32);
+    config.hidden_size = reader.size("hidden_size", defaults.hidden_size, config_limits::width);
+    config.layers = reader.size("num_hidden_layers", defaults.layers, config_limits::layers);
+    read_head_counts(reader, config, "num_attention_heads", defaults.heads);
     const bool kv_null = reader.is_null("num_key_value_heads");
     config.kv_heads = reader.size_or_null(
         "num_key_value_heads", kv_null ? config.query_heads : defaults.kv_heads.value_or(config.query_heads),
@@ -52,34 +60,42 @@ void read_llama_family(const ConfigReader& reader, ModelConfig& config) {
         reader.json().fail("num_key_value_heads", "a divisor of the number of query heads, " +
                                                       std::to_string(config.query_heads) + "," + absent);
     }
-    const bool own_head_dim =
-        reader.json().has("head_dim") || (defaults.head_dim && !reader.is_null("head_dim"));
-    config.head_dim = own_head_dim
-                          ? reader.size("head_dim", defaults.head_dim.value_or(0), config_limits::heads)
-                          : even_head_dim(reader, config, "hidden_size");
+    const bool default_head_dim =
+        defaults.head_dim && !(defaults.null_head_dim_divides && reader.is_null("head_dim"));
+    config.head_dim =
+        reader.json().has("head_dim") || default_head_dim
+            ? reader.size_or_null("head_dim", defaults.head_dim.value_or(0), config_limits::heads)
+            : even_head_dim(reader, config, "hidden_size");
     config.intermediate_size =
         reader.size("intermediate_size", defaults.intermediate_size, config_limits::width);
     config.max_positions =
         reader.size("max_position_embeddings", defaults.max_positions, config_limits::positions);
     config.norm = NormKind::rms_norm;
-    config.norm_eps = reader.positive("rms_norm_eps", 1e-6, true);
-    config.activation = reader.activation("hidden_act", "silu");
-    config.tied_embeddings = reader.flag("tie_word_embeddings", false);
+    config.norm_eps = reader.positive("rms_norm_eps", defaults.norm_eps, true);
+    config.activation = reader.activation(defaults.activation_key, defaults.activation);
+    config.tied_embeddings = reader.flag("tie_word_embeddings", defaults.tied);
     read_token_ids(reader, config, defaults.bos, defaults.eos);
     config.sliding_windows.assign(static_cast<std::size_t>(config.layers), 0);
+}
 
+void read_llama_family(const ConfigReader& reader, ModelConfig& config) {
+    const Architecture architecture = config.architecture;
+    read_llama_sizes(reader, config, defaults_of(architecture));
     switch (architecture) {
     case Architecture::mistral:
-        read_windows(reader, config, WindowRule::all_layers);
+    case Architecture::ministral: {
+        const bool window = has_window(reader);
+        read_windows(reader, config, 4096, [&](std::int64_t) { return window; });
         break;
+    }
     case Architecture::qwen2:
         config.attention_bias = true; // on q, k and v; the class has no key for it
-        read_windows(reader, config, WindowRule::later_layers);
+        read_upper_windows(reader, config);
         break;
     case Architecture::qwen3:
         config.attention_bias = reader.flag("attention_bias", false);
         config.qk_norm = true;
-        read_windows(reader, config, WindowRule::later_layers);
+        read_upper_windows(reader, config);
         break;
     case Architecture::nanbeige:
         config.attention_bias = reader.flag("attention_bias", false);
@@ -90,7 +106,7 @@ void read_llama_family(const ConfigReader& reader, ModelConfig& config) {
         for (const char* const key : {"attention_bias", "mlp_bias"}) {
             reader.refuse_unless(key, false, "the architecture has no such tensors");
         }
-        read_windows(reader, config, WindowRule::later_layers);
+        read_upper_windows(reader, config);
         break;
     default:
         config.attention_bias = reader.flag("attention_bias", false);
@@ -105,6 +121,10 @@ void read_llama(const ConfigReader& reader, ModelConfig& config) {
 }
 
 void read_mistral(const ConfigReader& reader, ModelConfig& config) {
+    read_llama_family(reader, config);
+}
+
+void read_ministral(const ConfigReader& reader, ModelConfig& config) {
     read_llama_family(reader, config);
 }
 

@@ -106,6 +106,9 @@ std::vector<bool> value_embeddings(const ConfigReader& reader, const ModelConfig
 } // namespace
 
 std::string sandwich_block_name(const ModelConfig& config, std::int64_t block) {
+    if (config.architecture == Architecture::dory) {
+        return "model.layers." + std::to_string(block) + ".";
+    }
     if (block < config.core_begin()) {
         return "transformer.prelude." + std::to_string(block) + ".";
     }
@@ -156,17 +159,17 @@ void read_huginn_raven(const ConfigReader& reader, ModelConfig& config) {
 
     const double root = std::sqrt(static_cast<double>(config.hidden_size));
     double deviation = usual_deviation(config);
-    config.released.embed_multiplier = root;
+    config.scales.embedding = root;
     if (const std::optional<JsonObject> values = json.object("init_values")) {
         std::vector<std::string> unused;
         const ConfigReader numbers(*values, unused);
         deviation = numbers.positive("std", deviation, true);
         if (retrofit) {
-            config.released.embed_multiplier = numbers.positive("embed_scale", root);
+            config.scales.embedding = numbers.positive("embed_scale", root);
         }
     }
     deviation *= reader.positive("init_scale", 1.0, true);
-    read_start_state(reader, config, deviation, config.released.embed_multiplier);
+    read_start_state(reader, config, deviation, config.scales.embedding);
 
     if (retrofit) {
         config.max_positions =
@@ -238,7 +241,7 @@ void read_parcae(const ConfigReader& reader, ModelConfig& config) {
     config.released.positions_end = true;
     config.qk_norm = reader.flag("qk_norm", false);
     config.released.qk_bias = reader.flag("qk_bias", false);
-    config.released.logit_softcap = reader.positive_if_given("logit_softcap");
+    config.scales.logit_softcap = reader.positive_if_given("logit_softcap");
     config.tied_embeddings = reader.flag(reader.either("tie_embeddings", "tie_word_embeddings"), false);
     config.sandwich.prelude_norm = reader.flag("prelude_norm", false);
 

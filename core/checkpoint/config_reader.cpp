@@ -34,6 +34,34 @@ constexpr std::array<NamedActivation, 16> activations{{{"gelu", Activation::gelu
 
 } // namespace
 
+std::string to_string(Activation activation) {
+    switch (activation) {
+    case Activation::gelu:
+        return "gelu";
+    case Activation::gelu_tanh:
+        return "gelu_tanh";
+    case Activation::quick_gelu:
+        return "quick_gelu";
+    case Activation::relu:
+        return "relu";
+    case Activation::relu_squared:
+        return "relu_squared";
+    case Activation::half_relu_squared:
+        return "half_relu_squared";
+    case Activation::silu:
+        return "silu";
+    case Activation::sigmoid:
+        return "sigmoid";
+    case Activation::tanh:
+        return "tanh";
+    case Activation::mish:
+        return "mish";
+    case Activation::linear:
+        return "linear";
+    }
+    return "?";
+}
+
 std::int64_t ConfigReader::size(std::string_view key, std::int64_t otherwise, std::int64_t max) const {
     if (is_null(key)) {
         object_.fail(key, "a whole number");
@@ -156,36 +184,44 @@ void read_token_ids(const ConfigReader& reader, ModelConfig& config, std::option
     }
 }
 
-void read_windows(const ConfigReader& reader, ModelConfig& config, WindowRule rule) {
+bool has_window(const ConfigReader& reader, bool otherwise) {
+    return !reader.is_null("sliding_window") && (otherwise || reader.json().has("sliding_window"));
+}
+
+void read_windows(const ConfigReader& reader, ModelConfig& config, std::optional<std::int64_t> default_window,
+                  const std::function<bool(std::int64_t layer)>& slides, const char* switched) {
     const JsonObject& json = reader.json();
     const auto layers = static_cast<std::size_t>(config.layers);
-    const bool by_switch = rule == WindowRule::later_layers;
-    const bool on =
-        !reader.is_null("sliding_window") && (!by_switch || reader.flag("use_sliding_window", false));
-    const std::int64_t window = reader.size_or_null("sliding_window", 4096, config_limits::positions);
-    const std::int64_t first =
-        by_switch ? reader.count("max_window_layers", 28, config_limits::layers) : std::int64_t{0};
+    const bool on = switched == nullptr || reader.flag(switched, false);
+    const std::int64_t window =
+        reader.size_or_null("sliding_window", default_window.value_or(1), config_limits::positions);
     const nlohmann::json* types = json.array("layer_types");
     if (types != nullptr && types->size() != layers) {
         json.fail("layer_types", "one entry for each of the " + std::to_string(config.layers) + " layers");
     }
     config.sliding_windows.assign(layers, 0);
     for (std::size_t layer = 0; layer < layers; ++layer) {
-        bool slides = on && static_cast<std::int64_t>(layer) >= first;
+        bool here = false;
         if (types != nullptr) {
             const nlohmann::json& type = (*types)[layer];
             if (type != "full_attention" && type != "sliding_attention") {
                 json.fail("layer_types",
                           "full_attention or sliding_attention in every entry, not " + describe(type) + ",",
-                          "this build cannot run the checkpoint");
+                          cannot_run);
             }
-            slides = type == "sliding_attention";
-            if (slides && !on) {
-                by_switch ? json.fail("use_sliding_window", "true beside a sliding layer in \"layer_types\"")
-                          : json.fail("sliding_window", "a length beside a sliding layer in \"layer_types\"");
+            here = type == "sliding_attention";
+            if (here && !on) {
+                json.fail(switched, "true beside a sliding layer in \"layer_types\"");
             }
+        } else {
+            here = on && slides(static_cast<std::int64_t>(layer));
         }
-        config.sliding_windows[layer] = slides ? window : 0;
+        if (here && !has_window(reader, default_window.has_value())) {
+            json.fail("sliding_window", types != nullptr
+                                            ? "a length beside a sliding layer in \"layer_types\""
+                                            : "a length, since layers slide");
+        }
+        config.sliding_windows[layer] = here ? window : 0;
     }
 }
 

@@ -5,6 +5,7 @@
 #include "core/checkpoint/model_config.h"
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <limits>
 #include <optional>
@@ -99,13 +100,13 @@ std::int64_t even_head_dim(const ConfigReader& reader, const ModelConfig& config
 void read_token_ids(const ConfigReader& reader, ModelConfig& config, std::optional<std::int64_t> default_bos,
                     std::optional<std::int64_t> default_eos);
 
-/// Which layers see only the last sliding_window tokens, where layer_types does not say it.
-enum class WindowRule : std::uint8_t {
-    all_layers,  ///< all, unless sliding_window is null (Mistral)
-    later_layers ///< those from max_window_layers on, if use_sliding_window is true (Qwen)
-};
-/// Needs config.layers.
-void read_windows(const ConfigReader& reader, ModelConfig& config, WindowRule rule);
+/// Which layers see the last `sliding_window` tokens only: those that `layer_types` says, without it those
+/// that \p slides takes. \p default_window: where `sliding_window` is absent. \p switched: a key that must be
+/// true beside a sliding layer. Needs config.layers.
+void read_windows(const ConfigReader& reader, ModelConfig& config, std::optional<std::int64_t> default_window,
+                  const std::function<bool(std::int64_t layer)>& slides, const char* switched = nullptr);
+/// `sliding_window` is not null; where absent, \p otherwise.
+bool has_window(const ConfigReader& reader, bool otherwise = true);
 
 // What an architecture's own file reads: one function a line of architectures.def.
 #define PONDERSCOPE_ARCHITECTURE(name) void read_##name(const ConfigReader& reader, ModelConfig& config);
@@ -113,6 +114,27 @@ void read_windows(const ConfigReader& reader, ModelConfig& config, WindowRule ru
 #undef PONDERSCOPE_ARCHITECTURE
 /// What Llama and its relatives share; by config.architecture.
 void read_llama_family(const ConfigReader& reader, ModelConfig& config);
+
+/// Defaults of a configuration class of Llama's kind.
+struct LlamaDefaults {
+    std::int64_t vocab_size = 32000;
+    std::int64_t hidden_size = 4096;
+    std::int64_t intermediate_size = 11008;
+    std::int64_t layers = 32;
+    std::int64_t heads = 32;
+    std::optional<std::int64_t> kv_heads = std::nullopt; ///< absent: as many as query heads
+    std::optional<std::int64_t> head_dim = std::nullopt; ///< absent: hidden_size / query heads
+    std::int64_t max_positions = 2048;
+    std::optional<std::int64_t> bos = 1;
+    std::optional<std::int64_t> eos = 2;
+    double norm_eps = 1e-6;
+    bool tied = false;
+    std::string_view activation_key = "hidden_act";
+    std::string_view activation = "silu";
+    bool null_head_dim_divides = false; ///< a null head_dim is hidden_size / query heads, not the default
+};
+/// Sizes, norms, activation, ties and token ids; neither biases nor windows nor the rotation.
+void read_llama_sizes(const ConfigReader& reader, ModelConfig& config, const LlamaDefaults& defaults);
 
 /// Which keys hold the rotary embedding beside rope_scaling and rope_parameters, and their defaults.
 struct RopeKeys {
@@ -123,6 +145,11 @@ struct RopeKeys {
 };
 /// Needs config.head_dim and config.max_positions.
 void read_rope(const ConfigReader& reader, ModelConfig& config, const RopeKeys& keys);
+/// The same where full and sliding layers have tables of their own. Needs config.sliding_windows. The old
+/// keys (rope_scaling) are for full layers. \p flat_is_full: so are keys of rope_parameters that name no
+/// kind, but for rope_theta, which is for both; else they are refused.
+void read_rope_by_kind(const ConfigReader& reader, ModelConfig& config, const RopeKeys& full_keys,
+                       const RopeKeys& sliding_keys, bool flat_is_full = false);
 
 /// Needs the architecture's part and, for scale_embeds, the depth mixing.
 void read_pondering(const ConfigReader& reader, ModelConfig& config, std::optional<MethodKind> method);

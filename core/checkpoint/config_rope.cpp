@@ -5,6 +5,8 @@
 #include "core/base/error.h"
 #include "core/base/words.h"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace ponderscope {
@@ -13,7 +15,20 @@ namespace {
 constexpr std::pair<RopeConfig::Kind, std::string_view> rope_kinds[] = {
     {RopeConfig::Kind::standard, "default"}, {RopeConfig::Kind::linear, "linear"},
     {RopeConfig::Kind::dynamic, "dynamic"},  {RopeConfig::Kind::llama3, "llama3"},
-    {RopeConfig::Kind::yarn, "yarn"},        {RopeConfig::Kind::none, "none"}};
+    {RopeConfig::Kind::yarn, "yarn"},        {RopeConfig::Kind::longrope, "longrope"},
+    {RopeConfig::Kind::none, "none"}};
+
+/// Phi-3 has two kinds, and two older names of the second.
+RopeConfig::Kind phi3_kind(const JsonObject& section, std::string_view key) {
+    const std::string wanted = section.text(key).value_or("default");
+    if (wanted == "longrope" || wanted == "su" || wanted == "yarn") {
+        return RopeConfig::Kind::longrope;
+    }
+    if (wanted != "default") {
+        section.fail(key, "default, longrope or an older name of it (su, yarn)", cannot_run);
+    }
+    return RopeConfig::Kind::standard;
+}
 
 RopeConfig::Kind kind_of(const JsonObject& section, std::string_view key) {
     const std::string wanted = section.text(key).value_or("default");
@@ -22,7 +37,7 @@ RopeConfig::Kind kind_of(const JsonObject& section, std::string_view key) {
             return kind;
         }
     }
-    section.fail(key, "default, linear, dynamic, llama3 or yarn", "this build cannot run the checkpoint");
+    section.fail(key, "default, linear, dynamic, llama3, yarn or longrope", cannot_run);
 }
 
 double required_positive(const ConfigReader& reader, std::string_view key) {
@@ -44,27 +59,48 @@ void read_yarn(const ConfigReader& section, RopeConfig& rope) {
     }
 }
 
-} // namespace
-
-void read_rope(const ConfigReader& reader, ModelConfig& config, const RopeKeys& keys) {
-    const JsonObject& json = reader.json();
-    std::optional<JsonObject> scaling = json.object("rope_scaling");
-    std::optional<JsonObject> parameters = json.object("rope_parameters");
-    const bool scaling_wins = scaling && !scaling->value().empty();
-    if (scaling_wins && parameters && !parameters->value().empty() &&
-        parameters->value() != scaling->value()) {
-        reader.notice("\"rope_scaling\" replaces \"rope_parameters\", whose keys are ignored.");
+std::vector<double> factors_of(const JsonObject& section, std::string_view key, std::int64_t count) {
+    const nlohmann::json& array = section.required_array(key);
+    std::vector<double> factors;
+    for (const nlohmann::json& value : array) {
+        if (!value.is_number() || !(value.get<double>() > 0) ||
+            value.get<double>() > std::numeric_limits<float>::max()) {
+            section.fail(key, "numbers above 0");
+        }
+        factors.push_back(value.get<double>());
     }
-    const nlohmann::json nothing = nlohmann::json::object();
-    JsonObject inner = scaling_wins ? *scaling
-                       : parameters ? *parameters
-                                    : JsonObject(nothing, json.source(), "rope_parameters");
+    if (static_cast<std::int64_t>(factors.size()) != count) {
+        section.fail(key,
+                     "one number for each of the " + std::to_string(count) + " rotating pairs of a head,");
+    }
+    return factors;
+}
+
+void read_longrope(const ConfigReader& reader, const ConfigReader& section, const ModelConfig& config,
+                   RopeConfig& rope) {
+    rope.short_factor = factors_of(section.json(), "short_factor", rope.rotary_dims / 2);
+    rope.long_factor = factors_of(section.json(), "long_factor", rope.rotary_dims / 2);
+    rope.attention_factor = section.positive_if_given("attention_factor");
+    rope.factor = section.positive("factor", static_cast<double>(config.max_positions) /
+                                                 static_cast<double>(rope.original_max_positions));
+    if (rope.factor > 1.0 && rope.original_max_positions == 1) {
+        section.json().fail("original_max_position_embeddings", "more than one position");
+    }
+    reader.notice("The rotary embedding is of the longrope kind: beyond " +
+                  std::to_string(rope.original_max_positions) +
+                  " tokens the whole sequence turns by other angles, its first tokens included. The full "
+                  "forward is the reference.");
+}
+
+/// One table: the keys of \p inner, and those at the top of the file that stand for absent ones.
+RopeConfig rope_of(const ConfigReader& reader, const ModelConfig& config, JsonObject inner,
+                   const std::string& name_of_section, const RopeKeys& keys) {
+    const JsonObject& json = reader.json();
     inner.remember_asked();
     std::vector<std::string> ignored;
     const ConfigReader section(inner, ignored);
 
     RopeConfig rope;
-    const std::string name_of_section = scaling_wins ? "rope_scaling" : "rope_parameters";
     const auto tell_two_values = [&](std::string_view inside, std::string_view beside, const char* counts) {
         const nlohmann::json* one = inner.find(inside);
         const nlohmann::json* other = json.find(beside);
@@ -74,7 +110,8 @@ void read_rope(const ConfigReader& reader, ModelConfig& config, const RopeKeys& 
                           ": " + counts);
         }
     };
-    rope.kind = kind_of(inner, inner.has("rope_type") ? "rope_type" : "type");
+    const bool phi3 = config.architecture == Architecture::phi3;
+    rope.kind = (phi3 ? phi3_kind : kind_of)(inner, inner.has("rope_type") ? "rope_type" : "type");
     if (const auto older = inner.text("type"); older && older != inner.text("rope_type").value_or(*older)) {
         reader.notice("\"" + name_of_section +
                       "\" has \"rope_type\" and another \"type\", which is ignored.");
@@ -125,14 +162,20 @@ void read_rope(const ConfigReader& reader, ModelConfig& config, const RopeKeys& 
         break;
     case RopeConfig::Kind::llama3:
     case RopeConfig::Kind::yarn:
-        rope.factor = required_positive(section, "factor");
+    case RopeConfig::Kind::longrope:
         rope.original_max_positions =
             reader.size_or_null("original_max_position_embeddings",
-                                section.size_or_null("original_max_position_embeddings", config.max_positions,
-                                                     config_limits::positions),
+                                phi3 ? 4096
+                                     : section.size_or_null("original_max_position_embeddings",
+                                                            config.max_positions, config_limits::positions),
                                 config_limits::positions);
         tell_two_values("original_max_position_embeddings", "original_max_position_embeddings",
                         "the first is used, as in transformers 5; transformers 4 uses the second.");
+        if (rope.kind == RopeConfig::Kind::longrope) {
+            read_longrope(reader, section, config, rope);
+            break;
+        }
+        rope.factor = required_positive(section, "factor");
         if (rope.kind == RopeConfig::Kind::yarn) {
             read_yarn(section, rope);
         } else {
@@ -147,12 +190,87 @@ void read_rope(const ConfigReader& reader, ModelConfig& config, const RopeKeys& 
     if (rope.rotary_dims == 0) {
         rope.kind = RopeConfig::Kind::none;
     }
-    config.rope = rope;
     std::vector<std::string> unread = inner.never_asked();
     std::erase(unread, "finetuned"); // a note of old files to themselves
     if (!unread.empty()) {
         reader.notice("\"" + name_of_section + "\" has keys that its kind does not read: " + joined(unread) +
                       ".");
+    }
+    return rope;
+}
+
+} // namespace
+
+void read_rope(const ConfigReader& reader, ModelConfig& config, const RopeKeys& keys) {
+    const JsonObject& json = reader.json();
+    const std::optional<JsonObject> scaling = json.object("rope_scaling");
+    const std::optional<JsonObject> parameters = json.object("rope_parameters");
+    const bool scaling_wins = scaling && !scaling->value().empty();
+    if (scaling_wins && parameters && !parameters->value().empty() &&
+        parameters->value() != scaling->value()) {
+        reader.notice("\"rope_scaling\" replaces \"rope_parameters\", whose keys are ignored.");
+    }
+    const nlohmann::json nothing = nlohmann::json::object();
+    config.rope = rope_of(reader, config,
+                          scaling_wins ? *scaling
+                          : parameters ? *parameters
+                                       : JsonObject(nothing, json.source(), "rope_parameters"),
+                          scaling_wins ? "rope_scaling" : "rope_parameters", keys);
+}
+
+void read_rope_by_kind(const ConfigReader& reader, ModelConfig& config, const RopeKeys& full_keys,
+                       const RopeKeys& sliding_keys, bool flat_is_full) {
+    const JsonObject& json = reader.json();
+    nlohmann::json full = nlohmann::json::object();
+    nlohmann::json sliding = full;
+    bool truncate = true;
+    if (const auto parameters = json.object("rope_parameters"); parameters && !parameters->value().empty()) {
+        const nlohmann::json& value = parameters->value();
+        if (value.contains("full_attention") || value.contains("sliding_attention")) {
+            for (const auto& [key, kind] :
+                 {std::pair{"full_attention", &full}, {"sliding_attention", &sliding}}) {
+                if (const auto section = parameters->object(key)) {
+                    *kind = section->value();
+                }
+            }
+            truncate = parameters->boolean("truncate").value_or(true);
+        } else if (flat_is_full) {
+            full = value;
+            if (value.contains("rope_theta")) {
+                sliding["rope_theta"] = value["rope_theta"];
+            }
+            reader.notice(
+                "\"rope_parameters\" does not say which layers it is for: full_attention layers use "
+                "all of it, sliding_attention layers its rope_theta alone.");
+        } else {
+            json.fail("rope_parameters", "full_attention and sliding_attention inside of it", cannot_run);
+        }
+    }
+    if (const auto scaling = json.object("rope_scaling")) {
+        full.update(scaling->value());
+    }
+    const auto windowed = [](std::int64_t window) { return window > 0; };
+    const auto& windows = config.sliding_windows;
+    const auto table = [&](const nlohmann::json& section, const char* kind, const RopeKeys& keys) {
+        const std::string name = std::string("rope_parameters.") + kind;
+        RopeConfig rope = rope_of(reader, config, JsonObject(section, json.source(), name), name, keys);
+        // transformers looks for it beside the two kinds.
+        rope.truncate = truncate;
+        return rope;
+    };
+    const bool any_full = !std::all_of(windows.begin(), windows.end(), windowed);
+    const bool any_sliding = std::any_of(windows.begin(), windows.end(), windowed);
+    if (any_sliding) {
+        config.local_rope = table(sliding, "sliding_attention", sliding_keys);
+    }
+    config.rope = any_full ? table(full, "full_attention", full_keys) : config.local_rope;
+    if (any_full && any_sliding && config.rope.rotary_dims != config.local_rope.rotary_dims) {
+        json.fail("rope_parameters", "kinds of layers that rotate as many elements of a head", cannot_run);
+    }
+    if (any_full && any_sliding && config.rope != config.local_rope) {
+        for (const std::int64_t window : windows) {
+            config.layer_rope.push_back(window > 0 ? LayerRope::local : LayerRope::main);
+        }
     }
 }
 

@@ -19,7 +19,18 @@ enum class Architecture : std::uint8_t {
 #undef PONDERSCOPE_ARCHITECTURE
 };
 
-enum class NormKind : std::uint8_t { layer_norm, rms_norm };
+enum class NormKind : std::uint8_t {
+    layer_norm,
+    rms_norm,
+    unit ///< x / sqrt(sum of squares + eps): length 1
+};
+
+/// How a norm's stored weight w is meant.
+enum class NormWeight : std::uint8_t {
+    as_stored,
+    one_plus, ///< the factor is 1 + w (Gemma)
+    none      ///< the norm has no weight
+};
 
 enum class Activation : std::uint8_t {
     gelu,
@@ -37,7 +48,7 @@ enum class Activation : std::uint8_t {
 
 /// Rotary position embedding. Kinds and formulas as in transformers' modeling_rope_utils.
 struct RopeConfig {
-    enum class Kind : std::uint8_t { none, standard, linear, dynamic, llama3, yarn };
+    enum class Kind : std::uint8_t { none, standard, linear, dynamic, llama3, yarn, longrope };
     Kind kind = Kind::none;
     double theta = 10000.0;
     std::int64_t rotary_dims = 0; ///< leading elements of a head that rotate; the rest pass through
@@ -52,6 +63,32 @@ struct RopeConfig {
     std::optional<double> mscale;           ///< yarn
     std::optional<double> mscale_all_dim;   ///< yarn
     bool truncate = true;                   ///< yarn
+    std::vector<double> short_factor;       ///< longrope, rotary_dims / 2: sequences up to
+    std::vector<double> long_factor;        ///< original_max_positions; longer sequences
+    bool reversed = false;                  ///< turns the other way round (nanochat)
+
+    /// Sequences up to this length share one table of angles. A longer one has a table of its own.
+    [[nodiscard]] std::int64_t longest_shared(std::int64_t max_positions) const {
+        return kind == Kind::dynamic    ? max_positions
+               : kind == Kind::longrope ? original_max_positions
+                                        : std::numeric_limits<std::int64_t>::max();
+    }
+    [[nodiscard]] bool depends_on_length() const { return kind == Kind::dynamic || kind == Kind::longrope; }
+    bool operator==(const RopeConfig&) const = default;
+};
+
+/// Which rotation a layer uses: ModelConfig::rope, ModelConfig::local_rope, or none.
+enum class LayerRope : std::uint8_t { main, local, none };
+
+/// Numbers by which families of Llama's kind differ. The defaults change nothing.
+struct ScaleConfig {
+    double embedding = 1.0;              ///< what an embedding is multiplied with
+    std::optional<double> attention;     ///< what q·k is multiplied with; absent: head_dim^(-1/2)
+    double attention_softcap = 0.0;      ///< c of c·tanh(score / c), before the mask; 0: none
+    double residual = 1.0;               ///< what a sublayer's output is multiplied with before the sum
+    double logits = 1.0;                 ///< what logits are multiplied with
+    std::optional<double> logit_softcap; ///< c of c·tanh(logits / c)
+    std::optional<double> qkv_limit;     ///< q, k and v are clipped to ± this, after their norms
 };
 
 /// The recurrence in the token dimension. Names are those of the command line, the trace and our config
@@ -108,13 +145,17 @@ enum class RavenBlock : std::uint8_t { sandwich, llama, olmo2 };
 /// What only released recurrent-depth models have, beside their method.
 struct ReleasedConfig {
     RavenBlock block = RavenBlock::sandwich; ///< huginn_raven
-    double embed_multiplier = 1.0;           ///< huginn_raven: what an embedding is multiplied with
     bool qk_bias = false;                    ///< huginn_raven, parcae
     bool gated_mlp = true;                   ///< parcae: GatedMLP, else BaseMLP
     std::int64_t core_intermediate_size = 0; ///< parcae: of the MLPs of the steps' blocks
     std::vector<bool> value_embeddings;      ///< parcae, a block: its values get a row of a table
-    std::optional<double> logit_softcap;     ///< c·tanh(logits / c)
     bool positions_end = false;              ///< there are angles for max_positions tokens and no more
+    double update_rate = 1.0;                ///< dory: of its learned rates of update, times
+    double deviation = 1.0;                  ///< dory: 1 / this, the deviation of its initial weights
+    bool last_loop_kv = false; ///< dory: while decoding, earlier tokens are seen as their last loop left them
+    std::int64_t low_passes = 0;    ///< hrm_text: passes of the low stack in a cycle
+    bool prefix_lm = false;         ///< hrm_text: trained to see its prompt in both directions
+    bool split_projections = false; ///< hrm_text: q, k, v and gates are tensors of their own in the file
 };
 
 /// Think-at-Hard (section 6 there): the gate over several layers and the adapters of later iterations.
@@ -162,20 +203,26 @@ struct ModelConfig {
     std::int64_t vocab_size = 0;  ///< rows of the embedding, padding included
     std::int64_t hidden_size = 0; ///< d
     std::int64_t layers = 0;      ///< L
+    std::int64_t layers_left_out = 0; ///< of the file, behind the first L (--layers)
     std::int64_t query_heads = 0; ///< n_q
     std::int64_t kv_heads = 0;    ///< g
     std::int64_t head_dim = 0;    ///< d_h
     std::int64_t intermediate_size = 0;
     std::int64_t max_positions = 0;
     NormKind norm = NormKind::layer_norm;
+    NormWeight norm_weight = NormWeight::as_stored;
     double norm_eps = 1e-5;
     Activation activation = Activation::gelu;
     bool parallel_residual = false;
     bool attention_bias = false;
     bool mlp_bias = false;
     bool tied_embeddings = false;
-    bool qk_norm = false; ///< per-head RMSNorm on q and k before RoPE (qwen3, nanbeige)
+    bool qk_norm = false;           ///< norms on q and k before RoPE, over each head
+    bool qk_norm_all_heads = false; ///< with qk_norm: over all heads together
     RopeConfig rope;
+    RopeConfig local_rope;             ///< of the layers that `layer_rope` says; as many rotary_dims
+    std::vector<LayerRope> layer_rope; ///< a layer; empty: `rope` in every layer
+    ScaleConfig scales;
     std::vector<std::int64_t> sliding_windows; ///< a layer; 0 = none
     /// Width of embeddings and of a slot's input and state: opt's word_embed_proj_dim, otherwise hidden_size.
     std::int64_t embed_dim = 0;
@@ -207,13 +254,18 @@ struct ModelConfig {
 
     /// Whether the steps read the prelude's output (or the embedding, without a prelude) again and again.
     [[nodiscard]] bool recurs() const {
-        return architecture == Architecture::huginn_raven || architecture == Architecture::parcae;
+        return architecture == Architecture::huginn_raven || architecture == Architecture::parcae ||
+               architecture == Architecture::dory;
     }
+    /// Whether the steps start from a state that is drawn or set (--initial-state).
+    [[nodiscard]] bool has_start_state() const { return recurs() && architecture != Architecture::dory; }
+    /// Whether there is a state before step 0, which step 0 is compared with.
+    [[nodiscard]] bool has_state_before() const { return recurs() || architecture == Architecture::hrm_text; }
     [[nodiscard]] std::int64_t core_begin() const { return sandwich.prelude; }
     [[nodiscard]] std::int64_t core_end() const { return layers - sandwich.coda; }
 };
 
-/// "transformer.core_block.0.": the tensors of block \p block of huginn_raven and parcae, counted through.
+/// "transformer.core_block.0.": the tensors of block \p block of a stack that recurs, counted through.
 std::string sandwich_block_name(const ModelConfig& config, std::int64_t block);
 
 /// Names of the tensors beside a config, where they are needed to tell what it means. Asked at most for
@@ -231,7 +283,12 @@ ModelConfig read_model_config(const std::filesystem::path& config_json,
                               std::optional<std::int64_t> steps = std::nullopt,
                               const TensorNames& tensors = {});
 
+/// The first \p layers of a plain stack: the rest of the file is left out. InputError where that is no model:
+/// more layers than there are, a stack of several parts, and methods or mixtures whose tensors count layers.
+void keep_first_layers(ModelConfig& config, std::int64_t layers);
+
 std::string to_string(Architecture architecture); ///< "gpt_neox"
+std::string to_string(Activation activation);     ///< "gelu_tanh"
 std::string to_string(MethodKind method);         ///< "ponderlm"
 std::string to_string(DepthMixing mixing);        ///< "depth_attention"
 std::string to_string(RopeConfig::Kind kind);     ///< "llama3", as rope_type; "default" without scaling

@@ -23,6 +23,17 @@ void describe_positions(const ModelConfig& config, std::vector<std::string>& sai
         said.push_back("rotates " + std::to_string(rope.rotary_dims) + " of the " +
                        std::to_string(config.head_dim) + " elements of a head");
     }
+    const auto turned = [&](LayerRope how) {
+        return std::count(config.layer_rope.begin(), config.layer_rope.end(), how);
+    };
+    if (turned(LayerRope::none) > 0) {
+        said.push_back(std::to_string(turned(LayerRope::none)) + " of " + std::to_string(config.layers) +
+                       " layers without rotation");
+    }
+    if (turned(LayerRope::local) > 0) {
+        said.push_back(std::to_string(turned(LayerRope::local)) + " of " + std::to_string(config.layers) +
+                       " layers rotate by a base of their own, " + rounded(config.local_rope.theta));
+    }
     std::map<std::int64_t, std::int64_t> windows;
     for (const std::int64_t window : config.sliding_windows) {
         ++windows[window];
@@ -44,8 +55,24 @@ void describe_attention(const ModelConfig& config, std::vector<std::string>& sai
                        std::to_string(config.hidden_size));
     }
     if (config.depth.use_qk_norm || config.qk_norm) {
-        said.push_back(std::string("norms over each query and key head, the key's ") +
-                       (config.depth.key_norm_after_rope ? "after" : "before") + " the rotation");
+        said.push_back(config.qk_norm_all_heads
+                           ? std::string("norms over all query heads together and over all key heads")
+                           : std::string("norms over each query and key head, the key's ") +
+                                 (config.depth.key_norm_after_rope ? "after" : "before") + " the rotation");
+    }
+    const ScaleConfig& scales = config.scales;
+    if (scales.attention) {
+        said.push_back("attention scores scaled by " + rounded(*scales.attention));
+    }
+    if (scales.attention_softcap > 0) {
+        said.push_back("attention scores capped at " + rounded(scales.attention_softcap));
+    }
+    for (const auto& [scale, what] : {std::pair{scales.embedding, "embeddings"},
+                                      {scales.residual, "what attention and MLP add"},
+                                      {scales.logits, "logits"}}) {
+        if (scale != 1.0) {
+            said.push_back(std::string(what) + " multiplied by " + rounded(scale));
+        }
     }
     if (!config.scale_attn_weights) {
         said.emplace_back("attention scores that are not scaled");
@@ -62,17 +89,19 @@ void describe_recurrence(const ModelConfig& config, std::vector<std::string>& sa
         said.push_back("blocks: " + std::to_string(sandwich.prelude) + " of prelude, " +
                        std::to_string(config.core_end() - config.core_begin()) + " of core in every step, " +
                        std::to_string(sandwich.coda) + " of coda at a read-out");
-        said.push_back(sandwich.state_deviation == 0.0
-                           ? "a start state of zeros"
-                           : "a random start state of deviation " +
-                                 rounded(sandwich.state_deviation * sandwich.state_scale) +
-                                 ": results depend on --initial-state");
+        if (config.has_start_state()) {
+            said.push_back(sandwich.state_deviation == 0.0
+                               ? "a start state of zeros"
+                               : "a random start state of deviation " +
+                                     rounded(sandwich.state_deviation * sandwich.state_scale) +
+                                     ": results depend on --initial-state");
+        }
     }
     if (const auto peculiarity = method_info(config.ponder.method).peculiarity) {
         said.push_back(peculiarity(config));
     }
-    if (config.released.logit_softcap) {
-        said.push_back("logits capped at " + rounded(*config.released.logit_softcap));
+    if (config.scales.logit_softcap) {
+        said.push_back("logits capped at " + rounded(*config.scales.logit_softcap));
     }
 }
 
@@ -91,8 +120,10 @@ std::vector<std::string> peculiarities(const ModelConfig& config) {
     } else if (config.remove_final_norm) {
         said.emplace_back("no final norm");
     }
-    if (!config.norm_affine) {
+    if (!config.norm_affine || config.norm_weight == NormWeight::none) {
         said.emplace_back("norms without weights");
+    } else if (config.norm_weight == NormWeight::one_plus) {
+        said.emplace_back("norms multiply by 1 + their weights");
     }
     if (config.norm_eps > 1e-3) {
         said.push_back("a large epsilon in the norms, " + rounded(config.norm_eps));

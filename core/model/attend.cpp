@@ -122,13 +122,18 @@ bool tiled(at::ScalarType type) {
 } // namespace
 
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Visibility& visibility,
-                  double scale, const at::Tensor& row_bias) {
+                  double scale, const at::Tensor& row_bias, const ScoreExtras& extras) {
     check_shapes(q, k, v, visibility, row_bias);
-    const bool gradient =
-        wants_gradient(q) || wants_gradient(k) || wants_gradient(v) || wants_gradient(row_bias);
+    TORCH_CHECK(!extras.sinks.defined() || extras.sinks.sizes() == at::IntArrayRef({q.size(1)}),
+                "attend: sinks must be [", q.size(1), "]");
+    const bool gradient = wants_gradient(q) || wants_gradient(k) || wants_gradient(v) ||
+                          wants_gradient(row_bias) || wants_gradient(extras.sinks);
     if (!gradient && q.is_cpu() && tiled(q.scalar_type())) {
         const c10::NoGradGuard no_grad;
-        return attend_cpu(q, k, v, visibility, scale, row_bias);
+        return attend_cpu(q, k, v, visibility, scale, row_bias, extras);
+    }
+    if (extras.any()) { // no kernel of a GPU and no gradient of ours knows them
+        return attend_reference(q, k, v, visibility, scale, row_bias, extras);
     }
     const CudaKernels* cuda = gradient ? nullptr : cuda_kernels(q);
     const bool fused = fused_fits(visibility, row_bias);

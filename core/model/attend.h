@@ -36,6 +36,15 @@ struct Visibility {
     std::int64_t window = 0;
 };
 
+/// What some families add to the softmax of the scores. The defaults add nothing.
+struct ScoreExtras {
+    double softcap =
+        0.0;          ///< c: a score s becomes c·tanh(s / c), after the scale, before bias and mask; 0: none
+    at::Tensor sinks; ///< [n_q]: one more score of each query head, which carries no value; undefined: none
+
+    [[nodiscard]] bool any() const { return softcap > 0 || sinks.defined(); }
+};
+
 /// The rows that each of \p queries queries sees as int64 [queries, m, 2] on \p device, windows applied:
 /// ranges with begin >= end are empty.
 at::Tensor visible_ranges(const Visibility& visibility, std::int64_t queries, at::Device device);
@@ -50,14 +59,16 @@ at::Tensor visible_ranges(const Visibility& visibility, std::int64_t queries, at
 ///
 /// Implementations, chosen here: on the CPU our blocked one (attend_cpu.h); on a GPU the library's flash
 /// attention in half precision for causal blocks and runs, and ours (cuda/) for everything else; with a
-/// gradient, the library's kernel where it fits and else attend_gradient.h. Elsewhere attend_reference.
+/// gradient, the library's kernel where it fits and else attend_gradient.h. Elsewhere, and on a GPU with
+/// extras, attend_reference, some queries at a time.
 /// c10::Error when shapes do not fit.
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Visibility& visibility,
-                  double scale, const at::Tensor& row_bias = {});
+                  double scale, const at::Tensor& row_bias = {}, const ScoreExtras& extras = {});
 
 /// The same through an explicit mask and plain tensor operations: slow, differentiable, the reference of the
 /// others.
 at::Tensor attend_reference(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                            const Visibility& visibility, double scale, const at::Tensor& row_bias = {});
+                            const Visibility& visibility, double scale, const at::Tensor& row_bias = {},
+                            const ScoreExtras& extras = {});
 
 } // namespace ponderscope

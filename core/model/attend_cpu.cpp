@@ -194,15 +194,18 @@ private:
 class Worker {
 public:
     Worker(const at::Tensor& q, const Rows& keys, const Rows& values, const Visible& visible, double scale,
-           const float* row_bias, std::int64_t kv_heads, bool on_unit, const at::Tensor& out)
+           const float* row_bias, const float* sinks, double softcap, std::int64_t kv_heads, bool on_unit,
+           const at::Tensor& out)
         : on_unit_(on_unit),
           visible_(visible),
           keys_(keys),
           values_(values),
           bias_(row_bias),
+          sinks_(sinks),
           q_(q.const_data_ptr()),
           out_(out.data_ptr<float>()),
           scale_(static_cast<float>(scale)),
+          softcap_(static_cast<float>(softcap)),
           heads_(q.size(1)),
           group_(q.size(1) / kv_heads),
           depth_(q.size(2)),
@@ -286,6 +289,9 @@ private:
             float* row = out_ + element(block, kv_head, first + j);
             const float* mixed = mixed_.data() + (on_unit_ ? j * depth_ : j);
             const auto step = on_unit_ ? 1 : stride;
+            if (sinks_ != nullptr) {
+                sum_[j] += std::exp(sinks_[kv_head * group_ + (first + j) % group_] - maximum_[j]);
+            }
             for (std::int64_t i = 0; i < depth_; ++i) {
                 row[i] = mixed[i * step] / sum_[j];
             }
@@ -306,8 +312,12 @@ private:
                 const auto count = std::min(rows_per_tile, rows.end - row);
                 std::ptrdiff_t stride = 0;
                 const float* keys = keys_.at(k_, row, count, kv_head, key_scratch_, stride);
+                const float* bias = bias_ != nullptr ? bias_ + row : nullptr;
                 k_.dots(keys, stride, count, depth_, static_cast<const float*>(q_) + place, 0, 1, scale_,
-                        bias_ != nullptr ? bias_ + row : nullptr, scores, 0, false);
+                        softcap_ > 0 ? nullptr : bias, scores, 0, false);
+                if (softcap_ > 0) {
+                    cap(scores, count, 1, bias);
+                }
                 const float before = maximum;
                 maximum = std::max(maximum, *std::max_element(scores, scores + count));
                 const auto lines = (count + k_.lanes - 1) / k_.lanes;
@@ -323,8 +333,21 @@ private:
                 }
             }
         }
+        if (sinks_ != nullptr) {
+            sum += std::exp(sinks_[kv_head * group_ + column % group_] - maximum);
+        }
         for (std::int64_t i = 0; i < depth_; ++i) {
             out[i] /= static_cast<float>(sum);
+        }
+    }
+
+    /// c·tanh(score / c) of [count, width] scores, then the bias of each row.
+    void cap(float* scores, std::int64_t count, std::int64_t width, const float* bias) const {
+        for (std::int64_t r = 0; r < count; ++r) {
+            const float added = bias != nullptr ? bias[r] : 0.0F;
+            for (std::int64_t j = r * width; j < (r + 1) * width; ++j) {
+                scores[j] = softcap_ * std::tanh(scores[j] / softcap_) + added;
+            }
         }
     }
 
@@ -357,13 +380,17 @@ private:
 
     void run_tile(std::int32_t row, std::int64_t count, std::int64_t kv_head, int vectors,
                   bool partly_visible) {
-        const float* bias = bias_ != nullptr ? bias_ + row : nullptr;
+        const float* all_bias = bias_ != nullptr ? bias_ + row : nullptr;
+        const float* bias = softcap_ > 0 ? nullptr : all_bias;
         if (on_unit_) {
             score_on_unit(row, count, kv_head, vectors, bias);
         } else {
             std::ptrdiff_t stride = 0;
             const float* keys = keys_.at(k_, row, count, kv_head, key_scratch_, stride);
             k_.product(keys, stride, count, depth_, queries_.data(), vectors, tile_.data(), bias);
+        }
+        if (softcap_ > 0) {
+            cap(tile_.data(), count, static_cast<std::int64_t>(vectors) * k_.lanes, all_bias);
         }
         if (partly_visible) {
             k_.mask(tile_.data(), count, vectors, row, begin_, end_);
@@ -459,9 +486,10 @@ private:
     const Rows& keys_;
     const Rows& values_;
     const float* bias_;
+    const float* sinks_; ///< [query heads]; nullptr: none
     const void* q_; ///< fp32, on the matrix unit bf16
     float* out_;
-    float scale_;
+    float scale_, softcap_;
     std::int64_t heads_, group_, depth_, width_;
     AlignedArray<float> queries_, mixed_, tile_, key_scratch_, value_scratch_;
     AlignedArray<std::uint32_t> query_pairs_, last_keys_, value_pairs_, high_, low_; ///< of the matrix unit
@@ -477,7 +505,7 @@ private:
 
 at::Tensor attend_cpu(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                       const Visibility& visibility, double scale, const at::Tensor& row_bias,
-                      bool matrix_unit) {
+                      const ScoreExtras& extras, bool matrix_unit) {
     const auto n = q.size(0);
     const auto kv_heads = k.size(1);
     auto out = at::empty({n, q.size(1), q.size(2)}, q.options().dtype(at::kFloat));
@@ -505,12 +533,15 @@ at::Tensor attend_cpu(const at::Tensor& q, const at::Tensor& k, const at::Tensor
     const Rows keys(k);
     const Rows values(v);
     const auto bias = row_bias.defined() ? row_bias.to(at::kFloat).contiguous() : at::Tensor();
+    const auto sinks = extras.sinks.defined() ? extras.sinks.to(at::kFloat).contiguous() : at::Tensor();
     // A thread for less than 2,000 vectors of scores costs more than it brings.
     const auto shares = std::clamp<std::int64_t>(work.back() / 2'000, 1,
                                                  std::min<std::int64_t>(at::get_num_threads(), tasks));
     at::parallel_for(0, shares, 1, [&](std::int64_t from, std::int64_t to) {
         Worker worker(queries, keys, values, visible, scale,
-                      bias.defined() ? bias.const_data_ptr<float>() : nullptr, kv_heads, on_unit, out);
+                      bias.defined() ? bias.const_data_ptr<float>() : nullptr,
+                      sinks.defined() ? sinks.const_data_ptr<float>() : nullptr, extras.softcap, kv_heads,
+                      on_unit, out);
         const auto task_at = [&](std::int64_t share) {
             const auto wanted = work.back() * share / shares;
             return std::lower_bound(work.begin(), work.end() - 1, wanted) - work.begin();

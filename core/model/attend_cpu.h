@@ -12,6 +12,6 @@ namespace ponderscope {
 /// `matrix_unit` allows it.
 at::Tensor attend_cpu(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                       const Visibility& visibility, double scale, const at::Tensor& row_bias,
-                      bool matrix_unit = true);
+                      const ScoreExtras& extras = {}, bool matrix_unit = true);
 
 } // namespace ponderscope

@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <limits>
 #include <vector>
 
@@ -49,25 +50,50 @@ at::Tensor visible_ranges(const Visibility& visibility, std::int64_t queries, at
     return at::stack(trimmed, 1);
 }
 
+namespace {
+
+/// Of queries [begin, begin + count).
+at::Tensor attend_some(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values,
+                       const at::Tensor& mask, double scale, const at::Tensor& row_bias,
+                       const ScoreExtras& extras) {
+    auto scores = at::matmul(q.to(keys.scalar_type()).transpose(0, 1), keys.transpose(1, 2)) * scale;
+    if (extras.softcap > 0) {
+        scores = at::tanh(scores / extras.softcap) * extras.softcap;
+    }
+    if (row_bias.defined()) {
+        scores = scores + row_bias.to(keys.scalar_type());
+    }
+    scores = scores.masked_fill(mask.logical_not().unsqueeze(0), -std::numeric_limits<double>::infinity());
+    if (extras.sinks.defined()) {
+        const auto sinks = extras.sinks.to(keys.scalar_type()).view({-1, 1, 1}).expand({-1, q.size(0), 1});
+        const auto shares = at::softmax(at::cat({scores, sinks}, -1), -1);
+        return at::matmul(shares.narrow(2, 0, scores.size(2)), values).transpose(0, 1);
+    }
+    return at::matmul(at::softmax(scores, -1), values).transpose(0, 1);
+}
+
+} // namespace
+
 at::Tensor attend_reference(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                            const Visibility& visibility, double scale, const at::Tensor& row_bias) {
+                            const Visibility& visibility, double scale, const at::Tensor& row_bias,
+                            const ScoreExtras& extras) {
+    constexpr std::int64_t most_scores = std::int64_t{1} << 28; // alive at once
     const auto n = q.size(0);
-    const auto query_heads = q.size(1);
-    const auto kv_heads = k.size(1);
-    const auto group = query_heads / kv_heads;
+    const auto group = q.size(1) / k.size(1);
     const auto compute = q.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
     // Heads lead: [n_q, n, d_h] against [n_q, R, d_h], the KV heads repeated.
-    const auto queries = q.to(compute).transpose(0, 1);
     const auto keys = k.to(compute).transpose(0, 1).repeat_interleave(group, 0);
     const auto values = v.to(compute).transpose(0, 1).repeat_interleave(group, 0);
-    auto scores = at::matmul(queries, keys.transpose(1, 2)) * scale;
-    if (row_bias.defined()) {
-        scores = scores + row_bias.to(compute);
-    }
     const auto mask = visibility_mask(visibility, n, k.size(0), q.device());
-    scores = scores.masked_fill(mask.logical_not().unsqueeze(0), -std::numeric_limits<double>::infinity());
-    const auto mixed = at::matmul(at::softmax(scores, -1), values);
-    return mixed.transpose(0, 1).contiguous().to(q.scalar_type());
+    const std::int64_t some =
+        std::max<std::int64_t>(1, most_scores / std::max<std::int64_t>(1, q.size(1) * k.size(0)));
+    std::vector<at::Tensor> parts;
+    for (std::int64_t begin = 0; begin < std::max<std::int64_t>(n, 1); begin += some) {
+        const std::int64_t count = std::min(some, n - begin);
+        parts.push_back(attend_some(q.narrow(0, begin, count), keys, values, mask.narrow(0, begin, count),
+                                    scale, row_bias, extras));
+    }
+    return (parts.size() == 1 ? parts.front() : at::cat(parts)).contiguous().to(q.scalar_type());
 }
 
 } // namespace ponderscope

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace ponderscope {
@@ -165,8 +166,12 @@ Backbone::Backbone(ModelConfig config, const Parameters& parameters, const Param
     }
     devices_.assign(layout.blocks.size(), embedding_.device());
     for (const TensorSpec& spec : layout.tensors) {
-        if (const std::int64_t block = layout.block_of(spec); block >= 0 && parameters.contains(spec.name)) {
-            devices_[static_cast<std::size_t>(block)] = parameters.at(spec.name).device();
+        const std::int64_t block = layout.block_of(spec);
+        for (std::size_t l = 0; block >= 0 && parameters.contains(spec.name) && l < devices_.size(); ++l) {
+            if (layout.blocks[l] ==
+                layout.blocks[static_cast<std::size_t>(block)]) { // some run several times
+                devices_[l] = parameters.at(spec.name).device();
+            }
         }
     }
     if (!config_.recurs()) {
@@ -195,7 +200,7 @@ std::int64_t Backbone::longest_sequence() const {
 
 at::Tensor Backbone::embed(const at::Tensor& ids) const {
     const at::Tensor rows = at::embedding(embedding_, ids);
-    const double multiplier = config_.released.embed_multiplier;
+    const double multiplier = config_.scales.embedding;
     return multiplier == 1.0 ? rows : rows * multiplier;
 }
 
@@ -226,7 +231,7 @@ at::Tensor Backbone::run(const at::Tensor& x, const Pass& pass) const {
         pass.mixer->begin_pass(pass);
     }
     if (config_.recurs()) {
-        return run_blocks(x, config_.core_begin(), config_.core_end(), pass);
+        return after_core(run_blocks(x, config_.core_begin(), config_.core_end(), pass));
     }
     return final_norm(run_layers(enter(x, pass), pass));
 }
@@ -343,46 +348,64 @@ std::unique_ptr<ValueMixer> Backbone::make_mixer() const {
 }
 
 HeadWeights Backbone::head() const {
-    return {head_, head_bias_, embedding_, config_.released.logit_softcap.value_or(0.0)};
+    const ScaleConfig& scales = config_.scales;
+    return {head_,         head_bias_,      embedding_, scales.logit_softcap.value_or(0.0),
+            scales.logits, scales.embedding};
 }
 
 RotationTable Backbone::rotation(const std::vector<std::int64_t>& lengths) const {
     if (config_.rope.kind == RopeConfig::Kind::none) {
         return {{}, {}, std::vector<std::int64_t>(lengths.size(), 0)};
     }
+    const bool two = std::find(config_.layer_rope.begin(), config_.layer_rope.end(), LayerRope::local) !=
+                     config_.layer_rope.end();
+    // [rows, r], of two kinds of layers [2, rows, r].
+    const auto tables = [&](std::int64_t length, std::int64_t positions) {
+        auto [cos, sin] = rope_table(config_.rope, config_.max_positions, length, positions);
+        if (two) {
+            const auto [local_cos, local_sin] =
+                rope_table(config_.local_rope, config_.max_positions, length, positions);
+            cos = at::stack({cos, local_cos});
+            sin = at::stack({sin, local_sin});
+        }
+        return std::pair(cos.to(embedding_.device()), sin.to(embedding_.device()));
+    };
+    const std::int64_t shared = std::min(config_.rope.longest_shared(config_.max_positions),
+                                         two ? config_.local_rope.longest_shared(config_.max_positions)
+                                             : std::numeric_limits<std::int64_t>::max());
     const std::int64_t longest =
         lengths.empty() ? 1 : std::max<std::int64_t>(1, *std::max_element(lengths.begin(), lengths.end()));
-    if (!cached_rotation_.cos.defined() || cached_rotation_.cos.size(0) < longest) {
-        auto [cos, sin] = rope_table(config_.rope, config_.max_positions, 0, rounded_up(longest, table_step));
-        cached_rotation_.cos = cos.to(embedding_.device());
-        cached_rotation_.sin = sin.to(embedding_.device());
+    if (!cached_rotation_.cos.defined() || cached_rotation_.cos.size(-2) < longest) {
+        std::tie(cached_rotation_.cos, cached_rotation_.sin) = tables(0, rounded_up(longest, table_step));
     }
     RotationTable table{cached_rotation_.cos, cached_rotation_.sin,
                         std::vector<std::int64_t>(lengths.size(), 0)};
-    if (config_.rope.kind != RopeConfig::Kind::dynamic || longest <= config_.max_positions) {
+    if (longest <= shared) {
         return table;
     }
-    // Beyond the trained length every sequence turns by angles of its own.
+    // Beyond that length every sequence turns by angles of its own.
     std::vector<at::Tensor> cosines{table.cos};
     std::vector<at::Tensor> sines{table.sin};
-    std::int64_t rows = table.cos.size(0);
+    std::int64_t rows = table.cos.size(-2);
     for (std::size_t i = 0; i < lengths.size(); ++i) {
-        if (lengths[i] <= config_.max_positions) {
+        if (lengths[i] <= shared) {
             continue;
         }
-        auto [cos, sin] = rope_table(config_.rope, config_.max_positions, lengths[i], lengths[i]);
-        cosines.push_back(cos.to(embedding_.device()));
-        sines.push_back(sin.to(embedding_.device()));
+        auto [cos, sin] = tables(lengths[i], lengths[i]);
+        cosines.push_back(cos);
+        sines.push_back(sin);
         table.row_base[i] = rows;
         rows += lengths[i];
     }
-    table.cos = at::cat(cosines);
-    table.sin = at::cat(sines);
+    table.cos = at::cat(cosines, -2);
+    table.sin = at::cat(sines, -2);
     return table;
 }
 
 ParameterLayout backbone_layout(const ModelConfig& config) {
-    return require_entry(config).layout(config);
+    ParameterLayout layout = require_entry(config).layout(config);
+    layout.first_layers = config.layers_left_out > 0;
+    return layout;
 }
 
 std::unique_ptr<Backbone> make_backbone(const ModelConfig& config, const Parameters& parameters) {

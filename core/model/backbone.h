@@ -66,7 +66,8 @@ struct Pass {
                               ///< depend on nothing else)
     at::Tensor positions;     ///< int64 [n]: position in the sequence, for learned position embeddings
     at::Tensor ids;           ///< int64 [n]: the slots' tokens, where blocks look them up (value embeddings)
-    at::Tensor cos, sin;      ///< fp32 [rows, rotary_dims / 2]; undefined without rotary embedding
+    at::Tensor cos, sin;      ///< fp32 [rows, rotary_dims / 2], of two kinds of layers (config.layer_rope)
+                              ///< [2, rows, rotary_dims / 2]; undefined without rotary embedding
     Visibility visibility;
     KvRows* kv = nullptr; ///< nullptr: the rows are this pass's own slots, and nothing is kept
     at::Tensor rows;      ///< int64 [n], with `kv`: where each slot's K/V go
@@ -93,9 +94,10 @@ struct Pass {
     void check_stop() const; ///< Cancelled
 };
 
-/// Rotation tables for sequences of the given lengths: dynamic scaling alone makes them depend on the length.
+/// Rotation tables for sequences of the given lengths, on which they depend with dynamic scaling and
+/// longrope.
 struct RotationTable {
-    at::Tensor cos, sin;                ///< fp32 [rows, rotary_dims / 2]
+    at::Tensor cos, sin;                ///< as in Pass
     std::vector<std::int64_t> row_base; ///< a sequence: the row of its position 0
 };
 
@@ -111,7 +113,7 @@ public:
     /// int64 [n] -> [n, d], as the backbone itself scales it; a method's own scale comes on top.
     [[nodiscard]] at::Tensor embed(const at::Tensor& ids) const;
     // Stacks of prelude, core and coda (methods-released.md section 1), where config().recurs(): run() goes
-    // through the core alone and returns the state as the last of its blocks leaves it.
+    // through the core alone and returns the state that its blocks leave.
     /// What enters every step: embeddings through the prelude, once a token.
     [[nodiscard]] at::Tensor prelude(const at::Tensor& embedded, const Pass& pass) const;
     /// A step's input, of the state before it and the prelude's output, [n, d] both.
@@ -156,9 +158,12 @@ protected:
     /// Between the prelude's blocks and what enters the steps; between a state and the coda's blocks.
     [[nodiscard]] virtual at::Tensor after_prelude(const at::Tensor& x) const { return x; }
     [[nodiscard]] virtual at::Tensor before_coda(const at::Tensor& x) const { return x; }
+    /// What the blocks of the steps leave, as a state.
+    [[nodiscard]] virtual at::Tensor after_core(const at::Tensor& x) const { return x; }
 
     ModelConfig config_;
     at::Tensor embedding_, head_, head_bias_;
+    std::int64_t block_matrix_elements_ = 0;
 
 private:
     class Travel; ///< a pass from device to device
@@ -166,7 +171,6 @@ private:
     at::Tensor run_blocks(at::Tensor stream, std::int64_t first, std::int64_t last, const Pass& pass) const;
 
     std::unique_ptr<ResidualStructure> residual_; ///< nullptr: x + F(x)
-    std::int64_t block_matrix_elements_ = 0;
     PartElements part_elements_;
     std::vector<at::Device> devices_;       ///< of each block; tables and norms lie on the embedding's
     mutable RotationTable cached_rotation_; ///< of position-only kinds; grows

@@ -145,6 +145,25 @@ Norm Norm::from(const Parameters& parameters, const std::string& prefix, const M
             config.norm_eps};
 }
 
+Linear Linear::part(std::int64_t first, std::int64_t count) const {
+    if (!weight.defined()) {
+        return {};
+    }
+    return {weight.narrow(0, first, count), bias.defined() ? bias.narrow(0, first, count) : bias};
+}
+
+namespace {
+
+/// The norm's factor in fp32 (fp64 for fp64), or as it is stored.
+at::Tensor factor_of(const Norm& norm) {
+    if (!norm.one_plus) {
+        return norm.weight;
+    }
+    return norm.weight.to(norm.weight.scalar_type() == at::kDouble ? at::kDouble : at::kFloat) + 1;
+}
+
+} // namespace
+
 at::Tensor linear(const at::Tensor& x, const Linear& weights, const Pass& pass, Workspace::Use use) {
     if (pass.workspace == nullptr) {
         return plain_linear(x, weights);
@@ -185,14 +204,18 @@ at::Tensor normalise(const at::Tensor& x, const Norm& norm) {
     if (norm.kind == NormKind::layer_norm) {
         return at::layer_norm(x, {x.size(-1)}, optional(norm.weight), optional(norm.bias), norm.eps);
     }
+    const at::Tensor factor = factor_of(norm);
     // One kernel of the library's on a GPU; on the CPU it is several operations, as are these.
-    if (!x.is_cpu() && (!norm.weight.defined() || norm.weight.scalar_type() == x.scalar_type())) {
-        return at::rms_norm(x, {x.size(-1)}, optional(norm.weight), norm.eps);
+    if (!x.is_cpu() && norm.kind == NormKind::rms_norm &&
+        (!factor.defined() || factor.scalar_type() == x.scalar_type())) {
+        return at::rms_norm(x, {x.size(-1)}, optional(factor), norm.eps);
     }
     const at::ScalarType compute = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
     const at::Tensor wide = x.to(compute);
-    const at::Tensor scaled = wide * at::rsqrt(wide.square().mean(-1, true) + norm.eps);
-    return (norm.weight.defined() ? scaled * norm.weight.to(compute) : scaled).to(x.scalar_type());
+    const at::Tensor squares = wide.square();
+    const at::Tensor power = norm.kind == NormKind::unit ? squares.sum(-1, true) : squares.mean(-1, true);
+    const at::Tensor scaled = wide * at::rsqrt(power + norm.eps);
+    return (factor.defined() ? scaled * factor.to(compute) : scaled).to(x.scalar_type());
 }
 
 at::Tensor normalise(const at::Tensor& x, const Norm& norm, const Pass& pass, Workspace::Use use) {
@@ -200,7 +223,7 @@ at::Tensor normalise(const at::Tensor& x, const Norm& norm, const Pass& pass, Wo
         return normalise(x, norm);
     }
     at::Tensor out = pass.workspace->take(use, x.sizes(), x.options());
-    norm_rows(out, x, norm.kind, norm.weight, norm.bias, norm.eps);
+    norm_rows(out, x, norm.kind, factor_of(norm), norm.bias, norm.eps);
     return out;
 }
 
@@ -313,16 +336,59 @@ at::Tensor attending(const at::Tensor& x, const Pass& pass) {
     return pass.queries.defined() ? x.index_select(0, pass.queries) : x;
 }
 
+namespace {
+
+/// cos and sin of a layer; undefined where the layer does not rotate.
+std::pair<at::Tensor, at::Tensor> angles_of(std::int64_t layer, const ModelConfig& config, const Pass& pass) {
+    if (config.layer_rope.empty() || !pass.cos.defined()) {
+        return {pass.cos, pass.sin};
+    }
+    const LayerRope kind = config.layer_rope[static_cast<std::size_t>(layer)];
+    if (kind == LayerRope::none) {
+        return {};
+    }
+    if (pass.cos.dim() == 2) {
+        return {pass.cos, pass.sin};
+    }
+    const std::int64_t table = kind == LayerRope::local ? 1 : 0;
+    return {pass.cos.select(0, table), pass.sin.select(0, table)};
+}
+
+/// Tells listeners what a layer's attention is computed from.
+void tell_attention(std::int64_t layer, const at::Tensor& query, const at::Tensor& key,
+                    const Visibility& visibility, double scale, const ScoreExtras& extras, const Pass& pass) {
+    const Tap& tap = pass.tap;
+    if (!tap.wanted("attention")) {
+        return;
+    }
+    Visibility heard = visibility;
+    heard.ranges = tap.at_home(visibility.ranges);
+    tap.listener->attends({layer,
+                           tap.at_home(query),
+                           tap.at_home(key),
+                           std::move(heard),
+                           scale,
+                           tap.at_home(pass.row_bias),
+                           {extras.softcap, tap.at_home(extras.sinks)},
+                           tap.at_home(pass.rows),
+                           pass.tokens,
+                           tap.step,
+                           {}});
+}
+
+} // namespace
+
 at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                          const ModelConfig& config, const Pass& pass, const HeadNorms& norms,
+                          const ModelConfig& config, const Pass& pass, const HeadExtras& extras,
                           std::optional<double> scale) {
-    const bool normed = norms.query.weight.defined();
     const bool chosen = q.size(0) != k.size(0); // q holds the queries' rows alone
     const bool pairs = config.rope.pairs;
+    const auto [cos, sin] = angles_of(layer, config, pass);
+    const bool key_normed_last = extras.key && extras.key_after_rotation;
     const at::Tensor plain_query =
-        normed ? normalise_heads(q, norms.query, pass, Workspace::Use::query_normed) : q;
-    const at::Tensor plain_key = normed && !norms.key_after_rotation
-                                     ? normalise_heads(k, norms.key, pass, Workspace::Use::key_normed)
+        extras.query ? normalise_heads(q, *extras.query, pass, Workspace::Use::query_normed) : q;
+    const at::Tensor plain_key = extras.key && !extras.key_after_rotation
+                                     ? normalise_heads(k, *extras.key, pass, Workspace::Use::key_normed)
                                      : k;
     const at::Tensor query_rows = chosen ? attending(pass.rotation_rows, pass) : pass.rotation_rows;
     at::Tensor query = plain_query;
@@ -333,29 +399,32 @@ at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Ten
                            cuda->rotate_fits(plain_key) && cuda->rotate_fits(v);
     // Keys and values go to where they are kept at once, unless something still happens to them.
     const bool straight = (pass.workspace != nullptr || by_kernel) && pass.kv != nullptr &&
-                          pass.mixer == nullptr && !(normed && norms.key_after_rotation) &&
+                          pass.mixer == nullptr && !key_normed_last &&
                           pass.kv->k(layer).scalar_type() == k.scalar_type();
-    if (pass.workspace != nullptr || (by_kernel && (straight || pass.cos.defined()))) {
+    if (pass.workspace != nullptr || (by_kernel && (straight || cos.defined()))) {
         const auto rotate_to = by_kernel ? cuda->rotate_into : &rotate_into;
         const auto room = [&](Workspace::Use use, const at::Tensor& like) {
             return pass.workspace != nullptr ? pass.workspace->take(use, like.sizes(), like.options())
                                              : at::empty(like.sizes(), like.options());
         };
         query = room(Workspace::Use::query, q);
-        rotate_to(query, plain_query, pass.cos, pass.sin, query_rows, {}, pairs);
+        rotate_to(query, plain_query, cos, sin, query_rows, {}, pairs);
         key = straight ? pass.kv->k(layer) : room(Workspace::Use::key, k);
         const at::Tensor places = straight ? pass.rows : at::Tensor();
-        rotate_to(key, plain_key, pass.cos, pass.sin, pass.rotation_rows, places, pairs);
+        rotate_to(key, plain_key, cos, sin, pass.rotation_rows, places, pairs);
         if (straight || !by_kernel) {
             value = straight ? pass.kv->v(layer) : room(Workspace::Use::value, v);
             rotate_to(value, v, {}, {}, {}, places, false);
         }
-    } else if (pass.cos.defined()) {
-        query = rotate(plain_query, pass.cos, pass.sin, query_rows, pairs);
-        key = rotate(plain_key, pass.cos, pass.sin, pass.rotation_rows, pairs);
+    } else if (cos.defined()) {
+        query = rotate(plain_query, cos, sin, query_rows, pairs);
+        key = rotate(plain_key, cos, sin, pass.rotation_rows, pairs);
     }
-    if (normed && norms.key_after_rotation) {
-        key = normalise_heads(key, norms.key, pass, Workspace::Use::key_normed);
+    if (extras.query_scale.defined()) {
+        query = query * extras.query_scale;
+    }
+    if (key_normed_last) {
+        key = normalise_heads(key, *extras.key, pass, Workspace::Use::key_normed);
     }
     if (pass.mixer != nullptr) {
         value = pass.mixer->mix(layer, query, key, value, pass);
@@ -381,22 +450,12 @@ at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Ten
     if (!config.sliding_windows.empty()) {
         visibility.window = config.sliding_windows[static_cast<std::size_t>(layer)];
     }
-    const double factor = scale.value_or(1.0 / std::sqrt(static_cast<double>(config.head_dim)));
-    if (const Tap& tap = pass.tap; tap.wanted("attention")) {
-        Visibility heard = visibility;
-        heard.ranges = tap.at_home(visibility.ranges);
-        tap.listener->attends({layer,
-                               tap.at_home(query),
-                               tap.at_home(key),
-                               std::move(heard),
-                               factor,
-                               tap.at_home(pass.row_bias),
-                               tap.at_home(pass.rows),
-                               pass.tokens,
-                               tap.step,
-                               {}});
-    }
-    return attend(query, key, value, visibility, factor, pass.row_bias).reshape({query.size(0), width});
+    const double factor = scale.value_or(
+        config.scales.attention.value_or(1.0 / std::sqrt(static_cast<double>(config.head_dim))));
+    const ScoreExtras score_extras{config.scales.attention_softcap, extras.sinks};
+    tell_attention(layer, query, key, visibility, factor, score_extras, pass);
+    return attend(query, key, value, visibility, factor, pass.row_bias, score_extras)
+        .reshape({query.size(0), width});
 }
 
 } // namespace ponderscope::blocks

@@ -21,14 +21,17 @@ struct Linear {
     at::Tensor bias;
     /// PREFIX.weight and PREFIX.bias, the latter if the model has it.
     static Linear from(const Parameters& parameters, const std::string& prefix);
+    /// Outputs [first, first + count) of a fused projection.
+    [[nodiscard]] Linear part(std::int64_t first, std::int64_t count) const;
 };
 
-/// LayerNorm (with bias) or RMSNorm. Statistics in fp32, rounded once.
+/// LayerNorm (with bias), RMSNorm or unit length. Statistics in fp32, rounded once.
 struct Norm {
     NormKind kind = NormKind::layer_norm;
-    at::Tensor weight;
+    at::Tensor weight; ///< undefined: none
     at::Tensor bias;
     double eps = 1e-5;
+    bool one_plus = false; ///< the factor is 1 + weight
     static Norm from(const Parameters& parameters, const std::string& prefix, const ModelConfig& config);
 };
 
@@ -52,20 +55,23 @@ at::Tensor add_mlp(const at::Tensor& residual, const at::Tensor& x, const Linear
 at::Tensor add_gated_mlp(const at::Tensor& residual, const at::Tensor& x, const Linear& gate,
                          const Linear& up, const Linear& down, Activation activation, const Pass& pass);
 
-/// Norms over the d_h elements of each query and key head; without weights: none.
-struct HeadNorms {
-    Norm query, key;
-    bool key_after_rotation = false; ///< the query's is before it in any case
+/// What happens to queries and keys beside the rotation.
+struct HeadExtras {
+    std::optional<Norm> query, key;  ///< over the d_h elements of each head
+    bool key_after_rotation = false; ///< the query's norm is before it in any case
+    at::Tensor query_scale;          ///< [n_q, d_h], of the rotated queries; undefined: none
+    at::Tensor sinks;                ///< [n_q], of attend.h; undefined: none
 };
 
 /// The rows of \p x that go through the block: those of the pass's queries.
 at::Tensor attending(const at::Tensor& x, const Pass& pass);
 
-/// Norms per head, rotation, depth mixing, K/V rows, attention: q [n, n_q, d_h], k and v [n, g, d_h], any
+/// Norms per head, the layer's rotation, depth mixing, K/V rows, attention with the config's score scale
+/// (\p scale replaces it) and softcap: q [n, n_q, d_h], k and v [n, g, d_h], any
 /// layout with a dense last axis (dense throughout where there are norms). Where the pass has queries, q may
 /// hold their rows alone, unless values are mixed by it. Returns [m, n_q·d_h], m the queries.
 at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                          const ModelConfig& config, const Pass& pass, const HeadNorms& norms = {},
+                          const ModelConfig& config, const Pass& pass, const HeadExtras& extras = {},
                           std::optional<double> scale = std::nullopt);
 
 } // namespace ponderscope::blocks

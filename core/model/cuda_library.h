@@ -36,7 +36,8 @@ struct CudaKernels {
     /// Whether attend takes LibTorch's flash attention for it, which is the fastest where there are ranges of
     /// queries of a sequence.
     bool (*flash_fits)(const at::Tensor& q, const Visibility&, const at::Tensor& row_bias) = nullptr;
-    decltype(&attend_reference) attend = nullptr;
+    at::Tensor (*attend)(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                         const Visibility& visibility, double scale, const at::Tensor& row_bias) = nullptr;
     bool (*depth_mix_fits)(const at::Tensor& v, std::size_t sources) = [](const at::Tensor&, std::size_t) {
         return false;
     };

@@ -17,11 +17,6 @@ std::string gpt2_block(std::int64_t l) {
     return gpt2_blocks + std::to_string(l) + ".";
 }
 
-/// Conv1D keeps its matrix as [in, out]: a view turns it into the shape of every other projection.
-blocks::Linear conv1d(const Parameters& parameters, const std::string& prefix) {
-    return {parameters.at(prefix + ".weight").t(), parameters.at(prefix + ".bias")};
-}
-
 /// GPT-2: learned positions added before the first layer, LayerNorm, one fused projection for Q, K and V,
 /// matrices stored as Conv1D.
 class Gpt2 final : public Backbone {
@@ -40,51 +35,60 @@ private:
     [[nodiscard]] at::Tensor final_norm(const at::Tensor& x) const override;
     [[nodiscard]] double attention_scale(std::int64_t l) const;
 
-    std::vector<Layer> layers_;
-    at::Tensor positions_; ///< [max_positions, d]
-    blocks::Norm ln_f_;
+    struct Weights {
+        std::vector<Layer> layers;
+        at::Tensor positions; ///< [max_positions, d]
+        blocks::Norm ln_f;
+    };
+    static Weights declare(LayoutBuilder& builder, const ModelConfig& config);
+
+    Weights weights_;
 };
 
-ParameterLayout Gpt2::layout(const ModelConfig& config) {
+Gpt2::Weights Gpt2::declare(LayoutBuilder& builder, const ModelConfig& config) {
     const std::int64_t d = config.hidden_size;
-    LayoutBuilder builder;
-    builder.blocks(config.layers, gpt2_block);
+    const std::int64_t m = config.intermediate_size;
+    // Conv1D keeps its matrix as [in, out]: a view turns it into the shape of every other projection.
     const auto conv = [&](const std::string& prefix, std::int64_t in, std::int64_t out) {
-        builder.matrix(prefix + ".weight", in, out);
-        builder.vector(prefix + ".bias", out, 0.0);
+        const at::Tensor weight = builder.matrix(prefix + ".weight", in, out);
+        const at::Tensor bias = builder.vector(prefix + ".bias", out, 0.0);
+        return blocks::Linear{weight.defined() ? weight.t() : weight, bias};
     };
+    Weights weights;
+    builder.blocks(config.layers, gpt2_block);
     builder.matrix("transformer.wte.weight", config.vocab_size, d);
-    builder.matrix("transformer.wpe.weight", config.max_positions, d);
+    weights.positions = builder.matrix("transformer.wpe.weight", config.max_positions, d);
     for (std::int64_t l = 0; l < config.layers; ++l) {
-        builder.norm(gpt2_block(l) + "ln_1", d, true);
-        conv(gpt2_block(l) + "attn.c_attn", d, 3 * d);
-        conv(gpt2_block(l) + "attn.c_proj", d, d);
-        builder.norm(gpt2_block(l) + "ln_2", d, true);
-        conv(gpt2_block(l) + "mlp.c_fc", d, config.intermediate_size);
-        conv(gpt2_block(l) + "mlp.c_proj", config.intermediate_size, d);
+        const std::string name = gpt2_block(l);
+        Layer layer;
+        layer.ln_1 = builder.norm(name + "ln_1", d, true);
+        layer.c_attn = conv(name + "attn.c_attn", d, 3 * d);
+        layer.attention_c_proj = conv(name + "attn.c_proj", d, d);
+        layer.ln_2 = builder.norm(name + "ln_2", d, true);
+        layer.c_fc = conv(name + "mlp.c_fc", d, m);
+        layer.mlp_c_proj = conv(name + "mlp.c_proj", m, d);
+        weights.layers.push_back(std::move(layer));
     }
-    builder.norm("transformer.ln_f", d, true);
+    weights.ln_f = builder.norm("transformer.ln_f", d, true);
     builder.matrix("lm_head.weight", config.vocab_size, d);
+    return weights;
+}
+
+ParameterLayout Gpt2::layout(const ModelConfig& config) {
+    LayoutBuilder builder(config);
+    declare(builder, config);
     return builder.finish("transformer.wte.weight", "lm_head.weight", config.tied_embeddings,
                           {".attn.bias", ".attn.masked_bias"});
 }
 
 Gpt2::Gpt2(const ModelConfig& config, const Parameters& parameters)
-    : Backbone(config, parameters, layout(config), gpt2_blocks),
-      positions_(parameters.at("transformer.wpe.weight")) {
-    for (std::int64_t l = 0; l < config.layers; ++l) {
-        layers_.push_back({blocks::Norm::from(parameters, gpt2_block(l) + "ln_1", config),
-                           blocks::Norm::from(parameters, gpt2_block(l) + "ln_2", config),
-                           conv1d(parameters, gpt2_block(l) + "attn.c_attn"),
-                           conv1d(parameters, gpt2_block(l) + "attn.c_proj"),
-                           conv1d(parameters, gpt2_block(l) + "mlp.c_fc"),
-                           conv1d(parameters, gpt2_block(l) + "mlp.c_proj")});
-    }
-    ln_f_ = blocks::Norm::from(parameters, "transformer.ln_f", config);
+    : Backbone(config, parameters, layout(config), gpt2_blocks) {
+    LayoutBuilder builder(config, &parameters);
+    weights_ = declare(builder, config);
 }
 
 at::Tensor Gpt2::enter(const at::Tensor& x, const Pass& pass) const {
-    return x + at::embedding(positions_, pass.positions);
+    return x + at::embedding(weights_.positions, pass.positions);
 }
 
 double Gpt2::attention_scale(std::int64_t l) const {
@@ -96,7 +100,7 @@ double Gpt2::attention_scale(std::int64_t l) const {
 }
 
 at::Tensor Gpt2::attention(std::int64_t l, const at::Tensor& input, const Pass& pass) const {
-    const Layer& w = layers_[static_cast<std::size_t>(l)];
+    const Layer& w = weights_.layers[static_cast<std::size_t>(l)];
     // All queries, then all keys, then all values.
     const at::Tensor qkv = blocks::linear(input, w.c_attn, pass, Workspace::Use::projection)
                                .view({input.size(0), 3, config_.query_heads, config_.head_dim});
@@ -105,7 +109,7 @@ at::Tensor Gpt2::attention(std::int64_t l, const at::Tensor& input, const Pass& 
 }
 
 at::Tensor Gpt2::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
-    const Layer& w = layers_[static_cast<std::size_t>(l)];
+    const Layer& w = weights_.layers[static_cast<std::size_t>(l)];
     const at::Tensor normed = blocks::normalise(x, w.ln_1, pass, Workspace::Use::normed);
     const at::Tensor attended =
         blocks::add_linear(blocks::attending(x, pass), attention(l, normed, pass), w.attention_c_proj, pass);
@@ -114,7 +118,7 @@ at::Tensor Gpt2::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) co
 }
 
 at::Tensor Gpt2::final_norm(const at::Tensor& x) const {
-    return blocks::normalise(x, ln_f_);
+    return blocks::normalise(x, weights_.ln_f);
 }
 
 } // namespace

@@ -31,46 +31,54 @@ private:
     [[nodiscard]] at::Tensor attention(std::int64_t l, const at::Tensor& input, const Pass& pass) const;
     [[nodiscard]] at::Tensor final_norm(const at::Tensor& x) const override;
 
-    std::vector<Layer> layers_;
-    blocks::Norm final_layer_norm_;
+    struct Weights {
+        std::vector<Layer> layers;
+        blocks::Norm final_layer_norm;
+    };
+    static Weights declare(LayoutBuilder& builder, const ModelConfig& config);
+
+    Weights weights_;
 };
 
-ParameterLayout GptNeox::layout(const ModelConfig& config) {
+GptNeox::Weights GptNeox::declare(LayoutBuilder& builder, const ModelConfig& config) {
     const std::int64_t d = config.hidden_size;
+    const std::int64_t m = config.intermediate_size;
     const std::int64_t heads = config.query_heads * config.head_dim;
-    LayoutBuilder builder;
+    Weights weights;
     builder.blocks(config.layers, gpt_neox_block);
     builder.matrix("gpt_neox.embed_in.weight", config.vocab_size, d);
     for (std::int64_t l = 0; l < config.layers; ++l) {
-        builder.norm(gpt_neox_block(l) + "input_layernorm", d, true);
-        builder.norm(gpt_neox_block(l) + "post_attention_layernorm", d, true);
-        builder.linear(gpt_neox_block(l) + "attention.query_key_value", 3 * heads, d, config.attention_bias);
-        builder.linear(gpt_neox_block(l) + "attention.dense", d, heads, config.attention_bias);
-        builder.linear(gpt_neox_block(l) + "mlp.dense_h_to_4h", config.intermediate_size, d, true);
-        builder.linear(gpt_neox_block(l) + "mlp.dense_4h_to_h", d, config.intermediate_size, true);
+        const std::string name = gpt_neox_block(l);
+        Layer layer;
+        layer.input_layernorm = builder.norm(name + "input_layernorm", d, true);
+        layer.post_attention_layernorm = builder.norm(name + "post_attention_layernorm", d, true);
+        layer.query_key_value =
+            builder.linear(name + "attention.query_key_value", 3 * heads, d, config.attention_bias);
+        layer.dense = builder.linear(name + "attention.dense", d, heads, config.attention_bias);
+        layer.dense_h_to_4h = builder.linear(name + "mlp.dense_h_to_4h", m, d, true);
+        layer.dense_4h_to_h = builder.linear(name + "mlp.dense_4h_to_h", d, m, true);
+        weights.layers.push_back(std::move(layer));
     }
-    builder.norm("gpt_neox.final_layer_norm", d, true);
+    weights.final_layer_norm = builder.norm("gpt_neox.final_layer_norm", d, true);
     builder.matrix("embed_out.weight", config.vocab_size, d, {"lm_head.weight"});
+    return weights;
+}
+
+ParameterLayout GptNeox::layout(const ModelConfig& config) {
+    LayoutBuilder builder(config);
+    declare(builder, config);
     return builder.finish("gpt_neox.embed_in.weight", "embed_out.weight", config.tied_embeddings,
                           {"attention.bias", "attention.masked_bias", "rotary_emb.inv_freq"});
 }
 
 GptNeox::GptNeox(const ModelConfig& config, const Parameters& parameters)
     : Backbone(config, parameters, layout(config), gpt_neox_blocks) {
-    for (std::int64_t l = 0; l < config.layers; ++l) {
-        layers_.push_back(
-            {blocks::Norm::from(parameters, gpt_neox_block(l) + "input_layernorm", config),
-             blocks::Norm::from(parameters, gpt_neox_block(l) + "post_attention_layernorm", config),
-             blocks::Linear::from(parameters, gpt_neox_block(l) + "attention.query_key_value"),
-             blocks::Linear::from(parameters, gpt_neox_block(l) + "attention.dense"),
-             blocks::Linear::from(parameters, gpt_neox_block(l) + "mlp.dense_h_to_4h"),
-             blocks::Linear::from(parameters, gpt_neox_block(l) + "mlp.dense_4h_to_h")});
-    }
-    final_layer_norm_ = blocks::Norm::from(parameters, "gpt_neox.final_layer_norm", config);
+    LayoutBuilder builder(config, &parameters);
+    weights_ = declare(builder, config);
 }
 
 at::Tensor GptNeox::attention(std::int64_t l, const at::Tensor& input, const Pass& pass) const {
-    const Layer& w = layers_[static_cast<std::size_t>(l)];
+    const Layer& w = weights_.layers[static_cast<std::size_t>(l)];
     const std::int64_t size = config_.head_dim;
     // Per head: its query, its key, its value, then the next head.
     const at::Tensor qkv = blocks::linear(input, w.query_key_value, pass, Workspace::Use::projection)
@@ -80,7 +88,7 @@ at::Tensor GptNeox::attention(std::int64_t l, const at::Tensor& input, const Pas
 }
 
 at::Tensor GptNeox::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
-    const Layer& w = layers_[static_cast<std::size_t>(l)];
+    const Layer& w = weights_.layers[static_cast<std::size_t>(l)];
     const at::Tensor normed = blocks::normalise(x, w.input_layernorm, pass, Workspace::Use::normed);
     const at::Tensor through = blocks::attending(x, pass);
     if (config_.parallel_residual) {
@@ -98,7 +106,7 @@ at::Tensor GptNeox::layer(std::int64_t l, const at::Tensor& x, const Pass& pass)
 }
 
 at::Tensor GptNeox::final_norm(const at::Tensor& x) const {
-    return blocks::normalise(x, final_layer_norm_);
+    return blocks::normalise(x, weights_.final_layer_norm);
 }
 
 } // namespace

@@ -13,9 +13,11 @@ struct HeadWeights {
     at::Tensor head_bias; ///< [V] or undefined (phi)
     at::Tensor embedding; ///< [V, d]; values of the expected embedding
     double softcap = 0.0; ///< c of c·tanh(logits / c); 0: none. Not with gradients.
+    double scale = 1.0;   ///< what logits are multiplied with, before the softcap
+    double embedding_scale = 1.0; ///< what the backbone multiplies rows of `embedding` with
 };
 
-/// Logits as the model means them, in place: c·tanh(logits / c) where it caps them.
+/// Logits as the model means them, in place: scaled, then capped.
 void cap_logits(at::Tensor& logits, const HeadWeights& weights);
 
 /// What one pass over the vocabulary shall give. What is not asked for is not computed.

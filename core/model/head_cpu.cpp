@@ -455,6 +455,7 @@ HeadResult read_out_cpu(const at::Tensor& h, const HeadWeights& weights, const H
         std::copy_n(bias.const_data_ptr<float>(), job.vocabulary, operands.bias.data());
     }
     operands.softcap = static_cast<float>(weights.softcap);
+    operands.scale = static_cast<float>(weights.scale);
     at::Tensor targets;
     if (request.targets.defined()) {
         targets = request.targets.contiguous();

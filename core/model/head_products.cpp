@@ -96,6 +96,11 @@ void HeadProducts::finish(std::int64_t group, std::int64_t rows, const float* bi
             }
         }
     }
+    if (o_.scale != 1.0F) {
+        for (std::int64_t i = 0; i < rows * width; ++i) {
+            tile[i] *= o_.scale;
+        }
+    }
     if (o_.softcap > 0) {
         for (std::int64_t i = 0; i < rows * width; ++i) {
             tile[i] = o_.softcap * std::tanh(tile[i] / o_.softcap);

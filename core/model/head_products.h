@@ -30,6 +30,7 @@ struct HeadOperands {
     bool library = false; ///< mixes in fp32 by the library's product
     kernels::AlignedArray<float> bias;
     float softcap = 0; ///< c of c·tanh(logit / c); 0: none
+    float scale = 1;   ///< of logits, before the softcap
 
     /// Vectors of tokens side by side in a tile: two fill the matrix unit's registers.
     [[nodiscard]] int vectors() const { return form == Form::matrix_unit ? 2 : k.max_vectors; }

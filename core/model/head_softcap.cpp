@@ -7,6 +7,9 @@
 namespace ponderscope {
 
 void cap_logits(at::Tensor& logits, const HeadWeights& weights) {
+    if (weights.scale != 1.0) {
+        logits.mul_(weights.scale);
+    }
     if (weights.softcap > 0) {
         logits.div_(weights.softcap).tanh_().mul_(weights.softcap);
     }

@@ -395,12 +395,14 @@ at::Tensor largest_ids(const at::Tensor& h, const HeadWeights& weights, std::int
     const c10::NoGradGuard no_grad;
     HeadRequest request;
     request.candidates = top_k;
-    return read_out(h.detach(), weights, request).candidate_ids;
+    return read_out(h.detach(), {weights.head, weights.head_bias, weights.embedding}, request).candidate_ids;
 }
 
-/// The CPU multiplies states in the table's fp32; autocast may have left them in bf16.
-at::Tensor widened(const at::Tensor& h, const at::Tensor& head) {
-    return h.is_cpu() && head.scalar_type() == at::kFloat ? h.to(at::kFloat) : h;
+/// The CPU multiplies states in the table's fp32; autocast may have left them in bf16. The scale of logits is
+/// applied to the states.
+at::Tensor prepared(const at::Tensor& h, const HeadWeights& weights) {
+    const at::Tensor wide = h.is_cpu() && weights.head.scalar_type() == at::kFloat ? h.to(at::kFloat) : h;
+    return weights.scale == 1.0 ? wide : wide * weights.scale;
 }
 
 /// An undefined tensor cannot be an argument of a Function.
@@ -413,7 +415,8 @@ std::optional<at::Tensor> optional(const at::Tensor& tensor) {
 at::Tensor expected_embedding(const at::Tensor& states, const HeadWeights& weights, double temperature,
                               std::int64_t top_k) {
     TORCH_CHECK(temperature > 0, "expected_embedding: temperature ", temperature);
-    const at::Tensor h = widened(states, weights.head);
+    TORCH_CHECK(weights.softcap == 0, "expected_embedding: capped logits have no gradient here");
+    const at::Tensor h = prepared(states, weights);
     if (top_k > 0 && top_k < weights.head.size(0)) {
         return TruncatedEmbedding::apply(h, weights.head, optional(weights.head_bias), weights.embedding,
                                          largest_ids(h, weights, top_k), 1 / temperature);
@@ -428,7 +431,7 @@ at::Tensor cross_entropy(const at::Tensor& states, const HeadWeights& weights, c
     TORCH_CHECK(targets.sizes() == at::IntArrayRef({states.size(0)}), "cross_entropy: targets are ",
                 targets.sizes(), " for states ", states.sizes());
     TORCH_CHECK(weights.softcap == 0, "cross_entropy: capped logits have no gradient here");
-    const at::Tensor h = widened(states, weights.head);
+    const at::Tensor h = prepared(states, weights);
     const Wanted wanted{wants_gradient(h), wants_gradient(weights.head), wants_gradient(weights.head_bias),
                         false};
     return CrossEntropy::apply(h, weights.head, optional(weights.head_bias), targets, wanted);

@@ -25,13 +25,14 @@ public:
     HuginnRaven(const ModelConfig& config, const Parameters& parameters);
 
     [[nodiscard]] at::Tensor final_norm(const at::Tensor& x) const override {
-        return blocks::normalise(x, ln_f_);
+        return blocks::normalise(x, weights_.ln_f);
     }
     /// W_a [x ; e] + b_a: the state first.
     [[nodiscard]] at::Tensor inject(const at::Tensor& state, const at::Tensor& entering) const override {
         const at::Tensor both = at::cat({state.to(entering.scalar_type()), entering}, 1);
-        return at::linear(both, adapter_.weight,
-                          adapter_.bias.defined() ? std::optional(adapter_.bias) : std::nullopt);
+        const blocks::Linear& adapter = weights_.adapter;
+        return at::linear(both, adapter.weight,
+                          adapter.bias.defined() ? std::optional(adapter.bias) : std::nullopt);
     }
     [[nodiscard]] std::int64_t injection_flops() const override {
         return 4 * config_.hidden_size * config_.hidden_size;
@@ -48,72 +49,73 @@ private:
         return config_.sandwich.norm_before_coda ? final_norm(x) : x;
     }
 
-    std::vector<Block> blocks_;
-    blocks::Linear adapter_;
-    blocks::Norm ln_f_;
+    struct Weights {
+        std::vector<Block> blocks;
+        blocks::Linear adapter;
+        blocks::Norm ln_f;
+    };
+    static Weights declare(LayoutBuilder& builder, const ModelConfig& config);
+
+    Weights weights_;
 };
 
-ParameterLayout HuginnRaven::layout(const ModelConfig& config) {
+HuginnRaven::Weights HuginnRaven::declare(LayoutBuilder& builder, const ModelConfig& config) {
     const std::int64_t d = config.hidden_size;
+    const std::int64_t m = config.intermediate_size;
     const std::int64_t queries = config.query_heads * config.head_dim;
     const std::int64_t keys = config.kv_heads * config.head_dim;
     const RavenBlock kind = config.released.block;
-    LayoutBuilder builder;
+    Weights weights;
     builder.blocks(config.layers, [&](std::int64_t l) { return sandwich_block_name(config, l); });
     builder.matrix("transformer.wte.weight", config.vocab_size, d);
     for (std::int64_t l = 0; l < config.layers; ++l) {
         const std::string name = sandwich_block_name(config, l);
-        for (int norm = 1; norm <= (kind == RavenBlock::sandwich ? 4 : 2); ++norm) {
-            builder.norm(name + "norm_" + std::to_string(norm), d, false);
+        Block block;
+        block.norm_1 = builder.norm(name + "norm_1", d);
+        block.norm_2 = builder.norm(name + "norm_2", d);
+        if (kind == RavenBlock::sandwich) {
+            block.norm_3 = builder.norm(name + "norm_3", d);
+            block.norm_4 = builder.norm(name + "norm_4", d);
         }
-        builder.matrix(name + "attn.Wqkv.weight", queries + 2 * keys, d);
+        block.qkv.weight = builder.matrix(name + "attn.Wqkv.weight", queries + 2 * keys, d);
         if (config.released.qk_bias) {
-            builder.tensor(name + "attn.qk_bias", {2, 1, config.query_heads, config.head_dim}, 0.0);
+            const at::Tensor bias =
+                builder.tensor(name + "attn.qk_bias", {2, 1, config.query_heads, config.head_dim}, 0.0);
+            if (bias.defined()) {
+                block.qkv.bias = at::cat({bias.reshape({-1}), at::zeros({queries}, bias.options())});
+            }
         }
         if (kind == RavenBlock::olmo2) {
-            builder.norm(name + "attn.q_norm", queries, false);
-            builder.norm(name + "attn.k_norm", keys, false);
+            block.q_norm = builder.norm(name + "attn.q_norm", queries);
+            block.k_norm = builder.norm(name + "attn.k_norm", keys);
         }
-        builder.matrix(name + "attn.proj.weight", d, queries);
-        builder.matrix(name + "mlp.fc.weight", 2 * config.intermediate_size, d);
-        builder.matrix(name + "mlp.proj.weight", d, config.intermediate_size);
+        block.proj = builder.linear(name + "attn.proj", d, queries);
+        const blocks::Linear fc = builder.linear(name + "mlp.fc", 2 * m, d);
+        block.gate = fc.part(0, m);
+        block.up = fc.part(m, m);
+        block.mlp_proj = builder.linear(name + "mlp.proj", d, m);
+        weights.blocks.push_back(std::move(block));
     }
-    builder.linear("transformer.adapter", d, 2 * d, config.sandwich.injection_bias);
-    builder.norm("transformer.ln_f", d, false);
+    weights.adapter = builder.linear("transformer.adapter", d, 2 * d, config.sandwich.injection_bias);
+    weights.ln_f = builder.norm("transformer.ln_f", d);
     builder.matrix("lm_head.weight", config.vocab_size, d);
+    return weights;
+}
+
+ParameterLayout HuginnRaven::layout(const ModelConfig& config) {
+    LayoutBuilder builder(config);
+    declare(builder, config);
     return builder.finish("transformer.wte.weight", "lm_head.weight", config.tied_embeddings, {"freqs_cis"});
 }
 
 HuginnRaven::HuginnRaven(const ModelConfig& config, const Parameters& parameters)
     : Backbone(config, parameters, layout(config), "transformer.") {
-    const auto norm = [&](const std::string& name) { return blocks::Norm::from(parameters, name, config); };
-    for (std::int64_t l = 0; l < config.layers; ++l) {
-        const std::string name = sandwich_block_name(config, l);
-        Block block;
-        block.norm_1 = norm(name + "norm_1");
-        block.norm_2 = norm(name + "norm_2");
-        block.norm_3 = norm(name + "norm_3");
-        block.norm_4 = norm(name + "norm_4");
-        block.q_norm = norm(name + "attn.q_norm");
-        block.k_norm = norm(name + "attn.k_norm");
-        block.qkv.weight = parameters.at(name + "attn.Wqkv.weight");
-        if (const at::Tensor bias = parameters.find(name + "attn.qk_bias"); bias.defined()) {
-            const std::int64_t width = config.query_heads * config.head_dim;
-            block.qkv.bias = at::cat({bias.reshape({-1}), at::zeros({width}, bias.options())});
-        }
-        block.proj = blocks::Linear::from(parameters, name + "attn.proj");
-        const at::Tensor fc = parameters.at(name + "mlp.fc.weight");
-        block.gate.weight = fc.narrow(0, 0, config.intermediate_size);
-        block.up.weight = fc.narrow(0, config.intermediate_size, config.intermediate_size);
-        block.mlp_proj = blocks::Linear::from(parameters, name + "mlp.proj");
-        blocks_.push_back(std::move(block));
-    }
-    adapter_ = blocks::Linear::from(parameters, "transformer.adapter");
-    ln_f_ = norm("transformer.ln_f");
+    LayoutBuilder builder(config, &parameters);
+    weights_ = declare(builder, config);
 }
 
 at::Tensor HuginnRaven::attention(std::int64_t l, const at::Tensor& input, const Pass& pass) const {
-    const Block& w = blocks_[static_cast<std::size_t>(l)];
+    const Block& w = weights_.blocks[static_cast<std::size_t>(l)];
     const std::int64_t n = input.size(0);
     const std::int64_t queries = config_.query_heads * config_.head_dim;
     const std::int64_t keys = config_.kv_heads * config_.head_dim;
@@ -134,7 +136,7 @@ at::Tensor HuginnRaven::attention(std::int64_t l, const at::Tensor& input, const
 }
 
 at::Tensor HuginnRaven::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
-    const Block& w = blocks_[static_cast<std::size_t>(l)];
+    const Block& w = weights_.blocks[static_cast<std::size_t>(l)];
     const auto mlp = [&](const at::Tensor& residual, const at::Tensor& input) {
         return blocks::add_gated_mlp(residual, input, w.gate, w.up, w.mlp_proj, config_.activation, pass);
     };

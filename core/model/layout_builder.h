@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/model/blocks.h"
 #include "core/model/parameters.h"
 
 #include <cstdint>
@@ -10,33 +11,42 @@
 
 namespace ponderscope {
 
-/// Writes down the tensors of a model in the words of an architecture file.
+/// Declares the tensors of a model in the words of an architecture file, and hands them out: one declaration
+/// serves the layout (without parameters: what is handed out is undefined) and the stack over it.
 class LayoutBuilder {
 public:
+    explicit LayoutBuilder(const ModelConfig& config, const Parameters* parameters = nullptr)
+        : config_(config), parameters_(parameters) {}
+
     /// PREFIX.weight [out, in] and, if wanted, PREFIX.bias [out].
-    void linear(const std::string& prefix, std::int64_t out, std::int64_t in, bool bias) {
-        matrix(prefix + ".weight", out, in);
-        if (bias) {
-            vector(prefix + ".bias", out, 0.0);
+    blocks::Linear linear(const std::string& prefix, std::int64_t out, std::int64_t in, bool bias = false) {
+        const at::Tensor weight = matrix(prefix + ".weight", out, in);
+        return {weight, bias ? vector(prefix + ".bias", out, 0.0) : at::Tensor()};
+    }
+    /// A norm of the config's kind over so many elements.
+    blocks::Norm norm(const std::string& prefix, std::int64_t size, bool bias = false) {
+        const bool one_plus = config_.norm_weight == NormWeight::one_plus;
+        blocks::Norm norm{config_.norm, {}, {}, config_.norm_eps, one_plus};
+        if (config_.norm_weight != NormWeight::none) {
+            norm.weight = vector(prefix + ".weight", size, one_plus ? 0.0 : 1.0);
+            norm.bias = bias ? vector(prefix + ".bias", size, 0.0) : at::Tensor();
         }
+        return norm;
     }
-    void norm(const std::string& prefix, std::int64_t size, bool bias) {
-        vector(prefix + ".weight", size, 1.0);
-        if (bias) {
-            vector(prefix + ".bias", size, 0.0);
-        }
+    at::Tensor matrix(const std::string& name, std::int64_t rows, std::int64_t columns,
+                      std::vector<std::string> aliases = {}) {
+        return add({name, {rows, columns}, TensorSpec::Init::normal, 0.02, std::move(aliases), -1});
     }
-    void matrix(std::string name, std::int64_t rows, std::int64_t columns,
-                std::vector<std::string> aliases = {}) {
-        layout_.tensors.push_back(
-            {std::move(name), {rows, columns}, TensorSpec::Init::normal, 0.02, std::move(aliases), -1});
+    at::Tensor vector(const std::string& name, std::int64_t size, double start) {
+        return tensor(name, {size}, start);
     }
-    void vector(std::string name, std::int64_t size, double start) {
-        layout_.tensors.push_back({std::move(name), {size}, TensorSpec::Init::constant, start, {}, -1});
+    at::Tensor tensor(const std::string& name, std::vector<std::int64_t> shape, double start) {
+        return add({name, std::move(shape), TensorSpec::Init::constant, start, {}, -1});
     }
-    void tensor(std::string name, std::vector<std::int64_t> shape, double start) {
-        layout_.tensors.push_back(
-            {std::move(name), std::move(shape), TensorSpec::Init::constant, start, {}, -1});
+    at::Tensor add(TensorSpec spec) {
+        const std::string name = spec.name;
+        layout_.tensors.push_back(std::move(spec));
+        return parameters_ != nullptr ? parameters_->find(name) : at::Tensor();
     }
     /// Names block l of so many by \p name_of(l).
     template <typename NameOf>
@@ -63,6 +73,8 @@ public:
     }
 
 private:
+    const ModelConfig& config_;
+    const Parameters* parameters_;
     ParameterLayout layout_;
 };
 

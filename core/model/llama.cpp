@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/llama.h"
 
-#include "core/model/layout_builder.h"
 #include "core/model/residual.h"
 
 #include <ATen/ATen.h>
@@ -22,48 +21,89 @@ std::string adapter_name(const std::string& module, const char* factor) {
 
 /// The norms per head are of the Depth-Attention authors' Llama, with a switch of their own.
 LlamaTraits traits_of_llama(const ModelConfig& config) {
-    if (!config.depth.use_qk_norm) {
-        return {config.attention_bias};
+    LlamaTraits traits{.output_bias = config.attention_bias};
+    if (config.depth.use_qk_norm) {
+        traits.q_norm = "self_attn.q_norm";
+        traits.k_norm = "self_attn.k_norm";
     }
-    return {config.attention_bias, "self_attn.q_norm", "self_attn.k_norm"};
+    return traits;
 }
 
 } // namespace
 
-ParameterLayout Llama::layout(const ModelConfig& config, const LlamaTraits& traits) {
+Llama::Layer Llama::declare_layer(LayoutBuilder& builder, const ModelConfig& config,
+                                  const LlamaTraits& traits, const std::string& name) {
     const std::int64_t d = config.hidden_size;
+    const std::int64_t m = config.intermediate_size;
     const std::int64_t queries = config.query_heads * config.head_dim;
     const std::int64_t keys = config.kv_heads * config.head_dim;
-    LayoutBuilder builder;
-    builder.blocks(config.layers, llama_block);
-    builder.matrix("model.embed_tokens.weight", config.vocab_size, d);
-    for (std::int64_t l = 0; l < config.layers; ++l) {
-        builder.norm(llama_block(l) + "input_layernorm", d, false);
-        builder.linear(llama_block(l) + "self_attn.q_proj", queries, d, config.attention_bias);
-        builder.linear(llama_block(l) + "self_attn.k_proj", keys, d, config.attention_bias);
-        builder.linear(llama_block(l) + "self_attn.v_proj", keys, d, config.attention_bias);
-        builder.linear(llama_block(l) + "self_attn.o_proj", d, queries, traits.output_bias);
-        if (traits.q_norm != nullptr) {
-            builder.norm(llama_block(l) + traits.q_norm, config.head_dim, false);
-            builder.norm(llama_block(l) + traits.k_norm, config.head_dim, false);
-        }
-        if (traits.output_norms) {
-            builder.norm(llama_block(l) + "input_layernorm_2", d, false);
-        }
-        builder.norm(llama_block(l) + "post_attention_layernorm", d, false);
-        builder.linear(llama_block(l) + "mlp.gate_proj", config.intermediate_size, d, config.mlp_bias);
-        builder.linear(llama_block(l) + "mlp.up_proj", config.intermediate_size, d, config.mlp_bias);
-        builder.linear(llama_block(l) + "mlp.down_proj", d, config.intermediate_size, config.mlp_bias);
-        if (traits.output_norms) {
-            builder.norm(llama_block(l) + "post_attention_layernorm_2", d, false);
-        }
+    const bool bias = config.attention_bias;
+    const auto norm = [&](const char* own, std::int64_t size) -> std::optional<blocks::Norm> {
+        return own != nullptr ? std::optional(builder.norm(name + own, size)) : std::nullopt;
+    };
+    Layer layer;
+    layer.before_attention = norm(traits.before_attention, d);
+    if (traits.fused) {
+        const auto qkv = builder.linear(name + "self_attn.qkv_proj", queries + 2 * keys, d, bias);
+        layer.q_proj = qkv.part(0, queries);
+        layer.k_proj = qkv.part(queries, keys);
+        layer.v_proj = qkv.part(queries + keys, keys);
+    } else {
+        layer.q_proj = builder.linear(name + "self_attn.q_proj", queries, d, bias);
+        layer.k_proj = builder.linear(name + "self_attn.k_proj", keys, d, bias);
+        layer.v_proj = builder.linear(name + "self_attn.v_proj", keys, d, bias);
     }
-    builder.norm("model.norm", d, false);
-    builder.matrix("lm_head.weight", config.vocab_size, d);
+    layer.o_proj = builder.linear(name + "self_attn.o_proj", d, queries, traits.output_bias);
+    if (config.qk_norm_all_heads) {
+        layer.query_norm = norm(traits.q_norm, queries);
+        layer.key_norm = norm(traits.k_norm, keys);
+    } else {
+        layer.heads.query = norm(traits.q_norm, config.head_dim);
+        layer.heads.key = norm(traits.k_norm, config.head_dim);
+    }
+    layer.heads.key_after_rotation = config.depth.key_norm_after_rope;
+    layer.after_attention = norm(traits.after_attention, d);
+    layer.before_mlp = norm(traits.before_mlp, d);
+    if (!traits.gated) {
+        layer.up_proj = builder.linear(name + "mlp.fc1", m, d, config.mlp_bias);
+        layer.down_proj = builder.linear(name + "mlp.fc2", d, m, config.mlp_bias);
+    } else {
+        if (traits.fused) {
+            const auto both = builder.linear(name + "mlp.gate_up_proj", 2 * m, d, config.mlp_bias);
+            layer.gate_proj = both.part(0, m);
+            layer.up_proj = both.part(m, m);
+        } else {
+            layer.gate_proj = builder.linear(name + "mlp.gate_proj", m, d, config.mlp_bias);
+            layer.up_proj = builder.linear(name + "mlp.up_proj", m, d, config.mlp_bias);
+        }
+        layer.down_proj = builder.linear(name + "mlp.down_proj", d, m, config.mlp_bias);
+    }
+    layer.after_mlp = norm(traits.after_mlp, d);
+    return layer;
+}
+
+Llama::Weights Llama::declare(LayoutBuilder& builder, const ModelConfig& config, const LlamaTraits& traits) {
+    Weights weights;
+    builder.blocks(config.layers, llama_block);
+    builder.matrix("model.embed_tokens.weight", config.vocab_size, config.hidden_size);
+    for (std::int64_t l = 0; l < config.layers; ++l) {
+        weights.layers.push_back(declare_layer(builder, config, traits, llama_block(l)));
+    }
+    weights.norm = builder.norm("model.norm", config.hidden_size);
+    builder.matrix("lm_head.weight", config.vocab_size, config.hidden_size);
+    return weights;
+}
+
+ParameterLayout Llama::layout(const ModelConfig& config, const LlamaTraits& traits) {
+    LayoutBuilder builder(config);
+    declare(builder, config, traits);
     // The files of Depth-Attention's authors hold a norm that their code never applies.
     ParameterLayout layout =
         builder.finish("model.embed_tokens.weight", "lm_head.weight", config.tied_embeddings,
                        {"rotary_emb.inv_freq", "lm_head_layernorm.weight"});
+    layout.prefixes = traits.prefixes;
+    layout.other_parts = traits.other_parts;
+    layout.strict = traits.strict;
     for (TensorSpec& spec : residual_tensors(config)) {
         spec.joins = true;
         layout.tensors.push_back(std::move(spec));
@@ -86,35 +126,9 @@ ParameterLayout Llama::layout(const ModelConfig& config, const LlamaTraits& trai
 }
 
 Llama::Llama(const ModelConfig& config, const Parameters& parameters, const LlamaTraits& traits)
-    : Backbone(config, parameters, layout(config, traits), llama_blocks) {
-    for (std::int64_t l = 0; l < config.layers; ++l) {
-        layers_.push_back(
-            {blocks::Norm::from(parameters, llama_block(l) + "input_layernorm", config),
-             blocks::Norm::from(parameters, llama_block(l) + "post_attention_layernorm", config),
-             blocks::Linear::from(parameters, llama_block(l) + "self_attn.q_proj"),
-             blocks::Linear::from(parameters, llama_block(l) + "self_attn.k_proj"),
-             blocks::Linear::from(parameters, llama_block(l) + "self_attn.v_proj"),
-             blocks::Linear::from(parameters, llama_block(l) + "self_attn.o_proj"),
-             blocks::Linear::from(parameters, llama_block(l) + "mlp.gate_proj"),
-             blocks::Linear::from(parameters, llama_block(l) + "mlp.up_proj"),
-             blocks::Linear::from(parameters, llama_block(l) + "mlp.down_proj"),
-             {},
-             {},
-             {}});
-        if (traits.output_norms) {
-            layers_.back().attention_output =
-                blocks::Norm::from(parameters, llama_block(l) + "input_layernorm_2", config);
-            layers_.back().mlp_output =
-                blocks::Norm::from(parameters, llama_block(l) + "post_attention_layernorm_2", config);
-        }
-        if (traits.q_norm != nullptr) {
-            layers_.back().head_norms = {
-                blocks::Norm::from(parameters, llama_block(l) + traits.q_norm, config),
-                blocks::Norm::from(parameters, llama_block(l) + traits.k_norm, config),
-                config.depth.key_norm_after_rope};
-        }
-    }
-    norm_ = blocks::Norm::from(parameters, "model.norm", config);
+    : Backbone(config, parameters, layout(config, traits), llama_blocks), entry_norm_(traits.entry_norm) {
+    LayoutBuilder builder(config, &parameters);
+    weights_ = declare(builder, config, traits);
     merge_adapters(parameters);
 }
 
@@ -123,7 +137,7 @@ void Llama::merge_adapters(const Parameters& parameters) {
     if (config_.tah.adapted.empty()) {
         return;
     }
-    adapted_ = layers_;
+    adapted_ = weights_.layers;
     const double scale = config_.tah.lora_alpha / static_cast<double>(config_.tah.lora_rank);
     for (std::int64_t l = 0; l < config_.layers; ++l) {
         Layer& layer = adapted_[static_cast<std::size_t>(l)];
@@ -145,56 +159,86 @@ void Llama::merge_adapters(const Parameters& parameters) {
     }
 }
 
-at::Tensor Llama::attention(std::int64_t l, const at::Tensor& input, const Pass& pass) const {
+at::Tensor Llama::enter(const at::Tensor& x, const Pass&) const {
+    return entry_norm_ ? final_norm(x) : x; // both without weights
+}
+
+at::Tensor Llama::attention(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
     const Layer& w = weights(l, pass);
-    const auto heads = [&](const at::Tensor& rows, const blocks::Linear& projection, std::int64_t count,
-                           Workspace::Use use) {
-        return blocks::linear(rows, projection, pass, use).view({rows.size(0), count, config_.head_dim});
+    const at::Tensor input =
+        w.before_attention ? blocks::normalise(x, *w.before_attention, pass, Workspace::Use::normed) : x;
+    const auto heads = [&](const at::Tensor& rows, const blocks::Linear& projection,
+                           const std::optional<blocks::Norm>& norm, std::int64_t count, Workspace::Use use,
+                           Workspace::Use normed) {
+        at::Tensor all = blocks::linear(rows, projection, pass, use);
+        if (norm) {
+            all = blocks::normalise(all, *norm, pass, normed);
+        }
+        if (config_.scales.qkv_limit) {
+            all = all.clamp(-*config_.scales.qkv_limit, *config_.scales.qkv_limit);
+        }
+        return all.view({rows.size(0), count, config_.head_dim});
     };
+    using Use = Workspace::Use;
     const at::Tensor asking = pass.mixer == nullptr ? blocks::attending(input, pass) : input;
-    return blocks::self_attention(l, heads(asking, w.q_proj, config_.query_heads, Workspace::Use::projection),
-                                  heads(input, w.k_proj, config_.kv_heads, Workspace::Use::key_projection),
-                                  heads(input, w.v_proj, config_.kv_heads, Workspace::Use::value_projection),
-                                  config_, pass, w.head_norms);
+    return blocks::self_attention(
+        l, heads(asking, w.q_proj, w.query_norm, config_.query_heads, Use::projection, Use::query_normed),
+        heads(input, w.k_proj, w.key_norm, config_.kv_heads, Use::key_projection, Use::key_normed),
+        heads(input, w.v_proj, std::nullopt, config_.kv_heads, Use::value_projection, Use::value), config_,
+        pass, w.heads);
+}
+
+at::Tensor Llama::add_mlp(std::int64_t l, const at::Tensor& residual, const at::Tensor& x,
+                          const Pass& pass) const {
+    const Layer& w = weights(l, pass);
+    return w.gate_proj.weight.defined()
+               ? blocks::add_gated_mlp(residual, x, w.gate_proj, w.up_proj, w.down_proj, config_.activation,
+                                       pass)
+               : blocks::add_mlp(residual, x, w.up_proj, w.down_proj, config_.activation, pass);
+}
+
+at::Tensor Llama::addend(const at::Tensor& output, const std::optional<blocks::Norm>& norm,
+                         const Pass& pass) const {
+    const at::Tensor normed =
+        norm ? blocks::normalise(output, *norm, pass, Workspace::Use::normed_again) : output;
+    return config_.scales.residual == 1.0 ? normed : normed * config_.scales.residual;
 }
 
 at::Tensor Llama::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
     const Layer& w = weights(l, pass);
-    const at::Tensor normed = blocks::normalise(x, w.input_layernorm, pass, Workspace::Use::normed);
-    if (w.attention_output.weight.defined()) {
-        const at::Tensor added =
-            blocks::linear(attention(l, normed, pass), w.o_proj, pass, Workspace::Use::projection);
-        const at::Tensor attended =
-            blocks::add(blocks::attending(x, pass),
-                        blocks::normalise(added, w.attention_output, pass, Workspace::Use::normed), pass);
-        const at::Tensor mlp_input =
-            blocks::normalise(attended, w.post_attention_layernorm, pass, Workspace::Use::normed);
-        const at::Tensor out = blocks::add_gated_mlp(at::zeros_like(attended), mlp_input, w.gate_proj,
-                                                     w.up_proj, w.down_proj, config_.activation, pass);
-        return blocks::add(attended, blocks::normalise(out, w.mlp_output, pass, Workspace::Use::normed),
-                           pass);
-    }
+    const bool scaled = config_.scales.residual != 1.0;
+    const at::Tensor heads = attention(l, x, pass);
+    const at::Tensor through = blocks::attending(x, pass);
     const at::Tensor attended =
-        blocks::add_linear(blocks::attending(x, pass), attention(l, normed, pass), w.o_proj, pass);
-    const at::Tensor mlp_input =
-        blocks::normalise(attended, w.post_attention_layernorm, pass, Workspace::Use::normed);
-    return blocks::add_gated_mlp(attended, mlp_input, w.gate_proj, w.up_proj, w.down_proj, config_.activation,
-                                 pass);
+        w.after_attention || scaled
+            ? blocks::add(through,
+                          addend(blocks::linear(heads, w.o_proj, pass, Workspace::Use::projection),
+                                 w.after_attention, pass),
+                          pass)
+            : blocks::add_linear(through, heads, w.o_proj, pass);
+    const at::Tensor input =
+        w.before_mlp ? blocks::normalise(attended, *w.before_mlp, pass, Workspace::Use::normed) : attended;
+    if (!w.after_mlp && !scaled) {
+        return add_mlp(l, attended, input, pass);
+    }
+    return blocks::add(attended, addend(add_mlp(l, at::zeros_like(attended), input, pass), w.after_mlp, pass),
+                       pass);
 }
 
 at::Tensor Llama::sublayer(std::int64_t c, const at::Tensor& x, const Pass& pass) const {
     const Layer& w = weights(c / 2, pass);
     if (c % 2 == 0) {
-        const at::Tensor normed = blocks::normalise(x, w.input_layernorm, pass, Workspace::Use::normed);
-        return blocks::linear(attention(c / 2, normed, pass), w.o_proj, pass, Workspace::Use::projection);
+        const at::Tensor heads = attention(c / 2, x, pass);
+        return addend(blocks::linear(heads, w.o_proj, pass, Workspace::Use::projection), w.after_attention,
+                      pass);
     }
-    const at::Tensor normed = blocks::normalise(x, w.post_attention_layernorm, pass, Workspace::Use::normed);
-    return blocks::add_gated_mlp(at::zeros_like(x), normed, w.gate_proj, w.up_proj, w.down_proj,
-                                 config_.activation, pass);
+    const at::Tensor input =
+        w.before_mlp ? blocks::normalise(x, *w.before_mlp, pass, Workspace::Use::normed) : x;
+    return addend(add_mlp(c / 2, at::zeros_like(x), input, pass), w.after_mlp, pass);
 }
 
 at::Tensor Llama::final_norm(const at::Tensor& x) const {
-    return blocks::normalise(x, norm_);
+    return blocks::normalise(x, weights_.norm);
 }
 
 BackboneEntry llama_backbone() {

@@ -3,20 +3,36 @@
 
 #include "core/model/backbone_table.h"
 #include "core/model/blocks.h"
+#include "core/model/layout_builder.h"
+
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace ponderscope {
 
-/// Where the relatives of Llama differ from it. Sliding windows and head sizes are in the config; what has
-/// tensors of its own is here.
+/// Where the relatives of Llama differ from it in their tensors. What has no tensors of its own is in the
+/// config: windows, rotations, scales, how a norm's weight is meant.
 struct LlamaTraits {
     bool output_bias = false;     ///< self_attn.o_proj has a bias (those of q, k, v: config.attention_bias)
-    const char* q_norm = nullptr; ///< RMSNorm over each query head: "self_attn.q_norm"; nullptr: none
-    const char* k_norm = nullptr; ///< before or after the rotation: config.depth.key_norm_after_rope
-    bool output_norms = false;    ///< norms on what attention and MLP add: "input_layernorm_2" and its like
+    const char* q_norm = nullptr; ///< norm over queries, each head or all (config.qk_norm_all_heads): its
+    const char* k_norm = nullptr; ///< name, "self_attn.q_norm"; nullptr: none. The key's may come after the
+                                  ///< rotation: config.depth.key_norm_after_rope
+    // Norms of a block: on what a sublayer reads and on what it adds. nullptr: none.
+    const char* before_attention = "input_layernorm";
+    const char* after_attention = nullptr;
+    const char* before_mlp = "post_attention_layernorm";
+    const char* after_mlp = nullptr;
+    bool entry_norm = false; ///< a norm before the first block
+    bool fused = false;  ///< self_attn.qkv_proj and mlp.gate_up_proj in the place of three and two tensors
+    bool gated = true;   ///< else mlp.fc1, mlp.fc2: fc2(act(fc1 x))
+    bool strict = false; ///< a file with further tensors is of another model
+    std::vector<std::string> prefixes = {};    ///< of ParameterLayout
+    std::vector<std::string> other_parts = {}; ///< of ParameterLayout
 };
 
 /// Llama and its kind: RMSNorm, rotary embedding, grouped KV heads, gated MLP; optional head size of its own,
-/// biases and norms per head. The residual sums may be replaced by another structure (residual.h). With
+/// biases and norms on q and k. The residual sums may be replaced by another structure (residual.h). With
 /// adapters (config.tah), a pass may run through the weights that they were merged into.
 class Llama : public Backbone {
 protected:
@@ -25,28 +41,47 @@ protected:
 
 private:
     struct Layer {
-        blocks::Norm input_layernorm, post_attention_layernorm;
+        std::optional<blocks::Norm> before_attention, after_attention, before_mlp, after_mlp;
         blocks::Linear q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj;
-        blocks::HeadNorms head_norms;
-        blocks::Norm attention_output, mlp_output; ///< with LlamaTraits::output_norms
+        std::optional<blocks::Norm> query_norm, key_norm; ///< over all heads together
+        blocks::HeadExtras heads;
     };
+    struct Weights {
+        std::vector<Layer> layers;
+        blocks::Norm norm;
+    };
+    static Weights declare(LayoutBuilder& builder, const ModelConfig& config, const LlamaTraits& traits);
+    static Layer declare_layer(LayoutBuilder& builder, const ModelConfig& config, const LlamaTraits& traits,
+                               const std::string& name);
     [[nodiscard]] const Layer& weights(std::int64_t l, const Pass& pass) const {
-        return (pass.adapted && !adapted_.empty() ? adapted_ : layers_)[static_cast<std::size_t>(l)];
+        return (pass.adapted && !adapted_.empty() ? adapted_ : weights_.layers)[static_cast<std::size_t>(l)];
     }
     void merge_adapters(const Parameters& parameters);
+    [[nodiscard]] at::Tensor enter(const at::Tensor& x, const Pass& pass) const override;
     [[nodiscard]] at::Tensor layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const override;
     [[nodiscard]] at::Tensor sublayer(std::int64_t c, const at::Tensor& x, const Pass& pass) const override;
-    [[nodiscard]] at::Tensor attention(std::int64_t l, const at::Tensor& input, const Pass& pass) const;
+    [[nodiscard]] at::Tensor attention(std::int64_t l, const at::Tensor& x, const Pass& pass) const;
+    /// residual + MLP(x).
+    [[nodiscard]] at::Tensor add_mlp(std::int64_t l, const at::Tensor& residual, const at::Tensor& x,
+                                     const Pass& pass) const;
+    /// What a sublayer adds to the stream: its output, normed and scaled as the family does it.
+    [[nodiscard]] at::Tensor addend(const at::Tensor& output, const std::optional<blocks::Norm>& norm,
+                                    const Pass& pass) const;
     [[nodiscard]] at::Tensor final_norm(const at::Tensor& x) const override;
 
-    std::vector<Layer> layers_;
+    Weights weights_;
     std::vector<Layer> adapted_; ///< the same with adapters merged in; empty: there are none
-    blocks::Norm norm_;
+    bool entry_norm_;
 };
 
 /// Llama itself: what differs, the config says.
 inline LlamaTraits plain_llama(const ModelConfig&) {
     return {};
+}
+
+/// The same where config.attention_bias is of the output projection, too.
+inline LlamaTraits biased_llama(const ModelConfig& config) {
+    return {.output_bias = config.attention_bias};
 }
 
 /// The entry of a relative whose traits a function of the config gives.

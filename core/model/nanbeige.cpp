@@ -8,10 +8,12 @@ namespace ponderscope {
 namespace {
 
 LlamaTraits nanbeige_traits(const ModelConfig& config) {
-    if (!config.qk_norm) {
-        return {config.attention_bias};
+    LlamaTraits traits{.output_bias = config.attention_bias};
+    if (config.qk_norm) {
+        traits.q_norm = "self_attn.q_layernorm";
+        traits.k_norm = "self_attn.k_layernorm";
     }
-    return {config.attention_bias, "self_attn.q_layernorm", "self_attn.k_layernorm"};
+    return traits;
 }
 
 } // namespace

@@ -21,7 +21,8 @@ struct Moments {
     float scale;
 };
 
-Moments moments(const float* x, std::int64_t d, bool centred, float eps) {
+Moments moments(const float* x, std::int64_t d, NormKind kind, float eps) {
+    const bool centred = kind == NormKind::layer_norm;
     float mean = 0;
     if (centred) {
         float partial[lanes] = {};
@@ -54,7 +55,8 @@ Moments moments(const float* x, std::int64_t d, bool centred, float eps) {
     for (const float sum : partial) {
         squares += sum;
     }
-    return {mean, 1.0F / std::sqrt(squares / static_cast<float>(d) + eps)};
+    const float divisor = kind == NormKind::unit ? 1.0F : static_cast<float>(d);
+    return {mean, 1.0F / std::sqrt(squares / divisor + eps)};
 }
 
 } // namespace
@@ -69,12 +71,11 @@ void norm_rows(at::Tensor& out, const at::Tensor& x, NormKind kind, const at::Te
     auto* target = out.mutable_data_ptr<float>();
     const float* w = weight.defined() ? weight.const_data_ptr<float>() : nullptr;
     const float* b = bias.defined() ? bias.const_data_ptr<float>() : nullptr;
-    const bool centred = kind == NormKind::layer_norm;
     at::parallel_for(0, n, std::max<std::int64_t>(1, 16384 / d), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
             const float* __restrict a = source + i * d;
             float* __restrict y = target + i * d;
-            const Moments m = moments(a, d, centred, static_cast<float>(eps));
+            const Moments m = moments(a, d, kind, static_cast<float>(eps));
             for (std::int64_t j = 0; j < d; ++j) {
                 y[j] = (a[j] - m.mean) * m.scale;
             }

@@ -44,70 +44,79 @@ private:
     [[nodiscard]] at::Tensor attention(std::int64_t l, const at::Tensor& input, const Pass& pass) const;
     [[nodiscard]] at::Tensor final_norm(const at::Tensor& x) const override;
 
-    std::vector<Layer> layers_;
-    at::Tensor positions_; ///< [max_positions, d], without the rows before position 0's
-    at::Tensor project_in_, project_out_;
-    blocks::Norm final_layer_norm_;
+    struct Weights {
+        std::vector<Layer> layers;
+        at::Tensor positions; ///< [max_positions, d], without the rows before position 0's
+        at::Tensor project_in, project_out;
+        blocks::Norm final_layer_norm;
+    };
+    static Weights declare(LayoutBuilder& builder, const ModelConfig& config);
+
+    Weights weights_;
 };
 
-ParameterLayout Opt::layout(const ModelConfig& config) {
+Opt::Weights Opt::declare(LayoutBuilder& builder, const ModelConfig& config) {
     const std::int64_t d = config.hidden_size;
+    const std::int64_t m = config.intermediate_size;
     const std::string stack = opt_decoder;
-    LayoutBuilder builder;
+    Weights weights;
     builder.blocks(config.layers, opt_block);
     const auto norm = [&](const std::string& name) {
-        if (config.norm_affine) {
-            builder.norm(name, d, true);
-        }
+        return config.norm_affine ? builder.norm(name, d, true)
+                                  : blocks::Norm{config.norm, {}, {}, config.norm_eps};
     };
     builder.matrix(stack + "embed_tokens.weight", config.vocab_size, config.embed_dim);
-    builder.matrix(stack + "embed_positions.weight", config.max_positions + position_offset, d);
+    weights.positions =
+        builder.matrix(stack + "embed_positions.weight", config.max_positions + position_offset, d);
+    if (weights.positions.defined()) {
+        weights.positions = weights.positions.slice(0, position_offset);
+    }
     if (projects(config)) {
-        builder.linear(stack + "project_in", d, config.embed_dim, false);
-        builder.linear(stack + "project_out", config.embed_dim, d, false);
+        weights.project_in = builder.linear(stack + "project_in", d, config.embed_dim).weight;
+        weights.project_out = builder.linear(stack + "project_out", config.embed_dim, d).weight;
     }
     for (std::int64_t l = 0; l < config.layers; ++l) {
-        for (const char* const projection : {"q_proj", "k_proj", "v_proj", "out_proj"}) {
-            builder.linear(opt_block(l) + "self_attn." + projection, d, d, config.attention_bias);
+        const std::string name = opt_block(l);
+        Layer layer;
+        for (const auto& [own, linear] : {std::pair{"q_proj", &layer.q_proj},
+                                          {"k_proj", &layer.k_proj},
+                                          {"v_proj", &layer.v_proj},
+                                          {"out_proj", &layer.out_proj}}) {
+            *linear = builder.linear(name + "self_attn." + own, d, d, config.attention_bias);
         }
-        norm(opt_block(l) + "self_attn_layer_norm");
-        builder.linear(opt_block(l) + "fc1", config.intermediate_size, d, config.mlp_bias);
-        builder.linear(opt_block(l) + "fc2", d, config.intermediate_size, config.mlp_bias);
-        norm(opt_block(l) + "final_layer_norm");
+        layer.self_attn_layer_norm = norm(name + "self_attn_layer_norm");
+        layer.fc1 = builder.linear(name + "fc1", m, d, config.mlp_bias);
+        layer.fc2 = builder.linear(name + "fc2", d, m, config.mlp_bias);
+        layer.final_layer_norm = norm(name + "final_layer_norm");
+        weights.layers.push_back(std::move(layer));
     }
     if (has_final_norm(config)) {
-        norm(stack + "final_layer_norm");
+        weights.final_layer_norm = norm(stack + "final_layer_norm");
     }
     builder.matrix("lm_head.weight", config.vocab_size, config.embed_dim);
-    return builder.finish(stack + "embed_tokens.weight", "lm_head.weight", config.tied_embeddings, {});
+    return weights;
+}
+
+ParameterLayout Opt::layout(const ModelConfig& config) {
+    LayoutBuilder builder(config);
+    declare(builder, config);
+    return builder.finish(std::string(opt_decoder) + "embed_tokens.weight", "lm_head.weight",
+                          config.tied_embeddings, {});
 }
 
 Opt::Opt(const ModelConfig& config, const Parameters& parameters)
-    : Backbone(config, parameters, layout(config), opt_blocks),
-      positions_(
-          parameters.at(std::string(opt_decoder) + "embed_positions.weight").slice(0, position_offset)),
-      project_in_(parameters.find(std::string(opt_decoder) + "project_in.weight")),
-      project_out_(parameters.find(std::string(opt_decoder) + "project_out.weight")) {
-    for (std::int64_t l = 0; l < config.layers; ++l) {
-        layers_.push_back({blocks::Norm::from(parameters, opt_block(l) + "self_attn_layer_norm", config),
-                           blocks::Norm::from(parameters, opt_block(l) + "final_layer_norm", config),
-                           blocks::Linear::from(parameters, opt_block(l) + "self_attn.q_proj"),
-                           blocks::Linear::from(parameters, opt_block(l) + "self_attn.k_proj"),
-                           blocks::Linear::from(parameters, opt_block(l) + "self_attn.v_proj"),
-                           blocks::Linear::from(parameters, opt_block(l) + "self_attn.out_proj"),
-                           blocks::Linear::from(parameters, opt_block(l) + "fc1"),
-                           blocks::Linear::from(parameters, opt_block(l) + "fc2")});
-    }
-    final_layer_norm_ = blocks::Norm::from(parameters, std::string(opt_decoder) + "final_layer_norm", config);
+    : Backbone(config, parameters, layout(config), opt_blocks) {
+    LayoutBuilder builder(config, &parameters);
+    weights_ = declare(builder, config);
 }
 
 at::Tensor Opt::enter(const at::Tensor& x, const Pass& pass) const {
-    return (project_in_.defined() ? at::linear(x, project_in_) : x) +
-           at::embedding(positions_, pass.positions);
+    return (weights_.project_in.defined() ? at::linear(x, weights_.project_in) : x) +
+           at::embedding(weights_.positions, pass.positions);
 }
 
 at::Tensor Opt::attention(std::int64_t l, const at::Tensor& input, const Pass& pass) const {
-    const Layer& w = layers_[static_cast<std::size_t>(l)];
+    const Layer& w = weights_.layers[static_cast<std::size_t>(l)];
     const auto heads = [&](const at::Tensor& rows, const blocks::Linear& projection, Workspace::Use use) {
         return blocks::linear(rows, projection, pass, use)
             .view({rows.size(0), config_.query_heads, config_.head_dim});
@@ -119,7 +128,7 @@ at::Tensor Opt::attention(std::int64_t l, const at::Tensor& input, const Pass& p
 }
 
 at::Tensor Opt::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
-    const Layer& w = layers_[static_cast<std::size_t>(l)];
+    const Layer& w = weights_.layers[static_cast<std::size_t>(l)];
     const at::Tensor through = blocks::attending(x, pass);
     if (config_.pre_norm) {
         const at::Tensor normed = blocks::normalise(x, w.self_attn_layer_norm, pass, Workspace::Use::normed);
@@ -138,9 +147,9 @@ at::Tensor Opt::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) con
 }
 
 at::Tensor Opt::final_norm(const at::Tensor& x) const {
-    const at::Tensor normed = has_final_norm(config_) ? blocks::normalise(x, final_layer_norm_) : x;
-    if (project_out_.defined()) {
-        return at::linear(normed, project_out_);
+    const at::Tensor normed = has_final_norm(config_) ? blocks::normalise(x, weights_.final_layer_norm) : x;
+    if (weights_.project_out.defined()) {
+        return at::linear(normed, weights_.project_out);
     }
     return has_final_norm(config_) ? normed : x.clone(); // a tensor of its own
 }

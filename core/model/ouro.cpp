@@ -8,7 +8,7 @@ namespace ponderscope {
 namespace {
 
 LlamaTraits ouro_traits(const ModelConfig&) {
-    return {.output_norms = true};
+    return {.after_attention = "input_layernorm_2", .after_mlp = "post_attention_layernorm_2"};
 }
 
 } // namespace

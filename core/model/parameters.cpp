@@ -278,7 +278,22 @@ ParameterSources ParameterSources::find(const ParameterLayout& layout, const Che
             unused.push_back(name);
         }
     }
+    if (layout.first_layers) {
+        unused.clear(); // most of them are of layers that are left out
+    }
     refuse_longer_lists(checkpoint, used, unused);
+    const std::size_t others = std::erase_if(unused, [&](const std::string& name) {
+        return std::any_of(layout.other_parts.begin(), layout.other_parts.end(),
+                           [&](const std::string& part) { return name.find(part) != std::string::npos; });
+    });
+    if (others > 0) {
+        result.notices.push_back(std::to_string(others) + " tensors of other parts of the model (" +
+                                 joined(layout.other_parts) + ") are not read.");
+    }
+    if (!unused.empty() && layout.strict) {
+        throw InputError(file_of(checkpoint), "no tensors but those of this architecture", unused.front(),
+                         "this build cannot run the checkpoint");
+    }
     if (!unused.empty()) {
         std::string text = unused.size() == 1 ? "One tensor of the file is not used by this model: "
                                               : std::to_string(unused.size()) +

@@ -45,7 +45,10 @@ struct ParameterLayout {
     bool tied = false;     ///< the config ties them
     std::vector<std::string>
         ignored; ///< endings of names that are buffers, not weights: "rotary_emb.inv_freq"
+    bool first_layers = false;         ///< the file has further layers, which are left out
     std::vector<std::string> prefixes; ///< of names in files, once or several, that mean nothing
+    std::vector<std::string> other_parts; ///< in names of tensors that belong to a part that does not run
+    bool strict = false; ///< tensors that nobody uses are an error: the file is of another model
     std::vector<std::string> blocks;   ///< a block: what the names of its tensors have before their own part
 
     /// The block that a tensor belongs to; -1: none.

@@ -27,11 +27,11 @@ public:
     Parcae(const ModelConfig& config, const Parameters& parameters);
 
     [[nodiscard]] at::Tensor final_norm(const at::Tensor& x) const override {
-        return blocks::normalise(x, ln_f_);
+        return blocks::normalise(x, weights_.ln_f);
     }
     [[nodiscard]] at::Tensor inject(const at::Tensor& state, const at::Tensor& entering) const override;
     [[nodiscard]] std::int64_t injection_flops() const override;
-    [[nodiscard]] std::int64_t before_coda_flops() const override { return 2 * c_.numel(); }
+    [[nodiscard]] std::int64_t before_coda_flops() const override { return 2 * weights_.c.numel(); }
 
 private:
     struct Block {
@@ -43,61 +43,100 @@ private:
     [[nodiscard]] at::Tensor layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const override;
     [[nodiscard]] at::Tensor attention(std::int64_t l, const at::Tensor& input, const Pass& pass) const;
     [[nodiscard]] at::Tensor after_prelude(const at::Tensor& x) const override {
-        return config_.sandwich.prelude_norm ? blocks::normalise(x, ln_prelude_) : x;
+        return config_.sandwich.prelude_norm ? blocks::normalise(x, weights_.ln_prelude) : x;
     }
-    [[nodiscard]] at::Tensor before_coda(const at::Tensor& x) const override { return at::linear(x, c_); }
+    [[nodiscard]] at::Tensor before_coda(const at::Tensor& x) const override {
+        return at::linear(x, weights_.c);
+    }
 
-    std::vector<Block> blocks_;
-    blocks::HeadNorms head_norms_;
-    blocks::Norm ln_prelude_, ln_f_;
-    at::Tensor decay_, step_; ///< fp32 [d], of the diagonal injection
-    at::Tensor injection_;    ///< B [d, d] or the adapter [d, 2d]
-    at::Tensor c_;            ///< [d, d]
+    struct Weights {
+        std::vector<Block> blocks;
+        blocks::Norm ln_prelude, ln_f;
+        at::Tensor decay, step; ///< fp32 [d], of the diagonal injection
+        at::Tensor injection;   ///< B [d, d] or the adapter [d, 2d]
+        at::Tensor c;           ///< [d, d]
+    };
+    static Weights declare(LayoutBuilder& builder, const ModelConfig& config);
+    static Block declare_block(LayoutBuilder& builder, const ModelConfig& config, std::int64_t l);
+
+    Weights weights_;
+    blocks::HeadExtras head_extras_;
 };
 
-ParameterLayout Parcae::layout(const ModelConfig& config) {
+Parcae::Block Parcae::declare_block(LayoutBuilder& builder, const ModelConfig& config, std::int64_t l) {
     const std::int64_t d = config.hidden_size;
     const ReleasedConfig& released = config.released;
-    LayoutBuilder builder;
+    const std::string name = sandwich_block_name(config, l);
+    const bool core = l >= config.core_begin() && l < config.core_end();
+    const std::int64_t width = core ? released.core_intermediate_size : config.intermediate_size;
+    Block block;
+    block.norm_1 = builder.norm(name + "norm_1", d);
+    block.c_q = builder.linear(name + "attn.c_q", d, d);
+    block.c_k = builder.linear(name + "attn.c_k", d, d);
+    block.c_v = builder.linear(name + "attn.c_v", d, d);
+    block.c_proj = builder.linear(name + "attn.c_proj", d, d);
+    if (released.qk_bias) {
+        const at::Tensor bias =
+            builder.tensor(name + "attn.qk_bias", {2, 1, config.query_heads, config.head_dim}, 0.0);
+        if (bias.defined()) {
+            block.c_q.bias = bias.select(0, 0).reshape({-1});
+            block.c_k.bias = bias.select(0, 1).reshape({-1});
+        }
+    }
+    if (released.value_embeddings[static_cast<std::size_t>(l)]) {
+        block.value_gate = builder.matrix(name + "attn.ve_gate.weight", config.query_heads, gate_reads);
+        block.value_table =
+            builder.matrix("value_embeds." + std::to_string(l) + ".weight", config.vocab_size, d);
+    }
+    block.norm_2 = builder.norm(name + "norm_2", d);
+    const blocks::Linear fc = builder.linear(name + "mlp.fc", (released.gated_mlp ? 2 : 1) * width, d);
+    if (released.gated_mlp) {
+        block.gate = fc.part(0, width);
+        block.fc = fc.part(width, width);
+    } else {
+        block.fc = fc;
+    }
+    block.proj = builder.linear(name + "mlp.proj", d, width);
+    return block;
+}
+
+Parcae::Weights Parcae::declare(LayoutBuilder& builder, const ModelConfig& config) {
+    const std::int64_t d = config.hidden_size;
+    Weights weights;
     builder.blocks(config.layers, [&](std::int64_t l) { return sandwich_block_name(config, l); });
     builder.matrix("transformer.wte.weight", config.vocab_size, d);
     for (std::int64_t l = 0; l < config.layers; ++l) {
-        const std::string name = sandwich_block_name(config, l);
-        const bool core = l >= config.core_begin() && l < config.core_end();
-        const std::int64_t width = core ? released.core_intermediate_size : config.intermediate_size;
-        builder.norm(name + "norm_1", d, false);
-        for (const char* const projection : {"c_q", "c_k", "c_v", "c_proj"}) {
-            builder.matrix(name + "attn." + projection + ".weight", d, d);
-        }
-        if (released.qk_bias) {
-            builder.tensor(name + "attn.qk_bias", {2, 1, config.query_heads, config.head_dim}, 0.0);
-        }
-        if (released.value_embeddings[static_cast<std::size_t>(l)]) {
-            builder.matrix(name + "attn.ve_gate.weight", config.query_heads, gate_reads);
-            builder.matrix("value_embeds." + std::to_string(l) + ".weight", config.vocab_size, d);
-        }
-        builder.norm(name + "norm_2", d, false);
-        builder.matrix(name + "mlp.fc.weight", (released.gated_mlp ? 2 : 1) * width, d);
-        builder.matrix(name + "mlp.proj.weight", d, width);
+        weights.blocks.push_back(declare_block(builder, config, l));
     }
     if (config.sandwich.prelude_norm) {
-        builder.norm("transformer.ln_prelude", d, false);
+        weights.ln_prelude = builder.norm("transformer.ln_prelude", d);
     }
     switch (config.sandwich.injection) {
-    case SandwichConfig::Injection::diagonal:
-        builder.vector("transformer.adapter.A_log", d, 0.0);
-        builder.vector("transformer.adapter.dt_bias", d, 0.0);
-        builder.matrix("transformer.adapter.B", d, d);
+    case SandwichConfig::Injection::diagonal: {
+        const at::Tensor rate = builder.vector("transformer.adapter.A_log", d, 0.0);
+        const at::Tensor bias = builder.vector("transformer.adapter.dt_bias", d, 0.0);
+        weights.injection = builder.matrix("transformer.adapter.B", d, d);
+        if (bias.defined()) {
+            weights.step = at::softplus(bias.to(at::kFloat));
+            weights.decay = at::exp(-weights.step * at::exp(rate.to(at::kFloat)));
+        }
         break;
+    }
     case SandwichConfig::Injection::linear:
-        builder.matrix("transformer.adapter.adapter.weight", d, 2 * d);
+        weights.injection = builder.matrix("transformer.adapter.adapter.weight", d, 2 * d);
         break;
     case SandwichConfig::Injection::add:
         break;
     }
-    builder.matrix("transformer.C.weight", d, d);
-    builder.norm("transformer.ln_f", d, false);
+    weights.c = builder.matrix("transformer.C.weight", d, d);
+    weights.ln_f = builder.norm("transformer.ln_f", d);
     builder.matrix("lm_head.weight", config.vocab_size, d);
+    return weights;
+}
+
+ParameterLayout Parcae::layout(const ModelConfig& config) {
+    LayoutBuilder builder(config);
+    declare(builder, config);
     ParameterLayout layout =
         builder.finish("transformer.wte.weight", "lm_head.weight", config.tied_embeddings, {"freqs_cis"});
     layout.prefixes = {"module.", "model."};
@@ -106,49 +145,12 @@ ParameterLayout Parcae::layout(const ModelConfig& config) {
 
 Parcae::Parcae(const ModelConfig& config, const Parameters& parameters)
     : Backbone(config, parameters, layout(config), "transformer.") {
-    const auto norm = [&](const std::string& name) { return blocks::Norm::from(parameters, name, config); };
-    for (std::int64_t l = 0; l < config.layers; ++l) {
-        const std::string name = sandwich_block_name(config, l);
-        Block block;
-        block.norm_1 = norm(name + "norm_1");
-        block.norm_2 = norm(name + "norm_2");
-        block.c_q = blocks::Linear::from(parameters, name + "attn.c_q");
-        block.c_k = blocks::Linear::from(parameters, name + "attn.c_k");
-        block.c_v = blocks::Linear::from(parameters, name + "attn.c_v");
-        block.c_proj = blocks::Linear::from(parameters, name + "attn.c_proj");
-        if (const at::Tensor bias = parameters.find(name + "attn.qk_bias"); bias.defined()) {
-            block.c_q.bias = bias.select(0, 0).reshape({-1});
-            block.c_k.bias = bias.select(0, 1).reshape({-1});
-        }
-        block.value_table = parameters.find("value_embeds." + std::to_string(l) + ".weight");
-        block.value_gate = parameters.find(name + "attn.ve_gate.weight");
-        const at::Tensor fc = parameters.at(name + "mlp.fc.weight");
-        if (config.released.gated_mlp) {
-            block.gate.weight = fc.narrow(0, 0, fc.size(0) / 2);
-            block.fc.weight = fc.narrow(0, fc.size(0) / 2, fc.size(0) / 2);
-        } else {
-            block.fc.weight = fc;
-        }
-        block.proj = blocks::Linear::from(parameters, name + "mlp.proj");
-        blocks_.push_back(std::move(block));
-    }
+    LayoutBuilder builder(config, &parameters);
+    weights_ = declare(builder, config);
     if (config.qk_norm) {
         // A rotation keeps lengths, so that the norms may come before it as well as after.
-        const at::Tensor ones =
-            at::ones({config.head_dim}, parameters.at("transformer.wte.weight").options());
-        const blocks::Norm plain{NormKind::rms_norm, ones, {}, std::numeric_limits<float>::epsilon()};
-        head_norms_ = {plain, plain, false};
-    }
-    ln_prelude_ = norm("transformer.ln_prelude");
-    ln_f_ = norm("transformer.ln_f");
-    c_ = parameters.at("transformer.C.weight");
-    if (config.sandwich.injection == SandwichConfig::Injection::diagonal) {
-        const at::Tensor bias = parameters.at("transformer.adapter.dt_bias").to(at::kFloat);
-        step_ = at::softplus(bias);
-        decay_ = at::exp(-step_ * at::exp(parameters.at("transformer.adapter.A_log").to(at::kFloat)));
-        injection_ = parameters.at("transformer.adapter.B");
-    } else {
-        injection_ = parameters.find("transformer.adapter.adapter.weight");
+        const blocks::Norm plain{NormKind::rms_norm, {}, {}, std::numeric_limits<float>::epsilon()};
+        head_extras_.query = head_extras_.key = plain;
     }
 }
 
@@ -156,10 +158,11 @@ at::Tensor Parcae::inject(const at::Tensor& state, const at::Tensor& entering) c
     const at::Tensor x = state.to(entering.scalar_type());
     switch (config_.sandwich.injection) {
     case SandwichConfig::Injection::diagonal:
-        return (x.to(at::kFloat) * decay_ + step_ * at::linear(entering, injection_).to(at::kFloat))
+        return (x.to(at::kFloat) * weights_.decay +
+                weights_.step * at::linear(entering, weights_.injection).to(at::kFloat))
             .to(entering.scalar_type());
     case SandwichConfig::Injection::linear:
-        return at::linear(at::cat({x, entering}, 1), injection_);
+        return at::linear(at::cat({x, entering}, 1), weights_.injection);
     case SandwichConfig::Injection::add:
         break;
     }
@@ -180,7 +183,7 @@ std::int64_t Parcae::injection_flops() const {
 }
 
 at::Tensor Parcae::attention(std::int64_t l, const at::Tensor& input, const Pass& pass) const {
-    const Block& w = blocks_[static_cast<std::size_t>(l)];
+    const Block& w = weights_.blocks[static_cast<std::size_t>(l)];
     const auto heads = [&](const blocks::Linear& projection, Workspace::Use use) {
         return blocks::linear(input, projection, pass, use)
             .view({input.size(0), config_.query_heads, config_.head_dim});
@@ -196,11 +199,11 @@ at::Tensor Parcae::attention(std::int64_t l, const at::Tensor& input, const Pass
     }
     return blocks::self_attention(l, heads(w.c_q, Workspace::Use::projection),
                                   heads(w.c_k, Workspace::Use::key_projection), value, config_, pass,
-                                  head_norms_);
+                                  head_extras_);
 }
 
 at::Tensor Parcae::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
-    const Block& w = blocks_[static_cast<std::size_t>(l)];
+    const Block& w = weights_.blocks[static_cast<std::size_t>(l)];
     const at::Tensor normed = blocks::normalise(x, w.norm_1, pass, Workspace::Use::normed);
     const at::Tensor attended = blocks::add_linear(x, attention(l, normed, pass), w.c_proj, pass);
     const at::Tensor mlp_input = blocks::normalise(attended, w.norm_2, pass, Workspace::Use::normed);

@@ -29,53 +29,61 @@ private:
     };
     [[nodiscard]] at::Tensor layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const override;
     [[nodiscard]] at::Tensor final_norm(const at::Tensor& x) const override {
-        return blocks::normalise(x, final_layernorm_);
+        return blocks::normalise(x, weights_.final_layernorm);
     }
 
-    std::vector<Layer> layers_;
-    blocks::Norm final_layernorm_;
+    struct Weights {
+        std::vector<Layer> layers;
+        blocks::Norm final_layernorm;
+        at::Tensor head_bias;
+    };
+    static Weights declare(LayoutBuilder& builder, const ModelConfig& config);
+
+    Weights weights_;
 };
 
-ParameterLayout Phi::layout(const ModelConfig& config) {
+Phi::Weights Phi::declare(LayoutBuilder& builder, const ModelConfig& config) {
     const std::int64_t d = config.hidden_size;
+    const std::int64_t m = config.intermediate_size;
     const std::int64_t queries = config.query_heads * config.head_dim;
     const std::int64_t keys = config.kv_heads * config.head_dim;
-    LayoutBuilder builder;
+    Weights weights;
     builder.blocks(config.layers, phi_block);
     builder.matrix("model.embed_tokens.weight", config.vocab_size, d);
     for (std::int64_t l = 0; l < config.layers; ++l) {
-        builder.norm(phi_block(l) + "input_layernorm", d, true);
-        builder.linear(phi_block(l) + "self_attn.q_proj", queries, d, true);
-        builder.linear(phi_block(l) + "self_attn.k_proj", keys, d, true);
-        builder.linear(phi_block(l) + "self_attn.v_proj", keys, d, true);
-        builder.linear(phi_block(l) + "self_attn.dense", d, queries, true);
-        builder.linear(phi_block(l) + "mlp.fc1", config.intermediate_size, d, true);
-        builder.linear(phi_block(l) + "mlp.fc2", d, config.intermediate_size, true);
+        const std::string name = phi_block(l);
+        Layer layer;
+        layer.input_layernorm = builder.norm(name + "input_layernorm", d, true);
+        layer.q_proj = builder.linear(name + "self_attn.q_proj", queries, d, true);
+        layer.k_proj = builder.linear(name + "self_attn.k_proj", keys, d, true);
+        layer.v_proj = builder.linear(name + "self_attn.v_proj", keys, d, true);
+        layer.dense = builder.linear(name + "self_attn.dense", d, queries, true);
+        layer.fc1 = builder.linear(name + "mlp.fc1", m, d, true);
+        layer.fc2 = builder.linear(name + "mlp.fc2", d, m, true);
+        weights.layers.push_back(std::move(layer));
     }
-    builder.norm("model.final_layernorm", d, true);
+    weights.final_layernorm = builder.norm("model.final_layernorm", d, true);
     builder.matrix("lm_head.weight", config.vocab_size, d);
-    builder.vector("lm_head.bias", config.vocab_size, 0.0);
+    weights.head_bias = builder.vector("lm_head.bias", config.vocab_size, 0.0);
+    return weights;
+}
+
+ParameterLayout Phi::layout(const ModelConfig& config) {
+    LayoutBuilder builder(config);
+    declare(builder, config);
     return builder.finish("model.embed_tokens.weight", "lm_head.weight", config.tied_embeddings,
                           {"rotary_emb.inv_freq"});
 }
 
 Phi::Phi(const ModelConfig& config, const Parameters& parameters)
     : Backbone(config, parameters, layout(config), phi_blocks) {
-    for (std::int64_t l = 0; l < config.layers; ++l) {
-        layers_.push_back({blocks::Norm::from(parameters, phi_block(l) + "input_layernorm", config),
-                           blocks::Linear::from(parameters, phi_block(l) + "self_attn.q_proj"),
-                           blocks::Linear::from(parameters, phi_block(l) + "self_attn.k_proj"),
-                           blocks::Linear::from(parameters, phi_block(l) + "self_attn.v_proj"),
-                           blocks::Linear::from(parameters, phi_block(l) + "self_attn.dense"),
-                           blocks::Linear::from(parameters, phi_block(l) + "mlp.fc1"),
-                           blocks::Linear::from(parameters, phi_block(l) + "mlp.fc2")});
-    }
-    final_layernorm_ = blocks::Norm::from(parameters, "model.final_layernorm", config);
-    head_bias_ = parameters.at("lm_head.bias");
+    LayoutBuilder builder(config, &parameters);
+    weights_ = declare(builder, config);
+    head_bias_ = weights_.head_bias;
 }
 
 at::Tensor Phi::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
-    const Layer& w = layers_[static_cast<std::size_t>(l)];
+    const Layer& w = weights_.layers[static_cast<std::size_t>(l)];
     const at::Tensor normed = blocks::normalise(x, w.input_layernorm, pass, Workspace::Use::normed);
     const at::Tensor through = blocks::attending(normed, pass);
     const auto heads = [&](const at::Tensor& rows, const blocks::Linear& projection, std::int64_t count,

@@ -8,7 +8,7 @@ namespace ponderscope {
 namespace {
 
 LlamaTraits qwen3_traits(const ModelConfig& config) {
-    return {config.attention_bias, "self_attn.q_norm", "self_attn.k_norm"};
+    return {.output_bias = config.attention_bias, .q_norm = "self_attn.q_norm", .k_norm = "self_attn.k_norm"};
 }
 
 } // namespace

@@ -75,6 +75,10 @@ at::Tensor rope_frequencies(const RopeConfig& rope, std::int64_t max_positions, 
     if (rope.kind == RopeConfig::Kind::yarn) {
         return yarn_frequencies(rope);
     }
+    if (rope.kind == RopeConfig::Kind::longrope) {
+        const auto& factors = length > rope.original_max_positions ? rope.long_factor : rope.short_factor;
+        return 1.0 / (at::tensor(factors, at::kFloat) * powers(theta, rope.rotary_dims));
+    }
     const at::Tensor plain = 1.0 / powers(theta, rope.rotary_dims);
     switch (rope.kind) {
     case RopeConfig::Kind::linear:
@@ -87,11 +91,15 @@ at::Tensor rope_frequencies(const RopeConfig& rope, std::int64_t max_positions, 
 }
 
 double rope_attention_factor(const RopeConfig& rope) {
-    if (rope.kind != RopeConfig::Kind::yarn) {
+    if (rope.kind != RopeConfig::Kind::yarn && rope.kind != RopeConfig::Kind::longrope) {
         return 1.0;
     }
     if (rope.attention_factor) {
         return *rope.attention_factor;
+    }
+    if (rope.kind == RopeConfig::Kind::longrope) {
+        const auto original = static_cast<double>(rope.original_max_positions);
+        return rope.factor <= 1.0 ? 1.0 : std::sqrt(1.0 + std::log(rope.factor) / std::log(original));
     }
     const double mscale = rope.mscale.value_or(0);
     const double all = rope.mscale_all_dim.value_or(0);
@@ -104,7 +112,8 @@ std::pair<at::Tensor, at::Tensor> rope_table(const RopeConfig& rope, std::int64_
     const at::Tensor frequencies = rope_frequencies(rope, max_positions, length);
     const at::Tensor angles = at::outer(at::arange(positions, at::kFloat), frequencies);
     const double factor = rope_attention_factor(rope);
-    return {(angles.cos() * factor).contiguous(), (angles.sin() * factor).contiguous()};
+    return {(angles.cos() * factor).contiguous(),
+            (angles.sin() * (rope.reversed ? -factor : factor)).contiguous()};
 }
 
 at::Tensor rotate(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin, const at::Tensor& rows,

@@ -10,11 +10,11 @@
 namespace ponderscope {
 
 /// Angles per position of the rotating pairs, fp32 [rotary_dims / 2], for a sequence of \p length tokens
-/// (only dynamic scaling looks at it). In fp32 with the operations of transformers' modeling_rope_utils, so
-/// that large positions agree with it to the last bit.
+/// (dynamic scaling and longrope read it). In fp32 with the operations of transformers' modeling_rope_utils,
+/// so that large positions agree with it to the last bit.
 at::Tensor rope_frequencies(const RopeConfig& rope, std::int64_t max_positions, std::int64_t length);
 
-/// What cos and sin are multiplied with: 1, except for yarn.
+/// What cos and sin are multiplied with: 1, except for yarn and longrope.
 double rope_attention_factor(const RopeConfig& rope);
 
 /// cos and sin of positions [0, positions), fp32 [positions, rotary_dims / 2].

@@ -22,6 +22,7 @@ struct Attending {
     Visibility visibility; ///< this layer's window included
     double scale = 1;      ///< of q·k
     at::Tensor row_bias;   ///< fp32 [R]; undefined: none
+    ScoreExtras extras;    ///< softcap and sinks of the scores
     at::Tensor rows;       ///< int64 [n]: the slots' own rows among R; undefined: 0, 1, 2, ...
     at::Tensor tokens;     ///< int64 [n]: whose slots these are; undefined: all tokens in order
     std::int64_t step = 0; ///< of all of the slots,

@@ -4,6 +4,7 @@
 #include "core/base/json.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace ponderscope {
 namespace {
@@ -101,6 +102,15 @@ void FlopsModel::count(std::span<const std::int32_t> last_steps, bool decides_by
         }
     }
     const VisibleKeys keys(layers_by_window());
+    const auto keys_around = [](std::int64_t layers, const std::vector<std::int64_t>& own) {
+        std::map<std::int64_t, std::int64_t> by_window;
+        for (const std::int64_t window : own) {
+            ++by_window[window];
+        }
+        return VisibleKeys(own.empty() ? std::map<std::int64_t, std::int64_t>{{0, layers}} : by_window);
+    };
+    const VisibleKeys prelude_keys = keys_around(prelude_layers, prelude_windows);
+    const VisibleKeys coda_keys = keys_around(coda_layers, coda_windows);
     std::optional<SlotsBefore> slots;
     if (visibility != Visibility::per_step) {
         slots.emplace(others.empty() ? last_steps : others, last, visibility != Visibility::interleaved);
@@ -129,7 +139,7 @@ void FlopsModel::count(std::span<const std::int32_t> last_steps, bool decides_by
                 }
             }
             const std::int64_t read_outs = 1 + (heads > 0 ? stop : 0);
-            attended += static_cast<std::uint64_t>((prelude_layers + coda_layers * read_outs) * tokens);
+            attended += prelude_keys(tokens) + static_cast<std::uint64_t>(read_outs) * coda_keys(tokens);
             const auto at = static_cast<std::size_t>(stop);
             const std::int64_t products =
                 prelude + ran[at] + stop * (input + heads) + asked[at] + above[at] + read_out;
@@ -153,6 +163,12 @@ std::string FlopsModel::to_json() const {
         json["prelude"] = prelude;
         json["prelude_layers"] = prelude_layers;
         json["coda_layers"] = coda_layers;
+    }
+    if (!prelude_windows.empty()) {
+        json["prelude_windows"] = prelude_windows;
+    }
+    if (!coda_windows.empty()) {
+        json["coda_windows"] = coda_windows;
     }
     return json.dump();
 }
@@ -211,6 +227,14 @@ std::optional<FlopsModel> FlopsModel::from_json(const std::string& text) {
                                      {"prelude_layers", &model.prelude_layers},
                                      {"coda_layers", &model.coda_layers}}) {
         *value = json.contains(key) ? whole(field(key)) : 0;
+    }
+    for (const auto& [name, own, layers] :
+         {std::tuple{"prelude_windows", &model.prelude_windows, model.prelude_layers},
+          {"coda_windows", &model.coda_windows, model.coda_layers}}) {
+        if (json.contains(name)) {
+            *own = list(name);
+            sound = sound && static_cast<std::int64_t>(own->size()) == layers;
+        }
     }
     constexpr std::int64_t most_layers = std::int64_t{1} << 16;
     sound = sound && model.prelude_layers <= most_layers && model.coda_layers <= most_layers;

@@ -33,6 +33,7 @@ struct FlopsModel {
     std::int64_t prelude = 0;        ///< products once a token
     std::int64_t prelude_layers = 0; ///< which attend once a token,
     std::int64_t coda_layers = 0;    ///< and once a read-out
+    std::vector<std::int64_t> prelude_windows, coda_windows; ///< of each of these layers; empty: 0 for all
     /// Layers as steps: of block l for a token that exited below it, whose keys and values are made there.
     /// Empty: steps are steps of pondering.
     std::vector<std::int64_t> exited;

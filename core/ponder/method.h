@@ -79,6 +79,11 @@ public:
         (void)start;
         return embedded;
     }
+    /// The state before step 0, of the same two: what step 0 is compared with; undefined: none.
+    [[nodiscard]] virtual at::Tensor state_before(const at::Tensor& embedded, const at::Tensor& start) const {
+        (void)embedded;
+        return start;
+    }
     /// Blocks whose output decide() reads, ascending.
     [[nodiscard]] virtual const std::vector<std::int64_t>& wanted_blocks() const {
         static const std::vector<std::int64_t> none;

@@ -171,8 +171,8 @@ void expect_usable(const ModelConfig& c) {
     EXPECT_GE(c.sandwich.coda, 0);
     EXPECT_LE(c.core_begin(), c.core_end());
     EXPECT_LE(c.core_end(), c.layers);
-    for (const double number : {c.sandwich.state_deviation, c.sandwich.state_scale,
-                                c.released.embed_multiplier, c.released.logit_softcap.value_or(1)}) {
+    for (const double number : {c.sandwich.state_deviation, c.sandwich.state_scale, c.scales.embedding,
+                                c.scales.logit_softcap.value_or(1)}) {
         EXPECT_TRUE(std::isfinite(static_cast<float>(number)) && number >= 0) << number;
     }
     EXPECT_GE(c.depth.stride, 1);

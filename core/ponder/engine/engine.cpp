@@ -45,7 +45,7 @@ void require_finite(const Parameters& parameters, const Checkpoint& checkpoint) 
 } // namespace
 
 void EngineParts::place(TokenBatch& batch, std::span<const Window> windows) const {
-    const bool starts = backbone().config().recurs();
+    const bool starts = backbone().config().has_start_state();
     if (choices.rule || starts) {
         batch.places = token_places(windows, device);
     }
@@ -105,10 +105,10 @@ Engine Engine::load(const Checkpoint& checkpoint, const LoadOptions& options) {
     if (options.device == "auto" || placement.devices().size() > 1) {
         notices.push_back("Computed on " + placement.text() + ".");
     }
-    if (checkpoint.config.rope.kind == RopeConfig::Kind::dynamic) {
+    if (const RopeConfig& rope = checkpoint.config.rope; rope.depends_on_length()) {
         notices.emplace_back(
             "The rotation angles of this model depend on the length of the whole sequence: beyond " +
-            std::to_string(checkpoint.config.max_positions) +
+            std::to_string(rope.longest_shared(checkpoint.config.max_positions)) +
             " tokens a continuation is computed anew for each token, without a cache.");
     }
     if (const std::string hint = device_hint(placement.home(), options.precision); !hint.empty()) {
@@ -172,7 +172,7 @@ bool Engine::kv_named() const {
 }
 
 void Engine::use_start_state(const std::string& spec) {
-    if (!config().recurs()) {
+    if (!config().has_start_state()) {
         throw InputError("--initial-state: the method " + to_string(config().ponder.method) +
                          " starts from the embedding; only huginn and parcae have a state to begin with.");
     }
@@ -180,7 +180,7 @@ void Engine::use_start_state(const std::string& spec) {
 }
 
 std::string Engine::start_state() const {
-    return config().recurs() ? impl_->start.text(config()) : "";
+    return config().has_start_state() ? impl_->start.text(config()) : "";
 }
 
 std::string Engine::start_state_digest() const {

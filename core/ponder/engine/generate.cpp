@@ -120,8 +120,12 @@ private:
     /// Angles that change with the length of the sequence make K of earlier tokens change too.
     [[nodiscard]] bool cacheable() const {
         const ModelConfig& config = impl_.model.config();
-        return options_.use_cache &&
-               (config.rope.kind != RopeConfig::Kind::dynamic || longest() <= config.max_positions);
+        const std::int64_t shortest = *std::min_element(prompt_.begin(), prompt_.end());
+        const auto keeps = [&](const RopeConfig& rope) {
+            return longest() <= rope.longest_shared(config.max_positions) ||
+                   (rope.kind == RopeConfig::Kind::longrope && shortest > rope.original_max_positions);
+        };
+        return options_.use_cache && keeps(config.rope) && keeps(config.local_rope);
     }
 
     [[nodiscard]] std::int64_t longest() const {

@@ -108,11 +108,22 @@ at::Tensor AttentionRecorder::weights(const Attending& attending, const at::Tens
                                .to(at::kFloat)
                                .permute({1, 2, 0});
     at::Tensor scores = at::matmul(query, key) * attending.scale;
+    if (attending.extras.softcap > 0) {
+        scores = at::tanh(scores / attending.extras.softcap) * attending.extras.softcap;
+    }
     if (attending.row_bias.defined()) {
         scores = scores + attending.row_bias.index_select(0, keys).to(at::kFloat);
     }
     scores.masked_fill_(at::cat(seen, 1).logical_not(), -std::numeric_limits<float>::infinity());
-    const at::Tensor shares = at::softmax(scores, -1);
+    at::Tensor shares;
+    if (attending.extras.sinks.defined()) {
+        const at::Tensor sinks =
+            attending.extras.sinks.index_select(0, heads_).to(at::kFloat).view({-1, 1, 1});
+        shares = at::softmax(at::cat({scores, sinks.expand({-1, scores.size(1), 1})}, -1), -1)
+                     .narrow(2, 0, scores.size(2));
+    } else {
+        shares = at::softmax(scores, -1);
+    }
     const at::Tensor back = (tokens.unsqueeze(1) - row_token_.index_select(0, keys)).clamp(0, longest_ - 1);
     const at::Tensor column =
         form_.key_steps > 1 ? back + row_step_.index_select(0, keys) * longest_ : back; // [b, rows]

@@ -77,7 +77,7 @@ std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method
     if (level == RecordLevel::steps && method.max_steps() > 0) {
         // A stack with a start state has something before its first step.
         const std::string first =
-            config.recurs() ? "; at step 0 to the start state." : "; 0 at " + unit + " 0.";
+            config.has_state_before() ? "; at step 0 to the state before it." : "; 0 at " + unit + " 0.";
         declare(signal::kl_previous_current, "nats", "D_KL(p_k−1 ‖ p_k)",
                 "KL(P_{k-1} || P_k): what the " + unit + " before would lose under this " + unit +
                     "'s distribution; 0 at " + unit + " 0.");

@@ -217,7 +217,8 @@ void Recorder::step_ran(const Slots& slots, const Decision& decision, const at::
             at::nan_to_num((wide * before).sum(1) / (norm * before.norm(2, 1))));
         put(signal::latent_difference, rows.place, slots.step, (wide - before).norm(2, 1) / norm);
         const at::Tensor update = wide - before;
-        if (slots.step > (backbone_.config().recurs() ? 0 : 1)) { // a start state makes the first update
+        // A state before step 0 makes the first update.
+        if (slots.step > (backbone_.config().has_state_before() ? 0 : 1)) {
             const at::Tensor last = select_rows(update_, rows.place);
             put(signal::update_cosine, rows.place, slots.step,
                 at::nan_to_num((update * last).sum(1) / (update.norm(2, 1) * last.norm(2, 1))));

@@ -5,6 +5,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 namespace ponderscope {
 
 namespace {
@@ -96,7 +98,13 @@ FlopsModel flops_model(const Backbone& backbone, const Method& method, const Run
         model.prelude_layers = config.sandwich.prelude;
         model.coda_layers = config.sandwich.coda;
         model.read_out += 2 * parts.coda + backbone.before_coda_flops();
-        model.windows.resize(static_cast<std::size_t>(config.core_end() - config.core_begin()));
+        const auto begin = model.windows.begin() + config.core_begin();
+        const auto end = model.windows.begin() + config.core_end();
+        if (std::any_of(model.windows.begin(), model.windows.end(), [](auto window) { return window > 0; })) {
+            model.prelude_windows.assign(model.windows.begin(), begin);
+            model.coda_windows.assign(end, model.windows.end());
+        }
+        model.windows = {begin, end};
     }
     for (std::int64_t step = 0; step <= method.max_steps(); ++step) {
         std::int64_t products = each_step + joining_flops(config);

@@ -370,10 +370,12 @@ StepsResult run_steps(const Backbone& backbone, const Method& method, const Toke
         kept.prepare_outside({}, 0, pass);
         embedded = backbone.prelude(embedded, pass);
         pass.tap("prelude", embedded);
-        pass.tap("initial_state", batch.start);
+        if (batch.start.defined()) {
+            pass.tap("initial_state", batch.start);
+        }
     }
     walk.begin({}, method.first_input(embedded, batch.start), sandwich ? embedded : at::Tensor(),
-               batch.start);
+               method.state_before(embedded, batch.start));
     for (const Slots& slots = walk.slots();;) {
         Pass pass = pass_over(batch, slots.tokens, slots.step, options);
         at::Tensor stream;

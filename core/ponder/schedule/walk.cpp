@@ -140,7 +140,7 @@ void Walk::keep(const at::Tensor& rows) {
 }
 
 void Walk::make_inputs() {
-    const double scale = parts_.method.embed_scale();
+    const double scale = parts_.method.embed_scale() * parts_.head.embedding_scale;
     at::Tensor expected;
     if (const std::optional<MixtureWish> wish = parts_.method.mixture()) {
         StepObserver plain;

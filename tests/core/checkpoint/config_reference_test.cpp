@@ -2,6 +2,7 @@
 // Configurations that others wrote: the reference cases, and a collection of good and bad ones.
 #include "core/base/json.h"
 #include "core/checkpoint/checkpoint.h"
+#include "tests/core/checkpoint/config_sentences.h"
 #include "tests/core/checkpoint/support.h"
 #include "tests/support/known_cases.h"
 
@@ -291,8 +292,7 @@ TEST(MalformedConfigs, EachGetsItsSentence) {
         {"model_config_type_not_string",
          "config.json: expected a text for \"model_type\", found 42" + correct},
         {"model_config_no_type",
-         "config.json: expected an architecture out of gpt2, gpt_neox, llama, mistral, qwen2, qwen3, phi, "
-         "opt, nanbeige, ouro, huginn_raven, parcae for "
+         "config.json: expected an architecture out of " + every_architecture() + " for "
          "\"model_type\", found no such key; check that it is a Hugging Face model's config.json."},
         {"model_config_bad_json", "config.json: expected valid JSON, found syntax error while parsing object "
                                   "- unexpected end of input; expected '}' at line 1, "
@@ -340,8 +340,7 @@ TEST(OtherCheckpoints, OpenOrSayWhyNot) {
     EXPECT_TRUE(Checkpoint::open(root / "stories260K_hf").vocabulary);
     EXPECT_FALSE(Checkpoint::open(root / "tiny_llama3").vocabulary);
     const std::string architectures =
-        ": expected an architecture out of gpt2, gpt_neox, llama, mistral, qwen2, qwen3, phi, "
-        "opt, nanbeige, ouro, huginn_raven, parcae for \"model_type\", found ";
+        ": expected an architecture out of " + every_architecture() + " for \"model_type\", found ";
     EXPECT_EQ(said("unsupported_bert_tiniest"),
               architectures + "\"bert\"; this build cannot run the checkpoint.");
     EXPECT_EQ(said("hf2q_tiny_model"),

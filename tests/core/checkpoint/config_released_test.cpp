@@ -94,7 +94,7 @@ TEST(Released, HuginnHasItsOwnDefaults) {
     EXPECT_TRUE(c.rope.pairs);
     EXPECT_TRUE(c.released.qk_bias);
     EXPECT_TRUE(c.tied_embeddings);
-    EXPECT_DOUBLE_EQ(c.released.embed_multiplier, std::sqrt(5280.0));
+    EXPECT_DOUBLE_EQ(c.scales.embedding, std::sqrt(5280.0));
     EXPECT_DOUBLE_EQ(c.sandwich.state_deviation, std::sqrt(2.0 / (5 * 5280.0)));
     EXPECT_DOUBLE_EQ(c.sandwich.state_scale, std::sqrt(5280.0));
     EXPECT_EQ(c.eos_token_ids, (std::vector<std::int64_t>{65505, 65504, 65508}));
@@ -126,7 +126,7 @@ TEST(Released, RetrofitsAreToldApartByTheirTensors) {
     EXPECT_EQ(llama.rope.theta, 500.0);
     EXPECT_FALSE(llama.rope.pairs);
     EXPECT_FALSE(llama.sandwich.norm_before_coda);
-    EXPECT_EQ(llama.released.embed_multiplier, 1.0);
+    EXPECT_EQ(llama.scales.embedding, 1.0);
     EXPECT_EQ(llama.sandwich.state_deviation, 0.01);
     const ModelConfig olmo = read({"transformer.core_block.0.attn.q_norm.weight"});
     EXPECT_EQ(olmo.released.block, RavenBlock::olmo2);

@@ -280,7 +280,7 @@ TEST(Attend, BrainFloatsInLoopsAndOnTheMatrixUnit) {
                 for (auto* packing : {&whole, &gathered, &biased}) {
                     auto p = brain_floats(*packing);
                     p.visibility.window = window;
-                    const auto got = attend_cpu(p.q, p.k, p.v, p.visibility, p.scale, p.bias, unit);
+                    const auto got = attend_cpu(p.q, p.k, p.v, p.visibility, p.scale, p.bias, {}, unit);
                     const auto expected = reference(p);
                     // Only the result is rounded.
                     const auto off = (got.to(at::kDouble) - expected).abs() - expected.abs() * 0x1p-8;

@@ -124,6 +124,12 @@ TEST(FlopsModel, StepsOverTheMiddlePayForWhatIsAroundThem) {
                                                                                   10 * 2 * (2 + 3 * 4) +
                                                                                   2 * 500 + 18 + 3 * 103}));
     EXPECT_EQ(FlopsModel::from_json(model.to_json()), model);
+    // Windows of these layers: one of the prelude's two and all of the coda's see the own key alone.
+    FlopsModel windowed = model;
+    windowed.prelude_windows = {1, 0};
+    windowed.coda_windows = {1, 1, 1, 1};
+    EXPECT_EQ(count(model, {0, 2}, false)[1] - count(windowed, {0, 2}, false)[1], 10 * (1 + 4));
+    EXPECT_EQ(FlopsModel::from_json(windowed.to_json()), windowed);
     for (std::int64_t FlopsModel::*const one :
          {&FlopsModel::prelude, &FlopsModel::prelude_layers, &FlopsModel::coda_layers}) {
         FlopsModel alone = adaptive();

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/checkpoint/config_reader.h"
+#include "core/checkpoint/method_info.h"
+
+namespace ponderscope {
+
+MethodInfo dory_info() {
+    return {.kind = MethodKind::dory,
+            .summary =
+                "Between input and output layers the middle layers run several times over their own output, "
+                "which the input layers' output is added to before every loop (Dory, NVIDIA)",
+            .has_section = false,
+            .any_steps = true,
+            .exits_select = true,
+            .architecture = Architecture::dory,
+            .read =
+                [](const ConfigReader& reader, ModelConfig& config) {
+                    const bool export_format =
+                        reader.json().has("dory_format_version") || reader.json().has("hybrid_layer_pattern");
+                    config.ponder.max_steps =
+                        reader.size("n_recurrent_loops", export_format ? 1 : 2, config_limits::steps) - 1;
+                },
+            .peculiarity = [](const ModelConfig& config) -> std::string {
+                return config.released.last_loop_kv
+                           ? "generation sees earlier tokens as their last loop left them (last_loop), while "
+                             "scores are full forwards, in which every loop sees its own"
+                           : "every loop sees what the same loop of earlier tokens left (per_loop)";
+            },
+            .untrained = "whose learned scales need an optimiser of their authors'"};
+}
+
+} // namespace ponderscope

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/checkpoint/config_reader.h"
+#include "core/checkpoint/method_info.h"
+
+namespace ponderscope {
+
+MethodInfo hrm_text_info() {
+    return {.kind = MethodKind::hrm_text,
+            .summary =
+                "A cycle runs a low stack several times over its own state and the high one, then a high "
+                "stack over both; a step is a cycle (HRM-Text, Sapient)",
+            .has_section = false,
+            .any_steps = true,
+            .exits_select = true,
+            .architecture = Architecture::hrm_text,
+            .read =
+                [](const ConfigReader& reader, ModelConfig& config) {
+                    config.ponder.max_steps = reader.size("H_cycles", 2, config_limits::steps) - 1;
+                },
+            .peculiarity = [](const ModelConfig& config) -> std::string {
+                return std::to_string(config.released.low_passes) +
+                       " passes of the low stack and one of the high stack in every step; scores are causal" +
+                       (config.released.prefix_lm
+                            ? ", though the model was trained to see its prompt in both directions"
+                            : "");
+            },
+            .untrained = "whose authors train it with gradients of the last passes alone"};
+}
+
+} // namespace ponderscope
