@@ -11,9 +11,11 @@
 #include "core/base/files.h"
 #include "core/base/utf8.h"
 #include "core/base/words.h"
+#include "core/stats/expert_use.h"
 #include "core/stats/labels.h"
 #include "core/stats/run_study.h"
 #include "core/trace/reader.h"
+#include "core/trace/step_columns.h"
 
 #include <algorithm>
 #include <cmath>
@@ -122,11 +124,58 @@ struct Statistics {
     std::vector<Grouping> groupings;
     std::string types_of;
     std::string control;
+    std::optional<ExpertUse> experts;
+    std::vector<std::pair<std::string, std::vector<ExpertAgreement>>> agreements; ///< by run
 
     void print(std::size_t rows, const IntervalOptions& intervals) const;
     [[nodiscard]] nlohmann::json to_json(const IntervalOptions& intervals) const;
     [[nodiscard]] std::string to_csv() const;
 };
+
+nlohmann::json json_of(const ExpertUse& use) {
+    nlohmann::json layers = nlohmann::json::array();
+    for (const LayerExperts& layer : use.layers) {
+        nlohmann::json load = nlohmann::json::array();
+        for (std::size_t e = 0; e < layer.load.size(); ++e) {
+            load.push_back(number_or_null(layer.share(e)));
+        }
+        layers.push_back({{"layer", layer.layer},
+                          {"choices", layer.choices},
+                          {"load", std::move(load)},
+                          {"same_as_previous_token", number_or_null(layer.repeat_share())}});
+    }
+    return {{"experts", use.experts}, {"chosen", use.chosen}, {"layers", std::move(layers)}};
+}
+
+nlohmann::json json_of(const std::pair<std::string, std::vector<ExpertAgreement>>& with) {
+    nlohmann::json layers = nlohmann::json::array();
+    for (const ExpertAgreement& layer : with.second) {
+        layers.push_back({{"layer", layer.layer},
+                          {"tokens", layer.tokens},
+                          {"common", number_or_null(layer.common)},
+                          {"same_set", number_or_null(layer.same)}});
+    }
+    return {{"with", with.first}, {"layers", std::move(layers)}};
+}
+
+void print_experts(const ExpertUse& use) {
+    std::cout << right("experts of layer", 24) << right("choices", 10) << right("most used", 16)
+              << right("least used", 16) << right("unused", 8) << right("as token before", 17) << "\n";
+    for (const LayerExperts& layer : use.layers) {
+        const auto [least, most] = std::ranges::minmax_element(layer.load);
+        const auto named = [&](auto expert) {
+            const auto e = static_cast<std::size_t>(expert - layer.load.begin());
+            return std::to_string(e) + ": " + fixed(100 * layer.share(e), 1) + " %";
+        };
+        std::cout << right(layer.layer, 24) << right(with_separators(layer.choices), 10)
+                  << right(named(most), 16) << right(named(least), 16)
+                  << right(std::to_string(std::ranges::count(layer.load, 0)), 8)
+                  << right(fixed(100 * layer.repeat_share(), 1) + " %", 17) << "\n";
+    }
+    std::cout << use.chosen << " of " << use.experts << " experts a token; even use is "
+              << fixed(100 * static_cast<double>(use.chosen) / static_cast<double>(use.experts), 1)
+              << " % each.\n";
+}
 
 /// \p steps: their number varies, so that it is worth a column.
 void print_groups(const std::vector<TokenGroup>& groups, std::size_t most, const std::string& title,
@@ -205,6 +254,16 @@ void Statistics::print(std::size_t rows, const IntervalOptions& intervals) const
         std::cout << "steps and gain (NLL at step 0 minus NLL at the last step, where every step ran)\n";
         print_correlations(gains);
     }
+    if (experts) {
+        print_experts(*experts);
+    }
+    for (const auto& [with, layers] : agreements) {
+        for (const ExpertAgreement& layer : layers) {
+            std::cout << "experts of layer " << layer.layer << " shared with " << visible(with) << "  "
+                      << fixed(100 * layer.common, 1) << " %, the same set at " << fixed(100 * layer.same, 1)
+                      << " % of the tokens\n";
+        }
+    }
     for (const Grouping& grouping : groupings) {
         print_grouping(grouping, ponders);
     }
@@ -277,6 +336,12 @@ nlohmann::json Statistics::to_json(const IntervalOptions& intervals) const {
                           {"classes", table(groups.classes)},
                           {"types", table(groups.types)},
                           {"notices", estimate.notices}};
+    if (experts) {
+        report["experts"] = json_of(*experts);
+    }
+    for (const auto& with : agreements) {
+        report["expert_agreement"].push_back(json_of(with));
+    }
     if (!estimate.by_block.empty()) {
         report["by_block_length"] = json_of(estimate.by_block);
     }
@@ -344,6 +409,18 @@ void StatsVerb::run() {
     if (ponders) {
         result.correlations = std::move(study.correlations);
     }
+    result.experts = expert_use(reader, run, bootstrap.stop);
+    for (const std::string& text : result.experts ? others : std::vector<std::string>()) {
+        const RunReference other = parse_run_reference(text);
+        const TraceReader other_reader = TraceReader::open(other.trace);
+        const RunInfo second = find_run(other_reader, other.run);
+        if (experts_signal(other_reader.signal_infos(second.id)) &&
+            difference_of_tokens(reader, run, other_reader, second).empty()) {
+            result.agreements.emplace_back(
+                other_reader.name_of(second),
+                expert_agreement(reader, run, other_reader, second, bootstrap.stop));
+        }
+    }
     for (const std::string& text : ponders ? others : std::vector<std::string>()) {
         const RunReference other = parse_run_reference(text);
         const TraceReader other_reader = TraceReader::open(other.trace);
@@ -353,7 +430,7 @@ void StatsVerb::run() {
             result.gains.push_back(std::move(*gain));
         }
     }
-    if (!ponders && !others.empty()) {
+    if (!ponders && !others.empty() && result.agreements.empty()) {
         result.estimate.notices.emplace_back(
             "every token of the run has one step, so nothing is set against the steps (--against).");
     }

@@ -142,6 +142,18 @@ constexpr PanelHelp helps[] = {
      HELP("weights are not causes"),
      HELP("A click on a word of the text pins it; hover reads a cell, a click on a cell goes on from that "
           "token.")},
+    {"experts", HELP("Experts"),
+     HELP(
+         "Which experts of a mixture each token chose in one layer, coloured by their weights. At the right: "
+         "the share of the tokens that chose each expert over the whole run, and, with a run B over the same "
+         "text, how many experts both runs chose."),
+     HELP(
+         "p = softmax(W_r y) over E experts; the k largest are chosen, and the layer adds Σ w_e · MLP_e(y)."),
+     HELP("An expert that is often chosen need not matter most, and an expert has no meaning that its load "
+          "tells. Numbers of experts are arbitrary: expert 3 of one layer has nothing to do with expert 3 of "
+          "another layer or of another model."),
+     HELP("an expert's load says how often it is used, not what it does"),
+     HELP("Hover reads a cell, a click selects the token; the list chooses the layer for all views.")},
     {"halting", HELP("Halting"),
      HELP("How many tokens stopped at each step, their mean NLL, and which types of token get how many "
           "steps."),

@@ -5,6 +5,7 @@
 #include "views/attention/attention_view.h"
 #include "views/compare/compare_view.h"
 #include "views/depth/depth_view.h"
+#include "views/experts/experts_view.h"
 #include "views/halting/halting_view.h"
 #include "views/heatmap/heatmap_view.h"
 #include "views/inspector/inspector_view.h"
@@ -37,6 +38,8 @@ constexpr Panel all[] = {
      QT_TRANSLATE_NOOP("Panels", "Weights by layer and source"), true, make<DepthView>},
     {"attention", QT_TRANSLATE_NOOP("Panels", "Attention"), PanelPlace::upper,
      QT_TRANSLATE_NOOP("Panels", "What the pinned token attends to"), true, make<AttentionView>},
+    {"experts", QT_TRANSLATE_NOOP("Panels", "Experts"), PanelPlace::upper,
+     QT_TRANSLATE_NOOP("Panels", "Experts by token, and their load"), true, make<ExpertsView>},
     {"think", QT_TRANSLATE_NOOP("Panels", "Think"), PanelPlace::lower,
      QT_TRANSLATE_NOOP("Panels", "Live generation"), true, make<ThinkPanel>},
     {"halting", QT_TRANSLATE_NOOP("Panels", "Halting"), PanelPlace::lower,

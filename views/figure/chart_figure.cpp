@@ -9,6 +9,7 @@
 #include "views/common/format.h"
 #include "views/compare/winners.h"
 #include "views/depth/depth_charts.h"
+#include "views/experts/expert_charts.h"
 #include "views/figure/figure.h"
 #include "views/figure/parts.h"
 #include "views/halting/halting_stats.h"
@@ -244,6 +245,21 @@ Chart training_of(const FigureSpec& spec, const std::stop_token& stop) {
 
 } // namespace
 
+namespace {
+
+Chart experts_of(const FigureSpec& spec, const std::stop_token& stop) {
+    const TraceReader reader = TraceReader::open(spec.runs.front().trace);
+    const RunInfo run = find_run(reader, spec.runs.front().run);
+    const std::optional<ExpertUse> use = expert_use(reader, run, stop);
+    if (!use) {
+        throw InputError(reader.path(), "a run with chosen experts", "run \"" + run.name + "\" without them",
+                         "record a mixture of experts with --record steps,experts");
+    }
+    return experts_chart(*use);
+}
+
+} // namespace
+
 Chart gather_chart(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
                    const std::stop_token& stop) {
     const RunName& run = spec.runs.front();
@@ -268,6 +284,8 @@ Chart gather_chart(const FigureSpec& spec, FigureData& data, const ProgressSink&
         return steps_by_type_chart(run.trace, run.run, spec.by, spec.attribution, stop);
     case FigureKind::depth_weights:
         return depth_of(spec, stop);
+    case FigureKind::experts:
+        return experts_of(spec, stop);
     case FigureKind::depth_ablation:
         return ablation_of(spec, stop);
     case FigureKind::training_curves:

@@ -32,6 +32,7 @@ enum class FigureKind {
     layers_by_step,    ///< mean of what every layer says at every step
     jacobi_convergence, ///< how far the latents moved in each refresh
     depth_weights,      ///< mean weights by layer and source
+    experts,            ///< load of the experts of a mixture by layer
     depth_ablation,     ///< those weights against the change in NLL where a source was left out
     winners,            ///< by token class, type, position or difficulty: whose NLL is lower
     training_curves,    ///< loss, mean steps, gates and whatever else trainings tell, as they learned

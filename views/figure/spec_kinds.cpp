@@ -80,6 +80,8 @@ std::span<const KindInfo> figure_kinds() {
                  true, false, "by,attribution"},
         KindInfo{FigureKind::depth_weights, "depth_weights", QT_TRANSLATE_NOOP("Figure", "Depth weight map"),
                  QT_TRANSLATE_NOOP("Figure", "Mean weight by layer and source.")},
+        KindInfo{FigureKind::experts, "experts", QT_TRANSLATE_NOOP("Figure", "Load of the experts"),
+                 QT_TRANSLATE_NOOP("Figure", "Share of the tokens that chose each expert, by layer.")},
         KindInfo{FigureKind::depth_ablation, "depth_ablation",
                  QT_TRANSLATE_NOOP("Figure", "Weights against ablation"),
                  QT_TRANSLATE_NOOP("Figure", "Mean weight of a source and the change in NLL without it."),

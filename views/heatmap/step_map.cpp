@@ -28,7 +28,7 @@ StepMap::StepMap(const SequenceData& sequence, const SignalChunk& chunk, SignalI
     }
     tokens_ = static_cast<std::int64_t>(sequence.tokens.size());
     recorded_ = rows;
-    if (rows_ == Rows::layers) {
+    if (rows_ != Rows::steps) {
         executed_.assign(static_cast<std::size_t>(rows), std::numeric_limits<std::int32_t>::max() - 1);
     } else {
         executed_.assign(sequence.tokens.steps.begin(), sequence.tokens.steps.begin() + rows);
@@ -65,8 +65,8 @@ std::int32_t StepMap::executed(std::int64_t row) const {
     if (!mips_) {
         return executed_[place];
     }
-    return rows_ == Rows::layers ? std::numeric_limits<std::int32_t>::max() - 1
-                                 : sequence_->tokens.steps[place];
+    return rows_ == Rows::steps ? sequence_->tokens.steps[place]
+                                : std::numeric_limits<std::int32_t>::max() - 1;
 }
 
 bool StepMap::paged(std::int64_t begin, std::int64_t end) const {

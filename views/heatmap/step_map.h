@@ -30,8 +30,8 @@ public:
     /// What stands for several tokens in one column of pixels.
     enum class Merge { largest, mean };
 
-    /// What the rows are. Layers run for every token; steps may halt.
-    enum class Rows : std::uint8_t { steps, layers };
+    /// What the rows are. Layers and experts have a value or none; steps may halt.
+    enum class Rows : std::uint8_t { steps, layers, experts };
 
     /// Rows [first, first + values.size() / steps) of a signal, as they were recorded.
     struct Page {

@@ -419,12 +419,15 @@ void StepMapCanvas::moveToken(qint64 by) {
 void StepMapCanvas::chooseRow(int row) {
     if (map_->rows() == StepMap::Rows::layers) {
         selection_.setLayer(row);
-    } else {
+    } else if (map_->rows() == StepMap::Rows::steps) {
         selection_.setStep(row);
     }
 }
 
 void StepMapCanvas::moveRow(int by) {
+    if (map_->rows() == StepMap::Rows::experts) {
+        return; // no view shares an expert
+    }
     // As the rows are displayed.
     const int count = static_cast<int>(shown_.size());
     const int now = map_->rows() == StepMap::Rows::layers ? selection_.layer() : selection_.step();

@@ -307,6 +307,37 @@ class Run:
                 frames.append(frame)
         return pandas_module.concat(frames, ignore_index=True) if frames else pandas_module.DataFrame()
 
+    def experts(self, sequence: int | None = None) -> pandas.DataFrame:
+        """What the routers of a mixture of experts chose (``record --record steps,experts``), one row a token, step and layer
+        that has experts: sequence, position, step (not where the layers are the steps), layer (its number in the model),
+        expert_0 … by falling probability (-1 where the step did not run), weight_0 …, entropy, mass and margin."""
+        pandas_module = _pandas()
+        axes = self.signals.get("router_experts", ())
+        if not axes:
+            raise KeyError(f"the run {self.name} has no experts; record it with --record steps,experts.")
+        layers = self.layers_of("router_experts")
+        frames = []
+        for number in self.sequences if sequence is None else [sequence]:
+            chosen = self.signal("router_experts", number)
+            places = np.indices(chosen.shape[:-1]).reshape(chosen.ndim - 1, -1)
+            columns: dict[str, Any] = {"sequence": number, "position": places[0]}
+            if "step" in axes:
+                columns["step"] = places[axes.index("step")]
+            layer = places[axes.index("layer")]
+            columns["layer"] = np.array(layers)[layer] if layers else layer
+            for name in ("expert", "weight"):
+                values = self.signal(f"router_{name}s", number).reshape(-1, chosen.shape[-1])
+                columns |= {f"{name}_{i}": values[:, i] for i in range(values.shape[1])}
+            columns |= {name: self.signal(f"router_{name}", number).reshape(-1) for name in ("entropy", "mass", "margin")}
+            frames.append(pandas_module.DataFrame(columns))
+        return pandas_module.concat(frames, ignore_index=True) if frames else pandas_module.DataFrame()
+
+    def layers_of(self, signal: str) -> list[int]:
+        """The layers that a signal's axis ``layer`` counts, by their numbers in the model; empty where the trace does not say."""
+        rows = self._trace._query("SELECT description FROM signal WHERE run = ? AND name = ?", (self.id, signal))
+        labels = rows[0][0].rpartition(" Sources: ")[2].rstrip(".").split(", ") if rows and " Sources: " in rows[0][0] else []
+        return [int(label) for label in labels if label.isdigit()]
+
     def labels(self) -> pandas.DataFrame:
         """The classes that were recorded with the text (``record --label-field``), one row a labelled part of it: sequence,
         text_begin, text_end (bytes of the text's UTF-8) and class."""

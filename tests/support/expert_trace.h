@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/trace/column_labels.h"
+#include "core/trace/writer.h"
+
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace ponderscope::testing {
+
+/// Appends a run of one sequence "a b c ..." whose tokens chose these experts: [token][layer * k + choice],
+/// in layers 0 and 2 of a model with \p experts experts. Weights are 0.6 and 0.4.
+inline void write_expert_run(const std::filesystem::path& path, const std::string& name, std::int64_t experts,
+                             const std::vector<std::vector<std::int8_t>>& chosen) {
+    constexpr std::int64_t layers = 2, k = 2;
+    const auto count = static_cast<std::int64_t>(chosen.size());
+    const std::string description =
+        with_column_labels("Chosen. Experts: " + std::to_string(experts) + ".", {"0", "2"});
+    RunInfo run;
+    run.name = name;
+    run.checkpoint_digest = "checkpoint " + name;
+    run.architecture = "qwen3_moe";
+    run.method = "vanilla";
+    run.depth_mixing = "none";
+    run.policy = "learned";
+    run.scoring = "exact";
+    run.text_digest = "text";
+    run.tokenizer_digest = "tokenizer";
+    run.record_level = "steps";
+    run.layers = 3;
+    run.vocab_size = 256;
+    run.context = run.stride = 64;
+    TraceWriter writer(path);
+    writer.begin_run(
+        run,
+        {{signal::router_experts, {"token", "step", "layer", "choice"}, "", "Chosen experts", description},
+         {signal::router_weights,
+          {"token", "step", "layer", "choice"},
+          "weight",
+          "Weights of the chosen experts",
+          description}});
+    TokenColumns tokens;
+    std::string text;
+    SignalChunk ids{0, DType::i8, {count, 1, layers, k}, {}};
+    std::vector<float> weights;
+    for (std::int64_t t = 0; t < count; ++t) {
+        tokens.id.push_back(static_cast<std::int32_t>('a' + t % 26));
+        tokens.begin.push_back(text.size());
+        text += std::string(1, static_cast<char>('a' + t % 26)) + " ";
+        tokens.end.push_back(text.size());
+        const bool last = t + 1 == count;
+        tokens.nll.push_back(last ? std::numeric_limits<float>::quiet_NaN() : 1.0F);
+        tokens.rank.push_back(last ? 0 : 2);
+        tokens.entropy.push_back(1.0F);
+        tokens.max_probability.push_back(0.5F);
+        tokens.steps.push_back(0);
+        tokens.flops.push_back(100);
+        for (const std::int8_t id : chosen[static_cast<std::size_t>(t)]) {
+            ids.data.push_back(static_cast<std::byte>(id));
+            weights.push_back(weights.size() % 2 == 0 ? 0.6F : 0.4F);
+        }
+    }
+    SignalChunk of_weights{0, DType::f32, ids.shape, std::vector<std::byte>(weights.size() * sizeof(float))};
+    std::memcpy(of_weights.data.data(), weights.data(), of_weights.data.size());
+    writer.begin_sequence("letters", text);
+    writer.append(tokens, {{signal::router_experts, ids}, {signal::router_weights, of_weights}});
+    writer.end_sequence();
+    writer.end_run(1.0);
+    writer.finish();
+}
+
+} // namespace ponderscope::testing

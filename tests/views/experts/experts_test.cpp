@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/support/expert_trace.h"
+#include "tests/support/test_data.h"
+#include "views/experts/expert_charts.h"
+#include "views/experts/experts_view.h"
+#include "views/figure/chart_view.h"
+#include "views/heatmap/step_map_canvas.h"
+
+#include <QComboBox>
+#include <QStandardPaths>
+#include <QtTest>
+
+using namespace ponderscope;
+
+namespace {
+
+/// Run "a" in layer 0: {0,1} {1,0} {2,3} {2,3}; in layer 2 always {0,3}.
+struct Stage {
+    Stage() {
+        const auto path = folder / "experts.ponder";
+        testing::write_expert_run(path, "a", 4, {{0, 1, 0, 3}, {1, 0, 3, 0}, {2, 3, 0, 3}, {2, 3, 0, 3}});
+        testing::write_expert_run(path, "b", 4, {{0, 2, 3, 0}, {2, 3, 0, 3}, {3, 0, 0, 3}, {3, 2, 0, 3}});
+        trace = QString::fromStdString(path.string());
+        selection.setAttribution(Attribution::predicting);
+        view.resize(900, 260);
+        view.show();
+        data.open(trace);
+    }
+    [[nodiscard]] bool settle() {
+        if (!QTest::qWaitFor([&] { return data.isOpen(trace); }, 10'000)) {
+            return false;
+        }
+        selection.setRunA({trace, 1});
+        return QTest::qWaitFor([&] { return view.map()->map() != nullptr && !view.isBusy(); }, 10'000);
+    }
+    testing::TemporaryFolder folder;
+    QString trace;
+    TraceData data;
+    Selection selection;
+    Theme theme{Appearance::light};
+    ExpertsView view{ViewContext{data, selection, theme}};
+};
+
+} // namespace
+
+class ExpertsTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void initTestCase() { QStandardPaths::setTestModeEnabled(true); }
+
+    void theMapHoldsTheWeightsOfTheChosen() {
+        Stage stage;
+        QVERIFY(stage.settle());
+        const StepMap& map = *stage.view.map()->map();
+        QCOMPARE(map.steps(), 4); // experts
+        QCOMPARE(map.tokens(), 4);
+        QVERIFY(map.at(2, 0).kind == StepMap::Kind::missing);
+        QVERIFY(map.at(2, 2).kind == StepMap::Kind::value);
+        QCOMPARE(map.at(2, 2).value, 0.6F);
+        QCOMPARE(map.at(2, 3).value, 0.4F);
+        QVERIFY(map.at(1, 1).value > map.at(1, 0).value); // the first choice
+    }
+
+    void layerAndTokenAreShared() {
+        Stage stage;
+        QVERIFY(stage.settle());
+        QCOMPARE(stage.view.layerBox()->count(), 2);
+        stage.selection.setLayer(2); // the second of the layers that have experts
+        QCOMPARE(stage.view.layerBox()->currentIndex(), 1);
+        QCOMPARE(stage.view.map()->map()->at(2, 0).value, 0.6F);
+        stage.selection.setLayer(1); // a layer without experts changes nothing
+        QCOMPARE(stage.view.layerBox()->currentIndex(), 1);
+        stage.selection.setToken(1);
+        const QString said = stage.view.readout();
+        QVERIFY2(said.contains(QStringLiteral("3 (")) && said.contains(QStringLiteral("0 (")),
+                 qPrintable(said));
+        QTest::keyClick(stage.view.map(), Qt::Key_Right);
+        QCOMPARE(stage.selection.token(), 2);
+        QTest::keyClick(stage.view.map(), Qt::Key_Down);
+        QCOMPARE(stage.selection.step(), -1); // rows are experts, which no view shares
+        QVERIFY(!stage.view.map()->accessibleName().isEmpty());
+    }
+
+    void chartsCountTheRunAndCompareWithB() {
+        Stage stage;
+        QVERIFY(stage.settle());
+        QTRY_VERIFY(!stage.view.load()->chart().empty());
+        QCOMPARE(stage.view.load()->chart().series.front().y, (std::vector<double>{0.5, 0.5, 0.5, 0.5}));
+        QVERIFY(stage.view.agreement()->isHidden());
+        stage.selection.setRunB({stage.trace, 2});
+        QTRY_VERIFY(!stage.view.isBusy() && !stage.view.agreement()->chart().empty());
+        QVERIFY(!stage.view.agreement()->isHidden());
+        const figure::Chart& chart = stage.view.agreement()->chart();
+        QCOMPARE(chart.series[0].y, (std::vector<double>{0.5, 1.0}));
+        QCOMPARE(chart.series[1].y, (std::vector<double>{0.25, 1.0}));
+        QCOMPARE(stage.view.load()->chart().series[1].y, (std::vector<double>{0.5, 0, 0.75, 0.75}));
+    }
+
+    void aRunWithoutExpertsSaysHowToRecordThem() {
+        Stage stage;
+        QVERIFY(!stage.view.map()->hint().isEmpty());
+        QVERIFY(stage.view.viewCommand().kind == ViewCommand::Kind::none);
+        QVERIFY(stage.settle());
+        const ViewCommand command = stage.view.viewCommand();
+        QVERIFY(command.kind == ViewCommand::Kind::python);
+        QVERIFY(command.text.contains(QStringLiteral("experts")));
+    }
+
+    void theFigureHasACellForEveryExpertAndLayer() {
+        ExpertUse use;
+        use.experts = 3;
+        use.chosen = 1;
+        use.layers = {{"0", {4, 0, 0}, 4, 3, 3}, {"5", {1, 1, 2}, 4, 3, 0}};
+        const figure::Chart chart = experts_chart(use);
+        QCOMPARE(chart.series.front().value, (std::vector<double>{1, 0, 0, 0.25, 0.25, 0.5}));
+        QCOMPARE(chart.y.names, (std::vector<QString>{QStringLiteral("0"), QStringLiteral("5")}));
+        QVERIFY(figure::chart_table(chart).find("0.25") != std::string::npos);
+    }
+};
+
+QTEST_MAIN(ExpertsTest)
+#include "experts_test.moc"

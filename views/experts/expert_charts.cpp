@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/experts/expert_charts.h"
+
+#include "views/common/colour_map.h"
+#include "views/common/translated.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace ponderscope {
+
+namespace {
+
+using figure::Chart;
+
+QString per_cent(double share) {
+    return QString::number(100 * share, 'f', 1) + QStringLiteral(" %");
+}
+
+double even_share(const ExpertUse& use) {
+    return use.experts > 0 ? static_cast<double>(use.chosen) / static_cast<double>(use.experts) : 0;
+}
+
+Chart::Series load_bars(const LayerExperts& layer, const QString& name, int ink) {
+    Chart::Series bars;
+    bars.name = name;
+    bars.mark = Chart::Mark::bar;
+    bars.ink = ink;
+    for (std::size_t e = 0; e < layer.load.size(); ++e) {
+        bars.x.push_back(static_cast<double>(e));
+        bars.y.push_back(layer.share(e));
+        bars.labels.push_back(tr("expert %1: %2 of the tokens").arg(e).arg(per_cent(layer.share(e))));
+    }
+    return bars;
+}
+
+} // namespace
+
+Chart experts_chart(const ExpertUse& use) {
+    Chart chart;
+    chart.title = tr("Load of the experts by layer");
+    chart.x.label = tr("expert");
+    chart.x.whole = true;
+    chart.y.label = tr("layer");
+    chart.y.reversed = true;
+    chart.note = tr("%1 of %2 experts a token; even use is %3.")
+                     .arg(use.chosen)
+                     .arg(use.experts)
+                     .arg(per_cent(even_share(use)));
+    Chart::Series cells;
+    cells.mark = Chart::Mark::cell;
+    double high = 0;
+    for (std::size_t l = 0; l < use.layers.size(); ++l) {
+        const LayerExperts& layer = use.layers[l];
+        chart.y.names.push_back(QString::fromStdString(layer.layer));
+        for (std::size_t e = 0; e < layer.load.size(); ++e) {
+            const double share = layer.share(e);
+            cells.x.push_back(static_cast<double>(e));
+            cells.y.push_back(static_cast<double>(l));
+            cells.value.push_back(share);
+            cells.labels.push_back(tr("layer %1, expert %2: %3 of the tokens")
+                                       .arg(chart.y.names.back())
+                                       .arg(e)
+                                       .arg(per_cent(share)));
+            high = std::isnan(share) ? high : std::max(high, share);
+        }
+    }
+    chart.scale = Chart::Scale{tr("share of tokens"), 0, high > 0 ? nice_ceiling(high) : 1.0, false};
+    chart.series.push_back(std::move(cells));
+    return chart;
+}
+
+Chart expert_load_chart(const ExpertUse& use, std::size_t layer, const ExpertUse* b) {
+    Chart chart;
+    const LayerExperts& of_layer = use.layers[layer];
+    chart.title = tr("Load of the experts of layer %1").arg(QString::fromStdString(of_layer.layer));
+    chart.x.label = tr("expert");
+    chart.x.whole = true;
+    chart.y.label = tr("share of tokens");
+    chart.y.from_zero = true;
+    const bool both = b != nullptr && layer < b->layers.size();
+    chart.series.push_back(load_bars(of_layer, both ? tr("A") : QString(), Chart::a));
+    if (both) {
+        chart.series.push_back(load_bars(b->layers[layer], tr("B"), Chart::b));
+        chart.dx = 0.5;
+    }
+    Chart::Series even;
+    even.ink = Chart::soft;
+    even.dashed = true;
+    even.x = {-0.5, static_cast<double>(use.experts) - 0.5};
+    even.y = {even_share(use), even_share(use)};
+    chart.series.push_back(std::move(even));
+    chart.note =
+        tr("Dashed: even use. %1 of the tokens choose the experts of the token before.")
+            .arg(std::isnan(of_layer.repeat_share()) ? tr("None") : per_cent(of_layer.repeat_share()));
+    return chart;
+}
+
+Chart expert_agreement_chart(const std::vector<ExpertAgreement>& layers) {
+    Chart chart;
+    chart.title = tr("Experts that A and B have in common");
+    chart.x.label = tr("layer");
+    chart.y.label = tr("share");
+    chart.y.from_zero = true;
+    chart.y.high = 1.0;
+    Chart::Series common;
+    common.name = tr("chosen experts in common");
+    common.mark = Chart::Mark::bar;
+    Chart::Series same;
+    same.name = tr("tokens with the same set");
+    same.mark = Chart::Mark::point;
+    same.ink = Chart::b;
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+        chart.x.names.push_back(QString::fromStdString(layers[l].layer));
+        for (const auto& [series, value] : {std::pair{&common, layers[l].common}, {&same, layers[l].same}}) {
+            series->x.push_back(static_cast<double>(l));
+            series->y.push_back(value);
+            series->labels.push_back(
+                tr("layer %1: %2 %3").arg(chart.x.names.back(), per_cent(value), series->name));
+        }
+    }
+    chart.series = {std::move(common), std::move(same)};
+    return chart;
+}
+
+std::vector<float> expert_map(const ExpertRows& rows, const std::vector<float>& weights, std::int64_t experts,
+                              std::int64_t layer, const std::vector<std::int32_t>& step) {
+    std::vector<float> map(static_cast<std::size_t>(rows.tokens * experts),
+                           std::numeric_limits<float>::quiet_NaN());
+    for (std::int64_t t = 0; t < rows.tokens; ++t) {
+        const std::int64_t k = rows.steps > 1 ? step[static_cast<std::size_t>(t)] : 0;
+        if (k < 0 || k >= rows.steps) {
+            continue;
+        }
+        const std::int64_t first = ((t * rows.steps + k) * rows.layers + layer) * rows.chosen;
+        for (std::int64_t c = 0; c < rows.chosen; ++c) {
+            const auto place = static_cast<std::size_t>(first + c);
+            const std::int64_t expert = rows.ids[place];
+            if (expert >= 0 && expert < experts && place < weights.size()) {
+                map[static_cast<std::size_t>(t * experts + expert)] = weights[place];
+            }
+        }
+    }
+    return map;
+}
+
+} // namespace ponderscope

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/stats/expert_use.h"
+#include "views/figure/chart.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace ponderscope {
+
+/// Load of every expert by layer: share of the tokens that chose it.
+figure::Chart experts_chart(const ExpertUse& use);
+/// Load of the experts of one layer, and of run B beside it (nullptr: there is none).
+figure::Chart expert_load_chart(const ExpertUse& use, std::size_t layer, const ExpertUse* b);
+/// How far two runs choose the same experts, by layer.
+figure::Chart expert_agreement_chart(const std::vector<ExpertAgreement>& layers);
+
+/// Weights of the chosen experts of one layer, [token * experts + expert]; NaN where a token did not choose
+/// the expert. \p weights: as ExpertRows::ids. \p step: of each token.
+std::vector<float> expert_map(const ExpertRows& rows, const std::vector<float>& weights, std::int64_t experts,
+                              std::int64_t layer, const std::vector<std::int32_t>& step);
+
+} // namespace ponderscope

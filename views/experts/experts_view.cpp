@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/experts/experts_view.h"
+
+#include "core/base/error.h"
+#include "core/trace/column_labels.h"
+#include "views/common/chooser.h"
+#include "views/common/format.h"
+#include "views/common/paths.h"
+#include "views/common/run_stamp.h"
+#include "views/experts/expert_charts.h"
+#include "views/figure/chart_view.h"
+#include "views/heatmap/map_header.h"
+#include "views/heatmap/step_map_canvas.h"
+
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QVBoxLayout>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace ponderscope {
+namespace {
+
+constexpr std::int64_t most_cells = std::int64_t{1} << 24; ///< of a map in memory
+
+QString stamp_of(const RunKey& key, const RunInfo* run) {
+    return run == nullptr ? QString()
+                          : QStringLiteral("%1#%2 %3").arg(key.trace).arg(key.run).arg(run_stamp(*run));
+}
+
+} // namespace
+
+ExpertsView::ExpertsView(ViewContext context, QWidget* parent)
+    : QWidget(parent),
+      data_(context.data),
+      selection_(context.selection),
+      map_(new StepMapCanvas(context, this)),
+      header_(new MapHeader(context.theme, *map_, this)),
+      layer_(header_->chooser()),
+      load_(new ChartView(context.theme, this)),
+      agreement_(new ChartView(context.theme, this)),
+      using_(this),
+      usingB_(this),
+      agreeing_(this) {
+    layer_->setAccessibleName(tr("Layer with experts"));
+    layer_->setToolTip(tr("The layer whose experts are shown"));
+    map_->setAccessibleName(tr("Weights of the chosen experts by token"));
+    load_->setAccessibleName(tr("Load of the experts of the layer"));
+    agreement_->setAccessibleName(tr("Experts that runs A and B have in common"));
+    auto* charts = new QVBoxLayout;
+    charts->setSpacing(8);
+    charts->addWidget(load_, 1);
+    charts->addWidget(agreement_, 1);
+    auto* body = new QHBoxLayout;
+    body->setSpacing(16);
+    body->addWidget(map_, 3);
+    body->addLayout(charts, 2);
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(14, 8, 14, 6);
+    layout->setSpacing(8);
+    layout->addWidget(header_);
+    layout->addLayout(body, 1);
+
+    connect(layer_, &QComboBox::activated, this, [this] {
+        selection_.setLayer(layerName().toInt());
+        refreshMap();
+        refreshCharts();
+    });
+    connect(map_, &StepMapCanvas::cellHovered, this, &ExpertsView::showCell);
+    follow(*this, context, Follows::both);
+    const auto refreshed = seen(&ExpertsView::refreshMap);
+    connect(&selection_, &Selection::sequenceChanged, this, refreshed);
+    connect(&selection_, &Selection::attributionChanged, this, refreshed);
+    connect(&selection_, &Selection::stepChanged, this, refreshed);
+    connect(&selection_, &Selection::depthChanged, this, seen(&ExpertsView::showLayer));
+    connect(&selection_, &Selection::tokenChanged, this, seen(&ExpertsView::sayToken));
+    connect(&selection_, &Selection::hoverChanged, this, seen(&ExpertsView::sayToken));
+    connect(&data_, &TraceData::failed, this, refreshed);
+    connect(&data_, &TraceData::sequenceReady, this, [this, refreshed](const RunKey& run, qint64 sequence) {
+        if (run == selection_.runA() && sequence == selection_.sequence()) {
+            refreshed();
+        }
+    });
+    connect(&data_, &TraceData::signalReady, this,
+            [this, refreshed](const RunKey& run, qint64 sequence, const QString& name) {
+                if (run == selection_.runA() && sequence == selection_.sequence() &&
+                    name.startsWith(u"router_")) {
+                    refreshed();
+                }
+            });
+    renew();
+}
+
+QString ExpertsView::readout() const {
+    return header_->readout();
+}
+
+std::size_t ExpertsView::layer() const {
+    return static_cast<std::size_t>(std::max(0, layer_->currentIndex()));
+}
+
+QString ExpertsView::layerName() const {
+    return layer() < layers_.size() ? QString::fromStdString(layers_[layer()]) : QString();
+}
+
+void ExpertsView::nothing(const QString& hint) {
+    rows_.reset();
+    weights_.clear();
+    sequence_.reset();
+    map_->setHint(hint);
+    map_->setMap(nullptr);
+    header_->clear();
+    header_->setVisible(info_.has_value());
+}
+
+void ExpertsView::renew() {
+    const auto infos = data_.signalsOf(selection_.runA());
+    info_ = experts_signal({infos.begin(), infos.end()});
+    readUse();
+    refreshMap();
+    refreshCharts();
+}
+
+void ExpertsView::refreshMap() {
+    const RunKey run = selection_.runA();
+    if (!run.isValid()) {
+        nothing(tr("Open a trace of a mixture of experts to see which experts each token chose."));
+        return;
+    }
+    if (!info_) {
+        nothing(data_.isBeginning(run) ? tr("Waiting for the first step of the model…")
+                                       : tr("This run has no experts. Record a mixture of experts with "
+                                            "ponderscope record … --record steps,experts."));
+        return;
+    }
+    const auto sequence = data_.sequence(run, selection_.sequence());
+    const auto chosen = data_.signal(run, selection_.sequence(), QString::fromStdString(info_->name));
+    const auto weights =
+        data_.signal(run, selection_.sequence(), QString::fromLatin1(signal::router_weights));
+    if (!sequence || !chosen || !weights) {
+        nothing(data_.isUnreadable(run, selection_.sequence())
+                    ? tr("This sequence cannot be read from the trace.")
+                    : tr("Reading…"));
+        return;
+    }
+    try {
+        sequence_ = sequence;
+        rows_ = ExpertRows::from(*chosen, *info_);
+        weights_ = to_floats(*weights);
+        const std::int64_t experts = std::max<std::int64_t>(number_of_experts(*info_), 1);
+        rows_->tokens = std::min(rows_->tokens, most_cells / experts);
+        rows_->tokens = std::min(rows_->tokens, static_cast<std::int64_t>(sequence->tokens.size()));
+        layers_ = column_labels(info_->description, static_cast<std::size_t>(rows_->layers));
+        std::vector<ChooserEntry> entries;
+        for (const std::string& layer : layers_) {
+            entries.push_back({tr("Experts of layer %1").arg(QString::fromStdString(layer)),
+                               QString::fromStdString(layer)});
+        }
+        const QVariant before = layer_->count() > 0 ? layer_->currentData() : entries.front().data;
+        const bool known = std::any_of(entries.begin(), entries.end(),
+                                       [&](const ChooserEntry& entry) { return entry.data == before; });
+        fill_chooser(*layer_, entries, known ? before : entries.front().data);
+        std::vector<std::int32_t> steps = sequence->tokens.steps;
+        if (selection_.step() >= 0) {
+            steps.assign(steps.size(), selection_.step());
+        }
+        const std::vector<float> values =
+            expert_map(*rows_, weights_, experts, static_cast<std::int64_t>(layer()), steps);
+        SignalChunk chunk;
+        chunk.dtype = DType::f32;
+        chunk.shape = {rows_->tokens, experts};
+        chunk.data.resize(values.size() * sizeof(float));
+        std::memcpy(chunk.data.data(), values.data(), chunk.data.size());
+        SignalInfo shown = *info_;
+        shown.unit.clear(); // weights, from 0 to the largest
+        map_->setMap(std::make_shared<const StepMap>(*sequence_, chunk, std::move(shown),
+                                                     selection_.attribution(), StepMap::Rows::experts));
+    } catch (const InputError& error) {
+        nothing(QString::fromUtf8(error.what()));
+        return;
+    }
+    header_->show();
+    header_->showScale(tr("weight"), false);
+    sayToken();
+}
+
+void ExpertsView::showLayer() {
+    const int index = layer_->findData(QString::number(selection_.layer()));
+    if (index >= 0 && index != layer_->currentIndex()) {
+        layer_->setCurrentIndex(index);
+        refreshMap();
+        refreshCharts();
+    }
+}
+
+void ExpertsView::sayToken() {
+    const qint64 token = selection_.shown();
+    const qint64 row = token < 0 ? -1 : selection_.rowOf(token);
+    if (!rows_ || row < 0 || row >= rows_->tokens) {
+        header_->setReadout(
+            rows_ ? tr("%1 of %2 experts a token").arg(rows_->chosen).arg(number_of_experts(*info_))
+                  : QString());
+        return;
+    }
+    const std::int64_t ran = sequence_->tokens.steps[static_cast<std::size_t>(row)];
+    const std::int64_t step = rows_->steps == 1 ? 0 : selection_.step() < 0 ? ran : selection_.step();
+    QStringList named;
+    const std::int64_t first = ((row * rows_->steps + std::min(step, rows_->steps - 1)) * rows_->layers +
+                                static_cast<std::int64_t>(layer())) *
+                               rows_->chosen;
+    for (std::int64_t c = 0; c < rows_->chosen; ++c) {
+        const auto place = static_cast<std::size_t>(first + c);
+        if (rows_->ids[place] >= 0 && place < weights_.size()) {
+            named << QStringLiteral("%1 (%2)")
+                         .arg(rows_->ids[place])
+                         .arg(format_probability(static_cast<double>(weights_[place])));
+        }
+    }
+    const QString word =
+        visible_token(token_bytes(sequence_->tokens, sequence_->text, static_cast<std::size_t>(row)), 16);
+    const QString name = word.isEmpty() ? tr("token %1").arg(row) : QStringLiteral("“%1”").arg(word);
+    const QString text = named.isEmpty() ? tr("%1 did not run this layer").arg(name)
+                                         : tr("%1 chose %2").arg(name, named.join(QStringLiteral(", ")));
+    header_->setReadout(text);
+    map_->setAccessibleDescription(text);
+}
+
+void ExpertsView::showCell(qint64 token, int expert) {
+    if (token < 0 || expert < 0 || map_->map() == nullptr) {
+        sayToken();
+        return;
+    }
+    const StepMap::Cell cell = map_->map()->at(token, expert);
+    header_->setReadout(
+        tr("expert %1 of layer %2 · %3")
+            .arg(QString::number(expert), layerName(),
+                 cell.kind == StepMap::Kind::value
+                     ? tr("weight %1").arg(format_probability(static_cast<double>(cell.value)))
+                     : tr("not chosen")));
+}
+
+void ExpertsView::readUse() {
+    const auto reading = [](const RunKey& run) {
+        return [run](const std::stop_token& stop) {
+            const TraceReader reader = TraceReader::open(path_of(run.trace));
+            const std::vector<RunInfo> runs = reader.runs();
+            const auto found =
+                std::find_if(runs.begin(), runs.end(), [&](const RunInfo& one) { return one.id == run.run; });
+            return found == runs.end() ? std::nullopt : expert_use(reader, *found, stop);
+        };
+    };
+    const RunKey a = selection_.runA();
+    const RunKey b = selection_.runB();
+    const bool on_disk = info_ && !data_.isLive(a.trace);
+    const QString of_a = on_disk ? stamp_of(a, data_.run(a)) : QString();
+    if (of_a != useOf_) {
+        useOf_ = of_a;
+        using_.cancel();
+        use_.reset();
+        if (!of_a.isEmpty()) {
+            using_.start(
+                reading(a),
+                [this](std::optional<ExpertUse> use) {
+                    use_ = std::move(use);
+                    refreshCharts();
+                },
+                [this](const QString& sentence) { load_->setHint(sentence); });
+        }
+    }
+    const auto infos = data_.signalsOf(b);
+    const bool both = on_disk && b.isValid() && b != a && !data_.isLive(b.trace) &&
+                      experts_signal({infos.begin(), infos.end()}).has_value();
+    const QString of_both = both ? of_a + u'\n' + stamp_of(b, data_.run(b)) : QString();
+    agreement_->setVisible(both);
+    if (of_both == agreementOf_) {
+        return;
+    }
+    agreementOf_ = of_both;
+    usingB_.cancel();
+    agreeing_.cancel();
+    useB_.reset();
+    if (!both) {
+        return;
+    }
+    usingB_.start(
+        reading(b),
+        [this](std::optional<ExpertUse> use) {
+            useB_ = std::move(use);
+            refreshCharts();
+        },
+        [](const QString&) {}); // the agreement says what is wrong
+    agreement_->setHint(tr("Comparing the experts of A and B…"));
+    agreeing_.start(
+        [a, b, name_a = data_.run(a)->name, name_b = data_.run(b)->name](const std::stop_token& stop) {
+            const TraceReader first = TraceReader::open(path_of(a.trace));
+            const TraceReader second = TraceReader::open(path_of(b.trace));
+            return expert_agreement(first, find_run(first, name_a), second, find_run(second, name_b), stop);
+        },
+        [this](const std::vector<ExpertAgreement>& layers) {
+            agreement_->setChart(expert_agreement_chart(layers));
+        },
+        [this](const QString& sentence) { agreement_->setHint(sentence); });
+}
+
+void ExpertsView::refreshCharts() {
+    load_->setVisible(info_.has_value());
+    if (!info_) {
+        return;
+    }
+    if (!use_ || layer() >= use_->layers.size()) {
+        load_->setHint(tr("Counting what the experts did…"));
+        return;
+    }
+    load_->setChart(expert_load_chart(*use_, layer(), useB_ ? &*useB_ : nullptr));
+}
+
+ViewCommand ExpertsView::viewCommand() const {
+    if (!info_ || !rows_) {
+        const QString why = why_no_run(data_, selection_);
+        return no_command(why.isEmpty() ? tr("No experts are shown; choose a run that was recorded with "
+                                             "--record steps,experts.")
+                                        : why);
+    }
+    return python_view(
+        data_, selection_,
+        {QStringLiteral("experts = a.experts(%1)").arg(sequence_->sequence),
+         QStringLiteral("print(experts[experts.layer == %1])").arg(layerName()),
+         QStringLiteral("print(experts.groupby(\"layer\").expert_0.value_counts(normalize=True))")});
+}
+
+} // namespace ponderscope

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/stats/expert_use.h"
+#include "views/common/live_view.h"
+#include "views/common/task.h"
+#include "views/common/view_command.h"
+#include "views/common/view_context.h"
+
+#include <QWidget>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+class QComboBox;
+
+namespace ponderscope {
+
+class ChartView;
+class MapHeader;
+class StepMapCanvas;
+
+/// What the routers of a mixture of experts chose in run A (`record --record steps,experts`): the experts of
+/// one layer by token, coloured by their weights, their load over the run, and how far run B chooses the same
+/// ones.
+class ExpertsView : public QWidget, public LiveView, public ShowsCommand {
+    Q_OBJECT
+public:
+    explicit ExpertsView(ViewContext context, QWidget* parent = nullptr);
+    [[nodiscard]] ViewCommand viewCommand() const override;
+
+    [[nodiscard]] bool isBusy() const override {
+        return using_.isBusy() || usingB_.isBusy() || agreeing_.isBusy();
+    }
+    [[nodiscard]] StepMapCanvas* map() const { return map_; }
+    [[nodiscard]] QComboBox* layerBox() const { return layer_; }
+    [[nodiscard]] ChartView* load() const { return load_; }
+    [[nodiscard]] ChartView* agreement() const { return agreement_; }
+    [[nodiscard]] QString readout() const;
+
+private:
+    void renew() override; ///< the signal of run A, and what is known of both runs
+    void refreshMap();     ///< the chosen layer of the sequence
+    void refreshCharts();
+    void readUse();
+    void nothing(const QString& hint);
+    void showCell(qint64 token, int expert);
+    void sayToken();                         ///< what the selected token chose
+    void showLayer();                        ///< the layer that the window has chosen, where it has experts
+    [[nodiscard]] std::size_t layer() const; ///< place among the layers with experts
+    [[nodiscard]] QString layerName() const;
+
+    TraceData& data_;
+    Selection& selection_;
+    StepMapCanvas* map_;
+    MapHeader* header_;
+    QComboBox* layer_;
+    ChartView* load_;
+    ChartView* agreement_;
+    Task using_, usingB_, agreeing_;
+    std::optional<SignalInfo> info_;
+    std::vector<std::string> layers_; ///< numbers in the model
+    std::shared_ptr<const SequenceData> sequence_;
+    std::optional<ExpertRows> rows_;
+    std::vector<float> weights_;
+    QString useOf_, agreementOf_; ///< what the tasks are of, so that nothing is read twice
+    std::optional<ExpertUse> use_, useB_;
+};
+
+} // namespace ponderscope
