@@ -54,7 +54,7 @@ struct GenerateVerb {
     std::string run_name;
     GenerateOptions generate;
     std::vector<std::string> ablated_sources;
-    bool no_special_tokens = false;
+    TextReading reading;
     bool json = false;
 
     void run();
@@ -200,10 +200,10 @@ void GenerateVerb::run() {
     }
     const std::optional<Tokenizer> opened = open_tokenizer(checkpoint);
     const Tokenizer& tokenizer = require_tokenizer(checkpoint, opened ? &*opened : nullptr);
-    SequenceInput sequence = sequence_from_prompt(prompt, tokenizer, !no_special_tokens);
+    SequenceInput sequence = sequence_from_prompt(prompt, tokenizer, reading);
     options.notices = tokenizer_notices(tokenizer, checkpoint.config.vocab_size);
     TextNotices about_prompt;
-    about_prompt.look_at(prompt, tokenizer, !no_special_tokens);
+    about_prompt.look_at(prompt, tokenizer, reading);
     for (std::string& sentence : about_prompt.sentences()) {
         options.notices.push_back(std::move(sentence));
     }
@@ -269,6 +269,7 @@ void GenerateVerb::run() {
         options.level = wanted;
         options.dtype = model.dtype;
         options.seed = generate.seed;
+        options.reading = reading;
         options.run_name = run_name;
         options.text_source = "prompt";
         options.batch = 1;
@@ -324,8 +325,7 @@ void add_generate(CLI::App& program) {
                     "Leave the value of layer S out of the depth attention of all layers, or of one")
         ->type_name("S[:LAYER]");
     add_sampling(*app, verb->generate);
-    app->add_flag("--no-special-tokens", verb->no_special_tokens,
-                  "Leave out the tokens that the tokenizer adds by itself");
+    add_reading(*app, verb->reading, false);
     verb->progress.add_to(*app);
     app->add_flag(
         "--json", verb->json,

@@ -26,7 +26,7 @@ const std::map<std::string_view, std::vector<std::string_view>> common_options{
     {"referee", {"policy", "steps", "against", "rerun", "output", "tex", "csv", "replicates", "json"}},
     {"stats", {"against", "labels", "by", "types-of", "csv", "replicates", "level", "json"}},
     {"page", {"output", "run", "title", "sequence", "max-tokens"}},
-    {"tokenize", {"text", "prompt", "decode", "spans", "no-special-tokens", "json"}}};
+    {"tokenize", {"text", "prompt", "decode", "spans", "bos", "json"}}};
 
 /// Words of \p text in lines of at most `width` columns, each behind \p indent blanks but the first.
 std::string wrapped(std::string_view text, std::size_t column, std::size_t indent) {

@@ -245,8 +245,25 @@ void InputOptions::add_to(CLI::App& verb, bool with_ids) {
                 "Score the token ids of a recorded run again; only the options that you change differ")
             ->type_name("TRACE.ponder[#RUN]");
     }
-    verb.add_flag("--no-special-tokens", no_special_tokens,
-                  "Leave out the tokens that the tokenizer adds by itself");
+    add_reading(verb, reading, with_ids);
+}
+
+void add_reading(CLI::App& app, TextReading& reading, bool windows) {
+    std::vector<std::string> values{"auto", "always", "never"};
+    if (windows) {
+        values.emplace_back("every-window");
+    }
+    app.add_option_function<std::string>(
+           "--bos", [&reading](const std::string& text) { reading.bos = TextReading::parse_bos(text); },
+           std::string("Start token before a text. auto: what the tokenizer adds; never: nothing is added") +
+               (windows ? "; every-window: before every window of a long text, too" : ""))
+        ->check(CLI::IsMember(values))
+        ->default_str("auto");
+    app.add_option_function<std::string>(
+           "--parse-special", [&reading](const std::string& text) { reading.parse_special = text == "on"; },
+           "on: special tokens that stand in a text become those tokens; off: they are read as plain text")
+        ->check(CLI::IsMember({"on", "off"}))
+        ->default_str("on");
 }
 
 void InputOptions::check() const {
@@ -282,12 +299,12 @@ std::vector<SequenceInput> InputOptions::read(const Tokenizer* tokenizer,
         }
         return sequences;
     }
-    const Tokenizer& reading = require_tokenizer(checkpoint, tokenizer);
+    const Tokenizer& found = require_tokenizer(checkpoint, tokenizer);
     if (!prompt.empty()) {
-        sequences.push_back(sequence_from_prompt(prompt, reading, !no_special_tokens));
+        sequences.push_back(sequence_from_prompt(prompt, found, reading));
     }
     for (const std::filesystem::path& file : texts) {
-        sequences.push_back(sequence_from_text_file(file, reading, !no_special_tokens));
+        sequences.push_back(sequence_from_text_file(file, found, reading));
     }
     return sequences;
 }

@@ -58,7 +58,7 @@ struct InputOptions {
     std::string prompt;
     std::filesystem::path ids;
     std::string from; ///< TRACE#RUN
-    bool no_special_tokens = false;
+    TextReading reading;
 
     void add_to(CLI::App& verb, bool with_ids);
     /// Exactly one kind must be given (InputError).
@@ -75,6 +75,8 @@ std::vector<std::string> tokenizer_notices(const Tokenizer& tokenizer, std::int6
 /// What that gave, where a text is to be read. InputError, which says to use --ids: there is none.
 const Tokenizer& require_tokenizer(const Checkpoint& checkpoint, const Tokenizer* tokenizer);
 
+/// --bos and --parse-special.
+void add_reading(CLI::App& app, TextReading& reading, bool windows);
 /// --temperature, --top-k, --top-p and --seed.
 void add_sampling(CLI::App& app, GenerateOptions& options);
 /// InputError: --top-k or --top-p with a temperature of 0, which takes the likeliest token.

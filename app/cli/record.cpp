@@ -343,9 +343,12 @@ std::vector<std::string> RecordVerb::notices_of_texts(const Tokenizer& tokenizer
                                                       const std::vector<SequenceInput>& sequences) const {
     std::vector<std::string> notices = tokenizer_notices(tokenizer, vocabulary_size);
     TextNotices texts = corpus ? corpus->notices() : TextNotices();
+    TextReading reading = options.reading;
+    if (!input.ids.empty() || !input.from.empty()) {
+        reading.bos = TextReading::Bos::never;
+    }
     for (const SequenceInput& sequence : sequences) {
-        texts.look_at(sequence.text, tokenizer,
-                      options.special_tokens && input.ids.empty() && input.from.empty());
+        texts.look_at(sequence.text, tokenizer, reading);
     }
     for (std::string& sentence : texts.sentences()) {
         notices.push_back(std::move(sentence));
@@ -372,7 +375,9 @@ void RecordVerb::run() {
                                               : jsonl.file.string();
     options.seed = generate.seed;
     options.dtype = model.dtype;
-    options.special_tokens = !input.no_special_tokens || !input.ids.empty() || !input.from.empty();
+    if (input.ids.empty() && input.from.empty()) { // ids are read already
+        options.reading = input.reading;
+    }
     options.group_field = jsonl.group_field;
     options.label_field = jsonl.label_field;
     options.text_field = jsonl.text_field == JsonlOptions().text_field ? "" : jsonl.text_field;
@@ -389,13 +394,13 @@ void RecordVerb::run() {
     // What is wrong in the texts is said before a model is loaded for them.
     std::vector<SequenceInput> sequences;
     if (!jsonl.file.empty()) {
-        jsonl.special_tokens = !input.no_special_tokens;
+        jsonl.reading = input.reading;
         corpus = std::make_unique<JsonlSource>(jsonl, require_tokenizer(checkpoint, reading),
                                                checkpoint.config.vocab_size, printer.sink(), stop);
     } else if (streams_texts()) {
-        corpus = std::make_unique<TextFiles>(TextFilesOptions{input.texts, !input.no_special_tokens,
-                                                              jsonl.limit_tokens, jsonl.sample, jsonl.seed},
-                                             require_tokenizer(checkpoint, reading), printer.sink(), stop);
+        corpus = std::make_unique<TextFiles>(
+            TextFilesOptions{input.texts, input.reading, jsonl.limit_tokens, jsonl.sample, jsonl.seed},
+            require_tokenizer(checkpoint, reading), printer.sink(), stop);
     } else {
         sequences = input.read(reading, checkpoint);
     }

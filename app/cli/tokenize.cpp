@@ -25,7 +25,7 @@ void TokenizeVerb::run() const {
     if (!decode.empty()) {
         nlohmann::json texts = nlohmann::json::array();
         for (const std::vector<std::int32_t>& row : read_ids(decode)) {
-            texts.push_back(tokenizer.decode(row, input.no_special_tokens));
+            texts.push_back(tokenizer.decode(row, !input.reading.adds()));
             if (!json) {
                 std::cout << texts.back().get_ref<const std::string&>() << '\n';
             }
@@ -38,10 +38,10 @@ void TokenizeVerb::run() const {
     input.check();
     std::vector<SequenceInput> sequences;
     if (!input.prompt.empty()) {
-        sequences.push_back(sequence_from_prompt(input.prompt, tokenizer, !input.no_special_tokens));
+        sequences.push_back(sequence_from_prompt(input.prompt, tokenizer, input.reading));
     }
     for (const std::filesystem::path& file : input.texts) {
-        sequences.push_back(sequence_from_text_file(file, tokenizer, !input.no_special_tokens));
+        sequences.push_back(sequence_from_text_file(file, tokenizer, input.reading));
     }
     nlohmann::json rows = nlohmann::json::array();
     for (const SequenceInput& sequence : sequences) {

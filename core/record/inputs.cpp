@@ -16,9 +16,9 @@
 namespace ponderscope {
 namespace {
 
-SequenceInput encode(std::string text, const Tokenizer& tokenizer, bool add_special) {
+SequenceInput encode(std::string text, const Tokenizer& tokenizer, const TextReading& reading) {
     SequenceInput sequence;
-    Encoding encoding = tokenizer.encode(text, add_special);
+    Encoding encoding = reading.encode(tokenizer, text);
     sequence.text = std::move(text);
     sequence.ids = std::move(encoding.ids);
     sequence.begin = std::move(encoding.begin);
@@ -92,15 +92,16 @@ std::vector<std::vector<std::int32_t>> ids_from_safetensors(const std::filesyste
 } // namespace
 
 SequenceInput sequence_from_text_file(const std::filesystem::path& file, const Tokenizer& tokenizer,
-                                      bool add_special) {
-    SequenceInput sequence = encode(read_text_file(file), tokenizer, add_special);
+                                      const TextReading& reading) {
+    SequenceInput sequence = encode(read_text_file(file), tokenizer, reading);
     sequence.title = file.filename().string();
     return sequence;
 }
 
-SequenceInput sequence_from_prompt(const std::string& prompt, const Tokenizer& tokenizer, bool add_special) {
+SequenceInput sequence_from_prompt(const std::string& prompt, const Tokenizer& tokenizer,
+                                   const TextReading& reading) {
     check_text(prompt, "The prompt");
-    SequenceInput sequence = encode(prompt, tokenizer, add_special);
+    SequenceInput sequence = encode(prompt, tokenizer, reading);
     sequence.title = printable(prompt, 40);
     return sequence;
 }

@@ -133,7 +133,7 @@ JsonlSource::JsonlSource(JsonlOptions options, const Tokenizer& tokenizer, std::
     } else { // whether there is anything right is known before a trace is begun
         first_ = read_next();
         require_any();
-        notices_.look_at(first_->text, tokenizer_, options_.special_tokens);
+        notices_.look_at(first_->text, tokenizer_, options_.reading);
     }
 }
 
@@ -149,7 +149,7 @@ void JsonlSource::read_through(const ProgressSink& progress) {
     SequenceInput sequence;
     // Only the tokens say where a limit lies.
     while (next_line(*lines_, sequence, options_.limit_tokens > 0)) {
-        notices_.look_at(sequence.text, tokenizer_, options_.special_tokens);
+        notices_.look_at(sequence.text, tokenizer_, options_.reading);
         hash_.update(sequence.text);
         text_bytes_ += static_cast<std::int64_t>(sequence.text.size());
         if (progress) {
@@ -205,7 +205,7 @@ void JsonlSource::read(const std::string& line, const LineReader& lines, Sequenc
     if (!encode_all && sequence.text.size() > short_text) {
         return;
     }
-    Encoding encoding = tokenizer_.encode(sequence.text, options_.special_tokens);
+    Encoding encoding = options_.reading.encode(tokenizer_, sequence.text);
     sequence.ids = std::move(encoding.ids);
     sequence.begin = std::move(encoding.begin);
     sequence.end = std::move(encoding.end);

@@ -23,7 +23,7 @@ struct JsonlOptions {
     /// bytes; null: none. "": not read.
     std::string label_field = {};
     bool skip_bad = false; ///< leave lines out that are wrong, and count them
-    bool special_tokens = true;
+    TextReading reading = {};
     std::int64_t limit_tokens = 0; ///< end with the text that reaches so many; 0: take all
     /// Which part of the lines is taken, each by a draw from `seed` and its number; the others are not looked
     /// at.

@@ -3,6 +3,7 @@
 
 #include "core/base/progress.h"
 #include "core/ponder/engine/engine.h"
+#include "core/text/text_reading.h"
 #include "core/text/tokenizer.h"
 #include "core/trace/writer.h"
 
@@ -37,9 +38,10 @@ struct SequenceInput {
 /// Reads a text file and encodes it. InputError: not readable, empty, not UTF-8, NUL bytes, fewer than two
 /// tokens.
 SequenceInput sequence_from_text_file(const std::filesystem::path& file, const Tokenizer& tokenizer,
-                                      bool add_special);
+                                      const TextReading& reading = {});
 /// Encodes a prompt typed by the user.
-SequenceInput sequence_from_prompt(const std::string& prompt, const Tokenizer& tokenizer, bool add_special);
+SequenceInput sequence_from_prompt(const std::string& prompt, const Tokenizer& tokenizer,
+                                   const TextReading& reading = {});
 /// Gives ids a text: the tokens decoded one after the other, each owning the bytes it stands for.
 void attach_decoded_text(SequenceInput& sequence, const Tokenizer& tokenizer);
 /// Rows of ids: JSON [[...]] (or one flat [...]), or a safetensors file with an integer tensor `input_ids`
@@ -64,7 +66,7 @@ struct RecordOptions {
     std::uint64_t seed = 0;
     std::string patches;                  ///< JSON of the states that were put in (patch_file.h); empty: none
     std::vector<std::string> notices;     ///< of the run, beside the engine's
-    bool special_tokens = true;           ///< the texts have those that the tokenizer adds by itself
+    TextReading reading;                  ///< of the texts; sequences are read already, but for every_window
     std::string group_field, label_field; ///< of JSON Lines; empty: none was read
     std::string text_field;               ///< of JSON Lines; empty: the default
     std::int64_t limit_tokens = 0;        ///< of the texts that were read; 0: all

@@ -74,6 +74,12 @@ std::vector<Task> Tasks::read_group() {
         const auto tokens = static_cast<std::int64_t>(sequence->ids.size());
         for (const WindowSpan& span : plan_windows(tokens, context_, stride_)) {
             group.push_back({sequence, sequences_, 0, span});
+            if (share_.start_token && span.begin > 0) {
+                Task& task = group.back();
+                const std::span<const std::int32_t> seen = task.window_ids();
+                task.ids.assign(seen.begin(), seen.end());
+                task.ids.front() = *share_.start_token;
+            }
         }
         ++sequences_;
     }

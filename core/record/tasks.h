@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
+#include <span>
 #include <stop_token>
 #include <vector>
 
@@ -19,6 +21,15 @@ struct Task {
     std::int64_t number = 0; ///< of the sequence in the whole run, from 0
     std::int64_t place = 0;  ///< of the sequence in the trace of this process, from 0
     WindowSpan span;
+    std::vector<std::int32_t> ids = {}; ///< of the window, where they are not the sequence's
+
+    /// What the model sees.
+    [[nodiscard]] std::span<const std::int32_t> window_ids() const {
+        return ids.empty() ? std::span<const std::int32_t>(sequence->ids)
+                                 .subspan(static_cast<std::size_t>(span.begin),
+                                          static_cast<std::size_t>(span.end - span.begin))
+                           : std::span<const std::int32_t>(ids);
+    }
 };
 
 /// The windows that one process of a world computes, as many as are asked for and not yet let go.
@@ -33,6 +44,8 @@ public:
     struct Share {
         ShardInfo place;
         std::int64_t finished = 0; ///< sequences that are in the trace: batches of nothing else are left out
+        /// Stands at the first place of every window but the first, which is only seen there.
+        std::optional<std::int32_t> start_token = std::nullopt;
     };
     Tasks(SequenceSource& source, std::int64_t context, std::int64_t stride, std::int64_t vocab_size,
           Share share, std::stop_token stop);

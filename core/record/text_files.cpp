@@ -118,9 +118,9 @@ void TextFiles::fill(std::size_t bytes) {
 
 void TextFiles::look_at_part(const SequenceInput& part) {
     if (part_ == 1) {
-        notices_.look_at(part.text, tokenizer_, options_.special_tokens);
+        notices_.look_at(part.text, tokenizer_, options_.reading);
         if (reader_) { // it is not the last
-            notices_.add_cut_text(tokenizer_, options_.special_tokens);
+            notices_.add_cut_text(tokenizer_, options_.reading);
         }
     }
 }
@@ -152,12 +152,12 @@ void TextFiles::read_through(const ProgressSink& progress) {
         while (!at_end_ && !is_stopped()) {
             fill(std::size_t{1} << 20);
             if (offset_ == 0) {
-                notices_.look_at(buffer_, tokenizer_, options_.special_tokens);
+                notices_.look_at(buffer_, tokenizer_, options_.reading);
             }
             bytes += valid_;
             if (at_end_ && offset_ == 0 && buffer_.size() <= short_text) {
                 check_text(buffer_, name_);
-                if (tokenizer_.encode(buffer_, options_.special_tokens).ids.size() < 2) {
+                if (options_.reading.encode(tokenizer_, buffer_).ids.size() < 2) {
                     too_short(name_);
                 }
             }
@@ -169,7 +169,7 @@ void TextFiles::read_through(const ProgressSink& progress) {
             say(reader_->bytes_read(), reader_->file_bytes());
         }
         if (bytes > options_.part_bytes + tail_) {
-            notices_.add_cut_text(tokenizer_, options_.special_tokens);
+            notices_.add_cut_text(tokenizer_, options_.reading);
         }
     }
     if (!any && !is_stopped()) {
@@ -254,7 +254,7 @@ std::shared_ptr<const SequenceInput> TextFiles::read_next() {
         }
     }
     const Encoding encoding =
-        tokenizer_.encode(std::string_view(buffer_).substr(from, until - from), options_.special_tokens);
+        options_.reading.encode(tokenizer_, std::string_view(buffer_).substr(from, until - from));
     if (part_ > 1 && around_seam(encoding, offset_ + from) != expected_) {
         throw InputError(name_, "a text that the tokenizer cuts alike wherever reading begins",
                          "other tokens at byte " + std::to_string(seam_),

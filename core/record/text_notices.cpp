@@ -13,16 +13,17 @@ std::string texts_begin(std::int64_t count) {
 
 } // namespace
 
-void TextNotices::look_at(std::string_view text, const Tokenizer& tokenizer, bool special_tokens) {
+void TextNotices::look_at(std::string_view text, const Tokenizer& tokenizer, const TextReading& reading) {
     marked_ += text.starts_with("\xEF\xBB\xBF");
-    if (const auto start = tokenizer.start_token(); special_tokens && start) {
+    if (const auto start = tokenizer.start_token(); reading.adds() && reading.parse_special && start) {
         start_ = tokenizer.token_text(*start);
         doubled_ += !start_.empty() && text.starts_with(start_);
     }
 }
 
-void TextNotices::add_cut_text(const Tokenizer& tokenizer, bool special_tokens) {
-    if (const auto start = tokenizer.start_token(); special_tokens && start) {
+void TextNotices::add_cut_text(const Tokenizer& tokenizer, const TextReading& reading) {
+    if (const auto start = tokenizer.start_token();
+        reading.adds() && reading.bos != TextReading::Bos::every_window && start) {
         start_ = tokenizer.token_text(*start);
         ++cut_;
     }
@@ -38,7 +39,7 @@ std::vector<std::string> TextNotices::sentences() const {
         said.push_back(
             texts_begin(doubled_) + " with the start token " + printable(start_) +
             ", which the tokenizer adds as well, so that it stands there twice: take it out, or give "
-            "--no-special-tokens.");
+            "--bos never.");
     }
     if (cut_ > 0) {
         said.push_back("A long text makes several sequences, and only the first has the start token " +

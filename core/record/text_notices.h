@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/text/tokenizer.h"
+#include "core/text/text_reading.h"
 
 #include <cstdint>
 #include <string>
@@ -13,10 +13,9 @@ namespace ponderscope {
 /// What a user should hear about texts that are recorded: marks of editors, start tokens twice or missing.
 class TextNotices {
 public:
-    /// \p special_tokens: the tokenizer adds its own.
-    void look_at(std::string_view text, const Tokenizer& tokenizer, bool special_tokens);
+    void look_at(std::string_view text, const Tokenizer& tokenizer, const TextReading& reading);
     /// A text of more than one sequence.
-    void add_cut_text(const Tokenizer& tokenizer, bool special_tokens);
+    void add_cut_text(const Tokenizer& tokenizer, const TextReading& reading);
     [[nodiscard]] std::vector<std::string> sentences() const;
 
 private:

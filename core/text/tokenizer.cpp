@@ -29,6 +29,7 @@ struct Tokenizer::Impl {
     TokenizerParts parts;
     AddedTokenFinder raw_tokens;        // looked for in the text as it is
     AddedTokenFinder normalized_tokens; // and after normalisation
+    AddedTokenFinder raw_ordinary, normalized_ordinary; // the same without special tokens
     std::unordered_map<std::int32_t, std::size_t> added_by_id;
     std::unordered_map<std::string_view, std::size_t> added_by_content;
     std::vector<std::string>
@@ -47,8 +48,8 @@ struct Tokenizer::Impl {
     }
     [[nodiscard]] std::unique_ptr<Workspace> take() const;
     void give_back(std::unique_ptr<Workspace> workspace) const;
-    void encode_segment(std::string_view segment, std::uint64_t base, Workspace& workspace,
-                        Encoding& out) const;
+    void encode_segment(std::string_view segment, std::uint64_t base, bool parse_special,
+                        Workspace& workspace, Encoding& out) const;
     void encode_text(const NormalizedText& whole, NormalizedText::Cursor& cursor, AddedTokenFinder::Part part,
                      std::uint64_t base, Workspace& workspace, Encoding& out) const;
 };
@@ -65,9 +66,15 @@ Tokenizer::Impl::Impl(TokenizerParts p) : parts(std::move(p)) {
             NormalizedText content(token.content);
             parts.normalizer.apply(content, matching);
             normalized_tokens.add(content.text(), token);
+            if (!token.special) {
+                normalized_ordinary.add(content.text(), token);
+            }
             added_forms.emplace_back(content.text());
         } else {
             raw_tokens.add(token.content, token);
+            if (!token.special) {
+                raw_ordinary.add(token.content, token);
+            }
             added_forms.push_back(token.content);
         }
     }
@@ -101,12 +108,13 @@ void Tokenizer::Impl::give_back(std::unique_ptr<Workspace> workspace) const {
     idle.push_back(std::move(workspace));
 }
 
-void Tokenizer::Impl::encode_segment(std::string_view segment, std::uint64_t base, Workspace& workspace,
-                                     Encoding& out) const {
+void Tokenizer::Impl::encode_segment(std::string_view segment, std::uint64_t base, bool parse_special,
+                                     Workspace& workspace, Encoding& out) const {
     NormalizedText text(segment);
     parts.normalizer.apply(text, workspace.matching);
     NormalizedText::Cursor cursor(text);
-    normalized_tokens.split(text.text(), [&](AddedTokenFinder::Part part) {
+    const AddedTokenFinder& finder = parse_special ? normalized_tokens : normalized_ordinary;
+    finder.split(text.text(), [&](AddedTokenFinder::Part part) {
         if (part.id < 0) {
             encode_text(text, cursor, part, base, workspace, out);
             return;
@@ -174,6 +182,7 @@ Tokenizer Tokenizer::load_folder(const std::filesystem::path& place) {
         const TokenizerConfig config(folder);
         config.add_to(parts);
         config.follow_class(parts, document);
+        config.name_start_and_end(parts);
         return Tokenizer(std::make_unique<const Impl>(std::move(parts)));
     }
     if (fs::exists(folder / "vocab.json") && fs::exists(folder / "merges.txt")) {
@@ -200,7 +209,7 @@ Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
-Encoding Tokenizer::encode(std::string_view text, bool add_special) const {
+Encoding Tokenizer::encode(std::string_view text, bool add_special, bool parse_special) const {
     if (const std::size_t bad = first_invalid_utf8(text); bad != std::string_view::npos) {
         throw InputError("The text: expected UTF-8, found an invalid byte at offset " + std::to_string(bad) +
                          "; save it as UTF-8.");
@@ -225,10 +234,11 @@ Encoding Tokenizer::encode(std::string_view text, bool add_special) const {
         add(impl_->parts.prefix, 0);
     }
     std::unique_ptr<Workspace> workspace = impl_->take();
-    impl_->raw_tokens.split(text, [&](AddedTokenFinder::Part part) {
+    const AddedTokenFinder& finder = parse_special ? impl_->raw_tokens : impl_->raw_ordinary;
+    finder.split(text, [&](AddedTokenFinder::Part part) {
         if (part.id < 0) {
-            impl_->encode_segment(text.substr(part.begin, part.end - part.begin), part.begin, *workspace,
-                                  out);
+            impl_->encode_segment(text.substr(part.begin, part.end - part.begin), part.begin, parse_special,
+                                  *workspace, out);
             return;
         }
         out.ids.push_back(part.id);
@@ -281,6 +291,14 @@ bool Tokenizer::is_special(std::int32_t id) const {
 std::optional<std::int32_t> Tokenizer::start_token() const {
     const std::vector<std::int32_t>& prefix = impl_->parts.prefix;
     return prefix.empty() ? std::nullopt : std::optional(prefix.back());
+}
+
+std::optional<std::int32_t> Tokenizer::bos_token() const {
+    return impl_->parts.bos;
+}
+
+std::optional<std::int32_t> Tokenizer::eos_token() const {
+    return impl_->parts.eos;
 }
 
 const std::vector<std::string>& Tokenizer::notices() const {

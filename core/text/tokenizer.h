@@ -46,8 +46,10 @@ public:
     ~Tokenizer();
 
     /// \p text must be valid UTF-8 (InputError otherwise, with the byte offset). \p add_special: the tokens
-    /// that the post-processor adds by default (a start token, say).
-    [[nodiscard]] Encoding encode(std::string_view text, bool add_special = true) const;
+    /// that the post-processor adds by default (a start token, say). \p parse_special: special tokens that
+    /// stand in the text become those tokens; else they are read as plain text.
+    [[nodiscard]] Encoding encode(std::string_view text, bool add_special = true,
+                                  bool parse_special = true) const;
     /// The bytes of the tokens, as the original's decode with special tokens kept. Ids without a token (a
     /// padded vocabulary has some) stand for nothing. Bytes that are no UTF-8 stay, where the original writes
     /// U+FFFD.
@@ -65,6 +67,9 @@ public:
     /// The token that encode(…, true) puts directly before a text, if any.
     [[nodiscard]] std::optional<std::int32_t> start_token() const;
     [[nodiscard]] bool adds_start_token() const { return start_token().has_value(); }
+    /// The start and the end token that the files name (bos_token, eos_token), whether or not they are added.
+    [[nodiscard]] std::optional<std::int32_t> bos_token() const;
+    [[nodiscard]] std::optional<std::int32_t> eos_token() const;
     /// Sentences for the user: where versions of transformers read the files differently.
     [[nodiscard]] const std::vector<std::string>& notices() const;
 

@@ -312,6 +312,21 @@ std::string TokenizerConfig::class_name() const {
     return named;
 }
 
+void TokenizerConfig::name_start_and_end(TokenizerParts& parts) const {
+    const std::string kind = class_name();
+    const bool gpt = kind == "GPT2Tokenizer" || kind == "GPTNeoXTokenizer";
+    const bool llama = kind == "LlamaTokenizer" || kind == "CodeLlamaTokenizer";
+    const auto find = [&](const char* name, const char* usual) -> std::optional<std::int32_t> {
+        const std::string content =
+            config().value().contains(name) ? special_token(config(), name).content : std::string(usual);
+        const AddedToken* const known = AddedTokens(parts).find(content);
+        const std::int32_t id = known != nullptr ? known->id : parts.texts().find(content);
+        return content.empty() || id < 0 ? std::nullopt : std::optional(id);
+    };
+    parts.bos = find("bos_token", gpt ? "<|endoftext|>" : llama ? "<s>" : "");
+    parts.eos = find("eos_token", gpt || kind == "Qwen2Tokenizer" ? "<|endoftext|>" : llama ? "</s>" : "");
+}
+
 void TokenizerConfig::follow_class(TokenizerParts& parts, const nlohmann::json& document) const {
     const std::string kind = class_name();
     const auto is_one_of = [&](std::initializer_list<std::string_view> kinds) {

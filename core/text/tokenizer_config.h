@@ -54,6 +54,8 @@ public:
     /// What is put around a text by add_bos_token and add_eos_token: these count where no tokenizer.json has
     /// a post-processor. Behind add_to. InputError.
     void put_around(TokenizerParts& parts) const;
+    /// The start and end token that the files name, or else the folder's tokenizer class. Behind add_to.
+    void name_start_and_end(TokenizerParts& parts) const;
     /// Does to a tokenizer.json, \p document, what the folder's tokenizer class does in transformers 5, and
     /// says where transformers 4 or 5 reads the folder differently: GPTNeoXTokenizer drops start and end
     /// tokens of a template; add_bos_token and add_eos_token do not count beside a tokenizer.json; classes

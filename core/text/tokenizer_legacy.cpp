@@ -112,6 +112,7 @@ TokenizerParts read_vocabulary_and_merges(const Path& folder) {
     parts.beside = kind + (add_prefix_space ? " with a space in front" : "");
     beside.add_to(parts);
     beside.put_around(parts);
+    beside.name_start_and_end(parts);
     return parts;
 }
 

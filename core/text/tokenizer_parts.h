@@ -32,6 +32,8 @@ struct TokenizerParts {
     std::vector<AddedToken> added;
     std::vector<std::int32_t> prefix; ///< tokens that the post-processor puts before a text
     std::vector<std::int32_t> suffix; ///< and behind it
+    std::optional<std::int32_t> bos; ///< the start token by name, whether or not it is put before texts
+    std::optional<std::int32_t> eos; ///< the end token by name
     std::vector<std::string> notices; ///< sentences for the user: where libraries read the files differently
 
     [[nodiscard]] const TokenTexts& texts() const { return unigram ? unigram->texts() : model.texts(); }

@@ -173,7 +173,8 @@ constexpr std::pair<const char*, const char*> option_of_choice[] = {
     {"kv", "--kv"},
     {"initial_state", "--initial-state"},
     {"patches", "--patch"},
-    {"special_tokens", "--no-special-tokens"},
+    {"bos", "--bos"},
+    {"parse_special", "--parse-special"},
     {"group_field", "--group-field"},
     {"label_field", "--label-field"},
 };

@@ -22,17 +22,21 @@ struct Window {
     std::span<const std::int32_t> ids;
     std::int64_t report_begin =
         0; ///< the window's tokens [report_begin, report_end) are read out; the others are context only
-    std::int64_t report_end = 0; ///< a token's target is the next id of the window; the last one has none
+    std::int64_t report_end = 0; ///< a token's target is the next id of the window; that of the last is `next`
     // Where the window lies in its text; only halting rules that look at places read it.
     std::int64_t sequence = -1;       ///< number of its sequence in the run; -1: the window's own in the call
     std::int64_t first = 0;           ///< position of ids[0] in the sequence
     std::int64_t sequence_length = 0; ///< tokens of the sequence; 0: the window's
+    std::int32_t next = -1;           ///< the id behind the window, which its last token predicts; -1: none
 };
 
 /// What a window's reported tokens gave. `tokens.begin/end` are left empty: spans are the caller's knowledge.
 struct WindowResult {
     TokenColumns tokens;
     std::vector<std::pair<std::string, SignalChunk>> signals;
+
+    /// Puts rows [first, first + count) of another result behind these.
+    void append(const WindowResult& other, std::size_t first, std::size_t count);
 };
 
 } // namespace ponderscope

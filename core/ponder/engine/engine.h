@@ -58,7 +58,11 @@ struct GenerateOptions {
     /// (token_draw), so that batches of any size and composition give the same.
     std::uint64_t seed = 0;
     std::int64_t first_sequence = 0; ///< number in the run of the first prompt; the others follow
+    std::vector<std::int64_t> numbers = {}; ///< of the prompts, where they do not follow each other
     std::vector<std::int64_t> stop_ids;
+    /// When given: asked after every new token of a prompt (its place in the call) with all of its new ones;
+    /// true ends that prompt.
+    std::function<bool(std::size_t prompt, std::span<const std::int32_t> fresh)> is_finished = {};
     bool use_cache =
         true; ///< false: the whole sequence is computed again for each token (the reference of the cache)
     /// On a GPU, where no token can stop: capture a step once as a graph and replay it (decoder.h). False:
@@ -156,7 +160,13 @@ public:
     /// MemoryExhausted when a GPU does not hold so many at once.
     [[nodiscard]] std::vector<WindowResult> score(std::span<const Window> windows, RecordLevel level) const;
 
-    /// The same in two halves, so that a GPU computes the next batch while the last one's results travel:
+    /// The same results. Windows next to each other that begin with the same tokens share the computation of
+    /// those, where that is exact: not where a token's result depends on its sequence's number or length,
+    /// where slots are refreshed in passes, and where attention, states or layers are recorded.
+    [[nodiscard]] std::vector<WindowResult> score_sharing(std::span<const Window> windows,
+                                                          RecordLevel level) const;
+
+    /// The same as score in two halves, so that a GPU computes the next batch while the last one's results travel:
     /// submit returns when the work is queued, collect waits for its results. At most two batches under way.
     class Pending;
     struct DeletePending {

@@ -193,8 +193,11 @@ private:
                 }
                 wanted = on_token_(static_cast<std::int64_t>(i), chosen[row], readouts[row]);
             }
-            if (std::find(options_.stop_ids.begin(), options_.stop_ids.end(), chosen[row]) ==
-                options_.stop_ids.end()) {
+            const bool stopped = std::find(options_.stop_ids.begin(), options_.stop_ids.end(), chosen[row]) !=
+                                 options_.stop_ids.end();
+            const std::span<const std::int32_t> fresh_ids =
+                std::span(ids_[i]).subspan(static_cast<std::size_t>(prompt_[i]));
+            if (!stopped && !(options_.is_finished && options_.is_finished(i, fresh_ids))) {
                 still.push_back(i);
                 columns.push_back(static_cast<std::int64_t>(row));
             }
@@ -242,7 +245,8 @@ private:
     }
 
     [[nodiscard]] std::int64_t number(std::size_t prompt) const {
-        return options_.first_sequence + static_cast<std::int64_t>(prompt);
+        return options_.numbers.empty() ? options_.first_sequence + static_cast<std::int64_t>(prompt)
+                                        : options_.numbers[prompt];
     }
 
     static std::vector<std::int32_t> ids_of(const at::Tensor& chosen) {

@@ -59,6 +59,8 @@ public:
     [[nodiscard]] virtual bool reads_head() const { return false; }
     /// Whether it reads `previous_hidden` or `previous_readout`.
     [[nodiscard]] virtual bool looks_back() const { return false; }
+    /// Whether it reads `places`, so that equal tokens of two sequences may stop at different steps.
+    [[nodiscard]] virtual bool reads_places() const { return true; }
     [[nodiscard]] virtual HaltingAnswer answer(const HaltingQuestion& question) const = 0;
 };
 

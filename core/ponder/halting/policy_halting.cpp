@@ -32,6 +32,21 @@ public:
                needs(PolicySignal::acceleration);
     }
 
+    /// Found by asking: a policy that reads places gives equal positions of two sequences other numbers.
+    [[nodiscard]] bool reads_places() const override {
+        std::vector<TokenPlace> one;
+        std::vector<TokenPlace> other;
+        for (std::uint32_t position = 0; position < 64; ++position) {
+            one.push_back({0, position, 64});
+            other.push_back({1, position, 640});
+        }
+        std::vector<double> of_one(one.size());
+        std::vector<double> of_other(other.size());
+        policy_->per_token(one, of_one);
+        policy_->per_token(other, of_other);
+        return of_one != of_other;
+    }
+
     [[nodiscard]] HaltingAnswer answer(const HaltingQuestion& question) const override {
         const std::int64_t k = question.slots.step;
         const std::int64_t n = question.slots.hidden.size(0);

@@ -74,7 +74,7 @@ ReportedTokens reported_tokens(std::span<const Window> windows, at::Device devic
             }
             places.push_back(static_cast<std::int64_t>(tokens.size()));
             tokens.push_back(first + t);
-            targets.push_back(t + 1 < length ? window.ids[static_cast<std::size_t>(t + 1)] : -1);
+            targets.push_back(t + 1 < length ? window.ids[static_cast<std::size_t>(t + 1)] : window.next);
         }
         first += length;
     }

@@ -93,14 +93,18 @@ StartState StartState::parse(const std::string& spec, const std::filesystem::pat
     return start;
 }
 
+bool StartState::is_zero(const ModelConfig& config) const {
+    // Where the config begins with zeros, random states have no deviation to be drawn with.
+    return kind_ == Kind::zero || (kind_ == Kind::random && config.sandwich.state_deviation == 0.0);
+}
+
 at::Tensor StartState::states(std::span<const Window> windows, const ModelConfig& config) const {
     const std::int64_t d = config.hidden_size;
     std::int64_t total = 0;
     for (const Window& window : windows) {
         total += static_cast<std::int64_t>(window.ids.size());
     }
-    // Where the config begins with zeros, random states have no deviation to be drawn with.
-    if (kind_ == Kind::zero || (kind_ == Kind::random && config.sandwich.state_deviation == 0.0)) {
+    if (is_zero(config)) {
         return at::zeros({total, d}, at::kFloat);
     }
     at::Tensor all = at::empty({total, d}, kind_ == Kind::file ? at::kFloat : at::kDouble);

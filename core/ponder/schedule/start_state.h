@@ -26,6 +26,8 @@ public:
     /// The states of all tokens of the windows, fp32 [N, d], on the CPU. InputError: a file that has no row
     /// for one of them.
     [[nodiscard]] at::Tensor states(std::span<const Window> windows, const ModelConfig& config) const;
+    /// Whether equal positions of two sequences begin with equal states.
+    [[nodiscard]] bool is_zero(const ModelConfig& config) const;
     [[nodiscard]] std::string text(const ModelConfig& config) const; ///< "random:0", "zero", the file's path
     [[nodiscard]] const std::string& digest() const { return digest_; } ///< of a file's states; else empty
 

@@ -72,7 +72,7 @@ TEST_F(Resume, WhatIsKeptOfTheRunMustBeTheSame) {
 }
 
 TEST_F(Resume, WhatIsReadOfTheTextsMustBeTheSame) {
-    expect_refused({}, {"--no-special-tokens"}, "--no-special-tokens given");
+    expect_refused({}, {"--bos", "never"}, "--bos never");
     expect_refused({"--label-field", "class"}, {}, "--label-field class");
     expect_refused({"--group-field", "class"}, {"--group-field", "text"}, "--group-field text");
 }

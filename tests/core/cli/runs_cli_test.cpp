@@ -141,7 +141,7 @@ TEST_F(Runs, AnotherOptionOfAResumedRunIsNamed) {
          {std::pair{std::vector<std::string>{"--limit-tokens", "60"}, "--limit-tokens 40"},
           {{"--limit-tokens", "40", "--text-field", "body"}, "--text-field"},
           {{"--limit-tokens", "40", "--policy", "fixed:n=1"}, "--policy learned"},
-          {{"--limit-tokens", "40", "--no-special-tokens"}, "--no-special-tokens"}}) {
+          {{"--limit-tokens", "40", "--bos", "never"}, "--bos"}}) {
         std::vector<std::string> again = line(more);
         again.emplace_back("--resume");
         const std::string said = refused(again);

@@ -54,8 +54,8 @@ protected:
         RecordOptions options;
         options.context = options.stride = context;
         TraceWriter writer(folder_ / trace);
-        const RecordReport report = record(engine, checkpoint, {sequence_from_prompt(text_, tokenizer, true)},
-                                           &tokenizer, writer, options);
+        const RecordReport report =
+            record(engine, checkpoint, {sequence_from_prompt(text_, tokenizer)}, &tokenizer, writer, options);
         return TraceReader::open(folder_ / trace).tokens(report.run, 0).nll;
     }
 

@@ -163,7 +163,7 @@ TEST_F(Jsonl, GivesWhatTheSameTextsGiveInMemory) {
             text += "again and again, "; // some longer than a window of 64 tokens
         }
         content += nlohmann::json{{"text", text}}.dump() + "\n" + (i % 7 == 0 ? "\n" : "");
-        texts.push_back(sequence_from_prompt(text, *tokenizer, true));
+        texts.push_back(sequence_from_prompt(text, *tokenizer));
         all += text;
     }
     const RecordReport streamed = record_to("a.ponder", {file(content)});
@@ -329,8 +329,7 @@ public:
         if (++asked_ > 20) {
             throw InputError("standard input: line 21: expected a JSON object, found 3.");
         }
-        return std::make_shared<SequenceInput>(
-            sequence_from_prompt("a text of some words", tokenizer_, true));
+        return std::make_shared<SequenceInput>(sequence_from_prompt("a text of some words", tokenizer_));
     }
     [[nodiscard]] Amount amount() const override { return {}; }
     [[nodiscard]] std::string text_digest() const override { return {}; }

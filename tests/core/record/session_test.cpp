@@ -61,8 +61,8 @@ protected:
         Recorded result;
         {
             TraceWriter writer(folder_ / trace);
-            result.report = record(engine, checkpoint, {sequence_from_prompt(story, tokenizer, true)},
-                                   &tokenizer, writer, options);
+            result.report = record(engine, checkpoint, {sequence_from_prompt(story, tokenizer)}, &tokenizer,
+                                   writer, options);
         }
         const TraceReader reader = TraceReader::open(folder_ / trace);
         result.run = find_run(reader, std::to_string(result.report.run));
@@ -210,7 +210,7 @@ TEST_F(Session, ACancelledRunIsPartialAndReadable) {
     options.batch = 1;
     TraceWriter writer(folder_ / "cut.ponder");
     const RecordReport report = record(
-        engine, checkpoint, {sequence_from_prompt(text, tokenizer, true)}, &tokenizer, writer, options,
+        engine, checkpoint, {sequence_from_prompt(text, tokenizer)}, &tokenizer, writer, options,
         [&stop](const Progress& progress) {
             if (progress.activity == "recording" && progress.done > 100) {
                 stop.request_stop();
@@ -235,7 +235,7 @@ TEST_F(Session, APartialRunIsRerunAsFarAsItGot) {
     Engine engine = Engine::load(checkpoint);
     engine.use_halting(full_halting());
     const Tokenizer tokenizer = Tokenizer::load_folder(checkpoint.folder);
-    std::vector<SequenceInput> texts(4, sequence_from_prompt(story, tokenizer, true));
+    std::vector<SequenceInput> texts(4, sequence_from_prompt(story, tokenizer));
     for (SequenceInput& text : texts) {
         text.group = "keeper";
         text.labels = {{4, 8, "gull"}};
@@ -294,8 +294,8 @@ TEST_F(Session, WhateverEndsARunIsSaidInTheTrace) {
             throw std::runtime_error("CUDA error: device-side assert triggered\nSearch for it in the manual");
         }
     };
-    EXPECT_THROW(record(engine, checkpoint, {sequence_from_prompt(story, tokenizer, true)}, &tokenizer,
-                        writer, options, fail),
+    EXPECT_THROW(record(engine, checkpoint, {sequence_from_prompt(story, tokenizer)}, &tokenizer, writer,
+                        options, fail),
                  std::runtime_error);
     const TraceReader reader = TraceReader::open(folder_ / "failed.ponder");
     const std::vector<RunInfo> runs = reader.runs();
@@ -334,7 +334,7 @@ TEST_F(Session, ASingleBatchIsInterruptedWithin) {
     const Tokenizer tokenizer = Tokenizer::load_folder(checkpoint.folder);
     std::stop_source stop;
     // Behind the last look at the stop token before the batch of both is computed.
-    Eventful source(sequence_from_prompt(story, tokenizer, true), [&] { stop.request_stop(); });
+    Eventful source(sequence_from_prompt(story, tokenizer), [&] { stop.request_stop(); });
     const GivenUpBy scope(stop.get_token());
     TraceWriter writer(folder_ / "stopped.ponder");
     const RecordReport report =
@@ -350,7 +350,7 @@ TEST_F(Session, AFailureLeavesAWriterThatIsNotItsOwnOpen) {
     const Checkpoint checkpoint = Checkpoint::open(folder_ / "ponderlm");
     const Engine engine = Engine::load(checkpoint);
     const Tokenizer tokenizer = Tokenizer::load_folder(checkpoint.folder);
-    Eventful source(sequence_from_prompt(story, tokenizer, true), [] { throw InputError("It ends here."); });
+    Eventful source(sequence_from_prompt(story, tokenizer), [] { throw InputError("It ends here."); });
     RecordOptions options;
     options.batch = 1;
     options.finish = false;

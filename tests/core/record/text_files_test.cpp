@@ -363,7 +363,7 @@ TEST_F(TextFilesOf, NoticesSayWhatStandsAtTheBeginning) {
         for (std::size_t i = 0; i < contents.size(); ++i) {
             options.files.push_back(file(contents[i], std::to_string(i) + ".txt"));
         }
-        options.special_tokens = special;
+        options.reading.bos = special ? TextReading::Bos::automatic : TextReading::Bos::never;
         options.part_bytes = 4096;
         return TextFiles(options, tokens).notices().sentences().size();
     };

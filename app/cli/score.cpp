@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Requests on standard input, answers on standard output: what other programs drive the engine with.
+#include "app/cli/numbers.h"
+#include "app/cli/options.h"
+#include "app/cli/verbs.h"
+#include "core/base/error.h"
+#include "core/base/utf8.h"
+#include "core/record/kept_signals.h"
+#include "core/record/line_reader.h"
+#include "core/record/record_choice.h"
+#include "core/record/scoring.h"
+#include "core/trace/reader.h"
+#include "core/trace/run_edits.h"
+#include "core/trace/writer.h"
+
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <iostream>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace ponderscope::cli {
+namespace {
+
+/// Lines that another thread reads, so that those which are there are answered together and nobody waits for
+/// lines that have not been written yet.
+class WaitingLines {
+public:
+    WaitingLines(const std::filesystem::path& file, const std::stop_token& stop)
+        : reader_(file, stop), thread_([this] { work(); }) {}
+    ~WaitingLines() {
+        {
+            const std::lock_guard lock(mutex_);
+            leaving_ = true;
+        }
+        changed_.notify_all();
+        thread_.join();
+    }
+    WaitingLines(const WaitingLines&) = delete;
+    WaitingLines& operator=(const WaitingLines&) = delete;
+
+    /// What has come, at least one line; empty at the end.
+    std::vector<std::string> take() {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return ended_ || !lines_.empty(); });
+        // A program that writes many lines is not faster than this.
+        for (std::size_t had = 0; !ended_ && had < lines_.size() && lines_.size() < most;) {
+            had = lines_.size();
+            changed_.wait_for(lock, std::chrono::milliseconds(2),
+                              [&] { return ended_ || lines_.size() >= most; });
+        }
+        std::vector<std::string> taken(std::make_move_iterator(lines_.begin()),
+                                       std::make_move_iterator(lines_.end()));
+        lines_.clear();
+        changed_.notify_all();
+        if (taken.empty() && failure_) {
+            std::rethrow_exception(failure_);
+        }
+        return taken;
+    }
+
+private:
+    static constexpr std::size_t most = 1024;
+
+    void work() {
+        try {
+            for (std::string line; reader_.next(line);) {
+                std::unique_lock lock(mutex_);
+                changed_.wait(lock, [&] { return leaving_ || lines_.size() < most; });
+                if (leaving_) {
+                    return;
+                }
+                lines_.push_back(reader_.too_long() ? "\"a line of more than 64 MiB\"" : std::move(line));
+                changed_.notify_all();
+            }
+        } catch (...) {
+            const std::lock_guard lock(mutex_);
+            failure_ = std::current_exception();
+        }
+        const std::lock_guard lock(mutex_);
+        ended_ = true;
+        changed_.notify_all();
+    }
+
+    LineReader reader_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<std::string> lines_;
+    std::exception_ptr failure_;
+    bool ended_ = false;
+    bool leaving_ = false;
+    std::thread thread_; ///< last: it uses the others
+};
+
+struct ScoreVerb {
+    ModelOptions model;
+    RunOptions how;
+    ProgressOption progress;
+    RequestScorer::Options options;
+    std::string level = "steps";
+    std::filesystem::path trace;
+    bool compress = false;
+
+    void run();
+};
+
+void ScoreVerb::run() {
+    if (!options.record.run_name.empty()) {
+        check_run_name(options.record.run_name);
+    }
+    const RecordChoice what = RecordChoice::parse(level);
+    options.record.level = what.level;
+    options.record.scalars = what.scalars;
+    options.record.dtype = model.dtype;
+    options.record.text_source = "requests";
+    options.record.reading = options.reading;
+    ProgressPrinter printer(progress.style);
+    const std::stop_token stop = stop_on_interrupt();
+    const Checkpoint checkpoint = model.open();
+    const std::optional<Tokenizer> tokenizer = open_tokenizer(checkpoint);
+    if (tokenizer) {
+        options.record.notices = tokenizer_notices(*tokenizer, checkpoint.config.vocab_size);
+    }
+    Engine engine = model.load(checkpoint, printer, stop);
+    what.apply(engine);
+    how.apply(engine);
+    engine.check_attention(options.record.level);
+    printer.finish();
+    printer.note(options.record.notices);
+
+    std::optional<TraceWriter> writer;
+    if (!trace.empty()) {
+        writer.emplace(trace, TraceWriter::Options{.compress = compress});
+    }
+    RequestScorer scorer(engine, checkpoint, tokenizer ? &*tokenizer : nullptr, options,
+                         writer ? &*writer : nullptr);
+    std::int64_t next_line = 1;
+    const auto tell = [](const nlohmann::json& answer) {
+        std::cout << answer.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+    };
+    try {
+        WaitingLines waiting("-", stop);
+        for (std::vector<std::string> lines; !(lines = waiting.take()).empty();) {
+            scorer.answer(lines, next_line, tell, stop);
+            next_line += static_cast<std::int64_t>(lines.size());
+            std::cout << std::flush;
+        }
+    } catch (const std::exception&) {
+        std::cout << std::flush;
+        scorer.finish(false); // what was answered stays
+        throw;
+    }
+    const std::int64_t run = scorer.finish(!stop.stop_requested());
+    if (run > 0) {
+        printer.note({run_reference(trace, run_of_number(TraceReader::open(trace), run))});
+    }
+    if (stop.stop_requested()) {
+        throw Cancelled();
+    }
+}
+
+} // namespace
+
+void add_score(CLI::App& program) {
+    auto verb = std::make_shared<ScoreVerb>();
+    CLI::App* app = add_verb(program, "score");
+    RecordOptions& record = verb->options.record;
+    verb->model.add_to(*app);
+    verb->how.add_to(*app);
+    app->add_option("-o,--output", verb->trace,
+                    "Also record every request as a sequence of one run in this trace")
+        ->type_name("TRACE.ponder");
+    app->add_option("--record", verb->level, "What is recorded: scalars, basic or steps, as of record")
+        ->capture_default_str();
+    app->add_option("--name", record.run_name, "Name of the run (default: the folder's name)");
+    app->add_option("--context", record.context, "Tokens a window (default: what the model was made for)")
+        ->check(number_from<std::int64_t>(2));
+    record.batch = 64;
+    app->add_option("--batch", record.batch, "Windows computed together")
+        ->check(number_from<std::int64_t>(1, 4096))
+        ->capture_default_str();
+    add_reading(*app, verb->options.reading, false);
+    app->add_flag("--compress", verb->compress, "Compress the values of signals by zstd");
+    verb->progress.add_to(*app);
+    app->footer("Standard input has a request a line, standard output its answer, in the same order "
+                "(resources/docs/tasks.md).\nExample:\n"
+                "  echo '{\"type\": \"loglikelihood\", \"context\": \"The ferry was\", \"continuation\": \" "
+                "late\"}' | ponderscope score sample_models/ponderlm-neox-1m");
+    app->callback([verb] { verb->run(); });
+}
+
+} // namespace ponderscope::cli

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Windows that begin alike: their common tokens are computed once, and every window goes on from a copy of
+// the keys and values that those left.
+#include "core/model/device.h"
+#include "core/ponder/engine/engine.h"
+#include "core/ponder/engine/engine_impl.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace ponderscope {
+namespace {
+
+/// Windows [begin, end) of a batch, the first `shared` tokens of which are computed once.
+struct Stem {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    std::int64_t shared = 0;
+    [[nodiscard]] bool branches() const { return end - begin > 1; }
+};
+
+/// Tokens that both windows begin with, without the last token of the shorter one: every window keeps a token
+/// of its own to compute.
+std::int64_t common_tokens(const Window& a, const Window& b) {
+    const std::size_t most = std::min(a.ids.size(), b.ids.size());
+    const auto differ =
+        std::mismatch(a.ids.begin(), a.ids.begin() + static_cast<std::ptrdiff_t>(most), b.ids.begin());
+    const auto same = static_cast<std::size_t>(differ.first - a.ids.begin());
+    // The last shared token predicts the next one, which must be the same too.
+    return static_cast<std::int64_t>(std::min(same, most)) - 1;
+}
+
+/// Neighbours join a stem as long as that saves tokens.
+std::vector<Stem> stems_of(std::span<const Window> windows) {
+    std::vector<Stem> stems;
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+        if (!stems.empty() && windows[i].first == 0) {
+            Stem& last = stems.back();
+            const auto members = static_cast<std::int64_t>(last.end - last.begin);
+            const std::int64_t common = common_tokens(windows[last.begin], windows[i]);
+            const std::int64_t shared = members == 1 ? common : std::min(last.shared, common);
+            if (shared > 0 && members * shared > (members - 1) * last.shared &&
+                windows[last.begin].first == 0) {
+                last.end = i + 1;
+                last.shared = shared;
+                continue;
+            }
+        }
+        stems.push_back({i, i + 1, 0});
+    }
+    return stems;
+}
+
+/// Scores a batch whose windows share beginnings, in two runs on one cache.
+class SharedScoring {
+public:
+    SharedScoring(const EngineParts& parts, std::span<const Window> windows, std::vector<Stem> stems,
+                  RecordLevel level)
+        : parts_(parts), windows_(windows), stems_(std::move(stems)), level_(level) {
+        const bool interleaved = parts.method().visibility() == VisibilityRule::interleaved;
+        rows_a_token_ = interleaved ? parts.method().max_steps() + 1 : 1;
+        std::int64_t total = 0;
+        for (const Window& window : windows) {
+            first_rows_.push_back(total * rows_a_token_);
+            total += static_cast<std::int64_t>(window.ids.size());
+        }
+        options_ = parts.steps_options();
+        options_.read_steps = level == RecordLevel::steps;
+        cache_.emplace(make_step_cache(parts.backbone(), parts.method(), options_, total,
+                                       static_cast<std::int64_t>(windows.size())));
+        options_.cache = &*cache_;
+    }
+
+    std::vector<WindowResult> run() {
+        const std::vector<WindowResult> beginnings = run_beginnings();
+        std::vector<Window> rests;
+        std::vector<std::int64_t> past;
+        std::vector<std::vector<std::int32_t>> past_steps;
+        std::size_t stem = 0;
+        for (std::size_t i = 0; i < windows_.size(); ++i) {
+            stem += i == stems_[stem].end ? 1 : 0;
+            const std::int64_t shared = stems_[stem].shared;
+            Window rest = windows_[i];
+            rest.ids = rest.ids.subspan(static_cast<std::size_t>(shared));
+            rest.first += shared;
+            rest.report_begin = std::max<std::int64_t>(0, rest.report_begin - shared);
+            rest.report_end = std::max<std::int64_t>(0, rest.report_end - shared);
+            rests.push_back(rest);
+            past.push_back(shared);
+            past_steps.push_back(shared > 0 ? stem_steps_[stem] : std::vector<std::int32_t>());
+        }
+        std::vector<WindowResult> results = run_part(rests, past, first_rows_, past_steps, nullptr);
+        stem = 0;
+        for (std::size_t i = 0; i < windows_.size(); ++i) {
+            stem += i == stems_[stem].end ? 1 : 0;
+            const std::int64_t from = windows_[i].report_begin;
+            const std::int64_t to = std::min(windows_[i].report_end, stems_[stem].shared);
+            if (from < to) {
+                WindowResult whole;
+                whole.append(beginnings[stem], static_cast<std::size_t>(from - beginnings[stem].tokens.first),
+                             static_cast<std::size_t>(to - from));
+                whole.append(results[i], 0, results[i].tokens.size());
+                results[i] = std::move(whole);
+            }
+        }
+        return results;
+    }
+
+private:
+    /// The shared tokens of every stem, in the room of its first window, and copies of what they left in the
+    /// rooms of the others. The results are of all stems; empty where a stem shares nothing.
+    std::vector<WindowResult> run_beginnings() {
+        std::vector<Window> beginnings;
+        std::vector<std::int64_t> rows;
+        std::vector<std::size_t> which;
+        std::vector<std::int64_t> columns(windows_.size(), 0); // of the counts, one more: no token yet
+        for (std::size_t s = 0; s < stems_.size(); ++s) {
+            if (!stems_[s].branches()) {
+                continue;
+            }
+            Window beginning = windows_[stems_[s].begin];
+            beginning.next = beginning.ids[static_cast<std::size_t>(stems_[s].shared)];
+            beginning.ids = beginning.ids.first(static_cast<std::size_t>(stems_[s].shared));
+            beginning.report_end = 0;
+            for (std::size_t i = stems_[s].begin; i < stems_[s].end; ++i) {
+                columns[i] = static_cast<std::int64_t>(which.size()) + 1;
+                beginning.report_begin = std::min(beginning.report_begin, windows_[i].report_begin);
+                beginning.report_end =
+                    std::max(beginning.report_end, std::min(windows_[i].report_end, stems_[s].shared));
+            }
+            beginning.report_begin = std::min(beginning.report_begin, beginning.report_end);
+            beginnings.push_back(beginning);
+            rows.push_back(first_rows_[stems_[s].begin]);
+            which.push_back(s);
+        }
+        const at::Tensor all_counts = cache_->counts;
+        if (all_counts.defined()) {
+            cache_->counts = all_counts.narrow(1, 0, static_cast<std::int64_t>(which.size())).clone();
+        }
+        StepsResult run;
+        std::vector<WindowResult> results =
+            run_part(beginnings, std::vector<std::int64_t>(which.size(), 0), rows,
+                     std::vector<std::vector<std::int32_t>>(which.size()), &run);
+        if (all_counts.defined()) {
+            const at::Tensor none = all_counts.narrow(1, 0, 1);
+            cache_->counts = at::cat({none, cache_->counts}, 1).index_select(1, send(columns, parts_.device));
+        }
+        at::Tensor steps;
+        if (run.steps.defined()) {
+            steps = run.steps.to(at::kCPU);
+        }
+        stem_steps_.resize(stems_.size());
+        std::vector<WindowResult> of_stems(stems_.size());
+        std::int64_t first = 0;
+        for (std::size_t i = 0; i < which.size(); ++i) {
+            const Stem& stem = stems_[which[i]];
+            for (std::int64_t t = 0; steps.defined() && t < stem.shared; ++t) {
+                const std::int64_t last = steps.const_data_ptr<std::int64_t>()[first + t];
+                stem_steps_[which[i]].push_back(static_cast<std::int32_t>(last));
+            }
+            first += stem.shared;
+            of_stems[which[i]] = std::move(results[i]);
+            for (std::size_t branch = stem.begin + 1; branch < stem.end; ++branch) {
+                copy_rows(first_rows_[stem.begin], first_rows_[branch], stem.shared * rows_a_token_);
+            }
+        }
+        return of_stems;
+    }
+
+    /// In every segment of every layer.
+    void copy_rows(std::int64_t from, std::int64_t to, std::int64_t count) {
+        for (std::int64_t l = 0; l < parts_.backbone().config().layers; ++l) {
+            const std::int64_t segments = cache_->rows.k(l).size(0) / cache_->segment_rows;
+            for (std::int64_t s = 0; s < segments; ++s) {
+                const std::int64_t segment = s * cache_->segment_rows;
+                cache_->rows.copy(l, l + 1, segment + from, segment + to, count);
+            }
+        }
+        if (cache_->bias.defined()) {
+            cache_->bias.narrow(0, to, count).copy_(cache_->bias.narrow(0, from, count));
+        }
+    }
+
+    /// \p past, \p rows, \p past_steps: of the windows, which hold the tokens of this run.
+    std::vector<WindowResult> run_part(const std::vector<Window>& windows,
+                                       const std::vector<std::int64_t>& past,
+                                       const std::vector<std::int64_t>& rows,
+                                       const std::vector<std::vector<std::int32_t>>& past_steps,
+                                       StepsResult* result) {
+        std::vector<std::span<const std::int32_t>> sequences;
+        std::vector<ReportedWindow> reported;
+        std::int64_t count = 0;
+        for (std::size_t i = 0; i < windows.size(); ++i) {
+            const Window& window = windows[i];
+            sequences.push_back(window.ids);
+            reported.push_back(
+                {static_cast<std::int64_t>(window.ids.size()),
+                 past[i],
+                 past_steps[i],
+                 window.report_begin,
+                 window.report_end,
+                 {window.ids.begin() + window.report_begin, window.ids.begin() + window.report_end}});
+            count += window.report_end - window.report_begin;
+        }
+        TokenBatch batch = TokenBatch::make(parts_.backbone(), sequences, parts_.device, true, past, rows,
+                                            cache_->segment_rows);
+        parts_.place(batch, windows);
+        StepsOptions options = options_;
+        std::optional<Recorder> recorder;
+        if (count > 0) {
+            recorder.emplace(parts_.backbone(), parts_.method(), parts_.choices, level_,
+                             reported_tokens(windows, parts_.device, parts_.runs_parts()));
+            options.observer = &*recorder;
+            options.taps = recorder->listener();
+        }
+        const StepsResult run = run_steps(parts_.backbone(), parts_.method(), batch, options);
+        if (result != nullptr) {
+            *result = run;
+        }
+        if (!recorder) {
+            return std::vector<WindowResult>(windows.size());
+        }
+        recorder->finish(run);
+        return ScoreTransfer(*recorder, std::move(reported)).collect(parts_.cost(), parts_.decides_by_head());
+    }
+
+    const EngineParts& parts_;
+    std::span<const Window> windows_;
+    std::vector<Stem> stems_;
+    RecordLevel level_;
+    StepsOptions options_;
+    std::optional<StepCache> cache_;
+    std::int64_t rows_a_token_ = 1;
+    std::vector<std::int64_t> first_rows_;              ///< of each window's room in a segment
+    std::vector<std::vector<std::int32_t>> stem_steps_; ///< K_t of each stem's shared tokens
+};
+
+/// Whether a token's result is the same in every window that has the same tokens before it.
+bool may_share(const EngineParts& parts, std::span<const Window> windows) {
+    const RunChoices& choices = parts.choices;
+    const ModelConfig& config = parts.model.config();
+    const bool by_place = choices.rule && choices.rule->may_halt() && choices.rule->reads_places();
+    const bool by_start = config.recurs() && !parts.start.is_zero(config);
+    const bool recorded_on_request =
+        !choices.attention.none() || choices.states.has_value() || choices.lens || !parts.patches.empty();
+    const bool rescaled = config.rope.kind == RopeConfig::Kind::dynamic &&
+                          std::any_of(windows.begin(), windows.end(), [&](const Window& window) {
+                              return static_cast<std::int64_t>(window.ids.size()) > config.max_positions;
+                          });
+    return !by_place && !by_start && !recorded_on_request && !rescaled && !choices.iterates(parts.method());
+}
+
+} // namespace
+
+std::vector<WindowResult> Engine::score_sharing(std::span<const Window> windows, RecordLevel level) const
+    try {
+    std::vector<Stem> stems = may_share(*impl_, windows) ? stems_of(windows) : std::vector<Stem>();
+    if (std::none_of(stems.begin(), stems.end(), [](const Stem& stem) { return stem.branches(); })) {
+        return score(windows, level);
+    }
+    for (const Window& window : windows) {
+        impl_->check_ids(window.ids);
+    }
+    const c10::InferenceMode no_gradients;
+    const GpuProducts products(impl_->precision);
+    return SharedScoring(*impl_, windows, std::move(stems), level).run();
+} catch (const c10::OutOfMemoryError&) {
+    throw memory_exhausted(impl_->placement);
+}
+
+} // namespace ponderscope

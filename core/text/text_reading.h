@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/text/tokenizer.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ponderscope {
+
+/// What is added to a text, and what is read in it, before a model sees its ids.
+struct TextReading {
+    enum class Bos : std::uint8_t {
+        automatic,   ///< what the tokenizer's files add
+        always,      ///< a start token in any case
+        never,       ///< nothing: neither start nor end token
+        every_window ///< a start token before every window of the text
+    };
+    Bos bos = Bos::automatic;
+    bool parse_special = true; ///< special tokens that stand in the text become those tokens
+
+    /// "auto", "always", "never" or "every-window"; InputError: anything else.
+    static Bos parse_bos(const std::string& text);
+    [[nodiscard]] std::string bos_text() const;
+    /// InputError: text that is not UTF-8; a start token where the tokenizer names none.
+    [[nodiscard]] Encoding encode(const Tokenizer& tokenizer, std::string_view text) const;
+    [[nodiscard]] bool adds() const { return bos != Bos::never; }
+    friend bool operator==(const TextReading&, const TextReading&) = default;
+};
+
+/// The start token that the tokenizer adds, or else names. InputError: it has none.
+std::int32_t require_start_token(const Tokenizer& tokenizer);
+
+} // namespace ponderscope
