@@ -43,3 +43,20 @@ def test_it_installs(what: str, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "pip install pandas" in done.stdout
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_without_the_harness_or_with_another_one(other: bool, tmp_path: Path) -> None:
+    """`ponderscope.harness` says in one sentence what it needs."""
+    if other:
+        (tmp_path / "lm_eval" / "api").mkdir(parents=True)
+        for file in ("__init__.py", "api/__init__.py", "api/instance.py"):
+            (tmp_path / "lm_eval" / file).write_text("")
+    absent = "" if other else "sys.modules['lm_eval'] = None; "
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path[:0] = {[str(tmp_path), str(TREE / 'app/python')]}; {absent}import ponderscope.harness"],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: ponderscope.harness needs lm-evaluation-harness 0.4.2 or newer"), done.stderr
