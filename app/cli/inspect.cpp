@@ -118,6 +118,13 @@ void describe_reading(const Checkpoint& checkpoint, nlohmann::json& about) {
     about["mlp_bias"] = config.mlp_bias;
     about["qk_norm"] = config.qk_norm || config.depth.use_qk_norm;
     about["logit_softcap"] = or_null(scales.logit_softcap);
+    if (const ExpertsConfig& experts = config.experts; !experts.layers.empty()) {
+        about["experts"] = {{"experts", experts.count},
+                            {"chosen", experts.chosen},
+                            {"expert_size", experts.intermediate_size},
+                            {"weights_renormed", experts.renormed},
+                            {"expert_layers", experts.layers}};
+    }
     about["start_token"] = config.bos_token_id ? nlohmann::json(*config.bos_token_id) : nlohmann::json();
     about["end_tokens"] = config.eos_token_ids;
     about["declared_dtype"] =

@@ -29,6 +29,7 @@ constexpr std::int64_t heads = std::int64_t{1} << 16;
 constexpr std::int64_t layers = std::int64_t{1} << 16;
 constexpr std::int64_t positions = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t steps = 4096;
+constexpr std::int64_t experts = 4096;
 } // namespace config_limits
 
 /// Typed access to a config.json. All getters take the default of the configuration class and throw

@@ -80,8 +80,12 @@ const ArchitectureReader& find_architecture(const JsonObject& json) {
 void refuse_quantisation(const JsonObject& json) {
     for (const char* const key : {"quantization_config", "quantization"}) {
         if (json.has(key)) {
+            const nlohmann::json& how = *json.find(key);
+            const bool mxfp4 =
+                how.is_object() && how.contains("quant_method") && how["quant_method"] == "mxfp4";
             json.fail(key, "nothing, since quantised weights are not read,",
-                      "get the checkpoint before quantisation");
+                      mxfp4 ? "load it in transformers with Mxfp4Config(dequantize=True) and save it"
+                            : "get the checkpoint before quantisation");
         }
     }
 }
@@ -106,6 +110,7 @@ constexpr std::string_view inert_keys[] = {"architectures",
                                            "early_stopping",
                                            "embd_pdrop",
                                            "encoder_no_repeat_ngram_size",
+                                           "experts_per_token",
                                            "finetuning_task",
                                            "forced_bos_token_id",
                                            "forced_eos_token_id",
@@ -115,6 +120,7 @@ constexpr std::string_view inert_keys[] = {"architectures",
                                            "id2label",
                                            "init_device",
                                            "init_std",
+                                           "initial_context_length",
                                            "initializer_factor",
                                            "initializer_range",
                                            "keys_to_ignore_at_inference",
@@ -145,6 +151,7 @@ constexpr std::string_view inert_keys[] = {"architectures",
                                            "resid_pdrop",
                                            "return_dict",
                                            "return_dict_in_generate",
+                                           "router_aux_loss_coef",
                                            "sep_token_id",
                                            "summary_activation",
                                            "summary_first_dropout",
@@ -284,6 +291,7 @@ void keep_first_layers(ModelConfig& config, std::int64_t layers) {
     if (!config.layer_rope.empty()) {
         config.layer_rope.resize(static_cast<std::size_t>(layers));
     }
+    std::erase_if(config.experts.layers, [&](std::int64_t layer) { return layer >= layers; });
 }
 
 std::string to_string(Architecture architecture) {

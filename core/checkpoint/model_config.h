@@ -171,6 +171,18 @@ struct ThinkAtHardConfig {
     std::vector<std::string> adapted; ///< "model.layers.0.self_attn.q_proj", ...: what has an adapter
 };
 
+/// Mixtures of experts: what is in the place of some layers' MLPs.
+struct ExpertsConfig {
+    std::int64_t count = 0;             ///< E; 0: the model has none
+    std::int64_t chosen = 0;            ///< k
+    std::int64_t intermediate_size = 0; ///< m, of one expert
+    bool renormed = false;              ///< the weights of the chosen add up to 1
+    bool clamped = false;               ///< gpt_oss: biases, gate and up interleaved and clamped
+    double alpha = 1.702;               ///< gpt_oss: of the gate's sigmoid
+    double limit = 7.0;                 ///< gpt_oss: of gate and up
+    std::vector<std::int64_t> layers;   ///< the layers that have them, ascending
+};
+
 enum class DepthMixing : std::uint8_t { none, depth_attention, denseformer, attnres, mhc };
 
 /// A source of Depth-Attention that is left out, as an intervention: the other weights add up to 1 without
@@ -234,6 +246,7 @@ struct ModelConfig {
     SandwichConfig sandwich;
     ReleasedConfig released;
     ThinkAtHardConfig tah;
+    ExpertsConfig experts;
     PonderConfig ponder;
     DepthMixingConfig depth;
     /// Files of the folder, beside config.json and the weights, that belong to the model.

@@ -164,6 +164,9 @@ Backbone::Backbone(ModelConfig config, const Parameters& parameters, const Param
             block_matrix_elements_ += spec.shape[0] * spec.shape[1];
         }
     }
+    const ExpertsConfig& experts = config_.experts; // a row multiplies the chosen ones alone
+    block_matrix_elements_ += static_cast<std::int64_t>(experts.layers.size()) * experts.chosen * 3 *
+                              config_.hidden_size * experts.intermediate_size;
     devices_.assign(layout.blocks.size(), embedding_.device());
     for (const TensorSpec& spec : layout.tensors) {
         const std::int64_t block = layout.block_of(spec);

@@ -48,6 +48,10 @@ public:
         layout_.tensors.push_back(std::move(spec));
         return parameters_ != nullptr ? parameters_->find(name) : at::Tensor();
     }
+    /// All tensors of a TensorSpec::stack, [count, ...]; undefined: they do not lie together.
+    [[nodiscard]] at::Tensor stack(const std::string& name) const {
+        return parameters_ != nullptr ? parameters_->stack(name) : at::Tensor();
+    }
     /// Names block l of so many by \p name_of(l).
     template <typename NameOf>
     void blocks(std::int64_t count, const NameOf& name_of) {

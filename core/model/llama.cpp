@@ -5,6 +5,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 namespace ponderscope {
 
 namespace {
@@ -32,7 +34,8 @@ LlamaTraits traits_of_llama(const ModelConfig& config) {
 } // namespace
 
 Llama::Layer Llama::declare_layer(LayoutBuilder& builder, const ModelConfig& config,
-                                  const LlamaTraits& traits, const std::string& name) {
+                                  const LlamaTraits& traits, std::int64_t l) {
+    const std::string name = llama_block(l);
     const std::int64_t d = config.hidden_size;
     const std::int64_t m = config.intermediate_size;
     const std::int64_t queries = config.query_heads * config.head_dim;
@@ -62,9 +65,14 @@ Llama::Layer Llama::declare_layer(LayoutBuilder& builder, const ModelConfig& con
         layer.heads.key = norm(traits.k_norm, config.head_dim);
     }
     layer.heads.key_after_rotation = config.depth.key_norm_after_rope;
+    if (traits.sinks) {
+        layer.heads.sinks = builder.vector(name + "self_attn.sinks", config.query_heads, 0.0);
+    }
     layer.after_attention = norm(traits.after_attention, d);
     layer.before_mlp = norm(traits.before_mlp, d);
-    if (!traits.gated) {
+    if (std::ranges::binary_search(config.experts.layers, l)) {
+        layer.experts = Experts::declare(builder, name + "mlp.", config);
+    } else if (!traits.gated) {
         layer.up_proj = builder.linear(name + "mlp.fc1", m, d, config.mlp_bias);
         layer.down_proj = builder.linear(name + "mlp.fc2", d, m, config.mlp_bias);
     } else {
@@ -87,7 +95,7 @@ Llama::Weights Llama::declare(LayoutBuilder& builder, const ModelConfig& config,
     builder.blocks(config.layers, llama_block);
     builder.matrix("model.embed_tokens.weight", config.vocab_size, config.hidden_size);
     for (std::int64_t l = 0; l < config.layers; ++l) {
-        weights.layers.push_back(declare_layer(builder, config, traits, llama_block(l)));
+        weights.layers.push_back(declare_layer(builder, config, traits, l));
     }
     weights.norm = builder.norm("model.norm", config.hidden_size);
     builder.matrix("lm_head.weight", config.vocab_size, config.hidden_size);
@@ -191,6 +199,9 @@ at::Tensor Llama::attention(std::int64_t l, const at::Tensor& x, const Pass& pas
 at::Tensor Llama::add_mlp(std::int64_t l, const at::Tensor& residual, const at::Tensor& x,
                           const Pass& pass) const {
     const Layer& w = weights(l, pass);
+    if (w.experts) {
+        return w.experts->add(residual, x, l, pass);
+    }
     return w.gate_proj.weight.defined()
                ? blocks::add_gated_mlp(residual, x, w.gate_proj, w.up_proj, w.down_proj, config_.activation,
                                        pass)

@@ -3,6 +3,7 @@
 
 #include "core/model/backbone_table.h"
 #include "core/model/blocks.h"
+#include "core/model/experts.h"
 #include "core/model/layout_builder.h"
 
 #include <optional>
@@ -23,6 +24,7 @@ struct LlamaTraits {
     const char* after_attention = nullptr;
     const char* before_mlp = "post_attention_layernorm";
     const char* after_mlp = nullptr;
+    bool sinks = false;      ///< self_attn.sinks: a score of each head that carries no value
     bool entry_norm = false; ///< a norm before the first block
     bool fused = false;  ///< self_attn.qkv_proj and mlp.gate_up_proj in the place of three and two tensors
     bool gated = true;   ///< else mlp.fc1, mlp.fc2: fc2(act(fc1 x))
@@ -45,6 +47,7 @@ private:
         blocks::Linear q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj;
         std::optional<blocks::Norm> query_norm, key_norm; ///< over all heads together
         blocks::HeadExtras heads;
+        std::optional<Experts> experts; ///< in the place of the MLP
     };
     struct Weights {
         std::vector<Layer> layers;
@@ -52,7 +55,7 @@ private:
     };
     static Weights declare(LayoutBuilder& builder, const ModelConfig& config, const LlamaTraits& traits);
     static Layer declare_layer(LayoutBuilder& builder, const ModelConfig& config, const LlamaTraits& traits,
-                               const std::string& name);
+                               std::int64_t l);
     [[nodiscard]] const Layer& weights(std::int64_t l, const Pass& pass) const {
         return (pass.adapted && !adapted_.empty() ? adapted_ : weights_.layers)[static_cast<std::size_t>(l)];
     }

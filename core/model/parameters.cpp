@@ -325,7 +325,8 @@ Parameters Parameters::load(const ParameterLayout& layout, const Checkpoint& che
             throw Cancelled();
         }
         const at::Device device = placement.of(layout.block_of(layout.tensors[i]));
-        at::Tensor tensor = at::empty(views[i]->shape, at::TensorOptions(dtype).device(device));
+        at::Tensor tensor = result.make_room(layout, layout.tensors[i], views[i]->shape,
+                                             at::TensorOptions(dtype).device(device));
         copy_in_pieces(tensor, *views[i], checkpoint.weights);
         result.index_.emplace(layout.tensors[i].name, result.items_.size());
         result.items_.emplace_back(layout.tensors[i].name, std::move(tensor));
@@ -338,6 +339,26 @@ Parameters Parameters::load(const ParameterLayout& layout, const Checkpoint& che
         result.index_.emplace(layout.head, result.index_.at(layout.embedding));
     }
     return result;
+}
+
+at::Tensor Parameters::make_room(const ParameterLayout& layout, const TensorSpec& spec, at::IntArrayRef shape,
+                                 const at::TensorOptions& options) {
+    if (spec.stack.empty()) {
+        return at::empty(shape, options);
+    }
+    Stack& stack = stacks_[spec.stack];
+    if (!stack.all.defined()) {
+        std::vector<std::int64_t> sizes = shape.vec();
+        sizes.insert(sizes.begin(), std::count_if(layout.tensors.begin(), layout.tensors.end(),
+                                                  [&](const auto& one) { return one.stack == spec.stack; }));
+        stack.all = at::empty(sizes, options);
+    }
+    return stack.all.select(0, stack.used++);
+}
+
+at::Tensor Parameters::stack(const std::string& name) const {
+    const auto found = stacks_.find(name);
+    return found == stacks_.end() ? at::Tensor() : found->second.all;
 }
 
 Parameters Parameters::initialise(const ParameterLayout& layout, std::uint64_t seed, at::Device device,

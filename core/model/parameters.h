@@ -34,6 +34,8 @@ struct TensorSpec {
         -1; ///< an axis whose size the file decides (`shape` holds what training starts with); -1: none
     bool multiplies = true;  ///< a matrix of a block that products read; counts in FLOPs
     bool joins = false;      ///< joins blocks, whatever its name says: it belongs to none of them
+    /// Tensors that name the same one are of one shape, and lie in one memory in the order of the layout.
+    std::string stack = {};
     std::string remedy = {}; ///< what to do where it is absent; empty: the usual
 };
 
@@ -87,6 +89,8 @@ public:
     [[nodiscard]] bool contains(const std::string& name) const;
     /// Undefined when absent: biases that a config switches off.
     [[nodiscard]] at::Tensor find(const std::string& name) const;
+    /// All tensors of a TensorSpec::stack, [count, ...]; undefined: of fresh weights, which lie apart.
+    [[nodiscard]] at::Tensor stack(const std::string& name) const;
     /// Every stored tensor once, in the order of the layout: what an optimiser steps and a checkpoint saves.
     [[nodiscard]] const std::vector<std::pair<std::string, at::Tensor>>& items() const { return items_; }
     [[nodiscard]] bool tied() const { return tied_; }
@@ -101,6 +105,15 @@ public:
 private:
     std::vector<std::pair<std::string, at::Tensor>> items_;
     std::map<std::string, std::size_t> index_; ///< name -> place in items_; the tied head's name too
+    struct Stack {
+        at::Tensor all;
+        std::int64_t used = 0;
+    };
+    /// Fresh memory for a tensor of the layout.
+    at::Tensor make_room(const ParameterLayout& layout, const TensorSpec& spec, at::IntArrayRef shape,
+                         const at::TensorOptions& options);
+
+    std::map<std::string, Stack> stacks_;
     bool tied_ = false;
     std::vector<std::string> notices_;
 };

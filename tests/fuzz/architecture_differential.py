@@ -190,8 +190,40 @@ def hrm_text(rng):
     return keys
 
 
+def mixture(rng, keys, head_dim):
+    experts = rng.choice([1, 4, 7])
+    keys.update(num_experts_per_tok=rng.randint(1, min(experts, 4)), attention_bias=rng.random() < 0.5,
+                rope_parameters=scaling(rng, head_dim, 64))
+    return experts
+
+
+def qwen3_moe(rng):
+    keys = common(rng)
+    keys.update(num_experts=mixture(rng, keys, keys["head_dim"]), moe_intermediate_size=rng.choice([6, 10, 16]),
+                norm_topk_prob=rng.random() < 0.5, decoder_sparse_step=rng.choice([1, 1, 2]),
+                mlp_only_layers=[l for l in range(keys["num_hidden_layers"]) if rng.random() < 0.2],
+                use_sliding_window=rng.random() < 0.5, sliding_window=rng.choice([None, 3, 7]))
+    return keys
+
+
+def olmoe(rng):
+    keys = without_head_dim(common(rng))
+    keys["num_experts"] = mixture(rng, keys, keys["hidden_size"] // keys["num_attention_heads"])
+    keys.update(norm_topk_prob=rng.random() < 0.5, clip_qkv=rng.choice([None, 0.4, 2.0]))
+    return keys
+
+
+def gpt_oss(rng):
+    keys = windowed(rng, common(rng))
+    keys["num_local_experts"] = mixture(rng, keys, keys["head_dim"])
+    keys.update(swiglu_alpha=rng.choice([1.0, 1.702]), swiglu_limit=rng.choice([0.8, 7.0]))
+    if rng.random() < 0.2:
+        del keys["rope_parameters"]
+    return keys
+
+
 FAMILIES = {f.__name__: f for f in (gemma2, gemma3_text, gemma3, olmo2, olmo3, smollm3, phi3, ministral, nanochat, granite,
-                                    dory, hrm_text)}
+                                    dory, hrm_text, qwen3_moe, olmoe, gpt_oss)}
 
 
 def read_logits(path):

@@ -39,9 +39,18 @@ SHAPES = {
     "pythia-1.4b": dict(hidden_size=2048, num_hidden_layers=24, num_attention_heads=16, intermediate_size=8192, vocab_size=50304),
     # What device_bench calls tiny.
     "pythia-tiny": dict(hidden_size=256, num_hidden_layers=4, num_attention_heads=4, intermediate_size=1024, vocab_size=8192),
+    # A mixture: 32 experts of 384, of which a token takes 4, in each of 6 layers of d 512.
+    "moe-32x4": dict(hidden_size=512, num_hidden_layers=6, num_attention_heads=8, num_key_value_heads=4, head_dim=64, moe_intermediate_size=384,
+                     num_experts=32, num_experts_per_tok=4, norm_topk_prob=True, vocab_size=32000),
     "sample": dict(hidden_size=128, num_hidden_layers=4, num_attention_heads=4, intermediate_size=512, vocab_size=2048),
 }
 PONDERING_STEPS = 3
+
+
+def is_mixture(shape):
+    return "num_experts" in SHAPES[shape]
+
+
 # A neighbour: 256 MB back and forth, until its parent ends.
 STREAM = """
 import os
@@ -55,16 +64,16 @@ while os.getppid() == parent:
 def reference(argument):
     """Runs in a child process: transformers' forward and the same per-token quantities in plain torch. Prints seconds."""
     import torch
-    from transformers import GPTNeoXForCausalLM
+    from transformers import AutoModelForCausalLM
 
     job = json.loads(argument)
     torch.set_num_threads(job["threads"])
     torch.set_grad_enabled(False)
-    model = GPTNeoXForCausalLM.from_pretrained(job["model"], dtype=getattr(torch, job["dtype"]), attn_implementation=job["attention"]).eval().to(job["device"])
+    model = AutoModelForCausalLM.from_pretrained(job["model"], dtype=getattr(torch, job["dtype"]), attn_implementation=job["attention"]).eval().to(job["device"])
     if "generate" in job:
         return generation(model, job)
     ids = torch.tensor(json.load(open(job["ids"]))).to(job["device"])
-    weight = model.gpt_neox.embed_in.weight
+    weight = model.get_input_embeddings().weight
     steps = job["steps"]
 
     def everything(logits, target, before):
@@ -152,11 +161,12 @@ def run_child(command, environment):
 
 def make_model(folder, shape, steps, context):
     import torch
-    from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
+    from transformers import AutoModelForCausalLM, GPTNeoXConfig, Qwen3MoeConfig
 
     torch.manual_seed(7)
-    config = GPTNeoXConfig(**SHAPES[shape], max_position_embeddings=max(context, 512), tie_word_embeddings=False)
-    GPTNeoXForCausalLM(config).save_pretrained(folder)
+    kind = Qwen3MoeConfig if is_mixture(shape) else GPTNeoXConfig
+    config = kind(**SHAPES[shape], max_position_embeddings=max(context, 512), tie_word_embeddings=False)
+    AutoModelForCausalLM.from_config(config).save_pretrained(folder)
     if steps:
         path = os.path.join(folder, "config.json")
         values = json.load(open(path))
@@ -208,7 +218,7 @@ def compare(options, environment, rows):
             ids = os.path.join(folder, f"{shape}.json")
             with open(ids, "w") as file:
                 json.dump([[random.randrange(vocabulary) for _ in range(options.context)] for _ in range(options.sequences)], file)
-            for method, steps, attention in ((method, steps, attention) for method, steps in (("vanilla", 0), ("ponderlm", PONDERING_STEPS)) for attention in options.attention):
+            for method, steps, attention in ((method, steps, attention) for method, steps in (("vanilla", 0), ("ponderlm", PONDERING_STEPS))[: 1 if is_mixture(shape) else 2] for attention in options.attention):
                 model = os.path.join(folder, f"{shape}-{method}")
                 # In a process of its own: what is started by one that holds PyTorch has that one's peak memory, not its own.
                 making = multiprocessing.Process(target=make_model, args=(model, shape, steps, options.context))

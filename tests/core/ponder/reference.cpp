@@ -146,6 +146,11 @@ std::string our_name(const std::string& theirs) {
     if (theirs.starts_with(weights + "layer")) {
         return weights + "step0." + theirs.substr(weights.size()); // one pass only
     }
+    const std::string router = "router.layer";
+    if (const std::size_t dot = theirs.rfind('.'); theirs.starts_with(router)) {
+        return "router_" + theirs.substr(dot + 1) + ".step0.layer" +
+               theirs.substr(router.size(), dot - router.size());
+    }
     if (theirs.starts_with("hidden.step") && theirs.find(".layer") != std::string::npos) {
         return "layer_output" + theirs.substr(std::string("hidden").size());
     }

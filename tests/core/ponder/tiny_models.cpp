@@ -82,6 +82,17 @@ nlohmann::json tiny_qwen3(std::int64_t vocabulary) {
     return config;
 }
 
+nlohmann::json tiny_qwen3_moe(std::int64_t vocabulary) {
+    nlohmann::json config = tiny_llama(vocabulary);
+    config.update({{"model_type", "qwen3_moe"},
+                   {"num_experts", 4},
+                   {"num_experts_per_tok", 2},
+                   {"moe_intermediate_size", 10},
+                   {"norm_topk_prob", true},
+                   {"mlp_only_layers", {1}}});
+    return config;
+}
+
 nlohmann::json tiny_phi(std::int64_t vocabulary) {
     return {{"model_type", "phi"},
             {"vocab_size", vocabulary},

@@ -21,6 +21,8 @@ nlohmann::json tiny_llama(std::int64_t vocabulary = 61);
 nlohmann::json tiny_mistral(std::int64_t vocabulary = 61); ///< a window of 5 keys in every layer
 nlohmann::json tiny_qwen2(std::int64_t vocabulary = 61);   ///< a window of 6 keys in the upper layers
 nlohmann::json tiny_qwen3(std::int64_t vocabulary = 61);   ///< a window of 7 keys by layer_types
+/// Four experts, two chosen, in layers 0 and 2; layer 1 has a plain MLP.
+nlohmann::json tiny_qwen3_moe(std::int64_t vocabulary = 61);
 nlohmann::json tiny_phi(std::int64_t vocabulary = 61);
 nlohmann::json tiny_opt(std::int64_t vocabulary = 61);      ///< norms after the sums, narrow embeddings
 nlohmann::json tiny_nanbeige(std::int64_t vocabulary = 61); ///< norms per head, one pass

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/model/backbone.h"
+#include "core/model/layout_builder.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// A mixture of experts in the place of an MLP: a router chooses k of E small MLPs for every row
+/// (config.experts). Rows are sorted by expert, and every expert that a row chose computes its rows together.
+/// Taps: "router_probabilities" [n, E], "router_experts" int64 [n, k] by falling probability,
+/// "router_weights" [n, k].
+class Experts {
+public:
+    /// The mixture behind the name \p mlp ("model.layers.3.mlp.").
+    static Experts declare(LayoutBuilder& builder, const std::string& mlp, const ModelConfig& config);
+
+    /// residual + the weighted sum of the chosen experts of \p x [n, d]. With a workspace the residual is
+    /// overwritten and returned.
+    [[nodiscard]] at::Tensor add(const at::Tensor& residual, const at::Tensor& x, std::int64_t layer,
+                                 const Pass& pass) const;
+
+private:
+    struct Routing {
+        at::Tensor experts; ///< int64 [n, k]
+        at::Tensor weights; ///< [n, k]
+    };
+    /// Weights of all experts.
+    struct Projection {
+        std::vector<at::Tensor> each; ///< [out, in]; gpt_oss: none
+        at::Tensor all;               ///< [E, in, out], the same memory; undefined: it lies apart
+        at::Tensor bias;              ///< [E, out]; undefined: none
+    };
+    /// Rows in the order of their experts; expert e has rows [ends[e - 1], ends[e]).
+    struct Groups {
+        at::Tensor experts;               ///< int64 [rows], ascending
+        at::Tensor ends;                  ///< int32 [E]
+        std::vector<std::int64_t> counts; ///< where the host knows them
+    };
+    [[nodiscard]] Routing route(const at::Tensor& x, std::int64_t layer, const Pass& pass) const;
+    /// rows [n, in] -> [n, out], each by the weights of its expert.
+    [[nodiscard]] static at::Tensor project(const at::Tensor& rows, const Projection& weights,
+                                            const Groups& groups);
+    [[nodiscard]] bool groups_on_device(const at::Tensor& x) const;
+    [[nodiscard]] at::Tensor inner(const at::Tensor& rows, const Groups& groups) const;
+
+    ExpertsConfig config_;
+    Activation activation_ = Activation::silu;
+    blocks::Linear router_;
+    Projection gate_, up_, down_; ///< gpt_oss: gate and up interleaved in gate_
+};
+
+} // namespace ponderscope
