@@ -507,9 +507,11 @@ void add_record(CLI::App& program) {
            "at every step, which costs one more head product a step and is what policy replays need; "
            "layers: of a vanilla model the same after every block, for exits over layers. With commas beside "
            "one of these: layers, every layer's read-out at every step; states[:LAYERS], the states "
-           "themselves in fp16, at the end of each step or after these layers (all, or as in 0,3-5). What "
-           "that takes is said before the run")
-        ->type_name("LEVEL[,layers][,states[:LAYERS]]")
+           "themselves in fp16, at the end of each step or after these layers (all, or as in 0,3-5); "
+           "experts, "
+           "what the routers of a mixture of experts choose, and with experts:probabilities also the "
+           "probabilities of all experts. What that takes is said before the run")
+        ->type_name("LEVEL[,layers][,states[:LAYERS]][,experts[:probabilities]]")
         ->capture_default_str();
     app->add_option("--patch", verb->patch_file,
                     "Put states of another token, step, layer or run in the place of computed ones, as the "

@@ -79,6 +79,9 @@ constexpr Level levels[] = {
      QT_TRANSLATE_NOOP("ponderscope::RecordDialog",
                        "Also the state at the end of every step: 2 bytes times the "
                        "model's width a token and step")},
+    {"steps,experts", QT_TRANSLATE_NOOP("ponderscope::RecordDialog", "steps, experts"),
+     QT_TRANSLATE_NOOP("ponderscope::RecordDialog",
+                       "Of a mixture of experts: also the experts that each token chose, and their weights")},
 };
 
 /// Something to begin with: in the middle of what is allowed, or 1 where that has no end.

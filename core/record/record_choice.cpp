@@ -35,9 +35,8 @@ RecordChoice RecordChoice::parse(const std::string& text) {
     bool named = false;
     bool layers = false;
     const auto refuse = [&](const std::string& what) {
-        throw InputError("--record: expected scalars alone, or basic, steps, layers, states or "
-                         "states:LAYERS, each once and "
-                         "with commas between them, " +
+        throw InputError("--record: expected scalars alone, or basic, steps, layers, states, states:LAYERS, "
+                         "experts or experts:probabilities, each once and with commas between them, " +
                          what + ".");
     };
     for (const std::string& part : parts_of(text)) {
@@ -54,12 +53,15 @@ RecordChoice RecordChoice::parse(const std::string& text) {
         } else if ((part == "states" || (part.starts_with(of_layers) && part.size() > of_layers.size())) &&
                    !choice.states) {
             choice.states = part == "states" ? "" : part.substr(of_layers.size());
+        } else if ((part == "experts" || part == "experts:probabilities") &&
+                   choice.experts == RecordedExperts::none) {
+            choice.experts = part == "experts" ? RecordedExperts::chosen : RecordedExperts::probabilities;
         } else {
             refuse("found '" + part + "'");
         }
     }
-    if (choice.scalars && (layers || choice.states)) {
-        refuse("found layers or states beside scalars, which keeps none");
+    if (choice.scalars && (layers || choice.states || choice.experts != RecordedExperts::none)) {
+        refuse("found layers, states or experts beside scalars, which keeps none");
     }
     choice.exits = layers && !named;
     choice.lens = layers && named;
@@ -78,6 +80,7 @@ void RecordChoice::apply(Engine& engine) const {
         engine.use_layers_as_steps();
     }
     engine.use_lens(lens);
+    engine.use_experts(experts);
     engine.use_states(states ? std::optional(StateChoice::parse(*states, engine.config())) : std::nullopt);
 }
 

@@ -9,13 +9,14 @@
 namespace ponderscope {
 
 /// What a run records, as `--record` says it: one of scalars, basic and steps (steps, where none is named),
-/// and beside the latter two, with commas, layers and states[:LAYERS].
+/// and beside the latter two, with commas, layers, states[:LAYERS] and experts[:probabilities].
 struct RecordChoice {
     RecordLevel level = RecordLevel::steps;
     bool scalars = false; ///< of what basic computes, one row a token and the gate at exit
     bool exits = false;   ///< layers alone: the blocks of a vanilla model are its steps
     bool lens = false;    ///< layers beside basic or steps: every layer is read out at every step
     std::optional<std::string> states; ///< LAYERS; empty: the end of each step
+    RecordedExperts experts = RecordedExperts::none;
 
     /// InputError: anything else.
     static RecordChoice parse(const std::string& text);

@@ -130,7 +130,10 @@ public:
     /// Reads every layer out at every step from now on, at any level but nll: a product with the head each.
     /// InputError: no single residual stream; layers that are the steps.
     void use_lens(bool wanted);
-    /// Bytes that states and read-outs of layers give for one token; 0: none are recorded.
+    /// Records what the routers of mixtures of experts choose from now on, at any level but nll. InputError:
+    /// a model without experts.
+    void use_experts(RecordedExperts what);
+    /// Bytes that states, read-outs of layers and routers give for one token; 0: none are recorded.
     [[nodiscard]] std::int64_t token_bytes() const;
     /// Bytes of memory that a token takes for them while it is computed.
     [[nodiscard]] std::int64_t token_room() const;

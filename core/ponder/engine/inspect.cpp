@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/error.h"
-#include "core/base/half.h"
 #include "core/model/device.h"
 #include "core/ponder/engine/engine_impl.h"
+#include "core/trace/reader.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -21,6 +20,13 @@ namespace {
 NamedArray to_array(const at::Tensor& tensor, std::vector<std::int64_t> shape) {
     NamedArray array;
     array.shape = std::move(shape);
+    if (tensor.scalar_type() == at::kLong) {
+        const at::Tensor whole = tensor.to(at::kCPU).contiguous();
+        array.dtype = DType::i64;
+        array.integers.assign(whole.const_data_ptr<std::int64_t>(),
+                              whole.const_data_ptr<std::int64_t>() + whole.numel());
+        return array;
+    }
     const at::Tensor host = tensor.to(at::kCPU, at::kFloat).contiguous();
     array.floats.assign(host.const_data_ptr<float>(), host.const_data_ptr<float>() + host.numel());
     return array;
@@ -89,7 +95,10 @@ private:
             if (!all.defined()) {
                 std::vector<std::int64_t> whole = tensor.sizes().vec();
                 whole.front() = batch_ * tokens_;
-                all = at::full(whole, std::numeric_limits<double>::quiet_NaN(), tensor.options());
+                const double empty = tensor.scalar_type() == at::kLong
+                                         ? did_not_run
+                                         : std::numeric_limits<double>::quiet_NaN();
+                all = at::full(whole, empty, tensor.options());
             }
             all.index_copy_(0, tokens, tensor); // tokens may come one after the other
         }
@@ -109,22 +118,13 @@ void append_values(NamedArray& array, const SignalChunk& chunk, std::int64_t tok
     const std::int64_t all = chunk.shape.front();
     const std::int64_t each =
         all == 0 ? 0 : static_cast<std::int64_t>(chunk.data.size() / size_of(chunk.dtype)) / all;
-    const auto count = static_cast<std::size_t>(tokens * each);
-    for (std::size_t i = 0; i < count; ++i) {
-        const std::byte* at = chunk.data.data() + i * size_of(chunk.dtype);
-        if (chunk.dtype == DType::i32) {
-            std::int32_t value = 0;
-            std::memcpy(&value, at, sizeof value);
-            array.integers.push_back(value);
-        } else if (chunk.dtype == DType::f16) {
-            std::uint16_t bits = 0;
-            std::memcpy(&bits, at, sizeof bits);
-            array.floats.push_back(float16_to_float(bits));
-        } else {
-            float value = 0;
-            std::memcpy(&value, at, sizeof value);
-            array.floats.push_back(value);
-        }
+    const auto count = static_cast<std::ptrdiff_t>(tokens * each);
+    if (array.dtype == DType::i64) {
+        const std::vector<std::int64_t> values = to_integers(chunk);
+        array.integers.insert(array.integers.end(), values.begin(), values.begin() + count);
+    } else {
+        const std::vector<float> values = to_floats(chunk);
+        array.floats.insert(array.floats.end(), values.begin(), values.begin() + count);
     }
 }
 
@@ -178,7 +178,7 @@ ArrayMap Engine::inspect_batch(const std::vector<std::vector<std::int32_t>>& ids
             const std::int64_t rows = of_target ? length - 1 : length;
             NamedArray& array = arrays["signal." + name];
             if (array.shape.empty()) {
-                array.dtype = chunk.dtype == DType::i32 ? DType::i64 : DType::f32;
+                array.dtype = is_real(chunk.dtype) ? DType::f32 : DType::i64;
                 array.shape = chunk.shape;
                 array.shape.front() = rows;
                 array.shape.insert(array.shape.begin(), batch);

@@ -4,6 +4,7 @@
 #include "core/model/device.h"
 #include "core/ponder/engine/engine_impl.h"
 #include "core/ponder/recording/lens_recorder.h"
+#include "core/ponder/recording/router_recorder.h"
 #include "core/ponder/recording/state_recorder.h"
 
 #include <ATen/ATen.h>
@@ -169,10 +170,21 @@ void Engine::use_lens(bool wanted) {
     impl_->choose(std::move(choices));
 }
 
+void Engine::use_experts(RecordedExperts what) {
+    if (what != RecordedExperts::none && config().experts.layers.empty()) {
+        throw InputError("--record experts needs a model with a mixture of experts, and " +
+                         to_string(config().architecture) + " has none. Leave experts out.");
+    }
+    impl_->choices.experts = what;
+}
+
 std::int64_t Engine::token_bytes() const {
     const RunChoices& choices = impl_->choices;
     return (choices.states ? StateForm(*choices.states, config(), impl_->method()).token_bytes() : 0) +
-           (choices.lens ? LensRecorder::token_bytes(config(), max_steps() + 1) : 0);
+           (choices.lens ? LensRecorder::token_bytes(config(), max_steps() + 1) : 0) +
+           (choices.experts != RecordedExperts::none
+                ? RouterRecorder::token_bytes(config(), impl_->method(), choices.experts)
+                : 0);
 }
 
 std::int64_t Engine::token_room() const {

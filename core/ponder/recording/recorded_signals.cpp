@@ -4,6 +4,7 @@
 #include "core/ponder/recording/attention_recorder.h"
 #include "core/ponder/recording/depth_recorder.h"
 #include "core/ponder/recording/lens_recorder.h"
+#include "core/ponder/recording/router_recorder.h"
 #include "core/ponder/recording/state_recorder.h"
 
 #include <algorithm>
@@ -148,6 +149,11 @@ std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method
     }
     if (choices.lens) {
         for (SignalInfo& info : LensRecorder::infos(config)) {
+            signals.push_back(std::move(info));
+        }
+    }
+    if (choices.experts != RecordedExperts::none) {
+        for (SignalInfo& info : RouterRecorder::infos(config, method, choices.experts)) {
             signals.push_back(std::move(info));
         }
     }

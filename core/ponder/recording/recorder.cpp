@@ -57,19 +57,29 @@ Recorder::Recorder(const Backbone& backbone, const Method& method, const RunChoi
         lens_.emplace(backbone, reported_.count, method.max_steps() + 1, reported_.targets);
         listeners_.add(&*lens_);
     }
+    if (level != RecordLevel::nll && choices.experts != RecordedExperts::none) {
+        router_.emplace(backbone.config(), method, choices.experts, reported_.count, options.device());
+        listeners_.add(&*router_);
+    }
     std::map<std::string, Signal> kept_elsewhere;
     for (const auto& [name, values] : depth_.values()) {
-        kept_elsewhere[name] = {name, values, true, true};
+        kept_elsewhere[name] = {name, values, DType::f16, true};
     }
     if (attention_) {
-        kept_elsewhere[signal::attention] = {signal::attention, attention_->values(), true, true};
+        kept_elsewhere[signal::attention] = {signal::attention, attention_->values(), DType::f16, true};
     }
     if (states_) {
-        kept_elsewhere[signal::state] = {signal::state, states_->values(), true, true};
+        kept_elsewhere[signal::state] = {signal::state, states_->values(), DType::f16, true};
     }
     if (lens_) {
         for (const auto& [name, values] : lens_->values()) {
-            kept_elsewhere[name] = {name, values, false, true};
+            const bool whole = values.scalar_type() == at::kLong;
+            kept_elsewhere[name] = {name, values, whole ? DType::i32 : DType::f32, true};
+        }
+    }
+    if (router_) {
+        for (const RecordedSignal& one : router_->values()) {
+            kept_elsewhere[one.name] = one;
         }
     }
     for (const SignalInfo& info : recorded_signals(backbone.config(), method, choices, level)) {
@@ -88,9 +98,12 @@ Recorder::Recorder(const Backbone& backbone, const Method& method, const RunChoi
         if (info.axes.size() == 3) {
             shape.push_back(candidates_);
         }
-        signals_.push_back(
-            {info.name, at::zeros(shape, is_integer(info.name) ? options.dtype(at::kLong) : options),
-             info.name == signal::candidate_probabilities, info.axes.size() > 1 && info.axes[1] == "step"});
+        const bool whole = is_integer(info.name);
+        signals_.push_back({info.name, at::zeros(shape, whole ? options.dtype(at::kLong) : options),
+                            whole                                          ? DType::i32
+                            : info.name == signal::candidate_probabilities ? DType::f16
+                                                                           : DType::f32,
+                            info.axes.size() > 1 && info.axes[1] == "step"});
     }
 }
 
@@ -159,8 +172,11 @@ HeadRequest Recorder::request(const Rows& rows, std::int64_t step) const {
 }
 
 void Recorder::step_begins(const Slots& slots) {
-    if (states_ || lens_) {
+    if (states_ || lens_ || router_) {
         const Rows rows = rows_of(slots.tokens);
+        if (router_) {
+            router_->begin(rows);
+        }
         if (states_) {
             states_->begin(rows);
         }

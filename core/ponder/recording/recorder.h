@@ -5,6 +5,8 @@
 #include "core/ponder/recording/attention_recorder.h"
 #include "core/ponder/recording/depth_recorder.h"
 #include "core/ponder/recording/lens_recorder.h"
+#include "core/ponder/recording/recorded_signals.h"
+#include "core/ponder/recording/router_recorder.h"
 #include "core/ponder/recording/state_recorder.h"
 #include "core/ponder/schedule/steps.h"
 
@@ -49,12 +51,7 @@ public:
     at::Tensor nll, entropy, max_probability, rank, argmax;
     /// Per-step signals by name: fp32 or int64 [M, K + 1], [M, K + 1, 10] for candidates, [M, K] for a
     /// method's own values.
-    struct Signal {
-        std::string name;
-        at::Tensor values;
-        bool half = false;    ///< stored as fp16
-        bool by_step = false; ///< its second axis counts steps, and holds what did not run apart
-    };
+    using Signal = RecordedSignal;
     [[nodiscard]] const std::vector<Signal>& signals() const { return signals_; }
     at::Tensor steps;     ///< int64 [N], K_t; undefined: K everywhere
     bool all_ran = false; ///< StepsResult::all_ran
@@ -91,6 +88,7 @@ private:
     std::optional<AttentionRecorder> attention_; ///< where it is asked for
     std::optional<StateRecorder> states_;        ///< likewise
     std::optional<LensRecorder> lens_;           ///< likewise
+    std::optional<RouterRecorder> router_;       ///< likewise
     TapListeners listeners_;
     at::Tensor state_;    ///< [M, d]: h of each reported token's last step
     at::Tensor update_;   ///< fp32 [M, d]: the last difference of two states

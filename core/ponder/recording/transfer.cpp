@@ -28,6 +28,12 @@ std::vector<std::byte> bytes_of(const T* values, std::int64_t count) {
     return bytes;
 }
 
+template <typename T>
+std::vector<std::byte> narrow_bytes_of(const std::int32_t* values, std::int64_t count) {
+    const std::vector<T> narrow(values, values + count);
+    return bytes_of(narrow.data(), count);
+}
+
 /// Probabilities of candidates and weights of sources are read by people: half the bytes say as much.
 std::vector<std::byte> half_bytes_of(const float* values, std::int64_t count) {
     std::vector<std::uint16_t> halves(static_cast<std::size_t>(count));
@@ -108,8 +114,7 @@ ScoreTransfer::ScoreTransfer(const Recorder& recorder, std::vector<ReportedWindo
     }
     for (const Recorder::Signal& entry : recorder.signals()) {
         tensors.push_back(entry.values);
-        fields_.push_back({entry.name, entry.values.sizes().slice(1).vec(),
-                           entry.values.scalar_type() == at::kLong, entry.half,
+        fields_.push_back({entry.name, entry.values.sizes().slice(1).vec(), entry.stored,
                            entry.values.scalar_type() == at::kHalf});
     }
     copy_ = std::make_unique<HostCopy>(tensors);
@@ -165,18 +170,24 @@ std::vector<WindowResult> ScoreTransfer::collect(const FlopsModel& cost, bool de
             chunk.first = columns.first;
             chunk.shape = field.shape;
             chunk.shape.insert(chunk.shape.begin(), count);
-            if (field.integer) {
-                chunk.dtype = DType::i32;
-                chunk.data = bytes_of(copy_->integers(next + f) + row * each, count * each);
-            } else if (field.half && field.narrow) {
-                chunk.dtype = DType::f16;
-                chunk.data = bytes_of(copy_->halves(next + f) + row * each, count * each);
-            } else if (field.half) {
-                chunk.dtype = DType::f16;
-                chunk.data = half_bytes_of(copy_->floats(next + f) + row * each, count * each);
-            } else {
-                chunk.dtype = DType::f32;
-                chunk.data = bytes_of(copy_->floats(next + f) + row * each, count * each);
+            chunk.dtype = field.stored;
+            const std::size_t f_at = next + f;
+            switch (field.stored) {
+            case DType::i8:
+                chunk.data = narrow_bytes_of<std::int8_t>(copy_->integers(f_at) + row * each, count * each);
+                break;
+            case DType::i16:
+                chunk.data = narrow_bytes_of<std::int16_t>(copy_->integers(f_at) + row * each, count * each);
+                break;
+            case DType::i32:
+                chunk.data = bytes_of(copy_->integers(f_at) + row * each, count * each);
+                break;
+            case DType::f16:
+                chunk.data = field.narrow ? bytes_of(copy_->halves(f_at) + row * each, count * each)
+                                          : half_bytes_of(copy_->floats(f_at) + row * each, count * each);
+                break;
+            default:
+                chunk.data = bytes_of(copy_->floats(f_at) + row * each, count * each);
             }
             result.signals.emplace_back(field.name, std::move(chunk));
         }

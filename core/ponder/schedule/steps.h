@@ -3,6 +3,7 @@
 
 #include "core/model/backbone.h"
 #include "core/ponder/choices/attention_choice.h"
+#include "core/ponder/choices/request.h"
 #include "core/ponder/choices/state_choice.h"
 #include "core/ponder/method.h"
 #include "core/ponder/schedule/visibility.h"
@@ -85,6 +86,7 @@ struct RunChoices {
     std::optional<KvPolicy> kv = {}; ///< absent: as the method's authors have it, per_step under another rule
     std::optional<StateChoice> states = {}; ///< recorded on request
     bool lens = false;                      ///< every layer is read out at every step, on request
+    RecordedExperts experts = RecordedExperts::none; ///< recorded on request
     /// What is seen of tokens that stop; means something under the per-step rule alone.
     [[nodiscard]] KvPolicy kv_policy(const Method& method) const {
         return kv ? *kv : method.exits_select() && !rule ? KvPolicy::full : KvPolicy::per_step;

