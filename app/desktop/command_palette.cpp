@@ -54,7 +54,7 @@ class CommandRows : public QStyledItemDelegate {
 public:
     CommandRows(Theme& theme, QObject* parent) : QStyledItemDelegate(parent), theme_(theme) {}
     [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const override {
-        return {300, 30};
+        return {300, theme_.scaled(30)};
     }
     void paint(QPainter* painter, const QStyleOptionViewItem& option,
                const QModelIndex& index) const override {

@@ -3,6 +3,7 @@
 
 #include "app/desktop/panels.h"
 #include "views/common/translated.h"
+#include "views/text/quantity.h"
 
 #include <QCommandLineParser>
 
@@ -40,8 +41,11 @@ Launch parse_launch(const QStringList& arguments) {
                                       QStringLiteral("N"));
     const QCommandLineOption token(QStringLiteral("select-token"),
                                    tr("Selects this token of the sequence, from 0."), QStringLiteral("N"));
-    const QCommandLineOption colour(QStringLiteral("colour"),
-                                    tr("nll, entropy, rank, steps, probability or flops."),
+    QStringList quantities;
+    for (const QuantityInfo& one : token_quantities) {
+        quantities << quantity_key(one.quantity);
+    }
+    const QCommandLineOption colour(QStringLiteral("colour"), quantities.join(QStringLiteral(", ")) + u'.',
                                     QStringLiteral("QUANTITY"));
     const QCommandLineOption difference(QStringLiteral("difference"), tr("Colours by A minus B."));
     QStringList names;
@@ -140,9 +144,6 @@ Launch parse_launch(const QStringList& arguments) {
         return wrong(
             tr("--screenshot: expected a file that ends in .png, found '%1'.").arg(launch.screenshot));
     }
-    static const QStringList quantities{QStringLiteral("nll"),         QStringLiteral("entropy"),
-                                        QStringLiteral("rank"),        QStringLiteral("steps"),
-                                        QStringLiteral("probability"), QStringLiteral("flops")};
     if (!launch.quantity.isEmpty() && !quantities.contains(launch.quantity)) {
         return wrong(tr("--colour: expected one of %1, found '%2'.")
                          .arg(quantities.join(QStringLiteral(", ")), launch.quantity));

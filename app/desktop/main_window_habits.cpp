@@ -63,12 +63,8 @@ ViewState MainWindow::viewState() const {
     state.layer = selection_.layer();
     state.head = selection_.head();
     state.attribution = selection_.attribution();
-    state.quantity = text_->view().quantity();
-    state.annotation = text_->view().annotation();
-    state.bars = text_->view().bars();
-    state.barAnnotation = text_->view().barAnnotation();
+    state.look = selection_.look();
     state.ranges = text_->view().ranges().all();
-    state.difference = text_->view().showsDifference();
     state.zoom = text_->zoom();
     state.textSize = theme_.textSize();
     state.find = text_->findBar().query();
@@ -84,15 +80,7 @@ void MainWindow::showState(const ViewState& state) {
         selection_.setSequence(state.sequence);
     }
     theme_.setTextSize(state.textSize);
-    text_->setQuantity(state.quantity);
-    text_->setDifference(state.difference);
-    if (!state.annotation.isEmpty()) {
-        text_->setAnnotation(state.annotation);
-    }
-    text_->setBars(state.bars);
-    if (!state.barAnnotation.isEmpty()) {
-        text_->setBarAnnotation(state.barAnnotation);
-    }
+    text_->setLook(state.look);
     text_->view().ranges().setAll(state.ranges);
     text_->setZoom(state.zoom);
     selection_.setAttribution(state.attribution);

@@ -41,7 +41,7 @@ void MainWindow::keepView() {
     if (maximised_ != nullptr) {
         parts << maximised_->windowTitle();
     } else {
-        parts << (state.annotation.isEmpty() ? quantity_name(state.quantity) : state.annotation);
+        parts << text_->view().values().name();
     }
     const QString name = QString::fromStdString(run->name);
     const RunInfo* other = data_.run(state.b);
@@ -156,7 +156,7 @@ void MainWindow::presentView(int by) {
 
 void MainWindow::showCaption() {
     QFont large = theme_.reading();
-    large.setPixelSize(slide_letters * 5 / 8);
+    large.setPointSizeF(large.pointSizeF() * slide_letters * 5 / 8 / theme_.textSize());
     caption_->setFont(large);
     caption_->setMinimumHeight(QFontMetrics(large).height() + 12);
     statusBar()->setMinimumHeight(caption_->minimumHeight() + 6);
@@ -167,8 +167,7 @@ void MainWindow::showCaption() {
     if (b != nullptr) {
         shown << tr("B: %1").arg(QString::fromStdString(b->name));
     }
-    shown << (text_->view().annotation().isEmpty() ? quantity_name(text_->view().quantity())
-                                                   : text_->view().annotation()) +
+    shown << text_->view().values().name() +
                  (text_->view().values().difference ? tr(", A − B") : QString());
     const QString what = shown.join(QStringLiteral("   "));
     caption_->setText(at >= 0 ? tr("%1 of %2   %3")

@@ -80,7 +80,7 @@ public:
         setAccessibleName(text());
         setToolTip(QObject::tr(
             "Find words, /patterns/, #ids or a condition such as steps = 3 and nll > 4 (Ctrl+F)"));
-        setFixedHeight(28);
+        setFixedHeight(theme.scaled(28));
         setMinimumWidth(120);
         setMaximumWidth(220);
         setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);

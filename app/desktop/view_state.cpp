@@ -23,7 +23,7 @@ constexpr std::size_t most_states = 200;
 constexpr qint64 largest_session = 4 << 20;
 constexpr qsizetype most_traces = 100;
 constexpr std::size_t most_views = 500;
-constexpr int version = 1;
+constexpr int version = 2;
 
 QString relative(const QString& path, const QDir& folder) {
     if (is_elsewhere(path)) {
@@ -88,12 +88,12 @@ QJsonObject to_json(const ViewState& view, const QDir& folder) {
             {QStringLiteral("layer"), view.layer},
             {QStringLiteral("head"), view.head},
             {QStringLiteral("attribution"), static_cast<int>(view.attribution)},
-            {QStringLiteral("quantity"), static_cast<int>(view.quantity)},
-            {QStringLiteral("annotation"), view.annotation},
-            {QStringLiteral("bars"), view.bars ? QJsonValue(static_cast<int>(*view.bars)) : QJsonValue()},
-            {QStringLiteral("bar_annotation"), view.barAnnotation},
+            {QStringLiteral("quantity"), quantity_key(view.look.quantity)},
+            {QStringLiteral("annotation"), view.look.annotation},
+            {QStringLiteral("bars"), view.look.bars ? QJsonValue(quantity_key(*view.look.bars)) : QJsonValue()},
+            {QStringLiteral("bar_annotation"), view.look.barAnnotation},
             {QStringLiteral("ranges"), to_json(view.ranges)},
-            {QStringLiteral("difference"), view.difference},
+            {QStringLiteral("difference"), view.look.difference},
             {QStringLiteral("zoom"), static_cast<int>(view.zoom)},
             {QStringLiteral("text_size"), view.textSize},
             {QStringLiteral("find"), view.find}};
@@ -104,7 +104,6 @@ ViewState view_state(const QJsonObject& object, const QDir& folder) {
     const auto number = [&](const char* key, qint64 least) {
         return std::max(object.value(QLatin1String(key)).toInteger(least), least);
     };
-    const int quantities = static_cast<int>(std::size(all_quantities));
     ViewState view;
     view.a = run_key(object.value(QLatin1String("a")), folder);
     view.b = run_key(object.value(QLatin1String("b")), folder);
@@ -114,15 +113,17 @@ ViewState view_state(const QJsonObject& object, const QDir& folder) {
     view.layer = static_cast<int>(std::min<qint64>(number("layer", -1), 1 << 20));
     view.head = static_cast<int>(std::min<qint64>(number("head", -1), 1 << 20));
     view.attribution = checked(object.value(QLatin1String("attribution")), 2, Attribution::predicted);
-    view.quantity = checked(object.value(QLatin1String("quantity")), quantities, Quantity::nll);
-    const QString annotation = object.value(QLatin1String("annotation")).toString();
-    view.annotation = fault_of_annotation_name(annotation.toStdString()).empty() ? annotation : QString();
+    const auto annotation = [&](const char* key) {
+        const QString name = object.value(QLatin1String(key)).toString();
+        return fault_of_annotation_name(name.toStdString()).empty() ? name : QString();
+    };
     const QJsonValue bars = object.value(QLatin1String("bars"));
-    view.bars = bars.isNull() ? std::nullopt : std::optional(checked(bars, quantities, Quantity::steps));
-    const QString bar = object.value(QLatin1String("bar_annotation")).toString();
-    view.barAnnotation = fault_of_annotation_name(bar.toStdString()).empty() ? bar : QString();
+    view.look = {quantity_called(object.value(QLatin1String("quantity")).toString()).value_or(Quantity::nll),
+                 annotation("annotation"),
+                 bars.isNull() ? std::nullopt
+                               : std::optional(quantity_called(bars.toString()).value_or(Quantity::steps)),
+                 annotation("bar_annotation"), object.value(QLatin1String("difference")).toBool()};
     view.ranges = ranges_of(object.value(QLatin1String("ranges")).toObject());
-    view.difference = object.value(QLatin1String("difference")).toBool();
     view.zoom = checked(object.value(QLatin1String("zoom")), 3, TextZoom::text);
     view.textSize = std::clamp(object.value(QLatin1String("text_size")).toInt(19), 9, 48);
     view.find = object.value(QLatin1String("find")).toString();
@@ -198,6 +199,10 @@ std::optional<Session> load_session(const QString& file, QString& problem) {
     QJsonParseError error;
     const QJsonObject object = QJsonDocument::fromJson(in.readAll(), &error).object();
     const int found = object.value(QLatin1String("ponderscope_session")).toInt();
+    if (found > 0 && found < version) {
+        problem = tr("%1 was saved by an older version. Open its traces and save the session again.").arg(file);
+        return std::nullopt;
+    }
     if (found != version) {
         return refuse(error.error != QJsonParseError::NoError ? tr("no JSON")
                       : found > version                       ? tr("version %1").arg(found)

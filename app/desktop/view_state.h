@@ -26,12 +26,8 @@ struct ViewState {
     int layer = -1;
     int head = -1;
     Attribution attribution = Attribution::predicted;
-    Quantity quantity = Quantity::nll;
-    QString annotation; ///< that colours the text instead; empty: the quantity
-    std::optional<Quantity> bars = Quantity::steps;
-    QString barAnnotation;    ///< that makes the bars instead; empty: the quantity
+    TextLook look;
     ColourRanges::All ranges; ///< ends of colour scales that are held
-    bool difference = false;
     TextZoom zoom = TextZoom::text;
     int textSize = 19;
     QString find; ///< empty: the find bar is closed

@@ -33,9 +33,9 @@ public:
         setAccessibleDescription(detail_);
         setToolTip(plain_tip(detail_));
         setCursor(Qt::PointingHandCursor);
-        setMinimumHeight(54);
+        setMinimumHeight(theme_.scaled(54));
     }
-    [[nodiscard]] QSize sizeHint() const override { return {300, 54}; }
+    [[nodiscard]] QSize sizeHint() const override { return {300, theme_.scaled(54)}; }
 
 protected:
     void paintEvent(QPaintEvent*) override {
@@ -194,7 +194,7 @@ WelcomePage::WelcomePage(Theme& theme, QWidget* parent)
 
 void WelcomePage::restyle() {
     QFont big = theme_.headline();
-    big.setPixelSize(30);
+    big.setPointSizeF(big.pointSizeF() * 30 / 24);
     title_->setFont(big);
     lead_->setFont(theme_.reading());
     drop_->setFont(theme_.body());

@@ -15,7 +15,7 @@ public:
     RowDelegate(Theme& theme, QSize hint, QObject* parent)
         : QStyledItemDelegate(parent), theme_(theme), hint_(hint) {}
     [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const final {
-        return hint_;
+        return {hint_.width(), theme_.scaled(hint_.height())};
     }
     void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const final {
         painter->save();

@@ -95,4 +95,12 @@ void Selection::setAttribution(Attribution attribution) {
     Q_EMIT attributionChanged();
 }
 
+void Selection::setLook(const TextLook& look) {
+    if (look == look_) {
+        return;
+    }
+    look_ = look;
+    Q_EMIT lookChanged();
+}
+
 } // namespace ponderscope

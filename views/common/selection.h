@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/trace/quantities.h"
+
 #include <QObject>
 #include <QString>
 
 #include <compare>
+#include <optional>
 
 namespace ponderscope {
 
@@ -26,6 +29,17 @@ enum class Attribution {
     predicting, ///< at the token that computed: token t shows row t; the last token has no target
 };
 
+/// What colours the text and makes the bars under it. Text, table, map, legend, figures, sessions and undo
+/// read it; one a window.
+struct TextLook {
+    Quantity quantity = Quantity::nll;
+    QString annotation; ///< colours instead of the quantity; empty: the quantity
+    std::optional<Quantity> bars = Quantity::steps;
+    QString barAnnotation;   ///< makes the bars instead; empty: the quantity
+    bool difference = false; ///< A − B of the quantity
+    friend bool operator==(const TextLook&, const TextLook&) = default;
+};
+
 /// The one selection that every view shares. Hover shows, click pins, arrows move. Setters emit only on
 /// change. A is the run that is looked at, B the one it is compared with; both always look at the same
 /// sequence number.
@@ -44,6 +58,7 @@ public:
     [[nodiscard]] int layer() const { return layer_; }                           ///< -1 = none
     [[nodiscard]] int head() const { return head_; }                             ///< -1 = mean
 
+    [[nodiscard]] const TextLook& look() const { return look_; }
     [[nodiscard]] Attribution attribution() const { return attribution_; }
     /// The row of TokenColumns and of signals that a token of the window shows; -1 = none. Every view goes
     /// through this.
@@ -65,6 +80,7 @@ public Q_SLOTS:
     void setLayer(int layer);
     void setHead(int head);
     void setAttribution(ponderscope::Attribution attribution);
+    void setLook(const ponderscope::TextLook& look);
 
 Q_SIGNALS:
     void runsChanged(); ///< A or B
@@ -74,6 +90,7 @@ Q_SIGNALS:
     void stepChanged(int step);
     void depthChanged(); ///< layer or head
     void attributionChanged();
+    void lookChanged();
 
 private:
     RunKey runA_;
@@ -85,6 +102,7 @@ private:
     int layer_ = -1;
     int head_ = -1;
     Attribution attribution_ = Attribution::predicted;
+    TextLook look_;
 };
 
 } // namespace ponderscope

@@ -7,9 +7,8 @@ namespace ponderscope {
 
 class Theme;
 
-/// The quiet look of the program: flat fields with one-pixel borders, lines instead of bevels, slim scroll
-/// bars, underlined tabs. Draws with the theme's colours at the time of painting, so that light and dark need
-/// no second style.
+/// Fusion in the theme's palette. It differs where Fusion spends room or ink: lines between docks, tabs that
+/// are underlined, flat table headers and tool buttons.
 class Style : public QProxyStyle {
     Q_OBJECT
 public:
@@ -24,26 +23,12 @@ public:
                                 QStyleHintReturn* data) const override;
     [[nodiscard]] QSize sizeFromContents(ContentsType type, const QStyleOption* option, const QSize& size,
                                          const QWidget* widget) const override;
-    [[nodiscard]] QRect subControlRect(ComplexControl control, const QStyleOptionComplex* option,
-                                       SubControl part, const QWidget* widget) const override;
-    [[nodiscard]] QRect subElementRect(SubElement element, const QStyleOption* option,
-                                       const QWidget* widget) const override;
-    [[nodiscard]] QIcon standardIcon(StandardPixmap icon, const QStyleOption* option,
-                                     const QWidget* widget) const override;
     void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
                        const QWidget* widget) const override;
     void drawControl(ControlElement element, const QStyleOption* option, QPainter* painter,
                      const QWidget* widget) const override;
-    void drawComplexControl(ComplexControl control, const QStyleOptionComplex* option, QPainter* painter,
-                            const QWidget* widget) const override;
 
 private:
-    void drawField(QPainter* painter, const QStyleOption* option, bool panelColour) const;
-    void drawChevron(QPainter* painter, const QRectF& box, bool enabled, bool up) const;
-    void drawFocus(const QStyleOption* option, QPainter* painter, const QRect& box) const;
-    void drawTab(const QStyleOption* option, QPainter* painter) const;
-    void drawScrollBar(const QStyleOptionComplex* option, QPainter* painter, const QWidget* widget) const;
-
     const Theme& theme_;
 };
 

@@ -2,6 +2,7 @@
 #include "views/common/theme.h"
 
 #include <QFontDatabase>
+#include <QFontMetrics>
 #include <QGuiApplication>
 
 #include <algorithm>
@@ -89,6 +90,9 @@ const Palette& contrast_palette() {
     return palette;
 }
 
+constexpr double least_points = 9.75;     ///< of the body: 13 pixels at 96 dots per inch
+constexpr double points_per_pixel = 0.75; ///< at 96 dots per inch
+
 } // namespace
 
 bool system_prefers_dark() {
@@ -99,7 +103,8 @@ Theme::Theme(Appearance appearance, bool systemDark, QObject* parent)
     : QObject(parent),
       appearance_(appearance),
       systemDark_(systemDark),
-      family_(QFontDatabase::systemFont(QFontDatabase::GeneralFont).family()) {
+      family_(QFontDatabase::systemFont(QFontDatabase::GeneralFont).family()),
+      points_(std::max(QFontDatabase::systemFont(QFontDatabase::GeneralFont).pointSizeF(), least_points)) {
     rebuildMaps();
 }
 
@@ -137,8 +142,8 @@ QPalette Theme::qtPalette() const {
         palette.setColor(group, QPalette::ButtonText, text);
         palette.setColor(group, QPalette::BrightText, c.errorText);
         palette.setColor(group, QPalette::PlaceholderText, c.soft);
-        palette.setColor(group, QPalette::Highlight, c.selected);
-        palette.setColor(group, QPalette::HighlightedText, text);
+        palette.setColor(group, QPalette::Highlight, off ? c.selected : c.a);
+        palette.setColor(group, QPalette::HighlightedText, off ? text : c.onA);
         palette.setColor(group, QPalette::ToolTipBase, c.panel);
         palette.setColor(group, QPalette::ToolTipText, c.text);
         palette.setColor(group, QPalette::Link, c.a);
@@ -152,16 +157,18 @@ QPalette Theme::qtPalette() const {
     return palette;
 }
 
-QFont Theme::small() const {
+QFont Theme::sized(double share) const {
     QFont font(family_);
-    font.setPixelSize(11);
+    font.setPointSizeF(points_ * share);
     return font;
 }
 
+QFont Theme::small() const {
+    return sized(11.0 / 13);
+}
+
 QFont Theme::body() const {
-    QFont font(family_);
-    font.setPixelSize(13);
-    return font;
+    return sized(1);
 }
 
 QFont Theme::strong() const {
@@ -171,30 +178,32 @@ QFont Theme::strong() const {
 }
 
 QFont Theme::caps() const {
-    QFont font = small();
+    QFont font = sized(10.0 / 13);
     font.setBold(true);
-    font.setPixelSize(10);
     font.setLetterSpacing(QFont::AbsoluteSpacing, 0.6);
     return font;
 }
 
 QFont Theme::headline() const {
-    QFont font(family_);
-    font.setPixelSize(24);
+    QFont font = sized(24.0 / 13);
     font.setBold(true);
     return font;
 }
 
 QFont Theme::reading() const {
     QFont font(family_);
-    font.setPixelSize(textSize_);
+    font.setPointSizeF(textSize_ * points_per_pixel);
     return font;
 }
 
 QFont Theme::mono() const {
-    QFont font(QFontDatabase::systemFont(QFontDatabase::FixedFont).family());
-    font.setPixelSize(12);
+    QFont font = sized(12.0 / 13);
+    font.setFamily(QFontDatabase::systemFont(QFontDatabase::FixedFont).family());
     return font;
+}
+
+int Theme::scaled(int pixels) const {
+    return std::max(pixels, pixels * QFontMetrics(body()).height() / 16);
 }
 
 void Theme::setTextSize(int pixels) {

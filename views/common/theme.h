@@ -54,15 +54,19 @@ public:
     [[nodiscard]] const Palette& colours() const;
     [[nodiscard]] QPalette qtPalette() const;
 
-    [[nodiscard]] QFont small() const;    ///< 11 px: axis numbers, units, hints
-    [[nodiscard]] QFont body() const;     ///< 13 px: everything
-    [[nodiscard]] QFont strong() const;   ///< 13 px bold: titles of plots, names
-    [[nodiscard]] QFont caps() const;     ///< 11 px bold, wide: names of sections, in capitals
-    [[nodiscard]] QFont headline() const; ///< 24 px bold: the inspector's token
-    [[nodiscard]] QFont reading() const;  ///< the text itself, textSize() px
-    [[nodiscard]] QFont mono() const;     ///< 12 px, fixed width: paths, expressions
+    // Fonts in points: they follow the text size of the desktop.
+    [[nodiscard]] QFont small() const;    ///< axis numbers, units, hints
+    [[nodiscard]] QFont body() const;     ///< the desktop's size
+    [[nodiscard]] QFont strong() const;   ///< bold: titles of plots, names
+    [[nodiscard]] QFont caps() const;     ///< small, bold, wide: names of sections, in capitals
+    [[nodiscard]] QFont headline() const; ///< large and bold: the inspector's token
+    [[nodiscard]] QFont reading() const;  ///< the text itself, of textSize()
+    [[nodiscard]] QFont mono() const;     ///< fixed width: paths, expressions
+    /// A length made for a body of 13 pixels, for the body that there is; never less.
+    [[nodiscard]] int scaled(int pixels) const;
 
-    [[nodiscard]] int textSize() const { return textSize_; } ///< pixels, 9 to 48; 19 unless changed
+    /// Pixels at 96 dots per inch, 9 to 48; 19 unless changed.
+    [[nodiscard]] int textSize() const { return textSize_; }
     void setTextSize(int pixels);
 
     [[nodiscard]] MagnitudeMap magnitude() const { return magnitude_; }
@@ -85,12 +89,14 @@ Q_SIGNALS:
 
 private:
     void rebuildMaps();
+    [[nodiscard]] QFont sized(double share) const; ///< of the body
 
     Appearance appearance_;
     bool systemDark_;
     MagnitudeMap magnitude_ = MagnitudeMap::viridis;
     int textSize_ = 19;
     QString family_;
+    double points_; ///< of the body
     std::vector<RunKey> seen_;
     ColourMap magnitudeMap_;
     ColourMap textMap_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/trace/records.h"
+#include "core/trace/quantities.h"
 #include "views/common/colour_map.h"
 
 #include <QString>
@@ -12,8 +12,6 @@
 #include <span>
 
 namespace ponderscope {
-
-enum class NumberKind { plain, nats, probability, count, rank, operations, category };
 
 /// What is known of a column of numbers before its values are.
 struct ValueKind {

@@ -93,7 +93,7 @@ Chart matched_of(const FigureSpec& spec, FigureData& data, const ProgressSink& p
     const ScoredRows scored(table);
     MatchedLook look;
     look.policies = spec.policies;
-    look.over_flops = spec.quantity == TokenQuantity::flops;
+    look.over_flops = spec.quantity == Quantity::flops;
     // Reruns that the trace holds, as ponderscope referee --rerun leaves them.
     const TraceReader reader = TraceReader::open(spec.runs.front().trace);
     const RunInfo run = find_run(reader, spec.runs.front().run);
@@ -145,10 +145,10 @@ Chart matched_of(const FigureSpec& spec, FigureData& data, const ProgressSink& p
 
 Chart sweep_of(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
                const std::stop_token& stop) {
-    const SweepQuantity quantity = spec.quantity == TokenQuantity::steps   ? SweepQuantity::steps
-                                   : spec.quantity == TokenQuantity::flops ? SweepQuantity::flops
+    const SweepQuantity quantity = spec.quantity == Quantity::steps   ? SweepQuantity::steps
+                                   : spec.quantity == Quantity::flops ? SweepQuantity::flops
                                                                            : SweepQuantity::nll;
-    if (quantity == SweepQuantity::nll && spec.quantity != TokenQuantity::nll) {
+    if (quantity == SweepQuantity::nll && spec.quantity != Quantity::nll) {
         throw InputError("\"quantity\": expected \"nll\", \"steps\" or \"flops\" for a sweep; found \"" +
                          std::string(name_of(spec.quantity)) + "\".");
     }

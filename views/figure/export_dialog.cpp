@@ -98,7 +98,7 @@ QString folderBeside(const QString& trace) {
 /// Runs that a figure of this kind shows.
 std::size_t mostRuns(const FigureSpec& spec) {
     const bool difference =
-        spec.kind != FigureKind::token_text || spec.quantity == TokenQuantity::nll_difference;
+        spec.kind != FigureKind::token_text || spec.quantity.minus_b;
     return !info_of(spec.kind).uses_b || !difference || spec.kind == FigureKind::depth_ablation ? 1
            : spec.kind == FigureKind::token_text || spec.kind == FigureKind::winners            ? 2
                                                                                                 : 1000;
@@ -357,7 +357,7 @@ FigureSpec ExportDialog::spec() const {
     }
     if (reads("quantity")) {
         const QVariant chosen = shown_->currentData(); // a name is no number, and gives the first quantity
-        spec.quantity = static_cast<TokenQuantity>(chosen.toInt());
+        spec.quantity = {static_cast<Quantity>(chosen.toInt() / 2), chosen.toInt() % 2 == 1};
         spec.annotation = chosen.typeId() == QMetaType::QString ? chosen.toString().toStdString() : "";
     }
     if (reads("signal")) {

@@ -429,23 +429,19 @@ void ExportDialog::fillChoices() {
     shown_->clear();
     if (reads("quantity")) {
         const bool text = kind() == FigureKind::token_text;
-        const std::pair<TokenQuantity, QString> quantities[] = {
-            {TokenQuantity::nll, tr("NLL")},
-            {TokenQuantity::entropy, tr("Entropy")},
-            {TokenQuantity::rank, tr("Rank")},
-            {TokenQuantity::max_probability, tr("Highest probability")},
-            {TokenQuantity::steps, tr("Steps")},
-            {TokenQuantity::flops, tr("FLOPs")},
-            {TokenQuantity::nll_difference, tr("Difference of NLL, A − B")}};
-        for (const auto& [quantity, name] : quantities) {
-            const bool swept = quantity == TokenQuantity::nll || quantity == TokenQuantity::steps ||
-                               quantity == TokenQuantity::flops;
-            if (text ? quantity != TokenQuantity::nll_difference || initial_.runs.size() > 1 : swept) {
-                shown_->addItem(name, static_cast<int>(quantity));
+        for (const bool minus_b : {false, true}) {
+            for (const QuantityInfo& one : token_quantities) {
+                const bool swept = one.quantity == Quantity::nll || one.quantity == Quantity::steps ||
+                                   one.quantity == Quantity::flops;
+                if (text ? !minus_b || initial_.runs.size() > 1 : swept && !minus_b) {
+                    const QString name = text_of(one.name);
+                    shown_->addItem(minus_b ? tr("Difference of %1, A − B").arg(name) : name,
+                                    code_of({one.quantity, minus_b}));
+                }
             }
         }
         const QString own = QString::fromStdString(text ? initial_.annotation : "");
-        shown_->setCurrentIndex(std::max(0, shown_->findData(static_cast<int>(initial_.quantity))));
+        shown_->setCurrentIndex(std::max(0, shown_->findData(code_of(initial_.quantity))));
         if (!own.isEmpty()) {
             shown_->insertItem(0, own, own);
             shown_->setCurrentIndex(0);

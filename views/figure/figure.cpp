@@ -46,7 +46,7 @@ FigureData gather(const FigureSpec& asked, const ProgressSink& progress, const s
     }
     const bool text = spec.kind == FigureKind::token_text;
     const bool annotated = text && !spec.annotation.empty();
-    const std::size_t needed = text && !annotated && spec.quantity == TokenQuantity::nll_difference ? 2 : 1;
+    const std::size_t needed = text && !annotated && spec.quantity.minus_b ? 2 : 1;
     for (std::size_t i = 0; i < needed; ++i) {
         if (stop.stop_requested()) {
             throw Cancelled();

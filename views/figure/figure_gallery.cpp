@@ -113,7 +113,7 @@ void FigureGallery::makeNext() {
     }
     if (!info_of(kind).uses_b || kind == FigureKind::depth_ablation || kind == FigureKind::token_text) {
         spec.runs.resize(1);
-        spec.quantity = TokenQuantity::nll;
+        spec.quantity = Quantity::nll;
     }
     if (kind == FigureKind::signal_by_step) {
         spec.signal = "entropy";

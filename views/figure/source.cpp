@@ -139,23 +139,4 @@ StepSignal load_step_signal(const FigureSpec& spec, const RunRows& run) {
     return result;
 }
 
-double value_of(TokenQuantity quantity, const TokenColumns& rows, std::size_t row) {
-    switch (quantity) {
-    case TokenQuantity::nll:
-    case TokenQuantity::nll_difference:
-        return rows.nll[row];
-    case TokenQuantity::entropy:
-        return rows.entropy[row];
-    case TokenQuantity::rank:
-        return rows.rank[row] > 0 ? rows.rank[row] : not_a_number;
-    case TokenQuantity::max_probability:
-        return rows.max_probability[row];
-    case TokenQuantity::steps:
-        return rows.steps[row];
-    case TokenQuantity::flops:
-        return static_cast<double>(rows.flops[row]);
-    }
-    return not_a_number;
-}
-
 } // namespace ponderscope::figure

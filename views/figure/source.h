@@ -65,7 +65,4 @@ struct TokenAnnotations {
 TokenAnnotations load_annotation(const FigureSpec& spec, const RunRows& run);
 StepSignal load_step_signal(const FigureSpec& spec, const RunRows& run);
 
-/// NaN where there is none.
-double value_of(TokenQuantity quantity, const TokenColumns& rows, std::size_t row);
-
 } // namespace ponderscope::figure

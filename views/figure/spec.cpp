@@ -32,14 +32,15 @@ static void to_json(nlohmann::ordered_json& json, const SeriesSpec& series) {
 
 namespace {
 
-constexpr std::array quantities{
-    std::pair{TokenQuantity::nll, std::string_view("nll")},
-    std::pair{TokenQuantity::entropy, std::string_view("entropy")},
-    std::pair{TokenQuantity::rank, std::string_view("rank")},
-    std::pair{TokenQuantity::max_probability, std::string_view("max_probability")},
-    std::pair{TokenQuantity::steps, std::string_view("steps")},
-    std::pair{TokenQuantity::flops, std::string_view("flops")},
-    std::pair{TokenQuantity::nll_difference, std::string_view("nll_difference")}};
+constexpr auto token_colours = [] {
+    std::array<std::pair<TokenColour, std::string_view>, 2 * std::size(token_quantities)> names{};
+    for (std::size_t i = 0; i < std::size(token_quantities); ++i) {
+        names[i] = {TokenColour(token_quantities[i].quantity), token_quantities[i].column};
+        names[std::size(token_quantities) + i] = {TokenColour(token_quantities[i].quantity, true),
+                                            token_quantities[i].difference};
+    }
+    return names;
+}();
 
 constexpr std::array attributions{std::pair{Attribution::predicted, std::string_view("predicted")},
                                   std::pair{Attribution::predicting, std::string_view("predicting")}};
@@ -93,7 +94,7 @@ template <typename T>
 nlohmann::ordered_json json_of(const T& value) {
     if constexpr (requires { value.has_value(); }) {
         return *value;
-    } else if constexpr (std::is_enum_v<T>) {
+    } else if constexpr (std::is_enum_v<T> || std::is_same_v<T, TokenColour>) {
         return name_of(value);
     } else {
         return value;
@@ -249,7 +250,7 @@ const std::vector<Field>& fields() {
               integer(0, std::numeric_limits<std::int64_t>::max())),
         field("tokens", &S::tokens, Field::changed, false, read_tokens),
         field("annotation", &S::annotation, Field::read | Field::changed, false, any_text),
-        field("quantity", &S::quantity, Field::read, false, named(quantities)),
+        field("quantity", &S::quantity, Field::read, false, named(token_colours)),
         field("step_ticks", &S::step_ticks, Field::read, true, boolean),
         field("signal", &S::signal, Field::read, false, any_text),
         field("by", &S::by, Field::read, false, one_of({"class", "type", "position", "difficulty"})),
@@ -352,10 +353,8 @@ std::vector<RunName> read_runs(const JsonObject& json) {
 
 } // namespace
 
-std::string_view name_of(TokenQuantity quantity) {
-    return std::find_if(quantities.begin(), quantities.end(),
-                        [&](const auto& entry) { return entry.first == quantity; })
-        ->second;
+std::string_view name_of(TokenColour colour) {
+    return colour.minus_b ? info_of(colour.of).difference : info_of(colour.of).column;
 }
 
 namespace {
@@ -420,9 +419,8 @@ FigureSpec from_json(const nlohmann::json& document, const std::filesystem::path
     if (!spec.annotation.empty() && json.has("quantity")) {
         json.fail("annotation", "either \"quantity\" or \"annotation\"", "remove one of them");
     }
-    if (spec.kind == FigureKind::token_text && spec.quantity == TokenQuantity::nll_difference &&
-        spec.runs.size() < 2) {
-        json.fail("quantity", "two runs for \"nll_difference\"", "name the second one in \"runs\"");
+    if (spec.kind == FigureKind::token_text && spec.quantity.minus_b && spec.runs.size() < 2) {
+        json.fail("quantity", "two runs for \"" + std::string(name_of(spec.quantity)) + "\"", "name the second one in \"runs\"");
     }
     if (spec.kind == FigureKind::winners && spec.runs.size() < 2) {
         json.fail("runs", "two runs over one text", "name the second one too");

@@ -61,7 +61,14 @@ inline bool is_chart(FigureKind kind) {
     return info_of(kind).chart;
 }
 
-enum class TokenQuantity { nll, entropy, rank, max_probability, steps, flops, nll_difference };
+/// What colours the tokens of a text: a quantity of A, or of A − B.
+struct TokenColour {
+    constexpr TokenColour(Quantity quantity = Quantity::nll, bool difference = false) // NOLINT: converts
+        : of(quantity), minus_b(difference) {}
+    Quantity of;
+    bool minus_b;
+    friend bool operator==(const TokenColour&, const TokenColour&) = default;
+};
 
 /// One run as a specification names it; the trace is absolute once it has been read.
 struct RunName {
@@ -87,7 +94,7 @@ struct FigureSpec {
     std::optional<std::int64_t> sequence; ///< nothing: the first, and all of them for nll_comparison
     /// Tokens [first, last) of the sequence; nothing: all of them.
     std::optional<std::array<std::int64_t, 2>> tokens;
-    TokenQuantity quantity = TokenQuantity::nll; ///< token_text
+    TokenColour quantity; ///< token_text
     std::string annotation;     ///< token_text: colours by it instead of the quantity; empty: by the quantity
     std::string signal = "nll"; ///< step_heatmap
     Attribution attribution = Attribution::predicted;
@@ -144,6 +151,6 @@ const std::string& shown_name(const FigureSpec& spec, const std::string& name);
 bool same_numbers(const FigureSpec& a, const FigureSpec& b);
 
 std::string_view name_of(FigureKind kind);
-std::string_view name_of(TokenQuantity quantity);
+std::string_view name_of(TokenColour colour);
 
 } // namespace ponderscope::figure

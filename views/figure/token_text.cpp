@@ -14,29 +14,12 @@ namespace ponderscope::figure {
 namespace {
 
 /// \p steps: what they are called.
-QString label_of(TokenQuantity quantity, Attribution attribution, const QString& steps) {
-    const QString whose = attribution == Attribution::predicted ? QStringLiteral("of each token")
-                                                                : QStringLiteral("of the next token");
-    switch (quantity) {
-    case TokenQuantity::nll:
-        return QStringLiteral("NLL %1 (nats)").arg(whose);
-    case TokenQuantity::entropy:
-        return attribution == Attribution::predicted ? QStringLiteral("entropy before each token (nats)")
-                                                     : QStringLiteral("entropy after each token (nats)");
-    case TokenQuantity::rank:
-        return QStringLiteral("rank %1").arg(whose);
-    case TokenQuantity::max_probability:
-        return QStringLiteral("highest probability");
-    case TokenQuantity::steps:
-        return steps + (attribution == Attribution::predicted
-                            ? QStringLiteral(" spent on predicting each token")
-                            : QStringLiteral(" at each token"));
-    case TokenQuantity::flops:
-        return QStringLiteral("FLOPs");
-    case TokenQuantity::nll_difference:
-        return QStringLiteral("ΔNLL %1 (nats)").arg(whose);
-    }
-    return {};
+QString label_of(TokenColour colour, Attribution attribution, const QString& steps) {
+    const QuantityInfo& info = info_of(colour.of);
+    const std::string_view label = attribution == Attribution::predicted ? info.label : info.label_next;
+    const QString text = QString::fromUtf8(label.data(), static_cast<qsizetype>(label.size()));
+    return (colour.minus_b ? QStringLiteral("Δ") : QString()) +
+           (text.contains(u'%') ? text.arg(steps) : text);
 }
 
 struct Values {
@@ -109,35 +92,23 @@ ValueKind kind_of(const FigureSpec& spec, const FigureData& data) {
     if (data.annotation) {
         return kind_of_annotation(QString::fromStdString(spec.annotation), data.annotation->category);
     }
-    switch (spec.quantity) {
-    case TokenQuantity::nll_difference:
-        return {NumberKind::nats, true, 0};
-    case TokenQuantity::nll:
-    case TokenQuantity::entropy:
-        return {NumberKind::nats, false, 0};
-    case TokenQuantity::rank:
-        return {NumberKind::rank, false, 0};
-    case TokenQuantity::max_probability:
-        return {NumberKind::probability, false, 0};
-    case TokenQuantity::steps:
-        return {NumberKind::count, false, static_cast<double>(data.runs.front().info.max_steps)};
-    case TokenQuantity::flops:
-        return {NumberKind::operations, false, 0};
-    }
-    return {};
+    const NumberKind number = info_of(spec.quantity.of).number;
+    return {number, spec.quantity.minus_b,
+            number == NumberKind::count ? static_cast<double>(data.runs.front().info.max_steps) : 0};
 }
 
 Values values_of(const FigureSpec& spec, const FigureData& data, const Style& style) {
     const RunRows& a = data.runs.front();
     const bool dark = spec.theme == "dark";
     Values values;
+    const auto of = info_of(spec.quantity.of).value;
     for (std::int64_t token = a.first; token < a.last && !data.annotation; ++token) {
         double value = not_a_number;
         if (const auto row = a.shown(token, spec.attribution)) {
-            value = value_of(spec.quantity, a.rows, *row);
-            if (spec.quantity == TokenQuantity::nll_difference) {
+            value = of(a.rows, *row);
+            if (spec.quantity.minus_b) {
                 const auto other = data.runs[1].shown(token, spec.attribution);
-                value -= other ? value_of(spec.quantity, data.runs[1].rows, *other) : not_a_number;
+                value -= other ? of(data.runs[1].rows, *other) : not_a_number;
             }
         }
         values.of.push_back(value);
@@ -150,7 +121,7 @@ Values values_of(const FigureSpec& spec, const FigureData& data, const Style& st
     ScaleLegend& legend = values.legend;
     legend.label = data.annotation ? QString::fromStdString(spec.annotation).replace(u'_', u' ')
                                    : label_of(spec.quantity, spec.attribution, steps_word(a.info.step_unit));
-    if (!data.annotation && spec.quantity == TokenQuantity::nll_difference) {
+    if (!data.annotation && spec.quantity.minus_b) {
         legend.label += QStringLiteral(", %1 − %2")
                             .arg(QString::fromStdString(data.runs[0].label()),
                                  QString::fromStdString(data.runs[1].label()));
@@ -421,10 +392,19 @@ private:
 
 std::string table_of(const FigureSpec& spec, const FigureData& data, const Values& values) {
     const RunRows& run = data.runs.front();
-    const bool difference = !data.annotation && spec.quantity == TokenQuantity::nll_difference;
+    const bool difference = !data.annotation && spec.quantity.minus_b;
+    const QuantityInfo& info = info_of(spec.quantity.of);
+    const std::string column(info.column);
+    const auto number = [&info](const TokenColumns& rows, std::size_t row) {
+        const double value = info.value(rows, row);
+        const bool real = info.number == NumberKind::nats || info.number == NumberKind::probability;
+        return real                ? csv_number(static_cast<float>(value))
+               : std::isnan(value) ? std::string()
+                                   : csv_number(static_cast<std::int64_t>(value));
+    };
     std::string csv = "token,id,text,row," +
                       (data.annotation ? spec.annotation : std::string(name_of(spec.quantity))) +
-                      (difference ? ",nll_a,nll_b" : "") + ",steps\n";
+                      (difference ? "," + column + "_a," + column + "_b" : "") + ",steps\n";
     for (std::int64_t token = run.first; token < run.last; ++token) {
         const auto row = run.shown(token, spec.attribution);
         csv += std::to_string(token) + "," + std::to_string(run.rows.id[run.local(token)]) + "," +
@@ -439,24 +419,10 @@ std::string table_of(const FigureSpec& spec, const FigureData& data, const Value
         } else if (difference) {
             const auto other = data.runs[1].shown(token, spec.attribution);
             csv += csv_number(values.of[static_cast<std::size_t>(token - run.first)]) + "," +
-                   (row ? csv_number(run.rows.nll[*row]) : "") + "," +
-                   (other ? csv_number(data.runs[1].rows.nll[*other]) : "");
+                   (row ? number(run.rows, *row) : "") + "," +
+                   (other ? number(data.runs[1].rows, *other) : "");
         } else if (row) {
-            switch (spec.quantity) {
-            case TokenQuantity::nll:
-                csv += csv_number(run.rows.nll[*row]);
-                break;
-            case TokenQuantity::entropy:
-                csv += csv_number(run.rows.entropy[*row]);
-                break;
-            case TokenQuantity::max_probability:
-                csv += csv_number(run.rows.max_probability[*row]);
-                break;
-            default: {
-                const double value = value_of(spec.quantity, run.rows, *row);
-                csv += std::isnan(value) ? "" : csv_number(static_cast<std::int64_t>(value));
-            }
-            }
+            csv += number(run.rows, *row);
         }
         csv += "," + (row ? std::to_string(run.rows.steps[*row]) : "") + "\n";
     }

@@ -12,29 +12,37 @@
 
 namespace ponderscope {
 
-double Condition::as_recorded(Name name, double typed) {
-    const bool short_number = name == Name::nll || name == Name::entropy || name == Name::probability;
-    return short_number && std::abs(typed) <= static_cast<double>(std::numeric_limits<float>::max())
+namespace {
+
+/// What is recorded in 32 bits is compared with the typed number in as many: 0.1 is found as 0.1.
+double as_recorded(NumberKind number, double typed) {
+    return (number == NumberKind::nats || number == NumberKind::probability) &&
+                   std::abs(typed) <= static_cast<double>(std::numeric_limits<float>::max())
                ? static_cast<double>(static_cast<float>(typed))
                : typed;
 }
 
+} // namespace
+
 std::optional<Condition::Comparison> Condition::compared(const QString& name, Order order,
                                                          const QString& value,
                                                          const std::vector<TokenAnnotation>& annotations) {
-    static const std::pair<const char*, Name> names[] = {
-        {"nll", Name::nll},     {"entropy", Name::entropy},  {"rank", Name::rank},
-        {"steps", Name::steps}, {"flops", Name::flops},      {"probability", Name::probability},
-        {"id", Name::id},       {"position", Name::position}};
     const std::optional<double> typed = typed_number(value); // "nan" and "inf" are words
     const bool isNumber = typed.has_value();
     const double number = typed.value_or(0);
-    const auto* known = std::find_if(std::begin(names), std::end(names), [&](const auto& entry) {
-        return name.toLower() == QLatin1String(entry.first);
-    });
-    if (known != std::end(names)) {
-        return isNumber ? std::optional(Comparison{known->second, order, as_recorded(known->second, number)})
-                        : std::nullopt;
+    std::optional<Comparison> made;
+    for (const QuantityInfo& one : token_quantities) {
+        if (name.compare(quantity_key(one.quantity), Qt::CaseInsensitive) == 0) {
+            made = Comparison{Of::quantity, order, as_recorded(one.number, number), 0, one.quantity};
+        }
+    }
+    if (name.compare(QLatin1String("id"), Qt::CaseInsensitive) == 0) {
+        made = Comparison{Of::id, order, number};
+    } else if (name.compare(QLatin1String("position"), Qt::CaseInsensitive) == 0) {
+        made = Comparison{Of::position, order, number};
+    }
+    if (made) {
+        return isNumber ? made : std::nullopt;
     }
     const auto own = std::find_if(annotations.begin(), annotations.end(), [&](const TokenAnnotation& one) {
         return one.name.compare(name, Qt::CaseInsensitive) == 0;
@@ -42,16 +50,16 @@ std::optional<Condition::Comparison> Condition::compared(const QString& name, Or
     if (own == annotations.end()) {
         return std::nullopt;
     }
-    Comparison made{Name::annotation, order, number, static_cast<std::size_t>(own - annotations.begin())};
+    made = Comparison{Of::annotation, order, number, static_cast<std::size_t>(own - annotations.begin())};
     if (!own->category) {
-        return isNumber ? std::optional(made) : std::nullopt;
+        return isNumber ? made : std::nullopt;
     }
     QString wanted = value;
     if (wanted.startsWith(u'"')) {
         wanted = wanted.mid(1, wanted.size() - 2).replace(QStringLiteral("\"\""), QStringLiteral("\""));
     }
-    made.value = static_cast<double>(own->classes.indexOf(wanted));
-    return order == Order::equal || order == Order::unequal ? std::optional(made) : std::nullopt;
+    made->value = static_cast<double>(own->classes.indexOf(wanted));
+    return order == Order::equal || order == Order::unequal ? made : std::nullopt;
 }
 
 std::optional<Condition> Condition::parse(const QString& text,
@@ -96,9 +104,11 @@ std::optional<Condition> Condition::parse(const QString& text,
 }
 
 QStringList Condition::names() {
-    return {QStringLiteral("nll"),   QStringLiteral("entropy"),     QStringLiteral("rank"),
-            QStringLiteral("steps"), QStringLiteral("probability"), QStringLiteral("flops"),
-            QStringLiteral("id"),    QStringLiteral("position")};
+    QStringList names;
+    for (const QuantityInfo& one : token_quantities) {
+        names << quantity_key(one.quantity);
+    }
+    return names << QStringLiteral("id") << QStringLiteral("position");
 }
 
 QString Condition::problem(const QString& text, const std::vector<TokenAnnotation>& annotations,
@@ -154,31 +164,21 @@ bool Condition::holds(const SequenceData& data, std::size_t token, Attribution a
     const bool has_row = attribution == Attribution::predicting || token > 0;
     const std::size_t row = attribution == Attribution::predicting ? token : token - 1;
     const auto value_of = [&](const Comparison& one) {
-        const Name name = one.name;
-        switch (name) {
-        case Name::annotation: {
+        switch (one.of) {
+        case Of::annotation: {
             const bool there = one.annotation < data.annotations.size() &&
                                token < data.annotations[one.annotation].values.size();
             return there ? data.annotations[one.annotation].values[token]
                          : std::numeric_limits<double>::quiet_NaN();
         }
-        case Name::id:
+        case Of::id:
             return static_cast<double>(tokens.id[token]);
-        case Name::position:
+        case Of::position:
             return static_cast<double>(token) + static_cast<double>(tokens.first);
-        default:
+        case Of::quantity:
             break;
         }
-        if (!has_row) {
-            return std::numeric_limits<double>::quiet_NaN();
-        }
-        const Quantity quantity = name == Name::nll           ? Quantity::nll
-                                  : name == Name::entropy     ? Quantity::entropy
-                                  : name == Name::rank        ? Quantity::rank
-                                  : name == Name::steps       ? Quantity::steps
-                                  : name == Name::probability ? Quantity::maxProbability
-                                                              : Quantity::flops;
-        return quantity_of(quantity, tokens, row);
+        return has_row ? quantity_of(one.quantity, tokens, row) : std::numeric_limits<double>::quiet_NaN();
     };
     const auto meets = [&](const Comparison& one) {
         const double value = value_of(one);

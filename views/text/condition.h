@@ -37,26 +37,15 @@ public:
     [[nodiscard]] bool holds(const SequenceData& data, std::size_t token, Attribution attribution) const;
 
 private:
-    enum class Name : std::uint8_t {
-        nll,
-        entropy,
-        rank,
-        steps,
-        probability,
-        flops,
-        id,
-        position,
-        annotation
-    };
+    enum class Of : std::uint8_t { quantity, id, position, annotation };
     enum class Order : std::uint8_t { equal, unequal, less, at_most, more, at_least };
     struct Comparison {
-        Name name;
+        Of of;
         Order order;
         double value;               ///< of a category the number of the class; -1: no token is of that class
         std::size_t annotation = 0; ///< into those of the tokens
+        Quantity quantity = Quantity::nll;
     };
-    /// What is recorded in 32 bits is compared with the typed number in as many: 0.1 is found as 0.1.
-    static double as_recorded(Name name, double typed);
     static std::optional<Comparison> compared(const QString& name, Order order, const QString& value,
                                               const std::vector<TokenAnnotation>& annotations);
     std::vector<std::vector<Comparison>> any_of_all_; ///< or of and

@@ -213,7 +213,7 @@ void FindBar::setListed(bool on) {
 }
 
 void FindBar::setRoom(int height) {
-    constexpr int row = 24;
+    const int row = context_.theme.scaled(24);
     list_->setFixedHeight(std::clamp(height / 4 / row, 2, 6) * row + 4);
 }
 

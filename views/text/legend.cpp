@@ -28,7 +28,7 @@ Legend::Legend(Theme& theme, QWidget* parent) : QWidget(parent), theme_(theme) {
 QFont Legend::letters() const {
     QFont font = theme_.small();
     if (pixels_ > 0) {
-        font.setPixelSize(pixels_);
+        font.setPointSizeF(pixels_ * 0.75);
     }
     return font;
 }
@@ -48,24 +48,11 @@ QSize Legend::minimumSizeHint() const {
 }
 
 void Legend::show(const TokenValues& values) {
-    const bool annotation = !values.annotation.isEmpty();
     look_ = values;
     whole_ = values.kind.number == NumberKind::count && !values.diverging;
-    unit_ = annotation ? QString() : quantity_unit(values.quantity);
+    unit_ = values.unit();
     classes_ = values.classes;
-    if (!values.notice.isEmpty()) {
-        meaning_ = values.notice;
-    } else if (!values.replay.isEmpty()) {
-        meaning_ = tr("steps by replay of %1").arg(values.replay);
-    } else if (annotation) {
-        meaning_ = classes_.isEmpty()
-                       ? tr("%1, an annotation of the token").arg(values.annotation)
-                       : tr("%1: %2").arg(values.annotation, classes_.join(QStringLiteral(", ")));
-    } else if (values.difference) {
-        meaning_ = difference_meaning(values.quantity);
-    } else {
-        meaning_ = quantity_meaning(values.quantity, values.attribution);
-    }
+    meaning_ = values.meaning();
     setToolTip(plain_tip(!classes_.isEmpty() || !values.replay.isEmpty()
                              ? meaning_
                              : meaning_ + (look_.held ? tr(". The scale is held; a click changes it.")

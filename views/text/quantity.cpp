@@ -31,32 +31,8 @@ double interval_of_mean(const std::vector<float>& values) {
     return count < 2 ? 0 : 1.96 * std::sqrt(squares / (count - 1) / count);
 }
 
-/// Calls visit(value of a row) with the column chosen once, not once a row: a million tokens are recoloured
-/// within a frame.
-template <typename Visit>
-void with_column(Quantity quantity, const TokenColumns& tokens, Visit visit) {
-    switch (quantity) {
-    case Quantity::nll:
-        visit([&column = tokens.nll](std::size_t row) { return column[row]; });
-        break;
-    case Quantity::entropy:
-        visit([&column = tokens.entropy](std::size_t row) { return column[row]; });
-        break;
-    case Quantity::rank:
-        visit([&column = tokens.rank](std::size_t row) {
-            return column[row] > 0 ? static_cast<float>(column[row]) : nan;
-        });
-        break;
-    case Quantity::steps:
-        visit([&column = tokens.steps](std::size_t row) { return static_cast<float>(column[row]); });
-        break;
-    case Quantity::maxProbability:
-        visit([&column = tokens.max_probability](std::size_t row) { return column[row]; });
-        break;
-    case Quantity::flops:
-        visit([&column = tokens.flops](std::size_t row) { return static_cast<float>(column[row]); });
-        break;
-    }
+QString words(std::string_view text) {
+    return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
 }
 
 template <typename Value>
@@ -74,110 +50,32 @@ std::vector<float> by_token(std::size_t count, Attribution attribution, Value va
 } // namespace
 
 QString quantity_key(Quantity quantity) {
-    switch (quantity) {
-    case Quantity::nll:
-        return QStringLiteral("nll");
-    case Quantity::entropy:
-        return QStringLiteral("entropy");
-    case Quantity::rank:
-        return QStringLiteral("rank");
-    case Quantity::steps:
-        return QStringLiteral("steps");
-    case Quantity::maxProbability:
-        return QStringLiteral("probability");
-    case Quantity::flops:
-        return QStringLiteral("flops");
-    }
-    return {};
+    return words(info_of(quantity).key);
+}
+
+QString quantity_name(Quantity quantity) {
+    return words(info_of(quantity).name);
 }
 
 std::optional<Quantity> quantity_called(const QString& name) {
-    for (const Quantity quantity : all_quantities) {
-        if (name.compare(quantity_key(quantity), Qt::CaseInsensitive) == 0 ||
-            name.compare(quantity_name(quantity), Qt::CaseInsensitive) == 0) {
-            return quantity;
+    for (const QuantityInfo& one : token_quantities) {
+        if (name.compare(words(one.key), Qt::CaseInsensitive) == 0 ||
+            name.compare(words(one.name), Qt::CaseInsensitive) == 0) {
+            return one.quantity;
         }
     }
     return std::nullopt;
 }
 
-QString quantity_name(Quantity quantity) {
-    switch (quantity) {
-    case Quantity::nll:
-        return tr("NLL");
-    case Quantity::entropy:
-        return tr("Entropy");
-    case Quantity::rank:
-        return tr("Rank");
-    case Quantity::steps:
-        return tr("Steps");
-    case Quantity::maxProbability:
-        return tr("Max probability");
-    case Quantity::flops:
-        return tr("FLOPs");
-    }
-    return {};
-}
-
-QString quantity_unit(Quantity quantity) {
-    return quantity == Quantity::nll || quantity == Quantity::entropy ? tr("nats") : QString();
-}
-
 QString quantity_meaning(Quantity quantity, Attribution attribution) {
-    const bool own = attribution == Attribution::predicted;
-    switch (quantity) {
-    case Quantity::nll:
-        return own ? tr("surprise at the token, −ln p; 0 is certain")
-                   : tr("surprise at the next token, −ln p; 0 is certain");
-    case Quantity::entropy:
-        return own ? tr("entropy of the prediction of it")
-                   : tr("entropy of the prediction of the next token");
-    case Quantity::rank:
-        return own ? tr("rank of the token by logit; 1 is the model’s first choice")
-                   : tr("rank of the next token by logit; 1 is the model’s first choice");
-    case Quantity::steps:
-        return own ? tr("pondering steps that predicted it") : tr("pondering steps spent at it");
-    case Quantity::maxProbability:
-        return own ? tr("highest probability of any token in its place")
-                   : tr("highest probability of any next token");
-    case Quantity::flops:
-        return own ? tr("operations spent on predicting it") : tr("operations spent at it");
-    }
-    return {};
-}
-
-QString difference_meaning(Quantity quantity) {
-    const QString name = quantity_name(quantity);
-    switch (quantity) {
-    case Quantity::nll:
-    case Quantity::rank:
-        return tr("%1 of A minus B; teal: A is better").arg(name);
-    case Quantity::entropy:
-        return tr("%1 of A minus B; teal: A is surer").arg(name);
-    case Quantity::maxProbability:
-        return tr("%1 of A minus B; teal: A is less sure").arg(name);
-    case Quantity::steps:
-    case Quantity::flops:
-        return tr("%1 of A minus B; teal: A takes fewer").arg(name);
-    }
-    return {};
+    const QuantityInfo& info = info_of(quantity);
+    return words(attribution == Attribution::predicted ? info.meaning : info.meaning_next);
 }
 
 ValueKind kind_of(Quantity quantity, qint64 maxSteps) {
-    switch (quantity) {
-    case Quantity::nll:
-    case Quantity::entropy:
-        return {NumberKind::nats, false, 0};
-    case Quantity::rank:
-        return {NumberKind::rank, false, 0};
-    case Quantity::steps:
-        return {NumberKind::count, false, static_cast<double>(std::max<qint64>(maxSteps, 1))};
-    case Quantity::maxProbability:
-        return {NumberKind::probability, false, 0};
-    case Quantity::flops:
-        return {NumberKind::operations, false, 0};
-    }
-    return {};
+    const NumberKind number = info_of(quantity).number;
+    return {number, false,
+            number == NumberKind::count ? static_cast<double>(std::max<qint64>(maxSteps, 1)) : 0};
 }
 
 QString format_quantity(Quantity quantity, double value) {
@@ -185,25 +83,31 @@ QString format_quantity(Quantity quantity, double value) {
 }
 
 double quantity_of(Quantity quantity, const TokenColumns& tokens, std::size_t row) {
-    constexpr double none = std::numeric_limits<double>::quiet_NaN();
-    if (row >= tokens.size()) {
-        return none;
+    return row < tokens.size() ? info_of(quantity).value(tokens, row)
+                               : std::numeric_limits<double>::quiet_NaN();
+}
+
+QString TokenValues::unit() const {
+    return annotation.isEmpty() ? words(info_of(quantity).unit) : QString();
+}
+
+QString TokenValues::name() const {
+    return annotation.isEmpty() ? quantity_name(quantity) : annotation;
+}
+
+QString TokenValues::meaning() const {
+    if (!notice.isEmpty()) {
+        return notice;
     }
-    switch (quantity) {
-    case Quantity::nll:
-        return tokens.nll[row];
-    case Quantity::entropy:
-        return tokens.entropy[row];
-    case Quantity::rank:
-        return tokens.rank[row] > 0 ? tokens.rank[row] : none;
-    case Quantity::steps:
-        return tokens.steps[row];
-    case Quantity::maxProbability:
-        return tokens.max_probability[row];
-    case Quantity::flops:
-        return static_cast<double>(tokens.flops[row]);
+    if (!replay.isEmpty()) {
+        return tr("steps by replay of %1").arg(replay);
     }
-    return none;
+    if (!annotation.isEmpty()) {
+        return classes.isEmpty() ? tr("%1, an annotation of the token").arg(annotation)
+                                 : tr("%1: %2").arg(annotation, classes.join(QStringLiteral(", ")));
+    }
+    return difference ? tr("%1 of A minus B; teal: %2").arg(name(), words(info_of(quantity).lower))
+                      : quantity_meaning(quantity, attribution);
 }
 
 QString TokenValues::textAt(std::size_t token) const {
@@ -218,8 +122,8 @@ TokenValues token_values(Quantity quantity, const SequenceData& a, qint64 maxSte
     TokenValues result;
     result.quantity = quantity;
     result.attribution = attribution;
-    with_column(quantity, a.tokens,
-                [&](auto value) { result.values = by_token(a.tokens.size(), attribution, value); });
+    result.values = by_token(a.tokens.size(), attribution,
+                             [&, value = info_of(quantity).value](std::size_t row) { return value(a.tokens, row); });
     result.look(look_of(kind_of(quantity, maxSteps), spread_of(std::span<const float>(result.values))));
     return result;
 }

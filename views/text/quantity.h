@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/trace/quantities.h"
 #include "views/common/colour_map.h"
 #include "views/common/selection.h"
 #include "views/common/trace_data.h"
@@ -15,26 +16,16 @@ namespace ponderscope {
 
 class Theme;
 
-/// A number per token that text can be coloured by.
-enum class Quantity { nll, entropy, rank, steps, maxProbability, flops };
-inline constexpr Quantity all_quantities[] = {Quantity::nll,   Quantity::entropy,        Quantity::rank,
-                                              Quantity::steps, Quantity::maxProbability, Quantity::flops};
-
 QString quantity_name(Quantity quantity); ///< "NLL"
-/// As it is typed: "nll", "entropy", "rank", "steps", "probability", "flops".
-QString quantity_key(Quantity quantity);
+QString quantity_key(Quantity quantity);  ///< "nll"
 /// By its key or its name, in any case.
 std::optional<Quantity> quantity_called(const QString& name);
-QString quantity_unit(Quantity quantity); ///< "nats"; empty for counts
 /// How it is drawn and written. \p maxSteps: the run's K, the end of the scale of steps.
 ValueKind kind_of(Quantity quantity, qint64 maxSteps = 0);
 /// What the colour of a token means, short enough to stand beside the scale.
 QString quantity_meaning(Quantity quantity, Attribution attribution);
-/// The same of A − B: which colour is which run's.
-QString difference_meaning(Quantity quantity);
 /// As it stands in lists and tooltips.
 QString format_quantity(Quantity quantity, double value);
-
 /// The quantity of one row of the trace; NaN where it was not scored or read out.
 double quantity_of(Quantity quantity, const TokenColumns& tokens, std::size_t row);
 
@@ -49,6 +40,9 @@ struct TokenValues : ValueLook {
     QString replay;            ///< the policy whose steps these are; empty: as recorded
     QString notice;            ///< why there is no difference; empty when all is well
 
+    [[nodiscard]] QString name() const;    ///< of the quantity or the annotation
+    [[nodiscard]] QString unit() const;    ///< empty for counts and annotations
+    [[nodiscard]] QString meaning() const; ///< beside the scale
     /// Of a token as tooltips write it; empty where there is none.
     [[nodiscard]] QString textAt(std::size_t token) const;
     /// Takes the look of a column; keeps everything else.

@@ -61,9 +61,9 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
         made->setBuddy(buddy);
         return made;
     };
-    for (const Quantity quantity : all_quantities) {
-        colour_->addItem(quantity_name(quantity), static_cast<int>(quantity));
-        colour_->setItemData(colour_->count() - 1, quantity_meaning(quantity, Attribution::predicted),
+    for (const QuantityInfo& one : token_quantities) {
+        colour_->addItem(quantity_name(one.quantity), static_cast<int>(one.quantity));
+        colour_->setItemData(colour_->count() - 1, quantity_meaning(one.quantity, Attribution::predicted),
                              Qt::ToolTipRole);
     }
     colour_->addItem(tr("Gain at a step…"), of_a_step);
@@ -72,10 +72,10 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
                          Qt::ToolTipRole);
     colour_->setAccessibleName(tr("Colour of the text"));
     colour_->setToolTip(tr("What colours the text"));
-    bars_->addItem(tr("Steps"), static_cast<int>(Quantity::steps));
-    for (const Quantity quantity : all_quantities) {
-        if (quantity != Quantity::steps) {
-            bars_->addItem(quantity_name(quantity), static_cast<int>(quantity));
+    bars_->addItem(quantity_name(Quantity::steps), static_cast<int>(Quantity::steps));
+    for (const QuantityInfo& one : token_quantities) {
+        if (one.quantity != Quantity::steps) {
+            bars_->addItem(quantity_name(one.quantity), static_cast<int>(one.quantity));
         }
     }
     bars_->addItem(tr("None"), none);
@@ -136,37 +136,25 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
 
     connect(colour_, &QComboBox::currentIndexChanged, this, [this] {
         const QVariant chosen = colour_->currentData();
-        if (chosen == QVariant(of_a_step)) {
-            nameColour(); // it colours by nothing itself
-            return;
+        if (chosen.typeId() == QMetaType::QString) {
+            setAnnotation(chosen.toString());
+        } else if (chosen.toInt() >= 0) {
+            setQuantity(static_cast<Quantity>(chosen.toInt()));
         }
-        const bool annotation = chosen.typeId() == QMetaType::QString;
-        if (annotation || chosen.toInt() != replayed) {
-            const bool dismissed = view_->showsReplay();
-            view_->setAnnotation(annotation ? chosen.toString() : QString());
-            if (!annotation) {
-                view_->setQuantity(static_cast<Quantity>(chosen.toInt()));
-            }
-            if (dismissed) {
-                view_->setReplay({});
-                Q_EMIT replayDismissed();
-            }
-            Q_EMIT viewChanged();
-        }
+        nameColour(); // an entry that asks colours by nothing itself
     });
     connect(find_, &FindBar::queryChanged, this, &TextPanel::viewChanged);
     connect(spanBar_, &SpanBar::figureWanted, this, &TextPanel::figureWanted);
     connect(spanBar_, &SpanBar::failed, this, &TextPanel::failed);
     connect(bars_, &QComboBox::currentIndexChanged, this, [this] {
         const QVariant chosen = bars_->currentData();
-        if (chosen == QVariant(of_a_step)) {
-            nameColour(); // it is none itself
-        } else if (chosen.typeId() == QMetaType::QString) {
+        if (chosen.typeId() == QMetaType::QString) {
             setBarAnnotation(chosen.toString());
-        } else {
+        } else if (chosen != QVariant(of_a_step)) {
             setBars(chosen == QVariant(none) ? std::nullopt
                                              : std::optional(static_cast<Quantity>(chosen.toInt())));
         }
+        nameColour();
     });
     for (QComboBox* box : {colour_, bars_}) {
         connect(box, &QComboBox::activated, this, [this, box](int entry) {
@@ -175,8 +163,9 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
             }
         });
     }
-    connect(difference_, &QCheckBox::toggled, this, [this](bool on) {
-        view_->setShowDifference(on);
+    connect(difference_, &QCheckBox::toggled, this, &TextPanel::setDifference);
+    connect(&context_.selection, &Selection::lookChanged, this, [this] {
+        nameColour();
         Q_EMIT viewChanged();
     });
     connect(view_, &TextView::contentChanged, this, &TextPanel::offerAnnotations);
@@ -273,29 +262,28 @@ void TextPanel::offerAnnotations() {
 void TextPanel::nameColour() {
     const QSignalBlocker quiet(colour_);
     const QSignalBlocker still(bars_);
-    bars_->setCurrentIndex(bars_->findData(!view_->barAnnotation().isEmpty()
-                                               ? QVariant(view_->barAnnotation())
-                                           : view_->bars() ? QVariant(static_cast<int>(*view_->bars()))
-                                                           : QVariant(none)));
-    const int entry = colour_->findData(replayed);
-    difference_->setEnabled(view_->values().replay.isEmpty() && view_->annotation().isEmpty());
-    if (view_->values().replay.isEmpty()) {
-        if (entry >= 0) {
-            colour_->removeItem(entry);
+    const QSignalBlocker silent(difference_);
+    const TextLook& look = context_.selection.look();
+    const auto choose = [](QComboBox* box, const QString& annotation, const QVariant& other) {
+        if (!annotation.isEmpty() && box->findData(annotation) < 0) {
+            box->addItem(annotation, annotation); // its sequence is still being read
         }
-        const QVariant shown = view_->annotation().isEmpty() ? QVariant(static_cast<int>(view_->quantity()))
-                                                             : QVariant(view_->annotation());
-        if (colour_->currentData() != shown) {
-            colour_->setCurrentIndex(colour_->findData(shown));
-        }
+        box->setCurrentIndex(box->findData(annotation.isEmpty() ? other : QVariant(annotation)));
+    };
+    choose(bars_, look.barAnnotation, look.bars ? static_cast<int>(*look.bars) : none);
+    difference_->setChecked(look.difference);
+    const QString& replay = view_->values().replay;
+    difference_->setEnabled(replay.isEmpty() && look.annotation.isEmpty());
+    if (replay.isEmpty()) {
+        colour_->removeItem(colour_->findData(replayed));
+        choose(colour_, look.annotation, static_cast<int>(look.quantity));
         return;
     }
-    if (entry < 0) {
+    if (colour_->findData(replayed) < 0) {
         colour_->addItem(tr("Steps (replay)"), replayed);
     }
     const int place = colour_->findData(replayed);
-    colour_->setItemData(place,
-                         tr("Steps that the rule %1 would have given, by replay").arg(view_->values().replay),
+    colour_->setItemData(place, tr("Steps that the rule %1 would have given, by replay").arg(replay),
                          Qt::ToolTipRole);
     colour_->setCurrentIndex(place);
 }
@@ -328,7 +316,7 @@ void TextPanel::buildZoom() {
     table_->setWordWrap(false);
     table_->setCornerButtonEnabled(false);
     table_->verticalHeader()->hide();
-    table_->verticalHeader()->setDefaultSectionSize(26);
+    table_->verticalHeader()->setDefaultSectionSize(context_.theme.scaled(26));
     table_->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
     header->setSectionResizeMode(QHeaderView::Interactive);
     header->setHighlightSections(false);
@@ -507,43 +495,49 @@ QString TextPanel::notice() const {
     return notice_->isHidden() ? QString() : notice_->text();
 }
 
-void TextPanel::setDifference(bool on) {
-    if (on) { // it is of a quantity: what colours instead of that gives way
-        setQuantity(view_->quantity());
+void TextPanel::setLook(const TextLook& look) {
+    if (view_->showsReplay()) {
+        view_->setReplay({});
+        Q_EMIT replayDismissed();
     }
-    difference_->setChecked(on);
+    context_.selection.setLook(look);
+}
+
+void TextPanel::setDifference(bool on) {
+    TextLook look = context_.selection.look();
+    look.difference = on;
+    if (on) { // the difference is that of a quantity
+        look.annotation.clear();
+        setLook(look);
+    } else {
+        context_.selection.setLook(look);
+    }
 }
 
 void TextPanel::setBars(std::optional<Quantity> quantity) {
-    view_->setBarAnnotation({});
-    view_->setBars(quantity);
-    nameColour();
-    Q_EMIT viewChanged();
+    TextLook look = context_.selection.look();
+    look.barAnnotation.clear();
+    look.bars = quantity;
+    context_.selection.setLook(look);
 }
 
 void TextPanel::setBarAnnotation(const QString& name) {
-    if (bars_->findData(name) < 0 && !name.isEmpty()) {
-        const QSignalBlocker quiet(bars_);
-        bars_->addItem(name, name); // its sequence is still being read
-    }
-    view_->setBarAnnotation(name);
-    nameColour();
-    Q_EMIT viewChanged();
+    TextLook look = context_.selection.look();
+    look.barAnnotation = name;
+    context_.selection.setLook(look);
 }
 
 void TextPanel::setAnnotation(const QString& name) {
-    if (name.isEmpty()) {
-        setQuantity(view_->quantity());
-        return;
-    }
-    if (colour_->findData(name) < 0) {
-        colour_->addItem(name, name); // its sequence is still being read
-    }
-    colour_->setCurrentIndex(colour_->findData(name));
+    TextLook look = context_.selection.look();
+    look.annotation = name;
+    setLook(look);
 }
 
 void TextPanel::setQuantity(Quantity quantity) {
-    colour_->setCurrentIndex(colour_->findData(static_cast<int>(quantity)));
+    TextLook look = context_.selection.look();
+    look.annotation.clear();
+    look.quantity = quantity;
+    setLook(look);
 }
 
 void TextPanel::paintEvent(QPaintEvent*) {

@@ -65,6 +65,8 @@ public Q_SLOTS:
     void listNotes();                    ///< lists every token that has a note
     void findNext();
     void findPrevious();
+    /// Changes what colours and what makes bars; a replay that colours the text ends.
+    void setLook(const ponderscope::TextLook& look);
     void setDifference(bool on);
     /// Only the text and what its colours mean: for others to look at.
     void setPlain(bool plain);

@@ -17,32 +17,12 @@ figure::FigureSpec TextPanel::figureSpec(figure::FigureKind kind) const {
     if (!span.isEmpty()) {
         spec.tokens = std::array<std::int64_t, 2>{span.first, span.last};
     }
-    spec.annotation = view_->annotation().toStdString();
-    const bool difference = view_->showsDifference() && view_->annotation().isEmpty();
-    if (!difference || view_->quantity() == Quantity::nll) { // ends of A − B are none of A
+    const TextLook& look = context_.selection.look();
+    spec.annotation = look.annotation.toStdString();
+    const bool difference = look.difference && look.annotation.isEmpty();
+    spec.quantity = {look.quantity, difference && spec.runs.size() > 1};
+    if (spec.quantity.minus_b == difference) {
         spec.range = view_->range();
-    }
-    switch (view_->quantity()) {
-    case Quantity::nll:
-        spec.quantity = view_->showsDifference() && spec.runs.size() > 1
-                            ? figure::TokenQuantity::nll_difference
-                            : figure::TokenQuantity::nll;
-        break;
-    case Quantity::entropy:
-        spec.quantity = figure::TokenQuantity::entropy;
-        break;
-    case Quantity::rank:
-        spec.quantity = figure::TokenQuantity::rank;
-        break;
-    case Quantity::steps:
-        spec.quantity = figure::TokenQuantity::steps;
-        break;
-    case Quantity::maxProbability:
-        spec.quantity = figure::TokenQuantity::max_probability;
-        break;
-    case Quantity::flops:
-        spec.quantity = figure::TokenQuantity::flops;
-        break;
     }
     return spec;
 }
@@ -75,9 +55,6 @@ ViewCommand TextPanel::viewCommand() const {
         return shell_view({{QStringLiteral("policy"), run_a_reference(traces, selection),
                             QStringLiteral("--policy=") + view_->replay().policy,
                             QStringLiteral("--per-token=tokens.csv")}});
-    }
-    if (view_->values().difference && view_->quantity() != Quantity::nll) {
-        return no_command(tr("Figures colour words by A − B of NLL alone; choose NLL, or switch A − B off."));
     }
     return figure::figure_view(traces, selection, figureSpec(figure::FigureKind::token_text));
 }

@@ -55,6 +55,7 @@ TextView::TextView(const ViewContext& context, QWidget* parent)
         verticalScrollBar()->setValue(0);
     });
     connect(&context_.selection, &Selection::attributionChanged, this, &TextView::recolour);
+    connect(&context_.selection, &Selection::lookChanged, this, &TextView::showLook);
     connect(&context_.selection, &Selection::tokenChanged, this, &TextView::showSelected);
     connect(&context_.selection, &Selection::hoverChanged, this, [this](qint64 token) {
         updateToken(drawnHover_);
@@ -97,25 +98,10 @@ TextView::TextView(const ViewContext& context, QWidget* parent)
 
 TextView::~TextView() = default;
 
-void TextView::setQuantity(Quantity quantity) {
-    if (quantity != quantity_) {
-        quantity_ = quantity;
-        recolour();
-    }
-}
-
-void TextView::setBars(std::optional<Quantity> quantity) {
-    if (quantity != bars_) {
-        bars_ = quantity;
-        recolour();
-        restyle();
-    }
-}
-
-void TextView::setBarAnnotation(const QString& name) {
-    if (name != barAnnotation_) {
-        barAnnotation_ = name;
-        recolour();
+void TextView::showLook() {
+    const TextLook before = std::exchange(drawnLook_, look());
+    recolour();
+    if (before.bars != look().bars || before.barAnnotation != look().barAnnotation) {
         restyle();
     }
 }
@@ -135,23 +121,10 @@ QString TextView::noteAt(qint64 token) const {
                : format_annotation(*notes, static_cast<std::size_t>(token));
 }
 
-void TextView::setShowDifference(bool show) {
-    if (show != difference_) {
-        difference_ = show;
-        recolour();
-    }
-}
-
-void TextView::setAnnotation(const QString& name) {
-    if (name != annotation_) {
-        annotation_ = name;
-        recolour();
-    }
-}
-
 QString TextView::coloured() const {
-    return !annotation_.isEmpty() ? u'=' + annotation_
-                                  : quantity_key(quantity_) + (difference_ ? QStringLiteral("−") : QString());
+    return !annotation().isEmpty()
+               ? u'=' + annotation()
+               : quantity_key(quantity()) + (showsDifference() ? QStringLiteral("−") : QString());
 }
 
 HeldRange TextView::range() const {
@@ -213,7 +186,7 @@ void TextView::reload() {
         restyle();
     }
     if (same) {
-        if (difference_ && !(compared() == compared_)) {
+        if (showsDifference() && !(compared() == compared_)) {
             recolour();
         } else {
             viewport()->update(); // the hint may be another one
@@ -242,42 +215,42 @@ TextView::Compared TextView::compared() const {
 }
 
 void TextView::recolour() {
-    compared_ = difference_ ? compared() : Compared();
+    compared_ = showsDifference() ? compared() : Compared();
     const auto& a = layout_.sequence();
     if (!a) {
         values_ = TokenValues{};
-        values_.quantity = quantity_;
-        values_.annotation = annotation_;
-        values_.difference = difference_ && annotation_.isEmpty();
-        values_.look(look_of(annotation_.isEmpty() ? kind_of(quantity_, maxSteps_)
-                                                   : kind_of_annotation(annotation_, false),
+        values_.quantity = quantity();
+        values_.annotation = annotation();
+        values_.difference = showsDifference() && annotation().isEmpty();
+        values_.look(look_of(annotation().isEmpty() ? kind_of(quantity(), maxSteps_)
+                                                    : kind_of_annotation(annotation(), false),
                              {}));
     } else if (showsReplay()) {
         values_ =
             replay_values(replay_.steps, replay_.maxSteps, replay_.policy, context_.selection.attribution());
-    } else if (!annotation_.isEmpty()) {
-        values_ = annotation_values(*a, annotation_);
-    } else if (difference_) {
+    } else if (!annotation().isEmpty()) {
+        values_ = annotation_values(*a, annotation());
+    } else if (showsDifference()) {
         const auto& b = compared_.block;
-        values_ = token_differences(quantity_, *a, b.get(), context_.selection.attribution());
+        values_ = token_differences(quantity(), *a, b.get(), context_.selection.attribution());
         if (compared_.run.isValid() && !b) {
             values_.notice = compared_.listed
                                  ? QString()
                                  : tr("B has no sequence %1, so there is no A − B here").arg(a->sequence + 1);
         }
     } else {
-        values_ = token_values(quantity_, *a, maxSteps_, context_.selection.attribution());
+        values_ = token_values(quantity(), *a, maxSteps_, context_.selection.attribution());
     }
     if (!showsReplay()) {
         values_.hold(range());
     }
     barValues_ = {};
-    if (a && !barAnnotation_.isEmpty()) {
-        barValues_ = annotation_values(*a, barAnnotation_);
-        barValues_.hold(ranges_.held(u'=' + barAnnotation_));
-    } else if (a && bars_ && !hasTicks()) {
-        barValues_ = token_values(*bars_, *a, maxSteps_, context_.selection.attribution());
-        barValues_.hold(ranges_.held(quantity_key(*bars_)));
+    if (a && !barAnnotation().isEmpty()) {
+        barValues_ = annotation_values(*a, barAnnotation());
+        barValues_.hold(ranges_.held(u'=' + barAnnotation()));
+    } else if (a && bars() && !hasTicks()) {
+        barValues_ = token_values(*bars(), *a, maxSteps_, context_.selection.attribution());
+        barValues_.hold(ranges_.held(quantity_key(*bars())));
     }
     minimap_->refresh();
     viewport()->update();
@@ -489,11 +462,11 @@ QStringList TextView::linesAbout(qint64 token) const {
                            : u'“' + visible_token_of(shown->tokens, shown->text, index, 24) + u'”')};
     const qint64 row = context_.selection.rowOf(token);
     QStringList numbers;
-    for (const Quantity quantity : {Quantity::nll, Quantity::rank, Quantity::entropy, Quantity::steps}) {
+    for (const Quantity one : {Quantity::nll, Quantity::rank, Quantity::entropy, Quantity::steps}) {
         const double value =
-            row < 0 ? std::nan("") : quantity_of(quantity, shown->tokens, static_cast<std::size_t>(row));
-        if (!std::isnan(value) && (quantity != Quantity::steps || maxSteps_ > 0)) {
-            numbers << quantity_name(quantity) + u' ' + format_quantity(quantity, value);
+            row < 0 ? std::nan("") : quantity_of(one, shown->tokens, static_cast<std::size_t>(row));
+        if (!std::isnan(value) && (one != Quantity::steps || maxSteps_ > 0)) {
+            numbers << quantity_name(one) + u' ' + format_quantity(one, value);
         }
     }
     if (!numbers.isEmpty()) {
@@ -510,7 +483,7 @@ QStringList TextView::linesAbout(qint64 token) const {
         if (!values_.replay.isEmpty()) {
             lines << tr("replay of %1: steps %2").arg(values_.replay, value);
         } else if (values_.difference) {
-            lines << tr("%1 A − B %2").arg(quantity_name(quantity_), value);
+            lines << tr("%1 A − B %2").arg(quantity_name(quantity()), value);
         }
     }
     return lines;

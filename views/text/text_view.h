@@ -41,24 +41,17 @@ public:
     explicit TextView(const ViewContext& context, QWidget* parent = nullptr);
     ~TextView() override;
 
-    [[nodiscard]] Quantity quantity() const { return quantity_; }
-    void setQuantity(Quantity quantity);
-    /// An annotation's values instead of the quantity; empty: the quantity.
-    [[nodiscard]] const QString& annotation() const { return annotation_; }
-    void setAnnotation(const QString& name);
+    // Of the look that the selection carries.
+    [[nodiscard]] Quantity quantity() const { return look().quantity; }
+    [[nodiscard]] const QString& annotation() const { return look().annotation; }
+    [[nodiscard]] std::optional<Quantity> bars() const { return look().bars; }
+    [[nodiscard]] const QString& barAnnotation() const { return look().barAnnotation; }
+    [[nodiscard]] bool showsDifference() const { return look().difference; }
     /// The ends of the scale of what colours the text now, for every run and sequence until they are set
     /// anew; each quantity, its difference and each annotation has its own. Nothing: from the values.
     [[nodiscard]] HeldRange range() const;
     void setRange(const HeldRange& range);
     [[nodiscard]] ColourRanges& ranges() { return ranges_; } ///< all that are held
-    /// A second quantity at once, as bars under the words: ticks for steps, a length for anything else.
-    [[nodiscard]] std::optional<Quantity> bars() const { return bars_; }
-    void setBars(std::optional<Quantity> quantity);
-    /// An annotation's values instead of the quantity, from zero to both sides; empty: the quantity.
-    [[nodiscard]] const QString& barAnnotation() const { return barAnnotation_; }
-    void setBarAnnotation(const QString& name);
-    [[nodiscard]] bool showsDifference() const { return difference_; }
-    void setShowDifference(bool show);
     /// Words after this token are dimmed, as if they had not been said yet; -1: none.
     [[nodiscard]] qint64 horizon() const { return horizon_; }
     void setHorizon(qint64 token);
@@ -130,6 +123,8 @@ private:
         int pitch = 44;  ///< from line to line
         int ascent = 18; ///< from the box's top to the baseline
     };
+    [[nodiscard]] const TextLook& look() const { return context_.selection.look(); }
+    void showLook();
     void reload();
     void recolour();
     /// What B has of the sequence.
@@ -152,9 +147,9 @@ private:
     void paintLine(QPainter& painter, qint64 line, qreal top);
     void paintTicks(QPainter& painter, qint64 token, const QRectF& box);
     void paintBar(QPainter& painter, qint64 token, const QRectF& box);
-    [[nodiscard]] bool hasTicks() const { return barAnnotation_.isEmpty() && bars_ == Quantity::steps; }
+    [[nodiscard]] bool hasTicks() const { return barAnnotation().isEmpty() && bars() == Quantity::steps; }
     [[nodiscard]] bool hasBars() const {
-        return !barAnnotation_.isEmpty() || (bars_ && (!hasTicks() || maxSteps_ > 0));
+        return !barAnnotation().isEmpty() || (bars() && (!hasTicks() || maxSteps_ > 0));
     }
     void paintHint(QPainter& painter);
     [[nodiscard]] QString hint() const;
@@ -166,12 +161,9 @@ private:
     TokenValues values_;
     Metrics metrics_;
     TextReplay replay_;
-    Quantity quantity_ = Quantity::nll;
-    QString annotation_;
+    TextLook drawnLook_;
     ColourRanges& ranges_;
     [[nodiscard]] QString coloured() const;
-    std::optional<Quantity> bars_ = Quantity::steps;
-    QString barAnnotation_;
     TokenValues barValues_; ///< of bars that are no ticks
     qint64 horizon_ = -1;
     qint64 anchor_ = -1; ///< where the span begins; -1: there is none
@@ -180,7 +172,6 @@ private:
     WheelNotches wheel_;
     std::vector<qint64> marks_; ///< found
     bool alone_ = false;        ///< all others are drawn pale
-    bool difference_ = false;
     Compared compared_; ///< of what is coloured, where B takes part
     qint64 maxSteps_ = 0;
     qint64 drawnSelected_ = -1;

@@ -14,7 +14,7 @@
 namespace ponderscope {
 namespace {
 
-constexpr int quantity_count = static_cast<int>(std::size(all_quantities));
+constexpr int quantity_count = static_cast<int>(std::size(token_quantities));
 
 bool same_annotations(const SequenceData& a, const SequenceData& b) {
     return std::equal(a.annotations.begin(), a.annotations.end(), b.annotations.begin(), b.annotations.end(),
@@ -139,7 +139,7 @@ std::pair<const SequenceData*, Quantity> TokenModel::quantityAt(int column) cons
     if (at < 0 || at >= (other_ ? 2 : 1) * quantity_count) {
         return {nullptr, Quantity::nll};
     }
-    return {at < quantity_count ? block_.get() : other_.get(), all_quantities[at % quantity_count]};
+    return {at < quantity_count ? block_.get() : other_.get(), token_quantities[at % quantity_count].quantity};
 }
 
 double TokenModel::valueAt(int column, std::size_t token) const {

@@ -223,9 +223,9 @@ private Q_SLOTS:
         stage.window.open(path);
         QTRY_VERIFY(stage.window.data().isOpen(path) || !stage.window.errors().isEmpty());
         QTest::qWait(300);
-        for (const Quantity quantity : all_quantities) {
-            stage.window.text().setQuantity(quantity);
-            stage.window.text().setBars(quantity);
+        for (const QuantityInfo& one : token_quantities) {
+            stage.window.text().setQuantity(one.quantity);
+            stage.window.text().setBars(one.quantity);
             look(stage);
         }
     }

@@ -167,7 +167,7 @@ private Q_SLOTS:
             return load_session(path, problem);
         };
         for (const QByteArray& wrong :
-             {QByteArray(), QByteArray("words"), QByteArray("[]"), QByteArray("{\"ponderscope_session\":2}"),
+             {QByteArray(), QByteArray("words"), QByteArray("[]"), QByteArray("{\"ponderscope_session\":1}"), QByteArray("{\"ponderscope_session\":3}"),
               QByteArray("{}"), QByteArray(8 << 20, 'x')}) {
             QString problem;
             QVERIFY(!load(wrong, problem));
@@ -175,7 +175,7 @@ private Q_SLOTS:
         }
         QString problem;
         const auto session =
-            load("{\"ponderscope_session\":1,\"traces\":[1,\"\",\"a.ponder\"],\"sequence\":-7,\"token\":-9,"
+            load("{\"ponderscope_session\":2,\"traces\":[1,\"\",\"a.ponder\"],\"sequence\":-7,\"token\":-9,"
                  "\"quantity\":99,\"bars\":-4,\"zoom\":77,\"text_size\":100000,\"annotation\":\"<b>\","
                  "\"layout\":\"!!!\"}",
                  problem);
@@ -183,8 +183,8 @@ private Q_SLOTS:
         QCOMPARE(session->traces.size(), 1);
         QCOMPARE(session->view.sequence, 0);
         QCOMPARE(session->view.token, -1);
-        QCOMPARE(session->view.quantity, Quantity::nll);
-        QVERIFY(session->view.annotation.isEmpty());
+        QCOMPARE(session->view.look.quantity, Quantity::nll);
+        QVERIFY(session->view.look.annotation.isEmpty());
         QCOMPARE(session->view.zoom, TextZoom::text);
         QCOMPARE(session->view.textSize, 48);
         Stage stage;

@@ -324,7 +324,7 @@ private Q_SLOTS:
         ExportDialog* dialog = stage.window.exportDialog();
         QVERIFY(dialog != nullptr && dialog->isVisible());
         QTRY_VERIFY(dialog->maker().figure());
-        QCOMPARE(dialog->spec().quantity, figure::TokenQuantity::entropy);
+        QCOMPARE(dialog->spec().quantity, figure::TokenColour(Quantity::entropy));
         // What it begins with is what is on the screen.
         QVERIFY(dialog->spec().tokens.has_value());
         QCOMPARE((*dialog->spec().tokens)[1], stage.window.text().view().endVisibleToken());

@@ -51,7 +51,7 @@ private Q_SLOTS:
         QCOMPARE(parse_figure_spec(write_figure_spec(spec, folder_.path()), folder_ / "spec.json"), spec);
         FigureSpec text;
         text.runs = {{fs::path("/somewhere/else.ponder"), ""}};
-        text.quantity = TokenQuantity::entropy;
+        text.quantity = Quantity::entropy;
         text.step_ticks = false;
         QCOMPARE(parse_figure_spec(write_figure_spec(text, folder_.path()), folder_ / "spec.json"), text);
     }

@@ -161,8 +161,8 @@ private Q_SLOTS:
         stage.selection.setRunB({});
         const int before = model->columnCount();
         model->show(block, block, &stage.panel.view().values());
-        QCOMPARE(model->columnCount(), before + static_cast<int>(std::size(all_quantities)));
-        const int of_b = TokenModel::first_quantity + static_cast<int>(std::size(all_quantities));
+        QCOMPARE(model->columnCount(), before + static_cast<int>(std::size(token_quantities)));
+        const int of_b = TokenModel::first_quantity + static_cast<int>(std::size(token_quantities));
         QCOMPARE(model->headerData(of_b, Qt::Horizontal, Qt::DisplayRole).toString(),
                  QStringLiteral("NLL of B"));
         table.sortByColumn(of_b, Qt::DescendingOrder);
@@ -186,11 +186,11 @@ private Q_SLOTS:
         QTableView& table = stage.panel.table();
         auto* model = qobject_cast<TokenModel*>(table.model());
         const int alone = model->columnCount();
-        const int of_b = TokenModel::first_quantity + static_cast<int>(std::size(all_quantities));
+        const int of_b = TokenModel::first_quantity + static_cast<int>(std::size(token_quantities));
         stage.selection.setToken(50);
         // Nothing is coloured by B, and it is read when it is asked for: its columns come all the same.
         stage.selection.setRunB(b);
-        QTRY_COMPARE(model->columnCount(), alone + static_cast<int>(std::size(all_quantities)));
+        QTRY_COMPARE(model->columnCount(), alone + static_cast<int>(std::size(token_quantities)));
         QCOMPARE(table.currentIndex().row(), 50);
         const auto block = stage.data.sequence(b, 0);
         QCOMPARE(model->index(7, of_b).data().toString(),
