@@ -1,30 +1,39 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/main_window.h"
 
+#include "app/desktop/connect_dialog.h"
+#include "app/desktop/dock_layout.h"
+#include "app/desktop/figure_export.h"
+#include "app/desktop/greeting.h"
+#include "app/desktop/launch.h"
+#include "app/desktop/main_menu.h"
 #include "app/desktop/message_bar.h"
-#include "app/desktop/record_dialog.h"
-#include "app/desktop/recording_status.h"
+#include "app/desktop/open_traces.h"
+#include "app/desktop/panel_help.h"
+#include "app/desktop/run_choice.h"
+#include "app/desktop/run_controller.h"
+#include "app/desktop/run_edits.h"
+#include "app/desktop/samples.h"
+#include "app/desktop/session_state.h"
 #include "app/desktop/settings.h"
 #include "app/desktop/top_bar.h"
-#include "app/desktop/tour.h"
 #include "app/desktop/welcome.h"
-#include "core/trace/recorded_choices.h"
+#include "app/desktop/what_if.h"
 #include "core/trace/summary.h"
-#include "views/common/task.h"
 #include "views/common/format.h"
 #include "views/common/trace_name.h"
-#include "views/compare/compare_view.h"
-#include "views/figure/export_dialog.h"
-#include "views/library/library_panel.h"
-#include "views/policy/policy_lab.h"
+#include "views/text/quantity.h"
+#include "views/text/span_bar.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
 #include <QCloseEvent>
 #include <QDockWidget>
+#include <QDragEnterEvent>
+#include <QFileDialog>
 #include <QFileInfo>
 #include <QLabel>
-#include <QMessageBox>
+#include <QMimeData>
 #include <QStatusBar>
 #include <QVBoxLayout>
 
@@ -33,75 +42,120 @@
 
 namespace ponderscope {
 
-namespace {
-
-/// How often a growing trace is looked at.
-constexpr int poll_ms = 500;
-
-} // namespace
-
 MainWindow::MainWindow(Theme& theme, Settings& settings, QWidget* parent)
-    : QMainWindow(parent), theme_(theme), settings_(settings) {
+    : QMainWindow(parent), theme_(theme), settings_(settings), samples_(std::make_unique<SampleShelf>()) {
     setAcceptDrops(true);
     setMinimumSize(640, 400);
     resize(1440, 900);
-    buildPanels();
-    buildMenus();
-    buildWelcome();
-    buildThink();
-    buildHabits();
-    connectData();
-    connectRecorder();
-    connectRerun();
-    connectRuns();
-    arrange(size());
+    build();
+    connectParts();
+    docks_->arrange();
     if (restoreGeometry(settings_.geometry())) {
-        restoreLayout(settings_.layout());
+        docks_->restoreLayout(settings_.layout());
     }
     showStatus();
     showTitle();
-    poll_.setInterval(poll_ms);
-    connect(&poll_, &QTimer::timeout, this, &MainWindow::poll);
-    poll_.start();
 }
 
 MainWindow::~MainWindow() {
     // Before the data and the selection that they look at, which are members and would go first.
-    delete tour_;
-    delete welcome_;
-    delete recordDialog_;
-    delete exportDialog_;
-    for (QDockWidget* dock : docks_) {
-        dock->disconnect(this); // going, they say that they are hidden
-    }
-    qDeleteAll(docks_);
+    menu_.reset();
+    greeting_.reset();
+    session_.reset();
+    figures_.reset();
+    whatIf_.reset();
+    runs_.reset();
+    edits_.reset();
+    choice_.reset();
+    docks_.reset();
+    traces_.reset();
     delete takeCentralWidget();
     setMenuWidget(nullptr);
 }
 
-void MainWindow::connectData() {
-    connectOpener();
-    connect(&data_, &TraceData::traceChanged, this, &MainWindow::chooseRuns);
-    connect(&data_, &TraceData::runChanged, this, [this](const RunKey& run) {
-        if (run == selection_.runA()) {
-            fitSequence();
-            showStatus();
-            showTitle();
-        }
-    });
-    connect(&data_, &TraceData::traceClosed, this, [this](const QString& path) {
-        if (selection_.runB().trace == path) {
-            selection_.setRunB({});
-        }
-        if (selection_.runA().trace == path) {
-            selection_.setRunA({});
-            chooseRuns();
-        }
+void MainWindow::build() {
+    // Not animated: while a panel glides into its place, Qt 6 keeps paths into a layout that may be another
+    // by then. Not dragged in groups: the windows of groups that Qt 6.4 makes for that crash when what they
+    // hold is dragged out, shown elsewhere or goes.
+    setDockOptions(AllowNestedDocks | AllowTabbedDocks);
+    setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
+    setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
+    setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
+    const ViewContext context{data_, selection_, theme_};
+    auto* centre = new QWidget(this);
+    auto* column = new QVBoxLayout(centre);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    text_ = new TextPanel(context, centre);
+    column->addWidget(text_, 1);
+    setCentralWidget(centre);
+    status_ = new QLabel(this);
+    status_->setTextFormat(Qt::PlainText);
+    status_->setForegroundRole(QPalette::PlaceholderText);
+    status_->setContentsMargins(10, 0, 0, 0);
+    statusBar()->addWidget(status_, 1);
+    statusBar()->setSizeGripEnabled(false);
+    statusBar()->setMinimumHeight(30);
+    top_ = new TopBar(context, this);
+    messages_ = new MessageBar(theme_, this);
+
+    const Shell shell{*this, context, settings_, *messages_, *text_, *samples_};
+    docks_ = std::make_unique<DockLayout>(shell);
+    docks_->addPanels(context);
+    setMenuWidget(top_);
+    traces_ = std::make_unique<OpenTraces>(shell);
+    choice_ = std::make_unique<RunChoice>(shell, *traces_);
+    edits_ = std::make_unique<RunEdits>(shell, *traces_);
+    runs_ = std::make_unique<RunController>(shell, *traces_, *edits_, *docks_);
+    whatIf_ = std::make_unique<WhatIf>(shell, *runs_, *edits_);
+    figures_ = std::make_unique<FigureExport>(shell);
+    session_ = std::make_unique<SessionState>(shell, *docks_, traces_->opener());
+    greeting_ = std::make_unique<Greeting>(shell, *docks_, *runs_);
+    const WindowParts parts{*text_, *docks_, *runs_, *edits_, *whatIf_, *figures_, *session_, *greeting_};
+    attach_panels(parts);
+    menu_ = std::make_unique<MainMenu>(shell, parts, *top_);
+}
+
+void MainWindow::connectParts() {
+    connect(top_, &TopBar::findRequested, text_, &TextPanel::find);
+    connect(text_, &TextPanel::helpRequested, this,
+            [this] { show_panel_help(*panel_help(QStringLiteral("text")), text_, theme_); });
+    connect(text_, &TextPanel::figureWanted, this,
+            [this] { figures_->exportFigure(figure::FigureKind::token_text); });
+    connect(text_, &TextPanel::failed, this, [this](const QString& sentence) { messages_->show(sentence); });
+    connect(&text_->view(), &TextView::menuWanted, menu_.get(), &MainMenu::showTextMenu);
+    connect(docks_.get(), &DockLayout::copyRequested, menu_.get(), &MainMenu::copyCommand);
+
+    Opener& opener = traces_->opener();
+    connect(&opener, &Opener::started, greeting_.get(), &Greeting::hideWelcome);
+    connect(&opener, &Opener::failed, this, &MainWindow::fail);
+    connect(&opener, &Opener::sessionFound, session_.get(), &SessionState::openSession);
+    connect(&opener, &Opener::trainingFound, this, [this] { raisePanel(QStringLiteral("training")); });
+    connect(&opener, &Opener::folderFound, this, &MainWindow::connectTo);
+    connect(runs_.get(), &RunController::started, greeting_.get(), &Greeting::hideWelcome);
+    connect(greeting_.get(), &Greeting::openWanted, this, &MainWindow::open);
+    connect(greeting_.get(), &Greeting::openFilesWanted, this, &MainWindow::openFiles);
+    connect(greeting_.get(), &Greeting::failed, this, &MainWindow::fail);
+    connect(session_.get(), &SessionState::openWanted, this, &MainWindow::open);
+    connect(session_.get(), &SessionState::failed, this, &MainWindow::fail);
+    connect(session_.get(), &SessionState::statusShown, status_, &QLabel::setVisible);
+    connect(session_.get(), &SessionState::presentationStarted, greeting_.get(), &Greeting::hideWelcome);
+    connect(menu_.get(), &MainMenu::openWanted, this, &MainWindow::open);
+    connect(menu_.get(), &MainMenu::openFilesWanted, this, &MainWindow::openFiles);
+    connect(menu_.get(), &MainMenu::connectWanted, this, [this] { connectTo(); });
+    connect(menu_.get(), &MainMenu::newWindowWanted, this, &MainWindow::newWindow);
+
+    const auto tell = [this] {
+        showStatus();
         showTitle();
-    });
-    connect(&data_, &TraceData::failed, this, [this](const QString& path) {
-        if (path == follower_.trace() && !recorder_.isRunning()) {
-            follower_.forgetTrace(); // not again and again
+    };
+    connect(&opener, &Opener::opened, this, tell);
+    connect(&data_, &TraceData::traceClosed, this, tell);
+    connect(&selection_, &Selection::runsChanged, this, tell);
+    connect(&selection_, &Selection::sequenceChanged, this, &MainWindow::showStatus);
+    connect(&data_, &TraceData::runChanged, this, [this, tell](const RunKey& run) {
+        if (run == selection_.runA()) {
+            tell();
         }
     });
     connect(&data_, &TraceData::sequenceReady, this, [this](const RunKey& run, qint64 sequence) {
@@ -109,123 +163,26 @@ void MainWindow::connectData() {
             showStatus();
         }
     });
-    connect(&text_->view(), &TextView::contentChanged, this, [this] {
-        if (tourWanted_) {
-            QMetaObject::invokeMethod(this, &MainWindow::startTour, Qt::QueuedConnection);
-        }
-    });
-    connect(&selection_, &Selection::runsChanged, this, [this] {
-        fitSequence();
-        // A B that is there and was left is not wanted; one that vanished may have a successor.
-        const RunKey b = selection_.runB();
-        withoutB_ = !b.isValid() && (withoutB_ || isListed(lastB_));
-        lastB_ = b;
-        showStatus();
-        showTitle();
-    });
-    connect(&selection_, &Selection::sequenceChanged, this, &MainWindow::showStatus);
-    connect(library_, &LibraryPanel::checkRequested, this, &MainWindow::checkTrace);
 }
 
-void MainWindow::connectRecorder() {
-    connect(&recorder_, &Recorder::started, this, [this] {
-        hideWelcome();
-        const RecordRequest& request = recorder_.request();
-        follower_.begin(absolute_name(request.trace), rerunning_ ? RunFollower::As::b : RunFollower::As::a);
-        recording_->begin(request.name.isEmpty() ? QFileInfo(request.checkpoint).fileName() : request.name);
-    });
-    connect(&recorder_, &Recorder::progressed, this,
-            [this](const RecordingProgress& progress) { recording_->show(progress); });
-    connect(&recorder_, &Recorder::finished, this, [this](const QString& trace, const QString& run) {
-        recording_->end();
-        if (!data_.isScratch(absolute_name(trace))) {
-            settings_.addRecent(absolute_name(trace));
-        }
-        follower_.finish(absolute_name(trace), run);
-        data_.refresh(follower_.trace());
-        poll();
-    });
-    connect(&recorder_, &Recorder::cancelled, this, [this](const QString& trace) {
-        follower_.cancel();
-        recording_->end();
-        data_.refresh(follower_.trace());
-        messages_->show(tr("The recording was cancelled; %1 holds what was finished, marked as partial.")
-                            .arg(data_.isScratch(absolute_name(trace)) ? tr("Scratch") : trace),
-                        MessageBar::Kind::notice);
-        poll();
-    });
-    connect(&recorder_, &Recorder::failed, this, [this](const QString& sentence) {
-        follower_.cancel();
-        data_.refresh(follower_.trace());
-        if (!recorder_.isRunning()) {
-            recording_->end();
-        }
-        messages_->show(sentence);
-        poll();
-    });
-    connect(recording_, &RecordingStatus::cancelRequested, this, [this] {
-        recording_->cancelling();
-        recorder_.cancel();
-    });
-}
-
-void MainWindow::connectRerun() {
-    connect(lab_, &PolicyLab::rerunRequested, this, [this](const RunKey& key, const QString& policy) {
-        if (recorder_.isRunning()) {
-            messages_->show(tr("A recording is running already; wait for it or cancel it."));
-        } else if (const RunInfo* run = data_.run(key); run != nullptr && scratchReady()) {
-            // Why it cannot be run again at all comes before where its checkpoint is.
-            const QString folder = checkpointOf(key);
-            if (folder.isEmpty() && why_no_rerun(*run).empty()) {
-                locateCheckpoint(key, [this, key, policy] { Q_EMIT lab_->rerunRequested(key, policy); });
-            } else {
-                rerun_.start(key, *run, policy, folder, scratchFor(key.trace));
-            }
-        }
-    });
-    connect(lab_, &PolicyLab::rerunCancelRequested, this, [this] {
-        recording_->cancelling();
-        recorder_.cancel();
-    });
-    connect(&rerun_, &Rerun::failed, this, [this](const QString& sentence) {
-        messages_->show(sentence);
-        lab_->endRerun(false);
-    });
-    connect(&rerun_, &Rerun::prepared, this, [this](const RecordRequest& request) {
-        if (const QString problem = problem_of(request); !problem.isEmpty()) {
-            messages_->show(tr("The rerun needs something from you. %1").arg(problem));
-            lab_->endRerun(false);
-            showRecordDialog(request);
-            return;
-        }
-        rerunning_ = true;
-        lab_->setRerunProgress(0);
-        recorder_.start(request);
-    });
-    connect(&recorder_, &Recorder::progressed, this, [this](const RecordingProgress& progress) {
-        if (rerunning_) {
-            // The bytes of the weights, which come first, are no part of it.
-            const bool counts = progress.total > 0 && progress.unit == QLatin1String("tokens");
-            lab_->setRerunProgress(
-                counts ? static_cast<int>(std::clamp<qint64>(progress.done * 1000 / progress.total, 0, 1000))
-                       : 0);
-        }
-    });
-    const auto ended = [this](bool done) {
-        if (rerunning_ && !recorder_.isRunning()) {
-            rerunning_ = false;
-            lab_->endRerun(done);
-        }
-    };
-    connect(&recorder_, &Recorder::finished, this, [ended] { ended(true); });
-    connect(&recorder_, &Recorder::cancelled, this, [ended] { ended(false); });
-    connect(&recorder_, &Recorder::failed, this, [ended] { ended(false); });
-    connect(lab_, &PolicyLab::figureWanted, this, [this] { exportFigure(figure::FigureKind::policy_table); });
+void MainWindow::start(const Launch& launch) {
+    const bool picture = !launch.screenshot.isEmpty();
+    if (picture) {
+        resize(launch.size);
+        docks_->arrange();
+    } else {
+        fit_window(*this, screen()->availableGeometry());
+    }
+    show();
+    apply(launch); // over the layout, which comes with the window
+    for (const QString& path : launch.paths) {
+        picture ? traces_->opener().open(path) : open(path); // for a picture nothing of the user's is written
+    }
 }
 
 void MainWindow::apply(const Launch& launch) {
     if (launch.sequence || launch.token) {
-        opener_.then([this, launch] {
+        traces_->opener().then([this, launch] {
             selection_.setSequence(launch.sequence.value_or(selection_.sequence()));
             selection_.setToken(launch.token.value_or(selection_.token()));
         });
@@ -240,101 +197,63 @@ void MainWindow::apply(const Launch& launch) {
 }
 
 bool MainWindow::raisePanel(const QString& name) {
-    if (name == QLatin1String("policies")) {
-        lab_->setTableShown(true);
-        return raisePanel(QStringLiteral("lab"));
-    }
-    const auto dock = dockByName_.find(name);
-    if (dock == dockByName_.end()) {
-        return false;
-    }
-    if (maximised_ != dock->second) {
-        leaveMaximised();
-    }
-    dock->second->show();
-    dock->second->raise();
-    return true;
+    return docks_->raise(name);
 }
 
 bool MainWindow::isBusy() const {
-    const bool computing =
-        std::any_of(live_.begin(), live_.end(), [](const LiveView* view) { return view->isBusy(); });
-    return computing || opener_.isBusy() || !data_.idle() || text_->isBusy() || compare_->isBusy() ||
+    return docks_->isBusy() || traces_->opener().isBusy() || !data_.idle() || text_->isBusy() ||
            (selection_.runA().isValid() && !text_->view().sequence() && errors_.isEmpty() &&
             !data_.sequences(selection_.runA()).empty());
-}
-
-QStringList MainWindow::errors() const {
-    return errors_;
 }
 
 QString MainWindow::statusText() const {
     return status_->text();
 }
 
-void MainWindow::traceOpened(const QString& path) {
-    if (!data_.isLive(path) && !data_.isScratch(path)) {
-        settings_.addRecent(path);
-    }
-    chooseRuns();
-    if (!selection_.runB().isValid() && !withoutB_) {
-        compareOverTheSameText();
-    }
-    showStatus();
-    showTitle();
+void MainWindow::fail(const QString& sentence) {
+    errors_ << sentence;
+    messages_->show(sentence);
 }
 
-void MainWindow::fitSequence() {
-    const auto sequences = data_.sequences(selection_.runA());
-    if (data_.run(selection_.runA()) != nullptr &&
-        data_.sequenceInfo(selection_.runA(), selection_.sequence()) == nullptr) {
-        selection_.setSequence(sequences.empty() ? 0 : sequences.front().index);
+void MainWindow::open(const QString& path) {
+    const QFileInfo file(path);
+    const QFileInfo sample(file.fileName() == u"samples.ponder" ? samples_->get().recorded : QString());
+    if (sample.exists() && sample.canonicalFilePath() == file.canonicalFilePath()) {
+        greeting_->openSample();
+    } else {
+        traces_->opener().open(path);
     }
 }
 
-bool MainWindow::isListed(const RunKey& key) const {
-    const std::vector<RunInfo> runs = data_.runs(key.trace);
-    return std::any_of(runs.begin(), runs.end(), [&key](const RunInfo& run) { return run.id == key.run; });
+void MainWindow::openFiles() {
+    const QStringList files = QFileDialog::getOpenFileNames(
+        this, tr("Open traces"), {}, tr("Traces and sessions (*.ponder *.ponder-session);;All files (*)"));
+    for (const QString& file : files) {
+        open(file);
+    }
 }
 
-void MainWindow::chooseRuns() {
-    const RunKey a = selection_.runA();
-    const RunKey b = selection_.runB();
-    if (b.isValid() && !isListed(b)) {
-        selection_.setRunB({});
+void MainWindow::connectTo(const QString& place) {
+    auto* dialog = findChild<ConnectDialog*>();
+    if (dialog == nullptr) {
+        dialog = new ConnectDialog(settings_, theme_, this);
+        dialog->setAttribute(Qt::WA_DeleteOnClose);
+        connect(dialog, &ConnectDialog::chosen, this, &MainWindow::open);
     }
-    if (!isListed(a)) {
-        // A run that ponders is what the program is for; else the first.
-        RunKey first;
-        RunKey pondering;
-        const QStringList traces = data_.traces();
-        for (const QString& trace : traces) {
-            for (const RunInfo& run : data_.runs(trace)) {
-                const RunKey key{trace, run.id};
-                first = first.isValid() ? first : key;
-                pondering = pondering.isValid() || run.max_steps == 0 ? pondering : key;
-            }
-        }
-        selection_.setRunA(pondering.isValid() ? pondering : first);
-        if (!selection_.runB().isValid() && !withoutB_) {
-            compareOverTheSameText();
-        }
+    if (!place.isEmpty()) {
+        dialog->look(place);
     }
-    follower_.rebase(a, b);
+    dialog->show();
+    dialog->raise();
 }
 
-void MainWindow::compareOverTheSameText() {
-    const RunInfo* a = data_.run(selection_.runA());
-    const QStringList traces = data_.traces();
-    for (const QString& trace : traces) {
-        for (const RunInfo& run : data_.runs(trace)) {
-            const RunKey key{trace, run.id};
-            if (a != nullptr && key != selection_.runA() && run.text_digest == a->text_digest) {
-                selection_.setRunB(key);
-                return;
-            }
-        }
-    }
+void MainWindow::newWindow() {
+    auto* window = new MainWindow(theme_, settings_);
+    window->setAttribute(Qt::WA_DeleteOnClose);
+    window->setWindowState(Qt::WindowNoState);
+    window->setGeometry(geometry().translated(32, 32));
+    fit_window(*window, screen()->availableGeometry());
+    window->show();
 }
 
 void MainWindow::showStatus() {
@@ -396,66 +315,64 @@ void MainWindow::showTitle() {
     setWindowFilePath(file && !scratch && place.isEmpty() ? a.trace : QString());
 }
 
-RecordDialog* MainWindow::recordDialog() const {
-    return recordDialog_;
-}
-
-ExportDialog* MainWindow::exportDialog() const {
-    return exportDialog_;
-}
-
-void MainWindow::showRecordDialog(const RecordRequest& wanted) {
-    if (recordDialog_ == nullptr) {
-        const QString open = selection_.runA().trace;
-        recordDialog_ = new RecordDialog(
-            settings_, theme_, data_.isScratch(open) || data_.isLive(open) ? QString() : open, this);
-        recordDialog_->offerCheckpoints(offeredCheckpoints());
-        recordDialog_->setAttribute(Qt::WA_DeleteOnClose);
-        connect(recordDialog_, &QDialog::accepted, this, [this] {
-            recordDialog_->remember();
-            settings_.addRecent(recordDialog_->request().checkpoint);
-            recorder_.start(recordDialog_->request());
-        });
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+    const QList<QUrl> urls = event->mimeData()->urls();
+    if (std::any_of(urls.begin(), urls.end(), [](const QUrl& url) { return url.isLocalFile(); })) {
+        event->acceptProposedAction();
+        greeting_->welcome().setDropHint(true);
     }
-    if (!wanted.trace.isEmpty()) {
-        recordDialog_->setRequest(wanted);
-    } else if (!wanted.checkpoint.isEmpty()) {
-        RecordRequest request = recordDialog_->request();
-        request.checkpoint = wanted.checkpoint;
-        if (is_elsewhere(wanted.checkpoint)) { // what a run reads and writes lies where it is made
-            request.fromPrompt = request.fromPrompt || !is_elsewhere(request.textFile);
-            request.trace = wanted.checkpoint + QStringLiteral(".ponder");
+}
+
+void MainWindow::dragLeaveEvent(QDragLeaveEvent* event) {
+    greeting_->welcome().setDropHint(false);
+    QMainWindow::dragLeaveEvent(event);
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+    greeting_->welcome().setDropHint(false);
+    const QList<QUrl> urls = event->mimeData()->urls();
+    for (const QUrl& url : urls) {
+        if (url.isLocalFile()) {
+            open(url.toLocalFile());
         }
-        recordDialog_->setRequest(request);
     }
-    recordDialog_->show();
-    recordDialog_->raise();
+    event->acceptProposedAction();
+}
+
+void MainWindow::resizeEvent(QResizeEvent* event) {
+    QMainWindow::resizeEvent(event);
+    greeting_->placeWelcome();
+    const auto resized = [this] {
+        docks_->fitPanels();
+        greeting_->placeWelcome();
+    };
+    QMetaObject::invokeMethod(this, resized, Qt::QueuedConnection); // after this resize
+}
+
+void MainWindow::showEvent(QShowEvent* event) {
+    QMainWindow::showEvent(event);
+    docks_->showPending();
+    // Whoever starts the program with a path opens it in the same turn of the event loop.
+    QMetaObject::invokeMethod(
+        this,
+        [this] {
+            if (!greeting_->isDone() && !traces_->opener().isBusy() && data_.traces().isEmpty()) {
+                greeting_->showWelcome();
+            }
+        },
+        Qt::QueuedConnection);
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
-    if (isVisible() && (recorder_.isRunning() || thinker_.isRunning())) {
-        const bool recording = recorder_.isRunning();
-        const auto answer = QMessageBox::question(
-            this, recording ? tr("A recording is running") : tr("A model is generating"),
-            recording
-                ? tr("Stop the recording and close? What is finished stays in the trace, marked as partial.")
-                : tr("Stop the generation and close? Its tokens are lost; Stop in the Think panel keeps "
-                     "them."),
-            QMessageBox::Yes | QMessageBox::No, QMessageBox::No);
-        if (answer != QMessageBox::Yes) {
-            event->ignore();
-            return;
-        }
-    }
-    if (!leavesScratch()) {
+    if ((isVisible() && !runs_->mayClose()) || !edits_->leavesScratch()) {
         event->ignore();
         return;
     }
-    if (presenting_) {
-        present(); // its layout is none to come back to
+    if (session_->isPresenting()) {
+        session_->present(); // its layout is none to come back to
     }
-    leaveMaximised();
-    settings_.setWindow(saveGeometry(), layoutState());
+    docks_->leaveMaximised();
+    settings_.setWindow(saveGeometry(), docks_->layoutState());
     event->accept();
 }
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/panels.h"
 
+#include "app/desktop/dock_layout.h"
+#include "app/desktop/figure_export.h"
+#include "app/desktop/run_controller.h"
+#include "app/desktop/run_edits.h"
 #include "app/desktop/think_panel.h"
 #include "views/attention/attention_view.h"
 #include "views/compare/compare_view.h"
@@ -12,6 +16,9 @@
 #include "views/library/library_panel.h"
 #include "views/policy/pareto_view.h"
 #include "views/policy/policy_lab.h"
+#include "views/text/find_bar.h"
+#include "views/text/text_panel.h"
+#include "views/text/text_view.h"
 #include "views/training/training_view.h"
 
 #include <QCoreApplication>
@@ -27,13 +34,81 @@ QWidget* make(const ViewContext& context, QWidget* parent) {
     return new View(context, parent);
 }
 
+void attach_library(QWidget& panel, const WindowParts& parts) {
+    auto* library = static_cast<LibraryPanel*>(&panel);
+    QObject::connect(library, &LibraryPanel::renameRequested, &parts.edits, &RunEdits::renameRun);
+    QObject::connect(library, &LibraryPanel::removeRequested, &parts.edits, &RunEdits::removeRun);
+    QObject::connect(library, &LibraryPanel::keepRequested, &parts.edits, &RunEdits::keepRun);
+    QObject::connect(library, &LibraryPanel::checkRequested, &parts.edits, &RunEdits::checkTrace);
+}
+
+void attach_heatmap(QWidget& panel, const WindowParts& parts) {
+    auto* heatmap = static_cast<HeatmapView*>(&panel);
+    parts.figures.addFiller([heatmap](figure::FigureSpec& spec) {
+        if (spec.kind == figure::FigureKind::step_heatmap && heatmap->hasSignal()) {
+            spec.signal = heatmap->signalName().toStdString();
+        }
+    });
+}
+
+void attach_think(QWidget& panel, const WindowParts& parts) {
+    parts.runs.attachThink(static_cast<ThinkPanel&>(panel));
+}
+
+void attach_halting(QWidget& panel, const WindowParts& parts) {
+    auto* halting = static_cast<HaltingView*>(&panel);
+    QObject::connect(halting, &HaltingView::tokenTypeChosen, &parts.text,
+                     [&text = parts.text](int id) { text.findText(QStringLiteral("#%1").arg(id)); });
+    QObject::connect(&parts.text.findBar(), &FindBar::sent, halting,
+                     [halting](const QString& name, const TokenSubset& subset) {
+                         if (name == QLatin1String("halting")) {
+                             halting->setSubset(subset);
+                         }
+                     });
+}
+
+void attach_compare(QWidget& panel, const WindowParts& parts) {
+    auto* compare = static_cast<CompareView*>(&panel);
+    QObject::connect(&parts.text.findBar(), &FindBar::sent, compare,
+                     [compare](const QString& name, const TokenSubset& subset) {
+                         if (name == QLatin1String("compare")) {
+                             compare->setSubset(subset);
+                         }
+                     });
+}
+
+void attach_lab(QWidget& panel, const WindowParts& parts) {
+    auto* lab = static_cast<PolicyLab*>(&panel);
+    parts.docks.addPage(QStringLiteral("policies"), QStringLiteral("lab"),
+                        [lab] { lab->setTableShown(true); });
+    parts.figures.addFiller([lab](figure::FigureSpec& spec) {
+        if (spec.kind == figure::FigureKind::policy_table || spec.kind == figure::FigureKind::policy_front) {
+            lab->fillFigure(spec);
+        }
+    });
+    QObject::connect(lab, &PolicyLab::figureWanted, &parts.figures, [&figures = parts.figures] {
+        figures.exportFigure(figure::FigureKind::policy_table);
+    });
+    QObject::connect(lab, &PolicyLab::replayed, &parts.text,
+                     [&text = parts.text](const std::shared_ptr<const ReplayedSteps>& steps) {
+                         text.view().setReplay(steps ? TextReplay{steps->run, steps->sequence, steps->policy,
+                                                                  steps->maxSteps, steps->steps}
+                                                     : TextReplay{});
+                     });
+    QObject::connect(&parts.text, &TextPanel::replayDismissed, lab, [lab] { lab->setColoursText(false); });
+    QObject::connect(lab, &PolicyLab::rerunRequested, &parts.runs, &RunController::rerun);
+    QObject::connect(lab, &PolicyLab::rerunCancelRequested, &parts.runs, &RunController::cancelRecording);
+    QObject::connect(&parts.runs, &RunController::rerunProgressed, lab, &PolicyLab::setRerunProgress);
+    QObject::connect(&parts.runs, &RunController::rerunEnded, lab, &PolicyLab::endRerun);
+}
+
 constexpr Panel all[] = {
     {"library", QT_TRANSLATE_NOOP("Panels", "Library"), PanelPlace::left,
-     QT_TRANSLATE_NOOP("Panels", "Open runs"), true, make<LibraryPanel>},
+     QT_TRANSLATE_NOOP("Panels", "Open runs"), true, make<LibraryPanel>, attach_library},
     {"inspector", QT_TRANSLATE_NOOP("Panels", "Inspector"), PanelPlace::right,
      QT_TRANSLATE_NOOP("Panels", "Inspector"), true, make<InspectorView>},
     {"heatmap", QT_TRANSLATE_NOOP("Panels", "Steps"), PanelPlace::upper,
-     QT_TRANSLATE_NOOP("Panels", "Signals by token and step"), true, make<HeatmapView>},
+     QT_TRANSLATE_NOOP("Panels", "Signals by token and step"), true, make<HeatmapView>, attach_heatmap},
     {"depth", QT_TRANSLATE_NOOP("Panels", "Depth"), PanelPlace::upper,
      QT_TRANSLATE_NOOP("Panels", "Weights by layer and source"), true, make<DepthView>},
     {"attention", QT_TRANSLATE_NOOP("Panels", "Attention"), PanelPlace::upper,
@@ -41,13 +116,13 @@ constexpr Panel all[] = {
     {"experts", QT_TRANSLATE_NOOP("Panels", "Experts"), PanelPlace::upper,
      QT_TRANSLATE_NOOP("Panels", "Experts by token, and their load"), true, make<ExpertsView>},
     {"think", QT_TRANSLATE_NOOP("Panels", "Think"), PanelPlace::lower,
-     QT_TRANSLATE_NOOP("Panels", "Live generation"), true, make<ThinkPanel>},
+     QT_TRANSLATE_NOOP("Panels", "Live generation"), true, make<ThinkPanel>, attach_think},
     {"halting", QT_TRANSLATE_NOOP("Panels", "Halting"), PanelPlace::lower,
-     QT_TRANSLATE_NOOP("Panels", "Halting by step and token type"), true, make<HaltingView>},
+     QT_TRANSLATE_NOOP("Panels", "Halting by step and token type"), true, make<HaltingView>, attach_halting},
     {"lab", QT_TRANSLATE_NOOP("Panels", "Policy lab"), PanelPlace::lower,
-     QT_TRANSLATE_NOOP("Panels", "Other halting rules, by replay"), false, make<PolicyLab>},
+     QT_TRANSLATE_NOOP("Panels", "Other halting rules, by replay"), false, make<PolicyLab>, attach_lab},
     {"compare", QT_TRANSLATE_NOOP("Panels", "Compare"), PanelPlace::lower,
-     QT_TRANSLATE_NOOP("Panels", "Runs over the same text"), false, make<CompareView>},
+     QT_TRANSLATE_NOOP("Panels", "Runs over the same text"), false, make<CompareView>, attach_compare},
     {"pareto", QT_TRANSLATE_NOOP("Panels", "Pareto"), PanelPlace::lower,
      QT_TRANSLATE_NOOP("Panels", "Perplexity against compute"), false, make<ParetoView>},
     {"training", QT_TRANSLATE_NOOP("Panels", "Training"), PanelPlace::lower,
@@ -55,6 +130,14 @@ constexpr Panel all[] = {
 };
 
 } // namespace
+
+void attach_panels(const WindowParts& parts) {
+    for (const Panel& panel : all) {
+        if (panel.attach != nullptr) {
+            panel.attach(*parts.docks.panel(QString::fromLatin1(panel.name)), parts);
+        }
+    }
+}
 
 std::span<const Panel> panels() {
     return all;

@@ -19,6 +19,27 @@ enum class PanelPlace {
     lower, ///< below that; in low windows it joins the upper ones
 };
 
+class DockLayout;
+class FigureExport;
+class Greeting;
+class RunController;
+class RunEdits;
+class SessionState;
+class TextPanel;
+class WhatIf;
+
+/// The parts of a window that panels and commands speak to. They outlive both.
+struct WindowParts {
+    TextPanel& text;
+    DockLayout& docks;
+    RunController& runs;
+    RunEdits& edits;
+    WhatIf& whatIf;
+    FigureExport& figures;
+    SessionState& session;
+    Greeting& greeting;
+};
+
 /// A view as the window knows it. A new view is a folder in views/ and a line in panels.cpp.
 struct Panel {
     const char* name;  ///< of its layout, and for --tab
@@ -27,8 +48,12 @@ struct Panel {
     const char* heading; ///< what it shows, as it stands on the panel; to be translated
     bool caveat;         ///< what must not be concluded stands below it; false: its charts say it
     QWidget* (*make)(const ViewContext& context, QWidget* parent);
+    /// Connects it with other parts; null: it speaks through the selection alone.
+    void (*attach)(QWidget& panel, const WindowParts& parts) = nullptr;
 };
 
+/// Calls attach of every panel.
+void attach_panels(const WindowParts& parts);
 /// In the order of their tabs.
 std::span<const Panel> panels();
 

@@ -4,6 +4,7 @@
 #include "views/common/translated.h"
 
 #include <QDateTime>
+#include <QCoreApplication>
 #include <QDir>
 #include <QFile>
 #include <QFileInfo>
@@ -137,6 +138,11 @@ RecordRequest sample_request(const Samples& samples, const SampleModel& model, c
     }
     request.trace = QDir(folder).filePath(QStringLiteral("samples.ponder"));
     return request;
+}
+
+const Samples& SampleShelf::refresh() {
+    samples_ = find_samples(QCoreApplication::applicationDirPath());
+    return samples_;
 }
 
 } // namespace ponderscope

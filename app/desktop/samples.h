@@ -30,6 +30,16 @@ struct Samples {
 /// Looks from \p start (the program's folder) upwards; reads the config files and nothing else.
 Samples find_samples(const QString& start);
 
+/// Those beside this program. Found when they are first asked for: a window that opens on a trace needs none.
+class SampleShelf {
+public:
+    const Samples& get() { return samples_.folder.isEmpty() ? refresh() : samples_; }
+    const Samples& refresh();
+
+private:
+    Samples samples_;
+};
+
 /// The recorded sample as a copy in \p folder, which is the user's: annotations and new names go there
 /// and not among the files of the program. Made anew when the sample is newer. Empty: \p problem says why.
 QString copy_of_recorded(const Samples& samples, const QString& folder, QString& problem);

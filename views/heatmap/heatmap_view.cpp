@@ -226,6 +226,12 @@ QString HeatmapView::readout() const {
     return header_->readout();
 }
 
+bool HeatmapView::hasSignal() const {
+    const auto known = data_.signalsOf(selection_.runA());
+    return std::any_of(known.begin(), known.end(),
+                       [this](const SignalInfo& one) { return one.name == signal_.toStdString(); });
+}
+
 void HeatmapView::renew() {
     std::vector<ChooserEntry> entries;
     for (const SignalInfo& info : data_.signalsOf(selection_.runA())) {

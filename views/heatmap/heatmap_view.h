@@ -41,6 +41,7 @@ public:
     [[nodiscard]] ViewCommand viewCommand() const override;
 
     [[nodiscard]] QString signalName() const { return signal_; }
+    [[nodiscard]] bool hasSignal() const; ///< run A has it; a hidden panel may show that of another run
     void
     setSignalName(const QString& name); ///< kept for runs that have it; otherwise the first of a run is shown
     [[nodiscard]] StepMapCanvas* canvas() const { return canvas_; }

@@ -120,7 +120,7 @@ struct Shown : Stage {
         think.prompt = QStringLiteral("It's \"late\" $HOME\nand\\dark");
         think.tokens = 3;
         think.settings.steps = 2;
-        window.thinkPanel().setRequest(think);
+        window.runs().thinkPanel().setRequest(think);
         return settle();
     }
     [[nodiscard]] QWidget* panel(const QString& name) {
@@ -234,13 +234,13 @@ private Q_SLOTS:
 
         shown.window.raisePanel(QStringLiteral("heatmap"));
         QVERIFY(shown.settle());
-        shown.window.heatmap().setSignalName(QStringLiteral("entropy"));
+        shown.window.panel<HeatmapView>().setSignalName(QStringLiteral("entropy"));
         QVERIFY(
-            shown.window.heatmap().viewCommand().text.contains(QStringLiteral("\"signal\": \"entropy\"")));
+            shown.window.panel<HeatmapView>().viewCommand().text.contains(QStringLiteral("\"signal\": \"entropy\"")));
 
         // The policy and its threshold; the text that it colours.
         (void)shown.commandOf(QStringLiteral("lab"));
-        PolicyLab& lab = shown.window.lab();
+        PolicyLab& lab = shown.window.panel<PolicyLab>();
         lab.policies()->setCurrentIndex(lab.policies()->findText(QStringLiteral("entropy")));
         lab.slider()->setValue(lab.slider()->maximum() / 2);
         QVERIFY(lab.viewCommand().text.contains(QStringLiteral("--policy=") + lab.policyText()));
@@ -252,7 +252,7 @@ private Q_SLOTS:
 
         // Who wins where, beside the comparison.
         (void)shown.commandOf(QStringLiteral("compare"));
-        CompareView& compare = shown.window.compare();
+        CompareView& compare = shown.window.panel<CompareView>();
         compare.detail()->setCurrentIndex(compare.detail()->findData(QStringLiteral("position")));
         QVERIFY(compare.viewCommand().text.contains(QStringLiteral("\"by\": \"position\"")));
         const Ran compared = in_shell(compare.viewCommand().text, shown.empty());
@@ -310,7 +310,7 @@ private Q_SLOTS:
             const ViewCommand command = dynamic_cast<ShowsCommand*>(view)->viewCommand();
             QCOMPARE(command.kind, ViewCommand::Kind::none);
             QVERIFY2(command.text.endsWith(u'.'), panel.name);
-            stage.window.copyCommand(view);
+            stage.window.menu().copyCommand(view);
         }
         QCOMPARE(stage.window.text().viewCommand().kind, ViewCommand::Kind::none);
         QCOMPARE(QApplication::clipboard()->text(), QStringLiteral("before"));
@@ -330,24 +330,24 @@ private Q_SLOTS:
         request.prompt = QStringLiteral("It's $HOME, \"here\"\nand there");
         request.settings = {.steps = 2, .kv = QStringLiteral("shared"), .startState = {}};
         request.trace = shown.folder.filePath(QStringLiteral("recorded by hand.ponder"));
-        shown.window.showRecordDialog(request);
-        const QString record = copied(*shown.window.recordDialog());
+        shown.window.runs().showRecordDialog(request);
+        const QString record = copied(*shown.window.runs().recordDialog());
         QVERIFY(!record.contains(QStringLiteral("--progress")));
         const Ran recorded = in_shell(record, shown.empty());
         QVERIFY2(recorded.code == 0, qPrintable(record + recorded.err));
         QVERIFY(QFile::exists(request.trace));
-        shown.window.recordDialog()->close();
+        shown.window.runs().recordDialog()->close();
         // The workbench, before anything was exported
         for (const figure::FigureKind kind :
              {figure::FigureKind::token_text, figure::FigureKind::policy_front}) {
-            shown.window.exportFigure(kind);
+            shown.window.figures().exportFigure(kind);
             const QString file = shown.folder.filePath(QStringLiteral("it's a figure.svg"));
             QFile::remove(file);
-            shown.window.exportDialog()->setFile(file);
-            const Ran made = in_shell(copied(*shown.window.exportDialog()), shown.empty());
+            shown.window.figures().dialog()->setFile(file);
+            const Ran made = in_shell(copied(*shown.window.figures().dialog()), shown.empty());
             QVERIFY2(made.code == 0, qPrintable(made.err));
             QVERIFY(QFile::exists(file));
-            shown.window.exportDialog()->close();
+            shown.window.figures().dialog()->close();
         }
     }
 };

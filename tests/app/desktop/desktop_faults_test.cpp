@@ -290,8 +290,8 @@ private Q_SLOTS:
             file.write(QByteArray(size, '{'));
         };
         stage.drop({QUrl::fromLocalFile(folder)});
-        QVERIFY(stage.window.recordDialog() != nullptr);
-        RecordDialog& dialog = *stage.window.recordDialog();
+        QVERIFY(stage.window.runs().recordDialog() != nullptr);
+        RecordDialog& dialog = *stage.window.runs().recordDialog();
         QVERIFY(dialog.problem().contains(QStringLiteral("config.json")));
         const QString text = stage.folder.filePath(QStringLiteral("text.txt"));
         QFile words(text);
@@ -318,14 +318,14 @@ private Q_SLOTS:
         const QString path =
             stage.make(QStringLiteral("dying.ponder"), {.sequences = 2, .tokens = 80, .complete = false});
         stage.window.show();
-        stage.window.recorder().setProgram(
+        stage.window.runs().recorder().setProgram(
             stage.program(QStringLiteral("engine.sh"),
                           "echo '{\"activity\":\"recording\",\"done\":80,\"total\":160,\"unit\":\"tokens\"}' "
                           ">&2\nkill -9 $$\n"));
         RecordRequest request;
         request.checkpoint = stage.folder.path();
         request.trace = path;
-        stage.window.recorder().start(request);
+        stage.window.runs().recorder().start(request);
         QVERIFY(says(stage, "ended unexpectedly while recording"));
         QTRY_VERIFY(stage.window.data().isOpen(path));
         QVERIFY(stage.settle());

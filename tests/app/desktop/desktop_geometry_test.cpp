@@ -96,7 +96,7 @@ private Q_SLOTS:
             QVERIFY(testing::comes([&] { return !window.isBusy(); }));
             window.findChild<QDockWidget*>(QStringLiteral("heatmap"))->hide();
             window.selection().setToken(7);
-            QVERIFY(window.saveSessionTo(session));
+            QVERIFY(window.session().saveSessionTo(session));
         }
         const QStringList arguments[] = {{},
                                          {trace},
@@ -121,11 +121,11 @@ private Q_SLOTS:
             QVERIFY(window.screen()->virtualGeometry().intersects(window.frameGeometry()));
             QVERIFY(window.screen()->availableGeometry().width() >= window.width());
             QVERIFY(!window.grab().isNull());
-            if (window.recordDialog() != nullptr) {
-                window.recordDialog()->close();
+            if (window.runs().recordDialog() != nullptr) {
+                window.runs().recordDialog()->close();
             } else if (!opens) {
                 // Nothing lies over the welcome page.
-                WelcomePage& welcome = window.welcome();
+                WelcomePage& welcome = window.greeting().welcome();
                 QVERIFY2(welcome.isVisible(), qPrintable(words));
                 for (const QPoint part : {welcome.rect().center(), QPoint(30, 30),
                                           welcome.rect().bottomRight() - QPoint(30, 30)}) {
@@ -223,7 +223,7 @@ private Q_SLOTS:
     }
 
 private:
-    static bool welcome_shown(MainWindow& window) { return window.welcome().isVisible(); }
+    static bool welcome_shown(MainWindow& window) { return window.greeting().welcome().isVisible(); }
 };
 
 QTEST_MAIN(DesktopGeometryTest)

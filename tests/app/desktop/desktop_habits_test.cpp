@@ -103,14 +103,14 @@ private Q_SLOTS:
         QTest::keyClick(&stage.window, Qt::Key_Z, Qt::ControlModifier);
         QCOMPARE(stage.window.selection().sequence(), 0);
         QCOMPARE(stage.window.text().zoom(), TextZoom::corpus);
-        stage.window.undo();
+        stage.window.session().undo();
         QCOMPARE(stage.window.text().zoom(), TextZoom::text);
         QCOMPARE(stage.window.text().findBar().query(), QStringLiteral("nll > 3"));
         QCOMPARE(stage.window.selection().token(), found);
-        stage.window.undo();
+        stage.window.session().undo();
         QVERIFY(stage.window.text().findBar().query().isEmpty());
         QCOMPARE(stage.window.selection().token(), 5);
-        stage.window.redo();
+        stage.window.session().redo();
         QCOMPARE(stage.window.text().findBar().query(), QStringLiteral("nll > 3"));
     }
 
@@ -130,8 +130,8 @@ private Q_SLOTS:
         stage.window.text().setBarAnnotation(QStringLiteral("score"));
         stage.window.text().view().ranges().hold(QStringLiteral("nll"), std::array{1.0, 4.5});
         stage.window.findChild<QDockWidget*>(QStringLiteral("compare"))->hide();
-        QVERIFY(stage.window.saveSessionTo(file));
-        const ViewState before = stage.window.viewState();
+        QVERIFY(stage.window.session().saveSessionTo(file));
+        const ViewState before = stage.window.session().viewState();
 
         Theme theme(Appearance::light);
         MainWindow other(theme, stage.settings);
@@ -139,7 +139,7 @@ private Q_SLOTS:
         other.open(file);
         QTRY_COMPARE(other.selection().token(), 17);
         QTRY_VERIFY(!other.isBusy());
-        QVERIFY(other.viewState() == before);
+        QVERIFY(other.session().viewState() == before);
         QCOMPARE(other.text().view().barAnnotation(), QStringLiteral("score"));
         QCOMPARE((*other.text().view().ranges().held(QStringLiteral("nll")))[1], 4.5);
         QVERIFY(!other.findChild<QDockWidget*>(QStringLiteral("compare"))->isVisible());
@@ -198,9 +198,9 @@ private Q_SLOTS:
         stage.window.show();
         stage.window.open(stage.make(QStringLiteral("full.ponder")));
         QVERIFY(stage.settle());
-        QVERIFY(!stage.window.saveSessionTo(QStringLiteral("/no/such/folder/x.ponder-session")));
+        QVERIFY(!stage.window.session().saveSessionTo(QStringLiteral("/no/such/folder/x.ponder-session")));
         QVERIFY(stage.window.messages().sentences().join(u' ').contains(QStringLiteral("/no/such/folder")));
-        QVERIFY(!stage.window.saveSessionTo(stage.folder.path())); // a folder
+        QVERIFY(!stage.window.session().saveSessionTo(stage.folder.path())); // a folder
     }
 
     void thePaletteColoursComparesAndFinds() {
@@ -209,7 +209,7 @@ private Q_SLOTS:
         stage.window.open(stage.make(QStringLiteral("box.ponder")));
         QVERIFY(stage.settle());
         const auto type = [&](const QString& line) {
-            stage.window.showPalette();
+            stage.window.menu().showPalette();
             auto* palette = qobject_cast<CommandPalette*>(QApplication::activePopupWidget());
             palette->edit().setText(line);
             return palette;
@@ -269,7 +269,7 @@ private Q_SLOTS:
             }
         }
         QVERIFY(seen.size() > 20);
-        stage.window.showShortcuts();
+        stage.window.menu().showShortcuts();
         auto* dialog = stage.window.findChild<ShortcutDialog*>();
         QVERIFY(dialog != nullptr);
         QVERIFY(dialog->findChild<QTreeWidget*>()->topLevelItemCount() > 20);
@@ -282,8 +282,8 @@ private Q_SLOTS:
         stage.window.open(
             stage.make(QStringLiteral("names.ponder"), {.sequences = 2, .tokens = 200, .withDepth = true}));
         QVERIFY(stage.settle());
-        stage.window.showRecordDialog();
-        stage.window.showWelcome();
+        stage.window.runs().showRecordDialog();
+        stage.window.greeting().showWelcome();
         for (const Panel& panel : panels()) {
             stage.window.raisePanel(QString::fromLatin1(panel.name));
         }
@@ -381,30 +381,30 @@ private Q_SLOTS:
     void presentsWhatWasKept() {
         Stage stage;
         stage.window.resize(1200, 800);
-        stage.window.restoreDefaultLayout();
+        stage.window.docks().arrange();
         stage.window.show();
-        stage.window.present();
-        QVERIFY2(!stage.window.isPresenting(), "there is nothing to present");
+        stage.window.session().present();
+        QVERIFY2(!stage.window.session().isPresenting(), "there is nothing to present");
         stage.window.open(stage.make(QStringLiteral("talk.ponder")));
         QVERIFY(stage.settle());
         const QString trace = stage.window.selection().runA().trace;
         stage.window.selection().setRunA({trace, 1});
         stage.window.selection().setToken(7);
-        stage.window.keepView();
+        stage.window.session().keepView();
         stage.window.text().setQuantity(Quantity::entropy);
         stage.window.selection().setRunA({trace, 2});
-        stage.window.maximise(stage.window.findChild<QDockWidget*>(QStringLiteral("heatmap")));
-        stage.window.keepView();
-        QCOMPARE(stage.window.views().size(), 2U);
-        QCOMPARE(stage.window.views()[1].panel, QStringLiteral("heatmap"));
-        stage.window.maximise(nullptr);
+        stage.window.docks().maximise(stage.window.findChild<QDockWidget*>(QStringLiteral("heatmap")));
+        stage.window.session().keepView();
+        QCOMPARE(stage.window.session().views().size(), 2U);
+        QCOMPARE(stage.window.session().views()[1].panel, QStringLiteral("heatmap"));
+        stage.window.docks().maximise(nullptr);
         QVERIFY(stage.settle());
-        const ViewState before = stage.window.viewState();
+        const ViewState before = stage.window.session().viewState();
         const QByteArray layout = stage.window.saveState();
         const int letters = stage.theme.textSize();
 
-        stage.window.present();
-        QVERIFY(stage.window.isPresenting() && stage.window.isFullScreen());
+        stage.window.session().present();
+        QVERIFY(stage.window.session().isPresenting() && stage.window.isFullScreen());
         // What the first screen shows, in whole letters.
         const auto* caption = stage.window.findChild<QLabel*>(QStringLiteral("caption"));
         QTest::qWait(30);
@@ -437,8 +437,8 @@ private Q_SLOTS:
         press(Qt::Key_PageUp);
         QVERIFY(stage.window.text().isVisible() && stage.theme.textSize() >= 32);
         press(Qt::Key_Escape);
-        QVERIFY(!stage.window.isPresenting() && !stage.window.isFullScreen());
-        QVERIFY(stage.window.viewState() == before);
+        QVERIFY(!stage.window.session().isPresenting() && !stage.window.isFullScreen());
+        QVERIFY(stage.window.session().viewState() == before);
         QCOMPARE(stage.theme.textSize(), letters);
         QCOMPARE(stage.settings.textSize(), letters);
         QTRY_COMPARE(stage.window.saveState(), layout);
@@ -446,21 +446,21 @@ private Q_SLOTS:
 
         // Sessions bring them back; those of a file from elsewhere are checked like the rest.
         const QString file = stage.folder.filePath(QStringLiteral("talk.ponder-session"));
-        QVERIFY(stage.window.saveSessionTo(file));
+        QVERIFY(stage.window.session().saveSessionTo(file));
         QString problem;
         const auto session = load_session(file, problem);
         QVERIFY2(session.has_value(), qPrintable(problem));
         QCOMPARE(session->views.size(), 2U);
-        QVERIFY(session->views[0].view == stage.window.views()[0].view);
+        QVERIFY(session->views[0].view == stage.window.session().views()[0].view);
         QCOMPARE(session->views[1].panel, QStringLiteral("heatmap"));
-        QCOMPARE(session->views[1].name, stage.window.views()[1].name);
+        QCOMPARE(session->views[1].name, stage.window.session().views()[1].name);
     }
 
     void whatLiesInScratchIsAskedFor() {
         Stage stage;
         stage.window.show();
-        const QString scratch = stage.window.scratch().trace();
-        QVERIFY(stage.window.scratch().prepare().isEmpty());
+        const QString scratch = stage.window.runs().scratch().trace();
+        QVERIFY(stage.window.runs().scratch().prepare().isEmpty());
         write_sample_trace(scratch.toStdString(), {.sequences = 1, .tokens = 60});
         stage.window.open(scratch);
         QVERIFY(stage.settle());

@@ -128,18 +128,18 @@ private Q_SLOTS:
         Stage stage;
         stage.window.resize(1200, 850);
         stage.window.show();
-        stage.window.thinker().setProgram(
+        stage.window.runs().thinker().setProgram(
             stage.program(QStringLiteral("engine.sh"), script(12, "exec sleep 600\n")));
-        stage.window.think(request_in(stage));
-        QTRY_VERIFY(stage.window.thinker().tokens() >= 4);
+        stage.window.runs().think(request_in(stage));
+        QTRY_VERIFY(stage.window.runs().thinker().tokens() >= 4);
         QTRY_VERIFY(stage.window.text().view().sequence());
-        QCOMPARE(stage.window.selection().runA(), stage.window.thinker().key());
-        QTRY_COMPARE(stage.window.thinker().tokens(), 12);
+        QCOMPARE(stage.window.selection().runA(), stage.window.runs().thinker().key());
+        QTRY_COMPARE(stage.window.runs().thinker().tokens(), 12);
         QTRY_COMPARE(static_cast<int>(stage.window.text().view().sequence()->tokens.size()), 12);
         QVERIFY(stage.window.topBar().runA().currentText().contains(QStringLiteral("thinking")));
         // The slider follows; moved back, it stays, dims what came later, and the inspector shows that
         // moment.
-        QSlider& time = stage.window.thinkPanel().time();
+        QSlider& time = stage.window.runs().thinkPanel().time();
         QTRY_COMPARE(time.value(), 11);
         QCOMPARE(stage.window.selection().token(), 11);
         QTest::keyClick(&time, Qt::Key_Home);
@@ -148,7 +148,7 @@ private Q_SLOTS:
         QCOMPARE(time.value(), 2);
         QCOMPARE(stage.window.selection().token(), 2);
         QCOMPARE(stage.window.text().view().horizon(), 2);
-        QVERIFY(!stage.window.thinkPanel().follows());
+        QVERIFY(!stage.window.runs().thinkPanel().follows());
         QVERIFY(!stage.window.grab().isNull());
         QTest::keyClick(&time, Qt::Key_End);
         QCOMPARE(stage.window.text().view().horizon(), -1);
@@ -157,8 +157,8 @@ private Q_SLOTS:
         stage.window.raisePanel(QStringLiteral("lab"));
         QTest::qWait(50);
         QVERIFY2(stage.window.errors().isEmpty(), qPrintable(stage.window.errors().join(u' ')));
-        stage.window.thinker().cancel();
-        QTRY_VERIFY(!stage.window.thinker().isRunning());
+        stage.window.runs().thinker().cancel();
+        QTRY_VERIFY(!stage.window.runs().thinker().isRunning());
         QVERIFY(stage.window.text().view().sequence()); // what was said stays
     }
 
@@ -170,59 +170,59 @@ private Q_SLOTS:
         for (int i = 5; i < 7; ++i) {
             drawn += "echo '" + token(i, 98, "62").replace("\"nll\":1.5,", "\"nll\":null,") + "'\n";
         }
-        stage.window.thinker().setProgram(
+        stage.window.runs().thinker().setProgram(
             stage.program(QStringLiteral("engine.sh"), drawn + "exec sleep 600\n"));
-        stage.window.think(request_in(stage));
-        QTRY_COMPARE(stage.window.thinker().tokens(), 7);
+        stage.window.runs().think(request_in(stage));
+        QTRY_COMPARE(stage.window.runs().thinker().tokens(), 7);
         QTRY_VERIFY2(
             stage.window.statusText().contains(QStringLiteral("7 tokens · NLL 1.500 over 4 of 6 predicted")),
             qPrintable(stage.window.statusText()));
         QVERIFY2(stage.window.statusText().contains(QStringLiteral("sequence 1 of 1")),
                  qPrintable(stage.window.statusText()));
-        stage.window.thinker().cancel();
-        QTRY_VERIFY(!stage.window.thinker().isRunning());
+        stage.window.runs().thinker().cancel();
+        QTRY_VERIFY(!stage.window.runs().thinker().isRunning());
     }
 
     void anEngineThatDiesLeavesWhatItSaid() {
         Stage stage;
         stage.window.show();
-        stage.window.thinker().setProgram(
+        stage.window.runs().thinker().setProgram(
             stage.program(QStringLiteral("engine.sh"), script(5, "kill -9 $$\n")));
-        stage.window.think(request_in(stage));
+        stage.window.runs().think(request_in(stage));
         QTRY_VERIFY(!stage.window.messages().sentences().isEmpty());
         QVERIFY(
             stage.window.messages().sentences().join(u' ').contains(QStringLiteral("ended unexpectedly")));
         QCOMPARE(static_cast<int>(stage.window.text().view().sequence()->tokens.size()), 5);
         // And it can be asked again.
-        stage.window.thinker().setProgram(stage.program(QStringLiteral("again.sh"), script(3, "")));
-        stage.window.think(request_in(stage));
-        QTRY_COMPARE(stage.window.thinker().tokens(), 3);
-        QTRY_VERIFY(!stage.window.thinker().isRunning());
+        stage.window.runs().thinker().setProgram(stage.program(QStringLiteral("again.sh"), script(3, "")));
+        stage.window.runs().think(request_in(stage));
+        QTRY_COMPARE(stage.window.runs().thinker().tokens(), 3);
+        QTRY_VERIFY(!stage.window.runs().thinker().isRunning());
     }
 
     void aRefusalIsTheEnginesSentence() {
         Stage stage;
         stage.window.show();
-        stage.window.thinker().setProgram(stage.program(
+        stage.window.runs().thinker().setProgram(stage.program(
             QStringLiteral("engine.sh"), "echo 'ponderscope: no tokenizer here.' >&2\nexit 2\n"));
-        stage.window.think(request_in(stage));
-        QTRY_COMPARE(stage.window.thinkPanel().status(), QStringLiteral("no tokenizer here."));
-        stage.window.think({});
-        QVERIFY(stage.window.thinkPanel().status().contains(QStringLiteral("checkpoint")));
+        stage.window.runs().think(request_in(stage));
+        QTRY_COMPARE(stage.window.runs().thinkPanel().status(), QStringLiteral("no tokenizer here."));
+        stage.window.runs().think({});
+        QVERIFY(stage.window.runs().thinkPanel().status().contains(QStringLiteral("checkpoint")));
         ThinkRequest silent = request_in(stage);
         silent.prompt = QStringLiteral("  ");
-        stage.window.think(silent);
-        QVERIFY(stage.window.thinkPanel().status().contains(QStringLiteral("prompt")));
+        stage.window.runs().think(silent);
+        QVERIFY(stage.window.runs().thinkPanel().status().contains(QStringLiteral("prompt")));
     }
 
     void theRecordedRunTakesItsPlace() {
         Stage stage;
         const QString trace = stage.make(QStringLiteral("kept.ponder"), {.sequences = 1, .tokens = 50});
         stage.window.show();
-        stage.window.thinker().setProgram(stage.program(
+        stage.window.runs().thinker().setProgram(stage.program(
             QStringLiteral("engine.sh"), script(4, "echo '{\"event\":\"recorded\",\"trace\":\"" +
                                                        trace.toUtf8() + "\",\"run\":\"vanilla-1m\"}'\n")));
-        stage.window.think(request_in(stage));
+        stage.window.runs().think(request_in(stage));
         QTRY_COMPARE(stage.window.selection().runA().trace, trace);
         QVERIFY(!stage.window.data().isLive(Thinker::name()));
         QCOMPARE(stage.window.data().run(stage.window.selection().runA())->name, std::string("vanilla-1m"));
@@ -240,34 +240,34 @@ private Q_SLOTS:
         const RunKey b = window.selection().runB();
         QVERIFY(b.isValid());
         const QString go = stage.folder.filePath(QStringLiteral("go"));
-        window.thinker().setProgram(
+        window.runs().thinker().setProgram(
             stage.program(QStringLiteral("engine.sh"),
                           script(30, "while [ ! -e '" + go.toUtf8() + "' ]; do sleep 0.05; done\n" +
                                          "echo '{\"event\":\"recorded\",\"trace\":\"" + trace.toUtf8() +
                                          "\",\"run\":\"vanilla-1m\"}'\n")));
-        window.think(request_in(stage));
-        QTRY_COMPARE(window.selection().runA(), window.thinker().key());
+        window.runs().think(request_in(stage));
+        QTRY_COMPARE(window.selection().runA(), window.runs().thinker().key());
         // A word that is clicked holds the slider.
-        QTRY_VERIFY(window.thinker().tokens() > 6);
+        QTRY_VERIFY(window.runs().thinker().tokens() > 6);
         window.selection().setToken(3);
-        QTRY_VERIFY(window.thinker().tokens() > 9);
+        QTRY_VERIFY(window.runs().thinker().tokens() > 9);
         QCOMPARE(window.selection().token(), 3);
         // Another run, and a word in it.
         window.selection().setRunA(a);
         window.selection().setSequence(1);
         window.selection().setToken(5);
         window.raisePanel(QStringLiteral("think"));
-        const ViewState state = window.viewState();
-        QTRY_COMPARE(window.thinker().tokens(), 30);
-        QVERIFY(window.viewState() == state);
+        const ViewState state = window.session().viewState();
+        QTRY_COMPARE(window.runs().thinker().tokens(), 30);
+        QVERIFY(window.session().viewState() == state);
         QVERIFY(window.data().isLive(Thinker::name()));
         // The way back is in the list of runs.
         QVERIFY(window.topBar().runA().findText(QStringLiteral("thinking"), Qt::MatchContains) >= 0);
         QFile sign(go);
         QVERIFY(sign.open(QIODevice::WriteOnly));
         QTRY_VERIFY(!window.data().isLive(Thinker::name()));
-        QTRY_VERIFY(!window.thinker().isRunning());
-        QVERIFY(window.viewState() == state);
+        QTRY_VERIFY(!window.runs().thinker().isRunning());
+        QVERIFY(window.session().viewState() == state);
         QCOMPARE(window.selection().runB(), b);
     }
 
@@ -279,11 +279,11 @@ private Q_SLOTS:
         window.open(stage.make(QStringLiteral("read.ponder")));
         QVERIFY(stage.settle());
         const RunKey b = window.selection().runB();
-        window.thinker().setProgram(
+        window.runs().thinker().setProgram(
             stage.program(QStringLiteral("engine.sh"), "sleep 0.3\n" + script(4, "exec sleep 600\n")));
-        window.think(request_in(stage));
+        window.runs().think(request_in(stage));
         window.selection().setRunA(b);
-        QTRY_VERIFY(window.thinker().tokens() >= 3);
+        QTRY_VERIFY(window.runs().thinker().tokens() >= 3);
         QCOMPARE(window.selection().runA(), b);
     }
 
@@ -291,10 +291,10 @@ private Q_SLOTS:
         Stage stage;
         MainWindow& window = stage.window;
         window.show();
-        window.thinker().setProgram(
+        window.runs().thinker().setProgram(
             stage.program(QStringLiteral("engine.sh"), script(4, "exec sleep 600\n")));
-        window.think(request_in(stage));
-        QTRY_VERIFY(window.thinker().tokens() >= 3);
+        window.runs().think(request_in(stage));
+        QTRY_VERIFY(window.runs().thinker().tokens() >= 3);
         int asked = 0;
         const auto answer = [&](QMessageBox::StandardButton button) {
             QTimer::singleShot(0, &window, [&asked, button] {
@@ -306,7 +306,7 @@ private Q_SLOTS:
         };
         answer(QMessageBox::No);
         QVERIFY(!window.close());
-        QVERIFY(window.isVisible() && window.thinker().isRunning());
+        QVERIFY(window.isVisible() && window.runs().thinker().isRunning());
         answer(QMessageBox::Yes);
         QVERIFY(window.close());
         QCOMPARE(asked, 2);
@@ -318,28 +318,28 @@ private Q_SLOTS:
         MainWindow& window = stage.window;
         window.resize(1200, 850);
         window.show();
-        window.thinker().setProgram(
+        window.runs().thinker().setProgram(
             stage.program(QStringLiteral("engine.sh"), "echo '" + start + "'\nexec sleep 600\n"));
-        window.think(request_in(stage));
-        QTRY_COMPARE(window.selection().runA(), window.thinker().key());
-        QVERIFY(window.data().signalsOf(window.thinker().key()).empty());
-        QVERIFY(window.data().isBeginning(window.thinker().key()));
+        window.runs().think(request_in(stage));
+        QTRY_COMPARE(window.selection().runA(), window.runs().thinker().key());
+        QVERIFY(window.data().signalsOf(window.runs().thinker().key()).empty());
+        QVERIFY(window.data().isBeginning(window.runs().thinker().key()));
         window.raisePanel(QStringLiteral("heatmap"));
-        const QString waiting = window.heatmap().canvas()->hint();
+        const QString waiting = window.panel<HeatmapView>().canvas()->hint();
         const QString trace =
             stage.make(QStringLiteral("basic.ponder"), {.sequences = 1, .tokens = 50, .withSignals = false});
         window.open(trace);
         QTRY_VERIFY(window.data().isOpen(trace));
         window.selection().setRunA({trace, 1});
         QVERIFY(!window.data().isBeginning({trace, 1}));
-        QVERIFY(window.heatmap().canvas()->hint() != waiting);
+        QVERIFY(window.panel<HeatmapView>().canvas()->hint() != waiting);
     }
 
     void thePanelMakesTheRequest() {
         Stage stage;
         stage.window.show();
-        stage.window.showThink();
-        ThinkPanel& panel = stage.window.thinkPanel();
+        stage.window.runs().showThink();
+        ThinkPanel& panel = stage.window.runs().thinkPanel();
         ThinkRequest wanted = request_in(stage);
         wanted.tokens = 7;
         wanted.temperature = 0.5;
@@ -348,7 +348,7 @@ private Q_SLOTS:
         wanted.seed = 3;
         panel.setRequest(wanted);
         QSignalSpy asked(&panel, &ThinkPanel::thinkRequested);
-        stage.window.thinker().setProgram(stage.program(QStringLiteral("engine.sh"), "exit 2\n"));
+        stage.window.runs().thinker().setProgram(stage.program(QStringLiteral("engine.sh"), "exit 2\n"));
         QTest::keyClick(panel.findChild<QPlainTextEdit*>(), Qt::Key_Return, Qt::ControlModifier);
         QCOMPARE(asked.size(), 1);
         const auto made = asked[0][0].value<ThinkRequest>();
@@ -360,13 +360,13 @@ private Q_SLOTS:
         }
         wanted.prompt = QStringLiteral("--help");
         QVERIFY(generate_arguments(wanted).contains(QStringLiteral("--prompt=--help")));
-        QTRY_VERIFY(!stage.window.thinker().isRunning());
+        QTRY_VERIFY(!stage.window.runs().thinker().isRunning());
     }
 
     void thinkingBeginsWithTheModelOfRunA() {
         Stage stage;
         stage.window.show();
-        ThinkPanel& panel = stage.window.thinkPanel();
+        ThinkPanel& panel = stage.window.runs().thinkPanel();
         panel.inquiry().setProgram(stage.program(QStringLiteral("inspect.sh"), "exit 2\n"));
         const QString model = stage.folder.filePath(QStringLiteral("made/up/adaponderlm-1m"));
         QVERIFY(QDir().mkpath(model));
@@ -374,25 +374,25 @@ private Q_SLOTS:
         QVERIFY(stage.settle());
         stage.window.selection().setRunA({stage.window.selection().runA().trace, 1});
         QCOMPARE(panel.request().checkpoint, model); // a click on its tab shows it, too
-        stage.window.showThink();
+        stage.window.runs().showThink();
         QCOMPARE(panel.request().checkpoint, model);
         // What was chosen stays.
         panel.setRequest(request_in(stage));
-        stage.window.showThink();
+        stage.window.runs().showThink();
         QCOMPARE(panel.request().checkpoint, request_in(stage).checkpoint);
     }
 
     void stepsStartAndWhatLaterTokensSeeArePassedOn() {
         Stage stage;
         stage.window.show();
-        ThinkPanel& panel = stage.window.thinkPanel();
+        ThinkPanel& panel = stage.window.runs().thinkPanel();
         panel.inquiry().setProgram(stage.program(
             QStringLiteral("inspect.sh"),
             "echo "
             "'{\"kind\":\"checkpoint\",\"architecture\":\"parcae\",\"method\":\"parcae\",\"max_steps\":7,"
             "\"start_state\":true,\"layers\":4,\"parameters\":1000,\"tokenizer\":{}}'\n"));
-        stage.window.thinker().setProgram(stage.program(QStringLiteral("engine.sh"), "exit 2\n"));
-        stage.window.showThink();
+        stage.window.runs().thinker().setProgram(stage.program(QStringLiteral("engine.sh"), "exit 2\n"));
+        stage.window.runs().showThink();
         panel.setRequest(request_in(stage));
         auto* steps = panel.findChild<QSpinBox*>(QStringLiteral("steps"));
         auto* kv = panel.findChild<QComboBox*>(QStringLiteral("kv"));
@@ -408,10 +408,10 @@ private Q_SLOTS:
         for (const char* one : {"--steps=3", "--kv=skip", "--initial-state=zero"}) {
             QVERIFY2(arguments.contains(QLatin1String(one)), one);
         }
-        QTRY_VERIFY(!stage.window.thinker().isRunning());
+        QTRY_VERIFY(!stage.window.runs().thinker().isRunning());
         // Remembered by the next window; a file that is not named yet does not start.
         MainWindow next(stage.theme, stage.settings);
-        QCOMPARE(next.thinkPanel().request().settings,
+        QCOMPARE(next.runs().thinkPanel().request().settings,
                  (RunSettings{3, QStringLiteral("skip"), QStringLiteral("zero")}));
         start_state->setCurrentIndex(start_state->findData(QStringLiteral("file")));
         QTest::keyClick(panel.findChild<QPlainTextEdit*>(), Qt::Key_Return, Qt::ControlModifier);
@@ -430,10 +430,10 @@ private Q_SLOTS:
         const QByteArray answer = "echo '{\"trace\":\"" + path.toUtf8() + "\",\"run\":\"" +
                                   QByteArray::fromStdString(stage.window.data().runs(path).back().name) +
                                   "\"}'\n";
-        stage.window.recorder().setProgram(stage.program(
+        stage.window.runs().recorder().setProgram(stage.program(
             QStringLiteral("engine.sh"), "printf '%s\\n' \"$@\" > '" + said.toUtf8() + "'\n" + answer));
         // Without the checkpoint it cannot be asked, and the window says so.
-        stage.window.giveSteps(9, 3);
+        stage.window.whatIf().giveSteps(9, 3);
         QVERIFY(
             stage.window.messages().sentences().join(u' ').contains(QStringLiteral("not there any more")));
         const RunInfo run = *stage.window.data().run(stage.window.selection().runA());
@@ -447,14 +447,14 @@ private Q_SLOTS:
         config.write("{}");
         config.close();
         stage.window.selection().setSequence(1);
-        stage.window.giveSteps(9, 3);
-        QTRY_VERIFY(QFile::exists(said) && !stage.window.recorder().isRunning());
+        stage.window.whatIf().giveSteps(9, 3);
+        QTRY_VERIFY(QFile::exists(said) && !stage.window.runs().recorder().isRunning());
         QFile file(said);
         QVERIFY(file.open(QIODevice::ReadOnly));
         const QList<QByteArray> arguments = file.readAll().split('\n');
         QVERIFY(arguments.contains("--force-steps=1/8:3")); // token 9 was predicted at token 8
         QVERIFY(arguments.contains("--from=" + path.toUtf8() + '#' + QByteArray::fromStdString(run.name)));
-        QVERIFY(arguments.contains("--output=" + stage.window.scratch().trace().toUtf8()));
+        QVERIFY(arguments.contains("--output=" + stage.window.runs().scratch().trace().toUtf8()));
         QTRY_VERIFY(stage.window.text().view().showsDifference());
         const auto back = [&] { // to the run that the questions are about
             QTRY_VERIFY(!(stage.window.selection().runA() == RunKey{path, run.id}));
@@ -465,11 +465,11 @@ private Q_SLOTS:
 
         // A state of another word in the place of this one's.
         QVERIFY(QFile::remove(said));
-        stage.window.putState(9, 2);
-        QVERIFY2(!stage.window.recorder().isRunning(), "none was taken");
-        stage.window.takeState(4, 1, 5);
-        stage.window.putState(9, 2);
-        QTRY_VERIFY(QFile::exists(said) && !stage.window.recorder().isRunning());
+        stage.window.whatIf().putState(9, 2);
+        QVERIFY2(!stage.window.runs().recorder().isRunning(), "none was taken");
+        stage.window.whatIf().takeState(4, 1, 5);
+        stage.window.whatIf().putState(9, 2);
+        QTRY_VERIFY(QFile::exists(said) && !stage.window.runs().recorder().isRunning());
         QFile again(said);
         QVERIFY(again.open(QIODevice::ReadOnly));
         const QList<QByteArray> carried = again.readAll().split('\n');
@@ -513,7 +513,7 @@ private Q_SLOTS:
         QVERIFY(choose(6, QStringLiteral("Remember the state of"), 0));
         QVERIFY(QFile::remove(said));
         QVERIFY(choose(11, QStringLiteral("Patch the state of"), 0));
-        QTRY_VERIFY(QFile::exists(said) && !stage.window.recorder().isRunning());
+        QTRY_VERIFY(QFile::exists(said) && !stage.window.runs().recorder().isRunning());
         QFile third(said);
         QVERIFY(third.open(QIODevice::ReadOnly));
         const QByteArray name = third.readAll();
@@ -523,9 +523,9 @@ private Q_SLOTS:
 
         // A second question while the first is computed leaves the file that it reads.
         QVERIFY(QFile::remove(said));
-        stage.window.recorder().setProgram(stage.program(
+        stage.window.runs().recorder().setProgram(stage.program(
             QStringLiteral("slow.sh"), "printf '%s\\n' \"$@\" > '" + said.toUtf8() + "'\nexec sleep 600\n"));
-        stage.window.putState(9, 2);
+        stage.window.whatIf().putState(9, 2);
         QTRY_VERIFY(QFile::exists(said) && QFileInfo(said).size() > 0);
         QFile fourth(said);
         QVERIFY(fourth.open(QIODevice::ReadOnly));
@@ -534,12 +534,12 @@ private Q_SLOTS:
             read = one.startsWith("--patch=") ? QString::fromUtf8(one.mid(8)) : read;
         }
         QVERIFY(QFile::exists(read));
-        stage.window.putState(11, 2);
+        stage.window.whatIf().putState(11, 2);
         QVERIFY(QFile::exists(read));
         QVERIFY(
             stage.window.messages().sentences().join(u' ').contains(QStringLiteral("is running already")));
-        stage.window.recorder().cancel();
-        QTRY_VERIFY(!stage.window.recorder().isRunning());
+        stage.window.runs().recorder().cancel();
+        QTRY_VERIFY(!stage.window.runs().recorder().isRunning());
     }
 
     void statesAreTakenOfLayersThatTheRunHas() {

@@ -317,11 +317,11 @@ private Q_SLOTS:
         window.open(stage.make(QStringLiteral("0.ponder"), {.sequences = 2, .tokens = 60}));
         QVERIFY(stage.settle());
         const QString session = stage.folder.filePath(QStringLiteral("s.ponder-session"));
-        QVERIFY(window.saveSessionTo(session));
+        QVERIFY(window.session().saveSessionTo(session));
         for (const char* name : {"library", "halting"}) { // the one of a group of tabs, too
             auto* const dock = window.findChild<QDockWidget*>(QString::fromLatin1(name));
             for (const QPoint to : {QPoint(60, 300), QPoint(700, 850), QPoint(1400, 500)}) {
-                window.restoreDefaultLayout();
+                window.docks().arrange();
                 window.raisePanel(dock->objectName());
                 QTest::qWait(1);
                 QWidget* const title = dock->titleBarWidget();
@@ -340,11 +340,11 @@ private Q_SLOTS:
                     drag(QEvent::MouseButtonRelease, window.mapToGlobal(to));
                 }
                 if (change == QLatin1String("default")) {
-                    window.restoreDefaultLayout();
+                    window.docks().arrange();
                 } else if (change == QLatin1String("maximise")) {
-                    window.maximise(dock);
+                    window.docks().maximise(dock);
                 } else if (change == QLatin1String("present")) {
-                    window.present();
+                    window.session().present();
                 } else if (change == QLatin1String("narrow")) {
                     window.resize(1000, 900);
                 } else if (change == QLatin1String("low")) {
@@ -363,9 +363,9 @@ private Q_SLOTS:
                 }
                 QTest::qWait(1);
                 if (change == QLatin1String("maximise")) {
-                    window.maximise(dock);
-                } else if (window.isPresenting()) {
-                    window.present();
+                    window.docks().maximise(dock);
+                } else if (window.session().isPresenting()) {
+                    window.session().present();
                 }
                 window.resize(1440, 900);
                 QTest::qWait(1);

@@ -45,7 +45,7 @@ struct Stage : testing::Stage {
         : machine(QStringLiteral("ssh://") + name) {
         remote::settings() = {PONDERSCOPE_FAR_SHELL, PONDERSCOPE_PROGRAM, 0.5, false};
         qputenv("FAR_SHELL", QJsonDocument(line).toJson(QJsonDocument::Compact));
-        window.recorder().setProgram(QStringLiteral(PONDERSCOPE_PROGRAM));
+        window.runs().recorder().setProgram(QStringLiteral(PONDERSCOPE_PROGRAM));
         window.show();
     }
     [[nodiscard]] QString there(const QString& name) const { return machine + folder.filePath(name); }
@@ -85,8 +85,8 @@ private Q_SLOTS:
         writer.finish();
         // What lies there is read, and fetched; not changed.
         QMenu menu;
-        stage.window.library().fillMenu(
-            menu, stage.window.library().model().indexOf(stage.window.selection().runA()));
+        stage.window.panel<LibraryPanel>().fillMenu(
+            menu, stage.window.panel<LibraryPanel>().model().indexOf(stage.window.selection().runA()));
         QStringList open;
         for (const QAction* action : menu.actions()) {
             open << (action->isEnabled() ? action->text() : QString());
@@ -205,15 +205,15 @@ private Q_SLOTS:
         };
         say(3);
         stage.window.open(stage.there(QStringLiteral("model")));
-        QVERIFY(comes([&] { return stage.window.recordDialog() != nullptr; }));
-        RecordRequest request = stage.window.recordDialog()->request();
+        QVERIFY(comes([&] { return stage.window.runs().recordDialog() != nullptr; }));
+        RecordRequest request = stage.window.runs().recordDialog()->request();
         request.fromPrompt = false;
         request.textFile = stage.there(QStringLiteral("lines.jsonl"));
         request.batch = 1;
-        stage.window.recordDialog()->setRequest(request);
-        QCOMPARE(stage.window.recordDialog()->problem(), QString());
-        const QSignalSpy progress(&stage.window.recorder(), &Recorder::progressed);
-        stage.window.recordDialog()->accept();
+        stage.window.runs().recordDialog()->setRequest(request);
+        QCOMPARE(stage.window.runs().recordDialog()->problem(), QString());
+        const QSignalSpy progress(&stage.window.runs().recorder(), &Recorder::progressed);
+        stage.window.runs().recordDialog()->accept();
         const auto& data = stage.window.data();
         const RunKey run{request.trace, 1};
         const auto shown = [&] { return data.sequences(run).size(); };
@@ -221,7 +221,7 @@ private Q_SLOTS:
         QVERIFY(shown() <= 3 && !data.run(run)->complete);
         touch(cut);
         QVERIFY(stage.says(QStringLiteral("The connection to falters was cut")));
-        QVERIFY(!stage.window.recorder().isRunning());
+        QVERIFY(!stage.window.runs().recorder().isRunning());
         // There it goes on to its end; here the window shows what it had.
         say(200);
         lines.close();
@@ -245,16 +245,16 @@ private Q_SLOTS:
                     {{QStringLiteral("cut"), cut},
                      {QStringLiteral("greeting"), QStringLiteral("echo {}; ")},
                      {QStringLiteral("stall"), QJsonArray{QStringLiteral("generate"), 400'000}}});
-        stage.window.thinker().setProgram(QStringLiteral(PONDERSCOPE_PROGRAM));
+        stage.window.runs().thinker().setProgram(QStringLiteral(PONDERSCOPE_PROGRAM));
         testing::TinyCheckpoint{.max_positions = 512, .pondering_steps = 3}.write(
             stage.folder.filePath(QStringLiteral("model")).toStdString());
         ThinkRequest request;
         request.checkpoint = stage.there(QStringLiteral("model"));
         request.prompt = QStringLiteral("It's \"here\" & $HOME");
         request.tokens = 12;
-        stage.window.think(request);
+        stage.window.runs().think(request);
         QVERIFY(comes([&] {
-            return !stage.window.thinker().isRunning() &&
+            return !stage.window.runs().thinker().isRunning() &&
                    stage.window.data().isScratch(stage.window.selection().runA().trace);
         }));
         QVERIFY(stage.settle());
@@ -265,11 +265,11 @@ private Q_SLOTS:
         QVERIFY(QString::fromStdString(shown->text).startsWith(request.prompt));
         // Cut in the middle of a thought: a sentence, and the window goes on.
         request.tokens = 450;
-        stage.window.think(request);
-        QVERIFY(comes([&] { return stage.window.thinker().tokens() > 20; }));
+        stage.window.runs().think(request);
+        QVERIFY(comes([&] { return stage.window.runs().thinker().tokens() > 20; }));
         touch(cut);
         QVERIFY(stage.says(QStringLiteral("The connection to thinks was cut")));
-        QVERIFY(!stage.window.thinker().isRunning());
+        QVERIFY(!stage.window.runs().thinker().isRunning());
         QVERIFY(!stage.window.grab().isNull());
         QVERIFY(QFile::remove(cut));
         QVERIFY(stage.says(QStringLiteral("The connection to thinks is back.")));
@@ -338,7 +338,7 @@ private Q_SLOTS:
             request.fromPrompt = true;
             request.prompt = QStringLiteral("x");
             request.trace = request.checkpoint + QStringLiteral(".ponder");
-            stage.window.recorder().start(request);
+            stage.window.runs().recorder().start(request);
         };
         record("old",
                "echo 'ponderscope: There is no verb serve; ponderscope --help lists them.' >&2; exit 2; ");
@@ -385,26 +385,26 @@ private Q_SLOTS:
         testing::TinyCheckpoint{.pondering_steps = 3}.write(
             stage.folder.filePath(QStringLiteral("model")).toStdString());
         stage.window.open(stage.there(QStringLiteral("model")));
-        QVERIFY(comes([&] { return stage.window.recordDialog() != nullptr; }));
-        RecordRequest request = stage.window.recordDialog()->request();
+        QVERIFY(comes([&] { return stage.window.runs().recordDialog() != nullptr; }));
+        RecordRequest request = stage.window.runs().recordDialog()->request();
         QCOMPARE(request.trace, stage.there(QStringLiteral("model.ponder")));
         request.fromPrompt = true;
         request.prompt = QStringLiteral("The ferry's late, \"nobody\" minded; $HOME is `there`.");
         request.level = QStringLiteral("steps");
-        stage.window.recordDialog()->setRequest(request);
-        QCOMPARE(stage.window.recordDialog()->problem(), QString());
-        stage.window.recordDialog()->accept();
+        stage.window.runs().recordDialog()->setRequest(request);
+        QCOMPARE(stage.window.runs().recordDialog()->problem(), QString());
+        stage.window.runs().recordDialog()->accept();
         QVERIFY(comes([&] {
-            return !stage.window.recorder().isRunning() && stage.window.selection().runA().isValid();
+            return !stage.window.runs().recorder().isRunning() && stage.window.selection().runA().isValid();
         }));
         QVERIFY(stage.settle());
         const RunKey key = stage.window.selection().runA();
         QCOMPARE(key.trace, request.trace);
         QCOMPARE(QString::fromStdString(stage.window.text().view().sequence()->text), request.prompt);
         // A what-if is computed there too, into a scratch trace there.
-        stage.window.giveSteps(3, 1);
+        stage.window.whatIf().giveSteps(3, 1);
         QVERIFY(comes(
-            [&] { return stage.window.selection().runA() != key && !stage.window.recorder().isRunning(); }));
+            [&] { return stage.window.selection().runA() != key && !stage.window.runs().recorder().isRunning(); }));
         const QString scratch = stage.window.selection().runA().trace;
         QVERIFY2(scratch.startsWith(QStringLiteral("ssh://gpu/tmp/")), qPrintable(scratch));
         QVERIFY(stage.window.data().isScratch(scratch));

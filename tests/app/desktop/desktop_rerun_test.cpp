@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // "Rerun exactly" of the policy lab, with the real program on a checkpoint of the test's own.
 #include "app/desktop/main_window.h"
+#include "app/desktop/run_controller.h"
+#include "app/desktop/what_if.h"
 #include "app/desktop/message_bar.h"
 #include "app/desktop/rerun.h"
 #include "app/desktop/settings.h"
@@ -49,7 +51,7 @@ struct Stage {
             text.write("The ferry was late, and nobody minded; the river was lower than last year.\n");
         }
         text.close();
-        window.recorder().setProgram(program);
+        window.runs().recorder().setProgram(program);
     }
     /// The run that replays start from; the checkpoint by a relative name, as the trace will keep it.
     [[nodiscard]] bool record(const QStringList& more = {}) const {
@@ -67,7 +69,7 @@ struct Stage {
         window.show();
         window.open(trace());
         window.raisePanel(QStringLiteral("lab"));
-        window.lab().setOnScreen(true);
+        window.panel<PolicyLab>().setOnScreen(true);
         return QTest::qWaitFor(
             [&] {
                 return !window.isBusy() &&
@@ -76,12 +78,12 @@ struct Stage {
             30'000);
     }
     void chooseEntropyInTheMiddle() {
-        PolicyLab& lab = window.lab();
+        PolicyLab& lab = window.panel<PolicyLab>();
         lab.policies()->setCurrentIndex(lab.policies()->findText(QStringLiteral("entropy")));
         lab.slider()->setValue(lab.slider()->maximum() / 2);
     }
     [[nodiscard]] TraceReader scratch() const {
-        return TraceReader::open(window.scratch().trace().toStdString());
+        return TraceReader::open(window.runs().scratch().trace().toStdString());
     }
     [[nodiscard]] QString trace() const { return folder.filePath(QStringLiteral("t.ponder")); }
 
@@ -115,14 +117,14 @@ private Q_SLOTS:
         Stage stage;
         QVERIFY(stage.record());
         QVERIFY(stage.open());
-        PolicyLab& lab = stage.window.lab();
+        PolicyLab& lab = stage.window.panel<PolicyLab>();
         stage.chooseEntropyInTheMiddle();
         QVERIFY(lab.rerunText().isEmpty());
         QVERIFY(lab.rerunButton()->isEnabled());
         const RunKey run = stage.window.selection().runA();
         lab.rerunButton()->click();
         QTRY_VERIFY_WITH_TIMEOUT(lab.rerunText().contains(QStringLiteral("rerun − replay")), 60'000);
-        QTRY_VERIFY(!stage.window.recorder().isRunning());
+        QTRY_VERIFY(!stage.window.runs().recorder().isRunning());
         QVERIFY(!lab.rerunButton()->isEnabled()); // it is there already
         QCOMPARE(stage.window.selection().runA(), run);
 
@@ -174,7 +176,7 @@ private Q_SLOTS:
         Stage stage;
         QVERIFY(stage.record());
         QVERIFY(stage.open());
-        PolicyLab& lab = stage.window.lab();
+        PolicyLab& lab = stage.window.panel<PolicyLab>();
         lab.setTableShown(true);
         PolicyTable& table = lab.policyTable();
         PolicyTableModel& model = table.model();
@@ -229,16 +231,16 @@ private Q_SLOTS:
                    "\"tokens\"}' >&2\nexec sleep 600\n");
         slow.close();
         QVERIFY(slow.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner));
-        stage.window.recorder().setProgram(slow.fileName());
-        PolicyLab& lab = stage.window.lab();
+        stage.window.runs().recorder().setProgram(slow.fileName());
+        PolicyLab& lab = stage.window.panel<PolicyLab>();
         stage.chooseEntropyInTheMiddle();
         lab.rerunButton()->click();
-        QTRY_COMPARE_WITH_TIMEOUT(stage.window.recorder().progress().unit, QStringLiteral("bytes"), 60'000);
+        QTRY_COMPARE_WITH_TIMEOUT(stage.window.runs().recorder().progress().unit, QStringLiteral("bytes"), 60'000);
         QVERIFY2(lab.rerunText().contains(QStringLiteral(": 0 %")), qPrintable(lab.rerunText()));
         QVERIFY(QFile(slow.fileName() + QStringLiteral(".on")).open(QIODevice::WriteOnly));
         QTRY_VERIFY(lab.rerunText().contains(QStringLiteral("25 %")));
         lab.rerunButton()->click();
-        QTRY_VERIFY(!stage.window.recorder().isRunning());
+        QTRY_VERIFY(!stage.window.runs().recorder().isRunning());
         QVERIFY(lab.rerunText().isEmpty());
         QVERIFY(lab.rerunButton()->isEnabled());
     }
@@ -263,24 +265,24 @@ private Q_SLOTS:
             return QTest::qWaitFor(
                 [&] { return stage.window.findChild<QFileDialog*>(QStringLiteral("locate")) == nullptr; });
         };
-        stage.window.lab().rerunButton()->click();
+        stage.window.panel<PolicyLab>().rerunButton()->click();
         QVERIFY2(said().contains(QStringLiteral("is not there any more")), qPrintable(said()));
         QVERIFY(locate(QStringLiteral("other")));
         QTRY_VERIFY2(said().contains(QStringLiteral("is another checkpoint than that of the run")),
                      qPrintable(said()));
-        QVERIFY(!stage.window.recorder().isRunning());
+        QVERIFY(!stage.window.runs().recorder().isRunning());
         stage.window.messages().clear();
-        stage.window.lab().rerunButton()->click();
+        stage.window.panel<PolicyLab>().rerunButton()->click();
         QVERIFY(locate(QStringLiteral("elsewhere")));
-        QTRY_VERIFY_WITH_TIMEOUT(stage.window.lab().rerunText().contains(QStringLiteral("rerun − replay")),
+        QTRY_VERIFY_WITH_TIMEOUT(stage.window.panel<PolicyLab>().rerunText().contains(QStringLiteral("rerun − replay")),
                                  60'000);
-        QTRY_VERIFY(!stage.window.recorder().isRunning());
+        QTRY_VERIFY(!stage.window.runs().recorder().isRunning());
         QVERIFY2(said().isEmpty(), qPrintable(said()));
         // By its digest it is known from now on, also to a what if.
-        stage.window.giveSteps(9, 1);
-        QVERIFY(stage.window.recorder().isRunning());
-        QCOMPARE(stage.window.recorder().request().checkpoint, folder.filePath(QStringLiteral("elsewhere")));
-        QTRY_VERIFY_WITH_TIMEOUT(!stage.window.recorder().isRunning(), 60'000);
+        stage.window.whatIf().giveSteps(9, 1);
+        QVERIFY(stage.window.runs().recorder().isRunning());
+        QCOMPARE(stage.window.runs().recorder().request().checkpoint, folder.filePath(QStringLiteral("elsewhere")));
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.window.runs().recorder().isRunning(), 60'000);
     }
 
     void aRecurrentRunKeepsItsStepsItsStartAndWhatIsSeen() {
@@ -311,10 +313,10 @@ private Q_SLOTS:
             return found == runs.end() ? RunInfo() : *found;
         };
         // What if: nothing else is changed, so that the difference is that of the step alone.
-        stage.window.giveSteps(9, 2);
+        stage.window.whatIf().giveSteps(9, 2);
         QTRY_VERIFY_WITH_TIMEOUT(run_named("step(s) at 8").complete || run_named("steps at 8").complete,
                                  60'000);
-        QTRY_VERIFY(!stage.window.recorder().isRunning());
+        QTRY_VERIFY(!stage.window.runs().recorder().isRunning());
         const RunInfo asked = stage.scratch().runs().at(0);
         QCOMPARE(asked.max_steps, 4);
         QCOMPARE(recorded_choices(asked).initial_state, std::string("random:7"));
@@ -334,8 +336,8 @@ private Q_SLOTS:
         QTRY_VERIFY(PolicyData::of({stage.window.data(), stage.window.selection(), stage.theme}).table() !=
                     nullptr);
         stage.chooseEntropyInTheMiddle();
-        stage.window.lab().rerunButton()->click();
-        QTRY_VERIFY_WITH_TIMEOUT(stage.window.lab().rerunText().contains(QStringLiteral("rerun − replay")),
+        stage.window.panel<PolicyLab>().rerunButton()->click();
+        QTRY_VERIFY_WITH_TIMEOUT(stage.window.panel<PolicyLab>().rerunText().contains(QStringLiteral("rerun − replay")),
                                  60'000);
         const RunInfo rerun = stage.scratch().runs().at(1);
         QCOMPARE(rerun.max_steps, 4);
@@ -384,16 +386,16 @@ private Q_SLOTS:
         const int nll = box->findText(QStringLiteral("NLL"));
         box->setCurrentIndex(nll);
         QVERIFY(!stage.window.text().view().showsReplay());
-        QVERIFY(!stage.window.lab().coloursText());
+        QVERIFY(!stage.window.panel<PolicyLab>().coloursText());
         QCOMPARE(box->currentText(), QStringLiteral("NLL"));
         QVERIFY(box->findText(QStringLiteral("Steps (replay)")) < 0);
-        stage.window.lab().setColoursText(true);
+        stage.window.panel<PolicyLab>().setColoursText(true);
         QCOMPARE(box->currentText(), QStringLiteral("Steps (replay)"));
-        stage.window.lab().setColoursText(false);
+        stage.window.panel<PolicyLab>().setColoursText(false);
         QCOMPARE(box->currentText(), QStringLiteral("NLL"));
-        stage.window.lab().setColoursText(true);
+        stage.window.panel<PolicyLab>().setColoursText(true);
         stage.window.text().setDifference(true); // takes its place
-        QVERIFY(!stage.window.lab().coloursText() && !stage.window.text().view().showsReplay());
+        QVERIFY(!stage.window.panel<PolicyLab>().coloursText() && !stage.window.text().view().showsReplay());
         QCOMPARE(box->currentText(), QStringLiteral("NLL"));
     }
 };

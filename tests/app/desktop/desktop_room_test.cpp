@@ -198,7 +198,7 @@ private Q_SLOTS:
         QApplication::setFont(stage.theme.body());
         const figure::Fonts fonts = figure::Fonts::load();
         stage.window.resize(size);
-        stage.window.restoreDefaultLayout();
+        stage.window.docks().arrange();
         stage.window.show();
         stage.window.open(
             stage.make(QStringLiteral("room.ponder"), {.sequences = 2, .tokens = 300, .withDepth = true}));
@@ -256,15 +256,15 @@ private Q_SLOTS:
             }
             shown->close();
         };
-        stage.window.showRecordDialog();
-        look(stage.window.recordDialog(), "record");
-        stage.window.exportFigure(figure::FigureKind::policy_front);
-        QTRY_VERIFY(stage.window.exportDialog()->maker().figure() != nullptr);
-        look(stage.window.exportDialog(), "workbench");
-        stage.window.showWelcome();
+        stage.window.runs().showRecordDialog();
+        look(stage.window.runs().recordDialog(), "record");
+        stage.window.figures().exportFigure(figure::FigureKind::policy_front);
+        QTRY_VERIFY(stage.window.figures().dialog()->maker().figure() != nullptr);
+        look(stage.window.figures().dialog(), "workbench");
+        stage.window.greeting().showWelcome();
         QTest::qWait(30);
         faults << faults_of(*stage.window.findChild<WelcomePage*>(), fonts, 10); // it covers the rest
-        stage.window.hideWelcome();
+        stage.window.greeting().hideWelcome();
         QVERIFY2(faults.isEmpty(), qPrintable(faults.join(u'\n')));
         QApplication::setStyle(QStringLiteral("Fusion"));
     }
@@ -293,7 +293,7 @@ private Q_SLOTS:
     void panelsFoldAndComeBack() {
         Stage stage;
         stage.window.resize(1440, 900);
-        stage.window.restoreDefaultLayout();
+        stage.window.docks().arrange();
         stage.window.show();
         QDockWidget* inspector = stage.window.findChild<QDockWidget*>(QStringLiteral("inspector"));
         QDockWidget* library = stage.window.findChild<QDockWidget*>(QStringLiteral("library"));
@@ -318,7 +318,7 @@ private Q_SLOTS:
         Stage stage;
         stage.window.resize(3000, 2000);
         stage.window.move(900, 900);
-        stage.window.fitTo(QRect(0, 0, 1024, 740));
+        fit_window(stage.window, QRect(0, 0, 1024, 740));
         QVERIFY(stage.window.width() <= 1024 && stage.window.height() <= 740);
         QVERIFY(QRect(0, 0, 1024, 740).contains(stage.window.geometry()));
     }
@@ -326,7 +326,7 @@ private Q_SLOTS:
     void aMaximisedMapFillsItsPanel() {
         Stage stage;
         stage.window.resize(1300, 860);
-        stage.window.restoreDefaultLayout();
+        stage.window.docks().arrange();
         stage.window.show();
         stage.window.open(stage.make(QStringLiteral("map.ponder")));
         QVERIFY(stage.settle());
@@ -335,12 +335,12 @@ private Q_SLOTS:
         Q_EMIT static_cast<DockTitle*>(dock->titleBarWidget())->maximiseRequested();
         QTRY_VERIFY(dock->width() > 1280 && dock->height() > 700);
         QVERIFY(!stage.window.text().isVisible());
-        QTRY_VERIFY(stage.window.heatmap().canvas()->height() > dock->height() * 3 / 4);
-        stage.window.maximise(dock);
+        QTRY_VERIFY(stage.window.panel<HeatmapView>().canvas()->height() > dock->height() * 3 / 4);
+        stage.window.docks().maximise(dock);
         QTRY_VERIFY(stage.window.text().isVisible());
         QTRY_COMPARE(stage.window.saveState(), before);
         // Another panel that is asked for puts the window back first.
-        stage.window.maximise(dock);
+        stage.window.docks().maximise(dock);
         QVERIFY(stage.window.raisePanel(QStringLiteral("inspector")));
         QTRY_VERIFY(stage.window.text().isVisible());
     }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What becomes of runs: what ifs go into Scratch, and runs are kept, renamed, hidden and removed. With the
 // real program on a checkpoint of the test's own.
+#include "app/desktop/dock_layout.h"
 #include "app/desktop/main_window.h"
+#include "app/desktop/run_controller.h"
+#include "app/desktop/what_if.h"
 #include "app/desktop/message_bar.h"
 #include "app/desktop/settings.h"
 #include "core/trace/reader.h"
@@ -48,7 +51,7 @@ struct Stage {
         text.open(QIODevice::WriteOnly);
         text.write("The ferry was late, and nobody minded; the river was lower than last year.\n");
         text.close();
-        window.recorder().setProgram(program);
+        window.runs().recorder().setProgram(program);
     }
     [[nodiscard]] bool record(const QString& name, const QString& policy) const {
         QProcess engine;
@@ -70,12 +73,12 @@ struct Stage {
         return settle() && window.selection().runA().isValid();
     }
     [[nodiscard]] bool settle() {
-        return QTest::qWaitFor([&] { return !window.isBusy() && !window.recorder().isRunning(); }, 60'000);
+        return QTest::qWaitFor([&] { return !window.isBusy() && !window.runs().recorder().isRunning(); }, 60'000);
     }
     /// Chooses from the menu of a run in the Library.
     bool choose(const RunKey& key, const QString& begin) {
         QMenu menu;
-        window.library().fillMenu(menu, window.library().model().indexOf(key));
+        window.panel<LibraryPanel>().fillMenu(menu, window.panel<LibraryPanel>().model().indexOf(key));
         for (QAction* action : menu.actions()) {
             if (action->text().startsWith(begin)) {
                 action->trigger();
@@ -97,7 +100,7 @@ struct Stage {
     }
     [[nodiscard]] QString said() const { return window.messages().sentences().join(u' '); }
     [[nodiscard]] QString trace() const { return folder.filePath(QStringLiteral("t.ponder")); }
-    [[nodiscard]] QString scratch() const { return window.scratch().trace(); }
+    [[nodiscard]] QString scratch() const { return window.runs().scratch().trace(); }
 
     QTemporaryDir folder;
     Theme theme{Appearance::light};
@@ -115,12 +118,12 @@ private Q_SLOTS:
     void questionsGoIntoScratchAndTheTraceStaysAsItWas() {
         Stage stage;
         QVERIFY(stage.open());
-        const QAbstractItemModelTester tester(&stage.window.library().model());
+        const QAbstractItemModelTester tester(&stage.window.panel<LibraryPanel>().model());
         const QByteArray before = digest_of(stage.trace());
         const RunKey one{stage.trace(), 1};
         stage.window.selection().setRunA(one);
         QVERIFY(stage.settle());
-        stage.window.giveSteps(9, 1);
+        stage.window.whatIf().giveSteps(9, 1);
         QTRY_VERIFY_WITH_TIMEOUT(stage.said().contains(QStringLiteral("A is “one with")), 60'000);
         QVERIFY(stage.settle());
         const RunKey first = stage.window.selection().runA();
@@ -133,7 +136,7 @@ private Q_SLOTS:
         stage.window.selection().setRunB({stage.trace(), 2});
         QVERIFY2(!stage.said().contains(QStringLiteral("A is")), qPrintable(stage.said()));
         QVERIFY(stage.settle());
-        stage.window.giveSteps(12, 0);
+        stage.window.whatIf().giveSteps(12, 0);
         QTRY_VERIFY_WITH_TIMEOUT(stage.said().contains(QStringLiteral("A is “one with")), 60'000);
         QVERIFY(stage.settle());
         const RunKey second = stage.window.selection().runA();
@@ -147,7 +150,7 @@ private Q_SLOTS:
         QVERIFY2(!stage.said().contains(QStringLiteral("A is")), qPrintable(stage.said()));
 
         QCOMPARE(digest_of(stage.trace()), before);
-        const QModelIndex row = stage.window.library().model().indexOf({stage.scratch(), 0});
+        const QModelIndex row = stage.window.panel<LibraryPanel>().model().indexOf({stage.scratch(), 0});
         QCOMPARE(row.data().toString(), QStringLiteral("Scratch"));
         QCOMPARE(row.data(LibraryModel::DetailRole).toString(), QStringLiteral("not kept"));
         QVERIFY(!stage.settings.recent().contains(stage.scratch()));
@@ -156,7 +159,7 @@ private Q_SLOTS:
     void aScratchRunIsKeptInATraceOfTheUsersChoice() {
         Stage stage;
         QVERIFY(stage.open());
-        stage.window.giveSteps(9, 1);
+        stage.window.whatIf().giveSteps(9, 1);
         QTRY_VERIFY_WITH_TIMEOUT(stage.window.selection().runA().trace == stage.scratch(), 60'000);
         QVERIFY(stage.settle());
         const RunKey asked = stage.window.selection().runA();
@@ -185,7 +188,7 @@ private Q_SLOTS:
         QTRY_VERIFY(stage.names(stage.scratch()).isEmpty());
         stage.window.selection().setRunA({stage.trace(), 1});
         QVERIFY(stage.settle());
-        stage.window.giveSteps(9, 2);
+        stage.window.whatIf().giveSteps(9, 2);
         QTRY_VERIFY_WITH_TIMEOUT(stage.window.selection().runA() == asked, 60'000);
         QVERIFY(stage.settle());
         stage.window.close();
@@ -196,7 +199,7 @@ private Q_SLOTS:
     void aRunIsRenamedWhereItStands() {
         Stage stage;
         QVERIFY(stage.open());
-        QTreeView& tree = stage.window.library().runs();
+        QTreeView& tree = stage.window.panel<LibraryPanel>().runs();
         const RunKey two{stage.trace(), 2};
         QVERIFY(stage.choose(two, QStringLiteral("Rename")));
         auto* editor = tree.viewport()->findChild<QLineEdit*>();
@@ -207,7 +210,7 @@ private Q_SLOTS:
         QTRY_COMPARE(stage.names(stage.trace()),
                      (QStringList{QStringLiteral("one"), QStringLiteral("one step")}));
         // A name that is taken is refused with a sentence.
-        stage.window.library().model().setData(stage.window.library().model().indexOf(two),
+        stage.window.panel<LibraryPanel>().model().setData(stage.window.panel<LibraryPanel>().model().indexOf(two),
                                                QStringLiteral("one"), Qt::EditRole);
         QTRY_VERIFY2(stage.said().contains(QStringLiteral("holds a run 'one' already")),
                      qPrintable(stage.said()));
@@ -217,7 +220,7 @@ private Q_SLOTS:
     void aHiddenRunIsOutOfEveryListUntilItIsShown() {
         Stage stage;
         QVERIFY(stage.open());
-        const QAbstractItemModelTester tester(&stage.window.library().model());
+        const QAbstractItemModelTester tester(&stage.window.panel<LibraryPanel>().model());
         const RunKey a = stage.window.selection().runA();
         const QByteArray before = digest_of(stage.trace());
         QVERIFY(stage.choose(a, QStringLiteral("Hide")));
@@ -225,12 +228,12 @@ private Q_SLOTS:
         QVERIFY(!(stage.window.selection().runA() == a));
         QVERIFY(stage.window.selection().runA().isValid());
         const RunKey trace{stage.trace(), 0};
-        const QModelIndex row = stage.window.library().model().indexOf(trace);
-        QCOMPARE(stage.window.library().model().rowCount(row), 1);
+        const QModelIndex row = stage.window.panel<LibraryPanel>().model().indexOf(trace);
+        QCOMPARE(stage.window.panel<LibraryPanel>().model().rowCount(row), 1);
         QCOMPARE(row.data(LibraryModel::DetailRole).toString(), QStringLiteral("1 hidden"));
         QVERIFY(stage.choose(trace, QStringLiteral("Show hidden runs")));
         QCOMPARE(stage.names(stage.trace()).size(), 2);
-        QCOMPARE(stage.window.library().model().rowCount(row), 2);
+        QCOMPARE(stage.window.panel<LibraryPanel>().model().rowCount(row), 2);
         QCOMPARE(digest_of(stage.trace()), before);
     }
 
@@ -333,7 +336,7 @@ private Q_SLOTS:
         QVERIFY(stage.record(QStringLiteral("three"), QStringLiteral("fixed:n=2")));
         QVERIFY(stage.open());
         stage.window.resize(1100, 690);
-        stage.window.restoreDefaultLayout();
+        stage.window.docks().arrange();
         const RunKey three{stage.trace(), 1};
         const RunKey one{stage.trace(), 2};
         const RunKey two{stage.trace(), 3};
@@ -371,7 +374,7 @@ private Q_SLOTS:
     void aClosedTraceStaysClosed() {
         Stage stage;
         QVERIFY(stage.open());
-        stage.window.giveSteps(9, 1);
+        stage.window.whatIf().giveSteps(9, 1);
         QTRY_VERIFY_WITH_TIMEOUT(stage.window.selection().runA().trace == stage.scratch(), 60'000);
         QVERIFY(stage.settle());
         for (const QString& trace : {stage.scratch(), stage.trace()}) {
@@ -406,8 +409,8 @@ private Q_SLOTS:
         }
         QVERIFY(stage.open());
         const RunKey a = stage.window.selection().runA();
-        stage.window.giveSteps(9, 1);
-        QVERIFY(!stage.window.recorder().isRunning());
+        stage.window.whatIf().giveSteps(9, 1);
+        QVERIFY(!stage.window.runs().recorder().isRunning());
         QCOMPARE(stage.window.messages().sentences().size(), 1);
         QVERIFY2(stage.said().contains(file.fileName()) &&
                      stage.said().contains(QStringLiteral("XDG_CACHE_HOME")),

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "app/desktop/dock_layout.h"
+#include "app/desktop/figure_export.h"
+#include "app/desktop/greeting.h"
+#include "app/desktop/main_menu.h"
 #include "app/desktop/main_window.h"
+#include "app/desktop/run_controller.h"
+#include "app/desktop/session_state.h"
+#include "app/desktop/what_if.h"
 #include "app/desktop/settings.h"
 #include "tests/support/sample_trace.h"
 #include "views/common/theme.h"

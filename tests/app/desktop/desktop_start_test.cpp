@@ -46,17 +46,17 @@ private Q_SLOTS:
         const QString path = stage.make(QStringLiteral("before.ponder"));
         stage.settings.addRecent(path);
         stage.window.show();
-        QTRY_VERIFY(stage.window.welcome().isVisible());
+        QTRY_VERIFY(stage.window.greeting().welcome().isVisible());
         // What was open before is one click away.
         QPushButton* recent = nullptr;
-        for (QPushButton* card : stage.window.welcome().findChildren<QPushButton*>()) {
+        for (QPushButton* card : stage.window.greeting().welcome().findChildren<QPushButton*>()) {
             if (card->accessibleName() == QStringLiteral("before.ponder")) {
                 recent = card;
             }
         }
         QVERIFY(recent != nullptr);
         QTest::mouseClick(recent, Qt::LeftButton);
-        QVERIFY(!stage.window.welcome().isVisible());
+        QVERIFY(!stage.window.greeting().welcome().isVisible());
         QVERIFY(stage.settle());
         QCOMPARE(stage.window.selection().runA().trace, path);
     }
@@ -67,19 +67,19 @@ private Q_SLOTS:
         stage.window.show();
         stage.window.open(path);
         QVERIFY(stage.settle());
-        QVERIFY(!stage.window.welcome().isVisible());
-        stage.window.showWelcome(); // from the Help menu
-        QVERIFY(stage.window.welcome().isVisible());
-        QTest::keyClick(&stage.window.welcome(), Qt::Key_Escape);
-        QVERIFY(!stage.window.welcome().isVisible());
+        QVERIFY(!stage.window.greeting().welcome().isVisible());
+        stage.window.greeting().showWelcome(); // from the Help menu
+        QVERIFY(stage.window.greeting().welcome().isVisible());
+        QTest::keyClick(&stage.window.greeting().welcome(), Qt::Key_Escape);
+        QVERIFY(!stage.window.greeting().welcome().isVisible());
     }
 
     void aWrongPathLeavesTheWelcomePageUsable() {
         Stage stage;
         stage.window.show();
-        QTRY_VERIFY(stage.window.welcome().isVisible());
+        QTRY_VERIFY(stage.window.greeting().welcome().isVisible());
         stage.window.open(QStringLiteral("/no/such.ponder"));
-        QVERIFY(stage.window.welcome().isVisible());
+        QVERIFY(stage.window.greeting().welcome().isVisible());
         QCOMPARE(stage.window.errors().size(), 1);
     }
 
@@ -163,12 +163,12 @@ private Q_SLOTS:
     void oneClickRecordsASample() {
         Stage stage;
         stage.window.show();
-        QTRY_VERIFY(stage.window.welcome().isVisible());
+        QTRY_VERIFY(stage.window.greeting().welcome().isVisible());
         const QString said = stage.folder.filePath(QStringLiteral("arguments"));
-        stage.window.recorder().setProgram(
+        stage.window.runs().recorder().setProgram(
             stage.program(QStringLiteral("engine.sh"), "echo \"$@\" > '" + said.toUtf8() + "'\nexit 2\n"));
         QPushButton* sample = nullptr;
-        for (QPushButton* card : stage.window.welcome().findChildren<QPushButton*>()) {
+        for (QPushButton* card : stage.window.greeting().welcome().findChildren<QPushButton*>()) {
             if (card->objectName().startsWith(QStringLiteral("sample "))) {
                 sample = card;
                 break;
@@ -178,13 +178,13 @@ private Q_SLOTS:
             QSKIP("no sample_models above this test program");
         }
         QTest::mouseClick(sample, Qt::LeftButton);
-        QTRY_VERIFY(QFile::exists(said) && !stage.window.recorder().isRunning());
+        QTRY_VERIFY(QFile::exists(said) && !stage.window.runs().recorder().isRunning());
         QFile file(said);
         QVERIFY(file.open(QIODevice::ReadOnly));
         const QByteArray words = file.readAll();
         QVERIFY(words.startsWith("record "));
         QVERIFY(words.contains("passage.txt"));
-        QVERIFY(!stage.window.welcome().isVisible());
+        QVERIFY(!stage.window.greeting().welcome().isVisible());
     }
 
     void aDroppedTrainingFolderShowsItsCurves() {
@@ -205,7 +205,7 @@ private Q_SLOTS:
         }
         stage.drop({QUrl::fromLocalFile(folder)});
         QTRY_VERIFY(stage.window.data().isOpen(trace));
-        QVERIFY(stage.window.recordDialog() == nullptr);
+        QVERIFY(stage.window.runs().recordDialog() == nullptr);
         auto* view = stage.window.findChild<TrainingView*>();
         QVERIFY(view != nullptr);
         QTRY_COMPARE(view->trainings().size(), 1U);
@@ -246,8 +246,8 @@ private Q_SLOTS:
         stage.window.show();
         stage.window.open(stage.make(QStringLiteral("tour.ponder")));
         QVERIFY(stage.settle());
-        stage.window.startTour();
-        Tour* tour = stage.window.tour();
+        stage.window.greeting().startTour();
+        Tour* tour = stage.window.greeting().tour();
         QVERIFY(tour != nullptr);
         QCOMPARE(tour->stops(), 6);
         QTest::keyClick(QApplication::focusWidget() ? QApplication::focusWidget() : tour, Qt::Key_Right);
@@ -272,7 +272,7 @@ private Q_SLOTS:
         }
         QCOMPARE(tour->stop(), 5);
         tour->next();
-        QVERIFY(stage.window.tour() == nullptr);
+        QVERIFY(stage.window.greeting().tour() == nullptr);
     }
 
     void theTourSpeaksOfRunBWhereThereIsOne() {
@@ -287,8 +287,8 @@ private Q_SLOTS:
         static const QRegularExpression ofB(QStringLiteral("\\bB\\b"));
         for (const bool two : {false, true}) {
             selection.setRunB(two ? RunKey{a.trace, 2} : RunKey{});
-            stage.window.startTour();
-            Tour* tour = stage.window.tour();
+            stage.window.greeting().startTour();
+            Tour* tour = stage.window.greeting().tour();
             QVERIFY(tour != nullptr);
             QString said;
             for (int i = 0; i < 5; ++i) {
@@ -306,11 +306,11 @@ private Q_SLOTS:
     void aTourOverNothingOpensSomethingFirst() {
         Stage stage;
         stage.window.show();
-        stage.window.startTour();
-        QVERIFY(stage.window.tour() == nullptr);
+        stage.window.greeting().startTour();
+        QVERIFY(stage.window.greeting().tour() == nullptr);
         stage.window.open(stage.make(QStringLiteral("later.ponder")));
-        QTRY_VERIFY(stage.window.tour() != nullptr);
-        stage.window.recorder().cancel();
+        QTRY_VERIFY(stage.window.greeting().tour() != nullptr);
+        stage.window.runs().recorder().cancel();
     }
 
     void everyPanelSaysWhatItShowsAndWhatItDoesNot() {
@@ -351,9 +351,9 @@ private Q_SLOTS:
         QVERIFY(!dock->isFloating());
         QTest::mouseClick(buttons[4], Qt::LeftButton);
         QVERIFY(dock->isHidden());
-        stage.window.restoreDefaultLayout();
+        stage.window.docks().arrange();
         QVERIFY(!dock->isHidden());
-        stage.window.showHelp(); // of the text, as nothing else has the focus
+        stage.window.menu().showHelp(); // of the text, as nothing else has the focus
         QTRY_VERIFY(QApplication::activePopupWidget() != nullptr);
         QApplication::activePopupWidget()->close();
     }

@@ -104,7 +104,7 @@ private:
 
 /// Opens the editor of a run's name and types into it.
 QLineEdit* rename(Stage& stage, const RunKey& run, const QString& typed) {
-    LibraryPanel& library = stage.window.library();
+    LibraryPanel& library = stage.window.panel<LibraryPanel>();
     library.runs().edit(library.model().indexOf(run));
     auto* editor = library.runs().findChild<QLineEdit*>();
     if (editor != nullptr) {
@@ -128,7 +128,7 @@ private Q_SLOTS:
         window.open(path);
         QVERIFY(stage.settle());
         window.raisePanel(QStringLiteral("compare"));
-        QTRY_VERIFY(window.compare().comparison() != nullptr && !window.compare().isBusy());
+        QTRY_VERIFY(window.panel<CompareView>().comparison() != nullptr && !window.panel<CompareView>().isBusy());
         const RunKey a = window.selection().runA();
         const RunKey b = window.selection().runB();
         QVERIFY(b.isValid());
@@ -137,7 +137,7 @@ private Q_SLOTS:
         window.selection().setSequence(2);
         window.selection().setToken(17);
         QTRY_VERIFY(!window.isBusy());
-        QScrollBar* list = window.library().sequences().verticalScrollBar();
+        QScrollBar* list = window.panel<LibraryPanel>().sequences().verticalScrollBar();
         QTRY_VERIFY(list->maximum() > 300);
         list->setValue(list->maximum() / 2);
         QScrollBar* text = window.text().view().verticalScrollBar();
@@ -152,32 +152,32 @@ private Q_SLOTS:
         window.open(grows); // which selects nothing in it
         QTRY_VERIFY(window.data().isOpen(grows) && !window.data().runs(grows).empty());
         const RunKey run{grows, window.data().runs(grows).front().id};
-        const auto comparison = window.compare().comparison();
-        const ViewState state = window.viewState();
+        const auto comparison = window.panel<CompareView>().comparison();
+        const ViewState state = window.session().viewState();
         QCOMPARE(state.a, a);
         QVERIFY(!state.b.isValid());
         const int scrolled = list->value();
         const int read = text->value();
-        QSignalSpy compares(&window.compare(), &CompareView::busyChanged);
+        QSignalSpy compares(&window.panel<CompareView>(), &CompareView::busyChanged);
         QSignalSpy chosen(&window.selection(), &Selection::runsChanged);
         Watchdog watchdog;
         QTRY_VERIFY(window.data().sequences(run).size() == std::size_t{sequences});
         qInfo("the event loop turned at the latest after %.1f ms", watchdog.longest());
 
-        QVERIFY(window.viewState() == state);
+        QVERIFY(window.session().viewState() == state);
         QCOMPARE(chosen.size(), 0);
         QCOMPARE(list->value(), scrolled);
         QCOMPARE(text->value(), read);
         QCOMPARE(compares.size(), 0);
-        QCOMPARE(window.compare().comparison(), comparison);
-        QCOMPARE(window.library().runs().findChild<QLineEdit*>(), editor);
+        QCOMPARE(window.panel<CompareView>().comparison(), comparison);
+        QCOMPARE(window.panel<LibraryPanel>().runs().findChild<QLineEdit*>(), editor);
         QCOMPARE(editor->text(), QStringLiteral("half a na"));
         // A run that comes to the front commits nothing that is typed by half.
         window.selection().setRunA(run);
         QTest::qWait(50);
-        QCOMPARE(window.library().runs().findChild<QLineEdit*>(), editor);
+        QCOMPARE(window.panel<LibraryPanel>().runs().findChild<QLineEdit*>(), editor);
         QTest::keyClick(editor, Qt::Key_Escape);
-        QTRY_VERIFY(window.library().runs().currentIndex() == window.library().model().indexOf(run));
+        QTRY_VERIFY(window.panel<LibraryPanel>().runs().currentIndex() == window.panel<LibraryPanel>().model().indexOf(run));
         QCOMPARE(window.data().run(b)->name, std::string("vanilla-1m"));
     }
 
@@ -196,7 +196,7 @@ private Q_SLOTS:
         QTRY_VERIFY(window.data().isOpen(grows) && !window.data().runs(grows).empty());
         const RunKey run{grows, window.data().runs(grows).front().id};
         QList<QComboBox*> boxes{&window.topBar().runA(), &window.topBar().runB()};
-        for (QComboBox* box : window.heatmap().findChildren<QComboBox*>()) {
+        for (QComboBox* box : window.panel<HeatmapView>().findChildren<QComboBox*>()) {
             if (box->isVisible() && box->count() > 2) {
                 boxes << box;
             }
@@ -243,7 +243,7 @@ private Q_SLOTS:
         window.selection().setSequence(3);
         QTRY_VERIFY(window.text().view().sequence());
         window.selection().setToken(5);
-        QScrollBar* list = window.library().sequences().verticalScrollBar();
+        QScrollBar* list = window.panel<LibraryPanel>().sequences().verticalScrollBar();
         QTRY_VERIFY(list->maximum() > 2000);
         list->setValue(1500);
         QLineEdit* editor = rename(stage, run, QStringLiteral("mine"));
@@ -258,7 +258,7 @@ private Q_SLOTS:
         QCOMPARE(window.selection().sequence(), 3);
         QCOMPARE(window.selection().token(), 5);
         QCOMPARE(window.text().view().sequence(), block);
-        QCOMPARE(window.library().sequenceModel().rowCount(),
+        QCOMPARE(window.panel<LibraryPanel>().sequenceModel().rowCount(),
                  static_cast<int>(window.data().sequences(run).size()));
     }
 

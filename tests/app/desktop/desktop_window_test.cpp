@@ -76,10 +76,10 @@ private Q_SLOTS:
         const QString folder = stage.folder.filePath(QStringLiteral("model"));
         QVERIFY(QDir().mkpath(folder));
         stage.drop({QUrl::fromLocalFile(folder)});
-        QVERIFY(stage.window.recordDialog() != nullptr);
-        QCOMPARE(stage.window.recordDialog()->request().checkpoint, folder);
-        QVERIFY(stage.window.recordDialog()->problem().contains(QStringLiteral("config.json")));
-        stage.window.recordDialog()->reject();
+        QVERIFY(stage.window.runs().recordDialog() != nullptr);
+        QCOMPARE(stage.window.runs().recordDialog()->request().checkpoint, folder);
+        QVERIFY(stage.window.runs().recordDialog()->problem().contains(QStringLiteral("config.json")));
+        stage.window.runs().recordDialog()->reject();
     }
 
     void aRunCanBeNamed() {
@@ -262,7 +262,7 @@ private Q_SLOTS:
         window.show();
         auto* dock = window.findChild<QDockWidget*>(QStringLiteral("compare"));
         QVERIFY(!dock->isVisible());
-        window.restoreDefaultLayout();
+        window.docks().arrange();
         QVERIFY(dock->isVisible());
     }
 
@@ -300,28 +300,28 @@ private Q_SLOTS:
         RecordRequest request;
         request.checkpoint = stage.folder.path();
         request.trace = path;
-        stage.window.recorder().setProgram(engine);
-        stage.window.recorder().start(request);
-        QTRY_VERIFY(stage.window.recorder().progress().done == 5);
+        stage.window.runs().recorder().setProgram(engine);
+        stage.window.runs().recorder().start(request);
+        QTRY_VERIFY(stage.window.runs().recorder().progress().done == 5);
         testing::write_sample_trace(path.toStdString(), {.sequences = 1, .tokens = 200, .secondRun = false});
         QTRY_VERIFY(stage.window.selection().runA() != before);
         QCOMPARE(stage.window.selection().runB(), before); // the same text: compared at once
-        QVERIFY(stage.window.recorder().isRunning());
+        QVERIFY(stage.window.runs().recorder().isRunning());
         QVERIFY(over.open(QIODevice::WriteOnly));
-        QTRY_VERIFY(!stage.window.recorder().isRunning());
+        QTRY_VERIFY(!stage.window.runs().recorder().isRunning());
     }
 
     void aFigureIsExportedFromTheMenu() {
         Stage stage;
         const QString path = stage.make(QStringLiteral("figure.ponder"));
         stage.window.show();
-        stage.window.exportFigure(figure::FigureKind::token_text);
-        QVERIFY(stage.window.exportDialog() == nullptr); // nothing is open
+        stage.window.figures().exportFigure(figure::FigureKind::token_text);
+        QVERIFY(stage.window.figures().dialog() == nullptr); // nothing is open
         stage.window.open(path);
         QVERIFY(stage.settle());
         stage.window.text().setQuantity(Quantity::entropy);
-        stage.window.exportFigure(figure::FigureKind::token_text);
-        ExportDialog* dialog = stage.window.exportDialog();
+        stage.window.figures().exportFigure(figure::FigureKind::token_text);
+        ExportDialog* dialog = stage.window.figures().dialog();
         QVERIFY(dialog != nullptr && dialog->isVisible());
         QTRY_VERIFY(dialog->maker().figure());
         QCOMPARE(dialog->spec().quantity, figure::TokenColour(Quantity::entropy));
@@ -343,7 +343,7 @@ private Q_SLOTS:
             QStringLiteral("ponderscope figure words.json -o words.svg")));
         QVERIFY(dialog->isVisible()); // for the next one
         dialog->close();
-        QTRY_VERIFY(stage.window.exportDialog() == nullptr);
+        QTRY_VERIFY(stage.window.figures().dialog() == nullptr);
     }
 
     void theLabColoursTheTextWhileItIsOnTop() {
@@ -360,13 +360,13 @@ private Q_SLOTS:
         QVERIFY(stage.window.text().view().values().replay.contains(QStringLiteral("learned")));
         QVERIFY(stage.window.raisePanel(QStringLiteral("halting")));
         QTRY_VERIFY(!stage.window.text().view().showsReplay());
-        QTRY_VERIFY(stage.window.halting().stats());
+        QTRY_VERIFY(stage.window.panel<HaltingView>().stats());
         // A token type is found in the text.
-        Q_EMIT stage.window.halting().tokenTypeChosen(stage.window.halting().stats()->types.front().id);
+        Q_EMIT stage.window.panel<HaltingView>().tokenTypeChosen(stage.window.panel<HaltingView>().stats()->types.front().id);
         QTRY_VERIFY(stage.window.selection().token() >= 0);
         const auto shown = stage.window.text().view().sequence();
         QCOMPARE(shown->tokens.id[static_cast<std::size_t>(stage.window.selection().token())],
-                 stage.window.halting().stats()->types.front().id);
+                 stage.window.panel<HaltingView>().stats()->types.front().id);
     }
 
     void theIconIsCrispWhereItIsSmall() {

@@ -1,25 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What starts the engine from the text: a prompt that a model continues, and what if.
-#include "app/desktop/main_window.h"
+#include "app/desktop/what_if.h"
 
 #include "app/desktop/message_bar.h"
-#include "app/desktop/run_fields.h"
-#include "app/desktop/settings.h"
-#include "app/desktop/think_panel.h"
-#include "app/desktop/top_bar.h"
-#include "app/desktop/welcome.h"
+#include "app/desktop/run_controller.h"
+#include "app/desktop/run_edits.h"
+#include "app/desktop/run_follower.h"
 #include "core/trace/recorded_choices.h"
 #include "views/common/format.h"
-#include "views/common/trace_name.h"
 #include "views/common/view_command.h"
-#include "views/text/span_bar.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
-#include <QApplication>
-#include <QClipboard>
-#include <QFileDialog>
-#include <QFileInfo>
+#include <QCoreApplication>
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QMenu>
@@ -37,101 +29,8 @@ QString steps_in_words(int steps) {
 
 } // namespace
 
-void MainWindow::buildThink() {
-    connect(welcome_, &WelcomePage::thinkRequested, this, &MainWindow::showThink);
-    connect(think_, &ThinkPanel::thinkRequested, this, &MainWindow::think);
-    think_->fields().setChosen(settings_.runSettings(QStringLiteral("think")));
-    connect(&selection_, &Selection::runsChanged, this,
-            [this] { think_->setCheckpoints(offeredCheckpoints(), checkpointOf(selection_.runA())); });
-    connect(think_, &ThinkPanel::stopRequested, &thinker_, &Thinker::cancel);
-    connect(think_, &ThinkPanel::horizonChanged, &text_->view(), &TextView::setHorizon);
-    connect(think_, &ThinkPanel::checkpointWanted, this, [this] {
-        const QString folder = QFileDialog::getExistingDirectory(this, tr("Choose a checkpoint folder"));
-        ThinkRequest request = think_->request();
-        request.checkpoint = folder;
-        think_->setRequest(request);
-    });
-    connect(&text_->view(), &TextView::menuWanted, this, &MainWindow::showTextMenu);
-    connect(text_, &TextPanel::figureWanted, this, [this] { exportFigure(figure::FigureKind::token_text); });
-    connect(text_, &TextPanel::failed, this, [this](const QString& sentence) { messages_->show(sentence); });
-    connect(&thinker_, &Thinker::started, this, [this] {
-        hideWelcome();
-        think_->setRunning(true);
-        think_->setStatus(tr("Reading the weights…"));
-    });
-    connect(&thinker_, &Thinker::began, this, [this] { follower_.showLive(thinker_.key()); });
-    connect(&thinker_, &Thinker::grew, this, [this](qint64 tokens) {
-        think_->setStatus(tokens < thinker_.promptTokens()
-                              ? tr("Reading the prompt: %1 of %2 tokens")
-                                    .arg(format_count(tokens), format_count(thinker_.promptTokens()))
-                              : tr("Thinking: %1 tokens after the prompt")
-                                    .arg(format_count(tokens - thinker_.promptTokens())));
-    });
-    connect(&thinker_, &Thinker::recorded, this, [this](const QString& trace, const QString& run) {
-        const bool scratch = data_.isScratch(absolute_name(trace));
-        think_->setStatus(scratch ? tr("“%1” lies in Scratch; its menu in the Library keeps it").arg(run)
-                                  : tr("Recorded as “%1” in %2").arg(run, trace));
-        follower_.finishLive(thinker_.key(), trace, run);
-    });
-    connect(&thinker_, &Thinker::failed, this, [this](const QString& sentence) {
-        messages_->show(sentence);
-        think_->setStatus(sentence);
-    });
-    connect(&thinker_, &Thinker::ended, this, [this] { think_->setRunning(false); });
-}
-
-QStringList MainWindow::offeredCheckpoints() {
-    QStringList folders;
-    for (const RunKey& key : {selection_.runA(), selection_.runB()}) {
-        if (const QString folder = checkpointOf(key); !folder.isEmpty()) {
-            folders << folder;
-        }
-    }
-    for (const SampleModel& model : samples().models) {
-        folders << model.checkpoint;
-    }
-    const QStringList recent = settings_.recent();
-    std::copy_if(recent.begin(), recent.end(), std::back_inserter(folders), [](const QString& path) {
-        return is_elsewhere(path) ? !path.endsWith(QLatin1String(".ponder")) : QFileInfo(path).isDir();
-    });
-    folders.removeDuplicates();
-    return folders;
-}
-
-void MainWindow::showThink() {
-    hideWelcome();
-    think_->setCheckpoints(offeredCheckpoints(), checkpointOf(selection_.runA()));
-    raisePanel(QStringLiteral("think"));
-    think_->focusPrompt();
-}
-
-void MainWindow::think(const ThinkRequest& request) {
-    settings_.setRunSettings(QStringLiteral("think"), think_->fields().chosen());
-    ThinkRequest wanted = request;
-    if (wanted.trace.isEmpty()) {
-        if (!scratchReady()) {
-            return;
-        }
-        wanted.trace = scratchFor(wanted.checkpoint);
-    }
-    if (data_.isLive(selection_.runA().trace)) {
-        selection_.setRunA({}); // the run that was said before goes
-    }
-    follower_.beginLive();
-    thinker_.start(wanted);
-}
-
-QString MainWindow::checkpointOf(const RunKey& key) const {
-    const RunInfo* run = data_.run(key);
-    if (run == nullptr) {
-        return {};
-    }
-    const QString named = find_checkpoint(*run, key.trace);
-    return named.isEmpty() ? settings_.located(QString::fromStdString(run->checkpoint_digest)) : named;
-}
-
-void MainWindow::startWhatIf(const WhatIf& question) {
-    if (recorder_.isRunning()) { // and reads the patch file that another question would replace
+void WhatIf::startWhatIf(const WhatIfQuestion& question) {
+    if (runs_.recorder().isRunning()) { // and reads the patch file that another question would replace
         messages_->show(tr("A recording is running already; wait for it or cancel it."));
         return;
     }
@@ -147,9 +46,9 @@ void MainWindow::startWhatIf(const WhatIf& question) {
     const QString forced = policy.section(QStringLiteral("; forced "), 1);
     RecordRequest request = rerun_request(*run, key.trace, policy.section(QStringLiteral("; forced "), 0, 0),
                                           QString::fromStdString(recorded_choices(*run).kv));
-    request.checkpoint = checkpointOf(key);
+    request.checkpoint = runs_.checkpointOf(key);
     if (request.checkpoint.isEmpty()) {
-        locateCheckpoint(key, [this, key, question] {
+        edits_.locateCheckpoint(key, [this, key, question] {
             if (selection_.runA() == key) {
                 startWhatIf(question);
             }
@@ -170,18 +69,18 @@ void MainWindow::startWhatIf(const WhatIf& question) {
     }
     request.patch = *patch;
     request.name = QString::fromStdString(run->name) + u' ' + question.name;
-    if (!scratchReady()) {
+    if (!runs_.scratchReady()) {
         return;
     }
-    request.trace = scratchFor(key.trace);
-    follower_.ask(key);
-    recorder_.start(request);
-    if (!recorder_.isRunning()) {
-        follower_.ask({});
+    request.trace = runs_.scratchFor(key.trace);
+    runs_.follower().ask(key);
+    runs_.recorder().start(request);
+    if (!runs_.recorder().isRunning()) {
+        runs_.follower().ask({});
     }
 }
 
-void MainWindow::giveSteps(qint64 token, int steps) {
+void WhatIf::giveSteps(qint64 token, int steps) {
     const qint64 row = selection_.rowOf(token);
     if (row >= 0) {
         startWhatIf({QStringLiteral("%1/%2:%3").arg(selection_.sequence()).arg(row).arg(steps),
@@ -190,14 +89,14 @@ void MainWindow::giveSteps(qint64 token, int steps) {
     }
 }
 
-void MainWindow::leaveSourceOut(int source, int layer) {
+void WhatIf::leaveSourceOut(int source, int layer) {
     startWhatIf({{},
                  layer < 0 ? QString::number(source) : QStringLiteral("%1:%2").arg(source).arg(layer),
                  layer < 0 ? tr("without source %1").arg(source)
                            : tr("without source %1 in layer %2").arg(source).arg(layer)});
 }
 
-std::optional<QString> MainWindow::patchFile(const RunInfo& run, const QJsonArray& more) {
+std::optional<QString> WhatIf::patchFile(const RunInfo& run, const QJsonArray& more) {
     QJsonArray patches = QJsonDocument::fromJson(QByteArray::fromStdString(run.choices))
                              .object()
                              .value(QLatin1String("patches"))
@@ -227,7 +126,7 @@ std::optional<QString> MainWindow::patchFile(const RunInfo& run, const QJsonArra
     return file.fileName();
 }
 
-void MainWindow::takeState(qint64 token, int step, int layer) {
+void WhatIf::takeState(qint64 token, int step, int layer) {
     const auto block = text_->view().sequence();
     const qint64 row = selection_.rowOf(token);
     if (block && row >= 0 && token < static_cast<qint64>(block->tokens.size())) {
@@ -241,7 +140,7 @@ void MainWindow::takeState(qint64 token, int step, int layer) {
     }
 }
 
-void MainWindow::putState(qint64 token, int step) {
+void WhatIf::putState(qint64 token, int step) {
     const qint64 row = selection_.rowOf(token);
     if (row < 0 || !(taken_.run == selection_.runA())) {
         return;
@@ -261,7 +160,7 @@ void MainWindow::putState(qint64 token, int step) {
                       {QStringLiteral("from"), place(taken_.sequence, taken_.row, taken_.step)}}}});
 }
 
-void MainWindow::fillCarry(QMenu& menu, qint64 token, const RunInfo& run, int ran, const QString& word) {
+void WhatIf::fillCarry(QMenu& menu, qint64 token, const RunInfo& run, int ran, const QString& word) {
     const auto after = [&run](int step, int layer) {
         return layer < 0 ? (run.step_unit == "layer" ? tr("after block %1") : tr("after step %1")).arg(step)
                          : tr("after step %1, layer %2").arg(step).arg(layer);
@@ -296,7 +195,7 @@ void MainWindow::fillCarry(QMenu& menu, qint64 token, const RunInfo& run, int ra
     }
 }
 
-void MainWindow::fillWhatIf(QMenu& menu, qint64 token) {
+void WhatIf::fillWhatIf(QMenu& menu, qint64 token) {
     const RunInfo* run = data_.run(selection_.runA());
     const auto block = text_->view().sequence();
     const qint64 row = token < 0 ? -1 : selection_.rowOf(token);
@@ -335,45 +234,6 @@ void MainWindow::fillWhatIf(QMenu& menu, qint64 token) {
                             [this, layer, at] { leaveSourceOut(layer, at); });
         }
     }
-}
-
-void MainWindow::showTextMenu(qint64 token, const QPoint& place) {
-    auto* menu = new QMenu(this);
-    menu->setAttribute(Qt::WA_DeleteOnClose);
-    const auto block = text_->view().sequence();
-    if (block && token >= 0 && token < static_cast<qint64>(block->tokens.size())) {
-        if (text_->view().span().contains(token)) { // a span stays, and the menu is about it
-            text_->spanBar().addActions(*menu);
-        } else {
-            selection_.setToken(token);
-            fillWhatIf(*menu, token);
-        }
-        menu->addSeparator();
-        const int id = block->tokens.id[static_cast<std::size_t>(token)];
-        menu->addAction(tr("Find all of this token"), this,
-                        [this, id] { text_->findText(QStringLiteral("#%1").arg(id)); });
-        menu->addAction(tr("Bookmark"), &text_->spanBar(), &SpanBar::toggleBookmark);
-        menu->addAction(tr("Add Note…"), this, [this] { text_->spanBar().askForLabel(note_annotation); });
-        menu->addAction(tr("Copy its numbers"), this,
-                        [this, token] { QApplication::clipboard()->setText(text_->view().describe(token)); });
-    } else {
-        menu->addAction(tr("Find…"), text_, &TextPanel::find);
-    }
-    menu->addAction(tr("Copy as command"), this, [this] { copyCommand(text_); });
-    menu->addSeparator();
-    menu->addAction(tr("Think from here…"), this, [this, token, block] {
-        // The text up to here, for the model to go on with.
-        ThinkRequest request = think_->request();
-        if (block && token >= 0) {
-            const auto end =
-                std::min<std::size_t>(block->tokens.end[static_cast<std::size_t>(token)], block->text.size());
-            request.prompt = QString::fromUtf8(block->text.data(), static_cast<qsizetype>(end));
-        }
-        showThink();
-        request.checkpoint = think_->request().checkpoint;
-        think_->setRequest(request);
-    });
-    menu->popup(place);
 }
 
 } // namespace ponderscope

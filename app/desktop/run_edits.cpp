@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What becomes of runs: those that are made here are looked at, kept, renamed and removed.
-#include "app/desktop/main_window.h"
+#include "app/desktop/run_edits.h"
 
 #include "app/desktop/message_bar.h"
+#include "app/desktop/open_traces.h"
 #include "app/desktop/settings.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/method_info.h"
@@ -12,9 +12,6 @@
 #include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/common/trace_name.h"
-#include "views/library/library_panel.h"
-#include "views/text/text_panel.h"
-#include "views/text/text_view.h"
 
 #include <QDir>
 #include <QFileDialog>
@@ -26,57 +23,7 @@
 
 namespace ponderscope {
 
-void MainWindow::connectRuns() {
-    data_.setScratch(scratch_.trace());
-    connect(library_, &LibraryPanel::renameRequested, this, &MainWindow::renameRun);
-    connect(library_, &LibraryPanel::removeRequested, this, &MainWindow::removeRun);
-    connect(library_, &LibraryPanel::keepRequested, this, &MainWindow::keepRun);
-    // What was said about A and B is true only of those that it was said of.
-    connect(&selection_, &Selection::runsChanged, this, &MainWindow::unsayPair);
-    connect(text_, &TextPanel::viewChanged, this, &MainWindow::unsayPair);
-}
-
-bool MainWindow::scratchReady() {
-    // One at a time writes there.
-    const bool recording = recorder_.isRunning() && data_.isScratch(absolute_name(recorder_.request().trace));
-    const QString problem = recording || thinker_.isRunning() || edits_.isBusy()
-                                ? tr("Scratch is being written just now; wait for that or cancel it.")
-                                : scratch_.prepare();
-    messages_->show(problem);
-    return problem.isEmpty();
-}
-
-QString MainWindow::scratchFor(const QString& lies) {
-    QString scratch = scratch_.on(machine_of(lies));
-    data_.setScratch(scratch);
-    return scratch;
-}
-
-void MainWindow::sayPair() {
-    const RunInfo* a = data_.run(selection_.runA());
-    const RunInfo* b = data_.run(selection_.runB());
-    if (a == nullptr || b == nullptr || !text_->view().showsDifference()) {
-        return;
-    }
-    const QString kept = data_.isScratch(selection_.runA().trace)
-                             ? tr(" A lies in Scratch; its menu in the Library keeps it.")
-                             : QString();
-    pairSaid_ = tr("A is “%1”, B is “%2”. The text is coloured by A − B: where A is lower, A found it "
-                   "easier.")
-                    .arg(QString::fromStdString(a->name), QString::fromStdString(b->name)) +
-                kept;
-    pairSaidOf_ = {selection_.runA(), selection_.runB()};
-    messages_->show(pairSaid_, MessageBar::Kind::success);
-}
-
-void MainWindow::unsayPair() {
-    if (!pairSaid_.isEmpty() && (pairSaidOf_ != std::pair(selection_.runA(), selection_.runB()) ||
-                                 !text_->view().showsDifference())) {
-        messages_->retract(std::exchange(pairSaid_, {}));
-    }
-}
-
-void MainWindow::editRuns(RunEdit edit, const QString& trace, const std::function<void()>& then) {
+void RunEdits::editRuns(RunEdit edit, const QString& trace, const std::function<void()>& then) {
     if (edits_.isBusy()) {
         messages_->show(tr("Runs of a trace are being written just now; wait for that."),
                         MessageBar::Kind::notice);
@@ -84,11 +31,7 @@ void MainWindow::editRuns(RunEdit edit, const QString& trace, const std::functio
     }
     const auto again = [this, trace] {
         // Under the same name lies another file now, by our own doing; and whatever another window did to it.
-        watching_.cancel();
-        watch_.forget(trace);
-        if (data_.isOpen(trace)) {
-            opener_.openTrace(trace);
-        }
+        traces_.reopen(trace);
     };
     edits_.start(
         std::move(edit),
@@ -105,7 +48,7 @@ void MainWindow::editRuns(RunEdit edit, const QString& trace, const std::functio
         });
 }
 
-void MainWindow::renameRun(const RunKey& key, const QString& name) {
+void RunEdits::renameRun(const RunKey& key, const QString& name) {
     if (const RunInfo* run = data_.run(key)) {
         editRuns(
             [trace = path_of(key.trace), run = *run, name = name.toStdString()](const std::stop_token&,
@@ -117,7 +60,7 @@ void MainWindow::renameRun(const RunKey& key, const QString& name) {
     }
 }
 
-void MainWindow::removeRun(const RunKey& key) {
+void RunEdits::removeRun(const RunKey& key) {
     const RunInfo* run = data_.run(key);
     if (run == nullptr) {
         return;
@@ -126,7 +69,7 @@ void MainWindow::removeRun(const RunKey& key) {
         new QMessageBox(QMessageBox::Question, tr("Remove a run"),
                         tr("Remove “%1” from %2? This cannot be undone.")
                             .arg(QString::fromStdString(run->name), QFileInfo(key.trace).fileName()),
-                        QMessageBox::Cancel, this);
+                        QMessageBox::Cancel, window_);
     question->setTextFormat(Qt::PlainText);
     question->setInformativeText(tr("The trace is written anew without it; until that is done the old file "
                                     "stays. Hide takes a run out of sight only."));
@@ -144,8 +87,8 @@ void MainWindow::removeRun(const RunKey& key) {
     question->open();
 }
 
-QFileDialog* MainWindow::keepDialog(const QString& title) {
-    auto* dialog = new QFileDialog(this, title, {}, tr("Traces (*.ponder)"));
+QFileDialog* RunEdits::keepDialog(const QString& title) {
+    auto* dialog = new QFileDialog(window_, title, {}, tr("Traces (*.ponder)"));
     dialog->setObjectName(QStringLiteral("keep"));
     dialog->setAcceptMode(QFileDialog::AcceptSave);
     dialog->setDefaultSuffix(QStringLiteral("ponder"));
@@ -163,7 +106,7 @@ QFileDialog* MainWindow::keepDialog(const QString& title) {
     return dialog;
 }
 
-void MainWindow::keepRun(const RunKey& key) {
+void RunEdits::keepRun(const RunKey& key) {
     const RunInfo* run = data_.run(key);
     if (run == nullptr) {
         return;
@@ -187,7 +130,7 @@ void MainWindow::keepRun(const RunKey& key) {
     dialog->open();
 }
 
-std::vector<RunKey> MainWindow::runsNotKept() const {
+std::vector<RunKey> RunEdits::runsNotKept() const {
     std::vector<RunKey> keys;
     const QStringList traces = data_.traces();
     for (const QString& trace : traces) {
@@ -200,7 +143,7 @@ std::vector<RunKey> MainWindow::runsNotKept() const {
     return keys;
 }
 
-void MainWindow::keepAllOfScratch() {
+void RunEdits::keepAllOfScratch() {
     QFileDialog* dialog = keepDialog(tr("Keep the runs of this session in a trace"));
     connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& file) {
         const QString target = QFileInfo(file).absoluteFilePath();
@@ -212,13 +155,13 @@ void MainWindow::keepAllOfScratch() {
                 }
                 return tr("Kept in %1.").arg(target);
             },
-            target, [this] { close(); });
+            target, [this] { window_->close(); });
         settings_.addRecent(target);
     });
     dialog->open();
 }
 
-void MainWindow::locateCheckpoint(const RunKey& key, const std::function<void()>& then) {
+void RunEdits::locateCheckpoint(const RunKey& key, const std::function<void()>& then) {
     const RunInfo* run = data_.run(key);
     if (run == nullptr) {
         return;
@@ -231,7 +174,7 @@ void MainWindow::locateCheckpoint(const RunKey& key, const std::function<void()>
                      : QString());
     messages_->show(sentence);
     auto* dialog = new QFileDialog(
-        this, tr("Where is the checkpoint of “%1” now?").arg(QString::fromStdString(run->name)));
+        window_, tr("Where is the checkpoint of “%1” now?").arg(QString::fromStdString(run->name)));
     dialog->setObjectName(QStringLiteral("locate"));
     dialog->setFileMode(QFileDialog::Directory);
     dialog->setOption(QFileDialog::ShowDirsOnly);
@@ -263,7 +206,7 @@ void MainWindow::locateCheckpoint(const RunKey& key, const std::function<void()>
     dialog->open();
 }
 
-void MainWindow::checkTrace(const QString& path) {
+void RunEdits::checkTrace(const QString& path) {
     constexpr std::size_t most = 3; // sentences of a message
     const QString name = QFileInfo(path).fileName();
     const QString working = tr("Checking every byte of %1…").arg(name);
@@ -294,6 +237,32 @@ void MainWindow::checkTrace(const QString& path) {
             messages_->retract(working);
             messages_->show(sentence);
         });
+}
+
+bool RunEdits::leavesScratch() {
+    const std::size_t left = runsNotKept().size();
+    if (left == 0 || scratchAsked_ || !window_->isVisible()) {
+        return true;
+    }
+    auto* question = new QMessageBox(
+        QMessageBox::Question, tr("Runs that were not kept"),
+        left == 1 ? tr("One run of this session lies in Scratch only. Close without it?")
+                  : tr("%1 runs of this session lie in Scratch only. Close without them?").arg(left),
+        QMessageBox::Cancel, window_);
+    question->setObjectName(QStringLiteral("scratchLeft"));
+    question->setInformativeText(
+        tr("What-if runs, reruns and generated runs are temporary until you save them to a trace."));
+    QPushButton* keep = question->addButton(tr("Keep in a trace…"), QMessageBox::AcceptRole);
+    QPushButton* leave = question->addButton(tr("Close without"), QMessageBox::DestructiveRole);
+    question->setDefaultButton(QMessageBox::Cancel);
+    question->setAttribute(Qt::WA_DeleteOnClose);
+    connect(keep, &QPushButton::clicked, this, &RunEdits::keepAllOfScratch);
+    connect(leave, &QPushButton::clicked, this, [this] {
+        scratchAsked_ = true;
+        window_->close();
+    });
+    question->open();
+    return false;
 }
 
 } // namespace ponderscope

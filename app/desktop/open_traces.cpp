@@ -1,75 +1,45 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What happens with what is opened, and with files that change while they are open.
-#include "app/desktop/main_window.h"
+#include "app/desktop/open_traces.h"
 
-#include "app/desktop/connect_dialog.h"
 #include "app/desktop/message_bar.h"
-#include "app/desktop/settings.h"
 #include "views/common/trace_name.h"
-#include "views/text/text_panel.h"
 
 #include <QFileInfo>
 
 namespace ponderscope {
 
-void MainWindow::connectOpener() {
+namespace {
+
+/// How often a growing trace is looked at.
+constexpr int poll_ms = 500;
+
+} // namespace
+
+OpenTraces::OpenTraces(const Shell& shell) : ShellPart(shell) {
     opener_.listen();
     follower_.listen();
-    connect(&opener_, &Opener::started, this, &MainWindow::hideWelcome);
-    connect(&opener_, &Opener::opened, this, &MainWindow::traceOpened);
-    connect(&opener_, &Opener::failed, this, &MainWindow::fail);
     connect(&opener_, &Opener::waiting, this, [this](const QString& sentence, bool on) {
         on ? messages_->show(sentence, MessageBar::Kind::notice) : messages_->retract(sentence);
     });
-    connect(&opener_, &Opener::checkpointFound, this, [this](const QString& folder) {
-        // A folder without a model is no checkpoint to open again.
-        if (is_elsewhere(folder) || QFileInfo::exists(folder + QStringLiteral("/config.json"))) {
-            settings_.addRecent(folder);
+    connect(&data_, &TraceData::failed, this, [this](const QString& path) {
+        if (path == follower_.trace() && !isRecording_()) {
+            follower_.forgetTrace(); // not again and again
         }
-        RecordRequest request;
-        request.checkpoint = folder;
-        showRecordDialog(request);
     });
-    connect(&opener_, &Opener::sessionFound, this, &MainWindow::openSession);
-    connect(&opener_, &Opener::trainingFound, this, [this] { raisePanel(QStringLiteral("training")); });
-    connect(&opener_, &Opener::folderFound, this, &MainWindow::connectTo);
-    connect(&follower_, &RunFollower::liveRecorded, this, [this] { thinker_.forget(); });
-    connect(&follower_, &RunFollower::compared, this, [this] {
-        text_->setDifference(true);
-        sayPair();
-    });
+    poll_.setInterval(poll_ms);
+    connect(&poll_, &QTimer::timeout, this, &OpenTraces::poll);
+    poll_.start();
 }
 
-void MainWindow::fail(const QString& sentence) {
-    errors_ << sentence;
-    messages_->show(sentence);
-}
-
-void MainWindow::open(const QString& path) {
-    const QFileInfo file(path);
-    const QFileInfo sample(file.fileName() == u"samples.ponder" ? samples().recorded : QString());
-    if (sample.exists() && sample.canonicalFilePath() == file.canonicalFilePath()) {
-        openSample();
-    } else {
-        opener_.open(path);
+void OpenTraces::reopen(const QString& trace) {
+    watching_.cancel();
+    watch_.forget(trace);
+    if (data_.isOpen(trace)) {
+        opener_.openTrace(trace);
     }
 }
 
-void MainWindow::connectTo(const QString& place) {
-    auto* dialog = findChild<ConnectDialog*>();
-    if (dialog == nullptr) {
-        dialog = new ConnectDialog(settings_, theme_, this);
-        dialog->setAttribute(Qt::WA_DeleteOnClose);
-        connect(dialog, &ConnectDialog::chosen, this, &MainWindow::open);
-    }
-    if (!place.isEmpty()) {
-        dialog->look(place);
-    }
-    dialog->show();
-    dialog->raise();
-}
-
-void MainWindow::poll() {
+void OpenTraces::poll() {
     if (watching_.isBusy()) { // a slow disk
         return;
     }
@@ -87,7 +57,7 @@ void MainWindow::poll() {
                         if (awaited && watch_.hasCome(recorded, looks)) {
                             opener_.openTrace(recorded);
                         }
-                        if (recorder_.isRunning()) {
+                        if (isRecording_()) {
                             data_.refresh(recorded);
                         }
                         for (const TraceWatch::Change& change : watch_.check(files, looks)) {
@@ -97,7 +67,7 @@ void MainWindow::poll() {
                     [](const QString&) {}); // nothing to say: a file that cannot be looked at is gone
 }
 
-void MainWindow::follow(const TraceWatch::Change& change) {
+void OpenTraces::follow(const TraceWatch::Change& change) {
     const auto with_traces = [&](auto&& call) {
         for (const QString& trace : data_.traces()) {
             if (data_.files(trace).contains(change.trace)) {

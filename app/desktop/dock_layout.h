@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "app/desktop/shell.h"
+
+#include <QByteArray>
+#include <QRect>
+#include <QSize>
+#include <QString>
+
+#include <functional>
+#include <map>
+#include <vector>
+
+class QDockWidget;
+
+namespace ponderscope {
+
+class LiveView;
+struct Panel;
+
+/// The docks of a window: one for every registered panel, the layout that they come in, what folds where the
+/// window is small, one panel over all.
+class DockLayout : public ShellPart {
+    Q_OBJECT
+public:
+    using ShellPart::ShellPart;
+    ~DockLayout() override;
+
+    void addPanels(const ViewContext& context);
+    [[nodiscard]] const std::vector<QDockWidget*>& docks() const { return docks_; }
+    [[nodiscard]] QDockWidget* dock(const QString& name) const;  ///< null: there is none of that name
+    [[nodiscard]] QWidget* panel(const QString& name) const;     ///< in the dock; null: none
+    [[nodiscard]] static QDockWidget* focusedDock();             ///< null: the text has the focus
+    /// Brings a panel, or a page of one, to the front. False: there is none of that name.
+    bool raise(const QString& name);
+    /// \p name: another name for \p panel, which \p show turns to that page.
+    void addPage(const QString& name, const QString& panel, std::function<void()> show) {
+        pages_[name] = {panel, std::move(show)};
+    }
+    [[nodiscard]] bool isBusy() const; ///< a panel computes
+
+    /// The panels as they come, for a window of this size: low ones show what stands under the text as tabs
+    /// of one place, narrow ones the inspector beside the library.
+    void arrange();
+    void fitPanels(); ///< the same after the window was resized, for panels that are where they came
+    /// One panel over the whole window; the same again: as it was before.
+    void maximise(QDockWidget* dock);
+    void leaveMaximised();
+    [[nodiscard]] QDockWidget* maximised() const { return maximised_; }
+    [[nodiscard]] QByteArray layoutState() const; ///< of all panels, whatever fills the window
+    /// What saveState() gave; all that changes the whole layout goes through here. Of a window that was not
+    /// shown yet it is kept until showPending(): Qt keeps a copy of the layout of a window that will be
+    /// maximised, and puts it back over one that comes meanwhile. False: of another version.
+    bool restoreLayout(const QByteArray& layout);
+    void showPending(); ///< the window is shown
+
+Q_SIGNALS:
+    void copyRequested(QWidget* panel);
+    void restored();
+
+private:
+    struct Page {
+        QString panel;
+        std::function<void()> show;
+    };
+    void addPanel(const Panel& panel, QWidget* view);
+    /// Ends a dock drag in progress: Qt keeps places of the layout in a drag, which must not change then.
+    void putDown();
+
+    std::vector<QDockWidget*> docks_;
+    std::map<QString, QDockWidget*> dockByName_;
+    std::map<QString, Page> pages_;
+    std::vector<LiveView*> live_;
+    bool low_ = false;    ///< the lower panels were put among the upper ones
+    bool narrow_ = false; ///< the inspector was put beside the library
+    QDockWidget* maximised_ = nullptr;
+    QByteArray beforeMaximised_; ///< the layout
+    QByteArray layoutToCome_;    ///< once the window is on the screen
+};
+
+/// No larger than this part of a screen, and within it; untouched where it is.
+void fit_window(QWidget& window, const QRect& screen);
+
+} // namespace ponderscope

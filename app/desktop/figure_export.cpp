@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/desktop/figure_export.h"
+
+#include "app/desktop/message_bar.h"
+#include "views/figure/export_dialog.h"
+#include "views/text/text_panel.h"
+
+#include <QFileInfo>
+
+namespace ponderscope {
+
+FigureExport::~FigureExport() {
+    delete exportDialog_;
+}
+
+ExportDialog* FigureExport::dialog() const {
+    return exportDialog_;
+}
+
+figure::FigureSpec FigureExport::figureSpec(figure::FigureKind kind) const {
+    figure::FigureSpec spec = text_->figureSpec(kind);
+    for (const Filler& fill : fillers_) {
+        fill(spec);
+    }
+    return spec;
+}
+
+void FigureExport::exportFigure(figure::FigureKind kind) {
+    if (!selection_.runA().isValid()) {
+        return;
+    }
+    delete exportDialog_; // one at a time, and always of what the window shows now
+    exportDialog_ = new ExportDialog({data_, selection_, theme_}, figureSpec(kind), window_);
+    exportDialog_->setAttribute(Qt::WA_DeleteOnClose);
+    connect(exportDialog_, &ExportDialog::exported, this, [this](const QStringList& files) {
+        QStringList names;
+        for (const QString& file : files) {
+            names << QFileInfo(file).fileName();
+        }
+        const QString spec = names.takeLast();
+        messages_->show(
+            tr("Wrote %1 to %2. The same again: ponderscope figure %3 -o %4")
+                .arg(names.join(tr(" and ")), QFileInfo(files.first()).absolutePath(), spec, names.first()),
+            MessageBar::Kind::success);
+    });
+    exportDialog_->show();
+}
+
+} // namespace ponderscope

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "app/desktop/shell.h"
+#include "views/figure/spec.h"
+
+#include <QPointer>
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+namespace ponderscope {
+
+class ExportDialog;
+
+/// The figure workbench, which begins with what the window shows.
+class FigureExport : public ShellPart {
+    Q_OBJECT
+public:
+    using ShellPart::ShellPart;
+    ~FigureExport() override;
+    [[nodiscard]] ExportDialog* dialog() const; ///< null unless it is open
+    /// What a panel shows and figures of its kinds begin with.
+    using Filler = std::function<void(figure::FigureSpec& spec)>;
+    void addFiller(Filler fill) { fillers_.push_back(std::move(fill)); }
+
+public Q_SLOTS:
+    /// Opens the workbench. Nothing without a run.
+    void exportFigure(ponderscope::figure::FigureKind kind);
+
+private:
+    [[nodiscard]] figure::FigureSpec figureSpec(figure::FigureKind kind) const;
+
+    std::vector<Filler> fillers_;
+    QPointer<ExportDialog> exportDialog_;
+};
+
+} // namespace ponderscope

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/desktop/greeting.h"
+
+#include "app/desktop/dock_layout.h"
+#include "app/desktop/message_bar.h"
+#include "app/desktop/run_controller.h"
+#include "app/desktop/settings.h"
+#include "app/desktop/tour.h"
+#include "app/desktop/welcome.h"
+#include "views/text/quantity.h"
+#include "views/text/text_panel.h"
+#include "views/text/text_view.h"
+
+#include <QDir>
+#include <QEvent>
+#include <QStandardPaths>
+#include <QStatusBar>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ponderscope {
+
+Greeting::Greeting(const Shell& shell, DockLayout& docks, RunController& runs)
+    : ShellPart(shell), docks_(docks), runs_(runs) {
+    welcome_ = new WelcomePage(theme_, window_);
+    welcome_->hide();
+    window_->menuWidget()->installEventFilter(this); // a message moves the page down
+    connect(welcome_, &WelcomePage::openRequested, this, &Greeting::openFilesWanted);
+    connect(welcome_, &WelcomePage::pathChosen, this, &Greeting::openWanted);
+    connect(welcome_, &WelcomePage::thinkRequested, &runs_, &RunController::showThink);
+    connect(welcome_, &WelcomePage::recordedChosen, this, &Greeting::openSample);
+    connect(welcome_, &WelcomePage::sampleChosen, this, &Greeting::recordSample);
+    connect(welcome_, &WelcomePage::recordRequested, this, [this] { runs_.showRecordDialog(); });
+    connect(welcome_, &WelcomePage::tourRequested, this, &Greeting::startTour);
+    connect(welcome_, &WelcomePage::closed, this, &Greeting::hideWelcome);
+    connect(&docks_, &DockLayout::restored, this, &Greeting::placeWelcome);
+    connect(&text_->view(), &TextView::contentChanged, this, [this] {
+        if (tourWanted_) {
+            QMetaObject::invokeMethod(this, &Greeting::startTour, Qt::QueuedConnection);
+        }
+    });
+}
+
+void Greeting::placeWelcome() {
+    const int top = window_->menuWidget()->geometry().bottom() + 1;
+    welcome_->setGeometry(0, top, window_->width(), std::max(0, window_->statusBar()->geometry().top() - top));
+    welcome_->raise(); // over panels that were placed anew
+}
+
+void Greeting::showWelcome() {
+    greeted_ = true;
+    welcome_->setSamples(samples_.refresh());
+    welcome_->setRecent(settings_.recent());
+    placeWelcome();
+    welcome_->show();
+    welcome_->setFocus();
+}
+
+void Greeting::hideWelcome() {
+    greeted_ = true;
+    if (welcome_->isVisible()) {
+        welcome_->hide();
+        text_->view().setFocus();
+    }
+}
+
+void Greeting::openSample() {
+    const QString folder = QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation);
+    QString problem;
+    const QString copy = copy_of_recorded(samples_.get(), folder + QStringLiteral("/recorded"), problem);
+    copy.isEmpty() ? Q_EMIT failed(problem) : Q_EMIT openWanted(copy);
+}
+
+void Greeting::recordSample(int model) {
+    if (model < 0 || model >= static_cast<int>(samples_.get().models.size())) {
+        return;
+    }
+    const QString folder = QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation);
+    if (!QDir().mkpath(folder)) {
+        messages_->show(
+            tr("%1 could not be made, so there is no place for the sample's trace; record it with "
+               "Run → Record… into a folder of your choice.")
+                .arg(folder));
+        return;
+    }
+    runs_.recorder().start(sample_request(samples_.get(), samples_.get().models[static_cast<std::size_t>(model)], folder));
+}
+
+void Greeting::startTour() {
+    if (tour_ != nullptr) {
+        return;
+    }
+    if (!selection_.runA().isValid() || !text_->view().sequence()) {
+        // Over the sample, then; recorded ones open at once.
+        tourWanted_ = true;
+        if (!selection_.runA().isValid() && !runs_.recorder().isRunning()) {
+            if (!samples_.get().recorded.isEmpty()) {
+                openSample();
+            } else if (!samples_.get().models.empty() && !samples_.get().text.isEmpty()) {
+                recordSample(0);
+            } else {
+                tourWanted_ = false;
+                messages_->show(
+                    tr("No samples lie beside this program; open a trace, then take the tour over it."),
+                    MessageBar::Kind::notice);
+            }
+        }
+        return;
+    }
+    tourWanted_ = false;
+    hideWelcome();
+    const auto told = [this] {
+        // Of what is on the screen: the word with the most steps, and of several that which B, or else A, was
+        // surprised by most.
+        const TextView& view = text_->view();
+        const auto a = view.sequence();
+        if (!a) {
+            return; // closed meanwhile, or still being read
+        }
+        const auto b =
+            selection_.runB().isValid() ? data_.sequence(selection_.runB(), selection_.sequence()) : nullptr;
+        const bool alike = b && b->tokens.id == a->tokens.id;
+        const Attribution attribution = selection_.attribution();
+        const std::vector<float> steps = token_values(Quantity::steps, *a, 0, attribution).values;
+        const std::vector<float> nll = token_values(Quantity::nll, alike ? *b : *a, 0, attribution).values;
+        qint64 best = view.firstVisibleToken();
+        std::pair<float, float> most{-1, -1};
+        const qint64 end =
+            std::min(view.endVisibleToken(), static_cast<qint64>(std::min(steps.size(), nll.size())));
+        for (qint64 token = best; token < end; ++token) {
+            const auto place = static_cast<std::size_t>(token);
+            const std::pair now{std::isnan(steps[place]) ? 0.0F : steps[place], nll[place]};
+            if (!std::isnan(now.second) && now > most) {
+                most = now;
+                best = token;
+            }
+        }
+        selection_.setToken(best);
+    };
+    const auto raise = [this](const char* panel) {
+        return [this, panel] { docks_.raise(QString::fromLatin1(panel)); };
+    };
+    const bool two = selection_.runB().isValid();
+    std::vector<TourStop> stops{
+        {tr("The text is coloured by surprise"),
+         tr("Every token has the colour of its NLL: −ln p, in nats. White words were "
+            "no surprise; deep ones were. "
+            "The list above the text colours by something else."),
+         [this] { text_->setQuantity(Quantity::nll); }, [this] { return static_cast<QWidget*>(text_); }},
+        {tr("Ticks are pondering steps"),
+         tr("Under each token stand the steps that could run; those that did are "
+            "filled. Hover shows a token, a click "
+            "pins it, arrows move. The word on the screen that took the most steps, and "
+            "that %1 knew least of, is pinned now.")
+             .arg(two ? QStringLiteral("B") : QStringLiteral("A")),
+         told, [this] { return static_cast<QWidget*>(&text_->view()); }},
+        {tr("Inside one token"),
+         tr("What the model would have said after each step, and how NLL went. %1 "
+            "These are answers read out early, not thoughts.")
+             .arg(two ? tr("In teal run A, in orange run B.") : tr("In teal run A.")),
+         raise("inspector"), [this] { return docks_.panel(QStringLiteral("inspector")); }},
+        {tr("Every token, every step"),
+         tr("Tokens from left to right, steps from top to bottom. Wheel zooms, drag "
+            "pans, a click selects in all views. "
+            "Grey was not computed."),
+         raise("heatmap"), [this] { return docks_.panel(QStringLiteral("heatmap")); }},
+        {tr("What if another rule had halted?"),
+         tr("Choose a policy and move its threshold: the text shows the steps that "
+            "each word would have had. This is "
+            "a replay of the recording, not a rerun of the model."),
+         raise("lab"), [this] { return docks_.panel(QStringLiteral("lab")); }},
+        {tr("Yours now"),
+         tr("Drop a trace or a checkpoint folder on the window; Run → Record… "
+            "records one. Ctrl+F finds words, "
+            "/patterns/ and conditions such as steps = 3 and nll > 4. The ? of a "
+            "panel, or F1, says what it shows and "
+            "what must not be concluded."),
+         raise("compare"), [this] { return window_->menuWidget(); }}};
+    tour_ = new Tour(std::move(stops), theme_, window_);
+    connect(tour_, &Tour::ended, this, [this] { tour_ = nullptr; });
+}
+
+Greeting::~Greeting() {
+    delete tour_;
+    delete welcome_;
+}
+
+bool Greeting::eventFilter(QObject* watched, QEvent* event) {
+    if (event->type() == QEvent::Resize) {
+        QMetaObject::invokeMethod(this, &Greeting::placeWelcome, Qt::QueuedConnection);
+    }
+    return ShellPart::eventFilter(watched, event);
+}
+
+} // namespace ponderscope

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "app/desktop/shell.h"
+
+namespace ponderscope {
+
+class DockLayout;
+class RunController;
+class Tour;
+class WelcomePage;
+
+/// The first minutes: the welcome page, the samples, the tour.
+class Greeting : public ShellPart {
+    Q_OBJECT
+public:
+    Greeting(const Shell& shell, DockLayout& docks, RunController& runs);
+    ~Greeting() override;
+    [[nodiscard]] WelcomePage& welcome() { return *welcome_; }
+    [[nodiscard]] Tour* tour() { return tour_; } ///< null unless one is going on
+    /// The page was shown, or something was opened before it could be.
+    [[nodiscard]] bool isDone() const { return greeted_; }
+    void placeWelcome();
+
+public Q_SLOTS:
+    void showWelcome(); ///< over the panels; hidden by whatever opens
+    void hideWelcome();
+    /// Six stops over what is open, or over the sample, which is opened or recorded first.
+    void startTour();
+    void openSample();           ///< the user's copy of the recorded sample
+    void recordSample(int model); ///< over the passage, into a trace of the user's own
+
+Q_SIGNALS:
+    void openWanted(const QString& path);
+    void openFilesWanted();
+    void failed(const QString& sentence);
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
+private:
+    DockLayout& docks_;
+    RunController& runs_;
+    WelcomePage* welcome_ = nullptr;
+    Tour* tour_ = nullptr;
+    bool tourWanted_ = false; ///< as soon as a run is there
+    bool greeted_ = false;
+};
+
+} // namespace ponderscope

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/desktop/run_controller.h"
+
+#include "app/desktop/dock_layout.h"
+#include "app/desktop/message_bar.h"
+#include "app/desktop/open_traces.h"
+#include "app/desktop/record_dialog.h"
+#include "app/desktop/recording_status.h"
+#include "app/desktop/run_edits.h"
+#include "app/desktop/run_fields.h"
+#include "app/desktop/samples.h"
+#include "app/desktop/settings.h"
+#include "app/desktop/think_panel.h"
+#include "core/trace/recorded_choices.h"
+#include "views/common/format.h"
+#include "views/common/trace_name.h"
+#include "views/text/text_panel.h"
+#include "views/text/text_view.h"
+
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QMessageBox>
+#include <QStatusBar>
+
+#include <algorithm>
+
+namespace ponderscope {
+
+RunController::~RunController() {
+    delete recordDialog_;
+}
+
+bool RunController::mayClose() {
+    if (!recorder_.isRunning() && !thinker_.isRunning()) {
+        return true;
+    }
+    const bool recording = recorder_.isRunning();
+    return QMessageBox::question(
+               window_, recording ? tr("A recording is running") : tr("A model is generating"),
+               recording
+                   ? tr("Stop the recording and close? What is finished stays in the trace, marked as "
+                        "partial.")
+                   : tr("Stop the generation and close? Its tokens are lost; Stop in the Think panel keeps "
+                        "them."),
+               QMessageBox::Yes | QMessageBox::No, QMessageBox::No) == QMessageBox::Yes;
+}
+
+RunFollower& RunController::follower() {
+    return traces_.follower();
+}
+
+RecordDialog* RunController::recordDialog() const {
+    return recordDialog_;
+}
+
+RunController::RunController(const Shell& shell, OpenTraces& traces, RunEdits& edits, DockLayout& docks)
+    : ShellPart(shell),
+      traces_(traces),
+      edits_(edits),
+      docks_(docks),
+      thinker_(shell.views.data),
+      recording_(new RecordingStatus(shell.views.theme, &shell.window)) {
+    window_->statusBar()->addPermanentWidget(recording_);
+    data_.setScratch(scratch_.trace());
+    traces_.setRecording([this] { return recorder_.isRunning(); });
+    connect(&traces_.opener(), &Opener::checkpointFound, this, [this](const QString& folder) {
+        // A folder without a model is no checkpoint to open again.
+        if (is_elsewhere(folder) || QFileInfo::exists(folder + QStringLiteral("/config.json"))) {
+            settings_.addRecent(folder);
+        }
+        RecordRequest request;
+        request.checkpoint = folder;
+        showRecordDialog(request);
+    });
+    connect(&traces_.follower(), &RunFollower::liveRecorded, this, [this] { thinker_.forget(); });
+    connect(&traces_.follower(), &RunFollower::compared, this, [this] {
+        text_->setDifference(true);
+        sayPair();
+    });
+    // What was said about A and B is true only of those that it was said of.
+    connect(&selection_, &Selection::runsChanged, this, &RunController::unsayPair);
+    connect(text_, &TextPanel::viewChanged, this, &RunController::unsayPair);
+    connect(&recorder_, &Recorder::started, this, [this] {
+        Q_EMIT started();
+        const RecordRequest& request = recorder_.request();
+        traces_.follower().begin(absolute_name(request.trace), rerunning_ ? RunFollower::As::b : RunFollower::As::a);
+        recording_->begin(request.name.isEmpty() ? QFileInfo(request.checkpoint).fileName() : request.name);
+    });
+    connect(&recorder_, &Recorder::progressed, this,
+            [this](const RecordingProgress& progress) { recording_->show(progress); });
+    connect(&recorder_, &Recorder::finished, this, [this](const QString& trace, const QString& run) {
+        recording_->end();
+        if (!data_.isScratch(absolute_name(trace))) {
+            settings_.addRecent(absolute_name(trace));
+        }
+        traces_.follower().finish(absolute_name(trace), run);
+        data_.refresh(traces_.follower().trace());
+        traces_.poll();
+    });
+    connect(&recorder_, &Recorder::cancelled, this, [this](const QString& trace) {
+        traces_.follower().cancel();
+        recording_->end();
+        data_.refresh(traces_.follower().trace());
+        messages_->show(tr("The recording was cancelled; %1 holds what was finished, marked as partial.")
+                            .arg(data_.isScratch(absolute_name(trace)) ? tr("Scratch") : trace),
+                        MessageBar::Kind::notice);
+        traces_.poll();
+    });
+    connect(&recorder_, &Recorder::failed, this, [this](const QString& sentence) {
+        traces_.follower().cancel();
+        data_.refresh(traces_.follower().trace());
+        if (!recorder_.isRunning()) {
+            recording_->end();
+        }
+        messages_->show(sentence);
+        traces_.poll();
+    });
+    connect(recording_, &RecordingStatus::cancelRequested, this, &RunController::cancelRecording);
+    connect(&rerun_, &Rerun::failed, this, [this](const QString& sentence) {
+        messages_->show(sentence);
+        Q_EMIT rerunEnded(false);
+    });
+    connect(&rerun_, &Rerun::prepared, this, [this](const RecordRequest& request) {
+        if (const QString problem = problem_of(request); !problem.isEmpty()) {
+            messages_->show(tr("The rerun needs something from you. %1").arg(problem));
+            Q_EMIT rerunEnded(false);
+            showRecordDialog(request);
+            return;
+        }
+        rerunning_ = true;
+        Q_EMIT rerunProgressed(0);
+        recorder_.start(request);
+    });
+    connect(&recorder_, &Recorder::progressed, this, [this](const RecordingProgress& progress) {
+        if (rerunning_) {
+            // The bytes of the weights, which come first, are no part of it.
+            const bool counts = progress.total > 0 && progress.unit == QLatin1String("tokens");
+            Q_EMIT rerunProgressed(
+                counts ? static_cast<int>(std::clamp<qint64>(progress.done * 1000 / progress.total, 0, 1000))
+                       : 0);
+        }
+    });
+    const auto ended = [this](bool done) {
+        if (rerunning_ && !recorder_.isRunning()) {
+            rerunning_ = false;
+            Q_EMIT rerunEnded(done);
+        }
+    };
+    connect(&recorder_, &Recorder::finished, this, [ended] { ended(true); });
+    connect(&recorder_, &Recorder::cancelled, this, [ended] { ended(false); });
+    connect(&recorder_, &Recorder::failed, this, [ended] { ended(false); });
+}
+
+void RunController::cancelRecording() {
+    recording_->cancelling();
+    recorder_.cancel();
+}
+
+void RunController::rerun(const RunKey& key, const QString& policy) {
+    if (recorder_.isRunning()) {
+        messages_->show(tr("A recording is running already; wait for it or cancel it."));
+    } else if (const RunInfo* run = data_.run(key); run != nullptr && scratchReady()) {
+        // Why it cannot be run again at all comes before where its checkpoint is.
+        const QString folder = checkpointOf(key);
+        if (folder.isEmpty() && why_no_rerun(*run).empty()) {
+            edits_.locateCheckpoint(key, [this, key, policy] { rerun(key, policy); });
+        } else {
+            rerun_.start(key, *run, policy, folder, scratchFor(key.trace));
+        }
+    }
+}
+
+void RunController::showRecordDialog(const RecordRequest& wanted) {
+    if (recordDialog_ == nullptr) {
+        const QString open = selection_.runA().trace;
+        recordDialog_ = new RecordDialog(
+            settings_, theme_, data_.isScratch(open) || data_.isLive(open) ? QString() : open, window_);
+        recordDialog_->offerCheckpoints(offeredCheckpoints());
+        recordDialog_->setAttribute(Qt::WA_DeleteOnClose);
+        connect(recordDialog_, &QDialog::accepted, this, [this] {
+            recordDialog_->remember();
+            settings_.addRecent(recordDialog_->request().checkpoint);
+            recorder_.start(recordDialog_->request());
+        });
+    }
+    if (!wanted.trace.isEmpty()) {
+        recordDialog_->setRequest(wanted);
+    } else if (!wanted.checkpoint.isEmpty()) {
+        RecordRequest request = recordDialog_->request();
+        request.checkpoint = wanted.checkpoint;
+        if (is_elsewhere(wanted.checkpoint)) { // what a run reads and writes lies where it is made
+            request.fromPrompt = request.fromPrompt || !is_elsewhere(request.textFile);
+            request.trace = wanted.checkpoint + QStringLiteral(".ponder");
+        }
+        recordDialog_->setRequest(request);
+    }
+    recordDialog_->show();
+    recordDialog_->raise();
+}
+
+QStringList RunController::offeredCheckpoints() {
+    QStringList folders;
+    for (const RunKey& key : {selection_.runA(), selection_.runB()}) {
+        if (const QString folder = checkpointOf(key); !folder.isEmpty()) {
+            folders << folder;
+        }
+    }
+    for (const SampleModel& model : samples_.get().models) {
+        folders << model.checkpoint;
+    }
+    const QStringList recent = settings_.recent();
+    std::copy_if(recent.begin(), recent.end(), std::back_inserter(folders), [](const QString& path) {
+        return is_elsewhere(path) ? !path.endsWith(QLatin1String(".ponder")) : QFileInfo(path).isDir();
+    });
+    folders.removeDuplicates();
+    return folders;
+}
+
+void RunController::showThink() {
+    Q_EMIT started();
+    think_->setCheckpoints(offeredCheckpoints(), checkpointOf(selection_.runA()));
+    docks_.raise(QStringLiteral("think"));
+    think_->focusPrompt();
+}
+
+void RunController::think(const ThinkRequest& request) {
+    settings_.setRunSettings(QStringLiteral("think"), think_->fields().chosen());
+    ThinkRequest wanted = request;
+    if (wanted.trace.isEmpty()) {
+        if (!scratchReady()) {
+            return;
+        }
+        wanted.trace = scratchFor(wanted.checkpoint);
+    }
+    if (data_.isLive(selection_.runA().trace)) {
+        selection_.setRunA({}); // the run that was said before goes
+    }
+    traces_.follower().beginLive();
+    thinker_.start(wanted);
+}
+
+QString RunController::checkpointOf(const RunKey& key) const {
+    const RunInfo* run = data_.run(key);
+    if (run == nullptr) {
+        return {};
+    }
+    const QString named = find_checkpoint(*run, key.trace);
+    return named.isEmpty() ? settings_.located(QString::fromStdString(run->checkpoint_digest)) : named;
+}
+
+bool RunController::scratchReady() {
+    // One at a time writes there.
+    const bool recording = recorder_.isRunning() && data_.isScratch(absolute_name(recorder_.request().trace));
+    const QString problem = recording || thinker_.isRunning() || edits_.isBusy()
+                                ? tr("Scratch is being written just now; wait for that or cancel it.")
+                                : scratch_.prepare();
+    messages_->show(problem);
+    return problem.isEmpty();
+}
+
+QString RunController::scratchFor(const QString& lies) {
+    QString scratch = scratch_.on(machine_of(lies));
+    data_.setScratch(scratch);
+    return scratch;
+}
+
+void RunController::sayPair() {
+    const RunInfo* a = data_.run(selection_.runA());
+    const RunInfo* b = data_.run(selection_.runB());
+    if (a == nullptr || b == nullptr || !text_->view().showsDifference()) {
+        return;
+    }
+    const QString kept = data_.isScratch(selection_.runA().trace)
+                             ? tr(" A lies in Scratch; its menu in the Library keeps it.")
+                             : QString();
+    pairSaid_ = tr("A is “%1”, B is “%2”. The text is coloured by A − B: where A is lower, A found it "
+                   "easier.")
+                    .arg(QString::fromStdString(a->name), QString::fromStdString(b->name)) +
+                kept;
+    pairSaidOf_ = {selection_.runA(), selection_.runB()};
+    messages_->show(pairSaid_, MessageBar::Kind::success);
+}
+
+void RunController::unsayPair() {
+    if (!pairSaid_.isEmpty() && (pairSaidOf_ != std::pair(selection_.runA(), selection_.runB()) ||
+                                 !text_->view().showsDifference())) {
+        messages_->retract(std::exchange(pairSaid_, {}));
+    }
+}
+
+void RunController::attachThink(ThinkPanel& panel) {
+    think_ = &panel;
+    connect(think_, &ThinkPanel::thinkRequested, this, &RunController::think);
+    think_->fields().setChosen(settings_.runSettings(QStringLiteral("think")));
+    connect(&selection_, &Selection::runsChanged, this,
+            [this] { think_->setCheckpoints(offeredCheckpoints(), checkpointOf(selection_.runA())); });
+    connect(think_, &ThinkPanel::stopRequested, &thinker_, &Thinker::cancel);
+    connect(think_, &ThinkPanel::horizonChanged, &text_->view(), &TextView::setHorizon);
+    connect(think_, &ThinkPanel::checkpointWanted, this, [this] {
+        const QString folder = QFileDialog::getExistingDirectory(window_, tr("Choose a checkpoint folder"));
+        ThinkRequest request = think_->request();
+        request.checkpoint = folder;
+        think_->setRequest(request);
+    });
+    connect(&thinker_, &Thinker::started, this, [this] {
+        Q_EMIT started();
+        think_->setRunning(true);
+        think_->setStatus(tr("Reading the weights…"));
+    });
+    connect(&thinker_, &Thinker::began, this, [this] { traces_.follower().showLive(thinker_.key()); });
+    connect(&thinker_, &Thinker::grew, this, [this](qint64 tokens) {
+        think_->setStatus(tokens < thinker_.promptTokens()
+                              ? tr("Reading the prompt: %1 of %2 tokens")
+                                    .arg(format_count(tokens), format_count(thinker_.promptTokens()))
+                              : tr("Thinking: %1 tokens after the prompt")
+                                    .arg(format_count(tokens - thinker_.promptTokens())));
+    });
+    connect(&thinker_, &Thinker::recorded, this, [this](const QString& trace, const QString& run) {
+        const bool scratch = data_.isScratch(absolute_name(trace));
+        think_->setStatus(scratch ? tr("“%1” lies in Scratch; its menu in the Library keeps it").arg(run)
+                                  : tr("Recorded as “%1” in %2").arg(run, trace));
+        traces_.follower().finishLive(thinker_.key(), trace, run);
+    });
+    connect(&thinker_, &Thinker::failed, this, [this](const QString& sentence) {
+        messages_->show(sentence);
+        think_->setStatus(sentence);
+    });
+    connect(&thinker_, &Thinker::ended, this, [this] { think_->setRunning(false); });
+}
+
+
+} // namespace ponderscope

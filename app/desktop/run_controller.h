@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "app/desktop/recorder.h"
+#include "app/desktop/rerun.h"
+#include "app/desktop/scratch.h"
+#include "app/desktop/shell.h"
+#include "app/desktop/thinker.h"
+
+#include <QPointer>
+
+#include <utility>
+
+namespace ponderscope {
+
+class DockLayout;
+class OpenTraces;
+class RecordDialog;
+class RecordingStatus;
+class RunEdits;
+class RunFollower;
+class ThinkPanel;
+
+/// Makes runs: recordings, exact reruns, generations. Owns the processes and where temporary runs go.
+class RunController : public ShellPart {
+    Q_OBJECT
+public:
+    RunController(const Shell& shell, OpenTraces& traces, RunEdits& edits, DockLayout& docks);
+    ~RunController() override;
+    [[nodiscard]] Recorder& recorder() { return recorder_; }
+    [[nodiscard]] Thinker& thinker() { return thinker_; }
+    [[nodiscard]] const Scratch& scratch() const { return scratch_; }
+    [[nodiscard]] RunFollower& follower();
+    [[nodiscard]] RecordDialog* recordDialog() const; ///< null unless it is open
+    [[nodiscard]] ThinkPanel& thinkPanel() { return *think_; }
+    void attachThink(ThinkPanel& panel);
+    /// Asks whether a recording or a generation may be stopped.
+    [[nodiscard]] bool mayClose();
+
+    /// The checkpoint folder of a run where it is now; empty: not known.
+    [[nodiscard]] QString checkpointOf(const RunKey& key) const;
+    /// False, and said, where temporary runs have no place.
+    [[nodiscard]] bool scratchReady();
+    /// Where temporary runs go: to the machine that computes them.
+    [[nodiscard]] QString scratchFor(const QString& lies);
+
+public Q_SLOTS:
+    void showRecordDialog(const ponderscope::RecordRequest& wanted = {});
+    void cancelRecording();
+    void rerun(const ponderscope::RunKey& key, const QString& policy);
+    /// Lets a model continue a prompt, token by token; the panel that asks for one.
+    void think(const ponderscope::ThinkRequest& request);
+    void showThink();
+
+Q_SIGNALS:
+    void started(); ///< something is made or asked for: the welcome page goes
+    void rerunProgressed(int perMille);
+    void rerunEnded(bool done);
+
+private:
+    /// Of the run on the screen, the samples, and what was used before.
+    [[nodiscard]] QStringList offeredCheckpoints();
+    /// Says what A − B is, of the runs that A and B are now; taken back when they are others.
+    void sayPair();
+    void unsayPair();
+
+    OpenTraces& traces_;
+    RunEdits& edits_;
+    DockLayout& docks_;
+    Recorder recorder_;
+    Rerun rerun_;
+    bool rerunning_ = false; ///< what is being recorded is the lab's rerun
+    Thinker thinker_;
+    Scratch scratch_;
+    RecordingStatus* recording_;
+    QPointer<RecordDialog> recordDialog_;
+    ThinkPanel* think_ = nullptr;
+    QString pairSaid_; ///< of pairSaidOf_; empty: nothing
+    std::pair<RunKey, RunKey> pairSaidOf_;
+};
+
+} // namespace ponderscope

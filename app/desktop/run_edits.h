@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "app/desktop/shell.h"
+#include "views/common/task.h"
+
+#include <functional>
+#include <set>
+#include <vector>
+
+class QFileDialog;
+
+namespace ponderscope {
+
+class OpenTraces;
+
+/// What becomes of runs: they are kept, renamed, removed and checked, and their checkpoints found again.
+class RunEdits : public ShellPart {
+    Q_OBJECT
+public:
+    RunEdits(const Shell& shell, OpenTraces& traces) : ShellPart(shell), traces_(traces) {}
+    [[nodiscard]] bool isBusy() const { return edits_.isBusy(); }
+    /// Asks where the checkpoint of a run is now, makes sure that it is the one, remembers it, goes on.
+    void locateCheckpoint(const RunKey& key, const std::function<void()>& then);
+    /// Whether the window may close without losing temporary runs; asks where not.
+    [[nodiscard]] bool leavesScratch();
+
+public Q_SLOTS:
+    void renameRun(const ponderscope::RunKey& key, const QString& name);
+    void removeRun(const ponderscope::RunKey& key);
+    void keepRun(const ponderscope::RunKey& key);
+    void checkTrace(const QString& path);
+
+private:
+    /// Works on a trace in the background, then reads it anew and shows what \p edit gave, if anything.
+    /// \p then: when it was done.
+    using RunEdit = std::function<QString(const std::stop_token&, const Task::Tell&)>;
+    void editRuns(RunEdit edit, const QString& trace, const std::function<void()>& then = {});
+    /// Asks for a trace to copy runs into, beside the one that was looked at.
+    QFileDialog* keepDialog(const QString& title);
+    [[nodiscard]] std::vector<RunKey> runsNotKept() const; ///< temporary ones, here and on other machines
+    void keepAllOfScratch();
+
+    OpenTraces& traces_;
+    std::set<RunKey> kept_;     ///< temporary runs that were copied elsewhere
+    bool scratchAsked_ = false; ///< they may go
+    Task edits_{this};
+    Task checking_{this};
+    Task locating_{this};
+};
+
+} // namespace ponderscope

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/view_context.h"
+
+#include <QMainWindow>
+#include <QObject>
+
+namespace ponderscope {
+
+class MessageBar;
+class Settings;
+class SampleShelf;
+class TextPanel;
+
+/// What the parts of a window share. All of it outlives them.
+struct Shell {
+    QMainWindow& window; ///< the parent of dialogs and menus
+    ViewContext views;
+    Settings& settings;
+    MessageBar& messages;
+    TextPanel& text;
+    SampleShelf& samples;
+};
+
+/// A part of the window that is no widget: it owns a topic, its intentions and its connections.
+class ShellPart : public QObject {
+    Q_OBJECT
+public:
+    explicit ShellPart(const Shell& shell)
+        : window_(&shell.window),
+          data_(shell.views.data),
+          selection_(shell.views.selection),
+          theme_(shell.views.theme),
+          settings_(shell.settings),
+          messages_(&shell.messages),
+          text_(&shell.text),
+          samples_(shell.samples) {}
+
+protected:
+    QMainWindow* window_;
+    TraceData& data_;
+    Selection& selection_;
+    Theme& theme_;
+    Settings& settings_;
+    MessageBar* messages_;
+    TextPanel* text_;
+    SampleShelf& samples_;
+};
+
+} // namespace ponderscope
