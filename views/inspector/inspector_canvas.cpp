@@ -4,6 +4,12 @@
 #include "views/common/colour_map.h"
 #include "views/common/format.h"
 
+#include <QAccessible>
+#include <QApplication>
+#include <QClipboard>
+#include <QContextMenuEvent>
+#include <QKeyEvent>
+#include <QMenu>
 #include <QMouseEvent>
 #include <QPainter>
 #include <QPainterPath>
@@ -63,6 +69,8 @@ double smallest(const std::vector<double>& values, double so_far) {
 
 InspectorCanvas::InspectorCanvas(Theme& theme, QWidget* parent) : QWidget(parent), theme_(theme) {
     setMouseTracking(true);
+    setFocusPolicy(Qt::StrongFocus);
+    setAccessibleName(tr("Inspector"));
     QSizePolicy policy(QSizePolicy::Preferred, QSizePolicy::Preferred);
     policy.setHeightForWidth(true);
     setSizePolicy(policy);
@@ -74,6 +82,7 @@ void InspectorCanvas::setReport(const TokenReport* report) {
     if (report) {
         setAccessibleName(report->token < 0 ? report->hint
                                             : tr("Token %1: %2").arg(report->token).arg(report->headline));
+        setAccessibleDescription(QAccessible::isActive() ? text() : QString());
     }
     updateGeometry();
     update();
@@ -93,6 +102,102 @@ void InspectorCanvas::paintEvent(QPaintEvent*) {
     painter.fillRect(rect(), theme_.colours().panel);
     painter.setRenderHint(QPainter::Antialiasing);
     pass(&painter, width(), nullptr);
+    if (hasFocus()) {
+        painter.setRenderHint(QPainter::Antialiasing, false);
+        painter.setPen(theme_.colours().a);
+        painter.setBrush(Qt::NoBrush);
+        painter.drawRect(rect().adjusted(0, 0, -1, -1));
+    }
+}
+
+QString InspectorCanvas::text() const {
+    if (!report_ || report_->token < 0) {
+        return {};
+    }
+    QStringList lines{tr("Token %1").arg(report_->token) + u'\t' + report_->headline};
+    for (const TokenReport::Row& row : report_->rows) {
+        lines << row.label + u'\t' + row.a + (report_->hasB ? u'\t' + row.b : QString());
+    }
+    for (const TokenReport::Step& step : report_->candidates) {
+        for (const TokenReport::Candidate& one : step.candidates) {
+            lines << tr("%1 %2").arg(report_->step).arg(step.step) + u'\t' + one.text + u'\t' +
+                         format_probability(one.probability);
+        }
+    }
+    for (const auto* curves : {&report_->curves, &report_->gates}) {
+        for (const TokenReport::Curve& one : *curves) {
+            const auto values = [&](const QString& run, const std::vector<double>& of) {
+                QStringList numbers{one.title + u' ' + run};
+                for (const double value : of) {
+                    numbers << format_number(value, 4);
+                }
+                return numbers.join(u'\t');
+            };
+            lines << values(QStringLiteral("A"), one.a);
+            if (!one.b.empty()) {
+                lines << values(QStringLiteral("B"), one.b);
+            }
+        }
+    }
+    return lines.join(u'\n');
+}
+
+void InspectorCanvas::copy() const {
+    const QString all = text();
+    QApplication::clipboard()->setText(selected_ < 0 ? all
+                                                     : all.section(u'\n', selected_ + 1, selected_ + 1));
+}
+
+void InspectorCanvas::selectRow(int row) {
+    const int rows = report_ ? static_cast<int>(report_->rows.size()) : 0;
+    selected_ = std::clamp(row, -1, rows - 1);
+    update();
+}
+
+void InspectorCanvas::selectStep(int by) {
+    if (!report_ || report_->candidates.empty()) {
+        return;
+    }
+    const auto& steps = report_->candidates;
+    const auto now =
+        std::find_if(steps.begin(), steps.end(), [](const TokenReport::Step& one) { return one.selected; });
+    const auto at =
+        now == steps.end() ? static_cast<std::ptrdiff_t>(steps.size()) - 1 : now - steps.begin() + by;
+    if (at >= 0 && at < static_cast<std::ptrdiff_t>(steps.size())) {
+        Q_EMIT stepClicked(steps[static_cast<std::size_t>(at)].step);
+    }
+}
+
+void InspectorCanvas::keyPressEvent(QKeyEvent* event) {
+    if (event->matches(QKeySequence::Copy)) {
+        copy();
+        return;
+    }
+    switch (event->key()) {
+    case Qt::Key_Down:
+        selectRow(selected_ + 1);
+        break;
+    case Qt::Key_Up:
+        selectRow(selected_ - 1);
+        break;
+    case Qt::Key_Left:
+        selectStep(-1);
+        break;
+    case Qt::Key_Right:
+        selectStep(1);
+        break;
+    case Qt::Key_Space:
+        Q_EMIT candidatesClicked();
+        break;
+    default:
+        QWidget::keyPressEvent(event);
+    }
+}
+
+void InspectorCanvas::contextMenuEvent(QContextMenuEvent* event) {
+    QMenu menu(this);
+    menu.addAction(selected_ < 0 ? tr("Copy Numbers") : tr("Copy Number"), this, &InspectorCanvas::copy);
+    menu.exec(event->globalPos());
 }
 
 int InspectorCanvas::section(QPainter* painter, int width, int y, const QString& name,
@@ -127,11 +232,18 @@ int InspectorCanvas::paragraph(QPainter* painter, int width, int y, const QStrin
     return y + height + 8;
 }
 
-int InspectorCanvas::numbers(QPainter* painter, int width, int y) const {
+int InspectorCanvas::numbers(QPainter* painter, int width, int y, Spots* spots) const {
     const Palette& colours = theme_.colours();
     const int right = width - margin;
     const int column = report_->hasB ? (width - 2 * margin) * 2 / 5 : 0;
     for (const TokenReport::Row& row : report_->rows) {
+        const QRect box(0, y, width, row_height);
+        if (spots) {
+            spots->rows.push_back(box);
+        }
+        if (painter && &row - report_->rows.data() == selected_) {
+            painter->fillRect(box, colours.selected);
+        }
         write(painter, {margin, y, (width - 2 * margin) / 3, row_height}, Qt::AlignLeft | Qt::AlignVCenter,
               theme_.body(), colours.soft, row.label);
         write(painter, {margin, y, right - column - margin, row_height}, Qt::AlignRight | Qt::AlignVCenter,
@@ -323,7 +435,7 @@ int InspectorCanvas::pass(QPainter* painter, int width, Spots* spots) const {
     write(painter, {margin, y, width - 2 * margin, 18}, Qt::AlignLeft | Qt::AlignVCenter, theme_.small(),
           colours.soft, report_->subtitle);
     y += 28;
-    y = numbers(painter, width, y);
+    y = numbers(painter, width, y, spots);
     for (const QString& note : report_->notes) {
         y = paragraph(painter, width, y, note, colours.warningText, colours.warningPanel);
     }
@@ -348,6 +460,10 @@ void InspectorCanvas::mousePressEvent(QMouseEvent* event) {
     }
     Spots spots;
     pass(nullptr, width(), &spots);
+    const auto row = std::find_if(spots.rows.begin(), spots.rows.end(), [&](const QRect& box) {
+        return box.contains(event->position().toPoint());
+    });
+    selectRow(row == spots.rows.end() ? -1 : static_cast<int>(row - spots.rows.begin()));
     if (spots.candidates.contains(event->position().toPoint())) {
         Q_EMIT candidatesClicked();
         return;

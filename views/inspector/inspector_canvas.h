@@ -8,7 +8,9 @@
 
 namespace ponderscope {
 
-/// Paints a TokenReport from top to bottom. Knows nothing of traces.
+/// Paints a TokenReport from top to bottom. Knows nothing of traces. A click or Up and Down select a number,
+/// Ctrl+C copies it, or all where none is selected; Left and Right select a step, Space shows more
+/// candidates.
 class InspectorCanvas : public QWidget {
     Q_OBJECT
 public:
@@ -18,6 +20,8 @@ public:
     void setExpanded(bool expanded);
     [[nodiscard]] bool hasHeightForWidth() const override { return true; }
     [[nodiscard]] int heightForWidth(int width) const override;
+    /// What the report says, one number a line, columns between tabs.
+    [[nodiscard]] QString text() const;
 
 Q_SIGNALS:
     void candidatesClicked();
@@ -27,16 +31,22 @@ protected:
     void paintEvent(QPaintEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+    void contextMenuEvent(QContextMenuEvent* event) override;
 
 private:
     /// Where a click means something, filled by a pass without a painter.
     struct Spots {
         QRect candidates;
+        std::vector<QRect> rows;
         std::vector<std::pair<QRect, int>> steps;
     };
     /// One pass: paints with a painter, measures without one. Returns the height.
     int pass(QPainter* painter, int width, Spots* spots) const;
-    int numbers(QPainter* painter, int width, int y) const;
+    int numbers(QPainter* painter, int width, int y, Spots* spots) const;
+    void selectRow(int row);
+    void selectStep(int by);
+    void copy() const; ///< the selected number, or all
     int candidates(QPainter* painter, int width, int y, Spots* spots) const;
     int curve(QPainter* painter, int width, int y, const TokenReport::Curve& curve, int height) const;
     int gates(QPainter* painter, int width, int y) const;
@@ -47,6 +57,7 @@ private:
     Theme& theme_;
     const TokenReport* report_ = nullptr;
     bool expanded_ = false;
+    int selected_ = -1; ///< of the numbers; -1: none
 };
 
 } // namespace ponderscope

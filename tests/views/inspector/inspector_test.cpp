@@ -6,6 +6,8 @@
 #include "views/inspector/inspector_canvas.h"
 #include "views/inspector/inspector_view.h"
 
+#include <QApplication>
+#include <QClipboard>
 #include <QSignalSpy>
 #include <QtTest>
 
@@ -234,6 +236,35 @@ private Q_SLOTS:
         }
         QVERIFY(!clicked.isEmpty());
         QCOMPARE(f.selection.step(), clicked.front().front().toInt());
+    }
+
+    void numbersAreSelectedAndCopiedByKeyboard() {
+        Fixture f;
+        f.open(folder_ / "story.ponder");
+        f.selection.setToken(57);
+        QTRY_VERIFY(!f.view.report().candidates.empty() && !f.view.report().curves.empty());
+        auto* canvas = f.view.findChild<InspectorCanvas*>();
+        QCOMPARE(canvas->focusPolicy(), Qt::StrongFocus);
+        const auto copied = [&] {
+            QTest::keyClick(canvas, Qt::Key_C, Qt::ControlModifier);
+            return QApplication::clipboard()->text();
+        };
+        const auto& rows = f.view.report().rows;
+        const QString all = copied();
+        for (const TokenReport::Row& row : rows) {
+            QVERIFY2(all.contains(row.label + u'\t' + row.a + u'\t' + row.b), qPrintable(row.label));
+        }
+        QTest::keyClick(canvas, Qt::Key_Down);
+        QTest::keyClick(canvas, Qt::Key_Down);
+        QCOMPARE(copied(), rows[1].label + u'\t' + rows[1].a + u'\t' + rows[1].b);
+        QTest::keyClick(canvas, Qt::Key_Up);
+        QTest::keyClick(canvas, Qt::Key_Up);
+        QCOMPARE(copied(), all);
+        QTest::keyClick(canvas, Qt::Key_Left);
+        const int step = f.selection.step();
+        QVERIFY(step >= 0);
+        QTest::keyClick(canvas, Qt::Key_Space);
+        QCOMPARE(f.view.candidatesShown(), 10);
     }
 
 private:
