@@ -235,8 +235,8 @@ private Q_SLOTS:
         shown.window.raisePanel(QStringLiteral("heatmap"));
         QVERIFY(shown.settle());
         shown.window.panel<HeatmapView>().setSignalName(QStringLiteral("entropy"));
-        QVERIFY(
-            shown.window.panel<HeatmapView>().viewCommand().text.contains(QStringLiteral("\"signal\": \"entropy\"")));
+        QVERIFY(shown.window.panel<HeatmapView>().viewCommand().text.contains(
+            QStringLiteral("\"signal\": \"entropy\"")));
 
         // The policy and its threshold; the text that it colours.
         (void)shown.commandOf(QStringLiteral("lab"));

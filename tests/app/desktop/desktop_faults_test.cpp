@@ -113,9 +113,7 @@ private Q_SLOTS:
     void aTraceThatVanishesStaysOnTheScreen() {
         Stage stage;
         const QString path = stage.make(QStringLiteral("gone.ponder"));
-        stage.window.show();
-        stage.window.open(path);
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(path));
         QTest::qWait(600);
         QVERIFY(QFile::remove(path));
         QVERIFY(says(stage, "is gone"));
@@ -132,9 +130,7 @@ private Q_SLOTS:
         const QString path = stage.make(QStringLiteral("now.ponder"), {.sequences = 2, .tokens = 300});
         const QString other =
             stage.make(QStringLiteral("next.ponder"), {.seed = 5, .sequences = 1, .tokens = 90});
-        stage.window.show();
-        stage.window.open(path);
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(path));
         QTest::qWait(600);
         QVERIFY(QFile::remove(path) && QFile::rename(other, path));
         QVERIFY(says(stage, "replaced by another file"));
@@ -146,9 +142,7 @@ private Q_SLOTS:
     void aTraceThatShrinksIsSaid() {
         Stage stage;
         const QString path = stage.make(QStringLiteral("short.ponder"));
-        stage.window.show();
-        stage.window.open(path);
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(path));
         QTest::qWait(600);
         QVERIFY(QFile::resize(path, QFileInfo(path).size() / 3));
         QVERIFY(says(stage, "has become shorter"));
@@ -235,9 +229,7 @@ private Q_SLOTS:
         const QString path =
             stage.make(QStringLiteral("basic.ponder"),
                        {.sequences = 1, .tokens = 100, .secondRun = false, .withSignals = false});
-        stage.window.show();
-        stage.window.open(path);
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(path));
         look(stage);
         QVERIFY2(stage.window.errors().isEmpty(), qPrintable(stage.window.errors().join(u' ')));
     }
@@ -247,9 +239,7 @@ private Q_SLOTS:
         const QString path = stage.make(QStringLiteral("planted.ponder"));
         plant(path, "CREATE VIEW report AS SELECT randomblob(1000000000) FROM run;"
                     "CREATE TRIGGER t AFTER UPDATE ON run BEGIN DELETE FROM token_row; END;");
-        stage.window.show();
-        stage.window.open(path);
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(path));
         look(stage);
         QCOMPARE(static_cast<int>(stage.window.text().view().sequence()->tokens.size()), 400);
     }
@@ -265,9 +255,7 @@ private Q_SLOTS:
                        "\xD8\xB3\xD9\x84\xD8\xA7\xD9\x85 "
                        "\xE0\xA4\xA8\xE0\xA4\xAE\xE0\xA4\xB8\xE0\xA5\x8D\xE0\xA4\xA4\xE0\xA5\x87 "
                        "\xE4\xBD\xA0\xE5\xA5\xBD \xF0\x9F\x98\x80 e\xCC\x81 end"}});
-        stage.window.show();
-        stage.window.open(path);
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(path));
         const auto block = stage.window.text().view().sequence();
         for (std::size_t i = 0; i < block->tokens.size(); ++i) {
             const QString label = visible_text(token_bytes(block->tokens, block->text, i));

@@ -88,9 +88,7 @@ private Q_SLOTS:
 
     void undoGoesBackToWhatWasSelectedSearchedAndZoomed() {
         Stage stage;
-        stage.window.show();
-        stage.window.open(stage.make(QStringLiteral("undo.ponder")));
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(stage.make(QStringLiteral("undo.ponder"))));
         QTest::qWait(600);
         stage.window.selection().setToken(5);
         QTest::qWait(600);
@@ -167,8 +165,8 @@ private Q_SLOTS:
             return load_session(path, problem);
         };
         for (const QByteArray& wrong :
-             {QByteArray(), QByteArray("words"), QByteArray("[]"), QByteArray("{\"ponderscope_session\":1}"), QByteArray("{\"ponderscope_session\":3}"),
-              QByteArray("{}"), QByteArray(8 << 20, 'x')}) {
+             {QByteArray(), QByteArray("words"), QByteArray("[]"), QByteArray("{\"ponderscope_session\":1}"),
+              QByteArray("{\"ponderscope_session\":3}"), QByteArray("{}"), QByteArray(8 << 20, 'x')}) {
             QString problem;
             QVERIFY(!load(wrong, problem));
             QVERIFY(problem.contains(QStringLiteral("s.ponder-session")));
@@ -195,9 +193,7 @@ private Q_SLOTS:
 
     void aSessionThatCannotBeWrittenIsSaid() {
         Stage stage;
-        stage.window.show();
-        stage.window.open(stage.make(QStringLiteral("full.ponder")));
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(stage.make(QStringLiteral("full.ponder"))));
         QVERIFY(!stage.window.session().saveSessionTo(QStringLiteral("/no/such/folder/x.ponder-session")));
         QVERIFY(stage.window.messages().sentences().join(u' ').contains(QStringLiteral("/no/such/folder")));
         QVERIFY(!stage.window.session().saveSessionTo(stage.folder.path())); // a folder
@@ -205,9 +201,7 @@ private Q_SLOTS:
 
     void thePaletteColoursComparesAndFinds() {
         Stage stage;
-        stage.window.show();
-        stage.window.open(stage.make(QStringLiteral("box.ponder")));
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(stage.make(QStringLiteral("box.ponder"))));
         const auto type = [&](const QString& line) {
             stage.window.menu().showPalette();
             auto* palette = qobject_cast<CommandPalette*>(QApplication::activePopupWidget());
@@ -238,9 +232,7 @@ private Q_SLOTS:
         QVERIFY(command_score(QStringLiteral("ft"), QStringLiteral("Find a token")) >
                 command_score(QStringLiteral("ft"), QStringLiteral("Shifted")));
         Stage stage;
-        stage.window.show();
-        stage.window.open(stage.make(QStringLiteral("palette.ponder")));
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(stage.make(QStringLiteral("palette.ponder"))));
         QTest::keyClick(&stage.window, Qt::Key_K, Qt::ControlModifier);
         auto* palette = qobject_cast<CommandPalette*>(QApplication::activePopupWidget());
         QVERIFY(palette != nullptr);
@@ -278,10 +270,8 @@ private Q_SLOTS:
 
     void everyControlHasAName() {
         Stage stage;
-        stage.window.show();
-        stage.window.open(
-            stage.make(QStringLiteral("names.ponder"), {.sequences = 2, .tokens = 200, .withDepth = true}));
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(
+            stage.make(QStringLiteral("names.ponder"), {.sequences = 2, .tokens = 200, .withDepth = true})));
         stage.window.runs().showRecordDialog();
         stage.window.greeting().showWelcome();
         for (const Panel& panel : panels()) {
@@ -356,9 +346,7 @@ private Q_SLOTS:
     void windowsStandBesideEachOther() {
         Stage stage;
         const QString path = stage.make(QStringLiteral("first.ponder"));
-        stage.window.show();
-        stage.window.open(path);
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(path));
         stage.window.newWindow();
         MainWindow* second = nullptr;
         for (QWidget* widget : QApplication::topLevelWidgets()) {

@@ -232,10 +232,8 @@ private Q_SLOTS:
         Stage stage;
         MainWindow& window = stage.window;
         window.resize(1200, 850);
-        window.show();
         const QString trace = stage.make(QStringLiteral("read.ponder"));
-        window.open(trace);
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(trace));
         const RunKey a = window.selection().runA();
         const RunKey b = window.selection().runB();
         QVERIFY(b.isValid());
@@ -275,9 +273,7 @@ private Q_SLOTS:
         // Its weights take a while; meanwhile the user has gone to another run.
         Stage stage;
         MainWindow& window = stage.window;
-        window.show();
-        window.open(stage.make(QStringLiteral("read.ponder")));
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(stage.make(QStringLiteral("read.ponder"))));
         const RunKey b = window.selection().runB();
         window.runs().thinker().setProgram(
             stage.program(QStringLiteral("engine.sh"), "sleep 0.3\n" + script(4, "exec sleep 600\n")));
@@ -422,9 +418,7 @@ private Q_SLOTS:
     void whatIfRunsTheSameTokensAgain() {
         Stage stage;
         const QString path = stage.make(QStringLiteral("asked.ponder"), {.sequences = 2, .tokens = 60});
-        stage.window.show();
-        stage.window.open(path);
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(path));
         const QString said = stage.folder.filePath(QStringLiteral("arguments"));
         // What it says to have recorded is a run that is there.
         const QByteArray answer = "echo '{\"trace\":\"" + path.toUtf8() + "\",\"run\":\"" +
@@ -545,9 +539,7 @@ private Q_SLOTS:
     void statesAreTakenOfLayersThatTheRunHas() {
         Stage stage;
         const QString path = stage.make(QStringLiteral("layers.ponder"), {.sequences = 1, .tokens = 60});
-        stage.window.show();
-        stage.window.open(path);
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(path));
         const RunInfo run = *stage.window.data().run(stage.window.selection().runA());
         stage.window.selection().setToken(9);
         const auto offered = [&] {

@@ -313,9 +313,7 @@ private Q_SLOTS:
         Stage stage;
         MainWindow& window = stage.window;
         window.resize(1440, 900);
-        window.show();
-        window.open(stage.make(QStringLiteral("0.ponder"), {.sequences = 2, .tokens = 60}));
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(stage.make(QStringLiteral("0.ponder"), {.sequences = 2, .tokens = 60})));
         const QString session = stage.folder.filePath(QStringLiteral("s.ponder-session"));
         QVERIFY(window.session().saveSessionTo(session));
         for (const char* name : {"library", "halting"}) { // the one of a group of tabs, too
@@ -381,9 +379,7 @@ private Q_SLOTS:
         const auto play = [&](std::uint64_t number, qint64 count) {
             Stage stage;
             stage.window.resize(1200, 800);
-            stage.window.show();
-            stage.window.open(stage.make(QStringLiteral("0.ponder")));
-            QVERIFY(stage.settle());
+            QVERIFY(stage.shows(stage.make(QStringLiteral("0.ponder"))));
             Monkey(stage, number).play(count);
         };
         play(seed, gestures / 2); // fills the caches of fonts and styles, once and for all

@@ -403,8 +403,9 @@ private Q_SLOTS:
         QCOMPARE(QString::fromStdString(stage.window.text().view().sequence()->text), request.prompt);
         // A what-if is computed there too, into a scratch trace there.
         stage.window.whatIf().giveSteps(3, 1);
-        QVERIFY(comes(
-            [&] { return stage.window.selection().runA() != key && !stage.window.runs().recorder().isRunning(); }));
+        QVERIFY(comes([&] {
+            return stage.window.selection().runA() != key && !stage.window.runs().recorder().isRunning();
+        }));
         const QString scratch = stage.window.selection().runA().trace;
         QVERIFY2(scratch.startsWith(QStringLiteral("ssh://gpu/tmp/")), qPrintable(scratch));
         QVERIFY(stage.window.data().isScratch(scratch));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // "Rerun exactly" of the policy lab, with the real program on a checkpoint of the test's own.
 #include "app/desktop/main_window.h"
-#include "app/desktop/run_controller.h"
-#include "app/desktop/what_if.h"
 #include "app/desktop/message_bar.h"
 #include "app/desktop/rerun.h"
+#include "app/desktop/run_controller.h"
 #include "app/desktop/settings.h"
+#include "app/desktop/what_if.h"
 #include "core/policy/replay.h"
 #include "core/policy/rerun_difference.h"
 #include "core/trace/recorded_choices.h"
@@ -235,7 +235,8 @@ private Q_SLOTS:
         PolicyLab& lab = stage.window.panel<PolicyLab>();
         stage.chooseEntropyInTheMiddle();
         lab.rerunButton()->click();
-        QTRY_COMPARE_WITH_TIMEOUT(stage.window.runs().recorder().progress().unit, QStringLiteral("bytes"), 60'000);
+        QTRY_COMPARE_WITH_TIMEOUT(stage.window.runs().recorder().progress().unit, QStringLiteral("bytes"),
+                                  60'000);
         QVERIFY2(lab.rerunText().contains(QStringLiteral(": 0 %")), qPrintable(lab.rerunText()));
         QVERIFY(QFile(slow.fileName() + QStringLiteral(".on")).open(QIODevice::WriteOnly));
         QTRY_VERIFY(lab.rerunText().contains(QStringLiteral("25 %")));
@@ -274,14 +275,15 @@ private Q_SLOTS:
         stage.window.messages().clear();
         stage.window.panel<PolicyLab>().rerunButton()->click();
         QVERIFY(locate(QStringLiteral("elsewhere")));
-        QTRY_VERIFY_WITH_TIMEOUT(stage.window.panel<PolicyLab>().rerunText().contains(QStringLiteral("rerun − replay")),
-                                 60'000);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            stage.window.panel<PolicyLab>().rerunText().contains(QStringLiteral("rerun − replay")), 60'000);
         QTRY_VERIFY(!stage.window.runs().recorder().isRunning());
         QVERIFY2(said().isEmpty(), qPrintable(said()));
         // By its digest it is known from now on, also to a what if.
         stage.window.whatIf().giveSteps(9, 1);
         QVERIFY(stage.window.runs().recorder().isRunning());
-        QCOMPARE(stage.window.runs().recorder().request().checkpoint, folder.filePath(QStringLiteral("elsewhere")));
+        QCOMPARE(stage.window.runs().recorder().request().checkpoint,
+                 folder.filePath(QStringLiteral("elsewhere")));
         QTRY_VERIFY_WITH_TIMEOUT(!stage.window.runs().recorder().isRunning(), 60'000);
     }
 
@@ -337,8 +339,8 @@ private Q_SLOTS:
                     nullptr);
         stage.chooseEntropyInTheMiddle();
         stage.window.panel<PolicyLab>().rerunButton()->click();
-        QTRY_VERIFY_WITH_TIMEOUT(stage.window.panel<PolicyLab>().rerunText().contains(QStringLiteral("rerun − replay")),
-                                 60'000);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            stage.window.panel<PolicyLab>().rerunText().contains(QStringLiteral("rerun − replay")), 60'000);
         const RunInfo rerun = stage.scratch().runs().at(1);
         QCOMPARE(rerun.max_steps, 4);
         QCOMPARE(recorded_choices(rerun).initial_state, std::string("random:7"));

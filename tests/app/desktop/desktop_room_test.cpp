@@ -199,10 +199,8 @@ private Q_SLOTS:
         const figure::Fonts fonts = figure::Fonts::load();
         stage.window.resize(size);
         stage.window.docks().arrange();
-        stage.window.show();
-        stage.window.open(
-            stage.make(QStringLiteral("room.ponder"), {.sequences = 2, .tokens = 300, .withDepth = true}));
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(
+            stage.make(QStringLiteral("room.ponder"), {.sequences = 2, .tokens = 300, .withDepth = true})));
         stage.window.selection().setToken(31);
         QCOMPARE(stage.window.size(), size);
         // The text keeps its place.
@@ -235,9 +233,7 @@ private Q_SLOTS:
         QApplication::setFont(stage.theme.body());
         const figure::Fonts fonts = figure::Fonts::load();
         stage.window.resize(1024, 700);
-        stage.window.show();
-        stage.window.open(stage.make(QStringLiteral("dialogs.ponder")));
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(stage.make(QStringLiteral("dialogs.ponder"))));
         QStringList faults;
         const auto look = [&](QWidget* shown, const char* name) {
             QVERIFY2(shown != nullptr, name);
@@ -271,9 +267,7 @@ private Q_SLOTS:
 
     void helpIsNeverHigherThanTheScreen() {
         Stage stage;
-        stage.window.show();
-        stage.window.open(stage.make(QStringLiteral("help.ponder")));
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(stage.make(QStringLiteral("help.ponder"))));
         for (const PanelHelp& help : all_panel_help()) {
             QWidget* sheet = show_panel_help(help, &stage.window, stage.theme);
             const auto* scroll = sheet->findChild<QScrollArea*>();
@@ -327,9 +321,7 @@ private Q_SLOTS:
         Stage stage;
         stage.window.resize(1300, 860);
         stage.window.docks().arrange();
-        stage.window.show();
-        stage.window.open(stage.make(QStringLiteral("map.ponder")));
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(stage.make(QStringLiteral("map.ponder"))));
         QDockWidget* dock = stage.window.findChild<QDockWidget*>(QStringLiteral("heatmap"));
         const QByteArray before = stage.window.saveState();
         Q_EMIT static_cast<DockTitle*>(dock->titleBarWidget())->maximiseRequested();

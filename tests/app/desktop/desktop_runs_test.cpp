@@ -3,10 +3,10 @@
 // real program on a checkpoint of the test's own.
 #include "app/desktop/dock_layout.h"
 #include "app/desktop/main_window.h"
-#include "app/desktop/run_controller.h"
-#include "app/desktop/what_if.h"
 #include "app/desktop/message_bar.h"
+#include "app/desktop/run_controller.h"
 #include "app/desktop/settings.h"
+#include "app/desktop/what_if.h"
 #include "core/trace/reader.h"
 #include "core/trace/run_edits.h"
 #include "tests/support/tiny_checkpoint.h"
@@ -73,7 +73,8 @@ struct Stage {
         return settle() && window.selection().runA().isValid();
     }
     [[nodiscard]] bool settle() {
-        return QTest::qWaitFor([&] { return !window.isBusy() && !window.runs().recorder().isRunning(); }, 60'000);
+        return QTest::qWaitFor([&] { return !window.isBusy() && !window.runs().recorder().isRunning(); },
+                               60'000);
     }
     /// Chooses from the menu of a run in the Library.
     bool choose(const RunKey& key, const QString& begin) {
@@ -210,8 +211,8 @@ private Q_SLOTS:
         QTRY_COMPARE(stage.names(stage.trace()),
                      (QStringList{QStringLiteral("one"), QStringLiteral("one step")}));
         // A name that is taken is refused with a sentence.
-        stage.window.panel<LibraryPanel>().model().setData(stage.window.panel<LibraryPanel>().model().indexOf(two),
-                                               QStringLiteral("one"), Qt::EditRole);
+        stage.window.panel<LibraryPanel>().model().setData(
+            stage.window.panel<LibraryPanel>().model().indexOf(two), QStringLiteral("one"), Qt::EditRole);
         QTRY_VERIFY2(stage.said().contains(QStringLiteral("holds a run 'one' already")),
                      qPrintable(stage.said()));
         QCOMPARE(stage.names(stage.trace()).last(), QStringLiteral("one step"));

@@ -8,8 +8,8 @@
 #include "app/desktop/main_window.h"
 #include "app/desktop/run_controller.h"
 #include "app/desktop/session_state.h"
-#include "app/desktop/what_if.h"
 #include "app/desktop/settings.h"
+#include "app/desktop/what_if.h"
 #include "tests/support/sample_trace.h"
 #include "views/common/theme.h"
 
@@ -72,6 +72,12 @@ struct Stage {
     }
     [[nodiscard]] bool settle() {
         return comes([&] { return !window.isBusy(); }) && window.selection().runA().isValid();
+    }
+    /// The window on the screen, with \p path open.
+    [[nodiscard]] bool shows(const QString& path) {
+        window.show();
+        window.open(path);
+        return settle();
     }
     void drop(const QList<QUrl>& urls) {
         QMimeData mime;

@@ -64,9 +64,7 @@ private Q_SLOTS:
     void aPathShowsNoWelcomePage() {
         Stage stage;
         const QString path = stage.make(QStringLiteral("named.ponder"));
-        stage.window.show();
-        stage.window.open(path);
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(path));
         QVERIFY(!stage.window.greeting().welcome().isVisible());
         stage.window.greeting().showWelcome(); // from the Help menu
         QVERIFY(stage.window.greeting().welcome().isVisible());
@@ -97,9 +95,7 @@ private Q_SLOTS:
         QVERIFY2(problem.isEmpty(), qPrintable(problem));
         QVERIFY(QFileInfo(copy).dir() == QDir(own));
         Stage stage;
-        stage.window.show();
-        stage.window.open(copy);
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(copy));
         // What a user does to it stays in the copy, which is found again.
         stage.window.text().setQuantity(Quantity::nll);
         write(copy + QStringLiteral(".annotations"), "x");
@@ -243,9 +239,7 @@ private Q_SLOTS:
 
     void theTourHasSixStopsAndEnds() {
         Stage stage;
-        stage.window.show();
-        stage.window.open(stage.make(QStringLiteral("tour.ponder")));
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(stage.make(QStringLiteral("tour.ponder"))));
         stage.window.greeting().startTour();
         Tour* tour = stage.window.greeting().tour();
         QVERIFY(tour != nullptr);
@@ -277,9 +271,7 @@ private Q_SLOTS:
 
     void theTourSpeaksOfRunBWhereThereIsOne() {
         Stage stage;
-        stage.window.show();
-        stage.window.open(stage.make(QStringLiteral("tour.ponder")));
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(stage.make(QStringLiteral("tour.ponder"))));
         Selection& selection = stage.window.selection();
         const RunKey a{selection.runA().trace, 1};
         selection.setRunA(a);
@@ -332,9 +324,7 @@ private Q_SLOTS:
 
     void theQuestionMarkOfAPanelOpensItsHelp() {
         Stage stage;
-        stage.window.show();
-        stage.window.open(stage.make(QStringLiteral("help.ponder")));
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(stage.make(QStringLiteral("help.ponder"))));
         auto* dock = stage.window.findChild<QDockWidget*>(QStringLiteral("compare"));
         auto* title = qobject_cast<DockTitle*>(dock->titleBarWidget());
         QVERIFY(title != nullptr);

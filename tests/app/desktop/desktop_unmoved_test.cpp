@@ -123,12 +123,11 @@ private Q_SLOTS:
         Stage stage;
         MainWindow& window = stage.window;
         window.resize(1400, 900);
-        window.show();
         const QString path = stage.make(QStringLiteral("looked_at.ponder"), {.sequences = 60, .tokens = 300});
-        window.open(path);
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(path));
         window.raisePanel(QStringLiteral("compare"));
-        QTRY_VERIFY(window.panel<CompareView>().comparison() != nullptr && !window.panel<CompareView>().isBusy());
+        QTRY_VERIFY(window.panel<CompareView>().comparison() != nullptr &&
+                    !window.panel<CompareView>().isBusy());
         const RunKey a = window.selection().runA();
         const RunKey b = window.selection().runB();
         QVERIFY(b.isValid());
@@ -177,7 +176,8 @@ private Q_SLOTS:
         QTest::qWait(50);
         QCOMPARE(window.panel<LibraryPanel>().runs().findChild<QLineEdit*>(), editor);
         QTest::keyClick(editor, Qt::Key_Escape);
-        QTRY_VERIFY(window.panel<LibraryPanel>().runs().currentIndex() == window.panel<LibraryPanel>().model().indexOf(run));
+        QTRY_VERIFY(window.panel<LibraryPanel>().runs().currentIndex() ==
+                    window.panel<LibraryPanel>().model().indexOf(run));
         QCOMPARE(window.data().run(b)->name, std::string("vanilla-1m"));
     }
 
@@ -185,10 +185,8 @@ private Q_SLOTS:
         Stage stage;
         MainWindow& window = stage.window;
         window.resize(1400, 900);
-        window.show();
         const QString path = stage.make(QStringLiteral("lists.ponder"));
-        window.open(path);
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(path));
         const QString grows = stage.folder.filePath(QStringLiteral("grows.ponder"));
         Growing growing(grows, without_end);
         QTRY_VERIFY(growing.written() > 50);
@@ -266,9 +264,7 @@ private Q_SLOTS:
         // A long run is looked at, far in; the one that takes its place has not begun yet.
         Stage stage;
         MainWindow& window = stage.window;
-        window.show();
-        window.open(stage.make(QStringLiteral("long.ponder"), {.sequences = 40, .tokens = 60}));
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(stage.make(QStringLiteral("long.ponder"), {.sequences = 40, .tokens = 60})));
         window.selection().setSequence(33);
         const QString grows = stage.folder.filePath(QStringLiteral("grows.ponder"));
         {

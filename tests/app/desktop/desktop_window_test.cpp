@@ -95,9 +95,7 @@ private Q_SLOTS:
     void messagesMoveNothingAndSuccessGoesByItself() {
         Stage stage;
         stage.window.resize(1200, 800);
-        stage.window.show();
-        stage.window.open(stage.make(QStringLiteral("said.ponder")));
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(stage.make(QStringLiteral("said.ponder"))));
         MessageBar& bar = stage.window.messages();
         bar.clear();
         const auto place = [&] { return stage.window.text().mapTo(&stage.window, QPoint()); };
@@ -131,9 +129,7 @@ private Q_SLOTS:
 
     void theSizeOfTheTextIsKeptHoweverItIsChanged() {
         Stage stage;
-        stage.window.show();
-        stage.window.open(stage.make(QStringLiteral("size.ponder")));
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(stage.make(QStringLiteral("size.ponder"))));
         stage.window.text().zoomIn();
         QCOMPARE(stage.settings.textSize(), stage.theme.textSize());
         const int before = stage.theme.textSize();
@@ -147,9 +143,7 @@ private Q_SLOTS:
 
     void aNoteIsWrittenByKeyboard() {
         Stage stage;
-        stage.window.show();
-        stage.window.open(stage.make(QStringLiteral("note.ponder")));
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(stage.make(QStringLiteral("note.ponder"))));
         TextView& view = stage.window.text().view();
         SpanBar& bar = stage.window.text().spanBar();
         stage.window.selection().setToken(7);
@@ -204,9 +198,7 @@ private Q_SLOTS:
         Stage stage;
         const QString path = stage.make(QStringLiteral("linked.ponder"), {.sequences = 3, .tokens = 500});
         stage.window.resize(1300, 850);
-        stage.window.show();
-        stage.window.open(path);
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(path));
         stage.window.selection().setSequence(2);
         QTRY_VERIFY(stage.window.text().view().sequence() &&
                     stage.window.text().view().sequence()->sequence == 2);
@@ -269,9 +261,7 @@ private Q_SLOTS:
     void closingTheTraceLeavesAnEmptyWindow() {
         Stage stage;
         const QString path = stage.make(QStringLiteral("closing.ponder"));
-        stage.window.show();
-        stage.window.open(path);
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(path));
         stage.window.data().close(path);
         QVERIFY(!stage.window.selection().runA().isValid());
         QVERIFY(!stage.window.selection().runB().isValid());
@@ -282,9 +272,7 @@ private Q_SLOTS:
         Stage stage;
         const QString path =
             stage.make(QStringLiteral("growing.ponder"), {.sequences = 1, .tokens = 200, .secondRun = false});
-        stage.window.show();
-        stage.window.open(path);
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(path));
         const RunKey before = stage.window.selection().runA();
         // The engine's part: this process adds a run while a stand-in speaks the protocol.
         const QString engine = stage.folder.filePath(QStringLiteral("engine.sh"));
@@ -350,9 +338,7 @@ private Q_SLOTS:
         Stage stage;
         const QString path = stage.make(QStringLiteral("lab.ponder"));
         stage.window.resize(1300, 900);
-        stage.window.show();
-        stage.window.open(path);
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(path));
         QVERIFY(!stage.window.text().view().showsReplay()); // Compare is on top
         QVERIFY(stage.window.raisePanel(QStringLiteral("lab")));
         QVERIFY(!stage.window.raisePanel(QStringLiteral("nothing")));
@@ -362,7 +348,8 @@ private Q_SLOTS:
         QTRY_VERIFY(!stage.window.text().view().showsReplay());
         QTRY_VERIFY(stage.window.panel<HaltingView>().stats());
         // A token type is found in the text.
-        Q_EMIT stage.window.panel<HaltingView>().tokenTypeChosen(stage.window.panel<HaltingView>().stats()->types.front().id);
+        Q_EMIT stage.window.panel<HaltingView>().tokenTypeChosen(
+            stage.window.panel<HaltingView>().stats()->types.front().id);
         QTRY_VERIFY(stage.window.selection().token() >= 0);
         const auto shown = stage.window.text().view().sequence();
         QCOMPARE(shown->tokens.id[static_cast<std::size_t>(stage.window.selection().token())],

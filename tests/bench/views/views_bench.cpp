@@ -166,7 +166,7 @@ void measure(std::int64_t tokens, const std::vector<std::string>& texts = {}) {
     arrows.print("arrow keys");
     Times recolour;
     for (int i = 0; i < 40; ++i) {
-        recolour.frame(viewport, [&] { 
+        recolour.frame(viewport, [&] {
             TextLook look;
             look.quantity = i % 2 == 0 ? Quantity::entropy : Quantity::nll;
             selection.setLook(look);
