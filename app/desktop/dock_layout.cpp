@@ -126,9 +126,9 @@ void DockLayout::arrange() {
         const PanelPlace place = place_of(i);
         if (first.emplace(place, docks_[i]).second) {
             window_->addDockWidget(place == PanelPlace::left    ? Qt::LeftDockWidgetArea
-                          : place == PanelPlace::right ? Qt::RightDockWidgetArea
-                                                       : Qt::BottomDockWidgetArea,
-                          docks_[i]);
+                                   : place == PanelPlace::right ? Qt::RightDockWidgetArea
+                                                                : Qt::BottomDockWidgetArea,
+                                   docks_[i]);
             if (place == PanelPlace::lower) {
                 window_->splitDockWidget(first.at(PanelPlace::upper), docks_[i], Qt::Vertical);
             }
@@ -146,7 +146,8 @@ void DockLayout::arrange() {
         window_->resizeDocks({upper}, {std::max(200, height * 4 / 10)}, Qt::Vertical);
     } else {
         const int room = height * 54 / 100;
-        window_->resizeDocks({upper, first.at(PanelPlace::lower)}, {room * 38 / 100, room * 62 / 100}, Qt::Vertical);
+        window_->resizeDocks({upper, first.at(PanelPlace::lower)}, {room * 38 / 100, room * 62 / 100},
+                             Qt::Vertical);
         dockByName_.at(QStringLiteral("compare"))->raise();
     }
     upper->raise();
@@ -252,7 +253,9 @@ void DockLayout::putDown() {
 }
 
 QByteArray DockLayout::layoutState() const {
-    return !layoutToCome_.isEmpty() ? layoutToCome_ : maximised_ != nullptr ? beforeMaximised_ : window_->saveState();
+    return !layoutToCome_.isEmpty() ? layoutToCome_
+           : maximised_ != nullptr  ? beforeMaximised_
+                                    : window_->saveState();
 }
 
 bool DockLayout::restoreLayout(const QByteArray& layout) {
@@ -281,7 +284,8 @@ void DockLayout::showPending() {
 void fit_window(QWidget& window, const QRect& screen) {
     // Where it fits it is not moved: before it is shown, Qt takes the place of its frame for that of its
     // inside.
-    if ((window.windowState() & (Qt::WindowMaximized | Qt::WindowFullScreen)) != 0 || screen.contains(window.geometry())) {
+    if ((window.windowState() & (Qt::WindowMaximized | Qt::WindowFullScreen)) != 0 ||
+        screen.contains(window.geometry())) {
         return;
     }
     constexpr int title_bar = 36;
@@ -292,6 +296,5 @@ void fit_window(QWidget& window, const QRect& screen) {
                   std::clamp(wanted.y(), room.top(), room.bottom() + 1 - wanted.height()));
     window.setGeometry(wanted);
 }
-
 
 } // namespace ponderscope

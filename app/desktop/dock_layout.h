@@ -29,9 +29,9 @@ public:
 
     void addPanels(const ViewContext& context);
     [[nodiscard]] const std::vector<QDockWidget*>& docks() const { return docks_; }
-    [[nodiscard]] QDockWidget* dock(const QString& name) const;  ///< null: there is none of that name
-    [[nodiscard]] QWidget* panel(const QString& name) const;     ///< in the dock; null: none
-    [[nodiscard]] static QDockWidget* focusedDock();             ///< null: the text has the focus
+    [[nodiscard]] QDockWidget* dock(const QString& name) const; ///< null: there is none of that name
+    [[nodiscard]] QWidget* panel(const QString& name) const;    ///< in the dock; null: none
+    [[nodiscard]] static QDockWidget* focusedDock();            ///< null: the text has the focus
     /// Brings a panel, or a page of one, to the front. False: there is none of that name.
     bool raise(const QString& name);
     /// \p name: another name for \p panel, which \p show turns to that page.

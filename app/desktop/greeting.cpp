@@ -44,7 +44,8 @@ Greeting::Greeting(const Shell& shell, DockLayout& docks, RunController& runs)
 
 void Greeting::placeWelcome() {
     const int top = window_->menuWidget()->geometry().bottom() + 1;
-    welcome_->setGeometry(0, top, window_->width(), std::max(0, window_->statusBar()->geometry().top() - top));
+    welcome_->setGeometry(0, top, window_->width(),
+                          std::max(0, window_->statusBar()->geometry().top() - top));
     welcome_->raise(); // over panels that were placed anew
 }
 
@@ -84,7 +85,8 @@ void Greeting::recordSample(int model) {
                 .arg(folder));
         return;
     }
-    runs_.recorder().start(sample_request(samples_.get(), samples_.get().models[static_cast<std::size_t>(model)], folder));
+    runs_.recorder().start(
+        sample_request(samples_.get(), samples_.get().models[static_cast<std::size_t>(model)], folder));
 }
 
 void Greeting::startTour() {

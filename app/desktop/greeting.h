@@ -27,7 +27,7 @@ public Q_SLOTS:
     void hideWelcome();
     /// Six stops over what is open, or over the sample, which is opened or recorded first.
     void startTour();
-    void openSample();           ///< the user's copy of the recorded sample
+    void openSample();            ///< the user's copy of the recorded sample
     void recordSample(int model); ///< over the passage, into a trace of the user's own
 
 Q_SIGNALS:

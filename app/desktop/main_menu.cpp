@@ -66,8 +66,10 @@ MainMenu::MainMenu(const Shell& shell, const WindowParts& parts, TopBar& top)
     file->addAction(tr("&Quit"), QKeySequence::Quit, this, [] { QApplication::closeAllWindows(); });
 
     QMenu* edit = bar.addMenu(tr("&Edit"));
-    undo_ = edit->addAction(tr("&Undo View Change"), QKeySequence::Undo, &parts_.session, &SessionState::undo);
-    redo_ = edit->addAction(tr("&Redo the change of view"), QKeySequence::Redo, &parts_.session, &SessionState::redo);
+    undo_ =
+        edit->addAction(tr("&Undo View Change"), QKeySequence::Undo, &parts_.session, &SessionState::undo);
+    redo_ = edit->addAction(tr("&Redo the change of view"), QKeySequence::Redo, &parts_.session,
+                            &SessionState::redo);
     edit->addSeparator();
     edit->addAction(tr("&Find a token"), QKeySequence::Find, text_, &TextPanel::find);
     edit->addAction(tr("Find &next"), QKeySequence::FindNext, text_, &TextPanel::findNext);
@@ -86,10 +88,12 @@ MainMenu::MainMenu(const Shell& shell, const WindowParts& parts, TopBar& top)
                     &MainMenu::showPalette);
 
     QMenu* run = bar.addMenu(tr("&Run"));
-    run->addAction(tr("&Record…"), QKeySequence(Qt::CTRL | Qt::Key_R), this, [this] { parts_.runs.showRecordDialog(); });
-    run->addAction(tr("&Think…"), QKeySequence(Qt::CTRL | Qt::Key_T), &parts_.runs, &RunController::showThink);
-    QAction* cancel = run->addAction(tr("&Cancel the recording"), &parts_.runs,
-                                     &RunController::cancelRecording);
+    run->addAction(tr("&Record…"), QKeySequence(Qt::CTRL | Qt::Key_R), this,
+                   [this] { parts_.runs.showRecordDialog(); });
+    run->addAction(tr("&Think…"), QKeySequence(Qt::CTRL | Qt::Key_T), &parts_.runs,
+                   &RunController::showThink);
+    QAction* cancel =
+        run->addAction(tr("&Cancel the recording"), &parts_.runs, &RunController::cancelRecording);
     run->addSeparator();
     fillFrom(run->addMenu(tr("Show as &A")), top_.runA());
     fillFrom(run->addMenu(tr("Compare with &B")), top_.runB());
@@ -106,7 +110,8 @@ MainMenu::MainMenu(const Shell& shell, const WindowParts& parts, TopBar& top)
         empty_menu(*whatIf);
         parts_.whatIf.fillWhatIf(*whatIf, selection_.token());
     });
-    connect(run, &QMenu::aboutToShow, this, [this, cancel] { cancel->setEnabled(parts_.runs.recorder().isRunning()); });
+    connect(run, &QMenu::aboutToShow, this,
+            [this, cancel] { cancel->setEnabled(parts_.runs.recorder().isRunning()); });
 
     const auto tell = [this] {
         undo_->setEnabled(parts_.session.canUndo());
@@ -236,7 +241,8 @@ void MainMenu::fillRecent(QMenu* menu) {
         if (text.startsWith(QDir::homePath() + u'/')) {
             text = u'~' + text.mid(QDir::homePath().size());
         }
-        menu->addAction(text.replace(u'&', QStringLiteral("&&")), this, [this, path] { Q_EMIT openWanted(path); });
+        menu->addAction(text.replace(u'&', QStringLiteral("&&")), this,
+                        [this, path] { Q_EMIT openWanted(path); });
     }
     if (recent.isEmpty()) {
         menu->addAction(tr("Nothing yet"))->setEnabled(false);

@@ -86,9 +86,8 @@ void attach_lab(QWidget& panel, const WindowParts& parts) {
             lab->fillFigure(spec);
         }
     });
-    QObject::connect(lab, &PolicyLab::figureWanted, &parts.figures, [&figures = parts.figures] {
-        figures.exportFigure(figure::FigureKind::policy_table);
-    });
+    QObject::connect(lab, &PolicyLab::figureWanted, &parts.figures,
+                     [&figures = parts.figures] { figures.exportFigure(figure::FigureKind::policy_table); });
     QObject::connect(lab, &PolicyLab::replayed, &parts.text,
                      [&text = parts.text](const std::shared_ptr<const ReplayedSteps>& steps) {
                          text.view().setReplay(steps ? TextReplay{steps->run, steps->sequence, steps->policy,
@@ -102,7 +101,7 @@ void attach_lab(QWidget& panel, const WindowParts& parts) {
     QObject::connect(&parts.runs, &RunController::rerunEnded, lab, &PolicyLab::endRerun);
 }
 
-constexpr Panel all[] = {
+constexpr Panel registered_panels[] = {
     {"library", QT_TRANSLATE_NOOP("Panels", "Library"), PanelPlace::left,
      QT_TRANSLATE_NOOP("Panels", "Open runs"), true, make<LibraryPanel>, attach_library},
     {"inspector", QT_TRANSLATE_NOOP("Panels", "Inspector"), PanelPlace::right,
@@ -132,7 +131,7 @@ constexpr Panel all[] = {
 } // namespace
 
 void attach_panels(const WindowParts& parts) {
-    for (const Panel& panel : all) {
+    for (const Panel& panel : registered_panels) {
         if (panel.attach != nullptr) {
             panel.attach(*parts.docks.panel(QString::fromLatin1(panel.name)), parts);
         }
@@ -140,7 +139,7 @@ void attach_panels(const WindowParts& parts) {
 }
 
 std::span<const Panel> panels() {
-    return all;
+    return registered_panels;
 }
 
 } // namespace ponderscope

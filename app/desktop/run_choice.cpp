@@ -8,7 +8,8 @@
 
 namespace ponderscope {
 
-RunChoice::RunChoice(const Shell& shell, OpenTraces& traces) : ShellPart(shell), follower_(traces.follower()) {
+RunChoice::RunChoice(const Shell& shell, OpenTraces& traces)
+    : ShellPart(shell), follower_(traces.follower()) {
     connect(&traces.opener(), &Opener::opened, this, [this](const QString& path) {
         if (!data_.isLive(path) && !data_.isScratch(path)) {
             settings_.addRecent(path);

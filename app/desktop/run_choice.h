@@ -16,8 +16,8 @@ public:
     void compareOverTheSameText(); ///< B reads what A reads, where another run does
 
 private:
-    void chooseRuns();  ///< where A or B are not there any more
-    void fitSequence(); ///< to one that run A has
+    void chooseRuns();                                    ///< where A or B are not there any more
+    void fitSequence();                                   ///< to one that run A has
     [[nodiscard]] bool isListed(const RunKey& key) const; ///< known, and not hidden
 
     RunFollower& follower_;

@@ -83,7 +83,8 @@ RunController::RunController(const Shell& shell, OpenTraces& traces, RunEdits& e
     connect(&recorder_, &Recorder::started, this, [this] {
         Q_EMIT started();
         const RecordRequest& request = recorder_.request();
-        traces_.follower().begin(absolute_name(request.trace), rerunning_ ? RunFollower::As::b : RunFollower::As::a);
+        traces_.follower().begin(absolute_name(request.trace),
+                                 rerunning_ ? RunFollower::As::b : RunFollower::As::a);
         recording_->begin(request.name.isEmpty() ? QFileInfo(request.checkpoint).fileName() : request.name);
     });
     connect(&recorder_, &Recorder::progressed, this,
@@ -327,6 +328,5 @@ void RunController::attachThink(ThinkPanel& panel) {
     });
     connect(&thinker_, &Thinker::ended, this, [this] { think_->setRunning(false); });
 }
-
 
 } // namespace ponderscope

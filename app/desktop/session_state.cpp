@@ -2,10 +2,10 @@
 #include "app/desktop/session_state.h"
 
 #include "app/desktop/dock_layout.h"
+#include "app/desktop/main_menu.h"
 #include "app/desktop/message_bar.h"
 #include "app/desktop/opener.h"
 #include "app/desktop/settings.h"
-#include "app/desktop/main_menu.h"
 #include "views/text/find_bar.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
@@ -326,8 +326,7 @@ void SessionState::showCaption() {
     if (b != nullptr) {
         shown << tr("B: %1").arg(QString::fromStdString(b->name));
     }
-    shown << text_->view().values().name() +
-                 (text_->view().values().difference ? tr(", A − B") : QString());
+    shown << text_->view().values().name() + (text_->view().values().difference ? tr(", A − B") : QString());
     const QString what = shown.join(QStringLiteral("   "));
     caption_->setText(at >= 0 ? tr("%1 of %2   %3")
                                     .arg(at + 1)

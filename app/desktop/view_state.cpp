@@ -80,23 +80,24 @@ Enum checked(const QJsonValue& value, int count, Enum otherwise) {
 }
 
 QJsonObject to_json(const ViewState& view, const QDir& folder) {
-    return {{QStringLiteral("a"), to_json(view.a, folder)},
-            {QStringLiteral("b"), to_json(view.b, folder)},
-            {QStringLiteral("sequence"), view.sequence},
-            {QStringLiteral("token"), view.token},
-            {QStringLiteral("step"), view.step},
-            {QStringLiteral("layer"), view.layer},
-            {QStringLiteral("head"), view.head},
-            {QStringLiteral("attribution"), static_cast<int>(view.attribution)},
-            {QStringLiteral("quantity"), quantity_key(view.look.quantity)},
-            {QStringLiteral("annotation"), view.look.annotation},
-            {QStringLiteral("bars"), view.look.bars ? QJsonValue(quantity_key(*view.look.bars)) : QJsonValue()},
-            {QStringLiteral("bar_annotation"), view.look.barAnnotation},
-            {QStringLiteral("ranges"), to_json(view.ranges)},
-            {QStringLiteral("difference"), view.look.difference},
-            {QStringLiteral("zoom"), static_cast<int>(view.zoom)},
-            {QStringLiteral("text_size"), view.textSize},
-            {QStringLiteral("find"), view.find}};
+    return {
+        {QStringLiteral("a"), to_json(view.a, folder)},
+        {QStringLiteral("b"), to_json(view.b, folder)},
+        {QStringLiteral("sequence"), view.sequence},
+        {QStringLiteral("token"), view.token},
+        {QStringLiteral("step"), view.step},
+        {QStringLiteral("layer"), view.layer},
+        {QStringLiteral("head"), view.head},
+        {QStringLiteral("attribution"), static_cast<int>(view.attribution)},
+        {QStringLiteral("quantity"), quantity_key(view.look.quantity)},
+        {QStringLiteral("annotation"), view.look.annotation},
+        {QStringLiteral("bars"), view.look.bars ? QJsonValue(quantity_key(*view.look.bars)) : QJsonValue()},
+        {QStringLiteral("bar_annotation"), view.look.barAnnotation},
+        {QStringLiteral("ranges"), to_json(view.ranges)},
+        {QStringLiteral("difference"), view.look.difference},
+        {QStringLiteral("zoom"), static_cast<int>(view.zoom)},
+        {QStringLiteral("text_size"), view.textSize},
+        {QStringLiteral("find"), view.find}};
 }
 
 /// What is missing or wrong is as it is at the beginning.
@@ -200,7 +201,8 @@ std::optional<Session> load_session(const QString& file, QString& problem) {
     const QJsonObject object = QJsonDocument::fromJson(in.readAll(), &error).object();
     const int found = object.value(QLatin1String("ponderscope_session")).toInt();
     if (found > 0 && found < version) {
-        problem = tr("%1 was saved by an older version. Open its traces and save the session again.").arg(file);
+        problem =
+            tr("%1 was saved by an older version. Open its traces and save the session again.").arg(file);
         return std::nullopt;
     }
     if (found != version) {

@@ -76,7 +76,8 @@ int Style::styleHint(StyleHint hint, const QStyleOption* option, const QWidget* 
 QSize Style::sizeFromContents(ContentsType type, const QStyleOption* option, const QSize& size,
                               const QWidget* widget) const {
     QSize made = QProxyStyle::sizeFromContents(type, option, size, widget);
-    if (type == CT_MenuItem || (type == CT_ItemViewItem && widget != nullptr && widget->inherits("QListView"))) {
+    if (type == CT_MenuItem ||
+        (type == CT_ItemViewItem && widget != nullptr && widget->inherits("QListView"))) {
         made.setHeight(std::max(made.height(), row_height));
     } else if (type == CT_ToolButton) {
         const auto* button = qstyleoption_cast<const QStyleOptionToolButton*>(option);

@@ -69,9 +69,8 @@ public:
         painter->drawEllipse(QPointF(option.rect.left() + inset_ + 8, option.rect.center().y() + 0.5), 4.5,
                              4.5);
         painter->setFont(text.font);
-        painter->setPen(text.palette.color((option.state & QStyle::State_Selected) != 0
-                                               ? QPalette::HighlightedText
-                                               : QPalette::Text));
+        painter->setPen(text.palette.color(
+            (option.state & QStyle::State_Selected) != 0 ? QPalette::HighlightedText : QPalette::Text));
         const QRect box = option.rect.adjusted(inset_ + 22, 0, -4, 0);
         painter->drawText(box, Qt::AlignLeft | Qt::AlignVCenter,
                           text.fontMetrics.elidedText(text.text, Qt::ElideMiddle, box.width()));

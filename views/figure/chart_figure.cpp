@@ -147,7 +147,7 @@ Chart sweep_of(const FigureSpec& spec, FigureData& data, const ProgressSink& pro
                const std::stop_token& stop) {
     const SweepQuantity quantity = spec.quantity == Quantity::steps   ? SweepQuantity::steps
                                    : spec.quantity == Quantity::flops ? SweepQuantity::flops
-                                                                           : SweepQuantity::nll;
+                                                                      : SweepQuantity::nll;
     if (quantity == SweepQuantity::nll && spec.quantity != Quantity::nll) {
         throw InputError("\"quantity\": expected \"nll\", \"steps\" or \"flops\" for a sweep; found \"" +
                          std::string(name_of(spec.quantity)) + "\".");

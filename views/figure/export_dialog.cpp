@@ -97,8 +97,7 @@ QString folderBeside(const QString& trace) {
 
 /// Runs that a figure of this kind shows.
 std::size_t mostRuns(const FigureSpec& spec) {
-    const bool difference =
-        spec.kind != FigureKind::token_text || spec.quantity.minus_b;
+    const bool difference = spec.kind != FigureKind::token_text || spec.quantity.minus_b;
     return !info_of(spec.kind).uses_b || !difference || spec.kind == FigureKind::depth_ablation ? 1
            : spec.kind == FigureKind::token_text || spec.kind == FigureKind::winners            ? 2
                                                                                                 : 1000;

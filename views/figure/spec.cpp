@@ -37,7 +37,7 @@ constexpr auto token_colours = [] {
     for (std::size_t i = 0; i < std::size(token_quantities); ++i) {
         names[i] = {TokenColour(token_quantities[i].quantity), token_quantities[i].column};
         names[std::size(token_quantities) + i] = {TokenColour(token_quantities[i].quantity, true),
-                                            token_quantities[i].difference};
+                                                  token_quantities[i].difference};
     }
     return names;
 }();
@@ -420,7 +420,8 @@ FigureSpec from_json(const nlohmann::json& document, const std::filesystem::path
         json.fail("annotation", "either \"quantity\" or \"annotation\"", "remove one of them");
     }
     if (spec.kind == FigureKind::token_text && spec.quantity.minus_b && spec.runs.size() < 2) {
-        json.fail("quantity", "two runs for \"" + std::string(name_of(spec.quantity)) + "\"", "name the second one in \"runs\"");
+        json.fail("quantity", "two runs for \"" + std::string(name_of(spec.quantity)) + "\"",
+                  "name the second one in \"runs\"");
     }
     if (spec.kind == FigureKind::winners && spec.runs.size() < 2) {
         json.fail("runs", "two runs over one text", "name the second one too");

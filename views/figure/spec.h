@@ -94,7 +94,7 @@ struct FigureSpec {
     std::optional<std::int64_t> sequence; ///< nothing: the first, and all of them for nll_comparison
     /// Tokens [first, last) of the sequence; nothing: all of them.
     std::optional<std::array<std::int64_t, 2>> tokens;
-    TokenColour quantity; ///< token_text
+    TokenColour quantity;       ///< token_text
     std::string annotation;     ///< token_text: colours by it instead of the quantity; empty: by the quantity
     std::string signal = "nll"; ///< step_heatmap
     Attribution attribution = Attribution::predicted;

@@ -122,8 +122,9 @@ TokenValues token_values(Quantity quantity, const SequenceData& a, qint64 maxSte
     TokenValues result;
     result.quantity = quantity;
     result.attribution = attribution;
-    result.values = by_token(a.tokens.size(), attribution,
-                             [&, value = info_of(quantity).value](std::size_t row) { return value(a.tokens, row); });
+    result.values =
+        by_token(a.tokens.size(), attribution,
+                 [&, value = info_of(quantity).value](std::size_t row) { return value(a.tokens, row); });
     result.look(look_of(kind_of(quantity, maxSteps), spread_of(std::span<const float>(result.values))));
     return result;
 }

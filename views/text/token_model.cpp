@@ -139,7 +139,8 @@ std::pair<const SequenceData*, Quantity> TokenModel::quantityAt(int column) cons
     if (at < 0 || at >= (other_ ? 2 : 1) * quantity_count) {
         return {nullptr, Quantity::nll};
     }
-    return {at < quantity_count ? block_.get() : other_.get(), token_quantities[at % quantity_count].quantity};
+    return {at < quantity_count ? block_.get() : other_.get(),
+            token_quantities[at % quantity_count].quantity};
 }
 
 double TokenModel::valueAt(int column, std::size_t token) const {
