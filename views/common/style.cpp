@@ -112,6 +112,20 @@ void Style::drawPrimitive(PrimitiveElement element, const QStyleOption* option, 
     case PE_PanelMenuBar:
     case PE_FrameTabWidget:
         return;
+    case PE_IndicatorCheckBox:
+    case PE_IndicatorRadioButton:
+        QProxyStyle::drawPrimitive(element, option, painter, widget);
+        painter->save(); // Fusion's outline is darker than the panel, which a dark panel hides
+        painter->setRenderHint(QPainter::Antialiasing, element == PE_IndicatorRadioButton);
+        painter->setPen(has_state(option, State_HasFocus) ? c.a : c.soft);
+        painter->setBrush(Qt::NoBrush);
+        if (element == PE_IndicatorCheckBox) {
+            painter->drawRect(box.adjusted(0, 0, -1, -1));
+        } else {
+            painter->drawEllipse(QRectF(box).adjusted(1, 1, -1, -1));
+        }
+        painter->restore();
+        return;
     case PE_PanelButtonTool:
         if (has_state(option, State_MouseOver) || has_state(option, State_Sunken) ||
             has_state(option, State_On)) {
@@ -154,6 +168,15 @@ void Style::drawControl(ControlElement element, const QStyleOption* option, QPai
     case CE_HeaderEmptyArea:
         painter->fillRect(box, c.panel);
         painter->fillRect(QRect(box.left(), box.bottom(), box.width(), 1), c.line);
+        return;
+    case CE_MenuBarEmptyArea:
+        return;
+    case CE_MenuBarItem:
+        if (const auto* item = qstyleoption_cast<const QStyleOptionMenuItem*>(option)) {
+            painter->fillRect(box, has_state(option, State_Selected) ? c.selected : c.panel);
+            painter->setPen(has_state(option, State_Enabled) ? c.text : c.soft);
+            painter->drawText(box, Qt::AlignCenter | Qt::TextShowMnemonic, item->text);
+        }
         return;
     case CE_Splitter:
         painter->fillRect(has_state(option, State_Horizontal)
