@@ -8,6 +8,7 @@
 #include "views/common/subset_chip.h"
 #include "views/common/tables.h"
 #include "views/compare/runs_table_model.h"
+#include "views/compare/task_answers.h"
 #include "views/compare/token_scatter.h"
 #include "views/compare/winners.h"
 #include "views/figure/chart_view.h"
@@ -49,6 +50,7 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
       scatter_(new TokenScatter(context, this)),
       detail_(new QComboBox(this)),
       chart_(new ChartView(context.theme, this)),
+      tasks_(new TaskAnswers(context, this)),
       beside_(new QStackedWidget(this)),
       grouping_(this),
       choosing_(this),
@@ -96,8 +98,10 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     detail_->addItem(tr("Who wins: token type"), QStringLiteral("type"));
     detail_->addItem(tr("Who wins: position"), QStringLiteral("position"));
     detail_->addItem(tr("Who wins: difficulty"), QStringLiteral("difficulty"));
+    detail_->addItem(tr("Tasks: answers"), QStringLiteral("tasks"));
     beside_->addWidget(scatter_);
     beside_->addWidget(chart_);
+    beside_->addWidget(tasks_);
     auto* right = new QWidget(this);
     auto* rightColumn = new QVBoxLayout(right);
     rightColumn->setContentsMargins(6, 8, 14, 6);
@@ -134,7 +138,8 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
 }
 
 bool CompareView::isBusy() const {
-    return job_.isBusy() || pending_.isActive() || grouping_.isBusy() || choosing_.isBusy();
+    return job_.isBusy() || pending_.isActive() || grouping_.isBusy() || choosing_.isBusy() ||
+           tasks_->isBusy();
 }
 
 std::pair<ComparisonRequest, std::vector<RunKey>> CompareView::request() const {
@@ -333,9 +338,15 @@ void CompareView::present(const std::shared_ptr<const RunComparison>& comparison
 
 void CompareView::showDetail() {
     const QString what = detail_->currentData().toString();
-    beside_->setCurrentWidget(what.isEmpty() ? static_cast<QWidget*>(scatter_) : chart_);
+    const bool tasks = what == QLatin1String("tasks");
+    beside_->setCurrentWidget(what.isEmpty() ? static_cast<QWidget*>(scatter_)
+                              : tasks        ? static_cast<QWidget*>(tasks_)
+                                             : chart_);
     grouping_.cancel();
-    if (what.isEmpty()) {
+    if (tasks) {
+        tasks_->renew();
+    }
+    if (what.isEmpty() || tasks) {
         return;
     }
     if (!shown_ || shown_->runs.size() < 2) {
@@ -407,7 +418,8 @@ ViewCommand CompareView::viewCommand() const {
     if (const QString why = why_no_run(data_, selection_); !why.isEmpty()) {
         return no_command(why);
     }
-    QStringList line{QStringLiteral("compare")};
+    QStringList line{detail_->currentData() == QLatin1String("tasks") ? QStringLiteral("tasks")
+                                                                      : QStringLiteral("compare")};
     for (const RunKey& key : request().second) {
         line << run_reference(key, *data_.run(key));
     }
@@ -415,11 +427,13 @@ ViewCommand CompareView::viewCommand() const {
     const QString detail = detail_->currentData().toString();
     const RunInfo* b = data_.run(selection_.runB());
     const bool both = b != nullptr && same_text(*data_.run(selection_.runA()), *b);
-    const bool grouped = both && !detail.isEmpty() && detail != QLatin1String("density");
+    const bool tasks = detail == QLatin1String("tasks");
+    const bool grouped = both && !detail.isEmpty() && detail != QLatin1String("density") && !tasks;
     figure::FigureSpec spec = figure::window_figure(data_, selection_,
-                                                    grouped ? FigureKind::winners
-                                                    : both  ? FigureKind::nll_comparison
-                                                            : FigureKind::perplexity_table);
+                                                    tasks     ? FigureKind::task_accuracy
+                                                    : grouped ? FigureKind::winners
+                                                    : both    ? FigureKind::nll_comparison
+                                                              : FigureKind::perplexity_table);
     spec.sequence.reset(); // all of them
     if (grouped) {
         spec.by = detail.toStdString();

@@ -27,6 +27,7 @@ namespace ponderscope {
 class ChartView;
 class RunsTableModel;
 class SubsetChip;
+class TaskAnswers;
 class TokenScatter;
 
 /// The compare tab: every open run over the text of run A as a row with its NLL, interval and paired
@@ -42,7 +43,8 @@ public:
     [[nodiscard]] RunsTableModel* model() const { return model_; }
     [[nodiscard]] TokenScatter* scatter() const { return scatter_; }
     [[nodiscard]] QComboBox* detail() const { return detail_; } ///< what stands beside the table
-    [[nodiscard]] ChartView* chart() const { return chart_; }   ///< of all but the points
+    [[nodiscard]] ChartView* chart() const { return chart_; }   ///< of all but the points and the tasks
+    [[nodiscard]] TaskAnswers* tasks() const { return tasks_; }
     [[nodiscard]] bool isBusy() const override;
     /// The comparison that is shown; null before the first has ended.
     [[nodiscard]] std::shared_ptr<const RunComparison> comparison() const { return shown_; }
@@ -82,6 +84,7 @@ private:
     TokenScatter* scatter_;
     QComboBox* detail_;
     ChartView* chart_;
+    TaskAnswers* tasks_;
     QStackedWidget* beside_;
     Task grouping_;
     Task choosing_; ///< of the subset's tokens among all

@@ -7,6 +7,7 @@
 #include "core/policy/rerun_difference.h"
 #include "core/trace/summary.h"
 #include "views/common/format.h"
+#include "views/compare/task_charts.h"
 #include "views/compare/winners.h"
 #include "views/depth/depth_charts.h"
 #include "views/experts/expert_charts.h"
@@ -171,6 +172,31 @@ Chart winners_figure(const FigureSpec& spec, FigureData& data, const ProgressSin
     return winners_chart(winners_of(comparison, request, spec.by, 1, stop));
 }
 
+Chart tasks_of(const FigureSpec& spec, const std::stop_token& stop) {
+    std::vector<TaskPoint> points;
+    for (const RunName& name : spec.runs) {
+        const TraceReader reader = TraceReader::open(name.trace);
+        const RunInfo run = find_run(reader, name.run);
+        const std::vector<TaskSample> samples = read_tasks(reader, run, stop);
+        const std::string& wanted = !spec.task.empty() ? spec.task
+                                    : points.empty()   ? spec.task
+                                                       : points.front().report.task;
+        const auto found = std::find_if(samples.begin(), samples.end(), [&](const TaskSample& sample) {
+            return wanted.empty() || sample.task == wanted;
+        });
+        if (found == samples.end()) {
+            throw InputError(name.trace, "run \"" + run.name + "\" with the task " + wanted,
+                             samples.empty() ? "none" : joined(samples, &TaskSample::task),
+                             "record it with ponderscope score or lm-evaluation-harness");
+        }
+        points.push_back({run.name,
+                          std::filesystem::path(run.checkpoint).filename().string() + ", " +
+                              run.policy.substr(0, run.policy.find(':')),
+                          report_task(*found, bootstrap_of(spec, stop))});
+    }
+    return task_accuracy_chart(points, spec.cost != "steps");
+}
+
 Chart depth_of(const FigureSpec& spec, const std::stop_token& stop) {
     const RunName& name = spec.runs.front();
     const TraceReader reader = TraceReader::open(name.trace);
@@ -272,6 +298,8 @@ Chart gather_chart(const FigureSpec& spec, FigureData& data, const ProgressSink&
         return matched_of(spec, data, progress, stop);
     case FigureKind::parameter_sweep:
         return sweep_of(spec, data, progress, stop);
+    case FigureKind::task_accuracy:
+        return tasks_of(spec, stop);
     case FigureKind::winners:
         return winners_figure(spec, data, progress, stop);
     case FigureKind::signal_by_step:

@@ -254,6 +254,7 @@ const std::vector<Field>& fields() {
         field("step_ticks", &S::step_ticks, Field::read, true, boolean),
         field("signal", &S::signal, Field::read, false, any_text),
         field("by", &S::by, Field::read, false, one_of({"class", "type", "position", "difficulty"})),
+        field("task", &S::task, Field::read | Field::changed, false, any_text),
         field("curve", &S::curve, Field::read, false, any_text),
         field("axis", &S::axis, Field::read, false, one_of({"steps", "tokens", "seconds"})),
         field("smoothing", &S::smoothing, Field::read, false, read_smoothing),

@@ -34,6 +34,7 @@ enum class FigureKind {
     depth_weights,      ///< mean weights by layer and source
     experts,            ///< load of the experts of a mixture by layer
     depth_ablation,     ///< those weights against the change in NLL where a source was left out
+    task_accuracy,      ///< accuracy of runs on a task against mean steps or FLOPs, with bands
     winners,            ///< by token class, type, position or difficulty: whose NLL is lower
     training_curves,    ///< loss, mean steps, gates and whatever else trainings tell, as they learned
     perplexity_table,   ///< means with intervals, also as LaTeX
@@ -111,6 +112,7 @@ struct FigureSpec {
     std::vector<std::string> policies; ///< names of policies; empty: what the kind has by itself
     std::string by = "class";          ///< steps_by_type, winners: class, type, position, difficulty
     std::string curve = "loss";        ///< training_curves: "loss", "mean_steps", or a quantity's name
+    std::string task;                  ///< task_accuracy: its name; empty: the first of the run
     std::string axis = "steps";        ///< training_curves: "steps", "tokens" or "seconds"
     std::string cost = "compute";      ///< policy_front: "compute", "steps" or "time"
     bool bands = false;                ///< policy_front: 95 % bands of the loss against full

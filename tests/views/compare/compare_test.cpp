@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/error.h"
 #include "core/stats/paired.h"
+#include "core/stats/tasks.h"
 #include "core/trace/reader.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
 #include "views/common/subset_chip.h"
 #include "views/compare/compare_view.h"
 #include "views/compare/runs_table_model.h"
+#include "views/compare/task_answers.h"
 #include "views/compare/token_scatter.h"
+#include "views/figure/figure.h"
 #include "views/figure/figure_command.h"
 
 #include <QAbstractItemModelTester>
@@ -105,6 +108,87 @@ private Q_SLOTS:
         QCOMPARE(ours.runs[1].bits_per_byte.value, theirs.bits_per_byte_b.value);
         QCOMPARE(ours.runs[1].correlation.value, theirs.pearson.value);
         QVERIFY(std::isnan(ours.runs[0].difference.value));
+    }
+
+    /// Two documents of two options each, in both runs.
+    static void make_tasks(const std::filesystem::path& trace) {
+        testing::write_sample_trace(trace, {.sequences = 4, .tokens = 40});
+        sqlite3* database = nullptr;
+        QCOMPARE(sqlite3_open(trace.c_str(), &database), SQLITE_OK);
+        QCOMPARE(sqlite3_exec(
+                     database,
+                     "UPDATE sequence SET \"group\" = 'letters/' || (number / 2);"
+                     "INSERT INTO label(sequence, text_begin, text_end, class) SELECT id, text_bytes / 2, "
+                     "text_bytes, CASE number % 2 WHEN 0 THEN 'right 0' ELSE 'wrong 1' END "
+                     "FROM sequence",
+                     nullptr, nullptr, nullptr),
+                 SQLITE_OK);
+        sqlite3_close(database);
+    }
+
+    void answersToTasksLeadToTheText() {
+        make_tasks(folder_ / "tasks.ponder");
+        Fixture fixture;
+        fixture.open(folder_ / "tasks.ponder");
+        QComboBox* detail = fixture.view.detail();
+        detail->setCurrentIndex(detail->findData(QStringLiteral("tasks")));
+        const TaskAnswers* tasks = fixture.view.tasks();
+        QTRY_VERIFY(!tasks->isBusy() && tasks->topLevelItemCount() == 1);
+        const QTreeWidgetItem* task = tasks->topLevelItem(0);
+        QCOMPARE(task->text(0), QStringLiteral("letters"));
+        QVERIFY2(task->text(1).startsWith(QLatin1String("A ")), qPrintable(task->text(1)));
+        const TraceReader reader = TraceReader::open(folder_ / "tasks.ponder");
+        const std::vector<TaskSample> samples = read_tasks(reader, reader.runs().front());
+        const TaskReport report = report_task(samples.front());
+        std::size_t flips = 0;
+        for (const StepFlips& step : report.flips) {
+            flips += step.became_right.size() + step.became_wrong.size();
+        }
+        std::size_t listed = 0;
+        for (QTreeWidgetItemIterator at(const_cast<TaskAnswers*>(tasks)); *at != nullptr; ++at) {
+            const bool of_step = (*at)->childCount() == 0 && (*at)->data(0, Qt::UserRole).isValid() &&
+                                 (*at)->parent()->parent()->parent() != nullptr;
+            listed += of_step ? 1 : 0;
+            if ((*at)->data(0, Qt::UserRole).isValid()) {
+                Q_EMIT const_cast<TaskAnswers*>(tasks)->itemClicked(*at, 0);
+                QCOMPARE(fixture.selection.sequence(), (*at)->data(0, Qt::UserRole).toLongLong());
+                QVERIFY(fixture.selection.token() > 0);
+            }
+        }
+        QCOMPARE(listed, flips);
+        const QString command = fixture.view.viewCommand().text;
+        QVERIFY2(command.contains(QLatin1String("tasks")) && command.contains(QLatin1String("task_accuracy")),
+                 qPrintable(command));
+    }
+
+    void aFigureSetsAccuracyAgainstItsCost() {
+        make_tasks(folder_ / "figure.ponder");
+        for (const char* cost : {"steps", "compute"}) {
+            const figure::FigureSpec spec = figure::parse_figure_spec(
+                std::string(R"({"kind":"task_accuracy","trace":"figure.ponder","runs":[1,2],"cost":")") +
+                    cost + R"("})",
+                folder_ / "spec.json");
+            const figure::Chart chart = *figure::gather(spec).chart;
+            const TraceReader reader = TraceReader::open(folder_ / "figure.ponder");
+            const TaskReport report = report_task(read_tasks(reader, reader.runs().front()).front());
+            const bool steps = cost == std::string("steps");
+            QCOMPARE(chart.series.size(), steps ? 3U : 2U); // two models, and the first one step by step
+            QCOMPARE(chart.series[0].y.front(), report.accuracy.value);
+            QCOMPARE(chart.series[0].x.front(), steps ? report.steps.value : report.flops.value);
+            QCOMPARE(chart.series[0].low.front(), report.accuracy.low);
+            if (steps) {
+                QCOMPARE(chart.series[2].y.size(), report.accuracy_by_step.size());
+            }
+        }
+        const figure::FigureSpec none = figure::parse_figure_spec(
+            R"({"kind":"task_accuracy","trace":"story.ponder","runs":[1]})", folder_ / "spec.json");
+        bool refused = false;
+        try {
+            (void)figure::gather(none);
+        } catch (const InputError&) {
+            refused = true;
+        }
+        QVERIFY(refused);
     }
 
     void groupsOfEitherRunCount() {

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/stats/tasks.h"
+#include "views/figure/chart.h"
+
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// A run on a task, as a point of the chart.
+struct TaskPoint {
+    std::string run;
+    std::string series; ///< runs of one model under one kind of policy; they are joined by a line
+    TaskReport report;
+};
+
+/// Accuracy against mean steps, or FLOPs a document, with 95 % bands over documents. Over steps, the first
+/// run's accuracy at each step is a dashed line.
+figure::Chart task_accuracy_chart(const std::vector<TaskPoint>& points, bool over_flops);
+
+} // namespace ponderscope
