@@ -245,8 +245,9 @@ bool may_share(const EngineParts& parts, std::span<const Window> windows) {
     const ModelConfig& config = parts.model.config();
     const bool by_place = choices.rule && choices.rule->may_halt() && choices.rule->reads_places();
     const bool by_start = config.recurs() && !parts.start.is_zero(config);
-    const bool recorded_on_request =
-        !choices.attention.none() || choices.states.has_value() || choices.lens || !parts.patches.empty();
+    const bool recorded_on_request = !choices.attention.none() || choices.states.has_value() ||
+                                     choices.lens || choices.experts != RecordedExperts::none ||
+                                     !parts.patches.empty();
     const bool rescaled = config.rope.kind == RopeConfig::Kind::dynamic &&
                           std::any_of(windows.begin(), windows.end(), [&](const Window& window) {
                               return static_cast<std::int64_t>(window.ids.size()) > config.max_positions;
