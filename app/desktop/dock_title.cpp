@@ -51,14 +51,14 @@ DockTitle::DockTitle(QDockWidget* dock, const PanelHelp* help, const QString& he
     connect(ask_, &QToolButton::clicked, this, &DockTitle::showHelp);
     if (dynamic_cast<ShowsCommand*>(panel_of(*dock)) != nullptr) {
         QToolButton* copy =
-            button(QStringLiteral("$"), tr("Copy as command: what makes this without the window"));
+            button(QStringLiteral("$"), tr("Copy as Command: makes the same outside the window"));
         connect(copy, &QToolButton::clicked, this, &DockTitle::copyRequested);
     }
-    QToolButton* large = button(QStringLiteral("⤢"), tr("Fill the window with this panel, or put it back"));
+    QToolButton* large = button(QStringLiteral("⤢"), tr("Maximize Panel, or restore it"));
     connect(large, &QToolButton::clicked, this, &DockTitle::maximiseRequested);
-    QToolButton* out = button(QStringLiteral("❐"), tr("Take the panel out of the window, or put it back"));
+    QToolButton* out = button(QStringLiteral("❐"), tr("Float Panel, or dock it"));
     connect(out, &QToolButton::clicked, dock, [dock] { dock->setFloating(!dock->isFloating()); });
-    QToolButton* close = button(QStringLiteral("×"), tr("Close the panel; View → Panels brings it back"));
+    QToolButton* close = button(QStringLiteral("×"), tr("Close Panel; View → Panels shows it again"));
     connect(close, &QToolButton::clicked, dock, &QDockWidget::close);
     connect(&theme, &Theme::changed, this, qOverload<>(&QWidget::update));
     connect(dock, &QDockWidget::topLevelChanged, this, qOverload<>(&QWidget::update));

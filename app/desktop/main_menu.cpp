@@ -33,6 +33,9 @@
 #include <QMenuBar>
 #include <QMessageBox>
 
+#include <array>
+#include <utility>
+
 namespace ponderscope {
 
 void empty_menu(QMenu& menu) {
@@ -51,14 +54,14 @@ MainMenu::MainMenu(const Shell& shell, const WindowParts& parts, TopBar& top)
     QMenu* file = bar.addMenu(tr("&File"));
     file->addAction(tr("&Open…"), QKeySequence::Open, this, &MainMenu::openFilesWanted);
     file->addAction(tr("Co&nnect…"), this, [this] { Q_EMIT connectWanted(); });
-    QMenu* recent = file->addMenu(tr("Open &recent"));
+    QMenu* recent = file->addMenu(tr("Open &Recent"));
     connect(recent, &QMenu::aboutToShow, this, [this, recent] { fillRecent(recent); });
-    file->addAction(tr("&Save the session…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S), &parts_.session,
+    file->addAction(tr("&Save Session As…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S), &parts_.session,
                     &SessionState::saveSession);
-    file->addAction(tr("&New window"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_N), this,
+    file->addAction(tr("&New Window"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_N), this,
                     &MainMenu::newWindowWanted);
     file->addSeparator();
-    file->addAction(tr("&Close trace"), QKeySequence::Close, this, [this] {
+    file->addAction(tr("&Close Trace"), QKeySequence::Close, this, [this] {
         if (selection_.runA().isValid()) {
             data_.close(selection_.runA().trace);
         }
@@ -68,12 +71,12 @@ MainMenu::MainMenu(const Shell& shell, const WindowParts& parts, TopBar& top)
     QMenu* edit = bar.addMenu(tr("&Edit"));
     undo_ =
         edit->addAction(tr("&Undo View Change"), QKeySequence::Undo, &parts_.session, &SessionState::undo);
-    redo_ = edit->addAction(tr("&Redo the change of view"), QKeySequence::Redo, &parts_.session,
-                            &SessionState::redo);
+    redo_ =
+        edit->addAction(tr("&Redo View Change"), QKeySequence::Redo, &parts_.session, &SessionState::redo);
     edit->addSeparator();
-    edit->addAction(tr("&Find a token"), QKeySequence::Find, text_, &TextPanel::find);
-    edit->addAction(tr("Find &next"), QKeySequence::FindNext, text_, &TextPanel::findNext);
-    edit->addAction(tr("Find &previous"), QKeySequence::FindPrevious, text_, &TextPanel::findPrevious);
+    edit->addAction(tr("&Find Token…"), QKeySequence::Find, text_, &TextPanel::find);
+    edit->addAction(tr("Find &Next"), QKeySequence::FindNext, text_, &TextPanel::findNext);
+    edit->addAction(tr("Find &Previous"), QKeySequence::FindPrevious, text_, &TextPanel::findPrevious);
     edit->addSeparator();
     edit->addAction(tr("&Bookmark Token"), QKeySequence(Qt::CTRL | Qt::Key_B), &text_->spanBar(),
                     &SpanBar::toggleBookmark);
@@ -82,9 +85,9 @@ MainMenu::MainMenu(const Shell& shell, const WindowParts& parts, TopBar& top)
     edit->addAction(tr("&List Notes"), QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_M), text_,
                     &TextPanel::listNotes);
     edit->addSeparator();
-    edit->addAction(tr("Copy as co&mmand"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C), this,
+    edit->addAction(tr("Copy as Co&mmand"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C), this,
                     [this] { copyCommand(focusedPanel()); });
-    edit->addAction(tr("&Command palette…"), QKeySequence(Qt::CTRL | Qt::Key_K), this,
+    edit->addAction(tr("&Command Palette…"), QKeySequence(Qt::CTRL | Qt::Key_K), this,
                     &MainMenu::showPalette);
 
     QMenu* run = bar.addMenu(tr("&Run"));
@@ -92,8 +95,7 @@ MainMenu::MainMenu(const Shell& shell, const WindowParts& parts, TopBar& top)
                    [this] { parts_.runs.showRecordDialog(); });
     run->addAction(tr("&Think…"), QKeySequence(Qt::CTRL | Qt::Key_T), &parts_.runs,
                    &RunController::showThink);
-    QAction* cancel =
-        run->addAction(tr("&Cancel the recording"), &parts_.runs, &RunController::cancelRecording);
+    QAction* cancel = run->addAction(tr("&Cancel Recording"), &parts_.runs, &RunController::cancelRecording);
     run->addSeparator();
     fillFrom(run->addMenu(tr("Show as &A")), top_.runA());
     fillFrom(run->addMenu(tr("Compare with &B")), top_.runB());
@@ -105,7 +107,7 @@ MainMenu::MainMenu(const Shell& shell, const WindowParts& parts, TopBar& top)
         }
     });
     run->addSeparator();
-    QMenu* whatIf = run->addMenu(tr("&What if, for the selected token"));
+    QMenu* whatIf = run->addMenu(tr("&What If"));
     connect(whatIf, &QMenu::aboutToShow, this, [this, whatIf] {
         empty_menu(*whatIf);
         parts_.whatIf.fillWhatIf(*whatIf, selection_.token());
@@ -124,7 +126,7 @@ MainMenu::MainMenu(const Shell& shell, const WindowParts& parts, TopBar& top)
 
     QMenu* figures = bar.addMenu(tr("F&igures"));
     QList<QAction*> makes;
-    makes << figures->addAction(tr("Figure &workbench…"), QKeySequence(Qt::CTRL | Qt::Key_E), this,
+    makes << figures->addAction(tr("Figure &Workbench…"), QKeySequence(Qt::CTRL | Qt::Key_E), this,
                                 [this] { parts_.figures.exportFigure(figure::FigureKind::token_text); });
     figures->addSeparator();
     for (const figure::KindInfo& info : figure::figure_kinds()) {
@@ -139,11 +141,11 @@ MainMenu::MainMenu(const Shell& shell, const WindowParts& parts, TopBar& top)
     });
 
     QMenu* help = bar.addMenu(tr("&Help"));
-    help->addAction(tr("What this &panel shows"), QKeySequence::HelpContents, this, &MainMenu::showHelp);
-    help->addAction(tr("&Keyboard shortcuts"), QKeySequence(Qt::CTRL | Qt::Key_Slash), this,
+    help->addAction(tr("&Panel Help"), QKeySequence::HelpContents, this, &MainMenu::showHelp);
+    help->addAction(tr("&Keyboard Shortcuts"), QKeySequence(Qt::CTRL | Qt::Key_Slash), this,
                     &MainMenu::showShortcuts);
     help->addAction(tr("&Tour"), &parts_.greeting, &Greeting::startTour);
-    help->addAction(tr("&Welcome page"), &parts_.greeting, &Greeting::showWelcome);
+    help->addAction(tr("&Welcome Page"), &parts_.greeting, &Greeting::showWelcome);
     help->addSeparator();
     help->addAction(tr("&About Ponderscope"), this, &MainMenu::showAbout);
 }
@@ -156,61 +158,50 @@ void MainMenu::buildViewMenu(QMenu* view) {
             selection_.setSequence(wanted);
         }
     };
-    view->addAction(tr("Next &sequence"), QKeySequence(Qt::CTRL | Qt::Key_PageDown), this,
+    view->addAction(tr("Next &Sequence"), QKeySequence(Qt::CTRL | Qt::Key_PageDown), this,
                     [step] { step(1); });
-    view->addAction(tr("Pre&vious sequence"), QKeySequence(Qt::CTRL | Qt::Key_PageUp), this,
+    view->addAction(tr("Pre&vious Sequence"), QKeySequence(Qt::CTRL | Qt::Key_PageUp), this,
                     [step] { step(-1); });
     view->addSeparator();
-    const auto choice = [this](QMenu* menu, QActionGroup* group, const QString& text, bool checked,
-                               auto chosen) {
-        QAction* action = menu->addAction(text, this, chosen);
-        action->setCheckable(true);
-        action->setChecked(checked);
-        group->addAction(action);
+    // A menu of values of which one is chosen.
+    const auto choice = [this](QMenu* menu, auto now, const auto& values, auto choose) {
+        auto* group = new QActionGroup(menu);
+        for (const auto& [text, value] : values) {
+            QAction* action = menu->addAction(tr(text), this, [choose, wanted = value] { choose(wanted); });
+            action->setCheckable(true);
+            action->setChecked(value == now);
+            group->addAction(action);
+        }
     };
-    QMenu* values = view->addMenu(tr("Show &values"));
-    auto* valueGroup = new QActionGroup(values);
-    choice(values, valueGroup, tr("at the &predicted token"), true,
-           [this] { selection_.setAttribution(Attribution::predicted); });
-    choice(values, valueGroup, tr("at the token that pr&edicted it"), false,
-           [this] { selection_.setAttribution(Attribution::predicting); });
-    QMenu* appearance = view->addMenu(tr("&Appearance"));
-    auto* appearanceGroup = new QActionGroup(appearance);
-    const auto dress = [this](Appearance wanted) {
-        theme_.setAppearance(wanted);
-        settings_.setAppearance(wanted);
-    };
-    choice(appearance, appearanceGroup, tr("As the &system"), theme_.appearance() == Appearance::system,
-           [dress] { dress(Appearance::system); });
-    choice(appearance, appearanceGroup, tr("&Light"), theme_.appearance() == Appearance::light,
-           [dress] { dress(Appearance::light); });
-    choice(appearance, appearanceGroup, tr("&Dark"), theme_.appearance() == Appearance::dark,
-           [dress] { dress(Appearance::dark); });
-    choice(appearance, appearanceGroup, tr("High &contrast"), theme_.appearance() == Appearance::contrast,
-           [dress] { dress(Appearance::contrast); });
-    QMenu* maps = view->addMenu(tr("&Colour map of heatmaps"));
-    auto* mapGroup = new QActionGroup(maps);
-    const auto map = [this](MagnitudeMap wanted) {
-        theme_.setMagnitude(wanted);
-        settings_.setMagnitude(wanted);
-    };
-    choice(maps, mapGroup, tr("&Viridis"), theme_.magnitude() == MagnitudeMap::viridis,
-           [map] { map(MagnitudeMap::viridis); });
-    choice(maps, mapGroup, tr("&Cividis"), theme_.magnitude() == MagnitudeMap::cividis,
-           [map] { map(MagnitudeMap::cividis); });
-    choice(maps, mapGroup, tr("&Magma"), theme_.magnitude() == MagnitudeMap::magma,
-           [map] { map(MagnitudeMap::magma); });
-    choice(maps, mapGroup, tr("&Grey"), theme_.magnitude() == MagnitudeMap::grey,
-           [map] { map(MagnitudeMap::grey); });
-    view->addAction(tr("Zoom &in"), QKeySequence::ZoomIn, text_, &TextPanel::zoomIn);
-    view->addAction(tr("Zoom &out"), QKeySequence::ZoomOut, text_, &TextPanel::zoomOut);
-    view->addAction(tr("&Normal size"), QKeySequence(Qt::CTRL | Qt::Key_0), this,
+    choice(view->addMenu(tr("Show &Values")), selection_.attribution(),
+           std::array{std::pair("At the &Predicted Token", Attribution::predicted),
+                      std::pair("At the P&redicting Token", Attribution::predicting)},
+           [this](Attribution wanted) { selection_.setAttribution(wanted); });
+    choice(view->addMenu(tr("&Appearance")), theme_.appearance(),
+           std::array{std::pair("As the &System", Appearance::system), std::pair("&Light", Appearance::light),
+                      std::pair("&Dark", Appearance::dark),
+                      std::pair("High &Contrast", Appearance::contrast)},
+           [this](Appearance wanted) {
+               theme_.setAppearance(wanted);
+               settings_.setAppearance(wanted);
+           });
+    choice(view->addMenu(tr("&Heatmap Colours")), theme_.magnitude(),
+           std::array{std::pair("&Viridis", MagnitudeMap::viridis),
+                      std::pair("&Cividis", MagnitudeMap::cividis), std::pair("&Magma", MagnitudeMap::magma),
+                      std::pair("&Grey", MagnitudeMap::grey)},
+           [this](MagnitudeMap wanted) {
+               theme_.setMagnitude(wanted);
+               settings_.setMagnitude(wanted);
+           });
+    view->addAction(tr("Zoom &In"), QKeySequence::ZoomIn, text_, &TextPanel::zoomIn);
+    view->addAction(tr("Zoom &Out"), QKeySequence::ZoomOut, text_, &TextPanel::zoomOut);
+    view->addAction(tr("&Normal Size"), QKeySequence(Qt::CTRL | Qt::Key_0), this,
                     [this] { theme_.setTextSize(19); });
-    view->addAction(tr("One token per &line"), QKeySequence(Qt::CTRL | Qt::Key_1), text_,
+    view->addAction(tr("One Token per &Line"), QKeySequence(Qt::CTRL | Qt::Key_1), text_,
                     [this] { text_->setZoom(TextZoom::tokens); });
-    view->addAction(tr("Running &text"), QKeySequence(Qt::CTRL | Qt::Key_2), text_,
+    view->addAction(tr("Running &Text"), QKeySequence(Qt::CTRL | Qt::Key_2), text_,
                     [this] { text_->setZoom(TextZoom::text); });
-    view->addAction(tr("&Map of all sequences"), QKeySequence(Qt::CTRL | Qt::Key_3), text_,
+    view->addAction(tr("&Map of All Sequences"), QKeySequence(Qt::CTRL | Qt::Key_3), text_,
                     [this] { text_->setZoom(TextZoom::corpus); });
     view->addSeparator();
     view->addAction(tr("Colour by A − B"), QKeySequence(Qt::CTRL | Qt::Key_D), text_,
@@ -222,15 +213,15 @@ void MainMenu::buildViewMenu(QMenu* view) {
     for (QDockWidget* dock : parts_.docks.docks()) {
         shown->addAction(dock->toggleViewAction());
     }
-    view->addAction(tr("&Keep this view"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_K), &parts_.session,
+    view->addAction(tr("&Save View"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_K), &parts_.session,
                     &SessionState::keepView);
-    QMenu* kept = view->addMenu(tr("Kept vie&ws"));
+    QMenu* kept = view->addMenu(tr("Saved Vie&ws"));
     connect(kept, &QMenu::aboutToShow, this, [this, kept] { parts_.session.fillViews(kept); });
     view->addAction(tr("P&resent"), QKeySequence(Qt::Key_F5), &parts_.session, &SessionState::present);
     view->addSeparator();
-    view->addAction(tr("Fi&ll the window with the panel"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_M),
-                    this, [this] { parts_.docks.maximise(DockLayout::focusedDock()); });
-    view->addAction(tr("Restore &default layout"), &parts_.docks, &DockLayout::arrange);
+    view->addAction(tr("Ma&ximize Panel"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_M), this,
+                    [this] { parts_.docks.maximise(DockLayout::focusedDock()); });
+    view->addAction(tr("Restore &Default Layout"), &parts_.docks, &DockLayout::arrange);
 }
 
 void MainMenu::fillRecent(QMenu* menu) {
@@ -245,11 +236,11 @@ void MainMenu::fillRecent(QMenu* menu) {
                         [this, path] { Q_EMIT openWanted(path); });
     }
     if (recent.isEmpty()) {
-        menu->addAction(tr("Nothing yet"))->setEnabled(false);
+        menu->addAction(tr("No Recent Files"))->setEnabled(false);
         return;
     }
     menu->addSeparator();
-    menu->addAction(tr("Clear the list"), this, [this] { settings_.clearRecent(); });
+    menu->addAction(tr("Clear List"), this, [this] { settings_.clearRecent(); });
 }
 
 void MainMenu::fillFrom(QMenu* menu, QComboBox& box) {
@@ -337,18 +328,18 @@ void MainMenu::showTextMenu(qint64 token, const QPoint& place) {
         }
         menu->addSeparator();
         const int id = block->tokens.id[static_cast<std::size_t>(token)];
-        menu->addAction(tr("Find all of this token"), this,
+        menu->addAction(tr("Find All of This Token"), this,
                         [this, id] { text_->findText(QStringLiteral("#%1").arg(id)); });
         menu->addAction(tr("Bookmark"), &text_->spanBar(), &SpanBar::toggleBookmark);
         menu->addAction(tr("Add Note…"), this, [this] { text_->spanBar().askForLabel(note_annotation); });
-        menu->addAction(tr("Copy its numbers"), this,
+        menu->addAction(tr("Copy Numbers"), this,
                         [this, token] { QApplication::clipboard()->setText(text_->view().describe(token)); });
     } else {
         menu->addAction(tr("Find…"), text_, &TextPanel::find);
     }
-    menu->addAction(tr("Copy as command"), this, [this] { copyCommand(text_); });
+    menu->addAction(tr("Copy as Command"), this, [this] { copyCommand(text_); });
     menu->addSeparator();
-    menu->addAction(tr("Think from here…"), this, [this, token, block] {
+    menu->addAction(tr("Think from Here…"), this, [this, token, block] {
         // The text up to here, for the model to go on with.
         ThinkRequest request = parts_.runs.thinkPanel().request();
         if (block && token >= 0) {

@@ -31,7 +31,7 @@ constexpr PanelHelp helps[] = {
           "latent CoT (2602.08220: r_k (1 − g_k))."),
      HELP("A colour is this model's surprise, not the difficulty of the word for a reader. More steps mean "
           "that more was computed, not that more was understood. A trace keeps a prediction with the token "
-          "that made it; the window shows it at the token that was predicted, unless View → Show values says "
+          "that made it; the window shows it at the token that was predicted, unless View → Show Values says "
           "otherwise."),
      HELP("surprise of the model, not difficulty of the word"),
      HELP("Hover shows a token, a click pins it, arrows move. Ctrl+wheel zooms from one token per line to a "

@@ -142,7 +142,7 @@ void SessionState::saveSession() {
         return;
     }
     const QFileInfo trace(data_.traces().constFirst());
-    QString file = QFileDialog::getSaveFileName(window_, tr("Save the session"),
+    QString file = QFileDialog::getSaveFileName(window_, tr("Save Session As"),
                                                 trace.absolutePath() + u'/' + trace.completeBaseName() +
                                                     QStringLiteral(".ponder-session"),
                                                 tr("Sessions (*.ponder-session)"));
@@ -216,7 +216,7 @@ void SessionState::keepView() {
     views_.push_back({parts.join(QStringLiteral(" · ")),
                       docks_.maximised() == nullptr ? QString() : docks_.maximised()->objectName(), state});
     messages_->show(
-        tr("Kept as view %1. F5 presents the kept views; a session saves them.").arg(views_.size()),
+        tr("Saved as view %1. F5 presents the saved views; a session file keeps them.").arg(views_.size()),
         MessageBar::Kind::success);
 }
 
@@ -227,21 +227,21 @@ void SessionState::fillViews(QMenu* menu) {
             tr("%1  %2").arg(i + 1).arg(QString(views_[i].name).replace(u'&', QStringLiteral("&&"))));
         one->addAction(tr("Show"), this, [this, state = views_[i].view] { showState(state); });
         // A session may have other views by the time that something is chosen.
-        one->addAction(tr("Earlier"), this,
+        one->addAction(tr("Move Up"), this,
                        [this, i] {
                            if (i < views_.size()) {
                                std::swap(views_[i], views_[i - 1]);
                            }
                        })
             ->setEnabled(i > 0);
-        one->addAction(tr("Forget"), this, [this, i] {
+        one->addAction(tr("Remove"), this, [this, i] {
             if (i < views_.size()) {
                 views_.erase(views_.begin() + static_cast<std::ptrdiff_t>(i));
             }
         });
     }
     if (views_.empty()) {
-        menu->addAction(tr("None yet: Keep this view adds one"))->setEnabled(false);
+        menu->addAction(tr("No Saved Views"))->setEnabled(false);
     }
 }
 

@@ -49,7 +49,7 @@ ShortcutDialog::ShortcutDialog(const std::vector<CommandModel::Command>& command
     line(tr("Next, previous"), tr("Enter, Shift+Enter"));
     line(tr("Close"), tr("Escape"));
     heading(tr("While presenting (F5)"));
-    line(tr("Next kept view, previous one"), tr("Page down, Page up"));
+    line(tr("Next saved view, previous one"), tr("Page down, Page up"));
     line(tr("End"), tr("Escape, F5"));
     heading(tr("In Think"));
     line(tr("Generate"), tr("Ctrl+Enter"));

@@ -240,9 +240,7 @@ private Q_SLOTS:
                                               QAbstractItemModelTester::FailureReportingMode::QtTest);
         QVERIFY(palette->model().rowCount() > 40);
         QTest::keyClicks(&palette->edit(), QStringLiteral("map of all seq"));
-        QCOMPARE(palette->model().index(0).data().toString(), QStringLiteral("Map of all sequences"));
-        QCOMPARE(palette->model().index(0).data(CommandModel::ShortcutRole).toString(),
-                 QStringLiteral("Ctrl+3"));
+        QCOMPARE(palette->model().index(0).data(CommandModel::ShortcutRole).toString(), QStringLiteral("Ctrl+3"));
         QVERIFY(!palette->grab().isNull());
         QTest::keyClick(&palette->edit(), Qt::Key_Down);
         QTest::keyClick(&palette->edit(), Qt::Key_Up);
