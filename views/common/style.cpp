@@ -108,6 +108,15 @@ void Style::drawPrimitive(PrimitiveElement element, const QStyleOption* option, 
     case PE_FrameTabBarBase:
         painter->fillRect(QRect(box.left(), box.bottom(), box.width(), 1), c.line);
         return;
+    case PE_FrameFocusRect:
+        if (has_state(option, State_KeyboardFocusChange)) {
+            painter->save();
+            painter->setPen(c.a);
+            painter->setBrush(Qt::NoBrush);
+            painter->drawRect(box.adjusted(0, 0, -1, -1));
+            painter->restore();
+        }
+        return;
     case PE_FrameStatusBarItem:
     case PE_PanelMenuBar:
     case PE_FrameTabWidget:
@@ -157,8 +166,7 @@ void Style::drawControl(ControlElement element, const QStyleOption* option, QPai
             }
             painter->restore();
             if (has_state(option, State_HasFocus)) {
-                QStyleOptionFocusRect ring;
-                ring.QStyleOption::operator=(*option);
+                QStyleOption ring(*option);
                 ring.rect = box.adjusted(3, 3, -3, -5);
                 drawPrimitive(PE_FrameFocusRect, &ring, painter, widget);
             }
