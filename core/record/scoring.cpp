@@ -201,8 +201,18 @@ void RequestScorer::put_text(ScoredRequest& request, const std::string& text, st
     Encoding whole = encode(text);
     tokenizer_->require_vocabulary(checkpoint_.config.vocab_size, whole);
     if (context > 0) {
-        request.scored_from =
-            static_cast<std::int64_t>(encode(std::string_view(text).substr(0, context)).ids.size());
+        // The context keeps the tokens that it has alone, as in the harness, also where a token of the whole
+        // text would reach across its end.
+        const Encoding alone = encode(std::string_view(text).substr(0, context));
+        request.scored_from = static_cast<std::int64_t>(alone.ids.size());
+        const std::size_t replaced = std::min(alone.ids.size(), whole.ids.size());
+        std::copy_n(alone.ids.begin(), replaced, whole.ids.begin());
+        std::copy_n(alone.begin.begin(), replaced, whole.begin.begin());
+        std::copy_n(alone.end.begin(), replaced, whole.end.begin());
+        if (replaced < whole.ids.size()) { // what such a token took of the text is the next one's
+            whole.begin[replaced] = context;
+            whole.end[replaced] = std::max<std::uint64_t>(whole.end[replaced], context);
+        }
     }
     sequence.text = text;
     sequence.ids = std::move(whole.ids);

@@ -10,6 +10,7 @@ import random
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +225,7 @@ def test_an_engine_that_ends_says_why_and_the_trace_keeps_what_it_finished(tmp_p
     assert model.ask([request] * 3)[2]["loglikelihood"] < 0
     with pytest.raises(EngineError, match="boats/0.*continuation is empty"):
         model.ask([{**request, "continuation": ""}])
+    time.sleep(1.5)  # the writer commits twice a second
     model._process.kill()
     with pytest.raises(EngineError, match="ended after"):
         model.ask([request])
