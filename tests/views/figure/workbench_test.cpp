@@ -7,6 +7,7 @@
 #include "core/stats/significance.h"
 #include "core/trace/column_labels.h"
 #include "core/trace/writer.h"
+#include "tests/support/expert_trace.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
 #include "tests/views/figure/added_run.h"
@@ -87,6 +88,8 @@ private Q_SLOTS:
                  "Changed for this run: the value of layer 0 is left out of the depth attention of layer 1; "
                  "the other weights add up to 1 without it.",
                  0.25F, false);
+        testing::write_expert_run(trace_, "mixture", 4,
+                                  {{0, 1, 0, 3}, {1, 0, 3, 0}, {2, 3, 0, 3}, {2, 3, 0, 3}});
         {
             TraceWriter writer(trace_);
             TrainingInfo info;
@@ -115,6 +118,9 @@ private Q_SLOTS:
             }
             if (info.kind == FigureKind::jacobi_convergence || info.kind == FigureKind::layers_by_step) {
                 rest = QStringLiteral(R"("runs":["fast"])");
+            }
+            if (info.kind == FigureKind::experts) {
+                rest = QStringLiteral(R"("runs":["mixture"])");
             }
             if (info.kind == FigureKind::signal_by_step) {
                 rest += QStringLiteral(R"(,"signal":"kl_previous_current")");
