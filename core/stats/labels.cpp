@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/not_a_number.h"
 #include "core/base/words.h"
+#include "core/stats/run_slices.h"
 #include "core/stats/significance.h"
 
 #include <algorithm>
@@ -124,41 +125,26 @@ Labels Labels::annotated(const AnnotationReader& annotations, const AnnotationIn
 
 LabelledTokens label_tokens(const TraceReader& trace, const RunInfo& run, const Labels& labels,
                             LabelPlace place, const std::stop_token& stop) {
-    constexpr std::int64_t page = 1 << 16;
     const std::vector<SequenceInfo> sequences = trace.sequences(run.id);
     const PlacedTokens placed(trace, run, labels.file, labels.by_bytes, labels.rows, sequences);
+    for (const SequenceInfo& sequence : sequences) {
+        placed.check_length(sequence);
+    }
     LabelledTokens result;
     result.classes = labels.classes;
     result.max_steps = run.max_steps;
-    ClusterNumbers clusters;
-    for (const SequenceInfo& sequence : sequences) {
-        placed.check_length(sequence);
-        std::int64_t previous = -2;
-        std::int64_t cluster = -1;
-        for (std::int64_t begin = 0; begin < sequence.tokens; begin += page) {
-            if (stop.stop_requested()) {
-                throw Cancelled();
-            }
-            // One more, for the last one's target.
-            const TokenColumns tokens = trace.tokens(run.id, sequence.index, begin, begin + page + 1);
-            const std::size_t here = std::min<std::size_t>(tokens.size(), page);
-            for (std::size_t i = 0; i < here; ++i) {
-                if (std::isnan(tokens.nll[i])) {
-                    continue;
-                }
-                const std::int64_t position = begin + static_cast<std::int64_t>(i);
-                const std::size_t meant = place == LabelPlace::prediction ? i + 1 : i;
-                const std::int32_t label = placed.entry_of(sequence, tokens, meant);
-                cluster = cluster < 0 ? clusters.of(sequence) : cluster;
-                result.layout.add(cluster, position == previous + 1);
-                previous = position;
-                result.label.push_back(label);
-                result.steps.push_back(tokens.steps[i]);
-                result.nll.push_back(static_cast<double>(tokens.nll[i]));
-                result.unlabelled += label < 0 ? 1 : 0;
-            }
-        }
-    }
+    LayoutBuilder lying;
+    for_each_scored(
+        trace, run, stop,
+        [&](const SequenceInfo& sequence, const TokenColumns& tokens, std::size_t i, std::int64_t position) {
+            const std::size_t meant = place == LabelPlace::prediction ? i + 1 : i;
+            lying.add(sequence, position);
+            result.label.push_back(placed.entry_of(sequence, tokens, meant));
+            result.steps.push_back(tokens.steps[i]);
+            result.nll.push_back(static_cast<double>(tokens.nll[i]));
+            result.unlabelled += result.label.back() < 0 ? 1 : 0;
+        });
+    result.layout = std::move(lying.layout);
     if (result.unlabelled == static_cast<std::int64_t>(result.label.size())) {
         throw InputError(labels.file.string() + ": none of its " + std::to_string(labels.rows.size()) +
                          " labels lies under a scored token of " + trace.name_of(run) +

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/stats/byte_alignment.h"
 #include "core/stats/pair_reading.h"
+#include "core/stats/run_slices.h"
 #include "core/trace/step_columns.h"
 
 #include <algorithm>
@@ -144,31 +145,25 @@ namespace {
 StepsCorrelation correlate_values(const TraceReader& trace, const RunInfo& run, const std::string& with,
                                   const std::function<std::vector<double>(const SequenceInfo&)>& values_of,
                                   LabelPlace place, const BootstrapOptions& options) {
-    std::vector<double> steps, theirs;
-    TokenLayout layout;
-    ClusterNumbers clusters;
-    for (const SequenceInfo& sequence : trace.sequences(run.id)) {
-        if (options.stop.stop_requested()) {
-            throw Cancelled();
-        }
-        const std::vector<double> values = values_of(sequence);
-        const TokenColumns tokens = trace.tokens(run.id, sequence.index);
-        std::int64_t cluster = -1; // numbered where it has one that is kept
-        std::size_t last = 0;      // one behind the last token that was kept
-        for (std::size_t i = 0; i < tokens.size(); ++i) {
-            const std::size_t meant = i + (place == LabelPlace::prediction ? 1 : 0);
-            if (std::isnan(tokens.nll[i]) || meant >= values.size() || std::isnan(values[meant])) {
-                continue;
+    std::vector<double> steps, theirs, values;
+    std::int64_t of = -1; // the sequence that `values` are of
+    LayoutBuilder lying;
+    for_each_scored(
+        trace, run, options.stop,
+        [&](const SequenceInfo& sequence, const TokenColumns& tokens, std::size_t i, std::int64_t position) {
+            if (of != sequence.index) {
+                of = sequence.index;
+                values = values_of(sequence);
             }
-            cluster = cluster < 0 ? clusters.of(sequence) : cluster;
-            layout.add(cluster, last == i && i > 0);
-            last = i + 1;
-            steps.push_back(tokens.steps[i]);
-            theirs.push_back(values[meant]);
-        }
-    }
+            const auto meant = static_cast<std::size_t>(position + (place == LabelPlace::prediction ? 1 : 0));
+            if (meant < values.size() && !std::isnan(values[meant])) {
+                lying.add(sequence, position);
+                steps.push_back(tokens.steps[i]);
+                theirs.push_back(values[meant]);
+            }
+        });
     return {with, static_cast<std::int64_t>(theirs.size()),
-            spearman_with_interval(steps, theirs, layout, options)};
+            spearman_with_interval(steps, theirs, lying.layout, options)};
 }
 
 } // namespace
@@ -203,9 +198,9 @@ std::optional<StepsCorrelation> correlate_gain(const TraceReader& trace, const R
     }
     const Annotation gain =
         annotation_by_step(full_trace, full, "gain", StepColumn::parse("nll@0-nll@last"), options.stop);
-    std::size_t next = 0;
     return correlate_values(
-        trace, run, "gain of " + full.name, [&](const SequenceInfo&) { return gain.values[next++]; },
+        trace, run, "gain of " + full.name,
+        [&](const SequenceInfo& sequence) { return gain.values[static_cast<std::size_t>(sequence.index)]; },
         LabelPlace::prediction, options);
 }
 

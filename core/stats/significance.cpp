@@ -116,6 +116,24 @@ UnitMean unit_mean(std::span<const double> sums, std::span<const double> tokens)
     return result;
 }
 
+void GroupTotals::add(std::size_t unit, double value) {
+    const auto [place, fresh] = at_.emplace(unit, tokens.size());
+    if (fresh) {
+        sums.push_back(0);
+        tokens.push_back(0);
+    }
+    sums[place->second] += value;
+    tokens[place->second] += 1;
+    ++count;
+}
+
+Estimate GroupTotals::interval() const {
+    const UnitMean all = mean();
+    const double half = all.standard_error > 0 ? all.standard_error * student_quantile(0.975, all.degrees)
+                                               : all.standard_error;
+    return {all.mean, all.mean - half, all.mean + half, all.standard_error};
+}
+
 Equivalence equivalence_test(std::span<const double> sums, std::span<const double> tokens, double margin,
                              double alpha) {
     if (!(margin > 0) || !std::isfinite(margin)) {

@@ -3,7 +3,9 @@
 
 #include "core/stats/bootstrap.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,6 +41,20 @@ struct UnitMean {
 /// \p sums and \p tokens: of each unit. For units of one token: the mean and its usual standard error.
 UnitMean unit_mean(std::span<const double> sums, std::span<const double> tokens);
 
+/// What the tokens of a group add up to, for each cluster or block that has some of them.
+struct GroupTotals {
+    std::vector<double> sums, tokens; ///< of a unit each, in the order in which the units were first added
+    std::int64_t count = 0;
+
+    void add(std::size_t unit, double value);
+    [[nodiscard]] UnitMean mean() const { return unit_mean(sums, tokens); }
+    /// The mean with its 95 % interval by Student's distribution; NaN bounds below two units.
+    [[nodiscard]] Estimate interval() const;
+
+private:
+    std::map<std::size_t, std::size_t> at_; ///< by unit
+};
+
 /// Two one-sided tests (Schuirmann 1987) that a mean is above -margin and below margin.
 struct Equivalence {
     double margin = 0;
@@ -60,7 +76,7 @@ struct Flips {
     std::int64_t only_a = 0; ///< A right, B wrong
     std::int64_t only_b = 0;
     std::int64_t both_wrong = 0;
-    Estimate difference; ///< share right, B - A, with the interval over clusters or blocks
+    Estimate difference; ///< share right, A - B, with the interval over clusters or blocks
     double p = 0;        ///< sign flips of the units' only_b - only_a
     double mcnemar = 0;  ///< exact two-sided McNemar p, which takes tokens as independent
 };

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/compare/compare_view.h"
 
+#include "views/common/data_table_model.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/common/run_stamp.h"
 #include "views/common/same_text.h"
 #include "views/common/subset_chip.h"
 #include "views/common/tables.h"
-#include "views/compare/runs_table_model.h"
 #include "views/compare/task_answers.h"
 #include "views/compare/token_scatter.h"
-#include "views/compare/winners.h"
+#include "views/compare/winners_chart.h"
 #include "views/figure/chart_view.h"
 #include "views/figure/figure_command.h"
 
@@ -28,7 +28,7 @@
 #include <QVBoxLayout>
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <utility>
 
 namespace ponderscope {
@@ -45,7 +45,7 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
       data_(context.data),
       selection_(context.selection),
       theme_(context.theme),
-      model_(new RunsTableModel(this)),
+      model_(new DataTableModel(this)),
       table_(new QTableView(this)),
       scatter_(new TokenScatter(context, this)),
       detail_(new QComboBox(this)),
@@ -59,11 +59,12 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
       cancel_(new QPushButton(tr("Cancel"), this)),
       job_(this),
       chip_(new SubsetChip(context.theme, this)) {
+    model_->setTable(table_of(RunComparison{}));
     table_->setModel(model_);
     table_->setAccessibleName(tr("Runs over the same text"));
     furnish_table(*table_, context.theme);
     table_->setSelectionMode(QAbstractItemView::NoSelection);
-    table_->setItemDelegateForColumn(RunsTableModel::name, dot_delegate(table_));
+    table_->setItemDelegateForColumn(0, dot_delegate(table_));
     table_->horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
     table_->horizontalHeader()->setMinimumSectionSize(24);
     table_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -118,7 +119,8 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     layout->setContentsMargins(0, 0, 0, 0);
     layout->addWidget(splitter);
 
-    model_->setColours([this](const RunKey& key) { return theme_.runColour(key, selection_); });
+    model_->setColours([this](int row) { return theme_.runColour(key(row), selection_); });
+    model_->setTips([this](int row, int of) { return tip(row, of); });
     const auto dress = [this] {
         QPalette palette = message_->palette();
         palette.setColor(QPalette::WindowText, theme_.colours().soft);
@@ -248,7 +250,7 @@ void CompareView::clear(const QString& why) {
     choosing_.cancel();
     shown_.reset();
     all_.reset();
-    model_->setComparison(nullptr, {});
+    model_->setTable(table_of(RunComparison{}));
     scatter_->setComparison(nullptr);
     showDetail();
     setCurrent(true);
@@ -303,9 +305,43 @@ void CompareView::showComparison() {
         [this](const QString& sentence) { message_->setText(sentence); });
 }
 
+RunKey CompareView::key(int row) const {
+    return row >= 0 && static_cast<std::size_t>(row) < keys_.size() ? keys_[static_cast<std::size_t>(row)]
+                                                                    : RunKey{};
+}
+
+QString CompareView::tip(int row, int column) const {
+    const DataTable& table = model_->table();
+    const auto& cells = table.rows[static_cast<std::size_t>(row)];
+    if (column == 0) {
+        const RunInfo& info = shown_->runs[static_cast<std::size_t>(row)].info;
+        QString all = tr("%1, %2, policy %3, %4 %5")
+                          .arg(QString::fromStdString(info.method), QString::fromStdString(info.architecture),
+                               QString::fromStdString(info.policy), QString::fromStdString(info.device),
+                               QString::fromStdString(info.dtype));
+        for (std::size_t c = 1; c < cells.size(); ++c) {
+            all += QStringLiteral("\n%1: %2")
+                       .arg(QString::fromStdString(table.columns[c].title),
+                            window_text(cells[c], table.columns[c]));
+        }
+        return all;
+    }
+    const auto* estimate = std::get_if<Estimate>(&cells[static_cast<std::size_t>(column)]);
+    if (estimate == nullptr || std::isnan(estimate->low)) {
+        return {};
+    }
+    const QString drawn = QString::fromStdString(shown_->resampling.words());
+    const QString ends =
+        tr("95 % interval %1 to %2: ").arg(format_nats(estimate->low, 4), format_nats(estimate->high, 4));
+    return ends +
+           (shown_->replicates == 0
+                ? tr("Student's, over the same clusters or blocks (%1)").arg(drawn)
+                : tr("paired bootstrap, %1 replicates, %2").arg(format_count(shown_->replicates), drawn));
+}
+
 void CompareView::present(const std::shared_ptr<const RunComparison>& comparison) {
     shown_ = comparison;
-    model_->setComparison(shown_, keys_);
+    model_->setTable(table_of(*shown_));
     scatter_->setComparison(shown_, keys_);
     showDetail();
     fitColumns();
@@ -376,28 +412,29 @@ void CompareView::fitColumns() {
     const int room = table_->viewport()->width();
     const QAbstractItemView* view = table_; // where the size hint is public
     int needed = 0;
-    std::array<int, RunsTableModel::column_count> widths{};
-    for (int column = 1; column < RunsTableModel::column_count; ++column) {
+    std::vector<int> widths(static_cast<std::size_t>(model_->columnCount()));
+    for (int column = 1; column < model_->columnCount(); ++column) {
         table_->setColumnHidden(column, false);
         const int contents =
             std::max(view->sizeHintForColumn(column), table_->horizontalHeader()->sectionSizeHint(column));
         widths[static_cast<std::size_t>(column)] = contents + padding;
         needed += contents + padding;
     }
-    for (const int column : {RunsTableModel::tokens, RunsTableModel::bits_per_byte, RunsTableModel::flops,
-                             RunsTableModel::steps, RunsTableModel::perplexity, RunsTableModel::difference}) {
-        if (needed + least_name <= room) {
+    for (const char* key :
+         {"tokens", "bits_per_byte", "mean_flops", "mean_steps", "perplexity", "difference"}) {
+        const int column = model_->columnOf(key);
+        if (needed + least_name <= room || column < 0) {
             break;
         }
         table_->setColumnHidden(column, true);
         needed -= std::exchange(widths[static_cast<std::size_t>(column)], 0);
     }
-    for (int column = 1; column < RunsTableModel::column_count; ++column) {
+    for (int column = 1; column < model_->columnCount(); ++column) {
         if (!table_->isColumnHidden(column)) {
             table_->setColumnWidth(column, widths[static_cast<std::size_t>(column)]);
         }
     }
-    table_->setColumnWidth(RunsTableModel::name, std::clamp(room - needed, least_name, most_name));
+    table_->setColumnWidth(0, std::clamp(room - needed, least_name, most_name));
 }
 
 bool CompareView::eventFilter(QObject* watched, QEvent* event) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/stats/run_comparison.h"
 #include "views/common/live_view.h"
 #include "views/common/task.h"
 #include "views/common/token_subset.h"
 #include "views/common/view_command.h"
 #include "views/common/view_context.h"
-#include "views/compare/run_comparison.h"
 
 #include <QTimer>
 #include <QWidget>
@@ -25,7 +25,7 @@ class QTableView;
 namespace ponderscope {
 
 class ChartView;
-class RunsTableModel;
+class DataTableModel;
 class SubsetChip;
 class TaskAnswers;
 class TokenScatter;
@@ -40,7 +40,8 @@ public:
     explicit CompareView(ViewContext context, QWidget* parent = nullptr);
     [[nodiscard]] ViewCommand viewCommand() const override;
 
-    [[nodiscard]] RunsTableModel* model() const { return model_; }
+    [[nodiscard]] DataTableModel* model() const { return model_; }
+    [[nodiscard]] RunKey key(int row) const; ///< of the model
     [[nodiscard]] TokenScatter* scatter() const { return scatter_; }
     [[nodiscard]] QComboBox* detail() const { return detail_; } ///< what stands beside the table
     [[nodiscard]] ChartView* chart() const { return chart_; }   ///< of all but the points and the tasks
@@ -74,12 +75,13 @@ private:
     void fitColumns();
     void showDetail();
     void showComparison(); ///< of all, or of the subset
+    [[nodiscard]] QString tip(int row, int column) const;
     void present(const std::shared_ptr<const RunComparison>& comparison);
 
     TraceData& data_;
     Selection& selection_;
     Theme& theme_;
-    RunsTableModel* model_;
+    DataTableModel* model_;
     QTableView* table_;
     TokenScatter* scatter_;
     QComboBox* detail_;

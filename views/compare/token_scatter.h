@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/stats/run_comparison.h"
 #include "views/common/view_context.h"
-#include "views/compare/run_comparison.h"
 
 #include <QWidget>
 

@@ -2,11 +2,11 @@
 #include "views/depth/depth_charts.h"
 
 #include "core/base/error.h"
+#include "core/stats/run_comparison.h"
 #include "core/trace/signal_sums.h"
 #include "views/common/colour_map.h"
 #include "views/common/format.h"
 #include "views/common/translated.h"
-#include "views/compare/run_comparison.h"
 
 #include <algorithm>
 #include <cmath>
@@ -171,7 +171,7 @@ ablation_effects(const std::filesystem::path& trace, const std::string& run,
             continue;
         }
         ComparisonRequest request;
-        request.runs = {{trace, run}, {path, name}};
+        request.runs = {{path, name}, {trace, run}}; // without the source, minus with it
         request.block = options.block;
         request.replicates = options.replicates;
         const AblatedSource what = ablated_sources(candidate).front();

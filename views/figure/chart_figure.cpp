@@ -8,15 +8,15 @@
 #include "core/trace/summary.h"
 #include "views/common/format.h"
 #include "views/compare/task_charts.h"
-#include "views/compare/winners.h"
+#include "views/compare/winners_chart.h"
 #include "views/depth/depth_charts.h"
 #include "views/experts/expert_charts.h"
 #include "views/figure/figure.h"
 #include "views/figure/parts.h"
-#include "views/halting/halting_stats.h"
+#include "views/halting/halting_charts.h"
 #include "views/halting/step_charts.h"
+#include "views/policy/front_chart.h"
 #include "views/policy/policy_charts.h"
-#include "views/policy/policy_fronts.h"
 #include "views/training/training_charts.h"
 
 #include <algorithm>
@@ -227,7 +227,7 @@ Chart ablation_of(const FigureSpec& spec, const std::stop_token& stop) {
 
 Chart halting_of(const FigureSpec& spec, HaltingChart kind, FigureData& data, const std::stop_token& stop) {
     const RunName& run = spec.runs.front();
-    const HaltingStats stats = halting_stats(run.trace, run.run, spec.attribution, stop);
+    const HaltingStats stats = halting_stats(run.trace, run.run, place_of(spec.attribution), stop);
     Chart chart = halting_chart(kind, stats);
     if (chart.empty()) {
         throw InputError(run.trace, "a run with " + halting_title(kind).toLower().toStdString(), "none",

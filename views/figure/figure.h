@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/progress.h"
-#include "views/compare/run_comparison.h"
+#include "core/stats/run_comparison.h"
 #include "views/figure/chart.h"
 #include "views/figure/display_list.h"
 #include "views/figure/fonts.h"

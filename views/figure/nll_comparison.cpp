@@ -63,9 +63,9 @@ double draw_intervals(DisplayList& list, const Style& style, const Panel& panel,
         label_width = std::max(
             {label_width, fonts.width(line, style.small), fonts.width(name_of_run(run), style.body)});
         if (!std::isnan(run.difference.value)) {
-            label_width =
-                std::max(label_width, fonts.width(QStringLiteral("Δ ") + interval_text(run.difference, true),
-                                                  style.small));
+            label_width = std::max(
+                label_width,
+                fonts.width(QStringLiteral("A − run ") + interval_text(run.difference, true), style.small));
         }
         low = std::min(low, run.nll.low);
         high = std::max(high, run.nll.high);
@@ -96,8 +96,8 @@ double draw_intervals(DisplayList& list, const Style& style, const Panel& panel,
         list.text(fonts.elided(lines[i], style.small, label_width), {panel.x, baseline}, style.small);
         if (has_difference) {
             baseline += style.size * 1.15;
-            list.text(fonts.elided(QStringLiteral("Δ ") + interval_text(run.difference, true), style.small,
-                                   label_width),
+            list.text(fonts.elided(QStringLiteral("A − run ") + interval_text(run.difference, true),
+                                   style.small, label_width),
                       {panel.x, baseline}, style.small);
         }
         const QColor colour = style.runs[i % style.runs.size()];
@@ -216,22 +216,6 @@ double draw_scatter(DisplayList& list, const Style& style, const Panel& panel,
     return name + fonts.descent(style.soft) - panel.y;
 }
 
-std::string run_table(const RunComparison& comparison) {
-    std::string csv =
-        "run,tokens,nll,nll_low,nll_high,difference,difference_low,difference_high,perplexity,bits_per_byte,"
-        "mean_steps,mean_flops\n";
-    for (const RunComparison::Run& run : comparison.runs) {
-        csv += csv_text(run.label) + "," + std::to_string(comparison.places.size());
-        for (const double value : {run.nll.value, run.nll.low, run.nll.high, run.difference.value,
-                                   run.difference.low, run.difference.high, run.perplexity.value,
-                                   run.bits_per_byte.value, run.mean_steps, run.mean_flops}) {
-            csv += "," + csv_number(value);
-        }
-        csv += "\n";
-    }
-    return csv;
-}
-
 std::string point_table(const RunComparison& comparison) {
     std::string csv = "sequence,token," + csv_text("nll " + comparison.runs[0].label) + "," +
                       csv_text("nll " + comparison.runs[1].label) + "\n";
@@ -277,7 +261,7 @@ Figure compose_nll_comparison(const FigureSpec& spec, const FigureData& data, co
     }
     Figure figure;
     figure.page = finish(spec, style, list, top + height, "make the figure wider, or leave out \"scatter\"");
-    figure.tables.push_back({"", run_table(comparison)});
+    figure.tables.push_back({"", csv_of(table_of(comparison))});
     if (scatter) {
         figure.tables.push_back({"tokens", point_table(comparison)});
     }

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/utf8.h"
 #include "core/base/words.h"
+#include "core/stats/data_table.h"
 #include "views/common/format.h"
 
 #include <algorithm>
@@ -289,18 +290,7 @@ std::string number_text(double value) {
 }
 
 std::string csv_text(const std::string& text) {
-    if (text.find_first_of(",\"\r\n") == std::string::npos &&
-        (text.empty() || (text.front() != ' ' && text.back() != ' '))) {
-        return text;
-    }
-    std::string quoted = "\"";
-    for (const char c : text) {
-        quoted += c;
-        if (c == '"') {
-            quoted += c;
-        }
-    }
-    return quoted + "\"";
+    return plain_text::csv_field(text);
 }
 
 std::string csv_bytes(const std::string& bytes) {

@@ -3,11 +3,11 @@
 #include "views/figure/figure.h"
 #include "views/figure/parts.h"
 
+#include "core/policy/policy_rows.h"
 #include "core/policy/replay.h"
 #include "core/policy/rerun_difference.h"
+#include "views/common/data_table_model.h"
 #include "views/common/format.h"
-#include "views/common/tables.h"
-#include "views/policy/policy_table_model.h"
 
 #include <algorithm>
 #include <cmath>
@@ -36,22 +36,22 @@ std::pair<QString, QString> parted(const QString& cell) {
             cell.contains(u'[') ? cell.mid(cell.indexOf(u'[')) : QString()};
 }
 
-std::vector<Column> columns_of(const RunComparison& comparison) {
-    std::vector<Column> columns{{QStringLiteral("Run"), {}},        {QStringLiteral("Perplexity"), {}},
-                                {QStringLiteral("NLL (nats)"), {}}, {QStringLiteral("Δ NLL"), {}},
-                                {QStringLiteral("Bits/byte"), {}},  {QStringLiteral("Steps"), {}},
-                                {QStringLiteral("FLOPs/token"), {}}};
-    for (const RunComparison::Run& run : comparison.runs) {
-        columns[0].cells.push_back(QString::fromStdString(run.label));
-        columns[1].cells.push_back(interval(run.perplexity, 2));
-        columns[2].cells.push_back(interval(run.nll, 3));
-        columns[3].cells.push_back(interval(run.difference, 3, true));
-        columns[4].cells.push_back(std::isfinite(run.bits_per_byte.value)
-                                       ? format_nats(run.bits_per_byte.value, 3)
-                                       : QStringLiteral("–"));
-        columns[5].cells.push_back(run.info.max_steps == 0 ? QStringLiteral("–")
-                                                           : format_nats(run.mean_steps, 2));
-        columns[6].cells.push_back(format_si(run.mean_flops));
+/// The titled columns, without \p left_out.
+std::vector<Column> columns_of(const DataTable& table, const std::string& left_out) {
+    std::vector<Column> columns;
+    for (std::size_t c = 0; c < table.columns.size(); ++c) {
+        const TableColumn& of = table.columns[c];
+        if (of.title.empty() || of.key == left_out) {
+            continue;
+        }
+        columns.push_back({QString::fromStdString(of.title).replace(u'\n', u' '), {}});
+        for (const std::vector<Cell>& row : table.rows) {
+            const auto* estimate = std::get_if<Estimate>(&row[c]);
+            columns.back().cells.push_back(
+                estimate != nullptr && !of.brief
+                    ? interval(*estimate, of.decimals, of.format == CellFormat::difference)
+                    : window_text(row[c], of));
+        }
     }
     return columns;
 }
@@ -80,20 +80,6 @@ std::string latex_table(const std::vector<Column>& columns, const QString& note)
     return text + "\\bottomrule\n\\end{tabular}\n";
 }
 
-std::string csv_table(const RunComparison& comparison) {
-    std::string csv = "run,tokens,nll,nll_low,nll_high,perplexity,perplexity_low,perplexity_high,difference,"
-                      "difference_low,difference_high,bits_per_byte,mean_steps,mean_flops\n";
-    for (const RunComparison::Run& run : comparison.runs) {
-        csv += csv_text(run.label) + "," + std::to_string(comparison.places.size());
-        for (const Estimate* one : {&run.nll, &run.perplexity, &run.difference}) {
-            csv += "," + csv_number(one->value) + "," + csv_number(one->low) + "," + csv_number(one->high);
-        }
-        csv += "," + csv_number(run.bits_per_byte.value) + "," + csv_number(run.mean_steps) + "," +
-               csv_number(run.mean_flops) + "\n";
-    }
-    return csv;
-}
-
 } // namespace
 
 Figure compose_perplexity_table(const FigureSpec& spec, const FigureData& data, const Fonts& fonts) {
@@ -102,7 +88,8 @@ Figure compose_perplexity_table(const FigureSpec& spec, const FigureData& data, 
                              .arg(QString::fromStdString(comparison.resampling.words()))
                              .arg(comparison.replicates)
                              .arg(format_count(static_cast<std::int64_t>(comparison.places.size())));
-    return compose_table(spec, {columns_of(comparison), note, csv_table(comparison)}, fonts);
+    const DataTable table = table_of(comparison);
+    return compose_table(spec, {columns_of(table, "tokens"), note, csv_of(table)}, fonts);
 }
 
 BootstrapOptions bootstrap_of(const FigureSpec& spec, const std::stop_token& stop) {
@@ -156,46 +143,26 @@ TableData gather_policy_table(const FigureSpec& spec, FigureData& data, const Pr
     }
     BootstrapOptions options = bootstrap_of(spec, stop);
     options.progress = progress;
-    PolicyTableModel model;
-    model.setRows(policy_rows(table, {name.trace, info}, policies, reruns, options));
-    for (const PolicyRow& row : model.rows()) {
+    const std::vector<PolicyRow> rows = policy_rows(table, {name.trace, info}, policies, reruns, options);
+    for (const PolicyRow& row : rows) {
         if (!row.fault.empty()) {
             data.notices.push_back(row.fault);
         }
     }
-    TableData made;
-    for (int column = 0; column < PolicyTableModel::rule; ++column) { // a rule in words is longer than a page
-        TableData::Column one;
-        bool any = false;
-        one.head = model.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
-        one.head.replace(u'\n', u' ');
-        for (std::size_t row = 0; row < model.rows().size(); ++row) {
-            const PolicyRow& of = model.rows()[row];
-            const QString cell = model.index(static_cast<int>(row), column).data().toString();
-            QString text = cell.isEmpty() ? QStringLiteral("–") : cell;
-            if (column == PolicyTableModel::difference) {
-                text = interval(of.replayed.difference, 3, true);
-            } else if (column == PolicyTableModel::difference_rerun && of.rerun) {
-                text = interval(of.rerun->difference, 3, true);
-            } else if (column == PolicyTableModel::blind && of.causal) {
-                text = interval(of.replayed.against_blind, 3, true) +
-                       (of.replayed.thinks_better() ? QStringLiteral(" *") : QString());
-            }
-            one.cells.push_back(text);
-            any = any || !cell.isEmpty();
-        }
-        if (any) {
-            made.columns.push_back(std::move(one));
-        }
-    }
+    const DataTable all = table_of(rows);
+    TableData made{columns_of(all, "rule"), {}, csv_of(all)}; // a rule in words is longer than a page
+    std::erase_if(made.columns, [](const Column& column) {
+        return std::ranges::all_of(column.cells, [](const QString& cell) {
+            return cell.isEmpty() || cell == QString::fromUtf16(no_value);
+        });
+    });
     made.note =
         QStringLiteral("%1, %2 tokens. Replay: recomputed from recorded signals; rerun: the model run again "
                        "under the policy. Blind: the best rule that does not look at the token, at the same "
-                       "cost. *: thinks better, the interval lies below 0. 95 % intervals: paired bootstrap, "
+                       "cost. Thinks better: that interval lies below 0. 95 % intervals: paired bootstrap, "
                        "%3 replicates")
             .arg(QString::fromStdString(info.name), format_count(info.scored_tokens),
                  QString::number(spec.replicates));
-    made.csv = table_text(model, TableForm::csv).toStdString();
     return made;
 }
 

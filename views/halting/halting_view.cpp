@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/halting/halting_view.h"
 
+#include "views/common/data_table_model.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/common/run_stamp.h"
@@ -9,7 +10,6 @@
 #include "views/common/tables.h"
 #include "views/figure/chart_view.h"
 #include "views/figure/figure_command.h"
-#include "views/halting/token_types_model.h"
 
 #include <QComboBox>
 #include <QHBoxLayout>
@@ -36,7 +36,7 @@ HaltingView::HaltingView(ViewContext context, QWidget* parent)
       chooser_(new QComboBox(this)),
       filter_(new QLineEdit(this)),
       chip_(new SubsetChip(context.theme, this)),
-      model_(new TokenTypesModel(this)),
+      model_(new DataTableModel(this)),
       sorted_(new QSortFilterProxyModel(this)),
       table_(new QTableView(this)) {
     hint_->setAlignment(Qt::AlignCenter);
@@ -53,20 +53,21 @@ HaltingView::HaltingView(ViewContext context, QWidget* parent)
     filter_->setPlaceholderText(tr("Filter token types"));
     filter_->setAccessibleName(tr("Filter token types"));
     filter_->setClearButtonEnabled(true);
+    model_->setTable(types_table({})); // its columns
     sorted_->setSourceModel(model_);
     sorted_->setSortRole(Qt::UserRole);
     sorted_->setFilterCaseSensitivity(Qt::CaseInsensitive);
-    sorted_->setFilterKeyColumn(TokenTypesModel::token);
+    sorted_->setFilterKeyColumn(0);
     table_->setModel(sorted_);
     table_->setAccessibleName(tr("Token types"));
     table_->setToolTip(tr("Click a row to find the token in the text"));
     furnish_table(*table_, context_.theme);
     table_->setSelectionMode(QAbstractItemView::SingleSelection);
     table_->setSortingEnabled(true);
-    table_->sortByColumn(TokenTypesModel::count, Qt::DescendingOrder);
+    table_->sortByColumn(1, Qt::DescendingOrder); // by count
     table_->horizontalHeader()->setMinimumSectionSize(30);
     table_->horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
-    table_->horizontalHeader()->setSectionResizeMode(TokenTypesModel::token, QHeaderView::Stretch);
+    table_->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
     table_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     table_->setMinimumWidth(300);
 
@@ -96,13 +97,16 @@ HaltingView::HaltingView(ViewContext context, QWidget* parent)
     column->addWidget(body_, 1);
     column->addWidget(hint_, 1);
 
+    model_->setTips([this](int of, int) {
+        return tr("token id %1").arg(stats_->types[static_cast<std::size_t>(of)].id);
+    });
     const auto dress = [this] {
         const Palette& colours = context_.theme.colours();
         QPalette palette = hint_->palette();
         palette.setColor(QPalette::WindowText, colours.soft);
         hint_->setPalette(palette);
         const int widths[] = {0, 58, 50, 46, 82};
-        for (int i = TokenTypesModel::count; i < TokenTypesModel::column_count; ++i) {
+        for (int i = 1; i < model_->columnCount(); ++i) {
             table_->setColumnWidth(i, widths[i]);
         }
     };
@@ -112,9 +116,9 @@ HaltingView::HaltingView(ViewContext context, QWidget* parent)
     connect(chip_, &SubsetChip::released, this, [this] { setSubset({}); });
     connect(filter_, &QLineEdit::textChanged, sorted_, &QSortFilterProxyModel::setFilterFixedString);
     connect(table_, &QTableView::clicked, this, [this](const QModelIndex& index) {
-        const std::int32_t id = model_->id(sorted_->mapToSource(index).row());
-        if (id >= 0) {
-            Q_EMIT tokenTypeChosen(id);
+        const auto type = static_cast<std::size_t>(sorted_->mapToSource(index).row());
+        if (stats_ && type < stats_->types.size()) {
+            Q_EMIT tokenTypeChosen(stats_->types[type].id);
         }
     });
     connect(table_, &QTableView::activated, table_, &QTableView::clicked);
@@ -186,7 +190,7 @@ void HaltingView::renew() {
     const std::string name = info->name;
     work_.start(
         [trace, name, attribution, only = subset_.rows](const std::stop_token& stop) {
-            return halting_stats(trace, name, attribution, stop, only);
+            return halting_stats(trace, name, place_of(attribution), stop, only);
         },
         [this](HaltingStats stats) {
             stats_ = std::make_shared<const HaltingStats>(std::move(stats));
@@ -211,7 +215,7 @@ void HaltingView::showStats() {
     const bool there = stats_ && stats_->scored > 0;
     body_->setVisible(there);
     hint_->setVisible(!there);
-    model_->setStats(there ? stats_ : nullptr);
+    model_->setTable(types_table(there ? *stats_ : HaltingStats{}));
     for (int i = 0; there && i < chooser_->count(); ++i) { // "by halt layer" where layers are the steps
         chooser_->setItemText(
             i, halting_title(static_cast<HaltingChart>(chooser_->itemData(i).toInt()), stats_->unit));

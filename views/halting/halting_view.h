@@ -6,7 +6,7 @@
 #include "views/common/token_subset.h"
 #include "views/common/view_command.h"
 #include "views/common/view_context.h"
-#include "views/halting/halting_stats.h"
+#include "views/halting/halting_charts.h"
 
 #include <QWidget>
 
@@ -23,7 +23,7 @@ namespace ponderscope {
 
 class ChartView;
 class SubsetChip;
-class TokenTypesModel;
+class DataTableModel;
 
 /// When the tokens of run A stop: steps, NLL and entropy by halt step, gates by step, and a table of token
 /// types that finds them in the text. Reads the whole run in the background, while it can be seen.
@@ -38,7 +38,7 @@ public:
     [[nodiscard]] ChartView* chart(HaltingChart kind) const {
         return charts_[static_cast<std::size_t>(kind)];
     }
-    [[nodiscard]] TokenTypesModel* types() const { return model_; }
+    [[nodiscard]] DataTableModel* types() const { return model_; }
     [[nodiscard]] QTableView* table() const { return table_; }
     [[nodiscard]] QLineEdit* filter() const { return filter_; }
     [[nodiscard]] QString hint() const;
@@ -68,7 +68,7 @@ private:
     QLineEdit* filter_;
     SubsetChip* chip_;
     TokenSubset subset_;
-    TokenTypesModel* model_;
+    DataTableModel* model_;
     QSortFilterProxyModel* sorted_;
     QTableView* table_;
 };

@@ -3,8 +3,8 @@
 
 #include "core/base/error.h"
 #include "core/stats/bootstrap.h"
-#include "core/stats/correlation.h"
 #include "core/stats/distributions.h"
+#include "core/stats/run_slices.h"
 #include "core/stats/significance.h"
 #include "core/trace/column_labels.h"
 #include "core/trace/reader.h"
@@ -12,14 +12,11 @@
 #include "views/common/format.h"
 #include "views/common/translated.h"
 #include "views/common/value_look.h"
-#include "views/halting/halting_stats.h"
-#include "views/halting/run_slices.h"
+#include "views/halting/halting_charts.h"
 #include "views/halting/spread_series.h"
-#include "views/halting/token_grouping.h"
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <span>
 #include <utility>
 
@@ -77,24 +74,6 @@ SignalInfo find_layer_signal(const TraceReader& reader, const RunInfo& run, cons
                      "record the run with --record steps,layers, or choose one of those");
 }
 
-/// Steps of the tokens of a group: a sum for every cluster or block that has some of them.
-struct UnitSteps {
-    std::map<std::size_t, std::size_t> at; // by unit
-    std::vector<double> steps, tokens;
-    std::int64_t count = 0;
-
-    void add(std::size_t unit, double value) {
-        const auto [place, fresh] = at.emplace(unit, tokens.size());
-        if (fresh) {
-            steps.push_back(0);
-            tokens.push_back(0);
-        }
-        steps[place->second] += value;
-        tokens[place->second] += 1;
-        ++count;
-    }
-};
-
 /// A 95 % interval of a mean between 0 and \p most, Student's over units by the delta method on its logit, so
 /// that it stays between them; NaN where one unit, or a mean at an end, says nothing of it.
 std::pair<double, double> bounded_interval(const UnitMean& mean, double most) {
@@ -110,6 +89,21 @@ std::pair<double, double> bounded_interval(const UnitMean& mean, double most) {
 }
 
 } // namespace
+
+QString group_name(const TokenGrouping::Group& group, const std::string& by) {
+    if (by == "position") {
+        return QStringLiteral("%1–%2").arg(format_count(static_cast<std::int64_t>(group.low)),
+                                           format_count(static_cast<std::int64_t>(group.high)));
+    }
+    if (by == "difficulty") {
+        return tr("%1 to %2 nats").arg(format_nats(group.low), format_nats(group.high));
+    }
+    return group.id >= 0 ? type_name(group.id, group.name) : QString::fromStdString(group.name);
+}
+
+QString type_name(std::int32_t id, const std::string& bytes) {
+    return bytes.empty() ? QStringLiteral("‹id %1›").arg(id) : visible_token(bytes);
+}
 
 figure::Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string& run,
                                    const std::string& signal, const std::stop_token& stop) {
@@ -251,42 +245,27 @@ figure::Chart steps_by_type_chart(const std::filesystem::path& trace, const std:
     std::vector<std::int64_t> positions;
     std::vector<double> nll;
     std::vector<double> steps;
-    TokenLayout layout;
-    ClusterNumbers clusters;
-    std::int64_t of = -1; // the sequence of the last token, its cluster and the token's position
-    std::int64_t cluster = 0;
-    std::int64_t last = -2;
-    for_each_slice(reader, info, stop,
-                   [&](const SequenceInfo& sequence, std::int64_t begin, std::int64_t end) {
-                       // One more: the token that the last row predicts.
-                       const TokenColumns tokens = reader.tokens(info.id, sequence.index, begin, end + 1);
-                       const auto rows = std::min(tokens.size(), static_cast<std::size_t>(end - begin));
-                       for (std::size_t i = 0; i < rows; ++i) {
-                           const std::size_t typed = attribution == Attribution::predicted ? i + 1 : i;
-                           if (std::isfinite(tokens.nll[i]) && typed < tokens.size()) {
-                               if (of != sequence.index) {
-                                   of = sequence.index;
-                                   cluster = clusters.of(sequence);
-                                   last = -2;
-                               }
-                               const std::int64_t position = begin + static_cast<std::int64_t>(i);
-                               layout.add(cluster, last + 1 == position);
-                               last = position;
-                               ids.push_back(tokens.id[typed]);
-                               positions.push_back(begin + static_cast<std::int64_t>(typed));
-                               nll.push_back(static_cast<double>(tokens.nll[i]));
-                               steps.push_back(tokens.steps[i]);
-                           }
-                       }
-                   });
+    LayoutBuilder lying;
+    for_each_scored(
+        reader, info, stop,
+        [&](const SequenceInfo& sequence, const TokenColumns& tokens, std::size_t i, std::int64_t position) {
+            const std::size_t ahead = attribution == Attribution::predicted ? 1 : 0;
+            if (i + ahead < tokens.size()) {
+                lying.add(sequence, position);
+                ids.push_back(tokens.id[i + ahead]);
+                positions.push_back(position + static_cast<std::int64_t>(ahead));
+                nll.push_back(static_cast<double>(tokens.nll[i]));
+                steps.push_back(tokens.steps[i]);
+            }
+        });
     const auto bytes = [&](std::int32_t id) { return reader.token_bytes(info.id, id); };
     const TokenGrouping groups = by == "type"         ? group_by_type(ids, bytes)
                                  : by == "position"   ? group_by_position(positions)
                                  : by == "difficulty" ? group_by_difficulty(nll)
                                                       : group_by_class(ids, bytes);
     const std::span<const double> series[] = {steps};
-    const std::vector<std::size_t> units = units_of(layout, choose_resampling(layout, series));
-    std::vector<UnitSteps> sums(groups.names.size());
+    const std::vector<std::size_t> units = units_of(lying.layout, choose_resampling(lying.layout, series));
+    std::vector<GroupTotals> sums(groups.groups.size());
     for (std::size_t i = 0; i < steps.size(); ++i) {
         if (groups.group[i] >= 0) {
             sums[static_cast<std::size_t>(groups.group[i])].add(units[i], steps[i]);
@@ -294,20 +273,22 @@ figure::Chart steps_by_type_chart(const std::filesystem::path& trace, const std:
     }
     Chart chart;
     chart.title = tr("%1 by token type").arg(halting_title(HaltingChart::steps, info.step_unit));
-    chart.x.names = groups.names;
+    for (const TokenGrouping::Group& group : groups.groups) {
+        chart.x.names.push_back(group_name(group, by));
+    }
     const QString what = tr("mean %1").arg(steps_word(info.step_unit));
     chart.y.label = what;
     Chart::Series marks;
     marks.mark = Chart::Mark::point;
     for (std::size_t g = 0; g < sums.size(); ++g) {
-        const UnitMean mean = unit_mean(sums[g].steps, sums[g].tokens);
+        const UnitMean mean = sums[g].mean();
         const auto [low, high] = bounded_interval(mean, static_cast<double>(info.max_steps));
         marks.x.push_back(static_cast<double>(g));
         marks.y.push_back(mean.mean);
         marks.low.push_back(low);
         marks.high.push_back(high);
         marks.labels.push_back(tr("%1: %2 %3 [%4, %5] over %6 tokens")
-                                   .arg(groups.names[g], what, format_nats(mean.mean), format_nats(low, 3),
+                                   .arg(chart.x.names[g], what, format_nats(mean.mean), format_nats(low, 3),
                                         format_nats(high, 3), format_count(sums[g].count)));
     }
     chart.series.push_back(std::move(marks));

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/stats/token_grouping.h"
 #include "core/trace/records.h"
 #include "views/common/selection.h"
 #include "views/figure/chart.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 namespace ponderscope {
+
+/// Name of a group; \p by: what the tokens are grouped by, as for steps_by_type_chart.
+QString group_name(const TokenGrouping::Group& group, const std::string& by);
+/// A token type by its bytes; by its id where the vocabulary does not have it.
+QString type_name(std::int32_t id, const std::string& bytes);
 
 /// Mean and middle half of a signal with axes token and step (or iteration) by its second axis, over the
 /// tokens that ran the step and, of ranks, have a target. Signals that compare with earlier steps begin where

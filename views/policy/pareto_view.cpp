@@ -5,8 +5,8 @@
 #include "views/common/format.h"
 #include "views/figure/chart_view.h"
 #include "views/figure/figure_command.h"
+#include "views/policy/front_chart.h"
 #include "views/policy/policy_data.h"
-#include "views/policy/policy_fronts.h"
 
 #include <QComboBox>
 #include <QDialog>

@@ -4,7 +4,9 @@
 #include "core/base/error.h"
 #include "core/base/words.h"
 #include "core/policy/matched.h"
+#include "core/policy/policy_rows.h"
 #include "core/policy/scored_rows.h"
+#include "core/policy/thresholds.h"
 #include "core/stats/front.h"
 #include "views/common/format.h"
 #include "views/common/translated.h"
@@ -141,7 +143,7 @@ figure::Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& l
         scored.rows.empty() ? 0 : layout.mean(scored.of(table.ran)); // beyond it nothing was recorded
     MatchedCosts costs;
     if (!scored.rows.empty()) {
-        costs.steps = costs_within(replayed_rule(table, scored, look.against, settings), layout, most, parts);
+        costs.steps = costs_within(replayed_rule(table, layout, look.against, settings), layout, most, parts);
     }
     if (costs.steps.empty()) {
         throw InputError(table.run + ": no threshold of " + look.against +
@@ -155,7 +157,7 @@ figure::Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& l
     const MatchedComparison found = compare_matched(
         rules.size() + look.plain.size(),
         [&](std::size_t i, const MatchedCosts& at) {
-            return i < rules.size() ? replayed_rule(table, scored, rules[i], settings, at)
+            return i < rules.size() ? replayed_rule(table, layout, rules[i], settings, at)
                                     : look.plain[i - rules.size()];
         },
         base, costs, layout, settled);
@@ -173,7 +175,7 @@ figure::Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& l
     bool marked = false;
     int plain = 0;
     for (const MatchedRow& row : found.rows) {
-        const QString name = QString::fromStdString(row.name);
+        const QString name = QString::fromStdString(row.plain ? row.name : title_of(row.name));
         // One entry a rule: what its line and its points are is said once, below.
         CellSeries cells(table, row, look.over_flops,
                          row.plain    ? tr("%1 (plain model)").arg(name)
@@ -212,7 +214,8 @@ figure::Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& l
         if (row.name == look.reruns->reference) {
             continue; // zero
         }
-        CellSeries cells(table, row, look.over_flops, tr("%1 (rerun)").arg(QString::fromStdString(row.name)));
+        CellSeries cells(table, row, look.over_flops,
+                         tr("%1 (rerun)").arg(QString::fromStdString(title_of(row.name))));
         if (!cells.line.x.empty()) {
             cells.bounds.faint = false;
             cells.bounds.mark = Chart::Mark::point;
@@ -249,7 +252,7 @@ figure::Chart sweep_chart(const ReplayTable& table, const std::vector<std::strin
     for (std::size_t n = 0; n < names.size(); ++n) {
         const PolicyKind& kind = kind_of(table, names[n]);
         Chart::Series line;
-        line.name = tr("%1 (replay)").arg(QString::fromStdString(names[n]));
+        line.name = tr("%1 (replay)").arg(QString::fromStdString(title_of(names[n])));
         line.ink = rule_ink(table, names[n]);
         const std::vector<double> values = threshold_values(kind, table, settings);
         for (std::size_t i = 0; i < values.size(); ++i) {

@@ -4,7 +4,7 @@
 #include "core/base/progress.h"
 #include "core/policy/matched.h"
 #include "core/stats/bootstrap.h"
-#include "views/policy/policy_fronts.h"
+#include "views/policy/front_chart.h"
 
 namespace ponderscope {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/policy/policy_data.h"
 
+#include "core/policy/policy_rows.h"
 #include "core/policy/rerun_difference.h"
 #include "core/trace/summary.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/common/run_stamp.h"
-#include "views/policy/policy_fronts.h"
-#include "views/policy/policy_rows.h"
+#include "views/policy/front_chart.h"
 
 #include <algorithm>
 #include <cmath>

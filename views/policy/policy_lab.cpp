@@ -8,10 +8,10 @@
 #include "views/common/paths.h"
 #include "views/figure/chart_view.h"
 #include "views/figure/figure_command.h"
+#include "views/policy/front_chart.h"
 #include "views/policy/marked_slider.h"
 #include "views/policy/pareto_view.h"
 #include "views/policy/policy_data.h"
-#include "views/policy/policy_fronts.h"
 #include "views/policy/policy_table.h"
 #include "views/policy/policy_table_model.h"
 
@@ -245,7 +245,7 @@ void PolicyLab::setPolicy(const QString& policy) {
         return;
     }
     const PolicySpec spec = PolicySpec::parse(policy.toStdString());
-    const int entry = policy_->findText(QString::fromStdString(spec.kind->name));
+    const int entry = policy_->findData(QString::fromStdString(spec.kind->name));
     if (entry < 0) {
         return;
     }
@@ -289,12 +289,12 @@ void PolicyLab::renew() {
         tellText();
         return;
     }
-    const QString before = policy_->currentText();
+    const QString before = policy_->currentData().toString();
     {
         const QSignalBlocker quiet(policy_);
         policy_->clear();
         for (const PolicyKind* kind : table->kinds()) {
-            policy_->addItem(QString::fromStdString(kind->name));
+            policy_->addItem(QString::fromStdString(title_of(*kind)), QString::fromStdString(kind->name));
             QString tip = tr("Stops where %1").arg(QString::fromStdString(kind->rule));
             if (!kind->source.empty()) {
                 tip += QStringLiteral(" (%1)").arg(QString::fromStdString(kind->source));
@@ -302,9 +302,9 @@ void PolicyLab::renew() {
             policy_->setItemData(policy_->count() - 1, tip, Qt::ToolTipRole);
         }
         // The model's own rule first; else the one that needs no signal but the read-out.
-        int start = policy_->findText(before);
+        int start = policy_->findData(before);
         for (const char* preferred : {"learned", "entropy", "fixed"}) {
-            start = start >= 0 ? start : policy_->findText(QLatin1String(preferred));
+            start = start >= 0 ? start : policy_->findData(QLatin1String(preferred));
         }
         policy_->setCurrentIndex(std::max(0, start));
     }
@@ -316,7 +316,7 @@ void PolicyLab::choosePolicy() {
     if (!table || policy_->currentIndex() < 0) {
         return;
     }
-    kind_ = find_policy_kind(policy_->currentText().toStdString());
+    kind_ = find_policy_kind(policy_->currentData().toString().toStdString());
     policy_->setToolTip(policy_->currentData(Qt::ToolTipRole).toString());
     values_ = threshold_values(*kind_, *table, slider_places);
     {
@@ -356,11 +356,11 @@ void PolicyLab::takeThreshold() {
     const double high = parameter.whole ? static_cast<double>(values_.size()) - 1 : parameter.high;
     if (!typed || value < parameter.low || value > high || (parameter.whole && value != std::floor(value))) {
         constexpr double unlimited = 1e300;
-        summary_->setText(
-            tr("%1 is no threshold of %2. ").arg(threshold_->text(), QString::fromStdString(kind_->name)) +
-            (high < unlimited && parameter.low > -unlimited
-                 ? tr("Type a number from %1 to %2.").arg(parameter.low).arg(high)
-                 : tr("Type a number.")));
+        summary_->setText(tr("%1 is no threshold of %2. ")
+                              .arg(threshold_->text(), QString::fromStdString(title_of(*kind_))) +
+                          (high < unlimited && parameter.low > -unlimited
+                               ? tr("Type a number from %1 to %2.").arg(parameter.low).arg(high)
+                               : tr("Type a number.")));
         return;
     }
     exact_ = QString::fromStdString(policy_at(*kind_, value).text());
@@ -397,7 +397,7 @@ void PolicyLab::replayNow() {
         text += tr("&nbsp;&nbsp; FLOPs %1").arg(format_si(result_->mean_flops));
     }
     summary_->setText(text);
-    QStringList notes{rule_in_words(*kind_, value)};
+    QStringList notes{QString::fromStdString(rule_in_words(*kind_, value))};
     if (!kind_->causal) {
         notes << tr("It knows the next token: a bound, no policy.");
     }

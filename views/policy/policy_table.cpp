@@ -98,10 +98,11 @@ PolicyTable::PolicyTable(const ViewContext& context, PolicyData& shared, QWidget
     connect(&shared_, &PolicyData::tableChanged, this, &PolicyTable::forget);
     connect(&shared_, &PolicyData::rerunsChanged, this, [this] { delay_.start(); });
     const auto colour = [this] {
-        model_->setColours([&theme = context_.theme](std::size_t kind) {
-            const std::vector<QColor>& colours = figure::rule_colours(theme.dark());
+        model_->setColours([this](int row) {
+            const std::size_t kind = model_->rows()[static_cast<std::size_t>(row)].number;
+            const std::vector<QColor>& colours = figure::rule_colours(context_.theme.dark());
             const bool bound = kind < policy_kinds().size() && !policy_kinds()[kind].causal;
-            return bound ? theme.colours().text : colours[kind % colours.size()];
+            return bound ? context_.theme.colours().text : colours[kind % colours.size()];
         });
     };
     colour();

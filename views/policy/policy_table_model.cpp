@@ -4,8 +4,6 @@
 #include "views/common/format.h"
 #include "views/common/tables.h"
 
-#include <QCoreApplication>
-
 #include <algorithm>
 #include <cmath>
 
@@ -17,14 +15,13 @@ bool of_rerun(int column) {
            column == PolicyTableModel::saved_rerun;
 }
 
-bool is_difference(int column) {
-    return column == PolicyTableModel::difference || column == PolicyTableModel::difference_rerun ||
-           column == PolicyTableModel::blind;
-}
-
-/// What a column of differences shows.
-const Estimate& difference_in(const PolicyOutcome& outcome, int column) {
-    return column == PolicyTableModel::blind ? outcome.against_blind : outcome.difference;
+/// What a column of differences shows; null: another column.
+const Estimate* difference_in(const PolicyOutcome& outcome, int column) {
+    const bool of_full =
+        column == PolicyTableModel::difference || column == PolicyTableModel::difference_rerun;
+    return of_full                             ? &outcome.difference
+           : column == PolicyTableModel::blind ? &outcome.against_blind
+                                               : nullptr;
 }
 
 /// What a column is about; null: there is no rerun.
@@ -38,8 +35,9 @@ const PolicyKind& kind_of(const PolicyRow& row) {
 
 } // namespace
 
-QString PolicyTableModel::tr(const char* text) {
-    return QCoreApplication::translate("Policy", text);
+PolicyTableModel::PolicyTableModel(QObject* parent) : DataTableModel(parent) {
+    setTable(table_of(rows_));
+    setTips([this](int row, int column) { return tip(rows_[static_cast<std::size_t>(row)], column); });
 }
 
 void PolicyTableModel::setRows(std::vector<PolicyRow> rows) {
@@ -51,12 +49,14 @@ void PolicyTableModel::setRows(std::vector<PolicyRow> rows) {
         if (known(rows_[static_cast<std::size_t>(at)].spec) == rows.end()) {
             beginRemoveRows({}, at, at);
             rows_.erase(rows_.begin() + at);
+            edit().rows.erase(edit().rows.begin() + at);
             endRemoveRows();
         }
     }
     for (PolicyRow& row : rows) {
         const int at = rowOf(QString::fromStdString(row.spec));
         if (at >= 0) {
+            edit().rows[static_cast<std::size_t>(at)] = table_of(std::span(&row, 1)).rows.front();
             rows_[static_cast<std::size_t>(at)] = std::move(row);
             Q_EMIT dataChanged(index(at, 0), index(at, column_count - 1));
             continue;
@@ -68,15 +68,9 @@ void PolicyTableModel::setRows(std::vector<PolicyRow> rows) {
         const auto place = std::upper_bound(rows_.begin(), rows_.end(), row, before);
         const int number = static_cast<int>(place - rows_.begin());
         beginInsertRows({}, number, number);
+        edit().rows.insert(edit().rows.begin() + number, table_of(std::span(&row, 1)).rows.front());
         rows_.insert(place, std::move(row));
         endInsertRows();
-    }
-}
-
-void PolicyTableModel::setColours(std::function<QColor(std::size_t)> colours) {
-    colours_ = std::move(colours);
-    if (rowCount() > 0) {
-        Q_EMIT dataChanged(index(0, policy), index(rowCount() - 1, policy), {Qt::DecorationRole});
     }
 }
 
@@ -86,71 +80,10 @@ int PolicyTableModel::rowOf(const QString& spec) const {
     return found == rows_.end() ? -1 : static_cast<int>(found - rows_.begin());
 }
 
-int PolicyTableModel::rowCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : static_cast<int>(rows_.size());
-}
-
-int PolicyTableModel::columnCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : column_count;
-}
-
-QVariant PolicyTableModel::value(const PolicyRow& row, int column) const {
-    const PolicyOutcome* outcome = outcome_of(row, column);
-    double number = std::nan("");
-    switch (column) {
-    case policy:
-        return QString::fromStdString(kind_of(row).name);
-    case rule:
-        return rule_in_words(kind_of(row), row.threshold);
-    case threshold:
-        number = row.threshold;
-        break;
-    case steps:
-    case steps_rerun:
-        number = outcome != nullptr ? outcome->steps : number;
-        break;
-    case difference:
-    case difference_rerun:
-    case blind:
-        number = outcome != nullptr ? difference_in(*outcome, column).value : number;
-        break;
-    default:
-        number = outcome != nullptr ? outcome->saved : number;
-    }
-    return number; // NaN: none
-}
-
-QString PolicyTableModel::text(const PolicyRow& row, int column) const {
-    const QVariant what = value(row, column);
-    if (column == policy) {
-        return what.toString() + (row.causal ? QString() : tr(" (a bound)"));
-    }
-    if (column == rule) {
-        return what.toString();
-    }
-    if (!std::isfinite(what.toDouble())) {
-        return of_rerun(column) && !row.rerun ? QString() : QString::fromUtf16(no_value);
-    }
-    switch (column) {
-    case threshold:
-        return QString::number(what.toDouble(), 'g', 4);
-    case steps:
-    case steps_rerun:
-        return format_nats(what.toDouble());
-    case difference:
-    case difference_rerun:
-    case blind:
-        return with_interval(difference_in(*outcome_of(row, column), column), true) +
-               (column == blind && row.replayed.thinks_better() ? QStringLiteral(" *") : QString());
-    default:
-        return tr("%1 %").arg(format_nats(100 * what.toDouble(), 1));
-    }
-}
-
 QString PolicyTableModel::tip(const PolicyRow& row, int column) const {
     const PolicyOutcome* outcome = outcome_of(row, column);
     if (column == policy || column == threshold || column == rule) {
-        QString words = QString::fromStdString(row.spec) + u'\n' + rule_in_words(kind_of(row), row.threshold);
+        QString words = QString::fromStdString(row.spec + '\n' + rule_in_words(kind_of(row), row.threshold));
         if (!kind_of(row).source.empty()) {
             words += QStringLiteral("\n%1").arg(QString::fromStdString(kind_of(row).source));
         }
@@ -169,11 +102,10 @@ QString PolicyTableModel::tip(const PolicyRow& row, int column) const {
     if (std::isfinite(outcome->flops)) {
         words += tr(" · FLOPs %1").arg(format_si(outcome->flops));
     }
-    if (is_difference(column)) {
-        const Estimate& shown = difference_in(*outcome, column);
-        words += std::isfinite(shown.low)
+    if (const Estimate* shown = difference_in(*outcome, column)) {
+        words += std::isfinite(shown->low)
                      ? tr("\n95 % interval %1 to %2: paired bootstrap over the same tokens")
-                           .arg(format_difference(shown.low, 4), format_difference(shown.high, 4))
+                           .arg(format_difference(shown->low, 4), format_difference(shown->high, 4))
                  : column == difference_rerun
                      ? tr("\nRerun full, too: the run halted, so it says nothing of all steps")
                      : QString();
@@ -181,81 +113,6 @@ QString PolicyTableModel::tip(const PolicyRow& row, int column) const {
         words += tr("\nRerun full, too: the run halted, so it says nothing of all steps");
     }
     return plain_tip(words);
-}
-
-QVariant PolicyTableModel::data(const QModelIndex& index, int role) const {
-    if (!index.isValid() || index.row() >= rowCount() || index.column() >= column_count) {
-        return {};
-    }
-    const PolicyRow& row = rows_[static_cast<std::size_t>(index.row())];
-    const int column = index.column();
-    switch (role) {
-    case Qt::DisplayRole:
-        return text(row, column);
-    case Qt::UserRole:
-        return value(row, column);
-    case interval_role:
-        if (is_difference(column)) {
-            const PolicyOutcome* outcome = outcome_of(row, column);
-            if (outcome == nullptr) {
-                return QVariantList{std::nan(""), std::nan("")};
-            }
-            const Estimate& shown = difference_in(*outcome, column);
-            return QVariantList{shown.low, shown.high};
-        }
-        return {};
-    case Qt::TextAlignmentRole:
-        return headerData(column, Qt::Horizontal, role);
-    case Qt::DecorationRole:
-        return column == policy && colours_ ? QVariant(colours_(row.number)) : QVariant();
-    case Qt::ToolTipRole:
-        return tip(row, column);
-    default:
-        return {};
-    }
-}
-
-QVariant PolicyTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
-    if (orientation != Qt::Horizontal || section < 0 || section >= column_count) {
-        return {};
-    }
-    switch (role) {
-    case Qt::TextAlignmentRole:
-        return QVariant::fromValue(Qt::Alignment(
-            (section == policy || section == rule ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter));
-    case Qt::DisplayRole: {
-        const QString names[] = {tr("Policy"),
-                                 tr("Threshold"),
-                                 tr("Steps\nreplay"),
-                                 tr("Steps\nrerun"),
-                                 tr("Δ NLL\nreplay"),
-                                 tr("Δ NLL\nrerun"),
-                                 tr("Δ NLL blind\nreplay"),
-                                 tr("FLOPs saved\nreplay"),
-                                 tr("FLOPs saved\nrerun"),
-                                 tr("Rule")};
-        return names[section];
-    }
-    case Qt::ToolTipRole:
-        if (section == blind) {
-            return tr(
-                "Mean NLL minus that of the best blind rule at the same FLOPs (steps where they are not "
-                "known), in nats. Blind: one depth for all tokens, or one of two depths drawn for each. "
-                "* : thinks better, the interval lies below 0");
-        }
-        if (is_difference(section)) {
-            return tr(
-                "Mean NLL minus that of full, where every step runs, in nats; replays against its replay, "
-                "reruns against its rerun");
-        }
-        if (section == saved || section == saved_rerun) {
-            return tr("Share of the FLOPs of full that is not spent");
-        }
-        return section == threshold ? tr("What the rule compares with; its unit stands in the rule")
-                                    : QVariant();
-    default:
-        return {};
-    }
 }
 
 } // namespace ponderscope

@@ -12,7 +12,7 @@
 #include "tests/support/test_data.h"
 #include "tests/views/figure/added_run.h"
 #include "tests/views/figure/page_fit.h"
-#include "views/compare/winners.h"
+#include "views/compare/winners_chart.h"
 #include "views/depth/depth_charts.h"
 #include "views/figure/backends.h"
 #include "views/figure/command.h"
@@ -239,9 +239,10 @@ private Q_SLOTS:
             for (const Winners::Row& row : winners.rows) {
                 tokens += row.tokens;
                 // Every token of B is dearer by the same amount.
-                QVERIFY(std::abs(row.difference + 0.25) < 1e-5);
+                QVERIFY(std::abs(row.difference.value + 0.25) < 1e-5);
                 QCOMPARE(row.b_lower, 0.0);
-                QVERIFY(row.low <= row.difference && row.difference <= row.high);
+                QVERIFY(row.difference.low <= row.difference.value &&
+                        row.difference.value <= row.difference.high);
                 QVERIFY(row.q < 0.05);
             }
             QCOMPARE(tokens, static_cast<std::int64_t>(comparison.places.size()));
@@ -385,7 +386,7 @@ private Q_SLOTS:
         MatchedComparison reruns = compare_matched(
             2,
             [&](std::size_t i, const MatchedCosts& at) {
-                return replayed_rule(table, scored, i == 0 ? "blind" : "entropy", 9, at);
+                return replayed_rule(table, scored.layout, i == 0 ? "blind" : "entropy", 9, at);
             },
             0, {costs, {}}, scored.layout, options);
         for (MatchedCell& cell : reruns.rows[1].at_steps) {

@@ -4,10 +4,10 @@
 #include "core/trace/reader.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
+#include "views/common/data_table_model.h"
 #include "views/common/subset_chip.h"
 #include "views/figure/chart_view.h"
 #include "views/halting/halting_view.h"
-#include "views/halting/token_types_model.h"
 
 #include <QAbstractItemModelTester>
 #include <QLineEdit>
@@ -36,7 +36,7 @@ private Q_SLOTS:
     void countsAreThoseOfTheTrace() {
         QFETCH(int, attribution);
         const auto way = static_cast<Attribution>(attribution);
-        const HaltingStats stats = halting_stats(path_, "adaponderlm-1m", way);
+        const HaltingStats stats = halting_stats(path_, "adaponderlm-1m", place_of(way));
         // Once more in the slowest way.
         const TraceReader reader = TraceReader::open(path_);
         const RunInfo run = find_run(reader, "adaponderlm-1m");
@@ -68,7 +68,7 @@ private Q_SLOTS:
             QCOMPARE(type.count, types[type.id].first);
             QCOMPARE(type.dropped,
                      static_cast<double>(types[type.id].second) / static_cast<double>(types[type.id].first));
-            QVERIFY(!type.label.isEmpty());
+            QVERIFY(!type.bytes.empty());
         }
         QVERIFY(stats.types.front().count >= stats.types.back().count);
         QVERIFY(!stats.gate_by_step.empty());
@@ -161,14 +161,14 @@ private Q_SLOTS:
             }
         }
         std::sort(first.begin(), first.end());
-        const HaltingStats stats = halting_stats(path_, "adaponderlm-1m", Attribution::predicted);
+        const HaltingStats stats = halting_stats(path_, "adaponderlm-1m", LabelPlace::prediction);
         const figure::Chart::Series band = halting_chart(HaltingChart::gates, stats).series.front();
         QCOMPARE(band.low[0], quantile_of_sorted(first, 0.25));
         QCOMPARE(band.high[0], quantile_of_sorted(first, 0.75));
     }
 
     void chartsHaveTheirNumbers() {
-        const HaltingStats stats = halting_stats(path_, "adaponderlm-1m", Attribution::predicted);
+        const HaltingStats stats = halting_stats(path_, "adaponderlm-1m", LabelPlace::prediction);
         const figure::Chart steps = halting_chart(HaltingChart::steps, stats);
         double sum = 0;
         for (const double share : steps.series.front().y) {
@@ -192,14 +192,14 @@ private Q_SLOTS:
         QCOMPARE(exits.x.label, QStringLiteral("last layer"));
         QVERIFY(exits.series.front().labels.front().startsWith(QStringLiteral("layer 0:")));
         // A run that takes no steps has one bar and no gates.
-        const HaltingStats vanilla = halting_stats(path_, "vanilla-1m", Attribution::predicted);
+        const HaltingStats vanilla = halting_stats(path_, "vanilla-1m", LabelPlace::prediction);
         QCOMPARE(vanilla.histogram().size(), 1U);
         QVERIFY(vanilla.gate_by_step.empty());
         QVERIFY(halting_chart(HaltingChart::gates, vanilla).empty());
-        TokenTypesModel types;
-        types.setStats(std::make_shared<const HaltingStats>(vanilla));
-        QCOMPARE(types.index(0, TokenTypesModel::steps).data().toString(), QStringLiteral("–"));
-        QVERIFY_EXCEPTION_THROWN(halting_stats(path_, "nobody", Attribution::predicted), InputError);
+        DataTableModel types;
+        types.setTable(types_table(vanilla));
+        QCOMPARE(types.index(0, types.columnOf("mean_steps")).data().toString(), QStringLiteral("–"));
+        QVERIFY_EXCEPTION_THROWN(halting_stats(path_, "nobody", LabelPlace::prediction), InputError);
     }
 
     void theViewReadsWhenItIsSeenAndFindsTokens() {
@@ -238,9 +238,9 @@ private Q_SLOTS:
         QCOMPARE(chosen.size(), 1);
         QCOMPARE(chosen[0][0].toInt(), view.stats()->types.front().id);
         // Sorted by share that stopped early, filtered by letters.
-        view.table()->sortByColumn(TokenTypesModel::dropped, Qt::DescendingOrder);
+        view.table()->sortByColumn(4, Qt::DescendingOrder);
         const auto value = [&](int row) {
-            return view.table()->model()->index(row, TokenTypesModel::dropped).data(Qt::UserRole).toDouble();
+            return view.table()->model()->index(row, 4).data(Qt::UserRole).toDouble();
         };
         QVERIFY(value(0) >= value(1));
         const int all = view.table()->model()->rowCount();

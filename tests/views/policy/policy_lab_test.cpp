@@ -3,11 +3,11 @@
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
 #include "views/figure/chart_view.h"
+#include "views/policy/front_chart.h"
 #include "views/policy/pareto_view.h"
 #include "views/policy/policy_data.h"
-#include "views/policy/policy_fronts.h"
 #include "views/policy/policy_lab.h"
-#include "views/policy/policy_rows.h"
+#include "views/policy/policy_table_model.h"
 #include "views/text/text_view.h"
 
 #include <QApplication>

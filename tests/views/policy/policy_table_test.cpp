@@ -6,11 +6,10 @@
 #include "views/common/tables.h"
 #include "views/figure/chart_view.h"
 #include "views/figure/spec.h"
+#include "views/policy/front_chart.h"
 #include "views/policy/pareto_view.h"
 #include "views/policy/policy_data.h"
-#include "views/policy/policy_fronts.h"
 #include "views/policy/policy_lab.h"
-#include "views/policy/policy_rows.h"
 #include "views/policy/policy_table.h"
 #include "views/policy/policy_table_model.h"
 
@@ -99,25 +98,25 @@ private Q_SLOTS:
         QCOMPARE(text(1, PolicyTableModel::steps), QStringLiteral("1.25"));
         QCOMPARE(text(1, PolicyTableModel::steps_rerun), QStringLiteral("1.50"));
         QCOMPARE(text(1, PolicyTableModel::difference), QStringLiteral("+0.031 ± 0.011"));
-        QVERIFY(text(1, PolicyTableModel::blind).endsWith(QStringLiteral(" *"))); // below 0 as a whole
+        QCOMPARE(text(1, PolicyTableModel::better), QStringLiteral("yes")); // below 0 as a whole
         rerun.replayed.against_blind.high = 0.01;
         QVERIFY(!rerun.replayed.thinks_better());
         QCOMPARE(text(1, PolicyTableModel::saved_rerun), QStringLiteral("35.0 %"));
-        QCOMPARE(text(0, PolicyTableModel::steps_rerun), QString()); // not rerun
+        QCOMPARE(text(0, PolicyTableModel::steps_rerun), QStringLiteral("–")); // not rerun
         QCOMPARE(text(1, PolicyTableModel::rule),
                  QStringLiteral("A token stops when the entropy of the read-out is below 2 nats."));
 
         // A line of numbers with all their digits and the ends of their intervals; what a page shows,
         // otherwise.
         const QStringList csv = table_text(model, TableForm::csv).split(u'\n');
-        QCOMPARE(csv[0],
-                 QStringLiteral("Policy,Threshold,Steps replay,Steps rerun,Δ NLL replay,Δ NLL replay low,"
-                                "Δ NLL replay high,Δ NLL rerun,Δ NLL rerun low,Δ NLL rerun high,"
-                                "Δ NLL blind replay,Δ NLL blind replay low,Δ NLL blind replay high,"
-                                "FLOPs saved replay,FLOPs saved rerun,Rule"));
+        QCOMPARE(csv[0], QStringLiteral(
+                             "policy,threshold,mean_steps,mean_steps_rerun,difference,difference_low,"
+                             "difference_high,difference_rerun,difference_rerun_low,difference_rerun_high,"
+                             "against_blind,against_blind_low,against_blind_high,thinks_better,flops_saved,"
+                             "flops_saved_rerun,rule"));
         QVERIFY2(
             csv[2].startsWith(QStringLiteral(
-                "entropy,2,1.25,1.5,0.031,0.02,0.042,0.051,0.04,0.062,-0.1,-0.2,-0.05,0.4,0.35,A token")),
+                "entropy,2,1.25,1.5,0.031,0.02,0.042,0.051,0.04,0.062,-0.1,-0.2,-0.05,1,0.4,0.35,A token")),
             qPrintable(csv[2]));
         const QStringList markdown = table_text(model, TableForm::markdown).split(u'\n');
         QVERIFY(markdown[1].startsWith(QStringLiteral("| --- | ---: |")));

@@ -3,12 +3,10 @@
 
 #include "core/policy/matched.h"
 #include "core/policy/replay.h"
-#include "core/policy/thresholds.h"
 #include "core/stats/bootstrap.h"
-#include "views/figure/chart.h"
-#include "views/policy/front_look.h"
 
-#include <limits>
+#include <cstddef>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -22,8 +20,7 @@ struct PolicyPoint {
     double nll = 0;   ///< nats
     double flops = 0; ///< mean of a token; NaN where the trace does not say what steps cost
     /// NLL minus that of full; NaN bounds before add_bands.
-    Estimate difference{0, std::numeric_limits<double>::quiet_NaN(),
-                        std::numeric_limits<double>::quiet_NaN()};
+    Estimate difference{0, not_a_number, not_a_number};
     /// Lower NLL than the best blind rule at the same FLOPs (steps where they are not known), with the whole
     /// interval; false before add_bands.
     bool better = false;
@@ -47,29 +44,5 @@ inline constexpr std::size_t most_banded = 200'000;
 /// The differences of all points to full, paired over the same tokens, and which are better than the best
 /// blind rule. Nothing beyond most_banded tokens.
 void add_bands(std::vector<PolicyFront>& fronts, const ReplayTable& table, const BootstrapOptions& options);
-
-/// A run as it was recorded: a point that is no replay.
-struct RunPoint {
-    QString name;
-    int ink = figure::Chart::a;
-    double steps = 0;
-    double nll = 0;
-    double flops = 0;
-    double seconds = std::numeric_limits<double>::quiet_NaN(); ///< of a token, as the recording took
-    std::string policy;  ///< that it is the rerun of; empty: a run like any other
-    bool strong = false; ///< chosen
-};
-
-/// Perplexity against what it costs. \p current: a point of
-/// its own, as of a slider; null for none. The last series is the current point where there is one, before
-/// it come the runs.
-figure::Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
-                          const PolicyPoint* current, const FrontLook& look = {});
-/// The policy of a mark of that chart; empty: it is of none.
-std::string policy_at_mark(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
-                           const figure::Chart& chart, int series, int index);
-
-/// Tokens with a target that stopped at each step.
-figure::Chart steps_chart(const std::vector<std::int64_t>& histogram, const QString& name);
 
 } // namespace ponderscope

@@ -1,49 +1,57 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/not_a_number.h"
 #include "core/policy/replay.h"
 #include "core/policy/thresholds.h"
 #include "core/stats/bootstrap.h"
+#include "core/stats/data_table.h"
 #include "core/trace/records.h"
 
-#include <QString>
-
 #include <filesystem>
-#include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace ponderscope {
 
-inline constexpr double nothing_known = std::numeric_limits<double>::quiet_NaN();
-inline constexpr Estimate no_estimate{nothing_known, nothing_known, nothing_known, nothing_known,
-                                      nothing_known};
-
 /// What a policy cost and lost, by its replay or by its rerun.
 struct PolicyOutcome {
-    double steps = 0;    ///< mean over tokens with a target
-    double nll = 0;      ///< nats, likewise
-    double flops = 0;    ///< mean of a token; NaN where the trace does not say what steps cost
-    double saved = 0;    ///< share of the FLOPs of full; NaN likewise, and of a rerun where there is no full
-    Estimate difference; ///< NLL minus that of full, replayed or rerun likewise; NaN: there is no full
+    double steps = 0; ///< mean over tokens with a target
+    double nll = 0;   ///< nats, likewise
+    double flops = 0; ///< mean of a token; NaN where the trace does not say what steps cost
+    double saved = 0; ///< share of the FLOPs of full; NaN likewise, and of a rerun where there is no full
+    Estimate difference = {}; ///< NLL minus that of full, replayed or rerun likewise; NaN: there is no full
     /// NLL minus that of the best blind rule (core/policy/matched.h) at the same FLOPs, or steps where they
     /// are not known; of replays alone.
-    Estimate against_blind = no_estimate;
+    Estimate against_blind = unknown_estimate;
+    Estimate band =
+        unknown_estimate;  ///< of `difference`, holds for all policies of a report together (max-t)
+    double p = 1;          ///< two-sided, that `difference` is 0
+    bool on_front = false; ///< no other policy of the report is as cheap and as good
     /// It spends its steps better than a rule that does not look at the token: the interval lies below 0.
     [[nodiscard]] bool thinks_better() const { return against_blind.high < 0; }
 };
 
 /// A policy at one setting, its replay and its rerun beside each other.
 struct PolicyRow {
-    std::string spec;       ///< "entropy:theta=1.37"
-    std::size_t number = 0; ///< of the kind in the list of all: its colour
-    bool causal = true;     ///< false: a bound
-    double threshold = std::numeric_limits<double>::quiet_NaN(); ///< of its first parameter; NaN: it has none
+    std::string spec;                ///< "entropy:theta=1.37"
+    std::size_t number = 0;          ///< of the kind in the list of all: its colour
+    bool causal = true;              ///< false: a bound
+    double threshold = not_a_number; ///< of its first parameter; NaN: it has none
     PolicyOutcome replayed;
     std::optional<PolicyOutcome> rerun;
     std::string fault; ///< why a run that looks like its rerun is none: it read another text
 };
+
+/// A row each: replay and rerun of each quantity beside each other.
+DataTable table_of(std::span<const PolicyRow> rows);
+/// "CALM margin": as the window names a kind.
+std::string title_of(const PolicyKind& kind);
+std::string title_of(const std::string& rule); ///< of a kind by its name; else the name itself
+/// "A token stops when the entropy of the read-out is below 5.66 nats."
+std::string rule_in_words(const PolicyKind& kind, double threshold);
 
 /// A run of a trace.
 struct StoredRun {
@@ -71,8 +79,5 @@ std::size_t starting_place(const PolicyKind& kind, const ReplayTable& table,
 inline constexpr int slider_places = 241;
 /// The policies that a table can be replayed with, each where its slider begins.
 std::vector<std::string> starting_policies(const ReplayTable& table);
-
-/// "A token stops when the entropy of the read-out is below 5.66 nats."
-QString rule_in_words(const PolicyKind& kind, double threshold);
 
 } // namespace ponderscope

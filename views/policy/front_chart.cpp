@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "views/policy/policy_fronts.h"
+#include "views/policy/front_chart.h"
 
-#include "core/base/error.h"
-#include "core/base/words.h"
-#include "core/policy/scored_rows.h"
+#include "core/policy/policy_rows.h"
 #include "core/stats/front.h"
 #include "views/common/format.h"
 #include "views/common/translated.h"
@@ -20,29 +18,6 @@ using figure::Chart;
 int ink_of_front(const PolicyFront& front) {
     return front.policy == blind_rule || !front.causal ? static_cast<int>(Chart::text)
                                                        : Chart::rule + static_cast<int>(front.number);
-}
-
-PolicyPoint point_of(const std::string& spec, const ReplayResult& result) {
-    return {spec, result.mean_steps, result.mean_nll, result.mean_flops};
-}
-
-void add_oracle(std::vector<PolicyFront>& fronts, const ReplayTable& table, std::size_t number, int points) {
-    const std::size_t stride =
-        table.tokens() * static_cast<std::size_t>(table.columns.max_steps() + 1) / most_oracle_turns + 1;
-    ReplayResult result;
-    for (const CostAxis axis : {CostAxis::steps, CostAxis::flops}) {
-        if (axis == CostAxis::flops && !table.flops) {
-            continue;
-        }
-        const Oracle oracle(table, axis);
-        PolicyFront front{"oracle", number, false, {}, axis};
-        for (const double price : oracle_prices(oracle.turns(0, stride), points, {})) {
-            oracle.replay(price, result);
-            front.points.push_back(
-                point_of(axis == CostAxis::steps ? "oracle:lambda=" + shortest(price) : "", result));
-        }
-        fronts.push_back(std::move(front));
-    }
 }
 
 /// The best blind rule through NLL, which is no straight line in perplexity.
@@ -74,87 +49,6 @@ Chart::Series blind_line(const PolicyFront& front, bool flops) {
 }
 
 } // namespace
-
-std::vector<PolicyFront> policy_fronts(const ReplayTable& table, const std::vector<std::string>& only,
-                                       int thresholds, const std::stop_token& stop) {
-    std::vector<PolicyFront> fronts;
-    ReplayResult result;
-    const auto add = [&](const std::string& name, std::size_t own, const PolicyKind& kind,
-                         const std::vector<double>& values) {
-        PolicyFront front{name, own, kind.causal, {}, {}};
-        for (const double value : values) {
-            if (stop.stop_requested()) {
-                throw Cancelled();
-            }
-            const PolicySpec spec = policy_at(kind, value);
-            replay(table, spec, result);
-            front.points.push_back(point_of(spec.text(), result));
-        }
-        std::stable_sort(front.points.begin(), front.points.end(),
-                         [](const PolicyPoint& a, const PolicyPoint& b) { return a.steps < b.steps; });
-        if (!front.points.empty()) {
-            fronts.push_back(std::move(front));
-        }
-    };
-    const PolicyKind& fixed = *PolicySpec::parse("fixed:n=0").kind;
-    add(blind_rule, policy_kinds().size(), fixed, threshold_values(fixed, table, thresholds));
-    std::vector<const PolicyKind*> kinds;
-    if (only.empty()) {
-        kinds = table.kinds();
-        std::erase_if(kinds,
-                      [](const PolicyKind* kind) { return kind->name == "full" || kind->is_signal_rule(); });
-    }
-    for (const std::string& name : only) {
-        kinds.push_back(find_policy_kind(name));
-    }
-    for (const PolicyKind* wanted : kinds) {
-        if (wanted == nullptr || !table.can(*wanted)) {
-            continue;
-        }
-        const PolicyKind& kind = *wanted;
-        const std::size_t own = table.number_of(kind);
-        if (kind.name == "oracle") {
-            add_oracle(fronts, table, own, thresholds);
-        } else {
-            add(kind.name, own, kind,
-                kind.parameters.empty() ? std::vector{0.0} : threshold_values(kind, table, thresholds));
-        }
-    }
-    return fronts;
-}
-
-void add_bands(std::vector<PolicyFront>& fronts, const ReplayTable& table, const BootstrapOptions& options) {
-    const ScoredRows scored(table);
-    if (scored.rows.empty() || scored.rows.size() > most_banded) {
-        return;
-    }
-    const BootstrapOptions settled = with_block_of_run(table, scored, options);
-    const std::vector<double> full = scored.of(replay(table, PolicySpec::parse("full")).nll);
-    const std::vector<ScoredSetting> depths = replayed_rule(table, scored, blind_rule, 0).settings;
-    ReplayResult result;
-    for (PolicyFront& front : fronts) {
-        if (!front.causal || front.policy == blind_rule) {
-            continue;
-        }
-        std::vector<std::vector<double>> nll;
-        std::vector<ScoredSetting> settings;
-        for (const PolicyPoint& point : front.points) {
-            if (options.stop.stop_requested()) {
-                throw Cancelled();
-            }
-            replay(table, PolicySpec::parse(point.spec), result);
-            nll.push_back(scored.of(result.nll));
-            settings.push_back({point.spec, scored.of(result.steps), nll.back(),
-                                result.flops.empty() ? std::vector<double>() : scored.of(result.flops)});
-        }
-        const PairedDifferences found = paired_differences(full, nll, scored.layout, settled);
-        const std::vector<Estimate> apart = against_blind(settings, depths, scored.layout, settled);
-        for (std::size_t i = 0; i < front.points.size(); ++i) {
-            front.points[i].difference = found.each[i];
-            front.points[i].better = apart[i].high < 0;
-        }
-    }
-}
 
 std::string policy_at_mark(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
                            const figure::Chart& chart, int series, int index) {
@@ -228,7 +122,8 @@ figure::Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vec
             continue;
         }
         Chart::Series series;
-        series.name = QString::fromStdString(front.policy) + (front.causal ? QString() : tr(" (a bound)"));
+        series.name =
+            QString::fromStdString(title_of(front.policy)) + (front.causal ? QString() : tr(" (a bound)"));
         series.ink = ink_of_front(front);
         series.dashed = !front.causal;
         series.mark = front.points.size() > 1 ? Chart::Mark::line : Chart::Mark::point;

@@ -1,33 +1,31 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "views/compare/run_comparison.h"
+#include "core/stats/run_comparison.h"
 
 #include "core/base/error.h"
 #include "core/base/not_a_number.h"
-#include "core/stats/distributions.h"
 #include "core/stats/paired.h"
+#include "core/stats/run_slices.h"
 #include "core/stats/significance.h"
 #include "core/trace/reader.h"
 
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <map>
 #include <set>
 #include <utility>
 
 namespace ponderscope {
 namespace {
 
-constexpr Estimate nothing{not_a_number, not_a_number, not_a_number, not_a_number};
 using Place = RunComparison::Place;
 
-struct Source {
+struct ComparedRun {
     TraceReader reader;
     RunInfo info;
 };
 
 /// The tokens that one run scored, among those asked for.
-struct Scored {
+struct ComparedTokens {
     std::vector<Place> places;
     std::vector<float> nll;
     std::vector<std::int32_t> steps;
@@ -39,8 +37,9 @@ bool asked_for(const ComparisonRequest& request, std::int64_t target) {
     return !request.tokens || (target >= (*request.tokens)[0] && target < (*request.tokens)[1]);
 }
 
-Scored read_scored(const Source& source, const ComparisonRequest& request, const std::stop_token& stop) {
-    Scored scored;
+ComparedTokens read_compared(const ComparedRun& source, const ComparisonRequest& request,
+                             const std::stop_token& stop) {
+    ComparedTokens scored;
     bool found = false;
     for (const SequenceInfo& sequence : source.reader.sequences(source.info.id)) {
         if (request.sequence && sequence.index != *request.sequence) {
@@ -61,9 +60,7 @@ Scored read_scored(const Source& source, const ComparisonRequest& request, const
             scored.nll.push_back(tokens.nll[row]);
             scored.steps.push_back(tokens.steps[row]);
             scored.flops.push_back(tokens.flops[row]);
-            const bool has_target = row + 1 < tokens.size();
-            scored.bytes.push_back(
-                has_target ? static_cast<double>(tokens.end[row + 1] - tokens.begin[row + 1]) : 0.0);
+            scored.bytes.push_back(target_bytes(tokens, row));
         }
     }
     if (!found && request.sequence) {
@@ -76,7 +73,8 @@ Scored read_scored(const Source& source, const ComparisonRequest& request, const
 }
 
 /// Indices of \p common in the ascending \p places.
-std::vector<std::size_t> indices_of(const std::vector<Place>& places, const std::vector<Place>& common) {
+std::vector<std::size_t> indices_of_places(const std::vector<Place>& places,
+                                           const std::vector<Place>& common) {
     std::vector<std::size_t> indices;
     indices.reserve(common.size());
     std::size_t at = 0;
@@ -89,25 +87,19 @@ std::vector<std::size_t> indices_of(const std::vector<Place>& places, const std:
     return indices;
 }
 
-TokenLayout layout_of(const std::vector<Place>& places, const std::vector<SequenceInfo>& sequences) {
-    TokenLayout layout;
-    ClusterNumbers clusters;
-    std::int64_t cluster = 0;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-        const bool same = i > 0 && places[i].sequence == places[i - 1].sequence;
-        if (!same) {
-            cluster = clusters.of(sequences.at(static_cast<std::size_t>(places[i].sequence)));
-        }
-        layout.add(cluster, same && places[i].row == places[i - 1].row + 1);
+TokenLayout layout_of_places(const std::vector<Place>& places, const std::vector<SequenceInfo>& sequences) {
+    LayoutBuilder lying;
+    for (const Place& place : places) {
+        lying.add(sequences.at(static_cast<std::size_t>(place.sequence)), place.row);
     }
-    return layout;
+    return std::move(lying.layout);
 }
 
 /// Those of the first run, each with the group that any of the runs gives it. InputError: different ones.
-std::vector<SequenceInfo> grouped_sequences(const std::vector<Source>& sources) {
+std::vector<SequenceInfo> grouped_sequences(const std::vector<ComparedRun>& sources) {
     std::vector<SequenceInfo> sequences = sources.front().reader.sequences(sources.front().info.id);
-    const Source* named = &sources.front(); // the last run that named a group
-    for (const Source& source : sources) {
+    const ComparedRun* named = &sources.front(); // the last run that named a group
+    for (const ComparedRun& source : sources) {
         const std::vector<SequenceInfo> own = source.reader.sequences(source.info.id);
         for (std::size_t s = 0; s < std::min(sequences.size(), own.size()); ++s) {
             if (own[s].group.empty() || own[s].group == sequences[s].group) {
@@ -121,7 +113,7 @@ std::vector<SequenceInfo> grouped_sequences(const std::vector<Source>& sources) 
     return sequences;
 }
 
-void label(std::vector<RunComparison::Run>& runs, const ComparisonRequest& request) {
+void label_runs(std::vector<RunComparison::Run>& runs, const ComparisonRequest& request) {
     for (std::size_t i = 0; i < runs.size(); ++i) {
         const bool repeats = std::any_of(runs.begin(), runs.end(), [&](const RunComparison::Run& other) {
             return &other != &runs[i] && other.info.name == runs[i].info.name;
@@ -147,8 +139,8 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
     };
     RunComparison result;
     result.replicates = request.replicates;
-    std::vector<Source> sources;
-    std::vector<Scored> scored;
+    std::vector<ComparedRun> sources;
+    std::vector<ComparedTokens> scored;
     std::set<std::string> said;
     for (const ComparisonRequest::Run& named : request.runs) {
         report(sources.size());
@@ -165,7 +157,7 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
                 }
             }
         }
-        scored.push_back(read_scored(sources.back(), request, stop));
+        scored.push_back(read_compared(sources.back(), request, stop));
         if (scored.size() == 1) {
             result.places = scored.front().places;
         } else {
@@ -185,17 +177,17 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
                   "text, or choose more tokens.");
     }
 
-    result.layout = layout_of(result.places, grouped_sequences(sources));
+    result.layout = layout_of_places(result.places, grouped_sequences(sources));
     BootstrapOptions options;
     options.block = request.block;
     options.replicates = request.replicates;
     options.stop = stop;
-    const std::vector<std::size_t> first = indices_of(scored.front().places, result.places);
+    const std::vector<std::size_t> first = indices_of_places(scored.front().places, result.places);
     std::vector<std::vector<std::size_t>> rows;
     // One way of resampling for all: what their differences ask for, and their losses.
     std::vector<std::vector<double>> losses;
-    for (const Scored& one : scored) {
-        rows.push_back(indices_of(one.places, result.places));
+    for (const ComparedTokens& one : scored) {
+        rows.push_back(indices_of_places(one.places, result.places));
         losses.emplace_back();
         for (const std::size_t row : rows.back()) {
             losses.back().push_back(one.nll[row]);
@@ -235,11 +227,11 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
         run.nll = pair.mean_b;
         run.perplexity = pair.perplexity_b;
         run.bits_per_byte = pair.bits_per_byte_b;
-        run.difference = i == 0 ? nothing : pair.difference;
-        run.correlation = i == 0 ? nothing : pair.pearson;
+        run.difference = i == 0 ? unknown_estimate : pair.difference;
+        run.correlation = i == 0 ? unknown_estimate : pair.pearson;
         run.mean_steps = steps / static_cast<double>(own.size());
         run.mean_flops = flops / static_cast<double>(own.size());
-        // The first is paired with itself: what is said of that pair is nothing about two runs.
+        // The first is paired with itself: what is said of that pair is unknown_estimate about two runs.
         const std::vector<std::string> notices = i == 0 ? result.resampling.notices() : pair.notices;
         for (const std::string& notice : notices) {
             if (said.insert(notice).second) {
@@ -248,9 +240,34 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
         }
         result.runs.push_back(std::move(run));
     }
-    label(result.runs, request);
+    label_runs(result.runs, request);
     report(2 * sources.size());
     return result;
+}
+
+DataTable table_of(const RunComparison& comparison) {
+    using enum CellFormat;
+    DataTable table{
+        {},
+        {{"run", "Run", text},
+         {"tokens", "Tokens", count},
+         {"nll", "NLL (nats)", number, 3},
+         {.key = "difference",
+          .title = "A \u2212 run",
+          .format = difference,
+          .decimals = 3,
+          .tip = "The mean NLL of A minus that of this run, over the same tokens. Below 0, A is better."},
+         {"perplexity", "Perplexity", number, 2},
+         {.key = "bits_per_byte", .title = "Bits/byte", .decimals = 3, .brief = true},
+         {"mean_steps", "Steps", number, 2},
+         {"mean_flops", "FLOPs/token", si}},
+        {}};
+    const auto tokens = static_cast<std::int64_t>(comparison.places.size());
+    for (const RunComparison::Run& run : comparison.runs) {
+        table.rows.push_back({run.label, tokens, run.nll, run.difference, run.perplexity, run.bits_per_byte,
+                              run.info.max_steps == 0 ? Cell() : Cell(run.mean_steps), run.mean_flops});
+    }
+    return table;
 }
 
 RunComparison only_places(const RunComparison& comparison, const std::vector<RunComparison::Place>& places) {
@@ -268,25 +285,11 @@ RunComparison only_places(const RunComparison& comparison, const std::vector<Run
     }
     const std::vector<std::size_t> units = units_of(comparison.layout, comparison.resampling);
     const auto mean_of = [&](auto value) {
-        std::map<std::size_t, std::pair<double, double>> by_unit;
+        GroupTotals totals;
         for (const std::size_t i : chosen) {
-            auto& [sum, count] = by_unit[units[i]];
-            sum += value(i);
-            count += 1;
+            totals.add(units[i], value(i));
         }
-        std::vector<double> sums, counts;
-        for (const auto& [unit, one] : by_unit) {
-            sums.push_back(one.first);
-            counts.push_back(one.second);
-        }
-        if (sums.empty()) {
-            return nothing;
-        }
-        const UnitMean mean = unit_mean(sums, counts);
-        const double half = mean.standard_error > 0
-                                ? mean.standard_error * student_quantile(0.975, mean.degrees)
-                                : mean.standard_error;
-        return Estimate{mean.mean, mean.mean - half, mean.mean + half, mean.standard_error, not_a_number};
+        return totals.count > 0 ? totals.interval() : unknown_estimate;
     };
     const std::vector<float>& first = comparison.runs.front().token_nll;
     for (const RunComparison::Run& run : comparison.runs) {
@@ -298,10 +301,10 @@ RunComparison only_places(const RunComparison& comparison, const std::vector<Run
         part.nll = mean_of([&](std::size_t i) { return static_cast<double>(run.token_nll[i]); });
         part.perplexity = {std::exp(part.nll.value), std::exp(part.nll.low), std::exp(part.nll.high),
                            not_a_number, not_a_number};
-        part.difference = &run == &comparison.runs.front() ? nothing : mean_of([&](std::size_t i) {
-            return static_cast<double>(run.token_nll[i]) - static_cast<double>(first[i]);
+        part.difference = &run == &comparison.runs.front() ? unknown_estimate : mean_of([&](std::size_t i) {
+            return static_cast<double>(first[i]) - static_cast<double>(run.token_nll[i]);
         });
-        part.bits_per_byte = part.correlation = nothing;
+        part.bits_per_byte = part.correlation = unknown_estimate;
         part.mean_steps = part.mean_flops = not_a_number;
         result.runs.push_back(std::move(part));
     }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "views/halting/token_grouping.h"
+#include "core/stats/token_grouping.h"
 
 #include "core/stats/token_groups.h"
-#include "views/common/format.h"
-#include "views/common/translated.h"
 
 #include <algorithm>
 #include <bit>
@@ -27,8 +25,8 @@ std::vector<std::pair<std::int32_t, std::int64_t>> counted(std::span<const std::
     return types;
 }
 
-TokenGrouping by_id(std::span<const std::int32_t> ids, std::vector<QString> names,
-                    const std::unordered_map<std::int32_t, std::int32_t>& groups) {
+TokenGrouping grouped_by_id(std::span<const std::int32_t> ids, std::vector<TokenGrouping::Group> names,
+                            const std::unordered_map<std::int32_t, std::int32_t>& groups) {
     TokenGrouping result{std::move(names), {}};
     result.group.reserve(ids.size());
     for (const std::int32_t id : ids) {
@@ -51,32 +49,31 @@ TokenGrouping group_by_class(std::span<const std::int32_t> ids,
     std::vector<std::pair<std::string, std::int64_t>> order(sizes.begin(), sizes.end());
     std::stable_sort(order.begin(), order.end(),
                      [](const auto& a, const auto& b) { return a.second > b.second; });
-    std::vector<QString> names;
+    std::vector<TokenGrouping::Group> names;
     std::map<std::string, std::int32_t> place;
     for (const auto& [name, count] : order) {
         place[name] = static_cast<std::int32_t>(names.size());
-        names.push_back(QString::fromStdString(name));
+        names.push_back({-1, name});
     }
     std::unordered_map<std::int32_t, std::int32_t> groups;
     for (const auto& [id, name] : classes) {
         groups[id] = place[name];
     }
-    return by_id(ids, std::move(names), groups);
+    return grouped_by_id(ids, std::move(names), groups);
 }
 
 TokenGrouping group_by_type(std::span<const std::int32_t> ids,
                             const std::function<std::string(std::int32_t)>& bytes, std::size_t most) {
-    std::vector<QString> names;
+    std::vector<TokenGrouping::Group> names;
     std::unordered_map<std::int32_t, std::int32_t> groups;
     for (const auto& [id, count] : counted(ids)) {
         if (names.size() == most) {
             break;
         }
         groups[id] = static_cast<std::int32_t>(names.size());
-        const std::string text = bytes(id);
-        names.push_back(text.empty() ? QStringLiteral("‹id %1›").arg(id) : visible_token(text));
+        names.push_back({id, bytes(id)});
     }
-    return by_id(ids, std::move(names), groups);
+    return grouped_by_id(ids, std::move(names), groups);
 }
 
 TokenGrouping group_by_position(std::span<const std::int64_t> positions) {
@@ -91,9 +88,10 @@ TokenGrouping group_by_position(std::span<const std::int64_t> positions) {
         most = std::max(most, group);
     }
     for (int group = 0; group <= most; ++group) {
-        const std::int64_t low = group == 0 ? 0 : std::int64_t{1} << (group + first_bits - 1);
-        const std::int64_t high = (std::int64_t{1} << (group + first_bits)) - 1;
-        result.names.push_back(QStringLiteral("%1–%2").arg(format_count(low), format_count(high)));
+        result.groups.push_back({-1,
+                                 {},
+                                 group == 0 ? 0 : std::ldexp(1.0, group + first_bits - 1),
+                                 std::ldexp(1.0, group + first_bits) - 1});
     }
     return result;
 }
@@ -115,7 +113,7 @@ TokenGrouping group_by_difficulty(std::span<const double> values) {
     for (int part = 0; part < parts && !sorted.empty(); ++part) {
         const double low = part == 0 ? sorted.front() : bounds[static_cast<std::size_t>(part) - 1];
         const double high = part + 1 == parts ? sorted.back() : bounds[static_cast<std::size_t>(part)];
-        result.names.push_back(tr("%1 to %2 nats").arg(format_nats(low), format_nats(high)));
+        result.groups.push_back({-1, {}, low, high});
     }
     for (const double value : values) {
         result.group.push_back(

@@ -3,6 +3,7 @@
 
 #include "core/base/progress.h"
 #include "core/stats/bootstrap.h"
+#include "core/stats/data_table.h"
 #include "core/trace/records.h"
 
 #include <array>
@@ -40,7 +41,7 @@ struct RunComparison {
         Estimate nll;      ///< nats a token
         Estimate perplexity;
         Estimate bits_per_byte; ///< NaN without a text
-        Estimate difference;    ///< this run's mean NLL minus the first run's; NaN for the first
+        Estimate difference;    ///< the first run's mean NLL minus this run's; NaN for the first
         Estimate correlation;   ///< Pearson's r of the tokens' NLL with the first run's; NaN for the first
         double mean_steps = 0;  ///< over the compared tokens
         double mean_flops = 0;
@@ -67,6 +68,9 @@ struct RunComparison {
 /// Steps, FLOPs, bits a byte and correlations are NaN: the comparison does not hold what they are made of.
 /// Places that it does not have are left out.
 RunComparison only_places(const RunComparison& comparison, const std::vector<RunComparison::Place>& places);
+
+/// A row for each run: as CSV, in the compare panel and in figures.
+DataTable table_of(const RunComparison& comparison);
 
 /// Reads and compares; opens readers of its own, so any thread will do. InputError: no such run, runs of
 /// different texts, no token in common. Cancelled by \p stop.

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "views/policy/policy_rows.h"
+#include "core/policy/policy_rows.h"
 
 #include "core/base/error.h"
 #include "core/base/not_a_number.h"
+#include "core/base/words.h"
 #include "core/policy/matched.h"
 #include "core/policy/rerun_difference.h"
 #include "core/policy/scored_rows.h"
 #include "core/stats/front.h"
 
-#include <QCoreApplication>
-#include <QRegularExpression>
-
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <regex>
+#include <string_view>
+#include <utility>
 
 namespace ponderscope {
 namespace {
@@ -38,6 +40,89 @@ void set_against(const ReplayTable& table, const std::vector<float>& full,
 }
 
 } // namespace
+
+DataTable table_of(std::span<const PolicyRow> rows) {
+    using enum CellFormat;
+    const std::string of_full =
+        "Mean NLL minus that of full, where every step runs, in nats; replays against its "
+        "replay, reruns against its rerun";
+    const std::string of_blind =
+        "Mean NLL minus that of the best blind rule at the same FLOPs (steps where they are "
+        "not known), in nats. Blind: one depth for all tokens, or one of two depths drawn "
+        "for each";
+    const std::string of_flops = "Share of the FLOPs of full that is not spent";
+    DataTable table{{},
+                    {{"policy", "Policy", text},
+                     {"threshold",
+                      "Threshold",
+                      significant,
+                      4,
+                      {},
+                      false,
+                      "What the rule compares with; its unit stands in the rule"},
+                     {"mean_steps", "Steps\nreplay", number, 2},
+                     {"mean_steps_rerun", "Steps\nrerun", number, 2},
+                     {"difference", "Δ NLL\nreplay", difference, 3, {}, false, of_full},
+                     {"difference_rerun", "Δ NLL\nrerun", difference, 3, {}, false, of_full},
+                     {"against_blind", "Δ NLL blind\nreplay", difference, 3, {}, false, of_blind},
+                     {"thinks_better",
+                      "Thinks better\nreplay",
+                      text,
+                      0,
+                      {},
+                      false,
+                      "The interval to the best blind rule lies below 0"},
+                     {"flops_saved", "FLOPs saved\nreplay", share, 1, {}, false, of_flops},
+                     {"flops_saved_rerun", "FLOPs saved\nrerun", share, 1, {}, false, of_flops},
+                     {"rule", "Rule", text}},
+                    {}};
+    for (const PolicyRow& row : rows) {
+        const PolicyKind& kind = *PolicySpec::parse(row.spec).kind;
+        const auto of_rerun = [&](auto PolicyOutcome::*value) {
+            return row.rerun ? Cell((*row.rerun).*value) : Cell();
+        };
+        table.rows.push_back({title_of(kind) + (row.causal ? "" : " (a bound)"), row.threshold,
+                              row.replayed.steps, of_rerun(&PolicyOutcome::steps), row.replayed.difference,
+                              of_rerun(&PolicyOutcome::difference), row.replayed.against_blind,
+                              row.replayed.thinks_better(), row.replayed.saved,
+                              of_rerun(&PolicyOutcome::saved), rule_in_words(kind, row.threshold)});
+    }
+    return table;
+}
+
+std::string title_of(const PolicyKind& kind) {
+    if (kind.is_signal_rule()) {
+        return kind.name;
+    }
+    std::string title = kind.name;
+    std::ranges::replace(title, '_', ' ');
+    for (const auto& [from, to] : {std::pair{"calm", "CALM"}, {"kl", "KL"}}) {
+        if (title == from || title.starts_with(std::string(from) + " ")) {
+            title.replace(0, std::string_view(from).size(), to);
+        }
+    }
+    return title;
+}
+
+std::string title_of(const std::string& rule) {
+    const PolicyKind* kind = find_policy_kind(rule);
+    return kind != nullptr ? title_of(*kind) : rule;
+}
+
+std::string rule_in_words(const PolicyKind& kind, double threshold) {
+    std::string rule = kind.rule;
+    if (!kind.parameters.empty() && std::isfinite(threshold)) {
+        const std::regex key("\\b" + kind.parameters.front().key + "\\b");
+        rule = std::regex_replace(rule, key, rounded(threshold, 4));
+    }
+    for (const char* sentence : {"at random", "every token", "nothing halts", "the step"}) {
+        if (rule.starts_with(sentence)) {
+            rule.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(rule.front())));
+            return rule + ".";
+        }
+    }
+    return "A token stops when " + rule + ".";
+}
 
 std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of,
                                    const std::vector<std::string>& specs,
@@ -94,12 +179,12 @@ std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of
         }
         ReplayResult replayed = replay(table, spec);
         row.replayed = {replayed.mean_steps, replayed.mean_nll, replayed.mean_flops,
-                        1 - replayed.mean_flops / full.mean_flops, no_estimate};
+                        1 - replayed.mean_flops / full.mean_flops, unknown_estimate};
         if (const auto again = rerun_of(text); again != reruns.end()) {
             if (std::optional<RerunDifference> exact = compared(replayed, *again, row.fault)) {
-                row.rerun = {exact->mean_steps, exact->mean_nll,
-                             table.flops ? exact->mean_flops : not_a_number,
-                             table.flops ? 1 - exact->mean_flops / exact_flops : not_a_number, no_estimate};
+                row.rerun = {
+                    exact->mean_steps, exact->mean_nll, table.flops ? exact->mean_flops : not_a_number,
+                    table.flops ? 1 - exact->mean_flops / exact_flops : not_a_number, unknown_estimate};
                 exact_nll.push_back(std::move(exact->nll));
             }
         }
@@ -134,14 +219,13 @@ std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of
     }
     std::vector<ScoredSetting> settings;
     for (const ReplayResult& one : replays) {
-        settings.push_back({"", scored.of(one.steps), scored.of(one.nll),
-                            one.flops.empty() ? std::vector<double>() : scored.of(one.flops)});
+        settings.push_back(scored.of("", one));
     }
     const std::span<const ScoredSetting> all(settings);
     const std::vector<Estimate> apart =
         against_blind(all.first(count), all.subspan(count), scored.layout, settled);
     for (std::size_t i = 0; i < rows.size(); ++i) {
-        rows[i].replayed.against_blind = rows[i].causal ? apart[i] : no_estimate;
+        rows[i].replayed.against_blind = rows[i].causal ? apart[i] : unknown_estimate;
     }
     return rows;
 }
@@ -168,22 +252,6 @@ std::vector<std::string> starting_policies(const ReplayTable& table) {
         }
     }
     return specs;
-}
-
-QString rule_in_words(const PolicyKind& kind, double threshold) {
-    QString rule = QString::fromStdString(kind.rule);
-    if (!kind.parameters.empty() && std::isfinite(threshold)) {
-        rule.replace(QRegularExpression(QStringLiteral("\\b%1\\b")
-                                            .arg(QRegularExpression::escape(
-                                                QString::fromStdString(kind.parameters.front().key)))),
-                     QString::number(threshold, 'g', 4));
-    }
-    for (const char* sentence : {"at random", "every token", "nothing halts", "the step"}) {
-        if (rule.startsWith(QLatin1String(sentence))) {
-            return rule.left(1).toUpper() + rule.mid(1) + u'.'; // a sentence by itself
-        }
-    }
-    return QCoreApplication::translate("Policy", "A token stops when %1.").arg(rule);
 }
 
 } // namespace ponderscope

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/compare/winners_chart.h"
+
+#include "views/common/format.h"
+#include "views/common/translated.h"
+#include "views/halting/step_charts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace ponderscope {
+
+figure::Chart winners_chart(const Winners& winners) {
+    using figure::Chart;
+    Chart chart;
+    chart.title = tr("Who wins where");
+    chart.x.label = winners.by == "position"     ? tr("position in the sequence")
+                    : winners.by == "difficulty" ? tr("mean NLL of both runs")
+                                                 : QString();
+    const QString of_a = QString::fromStdString(winners.a);
+    const QString of_b = QString::fromStdString(winners.b);
+    chart.y.label = tr("NLL of %1 minus %2 (nats)").arg(of_a, of_b);
+    Chart::Series zero;
+    zero.ink = Chart::soft;
+    zero.dashed = true;
+    Chart::Series a;
+    a.name = tr("%1 is better").arg(of_a);
+    a.mark = Chart::Mark::point;
+    Chart::Series b = a;
+    b.name = tr("%1 is better").arg(of_b);
+    b.ink = Chart::b;
+    Chart::Series neither = a;
+    neither.name = tr("neither (q over 0.05)");
+    neither.ink = Chart::soft;
+    for (std::size_t i = 0; i < winners.rows.size(); ++i) {
+        const Winners::Row& row = winners.rows[i];
+        const QString name = group_name(row.group, winners.by);
+        const Estimate& difference = row.difference;
+        chart.x.names.push_back(name);
+        Chart::Series& series = !(row.q <= 0.05) ? neither : difference.value < 0 ? a : b;
+        series.x.push_back(static_cast<double>(i));
+        series.y.push_back(difference.value);
+        series.low.push_back(difference.low);
+        series.high.push_back(difference.high);
+        series.labels.push_back(
+            tr("%1: %2 nats [%3, %4], %5 is lower at %6 % of %7 tokens, q %8")
+                .arg(name, format_difference(difference.value, 3), format_difference(difference.low, 3),
+                     format_difference(difference.high, 3), of_b, QString::number(100 * row.b_lower, 'f', 0),
+                     format_count(row.tokens), format_probability(row.q)));
+    }
+    zero.x = {-0.5, static_cast<double>(winners.rows.size()) - 0.5};
+    zero.y = {0, 0};
+    chart.series = {std::move(zero), std::move(a), std::move(b), std::move(neither)};
+    std::erase_if(chart.series, [](const Chart::Series& series) { return series.x.empty(); });
+    return chart;
+}
+
+figure::Chart token_density_chart(const RunComparison& comparison, std::size_t second) {
+    using figure::Chart;
+    constexpr double side = 0.25; // nats
+    Chart chart;
+    chart.title = tr("Token against token");
+    if (comparison.runs.size() <= second) {
+        return chart;
+    }
+    chart.x.label = tr("NLL of %1 (nats)").arg(QString::fromStdString(comparison.runs.front().label));
+    chart.y.label = tr("NLL of %1 (nats)").arg(QString::fromStdString(comparison.runs[second].label));
+    chart.dx = side;
+    chart.dy = side;
+    std::map<std::pair<int, int>, std::int64_t> counts;
+    const std::vector<float>& a = comparison.runs.front().token_nll;
+    const std::vector<float>& b = comparison.runs[second].token_nll;
+    double high = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        // Beyond 40 nats a probability is no number of single precision any more.
+        const auto cell = [](float nll) { return static_cast<int>(std::clamp(nll, 0.0F, 40.0F) / side); };
+        ++counts[{cell(a[i]), cell(b[i])}];
+        high = std::max(
+            {high, static_cast<double>(std::min(a[i], 40.0F)), static_cast<double>(std::min(b[i], 40.0F))});
+    }
+    Chart::Series cells;
+    cells.mark = Chart::Mark::cell;
+    double most = 1;
+    for (const auto& [place, count] : counts) {
+        cells.x.push_back((place.first + 0.5) * side);
+        cells.y.push_back((place.second + 0.5) * side);
+        cells.value.push_back(std::log10(static_cast<double>(count)));
+        most = std::max(most, cells.value.back());
+        cells.labels.push_back(
+            tr("%1 tokens at about %2 and %3 nats")
+                .arg(format_count(count), format_nats(cells.x.back()), format_nats(cells.y.back())));
+    }
+    chart.scale = {tr("log10 of the number of tokens"), 0, most, false};
+    Chart::Series diagonal;
+    diagonal.ink = Chart::soft;
+    diagonal.dashed = true;
+    diagonal.x = {0, high};
+    diagonal.y = {0, high};
+    chart.series = {std::move(cells), std::move(diagonal)};
+    return chart;
+}
+
+} // namespace ponderscope

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/stats/winners.h"
+#include "views/figure/chart.h"
+
+namespace ponderscope {
+
+figure::Chart winners_chart(const Winners& winners);
+
+/// How many tokens have which NLL in the first run and in \p second.
+figure::Chart token_density_chart(const RunComparison& comparison, std::size_t second = 1);
+
+} // namespace ponderscope

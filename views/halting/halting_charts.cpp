@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/halting/halting_charts.h"
+
+#include "views/common/format.h"
+#include "views/common/translated.h"
+#include "views/halting/spread_series.h"
+#include "views/halting/step_charts.h"
+
+#include <cmath>
+
+namespace ponderscope {
+
+using figure::Chart;
+
+QString halting_title(HaltingChart chart, const std::string& unit) {
+    const QString step = step_word(unit);
+    switch (chart) {
+    case HaltingChart::steps: {
+        const QString steps = steps_word(unit);
+        return steps.left(1).toUpper() + steps.mid(1);
+    }
+    case HaltingChart::nll:
+        return tr("NLL by halt %1").arg(step);
+    case HaltingChart::gates:
+        return tr("Gates by %1").arg(step);
+    case HaltingChart::entropy:
+        return tr("Entropy by halt %1").arg(step);
+    case HaltingChart::probability:
+        return tr("Target probability by halt %1").arg(step);
+    }
+    return {};
+}
+
+namespace {
+
+/// Tokens by step and value: cells of a bin, coloured by the logarithm of their number.
+void density(Chart& chart, const std::vector<HaltingStats::Bins>& by_step, const QString& unit,
+             const QString& what) {
+    Chart::Series cells;
+    cells.mark = Chart::Mark::cell;
+    double most = 1;
+    for (std::size_t k = 0; k < by_step.size(); ++k) {
+        chart.dy = by_step[k].width;
+        for (std::size_t bin = 0; bin < by_step[k].counts.size(); ++bin) {
+            const std::int64_t count = by_step[k].counts[bin];
+            if (count > 0) {
+                cells.x.push_back(static_cast<double>(k));
+                cells.y.push_back((static_cast<double>(bin) + 0.5) * chart.dy);
+                cells.labels.push_back(tr("%1 %2, %3 about %4: %5 tokens")
+                                           .arg(unit)
+                                           .arg(k)
+                                           .arg(what, format_nats(cells.y.back()), format_count(count)));
+                // The logarithm: a few common cells would leave the rest in the dark.
+                cells.value.push_back(std::log10(static_cast<double>(count)));
+                most = std::max(most, cells.value.back());
+            }
+        }
+    }
+    chart.scale = {tr("log10 of the number of tokens"), 0, most, false};
+    chart.series.push_back(std::move(cells));
+}
+
+} // namespace
+
+DataTable types_table(const HaltingStats& stats) {
+    const std::string tip = tr("Share of its places that stopped before the last step").toStdString();
+    DataTable table{
+        {},
+        {{"token", tr("Token").toStdString(), CellFormat::text},
+         {"count", tr("Count").toStdString(), CellFormat::count},
+         {"mean_steps", halting_title(HaltingChart::steps, stats.unit).toStdString(), CellFormat::number, 2},
+         {"mean_nll", tr("NLL").toStdString(), CellFormat::number, 2},
+         {.key = "drops_last_step",
+          .title = tr("Stops early").toStdString(),
+          .format = CellFormat::share,
+          .decimals = 0,
+          .tip = tip}},
+        {}};
+    for (const HaltingStats::TokenType& type : stats.types) {
+        table.rows.push_back({type_name(type.id, type.bytes).toStdString(), type.count,
+                              stats.max_steps == 0 ? Cell() : Cell(type.steps), type.nll, type.dropped});
+    }
+    return table;
+}
+
+figure::Chart halting_chart(HaltingChart kind, const HaltingStats& stats) {
+    Chart chart;
+    const QString unit = step_word(stats.unit);
+    chart.title = halting_title(kind, stats.unit);
+    chart.x.label = tr("last %1").arg(unit);
+    chart.x.whole = true;
+    const auto spread = [&](const std::vector<Spread>& steps, const QString& what) {
+        SpreadSeries series;
+        for (std::size_t k = 0; k < steps.size(); ++k) {
+            series.add(k, steps[k], [&](double mean, double low, double high) {
+                return tr("%1 %2: %3 %4, half of the tokens from %5 to %6; %7 tokens")
+                    .arg(unit, QString::number(k), what, format_nats(mean), format_nats(low),
+                         format_nats(high), format_count(steps[k].all().count));
+            });
+        }
+        chart.series = series.take();
+    };
+    switch (kind) {
+    case HaltingChart::steps: {
+        chart.y.label = tr("share of tokens");
+        chart.y.from_zero = true;
+        Chart::Series series;
+        series.mark = Chart::Mark::bar;
+        const std::vector<std::int64_t> counts = stats.histogram();
+        for (std::size_t k = 0; k < counts.size(); ++k) {
+            const double share = stats.scored > 0
+                                     ? static_cast<double>(counts[k]) / static_cast<double>(stats.scored)
+                                     : std::nan("");
+            series.x.push_back(static_cast<double>(k));
+            series.y.push_back(share);
+            series.labels.push_back(tr("%1 %2: %3 tokens, %4 %")
+                                        .arg(unit)
+                                        .arg(k)
+                                        .arg(format_count(counts[k]))
+                                        .arg(share * 100, 0, 'f', 1));
+        }
+        chart.series.push_back(std::move(series));
+        break;
+    }
+    case HaltingChart::nll:
+        chart.y.label = tr("NLL (nats)");
+        spread(stats.nll_by_step, tr("mean NLL"));
+        break;
+    case HaltingChart::gates:
+        chart.x.label = tr("after %1").arg(unit);
+        chart.y.label = QString::fromStdString(stats.gate_title);
+        chart.y.low = 0;
+        chart.y.high = 1;
+        spread(stats.gate_by_step, tr("mean"));
+        break;
+    case HaltingChart::entropy:
+        chart.y.label = tr("entropy (nats)");
+        density(chart, stats.entropy_by_step, unit, tr("entropy"));
+        break;
+    case HaltingChart::probability:
+        chart.y.label = tr("probability of the true token");
+        chart.y.low = 0;
+        chart.y.high = 1;
+        density(chart, stats.probability_by_step, unit, tr("probability"));
+        break;
+    }
+    return chart;
+}
+
+} // namespace ponderscope

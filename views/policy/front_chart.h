@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/policy/policy_fronts.h"
+#include "views/figure/chart.h"
+#include "views/policy/front_look.h"
+
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// A run as it was recorded: a point that is no replay.
+struct RunPoint {
+    QString name;
+    int ink = figure::Chart::a;
+    double steps = 0;
+    double nll = 0;
+    double flops = 0;
+    double seconds = std::numeric_limits<double>::quiet_NaN(); ///< of a token, as the recording took
+    std::string policy;  ///< that it is the rerun of; empty: a run like any other
+    bool strong = false; ///< chosen
+};
+
+/// Perplexity against what it costs. \p current: a point of
+/// its own, as of a slider; null for none. The last series is the current point where there is one, before
+/// it come the runs.
+figure::Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
+                          const PolicyPoint* current, const FrontLook& look = {});
+/// The policy of a mark of that chart; empty: it is of none.
+std::string policy_at_mark(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
+                           const figure::Chart& chart, int series, int index);
+
+/// Tokens with a target that stopped at each step.
+figure::Chart steps_chart(const std::vector<std::int64_t>& histogram, const QString& name);
+
+} // namespace ponderscope
