@@ -43,37 +43,6 @@ double blocks_in(const TokenLayout& layout, std::int64_t block) {
     return blocks;
 }
 
-/// Efron's acceleration from the statistic with each unit left out in turn.
-double acceleration(const PrefixSums& sums, const Statistic& statistic, const UnitSums& units) {
-    if (units.units() < 2) {
-        return not_a_number;
-    }
-    std::vector<double> left_out;
-    std::vector<double> rest(sums.width());
-    const std::span<const double> total = sums.before(sums.tokens());
-    for (std::size_t u = 0; u < units.units(); ++u) {
-        for (std::size_t i = 0; i < rest.size(); ++i) {
-            rest[i] = total[i] - units.sums[u * units.width + i];
-        }
-        left_out.push_back(statistic(rest, sums.tokens() - static_cast<std::int64_t>(units.tokens[u])));
-    }
-    const double mean =
-        std::accumulate(left_out.begin(), left_out.end(), 0.0) / static_cast<double>(left_out.size());
-    double squares = 0;
-    double cubes = 0;
-    for (const double value : left_out) {
-        squares += (mean - value) * (mean - value);
-        cubes += (mean - value) * (mean - value) * (mean - value);
-    }
-    return squares > 0 ? cubes / (6 * std::pow(squares, 1.5)) : 0;
-}
-
-/// Where BCa reads the quantile that the percentile interval reads at \p p.
-double corrected(double p, double z0, double a) {
-    const double z = z0 + normal_quantile(p);
-    return normal_cdf(z0 + z / (1 - a * z));
-}
-
 } // namespace
 
 BootstrapOptions Resampling::apply(BootstrapOptions options) const {
@@ -92,18 +61,10 @@ BootstrapOptions Resampling::same_length(BootstrapOptions options) const {
 }
 
 std::string Resampling::words() const {
-    std::string blocks = "circular blocks of " + std::to_string(block) + (block == 1 ? " token" : " tokens") +
-                         (chosen ? ", a length chosen from the data (Politis-White)" : "");
-    switch (unit) {
-    case ResamplingUnit::clusters:
-        return std::to_string(clusters) + " clusters drawn whole";
-    case ResamplingUnit::two_level:
-        return std::to_string(clusters) + " clusters drawn, and in them " + blocks;
-    case ResamplingUnit::automatic:
-    case ResamplingUnit::blocks:
-        break;
-    }
-    return blocks;
+    const std::string blocks = "circular blocks of " + std::to_string(block) +
+                               (block == 1 ? " token" : " tokens") +
+                               (chosen ? ", a length chosen from the data (Politis-White)" : "");
+    return unit == ResamplingUnit::clusters ? std::to_string(clusters) + " clusters drawn whole" : blocks;
 }
 
 std::vector<std::string> Resampling::notices() const {
@@ -137,14 +98,10 @@ std::vector<std::string> Resampling::notices() const {
                           ": the sample is too small for them; score more texts.");
     }
     if (kind != IntervalKind::expanded && units < least_units_unexpanded) {
-        notices.push_back("The sample is too small for " +
-                          std::string(kind == IntervalKind::bca ? "bca" : "percentile") +
-                          " intervals, which hold the truth less often than they say below 100 clusters or "
-                          "blocks: take --interval expanded, or score more texts.");
-    }
-    if (unit == ResamplingUnit::two_level) {
-        notices.emplace_back("Two levels count what varies inside clusters twice: these intervals are too "
-                             "wide where clusters are small.");
+        notices.emplace_back(
+            "The sample is too small for percentile intervals, which hold the truth less often "
+            "than they say below 100 clusters or blocks: take --interval expanded, or score "
+            "more texts.");
     }
     return notices;
 }
@@ -162,15 +119,14 @@ Resampling choose_resampling(const TokenLayout& layout, std::span<const std::spa
     how.kind = options.kind;
     how.stretches = static_cast<std::int64_t>(layout.stretches.size());
     how.clusters = layout.clusters();
-    how.unit = draws_whole_clusters(options, how.clusters) ? ResamplingUnit::clusters
-               : options.unit == ResamplingUnit::automatic ? ResamplingUnit::blocks
-                                                           : options.unit;
-    if (how.unit != ResamplingUnit::blocks && how.clusters < 2) {
-        throw InputError("whole clusters cannot be drawn from " + std::to_string(how.clusters) +
-                         (how.clusters == 1 ? " cluster" : " clusters") +
-                         "; draw blocks, or score several sequences.");
-    }
+    how.unit =
+        draws_whole_clusters(options, how.clusters) ? ResamplingUnit::clusters : ResamplingUnit::blocks;
     if (how.unit == ResamplingUnit::clusters) {
+        if (how.clusters < 2) {
+            throw InputError("whole clusters cannot be drawn from " + std::to_string(how.clusters) +
+                             (how.clusters == 1 ? " cluster" : " clusters") +
+                             "; draw blocks, or score several sequences.");
+        }
         how.units = static_cast<double>(how.clusters);
         return how;
     }
@@ -184,8 +140,7 @@ Resampling choose_resampling(const TokenLayout& layout, std::span<const std::spa
         }
         how.block = static_cast<std::int64_t>(std::ceil(longest));
     }
-    how.units =
-        how.unit == ResamplingUnit::blocks ? blocks_in(layout, how.block) : static_cast<double>(how.clusters);
+    how.units = blocks_in(layout, how.block);
     return how;
 }
 
@@ -358,12 +313,20 @@ void for_each_replicate(const PrefixSums& sums, const Resampling& resampling, co
     });
 }
 
-namespace {
+SmallSample SmallSample::of_units(double units) {
+    return units >= 2 ? SmallSample{units / (units - 1), units - 1} : SmallSample{not_a_number, not_a_number};
+}
 
-/// The replicates in order, their standard deviation; bounds where asked.
-Estimate read_interval(double value, std::vector<double> replicates, const SmallSample& small,
-                       const BootstrapOptions& options,
-                       const std::function<std::pair<double, double>(std::span<const double>)>& bounds) {
+double critical_value(const SmallSample& small, const BootstrapOptions& options) {
+    const double upper = (1 + options.level) / 2;
+    if (options.kind != IntervalKind::expanded || std::isinf(small.degrees)) {
+        return normal_quantile(upper);
+    }
+    return std::sqrt(small.inflation) * student_quantile(upper, small.degrees);
+}
+
+Estimate interval_of(double value, std::vector<double> replicates, const SmallSample& small,
+                     const BootstrapOptions& options) {
     Estimate estimate{value, not_a_number, not_a_number, not_a_number};
     const std::size_t asked = replicates.size();
     std::erase_if(replicates, [](double replicate) { return std::isnan(replicate); });
@@ -379,9 +342,10 @@ Estimate read_interval(double value, std::vector<double> replicates, const Small
     }
     estimate.standard_error = std::sqrt(squares / (n - 1));
     std::sort(replicates.begin(), replicates.end());
-    const auto [lower, upper] = bounds(replicates);
-    if (!std::isnan(lower) && !std::isnan(upper)) {
-        estimate.low = quantile_of_sorted(replicates, lower);
+    const double upper = options.kind == IntervalKind::expanded ? normal_cdf(critical_value(small, options))
+                                                                : (1 + options.level) / 2;
+    if (!std::isnan(upper)) {
+        estimate.low = quantile_of_sorted(replicates, 1 - upper);
         estimate.high = quantile_of_sorted(replicates, upper);
     }
     estimate.detectable = std::sqrt(small.inflation) * estimate.standard_error *
@@ -389,35 +353,10 @@ Estimate read_interval(double value, std::vector<double> replicates, const Small
     return estimate;
 }
 
-} // namespace
-
-SmallSample SmallSample::of_units(double units) {
-    return units >= 2 ? SmallSample{units / (units - 1), units - 1} : SmallSample{not_a_number, not_a_number};
-}
-
-double critical_value(const SmallSample& small, const BootstrapOptions& options) {
-    const double upper = (1 + options.level) / 2;
-    if (options.kind != IntervalKind::expanded || std::isinf(small.degrees)) {
-        return normal_quantile(upper);
-    }
-    return std::sqrt(small.inflation) * student_quantile(upper, small.degrees);
-}
-
-Estimate interval_of(double value, std::vector<double> replicates, const SmallSample& small,
-                     const BootstrapOptions& options) {
-    return read_interval(value, std::move(replicates), small, options, [&](std::span<const double>) {
-        const double upper = options.kind == IntervalKind::expanded
-                                 ? normal_cdf(critical_value(small, options))
-                                 : (1 + options.level) / 2;
-        return std::pair{1 - upper, upper};
-    });
-}
-
 std::vector<Estimate> bootstrap(const PrefixSums& sums, std::span<const Statistic> statistics,
                                 const BootstrapOptions& options) {
     check(options);
-    std::vector<Estimate> estimates(statistics.size(),
-                                    Estimate{not_a_number, not_a_number, not_a_number, not_a_number});
+    std::vector<Estimate> estimates(statistics.size(), unknown_estimate);
     if (sums.tokens() == 0) {
         return estimates;
     }
@@ -440,30 +379,9 @@ std::vector<Estimate> bootstrap(const PrefixSums& sums, std::span<const Statisti
                            }
                        });
     const std::span<const double> all = sums.before(sums.tokens());
-    const UnitSums units = options.kind == IntervalKind::bca ? unit_sums(sums, how) : UnitSums();
     const SmallSample small = SmallSample::of_units(how.units);
     for (std::size_t s = 0; s < statistics.size(); ++s) {
-        const double value = statistics[s](all, sums.tokens());
-        if (options.kind != IntervalKind::bca) {
-            estimates[s] = interval_of(value, std::move(values[s]), small, options);
-            continue;
-        }
-        estimates[s] =
-            read_interval(value, std::move(values[s]), small, options, [&](std::span<const double> sorted) {
-                // Ties count half, as in SciPy: the statistic of identical runs is one value.
-                const auto below = std::lower_bound(sorted.begin(), sorted.end(), value) - sorted.begin();
-                const auto up_to = std::upper_bound(sorted.begin(), sorted.end(), value) - sorted.begin();
-                const double share =
-                    static_cast<double>(below + up_to) / (2 * static_cast<double>(sorted.size()));
-                const double a = acceleration(sums, statistics[s], units);
-                if (share <= 0 || share >= 1 || std::isnan(a)) {
-                    return std::pair{not_a_number,
-                                     not_a_number}; // the correction is infinite: there is no honest interval
-                }
-                const double lower = (1 - options.level) / 2;
-                const double z0 = normal_quantile(share);
-                return std::pair{corrected(lower, z0, a), corrected(1 - lower, z0, a)};
-            });
+        estimates[s] = interval_of(statistics[s](all, sums.tokens()), std::move(values[s]), small, options);
     }
     return estimates;
 }

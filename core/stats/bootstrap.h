@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/not_a_number.h"
 #include "core/base/progress.h"
 #include "core/stats/layout.h"
 
@@ -14,18 +15,15 @@
 
 namespace ponderscope {
 
-/// What is drawn with replacement. `automatic`: whole clusters where there are at least 30, else blocks.
+/// What is drawn with replacement. `automatic`: clusters where there are at least 30, else blocks.
 /// `clusters`: all tokens of a cluster or none. `blocks`: circular blocks of contiguous tokens inside
-/// stretches (Politis and Romano 1992), whatever cluster they are of. `two_level`: clusters, and in each
-/// drawn cluster blocks up to its own number of tokens; it counts what varies inside clusters twice, so that
-/// its intervals are too wide where clusters are small (Davison and Hinkley 1997, section 3.8).
-enum class ResamplingUnit : std::uint8_t { automatic, clusters, blocks, two_level };
+/// stretches (Politis and Romano 1992), whatever cluster they are of.
+enum class ResamplingUnit : std::uint8_t { automatic, clusters, blocks };
 
 /// How an interval is read off the replicates. `expanded`: their quantiles, further out by what the estimated
 /// variance of few units costs, so that the interval of a mean has the width of Student's (Hesterberg 2015).
-/// `percentile`: their quantiles. `bca`: bias-corrected and accelerated (Efron 1987), the acceleration from a
-/// jackknife that leaves out one unit at a time.
-enum class IntervalKind : std::uint8_t { expanded, percentile, bca };
+/// `percentile`: their quantiles.
+enum class IntervalKind : std::uint8_t { expanded, percentile };
 
 /// Where somebody waits for an interval: enough for two digits of a bound.
 inline constexpr std::int64_t shown_replicates = 2000;
@@ -58,8 +56,10 @@ struct Estimate {
     double standard_error = 0; ///< standard deviation of the replicates (perplexities: by the delta method)
     /// The smallest true difference that a two-sided test at 1 - level finds in a sample like this one with
     /// a probability of 0.8 (Student's test over the units; Miller 2024, section 5).
-    double detectable = std::numeric_limits<double>::quiet_NaN();
+    double detectable = not_a_number;
 };
+
+inline constexpr Estimate unknown_estimate{not_a_number, not_a_number, not_a_number, not_a_number};
 
 /// What is resampled of a sample, and what an interval is then about.
 struct Resampling {
@@ -168,8 +168,7 @@ using Statistic = std::function<double(std::span<const double> sums, std::int64_
 /// proportional to max(length, block) by output 2i, in it every start with the same probability by output 2i
 /// + 1, and `block` tokens from there on, around the end to the beginning; until there are as many tokens as
 /// in the sample, the last block cut short. So every token is drawn as often as any other, and a mean of
-/// replicates is that of the sample. Two levels: cluster i by output i of stream S(seed, r), then in it
-/// blocks by outputs 2j, 2j + 1 of stream S(S(seed, r), G + i).
+/// replicates is that of the sample.
 void for_each_replicate(const PrefixSums& sums, const Resampling& resampling, const BootstrapOptions& options,
                         const std::function<void(std::int64_t replicate, std::span<const double> sums,
                                                  std::int64_t tokens)>& use);
@@ -184,7 +183,7 @@ struct SmallSample {
 };
 
 /// The interval of \p value from its replicates. A value that is NaN, or more than one NaN in a hundred
-/// replicates, gets NaN bounds; so do NaN degrees. Not for `bca`.
+/// replicates, gets NaN bounds; so do NaN degrees.
 Estimate interval_of(double value, std::vector<double> replicates, const SmallSample& small,
                      const BootstrapOptions& options);
 /// How many standard errors a bound of an interval of normal replicates lies out.

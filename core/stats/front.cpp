@@ -88,14 +88,7 @@ PairedDifferences paired_differences(std::span<const double> reference,
         const UnitSums units = unit_sums(sums, result.resampling);
         for (std::size_t s = 0; s < width; ++s) {
             result.p.push_back(sign_flip_p(units.column(s)));
-            if (options.kind == IntervalKind::bca) {
-                const Statistic one = [s](std::span<const double> total, std::int64_t tokens) {
-                    return total[s] / static_cast<double>(tokens);
-                };
-                result.each.push_back(bootstrap(sums, std::span(&one, 1), settled).front());
-            } else {
-                result.each.push_back(interval_of(means[begin + s], replicates[begin + s], small, settled));
-            }
+            result.each.push_back(interval_of(means[begin + s], replicates[begin + s], small, settled));
         }
     }
     result.bands = simultaneous_bands(means, replicates, small, settled);
@@ -182,7 +175,7 @@ double mean_gap(std::span<const FrontPoint> a, std::span<const FrontPoint> b, do
 FrontComparison compare_fronts(std::span<const FrontSetting> a, std::span<const FrontSetting> b,
                                const RowLayout& rows, const BootstrapOptions& options) {
     FrontComparison result;
-    result.gap = {not_a_number, not_a_number, not_a_number, not_a_number};
+    result.gap = unknown_estimate;
     if (a.empty() || b.empty()) {
         return result;
     }

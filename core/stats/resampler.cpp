@@ -21,47 +21,27 @@ Resampler::Resampler(const PrefixSums& sums, const Resampling& resampling, std::
         }
         return;
     }
-    const bool by_cluster = how_.unit == ResamplingUnit::two_level;
-    sources_.resize(by_cluster ? static_cast<std::size_t>(how_.clusters) : 1);
-    const TokenLayout& layout = sums.layout();
     std::int64_t first = 0;
-    for (std::size_t s = 0; s < layout.stretches.size(); ++s) {
-        sources_[by_cluster ? static_cast<std::size_t>(layout.cluster_of[s]) : 0].add(
-            first, layout.stretches[s], how_.block);
-        first += layout.stretches[s];
+    std::uint64_t weight = 0;
+    for (const std::int64_t length : sums.layout().stretches) {
+        stretches_.push_back({first, length});
+        weight += static_cast<std::uint64_t>(std::max(length, how_.block));
+        weights_.push_back(weight);
+        first += length;
     }
-}
-
-void Resampler::Source::add(std::int64_t first, std::int64_t length, std::int64_t block) {
-    stretches.push_back({first, length});
-    weights.push_back((weights.empty() ? 0 : weights.back()) +
-                      static_cast<std::uint64_t>(std::max(length, block)));
-    tokens += length;
 }
 
 std::int64_t Resampler::replicate(std::uint64_t r, std::span<double> total) const {
     std::fill(total.begin(), total.end(), 0.0);
     const std::uint64_t stream = splitmix64(seed_, r);
-    if (how_.unit == ResamplingUnit::blocks) {
-        draw_blocks(sources_.front(), stream, total);
-        return sources_.front().tokens;
-    }
     if (how_.unit == ResamplingUnit::clusters) {
-        double tokens = 0;
-        draw_clusters(stream, total, tokens);
-        return static_cast<std::int64_t>(tokens);
+        return draw_clusters(stream, total);
     }
-    std::int64_t tokens = 0;
-    const std::uint64_t clusters = sources_.size();
-    for (std::uint64_t i = 0; i < clusters; ++i) {
-        const Source& source = sources_[bounded(splitmix64(stream, i), clusters)];
-        draw_blocks(source, splitmix64(stream, clusters + i), total);
-        tokens += source.tokens;
-    }
-    return tokens;
+    draw_blocks(stream, total);
+    return sums_.tokens();
 }
 
-void Resampler::draw_clusters(std::uint64_t stream, std::span<double> total, double& tokens) const {
+std::int64_t Resampler::draw_clusters(std::uint64_t stream, std::span<double> total) const {
     const auto clusters = static_cast<std::uint64_t>(how_.clusters);
     std::vector<double> sum(stride_, 0.0);
     double* const to = sum.data();
@@ -86,10 +66,10 @@ void Resampler::draw_clusters(std::uint64_t stream, std::span<double> total, dou
         }
     }
     std::copy_n(sum.begin(), total.size(), total.begin());
-    tokens = sum[total.size()];
+    return static_cast<std::int64_t>(sum[total.size()]);
 }
 
-void Resampler::draw_blocks(const Source& source, std::uint64_t stream, std::span<double> total) const {
+void Resampler::draw_blocks(std::uint64_t stream, std::span<double> total) const {
     std::uint64_t draw = 0;
     // The prefixes of a long text do not fit into the cache, either. A block that goes around the end of its
     // stretch is two pieces.
@@ -107,13 +87,12 @@ void Resampler::draw_blocks(const Source& source, std::uint64_t stream, std::spa
             __builtin_prefetch(piece.high + i);
         }
     };
-    for (std::int64_t missing = source.tokens; missing > 0;) {
+    for (std::int64_t missing = sums_.tokens(); missing > 0;) {
         std::size_t drawn = 0;
         while (drawn + 1 < ahead && missing > 0) {
-            const std::uint64_t place = bounded(splitmix64(stream, draw++), source.weights.back());
-            const auto found = std::upper_bound(source.weights.begin(), source.weights.end(), place);
-            const Stretch& stretch =
-                source.stretches[static_cast<std::size_t>(found - source.weights.begin())];
+            const std::uint64_t place = bounded(splitmix64(stream, draw++), weights_.back());
+            const auto found = std::upper_bound(weights_.begin(), weights_.end(), place);
+            const Stretch& stretch = stretches_[static_cast<std::size_t>(found - weights_.begin())];
             const auto start = static_cast<std::int64_t>(
                 bounded(splitmix64(stream, draw++), static_cast<std::uint64_t>(stretch.length)));
             const std::int64_t taken = std::min({how_.block, stretch.length, missing});

@@ -22,23 +22,17 @@ private:
         std::int64_t first;
         std::int64_t length;
     };
-    /// Stretches that blocks are drawn from, with cumulative weights.
-    struct Source {
-        std::vector<Stretch> stretches;
-        std::vector<std::uint64_t> weights;
-        std::int64_t tokens = 0;
-        void add(std::int64_t first, std::int64_t length, std::int64_t block);
-    };
 
-    void draw_clusters(std::uint64_t stream, std::span<double> total, double& tokens) const;
-    void draw_blocks(const Source& source, std::uint64_t stream, std::span<double> total) const;
+    std::int64_t draw_clusters(std::uint64_t stream, std::span<double> total) const;
+    void draw_blocks(std::uint64_t stream, std::span<double> total) const;
 
     const PrefixSums& sums_;
     Resampling how_;
     std::uint64_t seed_;
     std::size_t stride_ = 0;
     std::vector<double> rows_;    ///< clusters drawn whole: [clusters, stride], the tokens behind the sums
-    std::vector<Source> sources_; ///< of blocks: one for all, or one for each cluster
+    std::vector<Stretch> stretches_;     ///< that blocks are drawn from
+    std::vector<std::uint64_t> weights_; ///< of the stretches, cumulative
 };
 
 } // namespace ponderscope

@@ -129,10 +129,6 @@ TEST(Bootstrap, EqualsTheSlowWay) {
             got = bootstrap(sums, {&statistic, 1}, options)[0];
             EXPECT_NEAR(got.low, expected["expanded"][0].get<double>(), 1e-10) << name;
             EXPECT_NEAR(got.high, expected["expanded"][1].get<double>(), 1e-10) << name;
-            options.kind = IntervalKind::bca;
-            got = bootstrap(sums, {&statistic, 1}, options)[0];
-            EXPECT_NEAR(got.low, expected["bca"][0].get<double>(), 1e-9) << name;
-            EXPECT_NEAR(got.high, expected["bca"][1].get<double>(), 1e-9) << name;
         }
     }
 }
@@ -145,19 +141,13 @@ TEST(Bootstrap, OfSingleTokensAgreesWithSciPy) {
     BootstrapOptions options;
     options.block = 1;
     options.replicates = 200'000;
-    for (const auto& [kind, name] :
-         {std::pair{IntervalKind::percentile, "percentile"}, std::pair{IntervalKind::bca, "bca"}}) {
-        options.kind = kind;
-        const Estimate got = bootstrap(sums, statistics, options)[0];
-        const double low = want[name][0].get<double>();
-        const double high = want[name][1].get<double>();
-        const double noise = 0.01 * (high - low); // of 200,000 replicates on either side
-        EXPECT_NEAR(got.low, low, noise) << name;
-        EXPECT_NEAR(got.high, high, noise) << name;
-    }
-    // The two kinds differ by more than that noise here, so the test above tells them apart.
-    EXPECT_GT(want["bca"][1].get<double>() - want["percentile"][1].get<double>(),
-              0.04 * (want["bca"][1].get<double>() - want["bca"][0].get<double>()));
+    options.kind = IntervalKind::percentile;
+    const Estimate got = bootstrap(sums, statistics, options)[0];
+    const double low = want["percentile"][0].get<double>();
+    const double high = want["percentile"][1].get<double>();
+    const double noise = 0.01 * (high - low); // of 200,000 replicates on either side
+    EXPECT_NEAR(got.low, low, noise);
+    EXPECT_NEAR(got.high, high, noise);
 }
 
 TEST(Bootstrap, EveryStretchGivesAsMuchAsItHas) {
@@ -203,8 +193,7 @@ TEST(Bootstrap, OfClustersEqualsTheSlowWay) {
     BootstrapOptions options;
     options.replicates = 400;
     for (const auto& [kind, name] :
-         {std::pair{IntervalKind::percentile, "percentile"}, std::pair{IntervalKind::expanded, "expanded"},
-          std::pair{IntervalKind::bca, "bca"}}) {
+         {std::pair{IntervalKind::percentile, "percentile"}, std::pair{IntervalKind::expanded, "expanded"}}) {
         options.kind = kind;
         const Estimate got = bootstrap(sums, statistics, options)[0]; // 40 clusters: they are drawn whole
         EXPECT_NEAR(got.value, want["value"].get<double>(), 1e-12);
@@ -212,14 +201,6 @@ TEST(Bootstrap, OfClustersEqualsTheSlowWay) {
         EXPECT_NEAR(got.high, want[name][1].get<double>(), 1e-9) << name;
         EXPECT_NEAR(got.standard_error, want["standard_error"].get<double>(), 1e-12);
     }
-    // Over clusters of one token each, a cluster is a token; two levels then draw the same tokens.
-    const PrefixSums singles(apart, 1, std::vector<std::int64_t>(apart.size(), 1));
-    const Estimate whole = bootstrap(singles, statistics, options)[0];
-    options.unit = ResamplingUnit::two_level;
-    options.block = 5;
-    const Estimate two = bootstrap(singles, statistics, options)[0];
-    EXPECT_NEAR(whole.low, two.low, 1e-12);
-    EXPECT_NEAR(whole.high, two.high, 1e-12);
 }
 
 TEST(Bootstrap, WhatIsDrawn) {
@@ -237,25 +218,15 @@ TEST(Bootstrap, WhatIsDrawn) {
     EXPECT_NE(units(29).notices()[0].find("other parts of these texts"), std::string::npos);
     EXPECT_NE(units(29).notices()[0].find("29 clusters (sequences, or the groups"), std::string::npos);
     EXPECT_NE(units(1).notices()[0].find("of one sequence, or of one group"), std::string::npos);
-    const Resampling two = units(40, {.unit = ResamplingUnit::two_level, .block = 7});
-    EXPECT_EQ(two.words(), "40 clusters drawn, and in them circular blocks of 7 tokens");
-    ASSERT_EQ(two.notices().size(), 1U);
-    EXPECT_NE(two.notices()[0].find("too wide"), std::string::npos);
     const Resampling five = units(5, {.unit = ResamplingUnit::clusters});
     ASSERT_EQ(five.notices().size(), 1U);
     EXPECT_NE(five.notices()[0].find("5 clusters, fewer than 30"), std::string::npos);
     EXPECT_THROW(units(1, {.unit = ResamplingUnit::clusters}), InputError);
-    EXPECT_THROW(units(1, {.unit = ResamplingUnit::two_level}), InputError);
     const Resampling few = units(1, {.block = 20});
     EXPECT_NE(few.notices().back().find("2 blocks of 20 tokens"), std::string::npos) << few.notices().back();
-    // Kinds that do not widen for few units say so.
-    for (const auto& [kind, name] :
-         {std::pair{IntervalKind::bca, "bca"}, {IntervalKind::percentile, "percentile"}}) {
-        const std::vector<std::string> said = units(99, {.kind = kind}).notices();
-        ASSERT_EQ(said.size(), 1U) << name;
-        EXPECT_NE(said[0].find("too small for " + std::string(name)), std::string::npos) << said[0];
-        EXPECT_TRUE(units(100, {.kind = kind}).notices().empty()) << name;
-    }
+    // Percentile intervals do not widen for few units, and say so.
+    EXPECT_EQ(units(99, {.kind = IntervalKind::percentile}).notices().size(), 1U);
+    EXPECT_TRUE(units(100, {.kind = IntervalKind::percentile}).notices().empty());
 }
 
 TEST(BlockLength, AgreesWithArch) {
@@ -302,7 +273,7 @@ TEST(BlockLength, RowsOfHalfOnceAndTwice) {
 TEST(Bootstrap, DegenerateSamplesAndOptions) {
     const std::vector<Statistic> statistics = {mean_of(0)};
     const std::vector<double> flat(200, 1.5);
-    for (const IntervalKind kind : {IntervalKind::percentile, IntervalKind::bca}) {
+    for (const IntervalKind kind : {IntervalKind::percentile, IntervalKind::expanded}) {
         BootstrapOptions options;
         options.kind = kind;
         options.replicates = 50;
