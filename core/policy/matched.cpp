@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numeric>
 
 namespace ponderscope {
@@ -186,7 +187,6 @@ struct Differences {
 
 Differences differences_to(const std::vector<MatchedRow>& rows, const std::vector<Axis>& found,
                            std::size_t base, const SmallSample& small, const BootstrapOptions& options) {
-    const Estimate none{not_a_number, not_a_number, not_a_number, not_a_number};
     const Axis& reference = found[base];
     Differences differences;
     std::vector<std::pair<std::size_t, std::size_t>> places;
@@ -194,8 +194,8 @@ Differences differences_to(const std::vector<MatchedRow>& rows, const std::vecto
     std::vector<std::vector<double>> replicates;
     for (std::size_t row = 0; row < rows.size(); ++row) {
         const std::size_t costs = found[row].values.size();
-        differences.each.emplace_back(costs, none);
-        differences.bands.emplace_back(costs, none);
+        differences.each.emplace_back(costs, unknown_estimate);
+        differences.bands.emplace_back(costs, unknown_estimate);
         for (std::size_t c = 0; c < costs; ++c) {
             const double difference = found[row].values[c] - reference.values[c];
             if (std::isnan(difference)) {
@@ -247,10 +247,6 @@ void fill_axis(std::vector<MatchedRow>& rows, std::vector<MatchedCell> MatchedRo
 MatchedComparison compare_matched(std::size_t rules, const AskRule& rule, std::size_t reference,
                                   const MatchedCosts& costs, const RowLayout& rows,
                                   const BootstrapOptions& options) {
-    if (options.kind == IntervalKind::bca) {
-        throw InputError(
-            "rules at equal cost have expanded or percentile intervals, not bca; choose one of these.");
-    }
     Matcher matcher(rows, options);
     MatchedRule base = rule(reference, {});
     sort_by_steps(base.settings, rows);
@@ -393,9 +389,7 @@ std::vector<ReplayScan::Setting> settings_at(const PolicyKind& kind, const std::
     }
     std::vector<ReplayScan::Setting> settings;
     for (const PolicySpec& spec : specs) {
-        settings.push_back({spec.text(), [spec](const ReplayTable& table, ReplayResult& result) {
-                                replay(table, spec, result);
-                            }});
+        settings.push_back(ReplayScan::Setting::of(spec));
     }
     return settings;
 }
@@ -405,90 +399,55 @@ std::string name_of_price(double price, CostAxis axis) {
                                    : "oracle at " + rounded(price * 1e9) + " nats a GFLOP";
 }
 
-std::size_t oracle_stride(std::int64_t tokens, std::int64_t last) {
-    return static_cast<std::size_t>(tokens * (last + 1)) / most_oracle_turns + 1;
-}
-
-/// The bound on both axes. \p of_axis(axis, costs): its points on one of them.
-template <typename OfAxis>
-MatchedRule oracle_rule(const ReplayTable& about, const MatchedCosts& costs, const OfAxis& of_axis) {
-    MatchedRule rule{"oracle", false, true, of_axis(CostAxis::steps, costs.steps), {}};
-    if (about.flops) {
-        rule.for_flops = of_axis(CostAxis::flops, costs.flops);
-    }
-    return rule;
-}
-
-ScoredSetting scored_setting(const std::string& name, const ScoredRows& rows, const ReplayResult& result) {
-    return {name, rows.of(result.steps), rows.of(result.nll),
-            result.flops.empty() ? std::vector<double>() : rows.of(result.flops)};
-}
-
 } // namespace
-
-MatchedRule replayed_rule(const ReplayTable& table, const ScoredRows& rows, const std::string& name,
-                          int settings, const MatchedCosts& costs) {
-    ReplayResult result;
-    const PolicyKind& kind = *kind_with_threshold(name);
-    if (!kind.causal) {
-        return oracle_rule(table, costs, [&](CostAxis axis, const std::vector<double>& at) {
-            const Oracle oracle(table, axis);
-            const std::size_t stride =
-                oracle_stride(static_cast<std::int64_t>(table.tokens()), table.columns.max_steps());
-            std::vector<ScoredSetting> points;
-            for (const double price : oracle_prices(oracle.turns(0, stride), settings, at)) {
-                oracle.replay(price, result);
-                points.push_back(scored_setting(name_of_price(price, axis), rows, result));
-            }
-            return points;
-        });
-    }
-    MatchedRule rule{name, true, name == blind_rule, {}, {}};
-    for (const ReplayScan::Setting& setting : settings_at(kind, threshold_values(kind, table, settings))) {
-        setting.replay(table, result);
-        rule.settings.push_back(scored_setting(setting.policy, rows, result));
-    }
-    return rule;
-}
 
 MatchedRule replayed_rule(const ReplayScan& scan, const RowLayout& rows, const std::string& name,
                           int settings, const MatchedCosts& costs) {
-    const ReplayTable& about = scan.reader().none();
     const auto points_of = [&](const std::vector<ReplayScan::Setting>& tried) {
-        ClusterReplays found = scan.replays(tried);
+        ScoredReplays found = scan.replays(tried);
         if (found.rows.layout().stretches != rows.layout().stretches) {
-            throw InputError(about.run +
+            throw InputError(scan.about().run +
                              ": expected an NLL at every step of every token with a target, found steps of " +
                              name + " without; the trace is damaged, record it again.");
         }
         return std::move(found.settings);
     };
     const PolicyKind& kind = *kind_with_threshold(name);
-    if (!kind.causal) {
-        return oracle_rule(about, costs, [&](CostAxis axis, const std::vector<double>& at) {
-            const std::size_t stride =
-                oracle_stride(scan.reader().run().tokens, scan.reader().run().max_steps);
-            const std::vector<std::size_t> before = scan.reader().tokens_before();
-            Oracle::Turns turns;
-            scan.each([&](const ReplayTable& part, std::size_t first) {
-                return
-                    [&turns, found = Oracle(part, axis).turns(before[first], stride)] { turns.add(found); };
-            });
-            std::vector<ReplayScan::Setting> tried;
-            for (const double price : oracle_prices(std::move(turns), settings, at)) {
-                tried.push_back({name_of_price(price, axis),
-                                 [axis, price](const ReplayTable& part, ReplayResult& result) {
-                                     Oracle(part, axis).replay(price, result);
-                                 }});
-            }
-            return points_of(tried);
-        });
+    if (kind.causal) {
+        return {name,
+                true,
+                name == blind_rule,
+                points_of(settings_at(kind, threshold_values(kind, scan, settings))),
+                {}};
     }
-    return {name,
-            true,
-            name == blind_rule,
-            points_of(settings_at(kind, threshold_values(kind, scan, settings))),
-            {}};
+    const auto on_axis = [&](CostAxis axis, const std::vector<double>& at) {
+        const std::vector<std::size_t> before = scan.tokens_before();
+        const auto steps = static_cast<std::size_t>(scan.about().columns.max_steps() + 1);
+        const std::size_t stride = before.back() * steps / most_oracle_turns + 1;
+        Oracle::Turns turns;
+        std::shared_ptr<const Oracle> held; // of a table in memory
+        scan.each([&](const ReplayTable& part, std::size_t first) {
+            auto oracle = std::make_shared<const Oracle>(part, axis);
+            Oracle::Turns found = oracle->turns(before[first], stride);
+            if (&part == &scan.about()) {
+                held = std::move(oracle);
+            }
+            return [&turns, found = std::move(found)] { turns.add(found); };
+        });
+        std::vector<ReplayScan::Setting> tried;
+        for (const double price : oracle_prices(std::move(turns), settings, at)) {
+            tried.push_back({name_of_price(price, axis),
+                             [axis, price, held](const ReplayTable& part, ReplayResult& result) {
+                                 (held ? *held : Oracle(part, axis)).replay(price, result);
+                             }});
+        }
+        return points_of(tried);
+    };
+    MatchedRule rule{"oracle", false, true, on_axis(CostAxis::steps, costs.steps), {}};
+    if (scan.about().flops) {
+        rule.for_flops = on_axis(CostAxis::flops, costs.flops);
+    }
+    return rule;
 }
 
 std::vector<std::string> settings_around(const MatchedRow& row, const std::vector<double>& costs) {

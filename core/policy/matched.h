@@ -83,11 +83,8 @@ std::vector<Estimate> against_blind(std::span<const ScoredSetting> settings,
 /// kind with a threshold (swept over \p settings values), random halting, and as a bound the oracle.
 /// Rules over a signal by name can be asked for beside them (find_policy_kind).
 std::vector<std::string> matched_rules(const ReplayTable& table);
-/// One of them, replayed. \p rows: of the table. \p costs: those at which the oracle is exact.
-MatchedRule replayed_rule(const ReplayTable& table, const ScoredRows& rows, const std::string& name,
-                          int settings, const MatchedCosts& costs = {});
-/// The same of a run that is not in memory: a row a cluster. InputError: clusters with other tokens than \p
-/// rows.
+/// One of them, replayed. \p costs: those at which the oracle is exact. InputError: a rule without an NLL of
+/// some token of \p rows.
 MatchedRule replayed_rule(const ReplayScan& scan, const RowLayout& rows, const std::string& name,
                           int settings, const MatchedCosts& costs = {});
 

@@ -2,6 +2,7 @@
 #include "core/policy/replay_scan.h"
 
 #include "core/base/error.h"
+#include "core/policy/scored_rows.h"
 
 #include <algorithm>
 #include <cmath>
@@ -89,11 +90,12 @@ std::vector<double> without_gaps(const std::vector<double>& values, const std::v
 
 ReplayScan::ReplayScan(const TraceReader& trace, const RunInfo& run, const std::vector<PolicySignal>& columns,
                        const BootstrapOptions& options, const std::vector<PolicySignal>& also)
-    : reader_(trace, run, columns, also),
-      scan_({&trace}, tokens_of(reader_.sequences()), options.progress, options.stop, options.threads),
-      options_(options) {
+    : options_(options) {
+    reader_.emplace(trace, run, columns, also);
+    scan_.emplace(std::vector{&trace}, tokens_of(reader_->sequences()), options.progress, options.stop,
+                  options.threads);
     ClusterNumbers scored;
-    for (const SequenceInfo& sequence : reader_.sequences()) {
+    for (const SequenceInfo& sequence : reader_->sequences()) {
         if (sequence.scored_tokens > 0) {
             (void)scored.of(sequence);
         }
@@ -105,19 +107,42 @@ bool ReplayScan::suffices(std::int64_t parts) const {
     return draws_whole_clusters(options_, clusters_ / parts);
 }
 
+ReplayScan::Setting ReplayScan::Setting::of(const PolicySpec& spec) {
+    return {spec.text(), [spec](const ReplayTable& table, ReplayResult& result) {
+                ponderscope::replay(table, spec, result);
+            }};
+}
+
+std::vector<std::size_t> ReplayScan::tokens_before() const {
+    if (table_ == nullptr) {
+        return reader_->tokens_before();
+    }
+    std::vector<std::size_t> before{0};
+    for (const std::int64_t tokens : table_->sequences) {
+        before.push_back(before.back() + static_cast<std::size_t>(tokens));
+    }
+    return before;
+}
+
 void ReplayScan::each(const std::function<Commit(const ReplayTable&, std::size_t)>& visit) const {
+    if (table_ != nullptr) {
+        if (const Commit commit = visit(*table_, 0)) {
+            commit();
+        }
+        return;
+    }
     // Enough for loops over tokens, and few beside what a worker holds of its files.
     constexpr std::int64_t tokens_at_once = 1 << 14;
-    scan_.each([&](const SequenceScan::Part& part) {
+    scan_->each([&](const SequenceScan::Part& part) {
         std::vector<Commit> commits;
         auto begin = static_cast<std::size_t>(part.first);
         std::int64_t tokens = 0;
         for (auto s = static_cast<std::size_t>(part.first); s < static_cast<std::size_t>(part.end); ++s) {
-            tokens += reader_.sequences()[s].tokens;
+            tokens += reader_->sequences()[s].tokens;
             if (tokens < tokens_at_once && s + 1 < static_cast<std::size_t>(part.end)) {
                 continue;
             }
-            commits.push_back(visit(reader_.read(*part.readers[0], begin, s + 1), begin));
+            commits.push_back(visit(reader_->read(*part.readers[0], begin, s + 1), begin));
             begin = s + 1;
             tokens = 0;
         }
@@ -130,29 +155,68 @@ void ReplayScan::each(const std::function<Commit(const ReplayTable&, std::size_t
 }
 
 void ReplayScan::find_learned_rate() {
-    const ReplayTable& none = reader_.none();
+    const ReplayTable& none = reader_->none();
     if (none.columns.has(PolicySignal::continue_value) && none.context.has_own_rule()) {
-        const Setting own{"learned", [](const ReplayTable& table, ReplayResult& result) {
-                              ponderscope::replay(table, PolicySpec::parse("learned"), result);
-                          }};
-        reader_.set_learned_rate(replays(std::span(&own, 1)).totals.front().mean_steps);
+        const Setting own = Setting::of(PolicySpec::parse("learned"));
+        reader_->set_learned_rate(replays(std::span(&own, 1)).totals.front().mean_steps);
     }
 }
 
-ClusterReplays ReplayScan::replays(std::span<const Setting> settings) const {
+ScoredReplays ReplayScan::replays_of_table(std::span<const Setting> settings) const {
+    ScoredReplays found;
+    found.halted = table_->halted;
+    ScoredRows scored(*table_);
+    std::vector<float> in_all = table_->nll; // NaN where a replay has none
+    bool some_missing = false;
+    for (const Setting& setting : settings) {
+        ReplayResult& result = found.totals.emplace_back();
+        setting.replay(*table_, result);
+        found.settings.push_back(scored.of(setting.policy, result));
+        for (const std::size_t row : scored.rows) {
+            if (std::isnan(result.nll[row])) {
+                in_all[row] = result.nll[row];
+                some_missing = true;
+            }
+        }
+        result.steps = {};
+        result.nll = {};
+        result.flops = {};
+    }
+    if (some_missing) {
+        const std::span<const float> column(in_all);
+        const ScoredRows kept(*table_, std::span(&column, 1));
+        for (ScoredSetting& setting : found.settings) {
+            for (std::vector<double>* values : {&setting.steps, &setting.nll, &setting.flops}) {
+                std::vector<double> all(table_->tokens());
+                for (std::size_t i = 0; i < values->size(); ++i) {
+                    all[scored.rows[i]] = (*values)[i];
+                }
+                *values = values->empty() ? *values : kept.of(all);
+            }
+        }
+        scored = kept;
+    }
+    found.rows = std::move(scored.layout);
+    return found;
+}
+
+ScoredReplays ReplayScan::replays(std::span<const Setting> settings) const {
+    if (table_ != nullptr) {
+        return replays_of_table(settings);
+    }
     const std::size_t clusters =
-        reader_.clusters().empty()
+        reader_->clusters().empty()
             ? 0
             : static_cast<std::size_t>(
-                  *std::max_element(reader_.clusters().begin(), reader_.clusters().end()) + 1);
-    const bool costs = reader_.none().flops.has_value();
-    ClusterReplays found;
+                  *std::max_element(reader_->clusters().begin(), reader_->clusters().end()) + 1);
+    const bool costs = reader_->none().flops.has_value();
+    ScoredReplays found;
     std::vector<std::int64_t> cluster_tokens(clusters);
     for (const Setting& setting : settings) {
         const std::vector<double> zeros(clusters);
         found.settings.push_back({setting.policy, zeros, zeros, costs ? zeros : std::vector<double>()});
         found.totals.emplace_back();
-        found.totals.back().histogram.assign(static_cast<std::size_t>(reader_.run().max_steps) + 1, 0);
+        found.totals.back().histogram.assign(static_cast<std::size_t>(reader_->run().max_steps) + 1, 0);
     }
     std::vector<double> nll(settings.size()), flops(settings.size());
     std::int64_t tokens = 0;
@@ -187,7 +251,7 @@ ClusterReplays ReplayScan::replays(std::span<const Setting> settings) const {
         };
     });
     if (std::all_of(cluster_tokens.begin(), cluster_tokens.end(), [](std::int64_t n) { return n == 0; })) {
-        throw InputError(reader_.none().run +
+        throw InputError(reader_->none().run +
                          ": expected tokens with a next token, found none; let the recording get further.");
     }
     for (std::size_t r = 0; r < settings.size(); ++r) {

@@ -25,6 +25,11 @@ ScoredRows::ScoredRows(const ReplayTable& table, std::span<const std::span<const
     }
 }
 
+ScoredSetting ScoredRows::of(const std::string& policy, const ReplayResult& result) const {
+    return {policy, of(result.steps), of(result.nll),
+            result.flops.empty() ? std::vector<double>() : of(result.flops)};
+}
+
 BootstrapOptions with_block_of_run(const ReplayTable& table, const ScoredRows& rows,
                                    const BootstrapOptions& options) {
     if (rows.rows.empty() || options.block != 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/policy/replay.h"
+#include "core/policy/replay_scan.h"
 #include "core/stats/bootstrap.h"
 
 #include <cstddef>
@@ -28,6 +28,8 @@ struct ScoredRows {
         }
         return values;
     }
+    /// A replay, or a rerun, over the rows.
+    [[nodiscard]] ScoredSetting of(const std::string& policy, const ReplayResult& result) const;
 };
 
 /// \p options with the length of blocks that all reports of this run have, whatever policies they are of:

@@ -107,17 +107,10 @@ std::vector<double> values_of(const PolicyKind& kind, const PolicyContext& conte
 
 } // namespace
 
-std::vector<double> threshold_values(const PolicyKind& kind, const ReplayTable& table, int most) {
-    return values_of(kind, table.context, most, [&] {
-        return compared_in(table, kind, 0, stride_of(table.tokens(), table.columns.max_steps()));
-    });
-}
-
 std::vector<double> threshold_values(const PolicyKind& kind, const ReplayScan& scan, int most) {
-    const std::int64_t steps = scan.reader().run().max_steps;
-    return values_of(kind, scan.reader().none().context, most, [&] {
-        const std::vector<std::size_t> before = scan.reader().tokens_before();
-        const std::size_t stride = stride_of(before.back(), steps);
+    return values_of(kind, scan.about().context, most, [&] {
+        const std::vector<std::size_t> before = scan.tokens_before();
+        const std::size_t stride = stride_of(before.back(), scan.about().columns.max_steps());
         Compared all;
         scan.each([&](const ReplayTable& table, std::size_t first) {
             return [&all, part = compared_in(table, kind, before[first], stride)] { all.add(part); };

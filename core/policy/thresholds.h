@@ -11,8 +11,6 @@ namespace ponderscope {
 /// recorded signal, so that each is passed by about as many tokens as its neighbour; every whole number for
 /// steps; even distances for rates; of five digits. For `learned` also the model's own threshold. Empty for
 /// kinds without a parameter. At most \p most values beside that.
-std::vector<double> threshold_values(const PolicyKind& kind, const ReplayTable& table, int most);
-/// The same of a run that is not in memory.
 std::vector<double> threshold_values(const PolicyKind& kind, const ReplayScan& scan, int most);
 
 /// The policy of that kind at that threshold; other parameters as they are preset.

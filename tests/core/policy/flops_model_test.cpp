@@ -1,21 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/policy/flops_model.h"
+#include "tests/core/policy/flops_fixture.h"
 
 #include <gtest/gtest.h>
 
 namespace ponderscope {
 namespace {
-
-FlopsModel adaptive() {
-    FlopsModel model;
-    model.steps = {1000, 1000, 1000};
-    model.key = 10;
-    model.windows = {0, 3};
-    model.input = 500;
-    model.decisions = {7, 11};
-    model.read_out = 103;
-    return model;
-}
 
 std::vector<std::int64_t> count(const FlopsModel& model, const std::vector<std::int32_t>& steps, bool head,
                                 std::vector<WindowSpan> windows = {}) {
@@ -30,14 +19,14 @@ std::vector<std::int64_t> count(const FlopsModel& model, const std::vector<std::
 
 TEST(FlopsModel, PerStepTokensSeeATokenEach) {
     // Token t, step k: keys t + 1 in the first layer, at most 3 in the second.
-    EXPECT_EQ(count(adaptive(), {0, 1, 2, 0, 2}, false),
+    EXPECT_EQ(count(testing::adaptive_flops(), {0, 1, 2, 0, 2}, false),
               (std::vector<std::int64_t>{1000 + 10 * 2 + 7 + 103, 2 * (1000 + 10 * 4) + 500 + 18 + 103,
                                          3 * (1000 + 10 * 6) + 2 * 500 + 18 + 103, 1000 + 10 * 7 + 7 + 103,
                                          3 * (1000 + 10 * 8) + 2 * 500 + 18 + 103}));
 }
 
 TEST(FlopsModel, InterleavedTokensSeeAllSlotsBefore) {
-    FlopsModel model = adaptive();
+    FlopsModel model = testing::adaptive_flops();
     model.visibility = FlopsModel::Visibility::interleaved;
     // Slots before token 1: 2. Its slots see 3 and 4 keys; the second layer at most 3.
     EXPECT_EQ(count(model, {1, 1}, false),
@@ -46,7 +35,7 @@ TEST(FlopsModel, InterleavedTokensSeeAllSlotsBefore) {
 }
 
 TEST(FlopsModel, TwoDimensionalTokensSeeSlotsOfLowerSteps) {
-    FlopsModel model = adaptive();
+    FlopsModel model = testing::adaptive_flops();
     model.visibility = FlopsModel::Visibility::two_dimensional;
     model.windows = {0};
     // Steps 2, 0, 2: token 2 sees 3 slots of step 0, 2 of step 1, 2 of step 2.
@@ -56,17 +45,17 @@ TEST(FlopsModel, TwoDimensionalTokensSeeSlotsOfLowerSteps) {
 }
 
 TEST(FlopsModel, ARuleThatReadsTheOutputRunsTheHead) {
-    const std::vector<std::int64_t> silent = count(adaptive(), {0, 2}, false);
-    const std::vector<std::int64_t> reading = count(adaptive(), {0, 2}, true);
+    const std::vector<std::int64_t> silent = count(testing::adaptive_flops(), {0, 2}, false);
+    const std::vector<std::int64_t> reading = count(testing::adaptive_flops(), {0, 2}, true);
     EXPECT_EQ(reading[0], silent[0]); // decided at its last step, where the head runs anyway
     EXPECT_EQ(reading[1], silent[1] + 2 * 103);
-    FlopsModel mixture = adaptive();
+    FlopsModel mixture = testing::adaptive_flops();
     mixture.input_reads_out = true;
     EXPECT_EQ(count(mixture, {0, 2}, true), silent);
 }
 
 TEST(FlopsModel, StepsMayCostDifferently) {
-    FlopsModel model = adaptive();
+    FlopsModel model = testing::adaptive_flops();
     model.steps = {1000, 1010, 1030}; // later passes mix more sources
     EXPECT_EQ(count(model, {2, 0}, false),
               (std::vector<std::int64_t>{3040 + 3 * 10 * 2 + 2 * 500 + 18 + 103, 1000 + 10 * 4 + 7 + 103}));
@@ -78,7 +67,7 @@ TEST(FlopsModel, AWindowsTokensSeeTheWindowAlone) {
     const std::vector<WindowSpan> windows = plan_windows(6, 4, 2);
     for (const auto visibility : {FlopsModel::Visibility::per_step, FlopsModel::Visibility::interleaved,
                                   FlopsModel::Visibility::two_dimensional}) {
-        FlopsModel model = adaptive();
+        FlopsModel model = testing::adaptive_flops();
         model.visibility = visibility;
         const std::vector<std::int64_t> all = count(model, steps, true, windows);
         for (const WindowSpan& window : windows) {
@@ -110,7 +99,7 @@ TEST(FlopsModel, AnExitOverLayersPaysForKeysAbove) {
 }
 
 TEST(FlopsModel, StepsOverTheMiddlePayForWhatIsAroundThem) {
-    FlopsModel model = adaptive();
+    FlopsModel model = testing::adaptive_flops();
     model.prelude = 300;
     model.prelude_layers = 2;
     model.coda_layers = 4;
@@ -132,14 +121,14 @@ TEST(FlopsModel, StepsOverTheMiddlePayForWhatIsAroundThem) {
     EXPECT_EQ(FlopsModel::from_json(windowed.to_json()), windowed);
     for (std::int64_t FlopsModel::*const one :
          {&FlopsModel::prelude, &FlopsModel::prelude_layers, &FlopsModel::coda_layers}) {
-        FlopsModel alone = adaptive();
+        FlopsModel alone = testing::adaptive_flops();
         alone.*one = 5;
         EXPECT_EQ(FlopsModel::from_json(alone.to_json()), alone);
     }
 }
 
 TEST(FlopsModel, TokensThatAreSkippedAreSeenByNobody) {
-    FlopsModel model = adaptive();
+    FlopsModel model = testing::adaptive_flops();
     model.visibility = FlopsModel::Visibility::skip;
     model.windows = {0};
     // Steps 2, 0, 1: token 2 sees three tokens at step 0 and, at step 1, token 0 and itself.
@@ -149,14 +138,14 @@ TEST(FlopsModel, TokensThatAreSkippedAreSeenByNobody) {
 }
 
 TEST(FlopsModel, ComesBackFromJson) {
-    FlopsModel model = adaptive();
+    FlopsModel model = testing::adaptive_flops();
     model.visibility = FlopsModel::Visibility::interleaved;
     model.input_reads_out = true;
     EXPECT_EQ(FlopsModel::from_json(model.to_json()), model);
 }
 
 TEST(FlopsModel, AStrangersTextIsRefused) {
-    const std::string sound = adaptive().to_json();
+    const std::string sound = testing::adaptive_flops().to_json();
     EXPECT_TRUE(FlopsModel::from_json(sound));
     for (const std::string text :
          {"", "{}", "[]", "null", "{\"visibility\":3}", "{\"visibility\":\"per_step\"}"}) {

@@ -64,7 +64,9 @@ MatchedComparison compare(const ReplayTable& table, const std::vector<std::strin
     const ScoredRows rows(table);
     return compare_matched(
         rules.size(),
-        [&](std::size_t i, const MatchedCosts& at) { return replayed_rule(table, rows, rules[i], 33, at); },
+        [&](std::size_t i, const MatchedCosts& at) {
+            return replayed_rule(table, rows.layout, rules[i], 33, at);
+        },
         0, {costs, {}}, rows.layout, with_block_of_run(table, rows, options));
 }
 

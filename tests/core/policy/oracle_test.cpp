@@ -5,6 +5,7 @@
 #include "core/base/splitmix.h"
 #include "core/policy/matched.h"
 #include "core/stats/front.h"
+#include "tests/core/policy/flops_fixture.h"
 
 #include <gtest/gtest.h>
 
@@ -18,18 +19,6 @@ namespace {
 
 constexpr std::uint32_t oracle_tokens = 6;
 constexpr std::int64_t oracle_last = 2;
-
-FlopsModel costs_like(FlopsModel::Visibility visibility) {
-    FlopsModel model;
-    model.visibility = visibility;
-    model.steps = {100, 70, 160};
-    model.key = 13;
-    model.windows = {0, 3};
-    model.input = 5;
-    model.decisions = {1, 2};
-    model.read_out = 40;
-    return model;
-}
 
 /// One sequence whose NLL at the steps is anything; the last token has no target, one did not run on.
 ReplayTable anything(std::uint64_t seed, FlopsModel::Visibility visibility) {
@@ -50,7 +39,7 @@ ReplayTable anything(std::uint64_t seed, FlopsModel::Visibility visibility) {
     table.sequences = {oracle_tokens};
     const std::span<const float> nll = std::as_const(table.columns).column(PolicySignal::nll, 0);
     table.nll.assign(nll.begin(), nll.end());
-    table.flops = costs_like(visibility);
+    table.flops = testing::adaptive_flops(visibility);
     table.windows = {plan_windows(oracle_tokens, 64, 32)};
     table.finish();
     return table;
@@ -167,8 +156,10 @@ TEST(Oracle, NoRuleIsBelowItAtEqualCost) {
     const std::vector<std::string> rules{"blind", "uniform", "oracle"};
     const MatchedComparison found = compare_matched(
         rules.size(),
-        [&](std::size_t i, const MatchedCosts& at) { return replayed_rule(table, rows, rules[i], 3, at); }, 0,
-        {{0.25, 0.5, 1.2, 1.7}, {}}, rows.layout, options);
+        [&](std::size_t i, const MatchedCosts& at) {
+            return replayed_rule(table, rows.layout, rules[i], 3, at);
+        },
+        0, {{0.25, 0.5, 1.2, 1.7}, {}}, rows.layout, options);
     const std::vector<FrontPoint> hull = convex_front(every_assignment(table, CostAxis::steps));
     for (std::size_t c = 0; c < 4; ++c) {
         const MatchedCell& bound = found.rows[2].at_steps[c];

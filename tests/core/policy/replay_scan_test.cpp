@@ -147,7 +147,7 @@ TEST_F(ScannedReplays, AreThoseOfTheWholeTable) {
         settings.push_back(
             {text, [spec](const ReplayTable& part, ReplayResult& result) { replay(part, spec, result); }});
     }
-    const ClusterReplays found = scan.replays(settings);
+    const ScoredReplays found = scan.replays(settings);
     ASSERT_EQ(found.settings.size(), settings.size());
     EXPECT_EQ(found.halted, table.halted);
     EXPECT_EQ(found.rows.tokens(), scored.layout.tokens());
@@ -170,7 +170,7 @@ TEST_F(ScannedReplays, AreThoseOfTheWholeTable) {
     // No bit depends on the number of threads.
     ReplayScan more(reader, run, {}, with_threads(4));
     more.find_learned_rate();
-    const ClusterReplays again = more.replays(settings);
+    const ScoredReplays again = more.replays(settings);
     for (std::size_t i = 0; i < settings.size(); ++i) {
         EXPECT_EQ(again.settings[i].nll, found.settings[i].nll);
         EXPECT_EQ(again.settings[i].flops, found.settings[i].flops);
@@ -195,7 +195,9 @@ TEST_F(ScannedReplays, MatchTheSameRules) {
     const BootstrapOptions options = with_threads(2);
     const MatchedComparison whole = compare_matched(
         rules.size(),
-        [&](std::size_t i, const MatchedCosts& at) { return replayed_rule(table, scored, rules[i], 9, at); },
+        [&](std::size_t i, const MatchedCosts& at) {
+            return replayed_rule(table, scored.layout, rules[i], 9, at);
+        },
         0, {costs, {}}, scored.layout, options);
     std::vector<std::int64_t> tokens;
     for (const double count : by_cluster(std::vector<double>(scored.rows.size(), 1), scored.layout)) {
@@ -301,7 +303,7 @@ TEST(PlainModels, ArePointsAtTheirFlops) {
             2,
             [&, &one = rule, &layout = rows](std::size_t i, const MatchedCosts& at) {
                 return i == 1   ? one
-                       : tokens ? replayed_rule(table, scored, blind_rule, 9, at)
+                       : tokens ? replayed_rule(table, scored.layout, blind_rule, 9, at)
                                 : replayed_rule(scan, layout, blind_rule, 9, at);
             },
             0, {{1.5}, {250, 9000}}, rows, options);
