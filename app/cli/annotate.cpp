@@ -171,7 +171,7 @@ void list(const RunReference& where, const std::vector<RunInfo>& runs, bool json
         }
     }
     if (json) {
-        std::cout << rows.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+        print_json(rows);
     } else if (rows.empty()) {
         std::cout << where.trace.string() << ": no annotations\n";
     }

@@ -100,9 +100,7 @@ void add_check(CLI::App& program) {
             }
         }
         if (verb->json) {
-            std::cout << (traces.size() == 1 ? reports.front() : reports)
-                             .dump(1, ' ', false, nlohmann::json::error_handler_t::replace)
-                      << '\n';
+            print_json((traces.size() == 1 ? reports.front() : reports));
         }
         if (!broken.empty()) {
             throw CheckFailed(broken + ".");

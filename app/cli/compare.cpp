@@ -2,7 +2,6 @@
 #include "app/cli/console.h"
 #include "app/cli/interval_options.h"
 #include "app/cli/numbers.h"
-#include "app/cli/progress_option.h"
 #include "app/cli/report.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
@@ -17,12 +16,10 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <optional>
-#include <variant>
 
 namespace ponderscope::cli {
 namespace {
@@ -53,173 +50,154 @@ std::vector<Opened> open_runs(const std::vector<std::string>& references) {
     return opened;
 }
 
-nlohmann::json to_json(const PairedComparison& comparison) {
-    const DocumentMeans& documents = comparison.documents;
-    nlohmann::json json{{"tokens", comparison.tokens},
-                        {"difference", json_of(comparison.difference)},
-                        {"p", number_or_null(comparison.p)},
-                        {"mean_nll_a", json_of(comparison.mean_a)},
-                        {"mean_nll_b", json_of(comparison.mean_b)},
-                        {"perplexity_a", json_of(comparison.perplexity_a)},
-                        {"perplexity_b", json_of(comparison.perplexity_b)},
-                        {"perplexity_ratio", json_of(comparison.perplexity_ratio)},
-                        {"bits_per_byte_a", json_of(comparison.bits_per_byte_a)},
-                        {"bits_per_byte_b", json_of(comparison.bits_per_byte_b)},
-                        {"bits_per_byte_difference", json_of(comparison.bits_per_byte_difference)},
-                        {"over_documents",
-                         {{"documents", comparison.resampling.clusters},
-                          {"mean_nll_a", json_of(documents.a)},
-                          {"mean_nll_b", json_of(documents.b)},
-                          {"difference", json_of(documents.difference)},
-                          {"bits_per_byte_a", json_of(documents.bits_per_byte_a)},
-                          {"bits_per_byte_b", json_of(documents.bits_per_byte_b)},
-                          {"bits_per_byte_difference", json_of(documents.bits_per_byte_difference)}}},
-                        {"pearson", json_of(comparison.pearson)},
-                        {"spearman", json_of(comparison.spearman)},
-                        {"share_b_better", number_or_null(comparison.share_b_better)},
-                        {"notices", comparison.notices}};
-    if (comparison.flips) {
-        const Flips& flips = *comparison.flips;
-        json["top_token"] = {{"both_right", flips.both_right},
-                             {"only_a_right", flips.only_a},
-                             {"only_b_right", flips.only_b},
-                             {"both_wrong", flips.both_wrong},
-                             {"share_right_difference", json_of(flips.difference)},
-                             {"p", number_or_null(flips.p)},
-                             {"mcnemar_p_tokens_independent", number_or_null(flips.mcnemar)}};
-    }
-    if (comparison.equivalence) {
-        const Equivalence& test = *comparison.equivalence;
-        json["equivalence"] = {{"margin", test.margin},
-                               {"p", number_or_null(test.p)},
-                               {"p_above", number_or_null(test.p_above)},
-                               {"p_below", number_or_null(test.p_below)},
-                               {"low", number_or_null(test.low)},
-                               {"high", number_or_null(test.high)}};
-    }
-    return json;
-}
-
-nlohmann::json to_json(const ByteComparison& comparison) {
-    return {{"by", "bytes"},
-            {"segments", comparison.segments},
-            {"bytes", comparison.bytes},
-            {"bits_per_byte_a", json_of(comparison.bits_per_byte_a)},
-            {"bits_per_byte_b", json_of(comparison.bits_per_byte_b)},
-            {"bits_per_byte_difference", json_of(comparison.difference)},
-            {"p", number_or_null(comparison.p)},
-            {"notices", comparison.notices}};
-}
-
-/// What was said of one pair.
+/// What is said of one pair, as a table of one row.
 struct Pair {
-    std::variant<PairedComparison, ByteComparison> found;
+    DataTable row;
+    Resampling resampling;
     std::vector<BlockRow> by_block; ///< of the difference
-    [[nodiscard]] const Resampling& resampling() const {
-        return std::visit([](const auto& one) -> const Resampling& { return one.resampling; }, found);
-    }
+    std::vector<std::string> notices;
 };
 
-struct CompareVerb {
+void add_estimate(DataTable& row, const std::string& key, const std::string& title, const Estimate& estimate,
+                  int decimals = 4, const std::string& unit = {}) {
+    row.add({key, title, CellFormat::number, decimals, unit}, estimate);
+}
+
+void add_count(DataTable& row, const std::string& key, const std::string& title, std::int64_t count) {
+    row.add({key, title, CellFormat::count}, count);
+}
+
+void add_difference(DataTable& row, const std::string& key, const std::string& title,
+                    const Estimate& difference, double p, const std::string& unit) {
+    add_estimate(row, key, title, difference, 4, unit);
+    row.add({"p", "  p", CellFormat::p}, p);
+    row.add({"", "  smallest detectable"}, difference.detectable);
+}
+
+Pair pair_of(PairedComparison found) {
+    Pair pair{{}, found.resampling, {}, std::move(found.notices)};
+    DataTable& row = pair.row;
+    const auto both = [&](const std::string& key, const std::string& title, const Estimate& a,
+                          const Estimate& b, int decimals = 4) {
+        add_estimate(row, key + "_a", title.empty() ? "" : title + " of A", a, decimals);
+        add_estimate(row, key + "_b", title.empty() ? "" : title + " of B", b, decimals);
+    };
+    add_count(row, "tokens", "common scored tokens", found.tokens);
+    add_difference(row, "difference", "NLL A - B", found.difference, found.p, "nats a token");
+    if (found.equivalence) {
+        const Equivalence& test = *found.equivalence;
+        row.add({"equivalence.margin", "equivalence margin"}, test.margin);
+        row.add({"equivalence.p", "  p of a difference beyond it", CellFormat::p}, test.p);
+        row.add({"equivalence.low", "  interval from"}, test.low);
+        row.add({"equivalence.high", "  interval to"}, test.high);
+        row.add({"equivalence.p_above", ""}, test.p_above);
+        row.add({"equivalence.p_below", ""}, test.p_below);
+    }
+    both("mean_nll", "NLL", found.mean_a, found.mean_b);
+    both("perplexity", "perplexity", found.perplexity_a, found.perplexity_b, 2);
+    add_estimate(row, "perplexity_ratio", "perplexity A / B", found.perplexity_ratio);
+    both("bits_per_byte", "bits per byte", found.bits_per_byte_a, found.bits_per_byte_b);
+    add_estimate(row, "bits_per_byte_difference", "bits per byte A - B", found.bits_per_byte_difference);
+    const DocumentMeans& documents = found.documents;
+    const bool several = found.resampling.clusters > 1; // else the numbers above once more
+    const std::string over = "over_documents.";
+    add_count(row, over + "documents", several ? "documents, each of the same weight" : "",
+              found.resampling.clusters);
+    add_estimate(row, over + "difference", several ? "  NLL A - B" : "", documents.difference);
+    both(over + "mean_nll", several ? "  NLL" : "", documents.a, documents.b);
+    both(over + "bits_per_byte", several ? "  bits per byte" : "", documents.bits_per_byte_a,
+         documents.bits_per_byte_b);
+    add_estimate(row, over + "bits_per_byte_difference", "", documents.bits_per_byte_difference);
+    add_estimate(row, "pearson", "Pearson correlation", found.pearson, 3);
+    add_estimate(row, "spearman", "Spearman correlation", found.spearman, 3);
+    row.add({"share_b_better", "B better on", CellFormat::share, 1, "of the tokens"}, found.share_b_better);
+    if (found.flips) {
+        const Flips& flips = *found.flips;
+        const std::string top = "top_token.";
+        add_count(row, top + "both_right", "top token right in both", flips.both_right);
+        add_count(row, top + "only_a_right", "  only in A", flips.only_a);
+        add_count(row, top + "only_b_right", "  only in B", flips.only_b);
+        add_count(row, top + "both_wrong", "  in neither", flips.both_wrong);
+        add_estimate(row, top + "share_right_difference", "  share, A - B", flips.difference);
+        row.add({top + "p", "  p", CellFormat::p}, flips.p);
+        row.add({top + "mcnemar_p_tokens_independent", "  p of McNemar, tokens independent", CellFormat::p},
+                flips.mcnemar);
+    }
+    return pair;
+}
+
+Pair pair_of(ByteComparison found) {
+    Pair pair{{}, found.resampling, {}, std::move(found.notices)};
+    DataTable& row = pair.row;
+    row.add({"by", ""}, "bytes");
+    add_count(row, "bytes", "common scored bytes", found.bytes);
+    add_count(row, "segments", "  stretches", found.segments);
+    add_difference(row, "bits_per_byte_difference", "bits per byte A - B", found.difference, found.p, "");
+    add_estimate(row, "bits_per_byte_a", "bits per byte of A", found.bits_per_byte_a);
+    add_estimate(row, "bits_per_byte_b", "bits per byte of B", found.bits_per_byte_b);
+    return pair;
+}
+
+/// Of two methods. Their runs' means are a list, which no cell holds: `means` of the caller.
+Pair pair_of(const SeedComparison& found) {
+    Pair pair{{}, found.resampling, {}, found.notices};
+    DataTable& row = pair.row;
+    add_count(row, "tokens", "common scored tokens", found.tokens);
+    add_difference(row, "difference", "NLL A - B", found.difference, found.p, "nats a token");
+    const auto side = [&](const std::string& of, const std::string& name, const Estimate& mean,
+                          const std::vector<double>& means, double deviation) {
+        add_estimate(row, "mean_nll_" + of, "NLL of " + name, mean);
+        add_count(row, "seeds_" + of, "  runs", static_cast<std::int64_t>(means.size()));
+        row.add({"deviation_of_runs_" + of, "  deviation of runs"}, deviation);
+    };
+    side("a", "A", found.mean_a, found.means_a, found.deviation_a);
+    side("b", "B", found.mean_b, found.means_b, found.deviation_b);
+    row.add({"share_of_variance_from_seeds", "variance from seeds", CellFormat::share, 0},
+            found.share_of_seeds);
+    row.add({"degrees_of_freedom", "  degrees of freedom", CellFormat::number, 1}, found.degrees);
+    row.add({"paired_seeds", ""}, found.paired);
+    return pair;
+}
+
+struct CompareVerb : ReportOptions {
     std::vector<std::string> references;
-    IntervalOptions intervals;
     std::optional<double> margin;
     bool seeds = false;
     bool paired_seeds = false;
     bool sensitivity = false;
-    ProgressOption progress;
-    bool json = false;
 
     void run();
     void run_seeds(ProgressPrinter& printer) const;
-    void print(const PairedComparison& pair) const;
-    void print(const ByteComparison& pair) const;
-    void print(const SeedComparison& seeds_found) const;
+    void print(const std::string& a, const std::vector<std::string>& b, const std::vector<Pair>& pairs,
+               nlohmann::json report) const;
+    [[nodiscard]] nlohmann::json json_of_pair(const std::string& a, const std::string& b,
+                                              const Pair& pair) const;
 };
 
-std::string p_text(double p) {
-    return std::isnan(p) ? "p -" : p < 1e-4 ? "p < 0.0001" : "p " + fixed(p, 4);
-}
-
-void print_notices(const std::vector<std::string>& notices) {
-    for (const std::string& notice : notices) {
-        std::cout << "   note: " << visible(notice) << "\n";
+/// Rows of JSON, or the pairs below each other.
+void CompareVerb::print(const std::string& a, const std::vector<std::string>& b,
+                        const std::vector<Pair>& pairs, nlohmann::json report) const {
+    if (json) {
+        print_json(report);
+        return;
+    }
+    std::cout << "A  " << visible(a) << "\n";
+    for (std::size_t at = 0; at < pairs.size(); ++at) {
+        const Pair& pair = pairs[at];
+        std::cout << "B  " << visible(b[at]) << "\n" << list_of(pair.row, 0, "   ");
+        print_notices(pair.notices, "   ");
+        std::cout << lines_of(pair.by_block, "   difference (nats)") << "   "
+                  << intervals.sentence(pair.resampling) << "\n";
     }
 }
 
-void CompareVerb::print(const PairedComparison& pair) const {
-    const auto both = [](const char* name, const Estimate& a, const Estimate& b, int decimals) {
-        std::cout << "   " << padded(name, 22) << interval(a, decimals) << "   " << interval(b, decimals)
-                  << "\n";
-    };
-    std::cout << "   common scored tokens  " << with_separators(pair.tokens) << "\n"
-              << "   NLL B - A             " << interval(pair.difference, 4) << " nats a token, "
-              << p_text(pair.p) << ", smallest detectable " << fixed(pair.difference.detectable, 4) << "\n";
-    if (pair.resampling.clusters > 1) {
-        std::cout << "     over documents      " << interval(pair.documents.difference, 4) << " ("
-                  << with_separators(pair.resampling.clusters) << ", each of the same weight)\n";
-    }
-    if (pair.equivalence) {
-        const Equivalence& test = *pair.equivalence;
-        std::cout << "   as well as            "
-                  << (test.p <= 1 - intervals.bootstrap.level ? "" : "not shown to be ") << "within "
-                  << test.margin << " nats: " << p_text(test.p) << ", "
-                  << fixed(100 * (2 * intervals.bootstrap.level - 1), 0) << " % interval ["
-                  << fixed(test.low, 4) << ", " << fixed(test.high, 4) << "]\n";
-    }
-    both("NLL A, B", pair.mean_a, pair.mean_b, 4);
-    if (pair.resampling.clusters > 1) {
-        both("  over documents", pair.documents.a, pair.documents.b, 4);
-    }
-    both("perplexity A, B", pair.perplexity_a, pair.perplexity_b, 2);
-    std::cout << "   perplexity B / A      " << interval(pair.perplexity_ratio, 4) << "\n";
-    if (!std::isnan(pair.bits_per_byte_a.value)) {
-        both("bits per byte A, B", pair.bits_per_byte_a, pair.bits_per_byte_b, 4);
-        std::cout << "   bits per byte B - A   " << interval(pair.bits_per_byte_difference, 4) << "\n";
-        if (pair.resampling.clusters > 1) {
-            both("  over documents", pair.documents.bits_per_byte_a, pair.documents.bits_per_byte_b, 4);
-        }
-    }
-    std::cout << "   correlation           Pearson " << interval(pair.pearson, 3) << "   Spearman "
-              << interval(pair.spearman, 3) << "\n"
-              << "   B better on           " << fixed(100 * pair.share_b_better, 1) << " % of the tokens\n";
-    if (pair.flips) {
-        const Flips& flips = *pair.flips;
-        std::cout << "   top token right       both " << with_separators(flips.both_right) << ", only A "
-                  << with_separators(flips.only_a) << ", only B " << with_separators(flips.only_b)
-                  << ", neither " << with_separators(flips.both_wrong) << "\n"
-                  << "     share, B - A        " << interval(flips.difference, 4) << ", " << p_text(flips.p)
-                  << "; McNemar over tokens as independent " << p_text(flips.mcnemar) << "\n";
-    }
-    print_notices(pair.notices);
-}
-
-void CompareVerb::print(const ByteComparison& pair) const {
-    std::cout << "   common scored bytes   " << with_separators(pair.bytes) << " in "
-              << with_separators(pair.segments) << " stretches\n"
-              << "   bits per byte B - A   " << interval(pair.difference, 4) << ", " << p_text(pair.p)
-              << ", smallest detectable " << fixed(pair.difference.detectable, 4) << "\n"
-              << "   bits per byte A, B    " << interval(pair.bits_per_byte_a, 4) << "   "
-              << interval(pair.bits_per_byte_b, 4) << "\n";
-    print_notices(pair.notices);
-}
-
-void CompareVerb::print(const SeedComparison& found) const {
-    const auto deviation = [](double value) {
-        return std::isnan(value) ? std::string("one run") : "deviation of runs " + fixed(value, 4);
-    };
-    std::cout << "   common scored tokens  " << with_separators(found.tokens) << "\n"
-              << "   NLL B - A             " << interval(found.difference, 4) << " nats a token, "
-              << p_text(found.p) << ", smallest detectable " << fixed(found.difference.detectable, 4) << "\n"
-              << "   NLL A                 " << interval(found.mean_a, 4) << " over " << found.means_a.size()
-              << " (" << deviation(found.deviation_a) << ")\n"
-              << "   NLL B                 " << interval(found.mean_b, 4) << " over " << found.means_b.size()
-              << " (" << deviation(found.deviation_b) << ")\n";
-    if (!std::isnan(found.share_of_seeds)) {
-        std::cout << "   variance from seeds   " << fixed(100 * found.share_of_seeds, 0)
-                  << " %, degrees of freedom " << fixed(found.degrees, 1) << "\n";
-    }
-    print_notices(found.notices);
+nlohmann::json CompareVerb::json_of_pair(const std::string& a, const std::string& b, const Pair& pair) const {
+    nlohmann::json row = json_of(pair.row).front();
+    row["a"] = a;
+    row["b"] = b;
+    row["notices"] = pair.notices;
+    intervals.write_to(row, pair.resampling);
+    return row;
 }
 
 /// The length of blocks that all pairs of a report have, so that a run has one interval.
@@ -256,7 +234,6 @@ void CompareVerb::run_seeds(ProgressPrinter& printer) const {
             methods.back().push_back({one.reader, std::move(one.run)});
         }
     }
-    nlohmann::json pairs = nlohmann::json::array();
     std::vector<SeedComparison> comparisons;
     const auto compare = [&](std::size_t at, const BootstrapOptions& options) {
         return compare_seeds(read_seeds(methods.front(), methods[at], printer.sink(), options.stop),
@@ -267,55 +244,30 @@ void CompareVerb::run_seeds(ProgressPrinter& printer) const {
         comparisons.push_back(compare(at, bootstrap));
         longest = std::max(longest, comparisons.back().resampling.block);
     }
+    std::vector<Pair> pairs;
+    nlohmann::json rows = nlohmann::json::array();
     for (std::size_t at = 1; at < methods.size(); ++at) {
         SeedComparison& found = comparisons[at - 1];
         if (found.resampling.block < longest) {
             found = compare(at, one_length(bootstrap, longest));
         }
-        nlohmann::json row{{"a", references.front()},
-                           {"b", references[at]},
-                           {"tokens", found.tokens},
-                           {"seeds_a", found.means_a.size()},
-                           {"seeds_b", found.means_b.size()},
-                           {"paired_seeds", found.paired},
-                           {"difference", json_of(found.difference)},
-                           {"p", number_or_null(found.p)},
-                           {"degrees_of_freedom", number_or_null(found.degrees)},
-                           {"mean_nll_a", json_of(found.mean_a)},
-                           {"mean_nll_b", json_of(found.mean_b)},
-                           {"runs_a", found.means_a},
-                           {"runs_b", found.means_b},
-                           {"deviation_of_runs_a", number_or_null(found.deviation_a)},
-                           {"deviation_of_runs_b", number_or_null(found.deviation_b)},
-                           {"share_of_variance_from_seeds", number_or_null(found.share_of_seeds)},
-                           {"notices", found.notices}};
-        intervals.write_to(row, found.resampling);
-        pairs.push_back(std::move(row));
+        pairs.push_back(pair_of(found));
+        rows.push_back(json_of_pair(references.front(), references[at], pairs.back()));
+        rows.back()["runs_a"] = found.means_a;
+        rows.back()["runs_b"] = found.means_b;
     }
     printer.finish();
-    if (json) {
-        const nlohmann::json report{{"methods", pairs}};
-        std::cout << report.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-        return;
-    }
-    std::cout << "A  " << visible(references.front()) << "\n";
-    for (std::size_t at = 0; at < comparisons.size(); ++at) {
-        std::cout << "B  " << visible(references[at + 1]) << "\n";
-        print(comparisons[at]);
-        std::cout << "   " << intervals.sentence(comparisons[at].resampling)
-                  << (paired_seeds ? ", pairs of runs drawn apart from them\n"
-                                   : ", runs drawn apart from them\n");
-    }
+    print(references.front(), {references.begin() + 1, references.end()}, pairs, {{"methods", rows}});
 }
 
 void CompareVerb::run() {
     ProgressPrinter printer(progress.style);
     intervals.begin(printer);
     if (seeds || paired_seeds) {
-        if (margin || sensitivity || intervals.bootstrap.kind == IntervalKind::bca) {
+        if (margin || sensitivity) {
             throw InputError(
-                "compare --seeds: --equivalence, --block-sensitivity and --interval bca are for one "
-                "run a side; leave them out.");
+                "compare --seeds: --equivalence and --block-sensitivity are for one run a side; leave them "
+                "out.");
         }
         run_seeds(printer);
         return;
@@ -340,17 +292,14 @@ void CompareVerb::run() {
                     ? pair_runs_by_bytes(*a.reader, a.run, *b.reader, b.run, printer.sink(), options.stop)
                     : pair_runs(*a.reader, a.run, *b.reader, b.run, printer.sink(), options.stop);
         }
-        Pair pair;
-        if (by_bytes(b)) {
-            pair.found = compare_by_bytes(*sample, options);
-        } else {
-            pair.found = sample ? compare_paired(*sample, options, margin)
-                                : compare_runs(*a.reader, a.run, *b.reader, b.run, options, margin);
-        }
+        Pair pair = by_bytes(b)
+                        ? pair_of(compare_by_bytes(*sample, options))
+                        : pair_of(sample ? compare_paired(*sample, options, margin)
+                                         : compare_runs(*a.reader, a.run, *b.reader, b.run, options, margin));
         if (sensitivity) {
             std::vector<double> apart;
             for (std::size_t i = 0; i < sample->a.size(); ++i) {
-                apart.push_back(sample->b[i] - sample->a[i]);
+                apart.push_back(sample->a[i] - sample->b[i]);
             }
             pair.by_block = block_sensitivity(apart, sample->layout, options);
         }
@@ -365,42 +314,31 @@ void CompareVerb::run() {
         }
         found.push_back(compare(runs[at], bootstrap));
         std::int64_t& block = longest[by_bytes(runs[at])];
-        block = std::max(block, found.back().resampling().block);
+        block = std::max(block, found.back().resampling.block);
     }
     // One length of blocks for all pairs: the first run has one interval.
     nlohmann::json pairs = nlohmann::json::array();
+    std::vector<std::string> others;
     for (std::size_t at = 1; at < runs.size(); ++at) {
         Pair& pair = found[at - 1];
         const std::int64_t block = longest[by_bytes(runs[at])];
-        if (pair.resampling().block < block) {
+        if (pair.resampling.block < block) {
             pair = compare(runs[at], one_length(bootstrap, block));
         }
-        nlohmann::json row =
-            std::visit([](const auto& comparison) { return to_json(comparison); }, pair.found);
+        others.push_back(runs[at].reference);
+        pairs.push_back(json_of_pair(a.reference, others.back(), pair));
         if (sensitivity) {
-            row["by_block_length"] = json_of(pair.by_block);
+            pairs.back()["by_block_length"] = json_of(pair.by_block);
         }
-        row["a"] = a.reference;
-        row["b"] = runs[at].reference;
-        intervals.write_to(row, pair.resampling());
-        pairs.push_back(std::move(row));
     }
     printer.finish();
-    if (json) {
-        nlohmann::json report{{"pairs", pairs}};
-        intervals.write_to(report, found.front().resampling());
-        std::cout << report.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-        return;
+    nlohmann::json report{{"pairs", pairs}};
+    intervals.write_to(report, found.front().resampling);
+    print(a.reference, others, found, std::move(report));
+    if (!json) {
+        std::cout << "Runs are single checkpoints: the intervals hold for these, not for their methods "
+                     "(--seeds).\n";
     }
-    std::cout << "A  " << visible(a.reference) << "\n";
-    for (std::size_t at = 0; at < found.size(); ++at) {
-        std::cout << "B  " << visible(runs[at + 1].reference) << "\n";
-        std::visit([this](const auto& comparison) { print(comparison); }, found[at].found);
-        std::cout << lines_of(found[at].by_block, "   difference (nats)") << "   "
-                  << intervals.sentence(found[at].resampling()) << "\n";
-    }
-    std::cout
-        << "Runs are single checkpoints: the intervals hold for these, not for their methods (--seeds).\n";
 }
 
 } // namespace
@@ -425,10 +363,8 @@ void add_compare(CLI::App& program) {
                   "As --seeds; run i of one method belongs to run i of the other (same data order, say)");
     app->add_flag("--block-sensitivity", verb->sensitivity,
                   "Also show the difference's interval with blocks of half, once and twice the length");
-    verb->intervals.add_to(*app);
-    verb->progress.add_to(*app);
-    app->add_flag("--json", verb->json, "Print the result as JSON");
-    app->footer("Differences are B - A: negative means that B predicts better. What the numbers assume: "
+    verb->add_to(*app);
+    app->footer("Differences are A - B: negative means that A predicts better. What the numbers assume: "
                 "resources/docs/statistics.md.\n"
                 "Example:\n  ponderscope compare story.ponder#vanilla-neox-1m story.ponder#ponderlm-neox-1m\n"
                 "  ponderscope compare --equivalence 0.01 long.ponder#plain long.ponder#ponder\n"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "app/cli/report.h"
 #include "core/base/progress.h"
 
 #include <chrono>
@@ -56,12 +57,6 @@ std::stop_token stop_on_interrupt();
 /// is requested: such a fault is the user's wish.
 bool interrupted();
 
-/// "1,234,567".
-std::string with_separators(std::int64_t value);
-/// Fixed decimals with a point, whatever the locale; "NaN" for NaN.
-std::string fixed(double value, int decimals);
-/// "8.85 M", powers of 1000: the number and the prefix of its unit.
-std::string human_count(double value);
 /// "4.6 GB", powers of 1000.
 std::string human_bytes(double bytes);
 /// "3:07" or "1:02:03".

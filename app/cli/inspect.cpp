@@ -225,7 +225,7 @@ void print_checkpoint(const nlohmann::json& about) {
     if (text("depth_mixing") != "none") {
         std::cout << ", depth mixing " << text("depth_mixing");
     }
-    std::cout << "\n  " << number("parameters") << " parameters in " << about.at("files").size()
+    std::cout << "\n  " << number("parameters") << " parameters in " << number("files")
               << " file(s), " << human_bytes(about.at("weight_bytes").get<double>()) << " (";
     bool first = true;
     for (const auto& [dtype, elements] : about.at("dtypes").items()) {
@@ -306,7 +306,7 @@ struct InspectVerb {
             about = describe_checkpoint(Checkpoint::open(path));
         }
         if (json) {
-            std::cout << about.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+            print_json(about);
         } else {
             print_checkpoint(about);
         }

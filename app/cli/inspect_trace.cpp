@@ -42,8 +42,7 @@ void inspect_trace(const std::filesystem::path& path, bool check, bool json) {
         }
     }
     if (json) {
-        std::cout << trace_summary_json(reader).dump(1, ' ', false, nlohmann::json::error_handler_t::replace)
-                  << '\n';
+        print_json(trace_summary_json(reader));
     } else {
         std::cout << trace_summary(reader);
     }

@@ -3,6 +3,8 @@
 
 #include "app/cli/numbers.h"
 #include "app/cli/report.h"
+#include "app/cli/verbs.h"
+#include "core/base/files.h"
 
 #include <map>
 
@@ -11,11 +13,9 @@ namespace {
 
 const std::map<std::string, ResamplingUnit> units{{"auto", ResamplingUnit::automatic},
                                                   {"clusters", ResamplingUnit::clusters},
-                                                  {"blocks", ResamplingUnit::blocks},
-                                                  {"two-level", ResamplingUnit::two_level}};
+                                                  {"blocks", ResamplingUnit::blocks}};
 const std::map<std::string, IntervalKind> kinds{{"expanded", IntervalKind::expanded},
-                                                {"percentile", IntervalKind::percentile},
-                                                {"bca", IntervalKind::bca}};
+                                                {"percentile", IntervalKind::percentile}};
 
 template <typename Value>
 std::vector<std::string> names_of(const std::map<std::string, Value>& values) {
@@ -31,9 +31,8 @@ std::vector<std::string> names_of(const std::map<std::string, Value>& values) {
 void IntervalOptions::add_to(CLI::App& verb) {
     verb.add_option(
             "--resample", resample,
-            "What is drawn with replacement: clusters (sequences, or the groups given with them) "
-            "whole, circular blocks of tokens inside sequences, or clusters and blocks in them; auto: "
-            "clusters where there are at least 30")
+            "What is drawn with replacement: whole clusters (sequences, or the groups given with them), or "
+            "circular blocks of tokens inside sequences; auto: clusters where there are at least 30")
         ->check(CLI::IsMember(names_of(units)))
         ->capture_default_str();
     verb.add_option("--block", bootstrap.block,
@@ -47,7 +46,7 @@ void IntervalOptions::add_to(CLI::App& verb) {
         ->check(number_from(0.5, 0.9999))
         ->capture_default_str();
     verb.add_option("--interval", interval,
-                    "percentile; expanded: percentile, corrected for few clusters or blocks; bca")
+                    "percentile; expanded: percentile, corrected for few clusters or blocks")
         ->check(CLI::IsMember(names_of(kinds)))
         ->capture_default_str();
     verb.add_option("--seed", bootstrap.seed, "Of the bootstrap")
@@ -84,11 +83,36 @@ std::string IntervalOptions::sentence(const Resampling& resampling) const {
            " replicates";
 }
 
+void ReportOptions::add_run(CLI::App& verb, const std::string& what) {
+    verb.add_option("run", reference, what + "; the run's name may be left out when it is the only one")
+        ->required();
+}
+
+void ReportOptions::add_to(CLI::App& verb, const char* csv_help) {
+    if (csv_help != nullptr) {
+        verb.add_option("--csv", csv, csv_help)->type_name("FILE.csv")->check(replaces_no_trace());
+    }
+    intervals.add_to(verb);
+    progress.add_to(verb);
+    verb.add_flag("--json", json, "Print the result as JSON");
+}
+
+bool ReportOptions::give(const std::function<std::string()>& table,
+                         const std::function<nlohmann::json()>& document) const {
+    if (!csv.empty()) {
+        write_file_atomically(csv, table());
+    }
+    if (json) {
+        print_json(document());
+    }
+    return json;
+}
+
 std::string lines_of(const std::vector<BlockRow>& rows, const std::string& what) {
     std::string text;
     for (const BlockRow& row : rows) {
         text += what + " with blocks of " + std::to_string(row.block) +
-                (row.block == 1 ? " token  " : " tokens  ") + cli::interval(row.mean, 4) + "\n";
+                (row.block == 1 ? " token  " : " tokens  ") + plain_text::interval(row.mean, 4) + "\n";
     }
     return text;
 }

@@ -2,12 +2,15 @@
 #pragma once
 
 #include "app/cli/console.h"
+#include "app/cli/progress_option.h"
 #include "core/stats/bootstrap.h"
 #include "core/stats/sensitivity.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,6 +29,23 @@ struct IntervalOptions {
     void write_to(nlohmann::json& report, const Resampling& resampling) const;
     /// "95 % intervals, paired bootstrap: 1,200 clusters drawn whole, 10,000 replicates"
     [[nodiscard]] std::string sentence(const Resampling& resampling) const;
+};
+
+/// Options of every verb that reports numbers of runs: intervals, progress, and how the result is given.
+struct ReportOptions {
+    std::string reference; ///< of one run; for verbs that take one
+    IntervalOptions intervals;
+    ProgressOption progress;
+    std::filesystem::path csv;
+    bool json = false;
+
+    /// The positional run. \p what: before "the run's name may be left out".
+    void add_run(CLI::App& verb, const std::string& what = "TRACE.ponder#RUN");
+    /// \p csv_help: what --csv also writes; nullptr: the verb has none.
+    void add_to(CLI::App& verb, const char* csv_help = nullptr);
+    /// Writes --csv and prints JSON, where they are asked for. False: text is left to print.
+    [[nodiscard]] bool give(const std::function<std::string()>& table,
+                            const std::function<nlohmann::json()>& document) const;
 };
 
 /// Rows of the interval of a mean by the length of the blocks, for text and JSON.

@@ -145,7 +145,7 @@ void LineageVerb::run() {
         if (!lineage.huref) {
             report["why_no_huref"] = lineage.why_no_huref;
         }
-        std::cout << report.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+        print_json(report);
         return;
     }
     const auto describe = [](const char* name, const std::filesystem::path& path, const Checkpoint& model) {

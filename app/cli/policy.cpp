@@ -34,12 +34,6 @@
 namespace ponderscope::cli {
 namespace {
 
-/// What was replayed, or rerun, over the rows of a run.
-struct Outcomes {
-    RowLayout rows;
-    std::vector<ScoredSetting> settings; ///< of each spec
-};
-
 ScoredRows scored_rows(const ReplayTable& table, const std::vector<ReplayResult>& results) {
     std::vector<std::span<const float>> nll;
     for (const ReplayResult& one : results) {
@@ -49,14 +43,12 @@ ScoredRows scored_rows(const ReplayTable& table, const std::vector<ReplayResult>
 }
 
 /// Of tokens that lie in memory.
-Outcomes outcomes_of(const ReplayTable& table, const std::vector<PolicySpec>& specs,
-                     const std::vector<ReplayResult>& results) {
+ScoredReplays outcomes_of(const ReplayTable& table, const std::vector<PolicySpec>& specs,
+                          const std::vector<ReplayResult>& results) {
     const ScoredRows scored = scored_rows(table, results);
-    Outcomes found{scored.layout, {}};
+    ScoredReplays found{scored.layout, {}, {}};
     for (std::size_t i = 0; i < results.size(); ++i) {
-        found.settings.push_back(
-            {specs[i].text(), scored.of(results[i].steps), scored.of(results[i].nll),
-             results[i].flops.empty() ? std::vector<double>() : scored.of(results[i].flops)});
+        found.settings.push_back(scored.of(specs[i].text(), results[i]));
     }
     return found;
 }
@@ -78,20 +70,16 @@ std::vector<ReplayResult> reported_half(const ReplayTable& table, std::vector<Re
 struct Replayed {
     ReplayTable table;                 ///< of all tokens, where these were needed
     std::vector<ReplayResult> results; ///< likewise
-    Outcomes found;
+    ScoredReplays found;
 };
 
-struct PolicyVerb {
-    std::string reference;
+struct PolicyVerb : ReportOptions {
     std::vector<std::string> policies;
     std::vector<std::string> sweeps;
-    std::filesystem::path csv, per_token;
+    std::filesystem::path per_token;
     RerunOptions reruns;
     bool split = false;
     double within = 0.01;
-    IntervalOptions intervals;
-    ProgressOption progress;
-    bool json = false;
 
     void run();
 
@@ -105,7 +93,7 @@ private:
 class Comparison {
 public:
     /// \p split: settings are chosen on one half of the clusters, and all that is said is of the other.
-    Comparison(Outcomes found, const std::vector<PolicySpec>& specs, const BootstrapOptions& options,
+    Comparison(ScoredReplays found, const std::vector<PolicySpec>& specs, const BootstrapOptions& options,
                bool split)
         : specs_(specs), rows_(std::move(found.rows)), options_(options) {
         std::optional<SplitRows> halves;
@@ -144,14 +132,13 @@ public:
             outcome.band = differences.bands[i];
             outcome.p = differences.p[i];
             if (halved) {
-                outcome.mean_steps = mean_steps_[i];
-                outcome.mean_nll = rows_.mean(nll_[i]);
-                outcome.perplexity = std::exp(outcome.mean_nll);
-                outcome.mean_flops = flops_ ? rows_.mean(costs_[i]) : std::nan("");
+                outcome.steps = mean_steps_[i];
+                outcome.nll = rows_.mean(nll_[i]);
+                outcome.flops = flops_ ? rows_.mean(costs_[i]) : std::nan("");
             }
-            const double cost = flops_ ? outcome.mean_flops : outcome.mean_steps;
+            const double cost = flops_ ? outcome.flops : outcome.steps;
             places.push_back({specs_[i].kind->causal ? (halved ? chosen_costs_[i] : cost) : std::nan(""),
-                              halved ? chosen_nll_[i] : outcome.mean_nll});
+                              halved ? chosen_nll_[i] : outcome.nll});
         }
         const std::vector<bool> front = pareto_front(places);
         for (std::size_t i = 0; i < outcomes.size(); ++i) {
@@ -281,7 +268,7 @@ Replayed PolicyVerb::replay_all(const TraceReader& reader, const RunInfo& run, s
     }
     signals.push_back(PolicySignal::nll);
     ReplayScan scan(reader, run, signals, bootstrap);
-    const ReplayTable& about = scan.reader().none();
+    const ReplayTable& about = scan.about();
     for (const PolicySpec& spec : specs) {
         about.require(spec);
     }
@@ -293,10 +280,7 @@ Replayed PolicyVerb::replay_all(const TraceReader& reader, const RunInfo& run, s
     const auto put = [&](const PolicySpec& spec, const ReplayResult& result) {
         report.scored = result.scored;
         report.points.push_back(
-            {spec,
-             {result.mean_steps, result.mean_nll, result.perplexity, result.mean_flops, {}, {}},
-             result.histogram,
-             std::nullopt});
+            {spec, {result.mean_steps, result.mean_nll, result.mean_flops}, result.histogram, std::nullopt});
     };
     Replayed all;
     if (scan.suffices(split ? 2 : 1) && !reruns.wanted() && per_token.empty()) {
@@ -306,16 +290,13 @@ Replayed PolicyVerb::replay_all(const TraceReader& reader, const RunInfo& run, s
         std::vector<ReplayScan::Setting> settings;
         for (PolicySpec& spec : specs) {
             spec = spelled_out(spec, about.context);
-            settings.push_back({spec.text(), [spec](const ReplayTable& part, ReplayResult& result) {
-                                    replay(part, spec, result);
-                                }});
+            settings.push_back(ReplayScan::Setting::of(spec));
         }
-        ClusterReplays sums = scan.replays(settings);
+        all.found = scan.replays(settings);
         for (std::size_t i = 0; i < specs.size(); ++i) {
-            put(specs[i], sums.totals[i]);
+            put(specs[i], all.found.totals[i]);
         }
-        report.halted = sums.halted;
-        all.found = {std::move(sums.rows), std::move(sums.settings)};
+        report.halted = all.found.halted;
         return all;
     }
     all.table = ReplayTable::load(reader, run, printer.sink(), bootstrap.stop, signals);
@@ -367,12 +348,7 @@ void PolicyVerb::run() {
             exact_results.back().steps = std::move(difference.steps);
             exact_results.back().nll = std::move(difference.nll);
             exact_results.back().flops = std::move(difference.flops);
-            const PolicyOutcome outcome{difference.mean_steps,
-                                        difference.mean_nll,
-                                        std::exp(difference.mean_nll),
-                                        difference.mean_flops,
-                                        {},
-                                        {}};
+            const PolicyOutcome outcome{difference.mean_steps, difference.mean_nll, difference.mean_flops};
             report.points[i].exact = {exact_reader.name_of(runs[i]), outcome, std::move(difference), {}};
         }
     }
@@ -428,18 +404,12 @@ void PolicyVerb::run() {
               "rerun (--rerun CHECKPOINT)."
             : "a replay assumes that tokens do not affect each other; where it differs from the rerun, the "
               "rerun is right.");
-    if (!csv.empty()) {
-        write_file_atomically(csv, report.to_csv());
-    }
     if (!per_token.empty()) {
         write_file_atomically(per_token, token_table(table, specs, replays, exact_results));
     }
-    if (json) {
-        std::cout << report.to_json(intervals).dump(1, ' ', false, nlohmann::json::error_handler_t::replace)
-                  << '\n';
-        return;
+    if (!give([&] { return csv_of(report.table()); }, [&] { return report.to_json(intervals); })) {
+        report.print(intervals);
     }
-    report.print(intervals);
 }
 
 std::string list_of_policies() {
@@ -490,9 +460,7 @@ std::string list_of_policies() {
 void add_policy(CLI::App& program) {
     auto verb = std::make_shared<PolicyVerb>();
     CLI::App* app = add_verb(program, "policy");
-    app->add_option("run", verb->reference,
-                    "TRACE.ponder#RUN; the run's name may be left out when it is the only one")
-        ->required();
+    verb->add_run(*app);
     app->add_option("--policy", verb->policies, "A policy, as listed below; may be given several times")
         ->required()
         ->type_name("SPEC");
@@ -511,16 +479,11 @@ void add_policy(CLI::App& program) {
         ->check(number_above(0))
         ->capture_default_str();
     verb->reruns.add_to(*app);
-    app->add_option("--csv", verb->csv, "Also write the points as a table")
-        ->type_name("FILE.csv")
-        ->check(replaces_no_trace());
     app->add_option("--per-token", verb->per_token,
                     "Also write a table with steps and NLL of every token, replayed and rerun")
         ->type_name("FILE.csv")
         ->check(replaces_no_trace());
-    verb->intervals.add_to(*app);
-    verb->progress.add_to(*app);
-    app->add_flag("--json", verb->json, "Print the result as JSON");
+    verb->add_to(*app, "Also write the points as a table");
     app->footer(list_of_policies());
     app->callback([verb] { verb->run(); });
 }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "app/cli/interval_options.h"
+#include "app/cli/report.h"
 #include "core/policy/agreement.h"
+#include "core/policy/policy_rows.h"
 #include "core/policy/replay.h"
 #include "core/policy/rerun_difference.h"
 #include "core/stats/front.h"
@@ -15,18 +17,6 @@
 #include <vector>
 
 namespace ponderscope::cli {
-
-/// What a policy cost and lost, by its replay or by its rerun.
-struct PolicyOutcome {
-    double mean_steps = 0; ///< over the scored tokens
-    double mean_nll = 0;   ///< nats, likewise
-    double perplexity = 0;
-    double mean_flops = 0; ///< over all tokens; NaN where they are not known
-    Estimate difference;   ///< of mean NLL to that of full, replayed or rerun likewise; nats
-    Estimate band;         ///< the same with a band that holds for all points together (max-t)
-    double p = 1;          ///< two-sided, that it is none
-    bool on_front = false;
-};
 
 /// A policy at one setting.
 struct PolicyPoint {
@@ -75,10 +65,8 @@ struct PolicyReport {
 
     void print(const IntervalOptions& intervals) const;
     [[nodiscard]] nlohmann::json to_json(const IntervalOptions& intervals) const;
-    [[nodiscard]] std::string to_csv() const;
+    /// Points, and below each its rerun.
+    [[nodiscard]] DataTable table() const;
 };
-
-/// Digits that read back the same; nothing for what is no number.
-std::string exact_digits(double value);
 
 } // namespace ponderscope::cli

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/policy_sweeps.h"
 
-#include "app/cli/policy_report.h"
 #include "core/base/error.h"
 #include "core/base/words.h"
 
@@ -107,7 +106,7 @@ std::vector<PolicySpec> read_policies(const std::vector<std::string>& policies,
             const PolicySpec first =
                 PolicySpec::parse(given ? text
                                         : text + (text.find(':') == std::string::npos ? ":" : ",") +
-                                              parameter->key + "=" + exact_digits(values.front()));
+                                              parameter->key + "=" + shortest(values.front()));
             for (const double value : values) {
                 add(first.with(parameter->key, value));
             }

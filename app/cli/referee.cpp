@@ -3,7 +3,6 @@
 #include "app/cli/console.h"
 #include "app/cli/interval_options.h"
 #include "app/cli/numbers.h"
-#include "app/cli/policy_report.h"
 #include "app/cli/report.h"
 #include "app/cli/reruns.h"
 #include "app/cli/verbs.h"
@@ -25,17 +24,13 @@
 namespace ponderscope::cli {
 namespace {
 
-struct RefereeVerb {
-    std::string reference;
+struct RefereeVerb : ReportOptions {
     std::vector<std::string> policies;
     std::vector<double> costs;
     std::string against = blind_rule;
     int settings = 33;
-    std::filesystem::path tex, csv;
+    std::filesystem::path tex;
     RerunOptions reruns;
-    IntervalOptions intervals;
-    ProgressOption progress;
-    bool json = false;
 
     void run();
 
@@ -58,8 +53,9 @@ struct RefereeReport {
 
     void print(const IntervalOptions& intervals) const;
     [[nodiscard]] nlohmann::json to_json(const IntervalOptions& intervals) const;
-    [[nodiscard]] std::string to_csv() const;
     [[nodiscard]] std::string to_latex(const IntervalOptions& intervals) const;
+    /// A row for each cell.
+    [[nodiscard]] DataTable cells() const;
     /// Calls \p use with "replay" or "rerun", "steps" or "flops", and every row's cells on that axis.
     template <typename Use>
     void for_each_table(Use use) const {
@@ -80,21 +76,37 @@ std::string cost_text(double cost, bool flops) {
     return flops ? fixed(cost / 1e9, 6) + " GFLOP" : fixed(cost, 2) + " steps";
 }
 
-constexpr std::size_t name_width = 26;
-constexpr std::size_t cell_width = 34;
-
 /// "4.2166 -0.131 [-0.196, -0.066]*"
 std::string cell_text(const MatchedCell& cell) {
-    if (std::isnan(cell.nll.value)) {
-        return "- ";
-    }
     const Estimate& bounds = std::isnan(cell.band.low) ? cell.difference : cell.band;
     return fixed(cell.nll.value, 4) + " " + fixed(cell.difference.value, 3) + " [" + fixed(bounds.low, 3) +
-           ", " + fixed(bounds.high, 3) + "]" + (cell.better ? "*" : " ");
+           ", " + fixed(bounds.high, 3) + "]" + (cell.better ? "*" : "");
 }
 
 std::string row_name(const MatchedRow& row) {
     return row.name + (row.plain ? " (plain model)" : row.causal ? "" : " (bound)");
+}
+
+/// Rules as rows, costs as columns.
+DataTable table_of(const std::string& kind, const std::string& axis, const MatchedComparison& found,
+                   std::vector<MatchedCell> MatchedRow::*cells) {
+    const bool flops = axis == "flops";
+    DataTable table;
+    table.columns.push_back(
+        {"rule", std::string(flops ? "FLOPs (" : "mean steps (") + kind + ")", CellFormat::text});
+    for (const MatchedCell& cell : found.rows.front().*cells) {
+        table.columns.push_back({"", cost_text(cell.cost, flops), CellFormat::text});
+    }
+    for (const MatchedRow& row : found.rows) {
+        if (row.plain && !flops) {
+            continue;
+        }
+        table.rows.push_back({row_name(row)});
+        for (const MatchedCell& cell : row.*cells) {
+            table.rows.back().push_back(std::isnan(cell.nll.value) ? Cell() : cell_text(cell));
+        }
+    }
+    return table;
 }
 
 std::string point_text(const MatchedPoint& point) {
@@ -111,27 +123,7 @@ void RefereeReport::print(const IntervalOptions& intervals) const {
     std::cout << "NLL, and NLL minus that of " << replayed.reference
               << " [simultaneous band], nats a token. Negative: lower NLL than " << replayed.reference
               << " at the same cost\n";
-    for_each_table([](const char* kind, const char* axis, const MatchedComparison& found,
-                      std::vector<MatchedCell> MatchedRow::*cells) {
-        const bool flops = std::string(axis) == "flops";
-        std::cout << "\n"
-                  << padded(std::string("at equal ") + (flops ? "FLOPs, " : "mean steps, ") + kind,
-                            name_width);
-        for (const MatchedCell& cell : found.rows.front().*cells) {
-            std::cout << right(cost_text(cell.cost, flops) + " ", cell_width);
-        }
-        std::cout << "\n";
-        for (const MatchedRow& row : found.rows) {
-            if (row.plain && !flops) {
-                continue;
-            }
-            std::cout << padded(row_name(row), name_width);
-            for (const MatchedCell& cell : row.*cells) {
-                std::cout << right(cell_text(cell), cell_width);
-            }
-            std::cout << "\n";
-        }
-    });
+    for_each_table([](const auto&... of) { std::cout << "\n" << text_of(table_of(of...)); });
     std::cout
         << "\n* : thinks better. The whole band of NLL minus that of the best blind rule lies below 0.\n"
         << "- : the rule does not reach this cost.\n"
@@ -142,30 +134,10 @@ void RefereeReport::print(const IntervalOptions& intervals) const {
         << "replay: recomputed from recorded signals, without the model."
         << (exact ? " rerun: the model run again under the rule." : "") << "\n"
         << intervals.sentence(replayed.resampling) << "\n";
-    for (const std::string& notice : notices) {
-        std::cout << "note: " << visible(notice) << "\n";
-    }
+    print_notices(notices);
 }
 
 nlohmann::json RefereeReport::to_json(const IntervalOptions& intervals) const {
-    nlohmann::json tables = nlohmann::json::array();
-    for_each_table([&](const char* kind, const char* axis, const MatchedComparison& found,
-                       std::vector<MatchedCell> MatchedRow::*cells) {
-        for (const MatchedRow& row : found.rows) {
-            for (const MatchedCell& cell : row.*cells) {
-                tables.push_back({{"kind", kind},
-                                  {"at_equal", axis},
-                                  {"policy", row.name},
-                                  {"causal", row.causal},
-                                  {"plain_model", row.plain},
-                                  {"cost", number_or_null(cell.cost)},
-                                  {"nll", json_of(cell.nll)},
-                                  {"difference", json_of(cell.difference)},
-                                  {"band", json_of(cell.band)},
-                                  {"thinks_better", cell.better}});
-            }
-        }
-    });
     nlohmann::json curves = nlohmann::json::array();
     for (const MatchedComparison* one : {&replayed, exact ? &*exact : nullptr}) {
         for (const MatchedRow& row : one != nullptr ? one->rows : std::vector<MatchedRow>()) {
@@ -179,8 +151,12 @@ nlohmann::json RefereeReport::to_json(const IntervalOptions& intervals) const {
             }
         }
     }
-    nlohmann::json report{{"run", run},        {"scored_tokens", scored}, {"against", replayed.reference},
-                          {"matched", tables}, {"curves", curves},        {"notices", notices}};
+    nlohmann::json report{{"run", run},
+                          {"scored_tokens", scored},
+                          {"against", replayed.reference},
+                          {"matched", json_of(cells())},
+                          {"curves", curves},
+                          {"notices", notices}};
     report["own"] = nullptr;
     if (own) {
         report["own"] = {{"policy", own->policy},
@@ -192,76 +168,42 @@ nlohmann::json RefereeReport::to_json(const IntervalOptions& intervals) const {
     return report;
 }
 
-std::string RefereeReport::to_csv() const {
-    std::string text = "kind,at_equal,policy,causal,cost,nll,nll_low,nll_high,difference,difference_low,"
-                       "difference_high,band_low,band_high,thinks_better\n";
+DataTable RefereeReport::cells() const {
+    DataTable table{{},
+                    {{"kind", ""},
+                     {"at_equal", ""},
+                     {"policy", ""},
+                     {"causal", ""},
+                     {"plain_model", ""},
+                     {"cost", ""},
+                     {"nll", ""},
+                     {"difference", ""},
+                     {"band", ""},
+                     {"thinks_better", ""}},
+                    {}};
     for_each_table([&](const char* kind, const char* axis, const MatchedComparison& found,
-                       std::vector<MatchedCell> MatchedRow::*cells) {
+                       std::vector<MatchedCell> MatchedRow::*of) {
         for (const MatchedRow& row : found.rows) {
-            for (const MatchedCell& cell : row.*cells) {
-                text += std::string(kind) + "," + axis + "," + row.name + (row.causal ? ",1" : ",0");
-                for (const double value :
-                     {cell.cost, cell.nll.value, cell.nll.low, cell.nll.high, cell.difference.value,
-                      cell.difference.low, cell.difference.high, cell.band.low, cell.band.high}) {
-                    text += "," + exact_digits(value);
-                }
-                text += cell.better ? ",1\n" : ",0\n";
+            for (const MatchedCell& cell : row.*of) {
+                table.rows.push_back({kind, axis, row.name, row.causal, row.plain, cell.cost, cell.nll,
+                                      cell.difference, cell.band, cell.better});
             }
         }
     });
-    return text;
+    return table;
 }
 
-/// A table for \usepackage{booktabs}: rules as rows, costs as columns, in each cell the NLL and its
-/// difference to the reference; bold where the rule thinks better.
+/// Tables for \usepackage{booktabs}: rules as rows, costs as columns, in each cell the NLL and its difference
+/// to the reference.
 std::string RefereeReport::to_latex(const IntervalOptions& intervals) const {
-    const auto escaped = [](const std::string& text) {
-        std::string result;
-        for (const char c : text) {
-            result +=
-                c == '_' || c == '%' || c == '#' || c == '&' ? std::string("\\") + c : std::string(1, c);
-        }
-        return result;
-    };
     std::string text = "% NLL, and NLL minus that of " + replayed.reference +
                        " at equal cost with simultaneous bands (nats a token), " + visible(run) +
-                       "\n% bold: the whole band of NLL minus that of the best blind rule lies below 0\n% " +
+                       "\n% *: the whole band of NLL minus that of the best blind rule lies below 0\n% " +
                        intervals.sentence(replayed.resampling) + "\n";
     if (own) {
         text += "% the model's own rule: " + own->policy + ", " + point_text(*own) + "\n";
     }
-    for_each_table([&](const char* kind, const char* axis, const MatchedComparison& found,
-                       std::vector<MatchedCell> MatchedRow::*cells) {
-        const bool flops = std::string(axis) == "flops";
-        const std::vector<MatchedCell>& first = found.rows.front().*cells;
-        text += "\\begin{tabular}{l" + std::string(first.size(), 'r') + "}\n\\toprule\n" +
-                (flops ? "FLOPs" : "mean steps") + " (" + kind + ")";
-        for (const MatchedCell& cell : first) {
-            text += " & " + cost_text(cell.cost, flops);
-        }
-        text += " \\\\\n\\midrule\n";
-        for (const MatchedRow& row : found.rows) {
-            if (row.plain && !flops) {
-                continue;
-            }
-            text += escaped(row_name(row));
-            for (const MatchedCell& cell : row.*cells) {
-                if (std::isnan(cell.nll.value)) {
-                    text += " & --";
-                    continue;
-                }
-                const std::string value = fixed(cell.nll.value, 4);
-                const Estimate& bounds = std::isnan(cell.band.low) ? cell.difference : cell.band;
-                text += " & " + (cell.better ? "\\textbf{" + value + "}" : value) + " $" +
-                        fixed(cell.difference.value, 4) + "$";
-                if (!std::isnan(bounds.low)) {
-                    text += " {\\scriptsize $[" + fixed(bounds.low, 4) + ", " + fixed(bounds.high, 4) + "]$}";
-                }
-            }
-            text += " \\\\\n";
-        }
-        text += "\\bottomrule\n\\end{tabular}\n\n";
-    });
+    for_each_table([&](const auto&... of) { text += latex_of(table_of(of...)) + "\n"; });
     return text;
 }
 
@@ -382,7 +324,7 @@ void RefereeVerb::run() {
     bool halted = false;
     const auto match = [&](const ReplayReader& of, const PolicyContext& context, double reached,
                            const ScoredRows* tokens, const RowLayout& rows, const BootstrapOptions& settled,
-                           const std::function<MatchedRule(const std::string&, const MatchedCosts&)>& rule) {
+                           const std::function<ReplayScan(const std::string& rule)>& scan_of) {
         const std::vector<std::string> rules = rules_of(of.none());
         MatchedCosts wanted{costs.empty() ? even_costs(reached, 4) : costs, {}};
         if (costs.empty() && context.learned_rate > 0 && context.learned_rate < reached) {
@@ -404,7 +346,8 @@ void RefereeVerb::run() {
         report.replayed = compare_matched(
             rules.size() + plain.size(),
             [&](std::size_t i, const MatchedCosts& at) {
-                return i < rules.size() ? rule(rules[i], at) : std::move(plain[i - rules.size()]);
+                return i < rules.size() ? replayed_rule(scan_of(rules[i]), rows, rules[i], settings, at)
+                                        : std::move(plain[i - rules.size()]);
             },
             base, wanted, rows, settled);
         note_own_rule(context, report);
@@ -423,14 +366,12 @@ void RefereeVerb::run() {
                                       }};
         ReplayScan short_scan(reader, run, {PolicySignal::nll, PolicySignal::continue_value}, bootstrap);
         short_scan.find_learned_rate();
-        const ClusterReplays as_run = short_scan.replays(std::span(&own, 1));
+        const ScoredReplays as_run = short_scan.replays(std::span(&own, 1));
         halted = as_run.halted;
-        match(scan.reader(), short_scan.reader().none().context, as_run.totals.front().mean_steps, nullptr,
-              as_run.rows, bootstrap, [&](const std::string& name, const MatchedCosts& at) {
-                  // Of a long run no more is read than a rule looks at.
-                  return replayed_rule(ReplayScan(reader, run, signals_of(name), bootstrap), as_run.rows,
-                                       name, settings, at);
-              });
+        // Of a long run no more is read than a rule looks at.
+        match(scan.reader(), short_scan.about().context, as_run.totals.front().mean_steps, nullptr,
+              as_run.rows, bootstrap,
+              [&](const std::string& name) { return ReplayScan(reader, run, signals_of(name), bootstrap); });
     } else {
         const ReplayTable table = ReplayTable::load(reader, run, printer.sink(), bootstrap.stop, also);
         const ScoredRows scored(table);
@@ -438,9 +379,7 @@ void RefereeVerb::run() {
         const BootstrapOptions settled = with_block_of_run(table, scored, bootstrap);
         halted = table.halted;
         match(scan.reader(), table.context, scored.rows.empty() ? 0 : rows.mean(scored.of(table.ran)),
-              &scored, rows, settled, [&](const std::string& name, const MatchedCosts& at) {
-                  return replayed_rule(table, scored, name, settings, at);
-              });
+              &scored, rows, settled, [&](const std::string&) { return ReplayScan(table); });
         if (reruns.wanted()) {
             report.exact = rerun(reader, run, table, scored, report.replayed, settled, printer);
         }
@@ -460,18 +399,12 @@ void RefereeVerb::run() {
               "rerun is right."
             : "a replay assumes that tokens do not affect each other; a rerun can differ (--rerun "
               "CHECKPOINT).");
-    if (!csv.empty()) {
-        write_file_atomically(csv, report.to_csv());
-    }
     if (!tex.empty()) {
         write_file_atomically(tex, report.to_latex(intervals));
     }
-    if (json) {
-        std::cout << report.to_json(intervals).dump(1, ' ', false, nlohmann::json::error_handler_t::replace)
-                  << '\n';
-        return;
+    if (!give([&] { return csv_of(report.cells()); }, [&] { return report.to_json(intervals); })) {
+        report.print(intervals);
     }
-    report.print(intervals);
 }
 
 } // namespace
@@ -479,11 +412,7 @@ void RefereeVerb::run() {
 void add_referee(CLI::App& program) {
     auto verb = std::make_shared<RefereeVerb>();
     CLI::App* app = add_verb(program, "referee");
-    app->add_option(
-           "run", verb->reference,
-           "TRACE.ponder#RUN, recorded with --record steps --policy full; the run's name may be left out "
-           "when it is the only one")
-        ->required();
+    verb->add_run(*app, "TRACE.ponder#RUN, recorded with --record steps --policy full");
     app->add_option("--policy", verb->policies,
                     "Kinds of policies (entropy, not entropy:theta=1; signal:name=gate,stops=below for a "
                     "signal of the run); by default all that the run can be replayed with")
@@ -506,12 +435,7 @@ void add_referee(CLI::App& program) {
     app->add_option("--tex", verb->tex, "Also write the tables as LaTeX (booktabs)")
         ->type_name("FILE.tex")
         ->check(replaces_no_trace());
-    app->add_option("--csv", verb->csv, "Also write the tables as CSV")
-        ->type_name("FILE.csv")
-        ->check(replaces_no_trace());
-    verb->intervals.add_to(*app);
-    verb->progress.add_to(*app);
-    app->add_flag("--json", verb->json, "Print the result as JSON");
+    verb->add_to(*app, "Also write the tables as CSV");
     app->footer(
         "The same as a figure: kind matched_rules, resources/docs/figures.md. What the numbers assume: "
         "resources/docs/statistics.md.\n"

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/base/json.h"
-#include "core/stats/bootstrap.h"
+#include "core/stats/data_table.h"
 
-#include <cstddef>
+#include <nlohmann/json.hpp>
+
 #include <string>
+#include <vector>
 
-/// What verbs that print figures have in common: figures as JSON, figures as text, columns.
+/// What verbs that print figures have in common.
 namespace ponderscope::cli {
 
-/// {"value", "low", "high", "detectable"}
-nlohmann::json json_of(const Estimate& estimate);
-/// "1.947 [1.682, 1.922]"
-std::string interval(const Estimate& estimate, int decimals = 4);
+using namespace plain_text; // NOLINT(google-build-using-namespace): of numbers in every report
 
-/// Filled with spaces to at least \p width bytes, behind the text or before it.
-std::string padded(const std::string& text, std::size_t width);
-std::string right(const std::string& text, std::size_t width);
+/// One JSON document on standard output.
+void print_json(const nlohmann::json& document);
+/// A line for each, after \p indent.
+void print_notices(const std::vector<std::string>& notices, const std::string& indent = {});
 
 } // namespace ponderscope::cli

@@ -3,8 +3,6 @@
 #include "app/cli/console.h"
 #include "app/cli/interval_options.h"
 #include "app/cli/numbers.h"
-#include "app/cli/policy_report.h"
-#include "app/cli/progress_option.h"
 #include "app/cli/report.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
@@ -18,26 +16,12 @@
 #include "core/trace/step_columns.h"
 
 #include <algorithm>
-#include <cmath>
 #include <iostream>
 #include <memory>
 #include <optional>
 
 namespace ponderscope::cli {
 namespace {
-
-using cli::json_of; // of estimates and rows, beside those of this file
-
-nlohmann::json json_of(const TokenGroup& group) {
-    return {{"name", group.name},
-            {"count", group.count},
-            {"mean_steps", number_or_null(group.mean_steps)},
-            {"mean_nll", number_or_null(group.mean_nll)},
-            {"drops_last_step", number_or_null(group.dropped)},
-            {"mean_steps_elsewhere", number_or_null(group.steps_elsewhere)},
-            {"p", number_or_null(group.p)},
-            {"q", number_or_null(group.q)}};
-}
 
 /// The bytes of a token so that every one can be told apart in a line.
 std::string shown(const TokenGroup& group) {
@@ -47,18 +31,6 @@ std::string shown(const TokenGroup& group) {
     return group.name.empty()
                ? "id " + std::to_string(group.id)
                : nlohmann::json(group.name).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-std::string q_text(double q) {
-    return std::isnan(q) ? "-" : q < 1e-4 ? "< 0.0001" : fixed(q, 4);
-}
-
-std::string csv_field(const std::string& text) {
-    std::string quoted = "\"";
-    for (const char c : text) {
-        quoted += c == '"' ? "\"\"" : std::string(1, c);
-    }
-    return quoted + "\"";
 }
 
 /// Classes by name: whole numbers by their value, before words.
@@ -74,10 +46,9 @@ LabelPlace place_of(const std::string& name) {
     return name == "token" ? LabelPlace::token : LabelPlace::prediction;
 }
 
-struct StatsVerb {
-    std::string reference;
+struct StatsVerb : ReportOptions {
     std::vector<std::string> others;
-    std::filesystem::path labels, csv;
+    std::filesystem::path labels;
     std::vector<std::string> by;
     std::string label_of = "prediction";
     std::string types_of = "prediction";
@@ -85,9 +56,6 @@ struct StatsVerb {
     std::int64_t least = 10;
     bool sensitivity = false;
     std::size_t rows = 30;
-    IntervalOptions intervals;
-    ProgressOption progress;
-    bool json = false;
 
     void run();
 };
@@ -100,16 +68,57 @@ struct Grouping {
     bool annotation = false;
 };
 
-nlohmann::json json_of(const Grouping& grouping) {
-    nlohmann::json rows = nlohmann::json::array();
-    for (const LabelledClass& one : grouping.classes) {
-        nlohmann::json row = json_of(one.group);
-        row["steps"] = json_of(one.steps);
-        row["nll"] = json_of(one.nll);
-        row["steps_minus_elsewhere"] = json_of(one.steps_difference);
-        rows.push_back(std::move(row));
+/// Groups of tokens. \p steps: their number varies, so that it is worth a column on a terminal.
+DataTable group_table(const std::string& name, const std::string& title, bool steps, bool intervals) {
+    const auto when = [](bool yes, const char* column) { return yes ? column : ""; };
+    const bool bounded = steps && intervals;
+    const bool plain = steps && !intervals;
+    return {name,
+            {{"", title, CellFormat::text},
+             {"id", "", CellFormat::count},
+             {"name", "", CellFormat::text},
+             {"count", "count", CellFormat::count},
+             {"mean_nll", when(!intervals, "NLL"), CellFormat::number, 3},
+             {"nll", when(intervals, "NLL"), CellFormat::number, 3},
+             {"mean_steps", when(plain, "steps"), CellFormat::number, 3},
+             {"steps", when(bounded, "steps"), CellFormat::number, 3},
+             {"mean_steps_elsewhere", when(plain, "elsewhere"), CellFormat::number, 3},
+             {"steps_minus_elsewhere", when(bounded, "- elsewhere"), CellFormat::number, 3},
+             {"drops_last_step", when(steps, "drops last"), CellFormat::share, 1},
+             {"p", "", CellFormat::p},
+             {"q", when(steps, "q"), CellFormat::p}},
+            {}};
+}
+
+std::vector<Cell> row_of(const TokenGroup& group, const LabelledClass* labelled = nullptr) {
+    const auto estimate = [&](Estimate LabelledClass::*of) {
+        return labelled != nullptr ? Cell(labelled->*of) : Cell();
+    };
+    return {shown(group),
+            group.id >= 0 ? Cell(std::int64_t{group.id}) : Cell(),
+            group.name,
+            group.count,
+            group.mean_nll,
+            estimate(&LabelledClass::nll),
+            group.mean_steps,
+            estimate(&LabelledClass::steps),
+            group.steps_elsewhere,
+            estimate(&LabelledClass::steps_difference),
+            group.dropped,
+            group.p,
+            group.q};
+}
+
+DataTable table_of(const std::vector<StepsCorrelation>& list) {
+    DataTable table{{},
+                    {{"with", "Spearman of steps and", CellFormat::text},
+                     {"spearman", "rho", CellFormat::number, 3},
+                     {"tokens", "tokens", CellFormat::count}},
+                    {}};
+    for (const StepsCorrelation& one : list) {
+        table.rows.push_back({one.with, one.rho, one.tokens});
     }
-    return rows;
+    return table;
 }
 
 /// Everything that the verb says of a run.
@@ -122,17 +131,21 @@ struct Statistics {
     std::vector<StepsCorrelation> gains;
     TokenGroups groups;
     std::vector<Grouping> groupings;
-    std::string types_of;
-    std::string control;
     std::optional<ExpertUse> experts;
     std::vector<std::pair<std::string, std::vector<ExpertAgreement>>> agreements; ///< by run
+    std::string types_of;
+    std::string control;
 
     void print(std::size_t rows, const IntervalOptions& intervals) const;
     [[nodiscard]] nlohmann::json to_json(const IntervalOptions& intervals) const;
-    [[nodiscard]] std::string to_csv() const;
+    [[nodiscard]] bool ponders() const { return max_steps > 0; }
+    /// The run's own numbers, one row.
+    [[nodiscard]] DataTable numbers() const;
+    /// Those of groupings, in their order; then classes, then types.
+    [[nodiscard]] std::vector<DataTable> tables() const;
 };
 
-nlohmann::json json_of(const ExpertUse& use) {
+nlohmann::json json_of_experts(const ExpertUse& use) {
     nlohmann::json layers = nlohmann::json::array();
     for (const LayerExperts& layer : use.layers) {
         nlohmann::json load = nlohmann::json::array();
@@ -147,7 +160,7 @@ nlohmann::json json_of(const ExpertUse& use) {
     return {{"experts", use.experts}, {"chosen", use.chosen}, {"layers", std::move(layers)}};
 }
 
-nlohmann::json json_of(const std::pair<std::string, std::vector<ExpertAgreement>>& with) {
+nlohmann::json json_of_agreement(const std::pair<std::string, std::vector<ExpertAgreement>>& with) {
     nlohmann::json layers = nlohmann::json::array();
     for (const ExpertAgreement& layer : with.second) {
         layers.push_back({{"layer", layer.layer},
@@ -159,100 +172,76 @@ nlohmann::json json_of(const std::pair<std::string, std::vector<ExpertAgreement>
 }
 
 void print_experts(const ExpertUse& use) {
-    std::cout << right("experts of layer", 24) << right("choices", 10) << right("most used", 16)
-              << right("least used", 16) << right("unused", 8) << right("as token before", 17) << "\n";
+    using enum CellFormat;
+    DataTable table{{},
+                    {{"", "experts of layer", text},
+                     {"", "choices", count},
+                     {"", "most used", text},
+                     {"", "least used", text},
+                     {"", "unused", count},
+                     {"", "as token before", share, 1}},
+                    {}};
     for (const LayerExperts& layer : use.layers) {
         const auto [least, most] = std::ranges::minmax_element(layer.load);
         const auto named = [&](auto expert) {
             const auto e = static_cast<std::size_t>(expert - layer.load.begin());
             return std::to_string(e) + ": " + fixed(100 * layer.share(e), 1) + " %";
         };
-        std::cout << right(layer.layer, 24) << right(with_separators(layer.choices), 10)
-                  << right(named(most), 16) << right(named(least), 16)
-                  << right(std::to_string(std::ranges::count(layer.load, 0)), 8)
-                  << right(fixed(100 * layer.repeat_share(), 1) + " %", 17) << "\n";
+        table.rows.push_back({layer.layer, layer.choices, named(most), named(least),
+                              static_cast<std::int64_t>(std::ranges::count(layer.load, 0)),
+                              layer.repeat_share()});
     }
-    std::cout << use.chosen << " of " << use.experts << " experts a token; even use is "
+    std::cout << "\n"
+              << text_of(table) << use.chosen << " of " << use.experts << " experts a token; even use is "
               << fixed(100 * static_cast<double>(use.chosen) / static_cast<double>(use.experts), 1)
               << " % each.\n";
 }
 
-/// \p steps: their number varies, so that it is worth a column.
-void print_groups(const std::vector<TokenGroup>& groups, std::size_t most, const std::string& title,
-                  bool steps) {
-    std::cout << right(title, 24) << right("count", 10) << right("NLL", 8);
-    if (steps) {
-        std::cout << right("steps", 8) << right("elsewhere", 11) << right("drops last", 12) << right("q", 10);
-    }
-    std::cout << "\n";
-    for (std::size_t i = 0; i < std::min(most, groups.size()); ++i) {
-        const TokenGroup& group = groups[i];
-        std::cout << right(shown(group), 24) << right(with_separators(group.count), 10)
-                  << right(fixed(group.mean_nll, 3), 8);
-        if (steps) {
-            std::cout << right(fixed(group.mean_steps, 3), 8)
-                      << right(std::isnan(group.steps_elsewhere) ? "-" : fixed(group.steps_elsewhere, 3), 11)
-                      << right(fixed(100 * group.dropped, 1) + " %", 12) << right(q_text(group.q), 10);
-        }
-        std::cout << "\n";
-    }
-    if (groups.size() > most) {
-        std::cout << right("...", 24) << "  " << groups.size() - most
-                  << " more with --rows, --csv or --json\n";
-    }
+DataTable Statistics::numbers() const {
+    const bool documents = estimate.resampling.clusters > 1;
+    DataTable row;
+    row.add({"mean_nll", "NLL", CellFormat::number, 4, "nats a token"}, estimate.mean_nll);
+    row.add({"perplexity", "perplexity", CellFormat::number, 2}, estimate.perplexity);
+    row.add({"mean_nll_over_documents", documents ? "NLL, each document of the same weight" : ""},
+            estimate.document_mean_nll);
+    row.add({"", documents ? "  documents" : "", CellFormat::count}, estimate.resampling.clusters);
+    row.add({"bits_per_byte", "bits per byte"}, estimate.bits_per_byte);
+    row.add({"mean_steps", ponders() ? "steps" : "", CellFormat::number, 3}, estimate.mean_steps);
+    return row;
 }
 
-void print_grouping(const Grouping& grouping, bool steps) {
-    std::cout << right(grouping.name, 24) << right("count", 10) << right("NLL", 26);
-    if (steps) {
-        std::cout << right("steps", 26) << right("- elsewhere", 26) << right("drops last", 12)
-                  << right("q", 10);
-    }
-    std::cout << "\n";
-    for (const LabelledClass& one : grouping.classes) {
-        std::cout << right(visible(one.group.name), 24) << right(with_separators(one.group.count), 10)
-                  << right(interval(one.nll, 3), 26);
-        if (steps) {
-            std::cout << right(interval(one.steps, 3), 26) << right(interval(one.steps_difference, 3), 26)
-                      << right(fixed(100 * one.group.dropped, 1) + " %", 12)
-                      << right(q_text(one.group.q), 10);
+std::vector<DataTable> Statistics::tables() const {
+    std::vector<DataTable> tables;
+    for (const Grouping& grouping : groupings) {
+        tables.push_back(
+            group_table((grouping.annotation ? "by " : "") + grouping.name, grouping.name, ponders(), true));
+        for (const LabelledClass& one : grouping.classes) {
+            tables.back().rows.push_back(row_of(one.group, &one));
         }
-        std::cout << "\n";
     }
-    std::cout << with_separators(grouping.without) << " scored tokens have no " << grouping.name << "\n";
+    for (const auto& [name, list] :
+         {std::pair{"class", &groups.classes}, std::pair{"token", &groups.types}}) {
+        tables.push_back(group_table(name, name, ponders(), false));
+        for (const TokenGroup& group : *list) {
+            tables.back().rows.push_back(row_of(group));
+        }
+    }
+    return tables;
 }
 
 void Statistics::print(std::size_t rows, const IntervalOptions& intervals) const {
     std::cout << visible(run) << "  " << with_separators(estimate.scored_tokens) << " scored tokens, " << unit
               << "s 0 to " << max_steps << "\n"
-              << "NLL            " << interval(estimate.mean_nll, 4) << " nats a token\n"
-              << "perplexity     " << interval(estimate.perplexity, 2) << "\n";
-    if (estimate.resampling.clusters > 1) {
-        std::cout << "NLL, documents " << interval(estimate.document_mean_nll, 4) << " ("
-                  << with_separators(estimate.resampling.clusters) << ", each of the same weight)\n";
-    }
-    if (!std::isnan(estimate.bits_per_byte.value)) {
-        std::cout << "bits per byte  " << interval(estimate.bits_per_byte, 4) << "\n";
-    }
-    const bool ponders = max_steps > 0;
-    if (ponders) {
-        std::cout << "steps          " << interval(estimate.mean_steps, 3) << "\n";
-    }
-    const auto print_correlations = [](const std::vector<StepsCorrelation>& list) {
-        for (const StepsCorrelation& one : list) {
-            std::cout << "Spearman of steps and " << visible(one.with) << "  "
-                      << (std::isnan(one.rho.value) ? "- (one of them does not vary)" : interval(one.rho, 3))
-                      << "  over " << with_separators(one.tokens) << "\n";
-        }
-    };
-    print_correlations(correlations);
+              << list_of(numbers(), 0);
     if (!correlations.empty()) {
-        std::cout << "  NLL and entropy are those of the chosen read-out, after the steps: a gate that stops "
+        std::cout << "\n"
+                  << text_of(table_of(correlations))
+                  << "  NLL and entropy are those of the chosen read-out, after the steps: a gate that stops "
                      "where the\n  loss is already low makes rho negative, whether or not steps pay.\n";
     }
     if (!gains.empty()) {
-        std::cout << "steps and gain (NLL at step 0 minus NLL at the last step, where every step ran)\n";
-        print_correlations(gains);
+        std::cout << "steps and gain (NLL at step 0 minus NLL at the last step, where every step ran)\n"
+                  << text_of(table_of(gains));
     }
     if (experts) {
         print_experts(*experts);
@@ -264,14 +253,17 @@ void Statistics::print(std::size_t rows, const IntervalOptions& intervals) const
                       << " % of the tokens\n";
         }
     }
-    for (const Grouping& grouping : groupings) {
-        print_grouping(grouping, ponders);
+    const std::vector<DataTable> all = tables();
+    for (std::size_t t = 0; t < all.size(); ++t) {
+        std::cout << "\n" << text_of(all[t], t + 1 == all.size() ? rows : SIZE_MAX);
+        if (t < groupings.size()) {
+            std::cout << with_separators(groupings[t].without) << " scored tokens have no "
+                      << groupings[t].name << "\n";
+        }
     }
-    print_groups(groups.classes, groups.classes.size(), "class", ponders);
-    print_groups(groups.types, rows, "token", ponders);
-    std::cout << "Classes and tokens: the token "
+    std::cout << "\nClasses and tokens: the token "
               << (types_of == "token" ? "at which the steps were spent" : "that the steps predicted") << ".";
-    if (ponders) {
+    if (ponders()) {
         std::cout << " drops last: share that stops before step " << max_steps
                   << ". elsewhere: mean steps of all other tokens. q: p, adjusted for false discovery ("
                   << (control == "by" ? "Benjamini-Yekutieli" : "Benjamini-Hochberg")
@@ -281,102 +273,46 @@ void Statistics::print(std::size_t rows, const IntervalOptions& intervals) const
     }
     std::cout << "\n"
               << lines_of(estimate.by_block, "NLL") << intervals.sentence(estimate.resampling) << "\n";
-    for (const std::string& notice : estimate.notices) {
-        std::cout << "note: " << visible(notice) << "\n";
-    }
+    print_notices(estimate.notices);
 }
 
 nlohmann::json Statistics::to_json(const IntervalOptions& intervals) const {
-    const auto json_of_correlations = [](const std::vector<StepsCorrelation>& list) {
-        nlohmann::json rho = nlohmann::json::array();
-        for (const StepsCorrelation& one : list) {
-            rho.push_back({{"with", one.with}, {"tokens", one.tokens}, {"spearman", json_of(one.rho)}});
-        }
-        return rho;
-    };
-    nlohmann::json labels = nlohmann::json::array();
-    std::int64_t unlabelled = 0;
-    nlohmann::json by = nlohmann::json::array();
-    for (const Grouping& grouping : groupings) {
-        if (grouping.annotation) {
-            by.push_back({{"annotation", grouping.name},
-                          {"classes", json_of(grouping)},
-                          {"tokens_without", grouping.without}});
+    nlohmann::json report = json_of(numbers()).front();
+    report["run"] = run;
+    report["scored_tokens"] = estimate.scored_tokens;
+    report["max_steps"] = max_steps;
+    report["step_unit"] = unit;
+    report["discovery_control"] = control;
+    report["steps_correlations"] = json_of(table_of(correlations));
+    report["steps_and_gain"] = json_of(table_of(gains));
+    report["types_of"] = types_of;
+    report["notices"] = estimate.notices;
+    report["labels"] = report["by"] = nlohmann::json::array();
+    report["unlabelled_tokens"] = 0;
+    const std::vector<DataTable> all = tables();
+    for (std::size_t t = 0; t < groupings.size(); ++t) {
+        if (groupings[t].annotation) {
+            report["by"].push_back({{"annotation", groupings[t].name},
+                                    {"classes", json_of(all[t])},
+                                    {"tokens_without", groupings[t].without}});
         } else {
-            labels = json_of(grouping);
-            unlabelled = grouping.without;
+            report["labels"] = json_of(all[t]);
+            report["unlabelled_tokens"] = groupings[t].without;
         }
     }
-    const auto table = [](const std::vector<TokenGroup>& list) {
-        nlohmann::json rows = nlohmann::json::array();
-        for (const TokenGroup& group : list) {
-            rows.push_back(json_of(group));
-            if (group.id >= 0) {
-                rows.back()["id"] = group.id;
-            }
-        }
-        return rows;
-    };
-    nlohmann::json report{{"run", run},
-                          {"scored_tokens", estimate.scored_tokens},
-                          {"max_steps", max_steps},
-                          {"step_unit", unit},
-                          {"mean_nll", json_of(estimate.mean_nll)},
-                          {"mean_nll_over_documents", json_of(estimate.document_mean_nll)},
-                          {"discovery_control", control},
-                          {"perplexity", json_of(estimate.perplexity)},
-                          {"bits_per_byte", json_of(estimate.bits_per_byte)},
-                          {"mean_steps", json_of(estimate.mean_steps)},
-                          {"steps_correlations", json_of_correlations(correlations)},
-                          {"steps_and_gain", json_of_correlations(gains)},
-                          {"labels", labels},
-                          {"unlabelled_tokens", unlabelled},
-                          {"by", by},
-                          {"types_of", types_of},
-                          {"classes", table(groups.classes)},
-                          {"types", table(groups.types)},
-                          {"notices", estimate.notices}};
+    report["classes"] = json_of(all[all.size() - 2]);
+    report["types"] = json_of(all.back());
     if (experts) {
-        report["experts"] = json_of(*experts);
+        report["experts"] = json_of_experts(*experts);
     }
     for (const auto& with : agreements) {
-        report["expert_agreement"].push_back(json_of(with));
+        report["expert_agreement"].push_back(json_of_agreement(with));
     }
     if (!estimate.by_block.empty()) {
         report["by_block_length"] = json_of(estimate.by_block);
     }
     intervals.write_to(report, estimate.resampling);
     return report;
-}
-
-std::string Statistics::to_csv() const {
-    std::string text = "table,id,name,count,mean_steps,mean_steps_low,mean_steps_high,mean_nll,mean_nll_low,"
-                       "mean_nll_high,drops_last_step,mean_steps_elsewhere,p,q\n";
-    const auto row = [&](const std::string& table, const TokenGroup& group, const Estimate& steps,
-                         const Estimate& nll) {
-        text += table + "," + (group.id >= 0 ? std::to_string(group.id) : "") + "," +
-                csv_field(valid_utf8(group.name)) + "," + std::to_string(group.count);
-        for (const double value : {group.mean_steps, steps.low, steps.high, group.mean_nll, nll.low, nll.high,
-                                   group.dropped, group.steps_elsewhere, group.p, group.q}) {
-            text += "," + exact_digits(value);
-        }
-        text += "\n";
-    };
-    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-    const Estimate none{nan, nan, nan, nan};
-    for (const Grouping& grouping : groupings) {
-        const std::string name = (grouping.annotation ? "by " : "") + grouping.name;
-        for (const LabelledClass& one : grouping.classes) {
-            row(name, one.group, one.steps, one.nll);
-        }
-    }
-    for (const TokenGroup& group : groups.classes) {
-        row("class", group, none, none);
-    }
-    for (const TokenGroup& group : groups.types) {
-        row("token", group, none, none);
-    }
-    return text;
 }
 
 void StatsVerb::run() {
@@ -408,6 +344,15 @@ void StatsVerb::run() {
     const bool ponders = run.max_steps > 0; // else steps go together with nothing
     if (ponders) {
         result.correlations = std::move(study.correlations);
+    }
+    for (const std::string& text : ponders ? others : std::vector<std::string>()) {
+        const RunReference other = parse_run_reference(text);
+        const TraceReader other_reader = TraceReader::open(other.trace);
+        const RunInfo full = find_run(other_reader, other.run);
+        result.correlations.push_back(correlate_steps(reader, run, other_reader, full, settled));
+        if (auto gain = correlate_gain(reader, run, other_reader, full, settled); gain && gain->tokens > 0) {
+            result.gains.push_back(std::move(*gain));
+        }
     }
     result.experts = expert_use(reader, run, bootstrap.stop);
     for (const std::string& text : result.experts ? others : std::vector<std::string>()) {
@@ -460,15 +405,9 @@ void StatsVerb::run() {
         }
     }
     printer.finish();
-    if (!csv.empty()) {
-        write_file_atomically(csv, result.to_csv());
+    if (!give([&] { return csv_of(result.tables()); }, [&] { return result.to_json(intervals); })) {
+        result.print(rows, intervals);
     }
-    if (json) {
-        std::cout << result.to_json(intervals).dump(1, ' ', false, nlohmann::json::error_handler_t::replace)
-                  << '\n';
-        return;
-    }
-    result.print(rows, intervals);
 }
 
 } // namespace
@@ -476,9 +415,7 @@ void StatsVerb::run() {
 void add_stats(CLI::App& program) {
     auto verb = std::make_shared<StatsVerb>();
     CLI::App* app = add_verb(program, "stats");
-    app->add_option("run", verb->reference,
-                    "TRACE.ponder#RUN; the run's name may be left out when it is the only one")
-        ->required();
+    verb->add_run(*app);
     app->add_option("--against", verb->others,
                     "Runs whose NLL is set against the steps; of another tokenizer: by the bytes that both "
                     "have. Of a run over the same tokens in which every step ran (--policy full), also what "
@@ -517,12 +454,7 @@ void add_stats(CLI::App& program) {
     app->add_option("--rows", verb->rows, "Token types to print")
         ->check(number_from<std::size_t>(0))
         ->capture_default_str();
-    app->add_option("--csv", verb->csv, "Also write all tables")
-        ->type_name("FILE.csv")
-        ->check(replaces_no_trace());
-    verb->intervals.add_to(*app);
-    verb->progress.add_to(*app);
-    app->add_flag("--json", verb->json, "Print the result as JSON");
+    verb->add_to(*app, "Also write all tables");
     app->footer("Example:\n  ponderscope stats story.ponder#adaponderlm-neox-1m --against "
                 "story.ponder#vanilla-neox-1m\n"
                 "  ponderscope stats puzzles.ponder --labels puzzles.csv --csv tables.csv\n"

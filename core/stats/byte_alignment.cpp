@@ -213,11 +213,11 @@ ByteComparison compare_by_bytes(const PairedSample& sample, const BootstrapOptio
     const std::vector<Statistic> statistics{
         rate([](std::span<const double> sums) { return sums[0]; }),
         rate([](std::span<const double> sums) { return sums[1]; }),
-        rate([](std::span<const double> sums) { return sums[1] - sums[0]; }),
+        rate([](std::span<const double> sums) { return sums[0] - sums[1]; }),
     };
     std::vector<double> apart;
     for (std::size_t i = 0; i < n; ++i) {
-        apart.push_back(sample.b[i] - sample.a[i]);
+        apart.push_back(sample.a[i] - sample.b[i]);
     }
     const std::span<const double> series[] = {sample.a, sample.b, apart};
     result.resampling = choose_resampling(sample.layout, series, options);

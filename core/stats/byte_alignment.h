@@ -55,7 +55,7 @@ struct ByteComparison {
     std::int64_t bytes = 0;
     Estimate bits_per_byte_a;
     Estimate bits_per_byte_b;
-    Estimate difference; ///< B - A, bits a byte
+    Estimate difference; ///< A - B, bits a byte
     double p = 0;        ///< two-sided, of no difference in nats: sign flips of the units' sums
     Resampling resampling;
     std::vector<std::string> notices;

@@ -81,7 +81,7 @@ public:
     static constexpr std::size_t document = 13;
     static constexpr std::size_t document_rate_a = 14;
     static constexpr std::size_t document_rate_b = 15;
-    static constexpr std::size_t flips = 16; ///< only B right less only A right
+    static constexpr std::size_t flips = 16; ///< only A right less only B right
     static constexpr std::size_t width = 17;
 
     /// The first look. \p most_tokens: that may come, of \p most_clusters clusters.
@@ -188,7 +188,7 @@ PrefixSums PairedSums::sums(const Resampling& how, const TokenLayout& layout) co
                 }
                 if (flipped) {
                     row[flips] +=
-                        static_cast<double>(sample.right_b[i]) - static_cast<double>(sample.right_a[i]);
+                        static_cast<double>(sample.right_a[i]) - static_cast<double>(sample.right_b[i]);
                 }
             }
             if (!rows.by_cluster()) {
@@ -209,9 +209,9 @@ Statistic document_mean(std::size_t column, double centre = 0) {
     };
 }
 
-Statistic minus(Statistic b, Statistic a) {
-    return [b = std::move(b), a = std::move(a)](std::span<const double> sums, std::int64_t tokens) {
-        return b(sums, tokens) - a(sums, tokens);
+Statistic minus(Statistic a, Statistic b) {
+    return [a = std::move(a), b = std::move(b)](std::span<const double> sums, std::int64_t tokens) {
+        return a(sums, tokens) - b(sums, tokens);
     };
 }
 
@@ -235,7 +235,7 @@ void compare(const PairedSums& pairs, const TokenLayout& layout, const Bootstrap
     using Columns = PairedSums;
     const double mean_a = pairs.mean_a;
     const double mean_b = pairs.mean_b;
-    const double mean_difference = mean_b - mean_a;
+    const double mean_difference = mean_a - mean_b;
     const double none = std::numeric_limits<double>::quiet_NaN();
     const double documents_with_text = pairs.every_document_has_bytes() ? 0 : none;
     const Statistic rate_a = bits_per_byte(0, Columns::bytes, mean_a);
@@ -249,17 +249,17 @@ void compare(const PairedSums& pairs, const TokenLayout& layout, const Bootstrap
         {&result.mean_b, mean_of(1, mean_b)},
         {&result.difference,
          [=](std::span<const double> s, std::int64_t tokens) {
-             return mean_difference + (s[1] - s[0]) / static_cast<double>(tokens);
+             return mean_difference + (s[0] - s[1]) / static_cast<double>(tokens);
          }},
         {&result.bits_per_byte_a, rate_a},
         {&result.bits_per_byte_b, rate_b},
-        {&result.bits_per_byte_difference, minus(rate_b, rate_a)},
+        {&result.bits_per_byte_difference, minus(rate_a, rate_b)},
         {&result.documents.a, document_a},
         {&result.documents.b, document_b},
-        {&result.documents.difference, minus(document_b, document_a)},
+        {&result.documents.difference, minus(document_a, document_b)},
         {&result.documents.bits_per_byte_a, document_rate_a},
         {&result.documents.bits_per_byte_b, document_rate_b},
-        {&result.documents.bits_per_byte_difference, minus(document_rate_b, document_rate_a)},
+        {&result.documents.bits_per_byte_difference, minus(document_rate_a, document_rate_b)},
         {&result.pearson, correlation(0)},
         {&result.spearman, correlation(Columns::ranks)},
     };
@@ -283,10 +283,10 @@ void compare(const PairedSums& pairs, const TokenLayout& layout, const Bootstrap
     result.share_equal = static_cast<double>(all.equal) / n;
 
     const UnitSums units = unit_sums(sums, result.resampling);
-    std::vector<double> differences = units.column(1);
-    const std::vector<double> of_a = units.column(0);
+    std::vector<double> differences = units.column(0);
+    const std::vector<double> of_b = units.column(1);
     for (std::size_t u = 0; u < differences.size(); ++u) {
-        differences[u] += mean_difference * units.tokens[u] - of_a[u];
+        differences[u] += mean_difference * units.tokens[u] - of_b[u];
     }
     const bool same = all.equal == all.tokens;
     result.p = same ? 1 : sign_flip_p(differences);
@@ -321,7 +321,7 @@ PairedComparison compare_paired(const PairedSample& sample, const BootstrapOptio
     }
     std::vector<double> apart(sample.a.size());
     for (std::size_t i = 0; i < apart.size(); ++i) {
-        apart[i] = sample.b[i] - sample.a[i];
+        apart[i] = sample.a[i] - sample.b[i];
     }
     const std::span<const double> series[] = {sample.a, sample.b, apart};
     PairedComparison result;

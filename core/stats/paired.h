@@ -56,18 +56,18 @@ struct DocumentMeans {
 /// exp is monotone, so quantiles of the mean become quantiles of the perplexity.
 Estimate exponential(const Estimate& mean);
 
-/// What `ponderscope compare` and the compare tab say of two runs. Differences are B - A: negative means that
-/// B is better. methods.md 11: losses in nats, perplexity = exp(mean NLL), paired bootstrap.
+/// What `ponderscope compare` and the compare tab say of two runs. Differences are A - B: negative means that
+/// A is better. methods.md 11: losses in nats, perplexity = exp(mean NLL), paired bootstrap.
 struct PairedComparison {
     std::int64_t tokens = 0;
     Estimate mean_a; ///< nats a token
     Estimate mean_b;
-    Estimate difference; ///< mean of b - a, nats a token
+    Estimate difference; ///< mean of a - b, nats a token
     double p = 0;        ///< two-sided, of no difference: sign flips of the units' sums (significance.h)
     std::optional<Equivalence> equivalence; ///< with a margin
     Estimate perplexity_a;
     Estimate perplexity_b;
-    Estimate perplexity_ratio; ///< B / A
+    Estimate perplexity_ratio; ///< A / B
     Estimate bits_per_byte_a;  ///< NaN without a text
     Estimate bits_per_byte_b;
     Estimate bits_per_byte_difference;

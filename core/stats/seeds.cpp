@@ -47,7 +47,7 @@ struct Parts {
 };
 
 /// How the runs of a side differ.
-struct Spread {
+struct SeedSpread {
     std::int64_t runs = 0;
     double between = 0; ///< the variance of their means that is not of their tokens
     double error = 0;   ///< of the mean over runs, over clusters or blocks
@@ -58,7 +58,7 @@ constexpr std::int64_t few_seeds = 5;
 /// How much of the runs' variance comes from their tokens, which the text's part has counted already: runs
 /// minus the mean over runs, by units. \p column(s): of run s.
 template <class Column>
-Spread spread_of(const UnitSums& units, const Moments& runs, const Column& column) {
+SeedSpread spread_of(const UnitSums& units, const Moments& runs, const Column& column) {
     const double variance = runs.count > 1 ? runs.variance() : 0;
     std::vector<std::vector<double>> by_unit(static_cast<std::size_t>(runs.count));
     std::vector<double> middle(units.units());
@@ -83,11 +83,11 @@ Spread spread_of(const UnitSums& units, const Moments& runs, const Column& colum
 /// The interval around \p value, from what was \p drawn; the parts of its variance, the text's \p error and
 /// the runs', go into \p parts.
 Estimate estimate(double value, std::vector<double> drawn, double error,
-                  std::initializer_list<const Spread*> runs, double units, const BootstrapOptions& options,
-                  Parts& parts) {
+                  std::initializer_list<const SeedSpread*> runs, double units,
+                  const BootstrapOptions& options, Parts& parts) {
     parts.add(error * error, units - 1);
     bool few = false;
-    for (const Spread* one : runs) {
+    for (const SeedSpread* one : runs) {
         if (one->runs > 1) {
             const auto n = static_cast<double>(one->runs);
             parts.add(one->between / n, n - 1);
@@ -180,7 +180,7 @@ SeedComparison compare_seeds(const SeedSample& sample, bool paired, const Bootst
             row[seeds_a + s] = sample.b[s][t] - result.means_b[s];
             sum_b += sample.b[s][t];
         }
-        apart[t] = sum_b / static_cast<double>(seeds_b) - sum_a / static_cast<double>(seeds_a);
+        apart[t] = sum_a / static_cast<double>(seeds_a) - sum_b / static_cast<double>(seeds_b);
         row[width - 1] = apart[t];
     }
     const std::span<const double> series[] = {apart, sample.a.front(), sample.b.front()};
@@ -204,7 +204,7 @@ SeedComparison compare_seeds(const SeedSample& sample, bool paired, const Bootst
             const auto at = static_cast<std::size_t>(r);
             of_a[at] = drawn(result.means_a, 0, 0);
             of_b[at] = drawn(result.means_b, seeds_a, paired ? 0 : seeds_a);
-            of_difference[at] = of_b[at] - of_a[at];
+            of_difference[at] = of_a[at] - of_b[at];
         });
 
     const UnitSums units = unit_sums(sums, result.resampling);
@@ -213,18 +213,18 @@ SeedComparison compare_seeds(const SeedSample& sample, bool paired, const Bootst
     const Moments spread_b = moments_of(result.means_b);
     result.deviation_a = std::sqrt(spread_a.variance());
     result.deviation_b = std::sqrt(spread_b.variance());
-    const Spread of_a_runs = spread_of(units, spread_a, [&](std::size_t s) { return units.column(s); });
-    const Spread of_b_runs =
+    const SeedSpread of_a_runs = spread_of(units, spread_a, [&](std::size_t s) { return units.column(s); });
+    const SeedSpread of_b_runs =
         spread_of(units, spread_b, [&](std::size_t s) { return units.column(seeds_a + s); });
-    Spread pairs;
+    SeedSpread pairs;
     if (paired) {
         Moments apart_by_pair;
         for (std::size_t s = 0; s < seeds_a; ++s) {
-            apart_by_pair.add(result.means_b[s] - result.means_a[s]);
+            apart_by_pair.add(result.means_a[s] - result.means_b[s]);
         }
         pairs = spread_of(units, apart_by_pair, [&](std::size_t s) {
-            std::vector<double> column = units.column(seeds_a + s);
-            const std::vector<double> other = units.column(s);
+            std::vector<double> column = units.column(s);
+            const std::vector<double> other = units.column(seeds_a + s);
             for (std::size_t u = 0; u < column.size(); ++u) {
                 column[u] -= other[u];
             }
@@ -235,14 +235,14 @@ SeedComparison compare_seeds(const SeedSample& sample, bool paired, const Bootst
     Parts of_mean_b;
     Parts parts;
     const auto estimated = [&](double value, std::vector<double> drawn, double error,
-                               std::initializer_list<const Spread*> runs, Parts& of) {
+                               std::initializer_list<const SeedSpread*> runs, Parts& of) {
         return estimate(value, std::move(drawn), error, runs, result.resampling.units, options, of);
     };
     result.mean_a =
         estimated(mean(result.means_a), std::move(of_a), of_a_runs.error, {&of_a_runs}, of_mean_a);
     result.mean_b =
         estimated(mean(result.means_b), std::move(of_b), of_b_runs.error, {&of_b_runs}, of_mean_b);
-    const double difference = mean(result.means_b) - mean(result.means_a);
+    const double difference = mean(result.means_a) - mean(result.means_b);
     result.difference =
         paired ? estimated(difference, std::move(of_difference), text_error, {&pairs}, parts)
                : estimated(difference, std::move(of_difference), text_error, {&of_a_runs, &of_b_runs}, parts);

@@ -31,7 +31,7 @@ struct SeedSample {
 SeedSample read_seeds(const std::vector<SeedRun>& a, const std::vector<SeedRun>& b,
                       const ProgressSink& progress = {}, const std::stop_token& stop = {});
 
-/// Two methods, each trained several times (from several seeds). Differences are B - A.
+/// Two methods, each trained several times (from several seeds). Differences are A - B.
 struct SeedComparison {
     std::int64_t tokens = 0;
     std::vector<double> means_a, means_b; ///< mean NLL of each run, nats a token

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/stats/token_groups.h"
 
-#include "core/base/error.h"
 #include "core/base/not_a_number.h"
 #include "core/stats/significance.h"
 
@@ -126,23 +125,6 @@ std::int64_t TypeSums::unit_of(std::int64_t number) const {
     return clusters_ > most_test_units ? number * most_test_units / clusters_ : number;
 }
 
-TypeSums::Batch::Row& TypeSums::Batch::of(std::int32_t id) {
-    std::int32_t* row = nullptr;
-    if (id >= 0 && id < most_ids) {
-        if (static_cast<std::size_t>(id) >= row_of.size()) {
-            row_of.resize(static_cast<std::size_t>(id) + 1, -1);
-        }
-        row = &row_of[static_cast<std::size_t>(id)];
-    } else {
-        row = &row_of_odd.emplace(id, -1).first->second;
-    }
-    if (*row < 0) {
-        *row = static_cast<std::int32_t>(rows.size());
-        rows.push_back({id});
-    }
-    return rows[static_cast<std::size_t>(*row)];
-}
-
 void TypeSums::OfType::add(const OfType& more) {
     tokens += more.tokens;
     dropped += more.dropped;
@@ -163,12 +145,9 @@ Commit TypeSums::look(std::size_t worker, std::int64_t cluster, const ScoredToke
             batch.unit = unit;
             batch.least_steps = batch.largest_steps = sample.steps[i];
         }
-        Batch::Row& row = batch.of(sample.id[i]);
         const double steps = sample.steps[i];
-        ++row.tokens;
-        row.steps += steps;
-        row.nll += sample.nll[i];
-        row.dropped += steps < static_cast<double>(max_steps_) ? 1 : 0;
+        batch.types[sample.id[i]].add(
+            {1, steps < static_cast<double>(max_steps_) ? 1 : 0, steps, sample.nll[i], {}});
         batch.least_steps = std::min(batch.least_steps, steps);
         batch.largest_steps = std::max(batch.largest_steps, steps);
     }
@@ -188,26 +167,17 @@ Commit TypeSums::pause(std::size_t worker) {
         return {};
     }
     const auto unit = static_cast<std::uint32_t>(batch.unit);
-    for (const Batch::Row& row : batch.rows) {
-        if (row.id >= 0 && static_cast<std::size_t>(row.id) < batch.row_of.size()) {
-            batch.row_of[static_cast<std::size_t>(row.id)] = -1;
-        }
-    }
-    batch.row_of_odd.clear();
     batch.unit = -1;
-    return [this, unit, rows = std::exchange(batch.rows, {}), least = batch.least_steps,
+    return [this, unit, types = std::exchange(batch.types, {}), least = batch.least_steps,
             largest = batch.largest_steps] {
-        for (const Batch::Row& row : rows) {
-            OfType& type = types_[row.id];
-            type.tokens += row.tokens;
-            type.dropped += row.dropped;
-            type.steps += row.steps;
-            type.nll += row.nll;
+        for (const auto& [id, seen] : types) {
+            OfType& type = types_[id];
+            type.add(seen);
             if (type.parts.empty() || type.parts.back().unit != unit) {
                 type.parts.push_back({unit, 0, 0});
             }
-            type.parts.back().tokens += row.tokens;
-            type.parts.back().steps += row.steps;
+            type.parts.back().tokens += static_cast<std::uint32_t>(seen.tokens);
+            type.parts.back().steps += seen.steps;
         }
         least_steps_ = std::min(least_steps_, least);
         largest_steps_ = std::max(largest_steps_, largest);
@@ -276,35 +246,6 @@ TokenGroups group_tokens(const TypeSums& types, const std::vector<std::string>& 
         control_false_discoveries(*table, options.control);
     }
     return groups;
-}
-
-TokenGroups group_tokens(std::span<const std::int32_t> ids, std::span<const std::int32_t> steps,
-                         std::span<const float> nll, const TokenLayout& layout, std::int64_t max_steps,
-                         const std::vector<std::string>& bytes_by_id, const GroupingOptions& options) {
-    if (ids.size() != steps.size() || ids.size() != nll.size()) {
-        throw InputError("expected ids, steps and NLL of the same tokens, found " +
-                         std::to_string(ids.size()) + ", " + std::to_string(steps.size()) + " and " +
-                         std::to_string(nll.size()) + ".");
-    }
-    ScoredTokens tokens;
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-        if (!std::isnan(nll[i])) {
-            tokens.id.push_back(ids[i]);
-            tokens.steps.push_back(static_cast<double>(steps[i]));
-            tokens.nll.push_back(static_cast<double>(nll[i]));
-        }
-    }
-    tokens.layout = layout;
-    if (static_cast<std::int64_t>(tokens.id.size()) != layout.tokens()) {
-        throw InputError("expected a layout of the " + std::to_string(tokens.id.size()) +
-                         " tokens with a target, found one of " + std::to_string(layout.tokens()) + ".");
-    }
-    TypeSums types(&tokens, layout.clusters(), 1, max_steps, options.bootstrap);
-    source_of(tokens)([&](std::size_t worker, std::int64_t cluster, const ScoredTokens& sample,
-                          std::size_t begin,
-                          std::size_t end) { return types.look(worker, cluster, sample, begin, end); },
-                      [&](std::size_t worker) { return types.pause(worker); });
-    return group_tokens(types, bytes_by_id, options);
 }
 
 std::vector<std::string> vocabulary_by_id(const TraceReader& trace, const RunInfo& run) {

@@ -62,12 +62,6 @@ struct GroupingOptions {
     LabelPlace types = LabelPlace::token; ///< of a run: by what stands there, or by what is predicted there
 };
 
-/// One pass over \p steps and \p nll (NaN: no target) of tokens \p ids. All of one length. \p layout: of the
-/// tokens with a target. InputError otherwise.
-TokenGroups group_tokens(std::span<const std::int32_t> ids, std::span<const std::int32_t> steps,
-                         std::span<const float> nll, const TokenLayout& layout, std::int64_t max_steps,
-                         const std::vector<std::string>& bytes_by_id, const GroupingOptions& options = {});
-
 /// What the tokens of each type add up to in each unit. Looks at a run once.
 class TypeSums {
 public:
@@ -101,21 +95,11 @@ public:
     [[nodiscard]] bool steps_vary() const { return least_steps_ < largest_steps_; }
 
 private:
-    /// What a worker saw of one unit, a row a type.
+    /// What a worker saw of one unit, by type.
     struct Batch {
-        struct Row {
-            std::int32_t id = 0;
-            std::uint32_t tokens = 0;
-            std::uint32_t dropped = 0;
-            double steps = 0;
-            double nll = 0;
-        };
         std::int64_t unit = -1;
         double least_steps = 0, largest_steps = 0;
-        std::vector<Row> rows;
-        std::vector<std::int32_t> row_of;                          ///< by id; -1: none yet
-        std::unordered_map<std::int32_t, std::int32_t> row_of_odd; ///< of ids that no vocabulary has
-        Row& of(std::int32_t id);
+        std::unordered_map<std::int32_t, OfType> types; ///< without parts
     };
     [[nodiscard]] std::int64_t unit_of(std::int64_t number) const;
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/common/tables.h"
 
+#include "views/common/data_table_model.h"
 #include "views/common/format.h"
 #include "views/common/theme.h"
 
+#include <QAbstractProxyModel>
 #include <QAction>
 #include <QApplication>
 #include <QClipboard>
@@ -17,36 +19,23 @@
 namespace ponderscope {
 namespace {
 
-QString csv_cell(QString text) {
-    text.replace(u'\n', u' ');
-    return text.contains(u',') || text.contains(u'"')
-               ? u'"' + text.replace(u'"', QStringLiteral("\"\"")) + u'"'
-               : text;
-}
-
-QString csv_value(const QVariant& value, const QString& otherwise) {
-    const int type = value.typeId();
-    if (type == QMetaType::Double || type == QMetaType::Float) {
-        return std::isfinite(value.toDouble())
-                   ? QString::number(value.toDouble(), 'g', QLocale::FloatingPointShortest)
-                   : QString();
+/// The rows in the order of \p model, which may sort and filter a DataTableModel.
+DataTable rows_in_order(const QAbstractItemModel& model) {
+    const QAbstractItemModel* source = &model;
+    while (const auto* proxy = qobject_cast<const QAbstractProxyModel*>(source)) {
+        source = proxy->sourceModel();
     }
-    return value.isValid() && type != QMetaType::QString ? value.toString() : csv_cell(otherwise);
-}
-
-QString markdown_cell(QString text) {
-    text.replace(u'\n', u' ');
-    return text.replace(u'|', QStringLiteral("\\|"));
-}
-
-/// Of a column that some row has an interval in.
-bool has_intervals(const QAbstractItemModel& model, int column) {
+    DataTable table = qobject_cast<const DataTableModel*>(source)->table();
+    std::vector<std::vector<Cell>> rows;
     for (int row = 0; row < model.rowCount(); ++row) {
-        if (model.index(row, column).data(interval_role).toList().size() == 2) {
-            return true;
+        QModelIndex index = model.index(row, 0);
+        while (const auto* proxy = qobject_cast<const QAbstractProxyModel*>(index.model())) {
+            index = proxy->mapToSource(index);
         }
+        rows.push_back(table.rows[static_cast<std::size_t>(index.row())]);
     }
-    return false;
+    table.rows = std::move(rows);
+    return table;
 }
 
 class DotDelegate : public QStyledItemDelegate {
@@ -88,55 +77,37 @@ QAbstractItemDelegate* dot_delegate(QObject* parent, int inset) {
 }
 
 QString table_text(const QAbstractItemModel& model, TableForm form) {
-    const int columns = model.columnCount();
-    std::vector<bool> wide;
-    for (int column = 0; column < columns; ++column) {
-        wide.push_back(form == TableForm::csv && has_intervals(model, column));
+    if (form == TableForm::csv) {
+        return QString::fromStdString(csv_of(rows_in_order(model)));
     }
-    const QString between = form == TableForm::text  ? QStringLiteral("\t")
-                            : form == TableForm::csv ? QStringLiteral(",")
-                                                     : QStringLiteral(" | ");
-    const auto line = [&](const QStringList& cells) {
-        return form == TableForm::markdown
-                   ? QStringLiteral("| ") + cells.join(between) + QStringLiteral(" |\n")
-                   : cells.join(between) + u'\n';
-    };
-    QStringList head, rule;
-    for (int column = 0; column < columns; ++column) {
-        const QString name =
-            model.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString().replace(u'\n', u' ');
-        const auto side =
-            model.headerData(column, Qt::Horizontal, Qt::TextAlignmentRole).value<Qt::Alignment>();
-        head << (form == TableForm::markdown ? markdown_cell(name)
-                 : form == TableForm::csv    ? csv_cell(name)
-                                             : name);
-        rule << (side.testFlag(Qt::AlignRight) ? QStringLiteral("---:") : QStringLiteral("---"));
-        if (wide[static_cast<std::size_t>(column)]) {
-            head << csv_cell(name + QStringLiteral(" low")) << csv_cell(name + QStringLiteral(" high"));
-        }
-    }
-    QString text = line(head) + (form == TableForm::markdown ? line(rule) : QString());
-    for (int row = 0; row < model.rowCount(); ++row) {
+    const bool markdown = form == TableForm::markdown;
+    const auto line = [&](const auto& cell) {
         QStringList cells;
-        for (int column = 0; column < columns; ++column) {
-            const QModelIndex index = model.index(row, column);
-            const QString shown = index.data(Qt::DisplayRole).toString();
-            cells << (form == TableForm::csv        ? csv_value(index.data(Qt::UserRole), shown)
-                      : form == TableForm::markdown ? markdown_cell(shown)
-                                                    : QString(shown).replace(u'\n', u' '));
-            if (wide[static_cast<std::size_t>(column)]) {
-                const QVariantList ends = index.data(interval_role).toList();
-                cells << csv_value(ends.value(0), {}) << csv_value(ends.value(1), {});
-            }
+        for (int column = 0; column < model.columnCount(); ++column) {
+            QString text = cell(column);
+            text.replace(u'\n', u' ');
+            cells << (markdown ? text.replace(u'|', QStringLiteral("\\|")) : text);
         }
-        text += line(cells);
+        return markdown ? QStringLiteral("| ") + cells.join(QStringLiteral(" | ")) + QStringLiteral(" |\n")
+                        : cells.join(u'\t') + u'\n';
+    };
+    const auto head = [&](int column, int role) { return model.headerData(column, Qt::Horizontal, role); };
+    QString text = line([&](int column) { return head(column, Qt::DisplayRole).toString(); });
+    if (markdown) {
+        text += line([&](int column) {
+            const auto side = head(column, Qt::TextAlignmentRole).value<Qt::Alignment>();
+            return side.testFlag(Qt::AlignRight) ? QStringLiteral("---:") : QStringLiteral("---");
+        });
+    }
+    for (int row = 0; row < model.rowCount(); ++row) {
+        text += line([&](int column) { return model.index(row, column).data().toString(); });
     }
     return text;
 }
 
-QString with_interval(const Estimate& estimate, bool difference) {
+QString with_interval(const Estimate& estimate, bool difference, int decimals) {
     const auto number = [&](double value) {
-        return difference ? format_difference(value, 3) : format_nats(value, 3);
+        return difference ? format_difference(value, decimals) : format_nats(value, decimals);
     };
     if (std::isnan(estimate.low) || std::isnan(estimate.high) || estimate.low == estimate.high) {
         return number(estimate.value);

@@ -14,21 +14,17 @@ namespace ponderscope {
 
 class Theme;
 
-/// What a table of the window gives beside texts: its value in Qt::UserRole (a number, for sorting and CSV),
-/// and the ends of an interval as a list of two in this role.
-inline constexpr int interval_role = Qt::UserRole + 1;
-
 enum class TableForm {
     text,    ///< tabulators between cells
-    csv,     ///< numbers with all their digits, intervals in two columns of their own (RFC 4180)
+    csv,     ///< csv_of (core/stats/data_table.h)
     markdown ///< as it stands on the screen
 };
-/// All rows in the order of the model, with its header.
+/// All rows in the order of \p model: a DataTableModel, or what sorts and filters one.
 QString table_text(const QAbstractItemModel& model, TableForm form);
 
 /// "3.214 ± 0.041" where the interval is even, as it nearly always is; else both ends. \p difference: with
 /// signs.
-QString with_interval(const Estimate& estimate, bool difference);
+QString with_interval(const Estimate& estimate, bool difference, int decimals = 3);
 
 /// The look and the habits that tables of the window share: whole rows, no grid, no editing, a quiet header;
 /// Ctrl+C and a context menu copy it as text, CSV or Markdown. \p theme outlives the table.

@@ -198,7 +198,7 @@ function drawHead() {
   const table = $("summary"), headRow = table.createTHead().insertRow(), body = table.createTBody(), c = head.comparison;
   cell(headRow, "", "th");
   head.runs.forEach((_, r) => cell(headRow, "", "th").append(chip(r)));
-  if (c) cell(headRow, "B " + MINUS + " A", "th");
+  if (c) cell(headRow, "A " + MINUS + " B", "th");
   const line = (title, estimates, digits, difference, differenceDigits = digits) => {
     if (estimates.every(e => !e || e[0] === null)) return;
     const row = body.insertRow();
@@ -211,12 +211,12 @@ function drawHead() {
   if (c) { const row = body.lastElementChild.lastElementChild; withInterval((row.replaceChildren(), row.append("\u00d7 "), row), c.perplexity_ratio, 4); }
   const same = c && head.runs.every(r => r.scored_tokens === c.tokens && r.tokens === head.runs[0].tokens);
   line("Bits a byte", head.runs.map(r => r.bits_per_byte), 4, c?.bits_per_byte_difference);
-  if (head.runs.some(r => r.max_steps > 0)) line(`Mean ${head.runs.find(r => r.max_steps > 0).step_unit}s`, head.runs.map(r => r.mean_steps), 3, same ? [head.runs[1].mean_steps[0] - head.runs[0].mean_steps[0], null, null] : null);
+  if (head.runs.some(r => r.max_steps > 0)) line(`Mean ${head.runs.find(r => r.max_steps > 0).step_unit}s`, head.runs.map(r => r.mean_steps), 3, same ? [head.runs[0].mean_steps[0] - head.runs[1].mean_steps[0], null, null] : null);
   if (head.runs.some(r => r.flops_per_token > 0)) {
     const row = body.insertRow();
     cell(row, "FLOPs a token");
     head.runs.forEach(r => { const b = document.createElement("b"); b.textContent = r.flops_per_token > 0 ? si(r.flops_per_token) : "\u2013"; cell(row, "").append(b); });
-    if (c) { const b = document.createElement("b"); b.textContent = same && head.runs.every(r => r.flops_per_token > 0) ? "\u00d7 " + number(head.runs[1].flops_per_token / head.runs[0].flops_per_token, 2) : "\u2013"; cell(row, "").append(b); }
+    if (c) { const b = document.createElement("b"); b.textContent = same && head.runs.every(r => r.flops_per_token > 0) ? "\u00d7 " + number(head.runs[0].flops_per_token / head.runs[1].flops_per_token, 2) : "\u2013"; cell(row, "").append(b); }
   }
   if (c) {
     const row = body.insertRow();

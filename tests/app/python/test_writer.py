@@ -417,7 +417,7 @@ def test_the_program_takes_it_as_its_own(ponderscope, trace_path: Path, tmp_path
     assert [run["name"] for run in report["runs"]] == ["model", "other"]
     pair = ponderscope("compare", trace_path, "--json")["pairs"][0]
     a, b = (ps.open(trace_path).run(name).tokens().nll for name in ("model", "other"))
-    assert pair["difference"]["value"] == pytest.approx((b - a).mean(), abs=1e-6)
+    assert pair["difference"]["value"] == pytest.approx((a - b).mean(), abs=1e-6)
     assert pair["tokens"] == 598
     points = ponderscope("policy", f"{trace_path}#model", "--policy", "fixed:n=1", "--json")["points"]
     replayed = next(point for point in points if point["policy"] == "fixed:n=1")

@@ -11,8 +11,10 @@
 #include "tests/core/trace/sample.h"
 #include "tests/support/test_data.h"
 
+#include "tests/core/stats/simulated.h"
 #include <bit>
 #include <cmath>
+
 #include <gtest/gtest.h>
 #include <limits>
 #include <map>
@@ -272,7 +274,7 @@ TEST(TokenTypes, OfManyClustersNeighboursAreTestedTogether) {
             layout.add(c, t > 0);
         }
     }
-    const TokenGroups groups = group_tokens(ids, steps, nll, layout, 4, {});
+    const TokenGroups groups = testing::groups_of(ids, steps, nll, layout, 4, {});
     EXPECT_EQ(groups.units, most_test_units);
     EXPECT_EQ(groups.resampling.clusters, clusters);
     ASSERT_EQ(groups.types.size(), 2U);
@@ -283,7 +285,7 @@ TEST(TokenTypes, OfManyClustersNeighboursAreTestedTogether) {
         for (std::size_t i = 0; i < ids.size(); ++i) {
             ids[i] = splitmix64(draw, i) % 2 == 0 ? 5 : 6;
         }
-        least = std::min(least, group_tokens(ids, steps, nll, layout, 4, {}).types[0].p);
+        least = std::min(least, testing::groups_of(ids, steps, nll, layout, 4, {}).types[0].p);
     }
     EXPECT_GT(least, 1e-3);
 }

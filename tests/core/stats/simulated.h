@@ -3,10 +3,12 @@
 
 #include "core/base/splitmix.h"
 #include "core/stats/seeds.h"
+#include "core/stats/token_groups.h"
 
 #include <cmath>
 #include <cstdint>
 #include <numbers>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -60,6 +62,28 @@ inline SeedSample equal_methods(std::uint64_t seed, std::size_t seeds_a, std::si
         (s < seeds_a ? sample.a : sample.b).push_back(std::move(run));
     }
     return sample;
+}
+
+/// Groups of tokens in memory. NaN: no target, and not in the layout.
+inline TokenGroups groups_of(const std::vector<std::int32_t>& ids, const std::vector<std::int32_t>& steps,
+                             const std::vector<float>& nll, const TokenLayout& layout, std::int64_t max_steps,
+                             const std::vector<std::string>& bytes_by_id,
+                             const GroupingOptions& options = {}) {
+    ScoredTokens tokens;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        if (!std::isnan(nll[i])) {
+            tokens.id.push_back(ids[i]);
+            tokens.steps.push_back(steps[i]);
+            tokens.nll.push_back(static_cast<double>(nll[i]));
+        }
+    }
+    tokens.layout = layout;
+    TypeSums types(&tokens, layout.clusters(), 1, max_steps, options.bootstrap);
+    source_of(tokens)([&](std::size_t worker, std::int64_t cluster, const ScoredTokens& sample,
+                          std::size_t begin,
+                          std::size_t end) { return types.look(worker, cluster, sample, begin, end); },
+                      [&](std::size_t worker) { return types.pause(worker); });
+    return group_tokens(types, bytes_by_id, options);
 }
 
 } // namespace ponderscope::testing
