@@ -123,7 +123,7 @@ for name in names:
     try:
         about = json.loads((folder / "training.json").read_text(encoding="utf-8"))
         what = about["recipe"]["training"]
-        total = what["steps"] * what["context"] * what["batch"] * what["accumulation"]
+        total = what["steps"] * what["context"] * what["batch"]
         with open(folder / "log.csv", encoding="ascii", newline="") as file:
             for row in csv.DictReader(file):
                 tokens, loss, seconds = int(row["tokens"]), f"{float(row['loss']):.4f}", float(row["seconds"])

@@ -133,7 +133,7 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
         return attend_cpu(q, k, v, visibility, scale, row_bias, extras);
     }
     if (extras.any()) { // no kernel of a GPU and no gradient of ours knows them
-        return attend_reference(q, k, v, visibility, scale, row_bias, extras);
+        return attend_plain(q, k, v, visibility, scale, row_bias, extras);
     }
     const CudaKernels* cuda = gradient ? nullptr : cuda_kernels(q);
     const bool fused = fused_fits(visibility, row_bias);
@@ -147,7 +147,7 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
     if (gradient && q.size(0) > 0) {
         return attend_with_gradient(q, k, v, visibility, scale, row_bias);
     }
-    return attend_reference(q, k, v, visibility, scale, row_bias);
+    return attend_plain(q, k, v, visibility, scale, row_bias);
 }
 
 } // namespace ponderscope

@@ -4,7 +4,6 @@
 #include "core/model/kernels/aligned.h"
 #include "core/model/kernels/online_sums.h"
 #include "core/model/kernels/tile.h"
-#include "core/model/matrix_unit.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -12,7 +11,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <vector>
 
 namespace ponderscope {
@@ -23,8 +21,7 @@ using kernels::AlignedArray;
 using kernels::TileKernels;
 
 constexpr std::int64_t rows_per_tile = 128;
-constexpr int widest = 64;              ///< columns of the widest tile of any instruction set
-constexpr std::int64_t few_columns = 8; ///< at most that many of one query go one by one
+constexpr int widest = 64; ///< columns of the widest tile of any instruction set
 
 struct Range {
     std::int32_t begin = 0;
@@ -154,7 +151,7 @@ std::vector<QueryBlock> make_blocks(const Visible& visible, std::int64_t queries
     return blocks;
 }
 
-/// Keys or values [R, g, d_h]: rows of one head, in fp32 where they lie or widened, or in half precision.
+/// Keys or values [R, g, d_h]: rows of one head, in fp32 where they lie or widened.
 class Rows {
 public:
     explicit Rows(const at::Tensor& tensor)
@@ -168,7 +165,7 @@ public:
         }
         const auto depth = tensor_.size(2);
         stride = depth;
-        const auto* halves = halves_at(row, head);
+        const auto* halves = static_cast<const std::uint16_t*>(tensor_.const_data_ptr()) + offset(row, head);
         const auto widen = tensor_.scalar_type() == at::kBFloat16 ? kernels.widen_bf16 : kernels.widen_f16;
         for (std::int64_t r = 0; r < count; ++r) {
             widen(halves + r * tensor_.stride(0), depth, scratch.data() + r * depth);
@@ -178,10 +175,6 @@ public:
 
     /// Whether at() needs no scratch.
     [[nodiscard]] bool in_place() const { return tensor_.scalar_type() == at::kFloat; }
-    [[nodiscard]] const std::uint16_t* halves_at(std::int64_t row, std::int64_t head) const {
-        return static_cast<const std::uint16_t*>(tensor_.const_data_ptr()) + offset(row, head);
-    }
-    [[nodiscard]] std::int64_t stride() const { return tensor_.stride(0); }
 
 private:
     [[nodiscard]] std::int64_t offset(std::int64_t row, std::int64_t head) const {
@@ -194,55 +187,40 @@ private:
 class Worker {
 public:
     Worker(const at::Tensor& q, const Rows& keys, const Rows& values, const Visible& visible, double scale,
-           const float* row_bias, const float* sinks, double softcap, std::int64_t kv_heads, bool on_unit,
+           const float* row_bias, const float* sinks, double softcap, std::int64_t kv_heads,
            const at::Tensor& out)
-        : on_unit_(on_unit),
-          visible_(visible),
+        : visible_(visible),
           keys_(keys),
           values_(values),
           bias_(row_bias),
           sinks_(sinks),
-          q_(q.const_data_ptr()),
+          q_(q.const_data_ptr<float>()),
           out_(out.data_ptr<float>()),
           scale_(static_cast<float>(scale)),
           softcap_(static_cast<float>(softcap)),
           heads_(q.size(1)),
           group_(q.size(1) / kv_heads),
           depth_(q.size(2)),
-          width_(width_of(k_, on_unit)) {
+          width_(width_of(k_)) {
         const auto of = [](std::int64_t count) {
             return AlignedArray<float>(static_cast<std::size_t>(count)); // written before it is read
         };
+        queries_ = of(depth_ * width_);
         mixed_ = of(depth_ * width_);
         tile_ = of(rows_per_tile * width_);
-        if (on_unit_) {
-            const auto pairs_of = [](std::int64_t count) {
-                return AlignedArray<std::uint32_t>(static_cast<std::size_t>(count), 0U);
-            };
-            query_pairs_ = pairs_of(depth_ / 2 * width_);
-            last_keys_ = pairs_of(unit_rows * depth_ / 2);
-            value_pairs_ = pairs_of(rows_per_tile / 2 * depth_);
-            high_ = pairs_of(width_ * rows_per_tile / 2);
-            low_ = pairs_of(width_ * rows_per_tile / 2);
-        } else if (!keys.in_place()) {
+        if (!keys.in_place()) {
             key_scratch_ = of(rows_per_tile * depth_);
             value_scratch_ = of(rows_per_tile * depth_);
         }
     }
 
-    /// Columns of a tile: two vectors of them fill the matrix unit's registers.
-    static std::int64_t width_of(const TileKernels& kernels, bool on_unit) {
-        return static_cast<std::int64_t>(kernels.lanes) * (on_unit ? 2 : kernels.max_vectors);
+    /// Columns of a tile.
+    static std::int64_t width_of(const TileKernels& kernels) {
+        return static_cast<std::int64_t>(kernels.lanes) * kernels.max_vectors;
     }
 
     void run(const QueryBlock& block, std::int64_t kv_head) {
         const auto columns = block.length * group_;
-        if (block.length == 1 && !on_unit_ && columns <= few_columns) {
-            for (std::int64_t j = 0; j < columns; ++j) {
-                run_query(block, kv_head, j);
-            }
-            return;
-        }
         for (std::int64_t first = 0; first < columns; first += width_) {
             run_columns(block, kv_head, first, std::min(width_, columns - first));
         }
@@ -287,57 +265,12 @@ private:
         }
         for (std::int64_t j = 0; j < columns; ++j) {
             float* row = out_ + element(block, kv_head, first + j);
-            const float* mixed = mixed_.data() + (on_unit_ ? j * depth_ : j);
-            const auto step = on_unit_ ? 1 : stride;
             if (sinks_ != nullptr) {
                 sum_[j] += std::exp(sinks_[kv_head * group_ + (first + j) % group_] - maximum_[j]);
             }
             for (std::int64_t i = 0; i < depth_; ++i) {
-                row[i] = mixed[i * step] / sum_[j];
+                row[i] = mixed_[static_cast<std::size_t>(i * stride + j)] / sum_[j];
             }
-        }
-    }
-
-    /// A query that shares no rows with its neighbours, in decoding: a tile would be mostly empty.
-    void run_query(const QueryBlock& block, std::int64_t kv_head, std::int64_t column) {
-        const auto place = element(block, kv_head, column);
-        float* out = out_ + place;
-        float* mixed = mixed_.data();
-        float* scores = tile_.data();
-        float maximum = std::numeric_limits<float>::lowest();
-        double sum = 0;
-        std::fill_n(out, depth_, 0.0F);
-        for (const auto& rows : block.rows) {
-            for (std::int64_t row = rows.begin; row < rows.end; row += rows_per_tile) {
-                const auto count = std::min(rows_per_tile, rows.end - row);
-                std::ptrdiff_t stride = 0;
-                const float* keys = keys_.at(k_, row, count, kv_head, key_scratch_, stride);
-                const float* bias = bias_ != nullptr ? bias_ + row : nullptr;
-                k_.dots(keys, stride, count, depth_, static_cast<const float*>(q_) + place, 0, 1, scale_,
-                        softcap_ > 0 ? nullptr : bias, scores, 0, false);
-                if (softcap_ > 0) {
-                    cap(scores, count, 1, bias);
-                }
-                const float before = maximum;
-                maximum = std::max(maximum, *std::max_element(scores, scores + count));
-                const auto lines = (count + k_.lanes - 1) / k_.lanes;
-                std::fill(scores + count, scores + lines * k_.lanes, -std::numeric_limits<float>::infinity());
-                std::fill_n(maximum_, k_.lanes, maximum);
-                k_.exponentials(scores, lines, 1, maximum_, 1, true, tile_sum_, nullptr);
-                const float factor = std::exp(before - maximum);
-                sum = std::accumulate(tile_sum_, tile_sum_ + k_.lanes, sum * factor);
-                const float* values = values_.at(k_, row, count, kv_head, value_scratch_, stride);
-                k_.weigh(values, stride, count, depth_, scores, mixed);
-                for (std::int64_t i = 0; i < depth_; ++i) {
-                    out[i] = out[i] * factor + mixed[i];
-                }
-            }
-        }
-        if (sinks_ != nullptr) {
-            sum += std::exp(sinks_[kv_head * group_ + column % group_] - maximum);
-        }
-        for (std::int64_t i = 0; i < depth_; ++i) {
-            out[i] /= static_cast<float>(sum);
         }
     }
 
@@ -353,44 +286,24 @@ private:
 
     void pack(const QueryBlock& block, std::int64_t kv_head, std::int64_t first, std::int64_t columns,
               std::int64_t stride) {
-        if (on_unit_) {
-            std::fill_n(query_pairs_.data(), depth_ / 2 * stride, 0U);
-        } else {
-            if (queries_.size() == 0) { // a step of decoding has no tiles
-                queries_ = AlignedArray<float>(static_cast<std::size_t>(depth_ * width_));
-            }
-            std::fill_n(queries_.data(), depth_ * stride, 0.0F);
-        }
+        std::fill_n(queries_.data(), depth_ * stride, 0.0F);
         for (std::int64_t j = 0; j < columns; ++j) {
-            const auto from = element(block, kv_head, first + j);
-            if (on_unit_) {
-                const auto* row = static_cast<const std::uint16_t*>(q_) + from;
-                for (std::int64_t i = 0; i < depth_ / 2; ++i) {
-                    query_pairs_[static_cast<std::size_t>(i * stride + j)] =
-                        row[2 * i] | static_cast<std::uint32_t>(row[2 * i + 1]) << 16;
-                }
-            } else {
-                const auto* row = static_cast<const float*>(q_) + from;
-                for (std::int64_t i = 0; i < depth_; ++i) {
-                    queries_[static_cast<std::size_t>(i * stride + j)] = row[i] * scale_;
-                }
+            const float* row = q_ + element(block, kv_head, first + j);
+            for (std::int64_t i = 0; i < depth_; ++i) {
+                queries_[static_cast<std::size_t>(i * stride + j)] = row[i] * scale_;
             }
         }
     }
 
     void run_tile(std::int32_t row, std::int64_t count, std::int64_t kv_head, int vectors,
                   bool partly_visible) {
-        const float* all_bias = bias_ != nullptr ? bias_ + row : nullptr;
-        const float* bias = softcap_ > 0 ? nullptr : all_bias;
-        if (on_unit_) {
-            score_on_unit(row, count, kv_head, vectors, bias);
-        } else {
-            std::ptrdiff_t stride = 0;
-            const float* keys = keys_.at(k_, row, count, kv_head, key_scratch_, stride);
-            k_.product(keys, stride, count, depth_, queries_.data(), vectors, tile_.data(), bias);
-        }
+        const float* bias = bias_ != nullptr ? bias_ + row : nullptr;
+        std::ptrdiff_t stride = 0;
+        const float* keys = keys_.at(k_, row, count, kv_head, key_scratch_, stride);
+        k_.product(keys, stride, count, depth_, queries_.data(), vectors, tile_.data(),
+                   softcap_ > 0 ? nullptr : bias);
         if (softcap_ > 0) {
-            cap(tile_.data(), count, static_cast<std::int64_t>(vectors) * k_.lanes, all_bias);
+            cap(tile_.data(), count, static_cast<std::int64_t>(vectors) * k_.lanes, bias);
         }
         if (partly_visible) {
             k_.mask(tile_.data(), count, vectors, row, begin_, end_);
@@ -405,94 +318,28 @@ private:
         }
         if (moved) {
             k_.exponential(factor_, static_cast<std::int64_t>(vectors) * k_.lanes, factor_);
-            rescale(vectors);
+            k_.rescale(mixed_.data(), depth_, vectors, factor_);
             k_.rescale(sum_, 1, vectors, factor_);
         }
         k_.exponentials(tile_.data(), count, vectors, maximum_, 1, true, tile_sum_, nullptr);
         for (int j = 0; j < vectors * k_.lanes; ++j) {
             sum_[j] += tile_sum_[j];
         }
-        if (on_unit_) {
-            mix_on_unit(row, count, kv_head, vectors);
-        } else {
-            std::ptrdiff_t stride = 0;
-            const float* values = values_.at(k_, row, count, kv_head, value_scratch_, stride);
-            k_.mix(values, stride, count, depth_, tile_.data(), vectors, mixed_.data());
-        }
+        const float* values = values_.at(k_, row, count, kv_head, value_scratch_, stride);
+        k_.mix(values, stride, count, depth_, tile_.data(), vectors, mixed_.data());
     }
 
-    // Mixtures lie as [depth][columns], but on the matrix unit as [columns][depth]. It works on multiples of
-    // `unit_rows` rows, so that the library compiles few kernels.
-
-    void rescale(int vectors) {
-        if (!on_unit_) {
-            k_.rescale(mixed_.data(), depth_, vectors, factor_);
-            return;
-        }
-        for (int j = 0; j < vectors * k_.lanes; ++j) {
-            const float factor = factor_[j];
-            if (factor != 1) {
-                float* row = mixed_.data() + j * depth_;
-                std::transform(row, row + depth_, row, [factor](float x) { return factor * x; });
-            }
-        }
-    }
-
-    void score_on_unit(std::int32_t row, std::int64_t count, std::int64_t kv_head, int vectors,
-                       const float* bias) {
-        const auto width = static_cast<std::int64_t>(vectors) * k_.lanes;
-        const auto* keys = keys_.halves_at(row, kv_head);
-        const auto whole = count / unit_rows * unit_rows;
-        if (whole > 0) {
-            unit_.multiply({keys, whole, keys_.stride()}, depth_, query_pairs_.data(), width, tile_.data(),
-                           false);
-        }
-        if (whole < count) {
-            // Behind the last row there may be nothing: what is there is copied, over rows of old numbers.
-            auto* last = reinterpret_cast<std::uint16_t*>(last_keys_.data());
-            for (auto r = whole; r < count; ++r) {
-                std::copy_n(keys + r * keys_.stride(), depth_, last + (r - whole) * depth_);
-            }
-            unit_.multiply({last, unit_rows, depth_}, depth_, query_pairs_.data(), width,
-                           tile_.data() + whole * width, false);
-        }
-        std::fill_n(factor_, widest, scale_);
-        k_.rescale(tile_.data(), count, vectors, factor_);
-        for (std::int64_t r = 0; bias != nullptr && r < count; ++r) {
-            for (std::int64_t j = 0; j < width; ++j) {
-                tile_[static_cast<std::size_t>(r * width + j)] += bias[r];
-            }
-        }
-    }
-
-    void mix_on_unit(std::int32_t row, std::int64_t count, std::int64_t kv_head, int vectors) {
-        const auto padded = (count + unit_rows - 1) / unit_rows * unit_rows;
-        const auto pairs = (count + 1) / 2;
-        k_.pair_rows(values_.halves_at(row, kv_head), values_.stride(), count, depth_, value_pairs_.data());
-        std::fill_n(value_pairs_.data() + pairs * depth_, (padded / 2 - pairs) * depth_, 0U);
-        k_.split_columns(tile_.data(), count, vectors, rows_per_tile / 2, high_.data(), low_.data());
-        for (const auto* part : {&high_, &low_}) {
-            unit_.multiply({part->data(), static_cast<std::int64_t>(vectors) * k_.lanes, rows_per_tile},
-                           padded, value_pairs_.data(), depth_, mixed_.data(), true);
-        }
-    }
-
-    static constexpr std::int64_t unit_rows = 32;
-
-    MatrixUnit unit_;
-    bool on_unit_;
     const TileKernels& k_ = kernels::tile_kernels();
     const Visible& visible_;
     const Rows& keys_;
     const Rows& values_;
     const float* bias_;
     const float* sinks_; ///< [query heads]; nullptr: none
-    const void* q_; ///< fp32, on the matrix unit bf16
+    const float* q_;
     float* out_;
     float scale_, softcap_;
     std::int64_t heads_, group_, depth_, width_;
     AlignedArray<float> queries_, mixed_, tile_, key_scratch_, value_scratch_;
-    AlignedArray<std::uint32_t> query_pairs_, last_keys_, value_pairs_, high_, low_; ///< of the matrix unit
     alignas(64) float maximum_[widest];
     alignas(64) float factor_[widest];
     alignas(64) float sum_[widest];
@@ -505,7 +352,7 @@ private:
 
 at::Tensor attend_cpu(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                       const Visibility& visibility, double scale, const at::Tensor& row_bias,
-                      const ScoreExtras& extras, bool matrix_unit) {
+                      const ScoreExtras& extras) {
     const auto n = q.size(0);
     const auto kv_heads = k.size(1);
     auto out = at::empty({n, q.size(1), q.size(2)}, q.options().dtype(at::kFloat));
@@ -515,9 +362,7 @@ at::Tensor attend_cpu(const at::Tensor& q, const at::Tensor& k, const at::Tensor
     const Visible visible(visibility, n, k.size(0));
     const auto& kernels = kernels::tile_kernels();
     const auto group = q.size(1) / kv_heads;
-    const bool on_unit =
-        matrix_unit && q.scalar_type() == at::kBFloat16 && q.size(2) % 2 == 0 && MatrixUnit::available();
-    const auto longest = std::max<std::int64_t>(1, Worker::width_of(kernels, on_unit) / group);
+    const auto longest = std::max<std::int64_t>(1, Worker::width_of(kernels) / group);
     const auto blocks = make_blocks(visible, n, longest);
 
     // Every thread takes neighbouring (block, KV head) pairs of about the same work.
@@ -529,7 +374,7 @@ at::Tensor attend_cpu(const at::Tensor& q, const at::Tensor& k, const at::Tensor
         work[static_cast<std::size_t>(task) + 1] =
             work[static_cast<std::size_t>(task)] + columns * block.visible();
     }
-    const auto queries = q.to(on_unit ? at::kBFloat16 : at::kFloat).contiguous();
+    const auto queries = q.to(at::kFloat).contiguous();
     const Rows keys(k);
     const Rows values(v);
     const auto bias = row_bias.defined() ? row_bias.to(at::kFloat).contiguous() : at::Tensor();
@@ -538,10 +383,9 @@ at::Tensor attend_cpu(const at::Tensor& q, const at::Tensor& k, const at::Tensor
     const auto shares = std::clamp<std::int64_t>(work.back() / 2'000, 1,
                                                  std::min<std::int64_t>(at::get_num_threads(), tasks));
     at::parallel_for(0, shares, 1, [&](std::int64_t from, std::int64_t to) {
-        Worker worker(queries, keys, values, visible, scale,
-                      bias.defined() ? bias.const_data_ptr<float>() : nullptr,
-                      sinks.defined() ? sinks.const_data_ptr<float>() : nullptr, extras.softcap, kv_heads,
-                      on_unit, out);
+        Worker worker(
+            queries, keys, values, visible, scale, bias.defined() ? bias.const_data_ptr<float>() : nullptr,
+            sinks.defined() ? sinks.const_data_ptr<float>() : nullptr, extras.softcap, kv_heads, out);
         const auto task_at = [&](std::int64_t share) {
             const auto wanted = work.back() * share / shares;
             return std::lower_bound(work.begin(), work.end() - 1, wanted) - work.begin();

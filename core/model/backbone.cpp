@@ -8,7 +8,6 @@
 #include "core/model/gradient.h"
 #include "core/model/residual.h"
 #include "core/model/rope.h"
-#include "core/model/workspace.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
@@ -89,16 +88,6 @@ Pass moved(const Pass& pass, at::Device device, at::Device home) {
 
 at::Tensor edited(std::int64_t layer, const at::Tensor& stream, const Pass& pass) {
     return pass.edit ? pass.edit(layer, stream) : stream;
-}
-
-/// Layers add to the stream in place, and the slots' inputs belong to the method.
-at::Tensor in_own_memory(const at::Tensor& stream, const Pass& pass) {
-    if (pass.workspace == nullptr) {
-        return stream;
-    }
-    at::Tensor residual = pass.workspace->take(Workspace::Use::residual, stream.sizes(), stream.options());
-    residual.copy_(stream);
-    return residual;
 }
 
 } // namespace
@@ -279,9 +268,7 @@ at::Tensor Backbone::block(std::int64_t l, const at::Tensor& x, const Pass& pass
     pass.check_stop();
     TORCH_CHECK(residual_ == nullptr, "a single block needs the usual residual");
     Travel travel(*this, pass);
-    // With a workspace layers add in place, and the stream before this block is still wanted.
-    const bool in_place = pass.workspace != nullptr && !pass.queries.defined();
-    return travel.home(layer(l, in_place ? x.clone() : travel.to(l, x), travel.pass(l)));
+    return travel.home(layer(l, travel.to(l, x), travel.pass(l)));
 }
 
 at::Tensor Backbone::run_layers(at::Tensor stream, const Pass& pass) const {
@@ -299,7 +286,6 @@ at::Tensor Backbone::run_layers(at::Tensor stream, const Pass& pass) const {
         }
         return stream;
     }
-    stream = in_own_memory(stream, pass);
     for (std::int64_t l = 0; l < config_.layers; ++l) {
         pass.check_stop();
         const Pass& there = travel.pass(l);
@@ -308,15 +294,14 @@ at::Tensor Backbone::run_layers(at::Tensor stream, const Pass& pass) const {
         if (pass.wanted_blocks != nullptr) {
             for (std::size_t i = 0; i < pass.wanted_blocks->size(); ++i) {
                 if ((*pass.wanted_blocks)[i] == l) {
-                    (*pass.block_outputs)[i] =
-                        pass.workspace != nullptr ? stream.clone() : travel.home(stream);
+                    (*pass.block_outputs)[i] = travel.home(stream);
                 }
             }
         }
     }
     stream = travel.home(stream);
     if (pass.stream != nullptr) {
-        *pass.stream = pass.workspace != nullptr ? stream.clone() : stream;
+        *pass.stream = stream;
     }
     return stream;
 }
@@ -327,14 +312,13 @@ at::Tensor Backbone::run_blocks(at::Tensor stream, std::int64_t first, std::int6
         return stream;
     }
     Travel travel(*this, pass);
-    stream = in_own_memory(stream, pass);
     for (std::int64_t l = first; l < last; ++l) {
         pass.check_stop();
         const Pass& there = travel.pass(l);
         stream = edited(l, layer(l, travel.to(l, stream), there), there);
         there.tap("layer_output", stream, l);
     }
-    return pass.workspace != nullptr ? stream.clone() : travel.home(stream);
+    return travel.home(stream);
 }
 
 at::Tensor Backbone::sublayer(std::int64_t, const at::Tensor&, const Pass&) const {

@@ -17,7 +17,6 @@
 namespace ponderscope {
 
 class ResidualStructure;
-class Workspace;
 struct Pass;
 
 /// Whether this build computes that architecture. Others are refused by make_backbone with the list of those
@@ -55,7 +54,7 @@ public:
     /// Before the first layer of every pass.
     virtual void begin_pass(const Pass& pass) = 0;
     /// q [n, n_q, d_h], k and v [n, g, d_h] of layer \p layer after rotation; returns the value rows [n, g,
-    /// d_h]. With a workspace, \p v may be overwritten.
+    /// d_h].
     virtual at::Tensor mix(std::int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                            const Pass& pass) = 0;
 };
@@ -85,9 +84,6 @@ struct Pass {
     /// the residual is the usual one.
     std::function<at::Tensor(std::int64_t layer, const at::Tensor& stream)> edit = {};
     bool adapted = false; ///< by the weights with adapters, where the model has both (Think-at-Hard)
-    Workspace* workspace = nullptr; ///< reused buffers; nullptr whenever a gradient is wanted
-    bool recompute = false; ///< with gradients: the inside of every MLP is computed again in the backward
-                            ///< pass instead of being kept
     const std::stop_token* stop = nullptr; ///< when given: requested, the pass ends before the next block
     Tap tap;
 
@@ -150,8 +146,7 @@ public:
 protected:
     Backbone(ModelConfig config, const Parameters& parameters, const ParameterLayout& layout,
              const std::string& block_prefix);
-    /// Layer \p l: the residual stream in, that of the pass's queries out. With a workspace, x may be
-    /// overwritten.
+    /// Layer \p l: the residual stream in, that of the pass's queries out.
     [[nodiscard]] virtual at::Tensor layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const = 0;
     /// F_c(x) of residual.h; only where the structure of the residual may be another one.
     [[nodiscard]] virtual at::Tensor sublayer(std::int64_t c, const at::Tensor& x, const Pass& pass) const;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "core/model/backbone.h"
-#include "core/model/workspace.h"
 
 #include <ATen/core/Tensor.h>
 
@@ -10,9 +9,8 @@
 #include <optional>
 #include <string>
 
-/// What layers are made of. Every function has two forms inside: plain operations, which can be
-/// differentiated and run on any device, and one into the pass's workspace. Shapes: n packed slots, d hidden,
-/// n_q query and g KV heads of d_h elements.
+/// What layers are made of, in plain operations: differentiable, on any device. Shapes: n packed slots, d
+/// hidden, n_q query and g KV heads of d_h elements.
 namespace ponderscope::blocks {
 
 /// y = x W^T + b, W as Hugging Face stores it: [out, in]. The bias may be undefined.
@@ -35,14 +33,9 @@ struct Norm {
     static Norm from(const Parameters& parameters, const std::string& prefix, const ModelConfig& config);
 };
 
-at::Tensor linear(const at::Tensor& x, const Linear& weights, const Pass& pass, Workspace::Use use);
-/// residual + x W^T + b. With a workspace the residual is overwritten and returned.
-at::Tensor add_linear(const at::Tensor& residual, const at::Tensor& x, const Linear& weights,
-                      const Pass& pass);
-/// residual + y. With a workspace the residual is overwritten and returned.
-at::Tensor add(const at::Tensor& residual, const at::Tensor& y, const Pass& pass);
-at::Tensor normalise(const at::Tensor& x, const Norm& norm, const Pass& pass, Workspace::Use use);
-/// The same into fresh memory, on any device, differentiable.
+at::Tensor linear(const at::Tensor& x, const Linear& weights);
+/// residual + x W^T + b.
+at::Tensor add_linear(const at::Tensor& residual, const at::Tensor& x, const Linear& weights);
 at::Tensor normalise(const at::Tensor& x, const Norm& norm);
 
 /// Elementwise, by the names of the config.
@@ -50,10 +43,10 @@ at::Tensor activate(const at::Tensor& x, Activation activation);
 
 /// residual + down(act(up(x))).
 at::Tensor add_mlp(const at::Tensor& residual, const at::Tensor& x, const Linear& up, const Linear& down,
-                   Activation activation, const Pass& pass);
+                   Activation activation);
 /// residual + down(act(gate(x)) * up(x)).
 at::Tensor add_gated_mlp(const at::Tensor& residual, const at::Tensor& x, const Linear& gate,
-                         const Linear& up, const Linear& down, Activation activation, const Pass& pass);
+                         const Linear& up, const Linear& down, Activation activation);
 
 /// What happens to queries and keys beside the rotation.
 struct HeadExtras {

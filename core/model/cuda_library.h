@@ -47,7 +47,10 @@ struct CudaKernels {
     decltype(&ponderscope::read_out) read_out = nullptr;
     decltype(&full_logits) logits = nullptr; ///< of what read_out_fits, by the same products
     bool (*rotate_fits)(const at::Tensor& x) = [](const at::Tensor&) { return false; };
-    decltype(&ponderscope::rotate_into) rotate_into = nullptr;
+    /// rotate from any layout whose last axis is dense into a contiguous \p out; cos undefined: a copy.
+    /// \p places: int64 [n], rows of \p out; undefined: its first n.
+    void (*rotate_into)(at::Tensor& out, const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin,
+                        const at::Tensor& rows, const at::Tensor& places, bool neighbours) = nullptr;
     /// Takes down what \p work asks of that device, and does none of it yet. Nothing may travel to or from
     /// the host meanwhile, and what is asked must have run once before. c10::Error where the device cannot.
     std::unique_ptr<DeviceGraph> (*capture)(at::Device device, const std::function<void()>& work) = nullptr;

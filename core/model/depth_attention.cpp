@@ -46,23 +46,19 @@ at::Tensor DepthAttention::mix(std::int64_t layer, const at::Tensor& q, const at
         sources.push_back(found->tensors);
     }
     const bool kept = is_source(layer);
-    // With a workspace, k and v are memory that the next layer uses again; a source needs its own.
-    const bool reused = pass.workspace != nullptr;
     at::Tensor mixed = v;
     if (!sources.empty()) {
         const bool listening = pass.tap.wanted("depth_weights");
-        DepthMixed result = depth_mix(q, k, v, sources, listening, reused && !kept ? v : at::Tensor());
+        DepthMixed result = depth_mix(q, k, v, sources, listening);
         mixed = result.value;
         if (listening) {
             // Above its exit a token is mixed for its keys' sake, and is no slot of this step.
             pass.tap("depth_weights", blocks::attending(result.weights, pass), layer);
         }
-    } else if (kept && reused) {
-        mixed = v.clone();
     }
     if (kept) {
-        kept_.push_back({{sources_cross_passes(config_) ? pass_ : 0, layer},
-                         {reused ? k.clone() : k.contiguous(), mixed.contiguous()}});
+        kept_.push_back(
+            {{sources_cross_passes(config_) ? pass_ : 0, layer}, {k.contiguous(), mixed.contiguous()}});
     }
     return mixed;
 }

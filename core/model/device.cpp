@@ -16,9 +16,6 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
-#include <mutex>
-
-#include <malloc.h>
 
 namespace ponderscope {
 
@@ -239,15 +236,6 @@ std::string device_hint(at::Device device, Precision precision) {
         return "This processor has no bfloat16 instructions: float32 is both faster and exact here.";
     }
     return {};
-}
-
-void keep_host_memory() {
-    static std::once_flag once;
-    std::call_once(once, [] {
-        // 32 MiB is the largest threshold that glibc accepts; larger blocks come from the system each time.
-        mallopt(M_MMAP_THRESHOLD, 32 << 20);
-        mallopt(M_TRIM_THRESHOLD, 512 << 20);
-    });
 }
 
 std::optional<DeviceMemory> device_memory(at::Device device) {

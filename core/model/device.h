@@ -46,10 +46,6 @@ private:
 /// verified on this GPU. Empty: nothing.
 std::string device_hint(at::Device device, Precision precision);
 
-/// Keeps freed memory of the CPU in the process: fresh pages cost as much as the arithmetic on them. Once a
-/// process; changes no result.
-void keep_host_memory();
-
 /// What a GPU's memory holds of this process, in bytes.
 struct DeviceMemory {
     std::int64_t used = 0;  ///< by tensors that live

@@ -50,7 +50,7 @@ private:
     [[nodiscard]] at::Tensor after_core(const at::Tensor& x) const override { return unit(x); }
     [[nodiscard]] at::Tensor layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const override;
     [[nodiscard]] at::Tensor attention(std::int64_t l, const at::Tensor& x, const Pass& pass) const;
-    [[nodiscard]] at::Tensor mlp(const Layer& w, const at::Tensor& x, const Pass& pass) const;
+    [[nodiscard]] at::Tensor mlp(const Layer& w, const at::Tensor& x) const;
 
     Weights weights_;
 };
@@ -167,29 +167,25 @@ Dory::Dory(const ModelConfig& config, const Parameters& parameters)
 
 at::Tensor Dory::attention(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
     const Layer& w = weights_.layers[static_cast<std::size_t>(l)];
-    using Use = Workspace::Use;
-    const auto heads = [&](const blocks::Linear& projection, std::int64_t count, Use use) {
-        return blocks::linear(x, projection, pass, use).view({x.size(0), count, config_.head_dim});
+    const auto heads = [&](const blocks::Linear& projection, std::int64_t count) {
+        return blocks::linear(x, projection).view({x.size(0), count, config_.head_dim});
     };
     blocks::HeadExtras extras;
     extras.query = extras.key = blocks::Norm{NormKind::unit, {}, {}, config_.norm_eps};
     extras.query_scale = w.query_scale;
-    const at::Tensor attended = blocks::self_attention(
-        l, heads(w.q_proj, config_.query_heads, Use::projection),
-        heads(w.k_proj, config_.kv_heads, Use::key_projection),
-        heads(w.v_proj, config_.kv_heads, Use::value_projection), config_, pass, extras);
-    const at::Tensor gate = blocks::linear(x, w.attention_gate, pass, Use::gate);
+    const at::Tensor attended =
+        blocks::self_attention(l, heads(w.q_proj, config_.query_heads), heads(w.k_proj, config_.kv_heads),
+                               heads(w.v_proj, config_.kv_heads), config_, pass, extras);
+    const at::Tensor gate = blocks::linear(x, w.attention_gate);
     const at::Tensor open = attended * at::sigmoid(scaled_by(gate, w.gate_scale));
-    return blocks::linear(unit(open), w.o_proj, pass, Use::projection);
+    return blocks::linear(unit(open), w.o_proj);
 }
 
-at::Tensor Dory::mlp(const Layer& w, const at::Tensor& x, const Pass& pass) const {
-    const at::Tensor gate =
-        scaled_by(blocks::linear(x, w.gate_proj, pass, Workspace::Use::gate), w.mlp_gate_scale);
-    const at::Tensor up =
-        scaled_by(blocks::linear(x, w.up_proj, pass, Workspace::Use::inner), w.mlp_up_scale);
+at::Tensor Dory::mlp(const Layer& w, const at::Tensor& x) const {
+    const at::Tensor gate = scaled_by(blocks::linear(x, w.gate_proj), w.mlp_gate_scale);
+    const at::Tensor up = scaled_by(blocks::linear(x, w.up_proj), w.mlp_up_scale);
     const at::Tensor inner = unit(blocks::activate(gate, config_.activation) * up);
-    return blocks::linear(inner, w.down_proj, pass, Workspace::Use::projection);
+    return blocks::linear(inner, w.down_proj);
 }
 
 at::Tensor Dory::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
@@ -199,7 +195,7 @@ at::Tensor Dory::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) co
     };
     const at::Tensor entering = unit(x);
     const at::Tensor attended = unit(towards(entering, attention(l, entering, pass), w.attention_rate));
-    return towards(attended, mlp(w, attended, pass), w.mlp_rate);
+    return towards(attended, mlp(w, attended), w.mlp_rate);
 }
 
 } // namespace

@@ -102,19 +102,19 @@ double Gpt2::attention_scale(std::int64_t l) const {
 at::Tensor Gpt2::attention(std::int64_t l, const at::Tensor& input, const Pass& pass) const {
     const Layer& w = weights_.layers[static_cast<std::size_t>(l)];
     // All queries, then all keys, then all values.
-    const at::Tensor qkv = blocks::linear(input, w.c_attn, pass, Workspace::Use::projection)
-                               .view({input.size(0), 3, config_.query_heads, config_.head_dim});
+    const at::Tensor qkv =
+        blocks::linear(input, w.c_attn).view({input.size(0), 3, config_.query_heads, config_.head_dim});
     return blocks::self_attention(l, qkv.select(1, 0), qkv.select(1, 1), qkv.select(1, 2), config_, pass, {},
                                   attention_scale(l));
 }
 
 at::Tensor Gpt2::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
     const Layer& w = weights_.layers[static_cast<std::size_t>(l)];
-    const at::Tensor normed = blocks::normalise(x, w.ln_1, pass, Workspace::Use::normed);
+    const at::Tensor normed = blocks::normalise(x, w.ln_1);
     const at::Tensor attended =
-        blocks::add_linear(blocks::attending(x, pass), attention(l, normed, pass), w.attention_c_proj, pass);
-    const at::Tensor mlp_input = blocks::normalise(attended, w.ln_2, pass, Workspace::Use::normed);
-    return blocks::add_mlp(attended, mlp_input, w.c_fc, w.mlp_c_proj, config_.activation, pass);
+        blocks::add_linear(blocks::attending(x, pass), attention(l, normed, pass), w.attention_c_proj);
+    const at::Tensor mlp_input = blocks::normalise(attended, w.ln_2);
+    return blocks::add_mlp(attended, mlp_input, w.c_fc, w.mlp_c_proj, config_.activation);
 }
 
 at::Tensor Gpt2::final_norm(const at::Tensor& x) const {

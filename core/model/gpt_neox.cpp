@@ -81,28 +81,25 @@ at::Tensor GptNeox::attention(std::int64_t l, const at::Tensor& input, const Pas
     const Layer& w = weights_.layers[static_cast<std::size_t>(l)];
     const std::int64_t size = config_.head_dim;
     // Per head: its query, its key, its value, then the next head.
-    const at::Tensor qkv = blocks::linear(input, w.query_key_value, pass, Workspace::Use::projection)
-                               .view({input.size(0), config_.query_heads, 3 * size});
+    const at::Tensor qkv =
+        blocks::linear(input, w.query_key_value).view({input.size(0), config_.query_heads, 3 * size});
     return blocks::self_attention(l, qkv.narrow(2, 0, size), qkv.narrow(2, size, size),
                                   qkv.narrow(2, 2 * size, size), config_, pass);
 }
 
 at::Tensor GptNeox::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
     const Layer& w = weights_.layers[static_cast<std::size_t>(l)];
-    const at::Tensor normed = blocks::normalise(x, w.input_layernorm, pass, Workspace::Use::normed);
+    const at::Tensor normed = blocks::normalise(x, w.input_layernorm);
     const at::Tensor through = blocks::attending(x, pass);
     if (config_.parallel_residual) {
-        // Both norms read the layer's input: the second one before the attention adds to it.
-        const at::Tensor mlp_input =
-            blocks::normalise(through, w.post_attention_layernorm, pass, Workspace::Use::normed_again);
-        const at::Tensor attended = blocks::add_linear(through, attention(l, normed, pass), w.dense, pass);
-        return blocks::add_mlp(attended, mlp_input, w.dense_h_to_4h, w.dense_4h_to_h, config_.activation,
-                               pass);
+        // Both norms read the layer's input.
+        const at::Tensor mlp_input = blocks::normalise(through, w.post_attention_layernorm);
+        const at::Tensor attended = blocks::add_linear(through, attention(l, normed, pass), w.dense);
+        return blocks::add_mlp(attended, mlp_input, w.dense_h_to_4h, w.dense_4h_to_h, config_.activation);
     }
-    const at::Tensor attended = blocks::add_linear(through, attention(l, normed, pass), w.dense, pass);
-    const at::Tensor mlp_input =
-        blocks::normalise(attended, w.post_attention_layernorm, pass, Workspace::Use::normed);
-    return blocks::add_mlp(attended, mlp_input, w.dense_h_to_4h, w.dense_4h_to_h, config_.activation, pass);
+    const at::Tensor attended = blocks::add_linear(through, attention(l, normed, pass), w.dense);
+    const at::Tensor mlp_input = blocks::normalise(attended, w.post_attention_layernorm);
+    return blocks::add_mlp(attended, mlp_input, w.dense_h_to_4h, w.dense_4h_to_h, config_.activation);
 }
 
 at::Tensor GptNeox::final_norm(const at::Tensor& x) const {

@@ -55,37 +55,6 @@ bool has_head_tiles(at::ScalarType type) {
     return type == at::kFloat || type == at::kBFloat16 || type == at::kHalf;
 }
 
-/// Rows without a step before need no products for it: the others are read out by themselves.
-HeadResult read_out_split(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
-    const auto compared = request.previous_rows.nonzero().squeeze(1);
-    const auto plain = request.previous_rows.logical_not().nonzero().squeeze(1);
-    const auto part_of = [&](const at::Tensor& rows, bool with_previous) {
-        HeadRequest part = request;
-        part.targets = request.targets.defined() ? request.targets.index_select(0, rows) : request.targets;
-        part.previous = with_previous ? request.previous.index_select(0, rows) : at::Tensor();
-        part.previous_rows = at::Tensor();
-        return read_out_cpu(h.index_select(0, rows), weights, part);
-    };
-    const auto with = part_of(compared, true);
-    const auto without = part_of(plain, false);
-    const auto join = [&](const at::Tensor& a, const at::Tensor& b) {
-        if (!a.defined()) {
-            return a;
-        }
-        auto sizes = a.sizes().vec();
-        sizes[0] = h.size(0);
-        auto whole = at::empty(sizes, a.options());
-        whole.index_copy_(0, compared, a);
-        return b.defined() ? whole.index_copy_(0, plain, b)
-                           : whole.index_fill_(0, plain, std::numeric_limits<double>::quiet_NaN());
-    };
-    HeadResult result;
-    for (const auto field : head_result_fields) {
-        result.*field = join(with.*field, without.*field);
-    }
-    return result;
-}
-
 /// A request whose rows are worked on some thousands at a time, so that their logits fit into memory.
 template <typename ReadOut>
 HeadResult by_rows(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request,
@@ -133,12 +102,16 @@ HeadResult read_out(const at::Tensor& h, const HeadWeights& weights, const HeadR
     if (!h.is_cpu() || !has_head_tiles(h.scalar_type()) || !has_head_tiles(weights.head.scalar_type()) ||
         (request.mixture && !has_head_tiles(weights.embedding.scalar_type())) || long_list ||
         request.candidates > longest_list) {
-        return by_rows(h, weights, request, read_out_reference);
+        return by_rows(h, weights, request, read_out_plain);
     }
+    HeadResult result = read_out_cpu(h, weights, request);
     if (request.previous_rows.defined()) {
-        return read_out_split(h, weights, request);
+        const at::Tensor alone = request.previous_rows.logical_not();
+        for (at::Tensor* kl : {&result.kl_previous_current, &result.kl_current_previous}) {
+            kl->masked_fill_(alone, std::numeric_limits<double>::quiet_NaN());
+        }
     }
-    return read_out_cpu(h, weights, request);
+    return result;
 }
 
 } // namespace ponderscope

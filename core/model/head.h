@@ -26,7 +26,7 @@ struct HeadRequest {
     bool distribution = false;   ///< entropy, max_probability, margin, argmax
     std::int64_t candidates = 0; ///< the most likely tokens, with probabilities; ties: the lower id first
     at::Tensor previous; ///< [n, d] states of the step before, for both KL divergences: head products again
-    at::Tensor previous_rows; ///< bool [n] or undefined: rows whose `previous` counts; only they cost (CPU)
+    at::Tensor previous_rows; ///< bool [n] or undefined: rows whose `previous` counts; the others get NaN
     // Expected embedding, Σ_v softmax(head(h) / temperature)_v · embedding[v]  (methods.md section 4):
     bool mixture = false;
     double temperature = 1.0;
@@ -52,8 +52,7 @@ struct HeadResult {
 /// One pass over tiles of tokens x vocabulary with an online softmax: logits live in a tile that stays in the
 /// cache and never exist as [n, V] (on a GPU: as some thousand rows at a time, and nothing is read back).
 /// h: [n, d], states after the final norm, in any float type; fp32, bf16 and fp16 weights are multiplied with
-/// fp32 sums. No gradient. On the CPU the result of a row does not depend on the other rows, their number or
-/// the threads, bit for bit. A NaN among a row's logits makes its probabilities NaN; ids stay valid. So does
+/// fp32 sums. No gradient. A NaN among a row's logits makes its probabilities NaN; ids stay valid. So does
 /// +infinity, whose log_sum_exp is +infinity; logits that are all -infinity have -infinity and no
 /// probabilities either. A divergence is infinite where a word is impossible (-infinity) in the second
 /// distribution alone.
@@ -61,11 +60,10 @@ struct HeadResult {
 HeadResult read_out(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request);
 
 /// The same numbers from plain operations on full logits: slow, the reference of read_out in tests.
-HeadResult read_out_reference(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request);
+HeadResult read_out_plain(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request);
 
 /// Differentiable expected embedding [n, d] in the embedding's type, and mean cross-entropy (fp32 scalar;
-/// rows with target -1 count for nothing), for training. Logits exist for some rows at a time and are not
-/// kept (small ones are). Gradients of first order only.
+/// rows with target -1 count for nothing), for training: plain operations on the logits of all rows.
 at::Tensor expected_embedding(const at::Tensor& h, const HeadWeights& weights, double temperature,
                               std::int64_t top_k);
 at::Tensor cross_entropy(const at::Tensor& h, const HeadWeights& weights, const at::Tensor& targets);

@@ -2,7 +2,6 @@
 #include "core/model/head_cpu.h"
 
 #include "core/model/head_products.h"
-#include "core/model/head_shares.h"
 #include "core/model/head_state.h"
 #include "core/model/kernels/aligned.h"
 #include "core/model/kernels/tile.h"
@@ -27,7 +26,7 @@ struct Job {
     const kernels::TileKernels& k = operands.k;
     HeadTiling tiling;
     std::int64_t tokens = 0, vocabulary = 0;
-    at::Tensor states, previous; ///< contiguous, of the operands' type
+    at::Tensor states, previous; ///< contiguous fp32
     const std::int64_t* targets = nullptr;
     bool weighted = false;
     bool truncated_mixture = false; ///< over the top_k largest
@@ -56,7 +55,7 @@ public:
         : job_(job),
           first_(index * job.block_tokens()),
           columns_(std::min(job.block_tokens(), job.tokens - first_)),
-          products_(job.operands, columns_, job.tiling.rows_per_tile),
+          products_(job.operands, columns_),
           states_(products_.pack(job.states, first_)),
           largest(columns_, job.list_length) {
         const auto tile_size = static_cast<std::size_t>(job_.tiling.rows_per_tile * job_.width());
@@ -403,30 +402,6 @@ HeadResult empty_result(std::int64_t n, std::int64_t depth, const HeadRequest& r
     return result;
 }
 
-HeadOperands::Form form_of(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request,
-                           const HeadTiling& tiling) {
-    if (weights.head.scalar_type() != at::kBFloat16 || h.scalar_type() != at::kBFloat16 ||
-        h.size(1) % 2 != 0 || kernels::tile_kernels().product_bf16 == nullptr) {
-        return HeadOperands::Form::fp32;
-    }
-    const bool whole = !request.mixture || weights.embedding.scalar_type() == at::kBFloat16;
-    return tiling.library && whole && MatrixUnit::available() ? HeadOperands::Form::matrix_unit
-                                                              : HeadOperands::Form::bf16;
-}
-
-/// Tiles that suit the first cache, and blocks that suit the second. The matrix unit takes up rows of tables
-/// faster than memory brings them: its blocks are larger, so that each row is used more often.
-HeadTiling suited(HeadTiling tiling, const HeadOperands& operands) {
-    const bool unit = operands.form == HeadOperands::Form::matrix_unit;
-    if (tiling.rows_per_tile == 0) {
-        tiling.rows_per_tile = unit && operands.depth <= 512 ? 512 : 128;
-    }
-    if (tiling.block_bytes == 0) {
-        tiling.block_bytes = (unit ? 8 : 1) * std::int64_t{512} * 1024;
-    }
-    return tiling;
-}
-
 } // namespace
 
 HeadResult read_out_cpu(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request,
@@ -440,14 +415,11 @@ HeadResult read_out_cpu(const at::Tensor& h, const HeadWeights& weights, const H
     if (job.tokens == 0) {
         return result;
     }
-    operands.form = form_of(h, weights, request, tiling);
-    operands.library =
-        tiling.library && operands.form != HeadOperands::Form::matrix_unit && library_multiplies_fp32();
-    job.tiling = suited(tiling, operands);
+    job.tiling = tiling;
     operands.head = HeadTable(weights.head);
-    job.states = h.to(operands.state_type()).contiguous();
+    job.states = h.to(at::kFloat).contiguous();
     if (request.previous.defined()) {
-        job.previous = request.previous.to(operands.state_type()).contiguous();
+        job.previous = request.previous.to(at::kFloat).contiguous();
     }
     if (weights.head_bias.defined()) {
         const auto bias = weights.head_bias.to(at::kFloat).contiguous();
@@ -475,19 +447,16 @@ HeadResult read_out_cpu(const at::Tensor& h, const HeadWeights& weights, const H
     }
     // Packed states, and those of the step before, and the mixture, of all groups of a block shall stay in
     // the cache.
-    const auto element_bytes = operands.form == HeadOperands::Form::fp32 ? 4 : 2;
-    const auto group_bytes = operands.depth * job.width() *
-                             (element_bytes * (job.previous.defined() ? 2 : 1) + (operands.mixture ? 4 : 0));
+    const auto group_bytes = 4 * operands.depth * job.width() *
+                             (1 + (job.previous.defined() ? 1 : 0) + (operands.mixture ? 1 : 0));
+    job.groups_per_block = std::clamp<std::int64_t>(job.tiling.block_bytes / group_bytes, 1, 8);
+    // Neighbouring (block, chunk) pairs, as many for each thread.
     const std::int64_t threads = at::get_num_threads();
-    // Blocks that several threads share cost memory.
-    const auto own_groups = (job.tokens + threads * job.width() - 1) / (threads * job.width());
-    const auto most_groups =
-        operands.form == HeadOperands::Form::matrix_unit ? std::clamp<std::int64_t>(own_groups, 8, 32) : 8;
-    const HeadShares shares =
-        share_head(job.tokens, job.chunks(), job.k.lanes, operands.vectors(),
-                   std::clamp<std::int64_t>(job.tiling.block_bytes / group_bytes, 1, most_groups), threads);
-    job.groups_per_block = shares.groups_per_block;
-    run(job, shares.ends, request, result);
+    std::vector<std::int64_t> ends;
+    for (std::int64_t thread = 1; thread <= threads; ++thread) {
+        ends.push_back(job.blocks() * job.chunks() * thread / threads);
+    }
+    run(job, ends, request, result);
     return result;
 }
 

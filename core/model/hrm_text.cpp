@@ -117,20 +117,16 @@ HrmText::HrmText(const ModelConfig& config, const Parameters& parameters)
 }
 
 at::Tensor HrmText::run_layer(std::int64_t l, const Layer& w, const at::Tensor& x, const Pass& pass) const {
-    using Use = Workspace::Use;
-    const at::Tensor input = blocks::normalise(x, norm_, pass, Use::normed);
-    const auto heads = [&](const blocks::Linear& projection, Use use) {
-        return blocks::linear(input, projection, pass, use)
-            .view({input.size(0), config_.query_heads, config_.head_dim});
+    const at::Tensor input = blocks::normalise(x, norm_);
+    const auto heads = [&](const blocks::Linear& projection) {
+        return blocks::linear(input, projection).view({input.size(0), config_.query_heads, config_.head_dim});
     };
     const at::Tensor attended =
-        blocks::self_attention(l, heads(w.q_proj, Use::projection), heads(w.k_proj, Use::key_projection),
-                               heads(w.v_proj, Use::value_projection), config_, pass);
-    const at::Tensor gate = blocks::linear(input, w.attention_gate, pass, Use::gate);
-    const at::Tensor sum = blocks::add_linear(x, attended * at::sigmoid(gate), w.o_proj, pass);
-    const at::Tensor mlp_input = blocks::normalise(sum, norm_, pass, Use::normed);
-    return blocks::add_gated_mlp(sum, mlp_input, w.gate_proj, w.up_proj, w.down_proj, config_.activation,
-                                 pass);
+        blocks::self_attention(l, heads(w.q_proj), heads(w.k_proj), heads(w.v_proj), config_, pass);
+    const at::Tensor gate = blocks::linear(input, w.attention_gate);
+    const at::Tensor sum = blocks::add_linear(x, attended * at::sigmoid(gate), w.o_proj);
+    const at::Tensor mlp_input = blocks::normalise(sum, norm_);
+    return blocks::add_gated_mlp(sum, mlp_input, w.gate_proj, w.up_proj, w.down_proj, config_.activation);
 }
 
 at::Tensor HrmText::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const {

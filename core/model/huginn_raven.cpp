@@ -119,13 +119,13 @@ at::Tensor HuginnRaven::attention(std::int64_t l, const at::Tensor& input, const
     const std::int64_t n = input.size(0);
     const std::int64_t queries = config_.query_heads * config_.head_dim;
     const std::int64_t keys = config_.kv_heads * config_.head_dim;
-    const at::Tensor qkv = blocks::linear(input, w.qkv, pass, Workspace::Use::projection);
+    const at::Tensor qkv = blocks::linear(input, w.qkv);
     at::Tensor q = qkv.narrow(1, 0, queries);
     at::Tensor k = qkv.narrow(1, queries, keys);
     const at::Tensor v = qkv.narrow(1, queries + keys, keys);
     if (w.q_norm.weight.defined()) {
-        q = blocks::normalise(q.contiguous(), w.q_norm, pass, Workspace::Use::query_normed);
-        k = blocks::normalise(k.contiguous(), w.k_norm, pass, Workspace::Use::key_normed);
+        q = blocks::normalise(q.contiguous(), w.q_norm);
+        k = blocks::normalise(k.contiguous(), w.k_norm);
     }
     const at::Tensor attended =
         blocks::self_attention(l, q.unflatten(1, {config_.query_heads, config_.head_dim}),
@@ -138,29 +138,27 @@ at::Tensor HuginnRaven::attention(std::int64_t l, const at::Tensor& input, const
 at::Tensor HuginnRaven::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
     const Block& w = weights_.blocks[static_cast<std::size_t>(l)];
     const auto mlp = [&](const at::Tensor& residual, const at::Tensor& input) {
-        return blocks::add_gated_mlp(residual, input, w.gate, w.up, w.mlp_proj, config_.activation, pass);
+        return blocks::add_gated_mlp(residual, input, w.gate, w.up, w.mlp_proj, config_.activation);
     };
     const auto norm = [&](const at::Tensor& rows, const blocks::Norm& one) {
-        return blocks::normalise(rows, one, pass, Workspace::Use::normed);
+        return blocks::normalise(rows, one);
     };
     switch (config_.released.block) {
     case RavenBlock::sandwich: {
-        const at::Tensor sum = blocks::add_linear(x, attention(l, norm(x, w.norm_1), pass), w.proj, pass);
-        const at::Tensor attended = blocks::normalise(sum, w.norm_2, pass, Workspace::Use::normed_again);
-        return blocks::normalise(mlp(attended, norm(attended, w.norm_3)), w.norm_4, pass,
-                                 Workspace::Use::residual_normed);
+        const at::Tensor sum = blocks::add_linear(x, attention(l, norm(x, w.norm_1), pass), w.proj);
+        const at::Tensor attended = blocks::normalise(sum, w.norm_2);
+        return blocks::normalise(mlp(attended, norm(attended, w.norm_3)), w.norm_4);
     }
     case RavenBlock::llama: {
-        const at::Tensor attended =
-            blocks::add_linear(x, attention(l, norm(x, w.norm_1), pass), w.proj, pass);
+        const at::Tensor attended = blocks::add_linear(x, attention(l, norm(x, w.norm_1), pass), w.proj);
         return mlp(attended, norm(attended, w.norm_2));
     }
     case RavenBlock::olmo2:
         break;
     }
-    const at::Tensor added = blocks::linear(attention(l, x, pass), w.proj, pass, Workspace::Use::projection);
-    const at::Tensor attended = blocks::add(x, norm(added, w.norm_1), pass);
-    return blocks::add(attended, norm(mlp(at::zeros_like(attended), attended), w.norm_2), pass);
+    const at::Tensor added = blocks::linear(attention(l, x, pass), w.proj);
+    const at::Tensor attended = x + norm(added, w.norm_1);
+    return attended + norm(mlp(at::zeros_like(attended), attended), w.norm_2);
 }
 
 } // namespace

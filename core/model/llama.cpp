@@ -173,27 +173,23 @@ at::Tensor Llama::enter(const at::Tensor& x, const Pass&) const {
 
 at::Tensor Llama::attention(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
     const Layer& w = weights(l, pass);
-    const at::Tensor input =
-        w.before_attention ? blocks::normalise(x, *w.before_attention, pass, Workspace::Use::normed) : x;
+    const at::Tensor input = w.before_attention ? blocks::normalise(x, *w.before_attention) : x;
     const auto heads = [&](const at::Tensor& rows, const blocks::Linear& projection,
-                           const std::optional<blocks::Norm>& norm, std::int64_t count, Workspace::Use use,
-                           Workspace::Use normed) {
-        at::Tensor all = blocks::linear(rows, projection, pass, use);
+                           const std::optional<blocks::Norm>& norm, std::int64_t count) {
+        at::Tensor all = blocks::linear(rows, projection);
         if (norm) {
-            all = blocks::normalise(all, *norm, pass, normed);
+            all = blocks::normalise(all, *norm);
         }
         if (config_.scales.qkv_limit) {
             all = all.clamp(-*config_.scales.qkv_limit, *config_.scales.qkv_limit);
         }
         return all.view({rows.size(0), count, config_.head_dim});
     };
-    using Use = Workspace::Use;
     const at::Tensor asking = pass.mixer == nullptr ? blocks::attending(input, pass) : input;
-    return blocks::self_attention(
-        l, heads(asking, w.q_proj, w.query_norm, config_.query_heads, Use::projection, Use::query_normed),
-        heads(input, w.k_proj, w.key_norm, config_.kv_heads, Use::key_projection, Use::key_normed),
-        heads(input, w.v_proj, std::nullopt, config_.kv_heads, Use::value_projection, Use::value), config_,
-        pass, w.heads);
+    return blocks::self_attention(l, heads(asking, w.q_proj, w.query_norm, config_.query_heads),
+                                  heads(input, w.k_proj, w.key_norm, config_.kv_heads),
+                                  heads(input, w.v_proj, std::nullopt, config_.kv_heads), config_, pass,
+                                  w.heads);
 }
 
 at::Tensor Llama::add_mlp(std::int64_t l, const at::Tensor& residual, const at::Tensor& x,
@@ -203,49 +199,34 @@ at::Tensor Llama::add_mlp(std::int64_t l, const at::Tensor& residual, const at::
         return w.experts->add(residual, x, l, pass);
     }
     return w.gate_proj.weight.defined()
-               ? blocks::add_gated_mlp(residual, x, w.gate_proj, w.up_proj, w.down_proj, config_.activation,
-                                       pass)
-               : blocks::add_mlp(residual, x, w.up_proj, w.down_proj, config_.activation, pass);
+               ? blocks::add_gated_mlp(residual, x, w.gate_proj, w.up_proj, w.down_proj, config_.activation)
+               : blocks::add_mlp(residual, x, w.up_proj, w.down_proj, config_.activation);
 }
 
-at::Tensor Llama::addend(const at::Tensor& output, const std::optional<blocks::Norm>& norm,
-                         const Pass& pass) const {
-    const at::Tensor normed =
-        norm ? blocks::normalise(output, *norm, pass, Workspace::Use::normed_again) : output;
+at::Tensor Llama::addend(const at::Tensor& output, const std::optional<blocks::Norm>& norm) const {
+    const at::Tensor normed = norm ? blocks::normalise(output, *norm) : output;
     return config_.scales.residual == 1.0 ? normed : normed * config_.scales.residual;
 }
 
 at::Tensor Llama::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
     const Layer& w = weights(l, pass);
-    const bool scaled = config_.scales.residual != 1.0;
     const at::Tensor heads = attention(l, x, pass);
-    const at::Tensor through = blocks::attending(x, pass);
     const at::Tensor attended =
-        w.after_attention || scaled
-            ? blocks::add(through,
-                          addend(blocks::linear(heads, w.o_proj, pass, Workspace::Use::projection),
-                                 w.after_attention, pass),
-                          pass)
-            : blocks::add_linear(through, heads, w.o_proj, pass);
-    const at::Tensor input =
-        w.before_mlp ? blocks::normalise(attended, *w.before_mlp, pass, Workspace::Use::normed) : attended;
-    if (!w.after_mlp && !scaled) {
+        blocks::attending(x, pass) + addend(blocks::linear(heads, w.o_proj), w.after_attention);
+    const at::Tensor input = w.before_mlp ? blocks::normalise(attended, *w.before_mlp) : attended;
+    if (!w.after_mlp && config_.scales.residual == 1.0) {
         return add_mlp(l, attended, input, pass);
     }
-    return blocks::add(attended, addend(add_mlp(l, at::zeros_like(attended), input, pass), w.after_mlp, pass),
-                       pass);
+    return attended + addend(add_mlp(l, at::zeros_like(attended), input, pass), w.after_mlp);
 }
 
 at::Tensor Llama::sublayer(std::int64_t c, const at::Tensor& x, const Pass& pass) const {
     const Layer& w = weights(c / 2, pass);
     if (c % 2 == 0) {
-        const at::Tensor heads = attention(c / 2, x, pass);
-        return addend(blocks::linear(heads, w.o_proj, pass, Workspace::Use::projection), w.after_attention,
-                      pass);
+        return addend(blocks::linear(attention(c / 2, x, pass), w.o_proj), w.after_attention);
     }
-    const at::Tensor input =
-        w.before_mlp ? blocks::normalise(x, *w.before_mlp, pass, Workspace::Use::normed) : x;
-    return addend(add_mlp(c / 2, at::zeros_like(x), input, pass), w.after_mlp, pass);
+    const at::Tensor input = w.before_mlp ? blocks::normalise(x, *w.before_mlp) : x;
+    return addend(add_mlp(c / 2, at::zeros_like(x), input, pass), w.after_mlp);
 }
 
 at::Tensor Llama::final_norm(const at::Tensor& x) const {

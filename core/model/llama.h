@@ -68,8 +68,7 @@ private:
     [[nodiscard]] at::Tensor add_mlp(std::int64_t l, const at::Tensor& residual, const at::Tensor& x,
                                      const Pass& pass) const;
     /// What a sublayer adds to the stream: its output, normed and scaled as the family does it.
-    [[nodiscard]] at::Tensor addend(const at::Tensor& output, const std::optional<blocks::Norm>& norm,
-                                    const Pass& pass) const;
+    [[nodiscard]] at::Tensor addend(const at::Tensor& output, const std::optional<blocks::Norm>& norm) const;
     [[nodiscard]] at::Tensor final_norm(const at::Tensor& x) const override;
 
     Weights weights_;

@@ -117,32 +117,26 @@ at::Tensor Opt::enter(const at::Tensor& x, const Pass& pass) const {
 
 at::Tensor Opt::attention(std::int64_t l, const at::Tensor& input, const Pass& pass) const {
     const Layer& w = weights_.layers[static_cast<std::size_t>(l)];
-    const auto heads = [&](const at::Tensor& rows, const blocks::Linear& projection, Workspace::Use use) {
-        return blocks::linear(rows, projection, pass, use)
-            .view({rows.size(0), config_.query_heads, config_.head_dim});
+    const auto heads = [&](const at::Tensor& rows, const blocks::Linear& projection) {
+        return blocks::linear(rows, projection).view({rows.size(0), config_.query_heads, config_.head_dim});
     };
-    return blocks::self_attention(l,
-                                  heads(blocks::attending(input, pass), w.q_proj, Workspace::Use::projection),
-                                  heads(input, w.k_proj, Workspace::Use::key_projection),
-                                  heads(input, w.v_proj, Workspace::Use::value_projection), config_, pass);
+    return blocks::self_attention(l, heads(blocks::attending(input, pass), w.q_proj), heads(input, w.k_proj),
+                                  heads(input, w.v_proj), config_, pass);
 }
 
 at::Tensor Opt::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
     const Layer& w = weights_.layers[static_cast<std::size_t>(l)];
     const at::Tensor through = blocks::attending(x, pass);
     if (config_.pre_norm) {
-        const at::Tensor normed = blocks::normalise(x, w.self_attn_layer_norm, pass, Workspace::Use::normed);
-        const at::Tensor attended = blocks::add_linear(through, attention(l, normed, pass), w.out_proj, pass);
-        const at::Tensor mlp_input =
-            blocks::normalise(attended, w.final_layer_norm, pass, Workspace::Use::normed);
-        return blocks::add_mlp(attended, mlp_input, w.fc1, w.fc2, config_.activation, pass);
+        const at::Tensor normed = blocks::normalise(x, w.self_attn_layer_norm);
+        const at::Tensor attended = blocks::add_linear(through, attention(l, normed, pass), w.out_proj);
+        const at::Tensor mlp_input = blocks::normalise(attended, w.final_layer_norm);
+        return blocks::add_mlp(attended, mlp_input, w.fc1, w.fc2, config_.activation);
     }
-    // Each sum is normed as a whole, and the norm is both the next sublayer's input and what it adds to. (In
-    // memory of its own: additions happen in place.)
+    // Each sum is normed as a whole, and the norm is both the next sublayer's input and what it adds to.
     const at::Tensor attended = blocks::normalise(
-        blocks::add_linear(through, attention(l, x, pass), w.out_proj, pass), w.self_attn_layer_norm);
-    const at::Tensor input = pass.workspace != nullptr ? attended.clone() : attended;
-    return blocks::normalise(blocks::add_mlp(attended, input, w.fc1, w.fc2, config_.activation, pass),
+        blocks::add_linear(through, attention(l, x, pass), w.out_proj), w.self_attn_layer_norm);
+    return blocks::normalise(blocks::add_mlp(attended, attended, w.fc1, w.fc2, config_.activation),
                              w.final_layer_norm);
 }
 

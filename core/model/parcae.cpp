@@ -184,11 +184,10 @@ std::int64_t Parcae::injection_flops() const {
 
 at::Tensor Parcae::attention(std::int64_t l, const at::Tensor& input, const Pass& pass) const {
     const Block& w = weights_.blocks[static_cast<std::size_t>(l)];
-    const auto heads = [&](const blocks::Linear& projection, Workspace::Use use) {
-        return blocks::linear(input, projection, pass, use)
-            .view({input.size(0), config_.query_heads, config_.head_dim});
+    const auto heads = [&](const blocks::Linear& projection) {
+        return blocks::linear(input, projection).view({input.size(0), config_.query_heads, config_.head_dim});
     };
-    at::Tensor value = heads(w.c_v, Workspace::Use::value_projection);
+    at::Tensor value = heads(w.c_v);
     if (w.value_table.defined() && w.value_gate.defined()) {
         const at::Tensor rows = at::embedding(w.value_table, pass.ids.to(w.value_table.device()))
                                     .to(value.device())
@@ -197,20 +196,18 @@ at::Tensor Parcae::attention(std::int64_t l, const at::Tensor& input, const Pass
             at::sigmoid(at::linear(input.narrow(1, 0, gate_reads), w.value_gate)) * 2; // [n, heads]
         value = value + share.unsqueeze(2) * rows;
     }
-    return blocks::self_attention(l, heads(w.c_q, Workspace::Use::projection),
-                                  heads(w.c_k, Workspace::Use::key_projection), value, config_, pass,
-                                  head_extras_);
+    return blocks::self_attention(l, heads(w.c_q), heads(w.c_k), value, config_, pass, head_extras_);
 }
 
 at::Tensor Parcae::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
     const Block& w = weights_.blocks[static_cast<std::size_t>(l)];
-    const at::Tensor normed = blocks::normalise(x, w.norm_1, pass, Workspace::Use::normed);
-    const at::Tensor attended = blocks::add_linear(x, attention(l, normed, pass), w.c_proj, pass);
-    const at::Tensor mlp_input = blocks::normalise(attended, w.norm_2, pass, Workspace::Use::normed);
+    const at::Tensor normed = blocks::normalise(x, w.norm_1);
+    const at::Tensor attended = blocks::add_linear(x, attention(l, normed, pass), w.c_proj);
+    const at::Tensor mlp_input = blocks::normalise(attended, w.norm_2);
     if (config_.released.gated_mlp) {
-        return blocks::add_gated_mlp(attended, mlp_input, w.gate, w.fc, w.proj, config_.activation, pass);
+        return blocks::add_gated_mlp(attended, mlp_input, w.gate, w.fc, w.proj, config_.activation);
     }
-    return blocks::add_mlp(attended, mlp_input, w.fc, w.proj, config_.activation, pass);
+    return blocks::add_mlp(attended, mlp_input, w.fc, w.proj, config_.activation);
 }
 
 } // namespace

@@ -84,18 +84,16 @@ Phi::Phi(const ModelConfig& config, const Parameters& parameters)
 
 at::Tensor Phi::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
     const Layer& w = weights_.layers[static_cast<std::size_t>(l)];
-    const at::Tensor normed = blocks::normalise(x, w.input_layernorm, pass, Workspace::Use::normed);
+    const at::Tensor normed = blocks::normalise(x, w.input_layernorm);
     const at::Tensor through = blocks::attending(normed, pass);
-    const auto heads = [&](const at::Tensor& rows, const blocks::Linear& projection, std::int64_t count,
-                           Workspace::Use use) {
-        return blocks::linear(rows, projection, pass, use).view({rows.size(0), count, config_.head_dim});
+    const auto heads = [&](const at::Tensor& rows, const blocks::Linear& projection, std::int64_t count) {
+        return blocks::linear(rows, projection).view({rows.size(0), count, config_.head_dim});
     };
     const at::Tensor attended = blocks::self_attention(
-        l, heads(through, w.q_proj, config_.query_heads, Workspace::Use::projection),
-        heads(normed, w.k_proj, config_.kv_heads, Workspace::Use::key_projection),
-        heads(normed, w.v_proj, config_.kv_heads, Workspace::Use::value_projection), config_, pass);
-    return blocks::add_mlp(blocks::add_linear(blocks::attending(x, pass), attended, w.dense, pass), through,
-                           w.fc1, w.fc2, config_.activation, pass);
+        l, heads(through, w.q_proj, config_.query_heads), heads(normed, w.k_proj, config_.kv_heads),
+        heads(normed, w.v_proj, config_.kv_heads), config_, pass);
+    return blocks::add_mlp(blocks::add_linear(blocks::attending(x, pass), attended, w.dense), through, w.fc1,
+                           w.fc2, config_.activation);
 }
 
 } // namespace

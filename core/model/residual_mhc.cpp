@@ -3,7 +3,6 @@
 // them and writes to all, and a doubly stochastic matrix (Sinkhorn) mixes them among themselves. The maps
 // depend on the token. Equations: methods.md section 3.
 #include "core/model/blocks.h"
-#include "core/model/few_rows.h"
 #include "core/model/residual.h"
 
 #include <ATen/ATen.h>
@@ -59,7 +58,7 @@ HyperConnections::HyperConnections(const ModelConfig& config, const Parameters& 
 HyperConnections::Maps HyperConnections::maps(const Connector& connector, const at::Tensor& streams) const {
     const std::int64_t s = streams_;
     const at::Tensor normed = blocks::normalise(streams.flatten(1), connector.norm);
-    const at::Tensor dynamic = multiply_rows(normed, connector.projection).to(at::kFloat);
+    const at::Tensor dynamic = at::linear(normed, connector.projection).to(at::kFloat);
     Maps maps;
     maps.read = at::sigmoid(connector.alpha_pre * dynamic.narrow(1, 0, s) + connector.pre);
     maps.write = 2 * at::sigmoid(connector.alpha_post * dynamic.narrow(1, s, s) + connector.post);

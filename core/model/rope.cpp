@@ -2,12 +2,9 @@
 #include "core/model/rope.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Dispatch.h>
-#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numbers>
 
 namespace ponderscope {
@@ -136,49 +133,6 @@ at::Tensor rotate(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& 
         at::cat({first * c - second * s, second * c + first * s}, 2).to(x.scalar_type());
     const std::int64_t rest = x.size(2) - 2 * half;
     return rest == 0 ? turned : at::cat({turned, x.narrow(2, 2 * half, rest)}, 2);
-}
-
-void rotate_into(at::Tensor& out, const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin,
-                 const at::Tensor& rows, const at::Tensor& places, bool neighbours) {
-    const std::int64_t n = x.size(0);
-    const std::int64_t heads = x.size(1);
-    const std::int64_t size = x.size(2);
-    TORCH_CHECK(x.stride(2) == 1 && out.is_contiguous() && x.device().is_cpu(), "rotate_into: wrong layout");
-    const std::int64_t half = cos.defined() ? cos.size(1) : 0;
-    const float* cosines = half > 0 ? cos.const_data_ptr<float>() : nullptr;
-    const float* sines = half > 0 ? sin.const_data_ptr<float>() : nullptr;
-    const std::int64_t* index = half > 0 ? rows.const_data_ptr<std::int64_t>() : nullptr;
-    const std::int64_t* place = places.defined() ? places.const_data_ptr<std::int64_t>() : nullptr;
-    const std::int64_t apart = neighbours ? 1 : half; // the other of a pair
-    const std::int64_t next = neighbours ? 2 : 1;     // the next pair
-    AT_DISPATCH_FLOATING_TYPES_AND2(at::kBFloat16, at::kHalf, x.scalar_type(), "rotate_into", [&] {
-        const scalar_t* source = x.const_data_ptr<scalar_t>();
-        auto* target = out.mutable_data_ptr<scalar_t>();
-        const std::int64_t row_stride = x.stride(0);
-        const std::int64_t head_stride = x.stride(1);
-        at::parallel_for(0, n, std::max<std::int64_t>(1, 16384 / (heads * size)),
-                         [&](std::int64_t begin, std::int64_t end) {
-                             for (std::int64_t i = begin; i < end; ++i) {
-                                 const float* c = half > 0 ? cosines + index[i] * half : nullptr;
-                                 const float* s = half > 0 ? sines + index[i] * half : nullptr;
-                                 const std::int64_t row = place != nullptr ? place[i] : i;
-                                 for (std::int64_t h = 0; h < heads; ++h) {
-                                     const scalar_t* __restrict a = source + i * row_stride + h * head_stride;
-                                     scalar_t* __restrict b = target + (row * heads + h) * size;
-                                     for (std::int64_t j = 0; j < half; ++j) {
-                                         const std::int64_t one = j * next;
-                                         const auto first = static_cast<float>(a[one]);
-                                         const auto second = static_cast<float>(a[one + apart]);
-                                         b[one] = static_cast<scalar_t>(first * c[j] - second * s[j]);
-                                         b[one + apart] = static_cast<scalar_t>(second * c[j] + first * s[j]);
-                                     }
-                                     std::memcpy(b + 2 * half, a + 2 * half,
-                                                 static_cast<std::size_t>(size - 2 * half) *
-                                                     sizeof(scalar_t));
-                                 }
-                             }
-                         });
-    });
 }
 
 } // namespace ponderscope

@@ -27,9 +27,4 @@ std::pair<at::Tensor, at::Tensor> rope_table(const RopeConfig& rope, std::int64_
 at::Tensor rotate(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin, const at::Tensor& rows,
                   bool neighbours = false);
 
-/// The same on the CPU without gradient from any layout whose last axis is dense into a contiguous \p out;
-/// cos undefined: a copy. \p places: int64 [n], rows of \p out; undefined: its first n.
-void rotate_into(at::Tensor& out, const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin,
-                 const at::Tensor& rows, const at::Tensor& places = {}, bool neighbours = false);
-
 } // namespace ponderscope

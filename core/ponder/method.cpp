@@ -4,7 +4,6 @@
 #include "core/base/error.h"
 #include "core/checkpoint/method_info.h"
 #include "core/model/autocast.h"
-#include "core/model/few_rows.h"
 
 #include <ATen/ATen.h>
 
@@ -47,8 +46,7 @@ at::Tensor Method::Fp32Linear::operator()(const at::Tensor& states, std::int64_t
                                           std::int64_t rows) const {
     const Autocast off(states.device().type(), false);
     const std::int64_t count = rows < 0 ? weight_.size(0) : rows;
-    return multiply_rows(states.to(at::kFloat), weight_.narrow(0, first, count),
-                         bias_.narrow(0, first, count));
+    return at::linear(states.to(at::kFloat), weight_.narrow(0, first, count), bias_.narrow(0, first, count));
 }
 
 bool Method::exits_select() const {

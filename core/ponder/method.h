@@ -132,8 +132,6 @@ public:
     // Training.
     /// The penalty on steps, fp32 scalar, that a loss adds times lambda; undefined: none.
     [[nodiscard]] virtual at::Tensor penalty(const TrainingRun&) const { return {}; }
-    /// Whether the penalty looks at the gates of a whole step together: PenaltySettings::pool.
-    [[nodiscard]] virtual bool pools_gates() const { return false; }
     /// Whether the halting rule holds in training too; otherwise every slot runs then.
     [[nodiscard]] virtual bool halts_in_training() const { return true; }
 

@@ -21,28 +21,11 @@ struct StepStates {
                       ///< decides
 };
 
-/// The n smallest gates of a batch that is computed in pieces (AdaPonderLM, methods.md section 5: the pool is
-/// the whole batch), found before any piece has its gradient.
-struct GatePool {
-    double cutoff = 0;         ///< the largest of them
-    double tie_share = 1;      ///< how much each value equal to it counts, so that there are n of them
-    std::int64_t smallest = 0; ///< n, gates that were not asked included; 0: nothing is pushed down
-    std::int64_t pieces = 1;   ///< of the batch
-
-    /// \p asked: the values of all pieces, fp32; \p pool: their number and that of the gates that were not
-    /// asked, which are 0. \p share: k_s.
-    static GatePool of(const std::vector<at::Tensor>& asked, std::int64_t pool, double share,
-                       std::int64_t pieces);
-};
-
 /// What a method's penalty on steps takes from the recipe beside its weight lambda.
 struct PenaltySettings {
     double gate_share = 0; ///< k_s of AdaPonderLM (methods.md section 5): share of the pool of gates that is
                            ///< pushed down
     double beta = 0;       ///< of adaptive latent CoT (section 7): power of the probability of the next token
-    /// The batch is one of several pieces of a step; absent: it is the whole. A piece's penalty is its part
-    /// of the step's, times the number of pieces.
-    std::optional<GatePool> pool = std::nullopt;
 };
 
 /// How Model::forward runs.
@@ -53,9 +36,6 @@ struct ForwardForm {
     /// in training.
     bool training = false;
     PenaltySettings penalty;
-    /// With gradients: less memory for more time; what the MLPs compute inside is computed again when the
-    /// gradient needs it. The same numbers.
-    bool recompute = false;
 };
 
 /// What a penalty is computed from: every slot that ran, with gradients.

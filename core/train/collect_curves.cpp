@@ -116,7 +116,7 @@ TrainingInfo read_info(const std::filesystem::path& folder) {
             };
             info.planned_steps = number("steps", std::int64_t{1} << 40);
             constexpr std::int64_t most = 1 << 20; // of each, so that their product cannot overflow
-            tokens_per_step = number("batch", most) * number("accumulation", most) * number("context", most);
+            tokens_per_step = number("batch", most) * number("context", most);
         }
     }
     // "tokens" are those so far, of a finished training all.

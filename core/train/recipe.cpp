@@ -186,14 +186,13 @@ void read_texts(const JsonObject& texts, Recipe& recipe) {
 }
 
 void read_training(const JsonObject& training, Recipe& recipe) {
-    allow_only(training, {"steps", "tokens", "context", "batch", "accumulation", "seed", "precision",
-                          "clip_norm", "jacobi_iterations", "activation_checkpointing", "shifted"});
+    allow_only(training, {"steps", "tokens", "context", "batch", "seed", "precision", "clip_norm",
+                          "jacobi_iterations", "shifted"});
     recipe.context = training.required_integer("context", 1, most_context);
     recipe.batch = training.required_integer("batch", 1, most_batch);
-    recipe.accumulation = training.integer("accumulation", 1, most_batch).value_or(1);
-    if (recipe.context * recipe.batch > most_tokens_per_step / recipe.accumulation) {
-        training.fail("batch", "at most " + std::to_string(most_tokens_per_step) +
-                                   " tokens a step (context x batch x accumulation)");
+    if (recipe.context * recipe.batch > most_tokens_per_step) {
+        training.fail("batch",
+                      "at most " + std::to_string(most_tokens_per_step) + " tokens a step (context x batch)");
     }
     if (training.has("steps") == training.has("tokens")) {
         throw InputError(training.source().string() +
@@ -212,7 +211,6 @@ void read_training(const JsonObject& training, Recipe& recipe) {
         training.fail("precision", "auto, float32, tf32 or bfloat16");
     }
     recipe.shifted = training.boolean("shifted").value_or(true);
-    recipe.recompute = training.boolean("activation_checkpointing").value_or(false);
     recipe.jacobi_iterations = training.integer("jacobi_iterations", 0, 1000);
     recipe.clip_norm = number_in(training, "clip_norm", 1.0, 0, 1e9, "a number from 0 (off)");
 }
@@ -446,7 +444,6 @@ nlohmann::json essence(const Recipe& recipe) {
                            {{"steps", recipe.steps},
                             {"context", recipe.context},
                             {"batch", recipe.batch},
-                            {"accumulation", recipe.accumulation},
                             {"seed", recipe.seed},
                             {"precision", recipe.precision ? to_string(*recipe.precision) : "auto"},
                             {"clip_norm", recipe.clip_norm}}},

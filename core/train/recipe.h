@@ -41,16 +41,14 @@ struct Recipe {
     double held_out_fraction = 0;            ///< besides: this share at the end of every training text
     std::string document_end;                ///< token that ends each text; empty: none
 
-    std::int64_t steps = 0;        ///< of the optimiser
-    std::int64_t context = 0;      ///< tokens a sequence
-    std::int64_t batch = 0;        ///< sequences a forward
-    std::int64_t accumulation = 1; ///< forwards a step
-    bool shifted = true;           ///< ContextSampler: each epoch cuts the texts at another place
-    std::uint64_t seed = 0;        ///< of the weights and of the order of the texts
+    std::int64_t steps = 0;   ///< of the optimiser
+    std::int64_t context = 0; ///< tokens a sequence
+    std::int64_t batch = 0;   ///< sequences a step
+    bool shifted = true;      ///< ContextSampler: each epoch cuts the texts at another place
+    std::uint64_t seed = 0;   ///< of the weights and of the order of the texts
     /// Of products, not float16; nothing: fp32 on a CPU, bf16 on CUDA. Weights and moments of the optimiser
     /// are fp32 always.
     std::optional<Precision> precision;
-    bool recompute = false; ///< ForwardForm::recompute; changes memory and time, not the result
     double clip_norm = 1.0; ///< largest Euclidean norm of the gradient; 0: not clipped
 
     double learning_rate = 1e-3; ///< at its peak
@@ -79,7 +77,7 @@ struct Recipe {
     std::int64_t snapshot_tokens = 512; ///< length of the passage, from the beginning of the held-out text
     DType output_dtype = DType::bf16;   ///< of model.safetensors: bf16 or f32
 
-    [[nodiscard]] std::int64_t tokens_per_step() const { return context * batch * accumulation; }
+    [[nodiscard]] std::int64_t tokens_per_step() const { return context * batch; }
     /// k_s of a step: k_max clamp((step - S0) / (S1 - S0), 0, 1) (methods.md section 5).
     [[nodiscard]] double gate_share_at(std::int64_t step) const;
     [[nodiscard]] Schedule schedule() const { return {learning_rate, warmup_steps, steps, final_fraction}; }

@@ -113,65 +113,30 @@ at::Tensor Trainer::rows(std::int64_t first, std::int64_t count) {
     return ids;
 }
 
-/// The gates of all pieces of a step, for a penalty that ranks them together. Each piece runs once more for
-/// that, before any of them has its gradient.
-std::optional<GatePool> Trainer::gate_pool(const std::vector<PackedBatch>& pieces, ForwardForm form) {
-    const double gate_share = form.penalty.gate_share;
-    if (!model_->method().pools_gates() || pieces.size() == 1 || gate_share == 0) {
-        return std::nullopt;
-    }
-    std::vector<at::Tensor> asked;
-    form.penalty.pool.emplace(); // of this run nobody wants the penalty
-    for (const PackedBatch& piece : pieces) {
-        // With a graph, as when the gradient is taken: other kernels round otherwise.
-        const ForwardResult result = model_->forward(piece, form);
-        for (const StepStates& states : result.steps) {
-            if (states.value.defined()) {
-                asked.push_back(states.value.detach());
-            }
-        }
-    }
-    const std::int64_t of_a_window = recipe_.context * model_->method().max_steps();
-    return GatePool::of(asked, windows_a_step() * of_a_window, gate_share,
-                        static_cast<std::int64_t>(pieces.size()));
-}
-
-/// Gradients of one optimiser step; the means over its forwards.
+/// Gradients of one optimiser step, and its numbers.
 Trainer::StepNumbers Trainer::forward_backward() {
     optimizer_->zero_gradients();
-    at::Tensor total;
-    std::vector<PackedBatch> pieces;
-    for (std::int64_t first = 0; first < windows_a_step(); first += recipe_.batch) {
-        pieces.push_back(PackedBatch::from_rows(rows(counters_.windows + first, recipe_.batch), device_));
-    }
-    const double share = 1.0 / static_cast<double>(pieces.size());
-    counters_.windows += windows_a_step();
+    const PackedBatch batch = PackedBatch::from_rows(rows(counters_.windows, recipe_.batch), device_);
+    counters_.windows += recipe_.batch;
     ForwardForm form = training_form();
-    form.recompute = recipe_.recompute;
     form.penalty = {recipe_.gate_share_at(counters_.step), recipe_.penalty_beta};
+    at::Tensor loss;
+    at::Tensor numbers;
     {
-        const Autocast autocast(device_.type(), half_);
-        form.penalty.pool = gate_pool(pieces, form);
-    }
-    for (const PackedBatch& piece : pieces) {
-        at::Tensor loss;
-        {
-            const Autocast autocast(device_.type(), half_); // products in bf16; weights stay fp32
-            const ForwardResult result = model_->forward(piece, form);
-            loss = result.cross_entropy * share;
-            at::Tensor numbers = at::stack({loss.detach().to(at::kFloat), at::zeros_like(loss).to(at::kFloat),
-                                            result.mean_steps.to(loss.device()) * share});
-            if (result.penalty.defined()) {
-                numbers.select(0, 1).copy_(result.penalty.detach() * share);
-                loss = loss + result.penalty * (recipe_.penalty_weight * share);
-            }
-            total = total.defined() ? total + numbers : numbers;
+        const Autocast autocast(device_.type(), half_); // products in bf16; weights stay fp32
+        const ForwardResult result = model_->forward(batch, form);
+        loss = result.cross_entropy;
+        numbers = at::stack({loss.detach().to(at::kFloat), at::zeros_like(loss).to(at::kFloat),
+                             result.mean_steps.to(loss.device())});
+        if (result.penalty.defined()) {
+            numbers.select(0, 1).copy_(result.penalty.detach());
+            loss = loss + result.penalty * recipe_.penalty_weight;
         }
-        loss.backward();
     }
-    const at::Tensor here = total.to(at::kCPU, at::kDouble);
-    const auto* numbers = here.const_data_ptr<double>();
-    return {numbers[0], numbers[1], numbers[2]};
+    loss.backward();
+    const at::Tensor here = numbers.to(at::kCPU, at::kDouble);
+    const auto* values = here.const_data_ptr<double>();
+    return {values[0], values[1], values[2]};
 }
 
 void Trainer::step() {
@@ -219,13 +184,11 @@ void Trainer::train_on() {
 }
 
 void Trainer::memory_is_full() {
-    const std::string fault =
-        full_memory_of(device_) + " A step of " + std::to_string(recipe_.batch) + " contexts of " +
-        std::to_string(recipe_.context) + " tokens does not fit beside the weights; the state of step " +
-        std::to_string(saved_step_) + " is kept. " +
-        (recipe_.batch > 1 ? "Halve training.batch and double training.accumulation, which trains the same"
-                           : "Shorten training.context") +
-        (recipe_.recompute ? "." : ", or set training.activation_checkpointing.");
+    const std::string fault = full_memory_of(device_) + " A step of " + std::to_string(recipe_.batch) +
+                              " contexts of " + std::to_string(recipe_.context) +
+                              " tokens does not fit beside the weights; the state of step " +
+                              std::to_string(saved_step_) + " is kept. " +
+                              (recipe_.batch > 1 ? "Halve training.batch." : "Shorten training.context.");
     end_trace(fault);
     throw EnvironmentError(folder_.path().string() + ": " + fault);
 }

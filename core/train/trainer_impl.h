@@ -55,8 +55,6 @@ private:
         double penalty = 0; ///< before lambda
         double mean_steps = 0;
     };
-    [[nodiscard]] std::int64_t windows_a_step() const { return recipe_.batch * recipe_.accumulation; }
-    [[nodiscard]] std::optional<GatePool> gate_pool(const std::vector<PackedBatch>& pieces, ForwardForm form);
     [[nodiscard]] StepNumbers forward_backward();
     /// How the model runs while it is trained, and when it is measured on the way.
     [[nodiscard]] ForwardForm training_form() const {

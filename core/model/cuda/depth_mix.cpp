@@ -17,10 +17,10 @@ bool depth_mix_cuda_fits(const at::Tensor& v, std::size_t sources) {
 }
 
 DepthMixed depth_mix_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                          std::span<const DepthSource> sources, bool want_weights, const at::Tensor& out) {
+                          std::span<const DepthSource> sources, bool want_weights) {
     const c10::DeviceGuard guard(v.device());
     DepthMixed mixed;
-    mixed.value = out.defined() ? out : at::empty(v.sizes(), v.options());
+    mixed.value = at::empty(v.sizes(), v.options());
     if (want_weights) {
         mixed.weights = at::empty({v.size(0), v.size(1), static_cast<std::int64_t>(sources.size()) + 1},
                                   v.options().dtype(at::kFloat));

@@ -32,7 +32,7 @@ at::Tensor attend_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tenso
 bool depth_mix_cuda_fits(const at::Tensor& v, std::size_t sources);
 /// depth_mix by our kernel, for checked, contiguous arguments, without gradient.
 DepthMixed depth_mix_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                          std::span<const DepthSource> sources, bool want_weights, const at::Tensor& out);
+                          std::span<const DepthSource> sources, bool want_weights);
 
 bool read_out_cuda_fits(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request);
 /// read_out on a GPU for checked requests: logits of some thousand tokens at a time, read once by a kernel

@@ -4,7 +4,6 @@
 // for a newer processor in this file, could be the copy that the linker keeps for all of the program.
 #pragma once
 
-#include "core/model/kernels/row_loops.h"
 #include "core/model/kernels/tile.h"
 #include "core/model/kernels/tile_vectors.h"
 
@@ -46,22 +45,11 @@ inline void multiply(const float* table, std::ptrdiff_t stride, std::int64_t dep
     }
 }
 
-/// R rows of a product in fp32.
-struct Fp32Block {
-    using Element = float;
-    using Query = float;
-    template <int R, int N>
-    static void product(const float* table, std::ptrdiff_t stride, std::int64_t depth, const float* queries,
-                        Vector (&sum)[R][N]) {
-        multiply<R, N, false>(table, stride, depth, vectors_at(queries), sum);
-    }
-};
-
-template <int R, int N, typename Block>
-inline void product_block(const typename Block::Element* table, std::ptrdiff_t stride, std::int64_t depth,
-                          const typename Block::Query* queries, float* tile, const float* bias) {
+template <int R, int N>
+inline void product_block(const float* table, std::ptrdiff_t stride, std::int64_t depth, const float* queries,
+                          float* tile, const float* bias) {
     Vector sum[R][N] = {};
-    Block::template product<R, N>(table, stride, depth, queries, sum);
+    multiply<R, N, false>(table, stride, depth, vectors_at(queries), sum);
     Vector* out = vectors_at(tile);
     for (int r = 0; r < R; ++r) {
         for (int v = 0; v < N; ++v) {
@@ -70,20 +58,19 @@ inline void product_block(const typename Block::Element* table, std::ptrdiff_t s
     }
 }
 
-template <int N, typename Block = Fp32Block>
-void product_of(const typename Block::Element* table, std::ptrdiff_t stride, std::int64_t rows,
-                std::int64_t depth, const typename Block::Query* queries, int, float* tile,
-                const float* bias) {
+template <int N>
+void product_of(const float* table, std::ptrdiff_t stride, std::int64_t rows, std::int64_t depth,
+                const float* queries, int, float* tile, const float* bias) {
     constexpr int width = N * lane_count;
     constexpr int step = block_rows<N>();
     std::int64_t r = 0;
     for (; r + step <= rows; r += step) {
-        product_block<step, N, Block>(table + r * stride, stride, depth, queries, tile + r * width,
-                                      bias != nullptr ? bias + r : nullptr);
+        product_block<step, N>(table + r * stride, stride, depth, queries, tile + r * width,
+                               bias != nullptr ? bias + r : nullptr);
     }
     for (; r < rows; ++r) {
-        product_block<1, N, Block>(table + r * stride, stride, depth, queries, tile + r * width,
-                                   bias != nullptr ? bias + r : nullptr);
+        product_block<1, N>(table + r * stride, stride, depth, queries, tile + r * width,
+                            bias != nullptr ? bias + r : nullptr);
     }
 }
 
@@ -279,20 +266,6 @@ void mask_of(float* tile, std::int64_t rows, int, std::int32_t first_row, const 
     }
 }
 
-void columns_all(const float* tile, std::int64_t rows, int vectors, std::int64_t stride, float* out) {
-    const std::int64_t width = static_cast<std::int64_t>(vectors) * lane_count;
-    constexpr std::int64_t together = 16; // rows: a cache line of each column
-    for (std::int64_t first = 0; first < rows; first += together) {
-        const std::int64_t here = rows - first < together ? rows - first : together;
-        for (std::int64_t j = 0; j < width; ++j) {
-            float* column = out + j * stride + first;
-            for (std::int64_t r = 0; r < here; ++r) {
-                column[r] = tile[(first + r) * width + j];
-            }
-        }
-    }
-}
-
 void rescale_all(float* out, std::int64_t depth, int vectors, const float* factor) {
     for (std::int64_t i = 0; i < depth; ++i) {
         for (int v = 0; v < vectors; ++v) {
@@ -304,59 +277,6 @@ void rescale_all(float* out, std::int64_t depth, int vectors, const float* facto
 void accumulate_all(const float* row, std::int64_t count, float factor, float* out) {
     for (std::int64_t i = 0; i < count; ++i) {
         out[i] = multiply_add(factor, row[i], out[i]);
-    }
-}
-
-float softmax_row_all(float* row, std::int64_t count, float rate) {
-    const std::int64_t whole = count / lane_count * lane_count;
-    Vector best = splat(-3.4028234e38F);
-    for (std::int64_t i = 0; i < whole; i += lane_count) {
-        const Vector x = load(row + i);
-        best = x > best ? x : best;
-    }
-    float maximum = -3.4028234e38F;
-    for (int lane = 0; lane < lane_count; ++lane) {
-        maximum = best[lane] > maximum ? best[lane] : maximum;
-    }
-    for (std::int64_t i = whole; i < count; ++i) {
-        maximum = row[i] > maximum ? row[i] : maximum;
-    }
-    // Sums of 256 vectors are added up in double.
-    double sum = 0;
-    const Vector m = splat(maximum);
-    for (std::int64_t begin = 0; begin < whole; begin += 256 * lane_count) {
-        const std::int64_t end = begin + 256 * lane_count < whole ? begin + 256 * lane_count : whole;
-        Vector part = {};
-        for (std::int64_t i = begin; i < end; i += lane_count) {
-            const Vector e = exponential_of(distance(load(row + i), m) * rate);
-            store(row + i, e);
-            part += e;
-        }
-        for (int lane = 0; lane < lane_count; ++lane) {
-            sum += part[lane];
-        }
-    }
-    if (whole < count) {
-        Vector rest = splat(-__builtin_inff());
-        for (std::int64_t i = whole; i < count; ++i) {
-            rest[i - whole] = row[i];
-        }
-        const Vector e = exponential_of(distance(rest, m) * rate);
-        for (std::int64_t i = whole; i < count; ++i) {
-            row[i] = e[i - whole];
-            sum += row[i];
-        }
-    }
-    const float factor = static_cast<float>(1 / sum);
-    for (std::int64_t i = 0; i < count; ++i) {
-        row[i] *= factor;
-    }
-    return multiply_add(maximum, rate, static_cast<float>(__builtin_log(sum)));
-}
-
-void softmax_gradient_row_all(const float* p, std::int64_t count, float mean, float rate, float* gradient) {
-    for (std::int64_t i = 0; i < count; ++i) {
-        gradient[i] = p[i] * (gradient[i] - mean) * rate;
     }
 }
 
@@ -449,13 +369,8 @@ constexpr TileKernels kernels_of(const char* name) {
     set.exponentials = Widths<exponentials_any<1>, exponentials_any<2>, exponentials_any<3>>::any;
     set.divergence = Widths<divergence_of<1>, divergence_of<2>, divergence_of<3>>::any;
     set.mask = Widths<mask_of<1>, mask_of<2>, mask_of<3>>::any;
-    set.columns = columns_all;
     set.rescale = rescale_all;
     set.accumulate = accumulate_all;
-    set.dots = dots_all;
-    set.weigh = weigh_all;
-    set.softmax_row = softmax_row_all;
-    set.softmax_gradient_row = softmax_gradient_row_all;
     set.widen_bf16 = widen_bf16_all;
     set.widen_f16 = widen_f16_all;
     set.exponential = exponential_all;

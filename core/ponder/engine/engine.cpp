@@ -57,7 +57,6 @@ void EngineParts::place(TokenBatch& batch, std::span<const Window> windows) cons
 
 StepsOptions EngineParts::steps_options() const {
     StepsOptions options;
-    options.workspace = reusable();
     options.choices = choices;
     options.stop = &GivenUpBy::current(); // of this thread, which is the one that runs them
     return options;
@@ -94,9 +93,6 @@ void EngineParts::check_ids(std::span<const std::int32_t> ids) const {
 Engine Engine::load(const Checkpoint& checkpoint, const LoadOptions& options) {
     const ParameterLayout layout = parameter_layout(checkpoint.config);
     const Placement placement = Placement::of(options.device, layout, scalar_type_of(options.precision));
-    if (placement.home().is_cpu()) {
-        keep_host_memory();
-    }
     const c10::InferenceMode no_gradients;
     Parameters parameters = load_parameters(layout, checkpoint, placement, options);
     require_finite(parameters, checkpoint);
@@ -120,7 +116,6 @@ Engine Engine::load(const Checkpoint& checkpoint, const LoadOptions& options) {
                                                options.precision,
                                                std::move(notices),
                                                {nullptr, checkpoint.config.ponder.jacobi_iterations, {}},
-                                               {},
                                                0,
                                                nullptr,
                                                {},

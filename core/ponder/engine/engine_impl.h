@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/model/workspace.h"
 #include "core/ponder/engine/engine.h"
 #include "core/ponder/engine/model.h"
 #include "core/ponder/halting/halting.h"
@@ -27,7 +26,6 @@ struct EngineParts {
     Precision precision;
     std::vector<std::string> notices;
     RunChoices choices;
-    mutable Workspace workspace;
     mutable int batches_under_way = 0;
     std::unique_ptr<const Method> layer_steps; ///< in the place of a vanilla model's method; nullptr: that
 
@@ -39,8 +37,6 @@ struct EngineParts {
     /// Where a batch's tokens stand in their texts, and what their states begin with, where it matters.
     /// InputError: a file of start states that does not reach so far.
     void place(TokenBatch& batch, std::span<const Window> windows) const;
-    /// Buffers are reused on the CPU; a GPU's allocator does that itself.
-    [[nodiscard]] Workspace* reusable() const { return device.is_cpu() ? &workspace : nullptr; }
     [[nodiscard]] const Backbone& backbone() const { return model.backbone(); }
     [[nodiscard]] const Method& method() const { return layer_steps ? *layer_steps : model.method(); }
     [[nodiscard]] bool halts() const { return may_halt(method(), choices.rule.get()); }

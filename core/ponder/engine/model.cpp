@@ -5,14 +5,11 @@
 #include "core/checkpoint/method_info.h"
 #include "core/model/device.h"
 #include "core/model/head.h"
-#include "core/model/workspace.h"
 #include "core/ponder/halting/halting.h"
 #include "core/ponder/method.h"
 #include "core/ponder/schedule/steps.h"
 
 #include <ATen/ATen.h>
-#include <ATen/autocast_mode.h>
-#include <ATen/core/grad_mode.h>
 
 #include <numeric>
 #include <utility>
@@ -23,7 +20,6 @@ struct Model::Impl {
     Parameters parameters;
     std::unique_ptr<Backbone> backbone;
     std::unique_ptr<Method> method;
-    Workspace workspace;
 };
 
 PackedBatch PackedBatch::pack(const std::vector<std::vector<std::int32_t>>& sequences, at::Device device) {
@@ -100,11 +96,6 @@ ForwardResult Model::forward(const PackedBatch& batch, const ForwardForm& form) 
     const TokenBatch tokens =
         TokenBatch::from_ids(backbone, batch.ids, batch.lengths, options.choices.keeps_rows(method));
     options.keep_states = true;
-    options.recompute = form.recompute;
-    if (!at::GradMode::is_enabled() && batch.ids.device().is_cpu() &&
-        !at::autocast::is_autocast_enabled(at::kCPU)) {
-        options.workspace = &impl_->workspace;
-    }
     StepsResult run = run_steps(backbone, method, tokens, options);
     ForwardResult result;
     result.steps = std::move(run.states);

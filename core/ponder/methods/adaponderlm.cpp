@@ -30,7 +30,6 @@ public:
     [[nodiscard]] bool halts() const override;
     [[nodiscard]] Decision decide(const Slots& slots) const override;
     [[nodiscard]] at::Tensor penalty(const TrainingRun& run) const override;
-    [[nodiscard]] bool pools_gates() const override { return true; }
     [[nodiscard]] std::vector<SignalInfo> signals() const override;
     [[nodiscard]] std::int64_t input_flops() const override;
     [[nodiscard]] std::int64_t decision_flops(std::int64_t step) const override;
@@ -134,45 +133,28 @@ at::Tensor AdaPonderLm::penalty(const TrainingRun& run) const {
             asked.push_back(states.value);
         }
     }
-    const GatePool pool = run.settings.pool
-                              ? *run.settings.pool
-                              : GatePool::of(asked, run.tokens * max_steps(), run.settings.gate_share, 1);
-    if (pool.smallest == 0 || asked.empty()) {
-        return at::zeros({}, run.head.head.options().dtype(at::kFloat).requires_grad(false));
+    const at::Tensor none = at::zeros({}, run.head.head.options().dtype(at::kFloat).requires_grad(false));
+    if (asked.empty()) {
+        return none;
     }
     const at::Tensor values = at::cat(asked);
-    const at::Tensor chosen =
-        values * (values < pool.cutoff) + values * (values == pool.cutoff) * pool.tie_share;
-    return chosen.sum() * (static_cast<double>(pool.pieces) / static_cast<double>(pool.smallest));
+    const std::int64_t pool = run.tokens * max_steps();
+    const auto smallest =
+        static_cast<std::int64_t>(std::floor(run.settings.gate_share * static_cast<double>(pool) + 0.5));
+    const std::int64_t wanted = std::min(smallest - (pool - values.numel()), values.numel());
+    if (wanted <= 0) {
+        return none; // the constants alone are as many
+    }
+    const at::Tensor all = values.detach();
+    const double cutoff = std::get<0>(at::kthvalue(all, wanted)).item<double>();
+    const auto below = (all < cutoff).sum().item<std::int64_t>();
+    // Each of the values equal to the cutoff counts for a share, so that there are n of them.
+    const double tie_share = static_cast<double>(wanted - below) / (all == cutoff).sum().item<double>();
+    const at::Tensor chosen = values * (values < cutoff) + values * (values == cutoff) * tie_share;
+    return chosen.sum() / static_cast<double>(smallest);
 }
 
 } // namespace
-
-GatePool GatePool::of(const std::vector<at::Tensor>& asked, std::int64_t pool, double share,
-                      std::int64_t pieces) {
-    GatePool result;
-    result.pieces = pieces;
-    const auto smallest = static_cast<std::int64_t>(std::floor(share * static_cast<double>(pool) + 0.5));
-    std::vector<at::Tensor> values;
-    for (const at::Tensor& one : asked) {
-        values.push_back(one.detach());
-    }
-    const std::int64_t count =
-        std::accumulate(values.begin(), values.end(), std::int64_t{0},
-                        [](std::int64_t sum, const at::Tensor& one) { return sum + one.numel(); });
-    const std::int64_t wanted = std::min(smallest - (pool - count), count);
-    if (wanted <= 0) {
-        return result; // the constants alone are as many
-    }
-    const at::Tensor all = at::cat(values);
-    const at::Tensor cutoff = std::get<0>(at::kthvalue(all, wanted));
-    const at::Tensor below = (all < cutoff).sum();
-    const at::Tensor equal = (all == cutoff).sum();
-    result.cutoff = cutoff.item<double>();
-    result.tie_share = static_cast<double>(wanted - below.item<std::int64_t>()) / equal.item<double>();
-    result.smallest = smallest;
-    return result;
-}
 
 MethodEntry adaponderlm_method() {
     return MethodEntry::of<AdaPonderLm>(MethodKind::adaponderlm);

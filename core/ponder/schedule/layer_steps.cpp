@@ -85,7 +85,6 @@ StepsResult run_layers(const Backbone& backbone, const Method& method, const Tok
     pass.positions = batch.positions;
     pass.cos = batch.cos;
     pass.sin = batch.sin;
-    pass.workspace = options.workspace;
     pass.stop = options.stop;
     pass.mixer = mixer.get();
     if (mixer) {

@@ -316,8 +316,6 @@ Pass pass_of(const TokenBatch& batch, const at::Tensor& tokens, const StepsOptio
     pass.ids = select_rows(batch.ids, tokens);
     pass.cos = batch.cos;
     pass.sin = batch.sin;
-    pass.workspace = options.workspace;
-    pass.recompute = options.recompute;
     pass.stop = options.stop;
     return pass;
 }

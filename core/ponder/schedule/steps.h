@@ -126,8 +126,6 @@ struct StepsOptions {
     bool read_steps = false;
     StepObserver* observer = nullptr;
     StepCache* cache = nullptr;
-    Workspace* workspace = nullptr;
-    bool recompute = false; ///< Pass::recompute
     TapListener* taps = nullptr;
     RunChoices choices;
     bool keep_states = false;

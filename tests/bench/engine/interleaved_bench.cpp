@@ -9,7 +9,6 @@
 #include "core/base/splitmix.h"
 #include "core/model/device.h"
 #include "core/model/head.h"
-#include "core/model/workspace.h"
 #include "core/ponder/engine/engine.h"
 #include "core/ponder/engine/model.h"
 #include "core/ponder/schedule/steps.h"
@@ -49,11 +48,9 @@ Checkpoint make_checkpoint(const std::filesystem::path& folder, const Options& o
 }
 
 /// NLL of all tokens, window after window, the texts decoded side by side over a cache.
-std::vector<float> decode(const Model& model, at::Device device, Workspace& workspace,
-                          std::span<const Window> windows) {
+std::vector<float> decode(const Model& model, at::Device device, std::span<const Window> windows) {
     const c10::InferenceMode no_gradients;
     StepsOptions options;
-    options.workspace = device.is_cpu() ? &workspace : nullptr;
     const std::int64_t slots = model.method().max_steps() + 1;
     const auto length = static_cast<std::int64_t>(windows.front().ids.size());
     const auto count = static_cast<std::int64_t>(windows.size());
@@ -97,7 +94,6 @@ void measure(Engine& engine, const Model& model, at::Device device, std::int64_t
         }
         windows.push_back({ids[row], 0, tokens});
     }
-    Workspace workspace;
     std::vector<WindowResult> exact;
     std::vector<float> decoded;
     const std::vector<bench::Timed> timed = bench::interleaved(
@@ -109,7 +105,7 @@ void measure(Engine& engine, const Model& model, at::Device device, std::int64_t
                                                engine.use_scoring(std::nullopt);
                                                exact = engine.score(windows, RecordLevel::basic);
                                            },
-                                           [&] { decoded = decode(model, device, workspace, windows); }},
+                                           [&] { decoded = decode(model, device, windows); }},
         rounds);
     double gap = 0;
     double passes = 0;

@@ -83,12 +83,6 @@ void compare(std::int64_t n, std::int64_t vocabulary, std::int64_t d, at::Scalar
         {"read_out: expected embedding + all statistics", 2, [&] { read_out(h, weights, both); }},
         {"read_out: expected embedding of the top 100", 1, [&] { read_out(h, weights, truncated); }},
     };
-    HeadTiling loops;
-    loops.library = false;
-    actions.push_back({"in loops: + entropy, margin, top 10", 1,
-                       [&, loops] { read_out_cpu(h, weights, statistics, loops); }});
-    actions.push_back({"in loops: expected embedding + all statistics", 2,
-                       [&, loops] { read_out_cpu(h, weights, both, loops); }});
     std::erase_if(actions, [&](const Action& action) {
         return action.name.find("bare") == std::string::npos && action.name.find(only) == std::string::npos;
     });

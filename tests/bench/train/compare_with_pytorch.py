@@ -133,7 +133,6 @@ def ours(job, program, folder):
         "tokenizer": str(job["tokenizer"]),
         "texts": {"train": ["text.txt"]},
         "training": {"steps": job["count"], "context": job["context"], "batch": job["batch"], "precision": job["precision"],
-                     "activation_checkpointing": job.get("checkpointing", False),
                      **({"jacobi_iterations": job["jacobi"]} if job.get("jacobi") is not None and job["method"] in ("ponderlm2", "ponderlm3") else {})},
         # All gates are asked and paid for, as in theirs.
         **({"penalty": {"ramp_start": 0, "ramp_end": 1}} if job["method"] == "adaponderlm" else {}),

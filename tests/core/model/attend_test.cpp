@@ -4,7 +4,6 @@
 #include "core/model/attend_cpu.h"
 #include "core/model/device.h"
 #include "core/model/kernels/online_sums.h"
-#include "core/model/matrix_unit.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -69,8 +68,8 @@ Packing causal(const std::vector<std::int64_t>& lengths, const std::vector<std::
 
 /// The reference multiplies zeros with every row, so it must not see the NaN of rows that nobody reads.
 at::Tensor reference(const Packing& p) {
-    return attend_reference(p.q.to(at::kDouble), p.k.to(at::kDouble).nan_to_num(),
-                            p.v.to(at::kDouble).nan_to_num(), p.visibility, p.scale, p.bias);
+    return attend_plain(p.q.to(at::kDouble), p.k.to(at::kDouble).nan_to_num(),
+                        p.v.to(at::kDouble).nan_to_num(), p.visibility, p.scale, p.bias);
 }
 
 at::Tensor run(const Packing& p) {
@@ -262,35 +261,6 @@ Packing brain_floats(Packing p) {
 
 } // namespace
 
-TEST(Attend, BrainFloatsInLoopsAndOnTheMatrixUnit) {
-    for (const bool unit : {false, true}) {
-        if (unit && !MatrixUnit::available()) {
-            continue;
-        }
-        for (const auto& shape : {Shape{1, 1, 4}, Shape{4, 4, 64}, Shape{4, 2, 16}, Shape{6, 1, 34},
-                                  Shape{8, 2, 80}, Shape{64, 1, 8}, Shape{2, 1, 128}, Shape{2, 2, 33}}) {
-            for (const std::int64_t window : {0, 1, 60}) {
-                SCOPED_TRACE(std::to_string(shape.query_heads) + "/" + std::to_string(shape.kv_heads) +
-                             " heads of " + std::to_string(shape.head_size) + ", window " +
-                             std::to_string(window) + (unit ? ", unit" : ", loops"));
-                auto whole = causal({1, 300, 17, 48, 49, 2, 5}, {0, 0, 130, 1, 0, 40, 3}, 3, shape, 3);
-                auto gathered = halted({400, 3, 77, 250}, 0.2, shape, 5);
-                auto biased = halted({100, 30}, 0.5, shape, 7);
-                biased.bias = normal({130}, 6);
-                for (auto* packing : {&whole, &gathered, &biased}) {
-                    auto p = brain_floats(*packing);
-                    p.visibility.window = window;
-                    const auto got = attend_cpu(p.q, p.k, p.v, p.visibility, p.scale, p.bias, {}, unit);
-                    const auto expected = reference(p);
-                    // Only the result is rounded.
-                    const auto off = (got.to(at::kDouble) - expected).abs() - expected.abs() * 0x1p-8;
-                    EXPECT_LE(off.nan_to_num(1e9).max().item<double>(), 3e-5);
-                }
-            }
-        }
-    }
-}
-
 TEST(Attend, ASequenceDoesNotKnowItsNeighbours) {
     const std::vector<std::int64_t> lengths = {30, 130, 7, 1, 64};
     const std::vector<std::int64_t> pasts = {0, 12, 0, 9, 0};
@@ -374,8 +344,8 @@ TEST(Attend, GradientsOfEveryForm) {
                     leaves.push_back(*tensor);
                 }
             }
-            const auto out = through_reference ? attend_reference(with.q, with.k, with.v, with.visibility,
-                                                                  with.scale, with.bias)
+            const auto out = through_reference ? attend_plain(with.q, with.k, with.v, with.visibility,
+                                                              with.scale, with.bias)
                                                : run(with);
             (out * weight).sum().backward();
             std::vector<at::Tensor> result;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the CPU's read-out is made of: loops over tiles, and the shares of its threads.
-#include "core/model/head_shares.h"
+// What the CPU's read-out is made of: loops over tiles.
 #include "core/model/kernels/tile.h"
 #include "tests/core/model/head_cases.h"
 
@@ -18,51 +17,9 @@ using testing::infinity;
 using testing::nan;
 using testing::normal;
 
-TEST(TileKernels, AFewRowsAreTheSameBesideAnyOthers) {
-    for (const char* name : {"baseline", "avx2", "avx512", "avx512_bf16"}) {
-        const auto* k = kernels::tile_kernels(name);
-        if (k == nullptr) {
-            continue;
-        }
-        SCOPED_TRACE(name);
-        for (const std::int64_t depth : {1, 6, 32, 100, 5000}) {
-            const std::int64_t rows = 77;
-            const std::int64_t count = 11;
-            const auto table = normal({rows, depth + 3}, 1); // rows lie apart
-            const auto x = normal({count, depth + 2}, 2);
-            const auto bias = normal({rows}, 3);
-            const auto before = normal({count, rows}, 4);
-            const auto exact = before.to(at::kDouble) + bias.to(at::kDouble) +
-                               0.5 * x.narrow(1, 0, depth)
-                                         .to(at::kDouble)
-                                         .matmul(table.narrow(1, 0, depth).to(at::kDouble).t());
-            auto together = before.clone();
-            const auto dots = [&](std::int64_t first, std::int64_t some, at::Tensor& out) {
-                k->dots(table.const_data_ptr<float>(), depth + 3, rows, depth,
-                        x.const_data_ptr<float>() + first * (depth + 2), depth + 2, some, 0.5F,
-                        bias.const_data_ptr<float>(), out.mutable_data_ptr<float>() + first * rows, rows,
-                        true);
-            };
-            dots(0, count, together);
-            EXPECT_LE((together - exact).abs().max().item<double>(), 2e-6 * std::sqrt(depth) + 1e-6);
-            auto alone = before.clone();
-            for (std::int64_t j = 0; j < count; ++j) {
-                dots(j, 1, alone);
-            }
-            EXPECT_TRUE(at::equal(together, alone));
-            auto mixed = at::empty({depth});
-            const auto weights = normal({rows}, 5);
-            k->weigh(table.const_data_ptr<float>(), depth + 3, rows, depth, weights.const_data_ptr<float>(),
-                     mixed.mutable_data_ptr<float>());
-            const auto sum = table.narrow(1, 0, depth).to(at::kDouble).t().mv(weights.to(at::kDouble));
-            EXPECT_LE((mixed - sum).abs().max().item<double>(), 2e-5);
-        }
-    }
-}
-
 TEST(TileKernels, EverySetOfThisProcessorAgrees) {
     int sets = 0;
-    for (const char* name : {"baseline", "avx2", "avx512", "avx512_bf16"}) {
+    for (const char* name : {"baseline", "avx2", "avx512"}) {
         const auto* k = kernels::tile_kernels(name);
         if (k == nullptr) {
             continue;
@@ -120,40 +77,6 @@ TEST(TileKernels, EverySetOfThisProcessorAgrees) {
         EXPECT_TRUE(at::equal(at::tensor(wide), brain.to(at::kFloat)));
     }
     EXPECT_GE(sets, 1);
-}
-
-/// Shares are whole, in order, and none has much more than its part: fewer tokens must be less work for the
-/// slowest thread too.
-TEST(Head, ThreadsShareTheWorkEvenly) {
-    const auto slowest = [](std::int64_t tokens, std::int64_t chunks, std::int64_t threads) {
-        const HeadShares shares = share_head(tokens, chunks, 16, 4, 4, threads);
-        const std::int64_t block = shares.groups_per_block * 64;
-        const std::int64_t blocks = (tokens + block - 1) / block;
-        EXPECT_EQ(static_cast<std::int64_t>(shares.ends.size()), threads);
-        EXPECT_EQ(shares.ends.back(), blocks * chunks);
-        EXPECT_TRUE(shares.groups_per_block >= 2 && shares.groups_per_block <= 4);
-        std::int64_t begin = 0;
-        std::int64_t most = 0;
-        for (const std::int64_t end : shares.ends) {
-            EXPECT_GE(end, begin);
-            std::int64_t work = 0;
-            for (; begin < end; ++begin) {
-                work += std::min(block, tokens - begin / chunks * block);
-            }
-            most = std::max(most, work);
-        }
-        return most;
-    };
-    for (const std::int64_t threads : {1, 2, 3, 7, 16}) {
-        for (const std::int64_t chunks : {1, 2, 25}) {
-            for (const std::int64_t tokens : {1, 63, 64, 65, 500, 922, 1024, 3686, 4096}) {
-                EXPECT_LE(slowest(tokens, chunks, threads), tokens * chunks / threads + 256)
-                    << tokens << " tokens, " << chunks << " chunks, " << threads << " threads";
-            }
-        }
-    }
-    EXPECT_LE(slowest(922, 2, 2), 960) << "of 1,844: as evenly as groups of 64 allow";
-    EXPECT_EQ(slowest(1024, 2, 2), 1024);
 }
 
 } // namespace

@@ -5,7 +5,6 @@
 #include "core/model/head_cpu.h"
 #include "core/model/head_fields.h"
 #include "core/model/head_state.h"
-#include "core/model/matrix_unit.h"
 #include "tests/core/model/head_cases.h"
 
 #include <ATen/ATen.h>
@@ -34,7 +33,7 @@ HeadResult in_double(const Case& c) {
     }
     auto request = c.request;
     request.previous = request.previous.defined() ? request.previous.to(at::kDouble) : request.previous;
-    return read_out_reference(c.h.to(at::kDouble), weights, request);
+    return read_out_plain(c.h.to(at::kDouble), weights, request);
 }
 
 struct Tolerances {
@@ -55,19 +54,6 @@ void expect_close(const HeadResult& got, const HeadResult& expected, const Toler
     EXPECT_LE(largest_difference(got.kl_previous_current, expected.kl_previous_current), tolerance.entropy);
     EXPECT_LE(largest_difference(got.kl_current_previous, expected.kl_current_previous), tolerance.entropy);
     EXPECT_LE(largest_difference(got.mixture, expected.mixture), tolerance.mixture);
-}
-
-/// Where the matrix unit \p rounded the weights of the mixture, what lies above that is compared.
-void expect_close_as(bool rounded, HeadResult got, const Case& c, const Tolerances& tolerance) {
-    const auto expected = in_double(c);
-    if (rounded) {
-        auto absolute = c;
-        absolute.weights.embedding = c.weights.embedding.abs();
-        const auto rounding = 0x1p-8 * in_double(absolute).mixture;
-        const auto off = got.mixture.to(at::kDouble) - expected.mixture;
-        got.mixture = expected.mixture + off.sign() * (off.abs() - rounding).clamp_min(0);
-    }
-    expect_close(got, expected, tolerance);
 }
 
 void expect_same_bits(const HeadResult& a, const HeadResult& b) {
@@ -99,21 +85,6 @@ Case brain_floats(Case c) {
     return c;
 }
 
-/// The loops, and the matrix unit where this processor has one.
-std::vector<HeadTiling> ways_of_bf16() {
-    HeadTiling loops;
-    loops.library = false;
-    std::vector<HeadTiling> ways{loops};
-    if (MatrixUnit::available()) {
-        ways.emplace_back();
-    }
-    return ways;
-}
-
-bool rounds(const HeadTiling& tiling) {
-    return tiling.library && MatrixUnit::available();
-}
-
 Case narrowed(const Case& c, std::int64_t begin, std::int64_t length) {
     Case part = c;
     part.h = c.h.narrow(0, begin, length);
@@ -141,10 +112,6 @@ TEST(ReadOut, EqualsTheReferenceInDouble) {
         // Logits of +-60 carry rounding errors of their own.
         const double wide = shape.spread > 8 ? 4 : 1;
         expect_close(got, expected, {3e-6, wide * 1e-5, wide * 1e-5});
-        HeadTiling loops;
-        loops.library = false;
-        expect_close(read_out_cpu(c.h, c.weights, c.request, loops), expected,
-                     {3e-6, wide * 1e-5, wide * 1e-5});
         // Ids and ranks are exact but where two logits are closer than rounding.
         EXPECT_TRUE(at::equal(got.argmax, expected.argmax));
         EXPECT_GE(got.candidate_ids.eq(expected.candidate_ids).to(at::kFloat).mean().item<double>(), 0.999);
@@ -318,7 +285,7 @@ TEST(ReadOut, EndsOfTheNumbersAgreeWithTheReference) {
             c.request.mixture = true;
             for (const std::int64_t top_k : {0L, 20L}) {
                 c.request.top_k = top_k;
-                const auto expected = read_out_reference(c.h, c.weights, c.request);
+                const auto expected = read_out_plain(c.h, c.weights, c.request);
                 HeadTiling small;
                 small.rows_per_chunk = 64;
                 small.rows_per_tile = 16;
@@ -342,7 +309,7 @@ TEST(ReadOut, EndsOfTheNumbersAgreeWithTheReference) {
     c.h[2][3] = nan;
     c.request.top_k = 7;
     const auto got = read_out(c.h, c.weights, c.request);
-    const auto expected = read_out_reference(c.h, c.weights, c.request);
+    const auto expected = read_out_plain(c.h, c.weights, c.request);
     EXPECT_LE(largest_difference(got.mixture, expected.mixture), 1e-5);
     EXPECT_LE(largest_difference(got.entropy, expected.entropy), 1e-5);
     EXPECT_TRUE(got.entropy[2].isnan().item<bool>());
@@ -386,93 +353,40 @@ TEST(ReadOut, HalfPrecisionWeights) {
                     c.request.previous = c.request.previous.to(type);
                 }
                 // The products are exact in fp32 sums; nothing is rounded to the weights' type on the way.
-                const bool unit =
-                    states_too && type == at::kBFloat16 && d % 2 == 0 && MatrixUnit::available();
-                expect_close_as(unit, read_out(c.h, c.weights, c.request), c, {3e-6, 2e-5, 2e-5});
+                expect_close(read_out(c.h, c.weights, c.request), in_double(c), {3e-6, 2e-5, 2e-5});
             }
         }
-    }
-}
-
-TEST(ReadOut, BrainFloatsInLoopsAndOnTheMatrixUnit) {
-    struct Shape {
-        std::int64_t n, vocabulary, d;
-    };
-    for (const auto& tiling : ways_of_bf16()) {
-        for (const auto& shape : {Shape{1, 1, 2}, Shape{3, 33, 6}, Shape{17, 130, 64}, Shape{40, 2049, 34},
-                                  Shape{75, 5003, 128}, Shape{33, 300, 512}}) {
-            SCOPED_TRACE(std::to_string(shape.n) + " x " + std::to_string(shape.vocabulary) + ", d " +
-                         std::to_string(shape.d) + (tiling.library ? ", unit" : ", loops"));
-            for (const double temperature : {1.0, 0.6}) {
-                auto c = brain_floats(make_case(shape.n, shape.vocabulary, shape.d, 4, 171));
-                c.weights.head_bias = normal({shape.vocabulary}, 172);
-                c.request.temperature = temperature;
-                const auto expected = in_double(c);
-                const auto got = read_out_cpu(c.h, c.weights, c.request, tiling);
-                expect_close_as(rounds(tiling), got, c, {1e-6, 2e-5, 2e-5});
-                EXPECT_LE(largest_difference(got.nll, expected.nll), 1e-5);
-                EXPECT_TRUE(at::equal(got.rank, expected.rank));
-                EXPECT_TRUE(at::equal(got.argmax, expected.argmax));
-                EXPECT_TRUE(at::equal(got.candidate_ids, expected.candidate_ids));
-            }
-        }
-    }
-}
-
-TEST(ReadOut, ARowOfBrainFloatsDependsNeitherOnTheOthersNorOnThreads) {
-    const auto c = brain_floats(make_case(201, 4601, 40, 4, 173));
-    for (auto tiling : ways_of_bf16()) {
-        SCOPED_TRACE(tiling.library ? "unit" : "loops");
-        const auto whole = read_out_cpu(c.h, c.weights, c.request, tiling);
-        EXPECT_GE(whole.rank.min().item<std::int64_t>(), 0);
-        for (const std::int64_t length : {1L, 15L, 16L, 17L, 32L, 33L, 100L}) {
-            const auto part = narrowed(c, 40, length);
-            SCOPED_TRACE(length);
-            expect_same_bits(read_out_cpu(part.h, part.weights, part.request, tiling),
-                             rows_of(whole, 40, length));
-        }
-        const int threads = at::get_num_threads();
-        for (const int other : {1, 2, 3}) {
-            at::set_num_threads(other);
-            expect_same_bits(read_out_cpu(c.h, c.weights, c.request, tiling), whole);
-        }
-        at::set_num_threads(threads);
-        tiling.block_bytes = 20'000;
-        expect_same_bits(read_out_cpu(c.h, c.weights, c.request, tiling), whole);
     }
 }
 
 TEST(ReadOut, InfiniteLogitsOfBrainFloats) {
-    for (const auto& tiling : ways_of_bf16()) {
-        SCOPED_TRACE(tiling.library ? "unit" : "loops");
-        auto c = brain_floats(make_case(20, 400, 16, 2, 174));
-        c.weights.head_bias = at::zeros({400});
-        c.request.targets = at::full({20}, 5, at::kLong);
-        const auto before = read_out_cpu(c.h, c.weights, c.request, tiling);
-        c.h = c.h.clone();
-        c.h[3][2] = nan;
-        c.h[4][0] = infinity;
-        const auto got = read_out_cpu(c.h, c.weights, c.request, tiling);
-        EXPECT_TRUE(got.entropy.narrow(0, 3, 2).isnan().all().item<bool>());
-        EXPECT_TRUE(got.mixture.narrow(0, 3, 2).isnan().all().item<bool>());
-        EXPECT_LT(got.candidate_ids.max().item<std::int64_t>(), 400);
-        expect_same_bits(rows_of(got, 0, 3), rows_of(before, 0, 3));
-        expect_same_bits(rows_of(got, 5, 15), rows_of(before, 5, 15));
+    auto c = brain_floats(make_case(20, 400, 16, 2, 174));
+    c.weights.head_bias = at::zeros({400});
+    c.request.targets = at::full({20}, 5, at::kLong);
+    const auto before = read_out(c.h, c.weights, c.request);
+    c.h = c.h.clone();
+    c.h[3][2] = nan;
+    c.h[4][0] = infinity;
+    const auto got = read_out(c.h, c.weights, c.request);
+    EXPECT_TRUE(got.entropy.narrow(0, 3, 2).isnan().all().item<bool>());
+    EXPECT_TRUE(got.mixture.narrow(0, 3, 2).isnan().all().item<bool>());
+    EXPECT_LT(got.candidate_ids.max().item<std::int64_t>(), 400);
+    expect_same_bits(rows_of(got, 0, 3), rows_of(before, 0, 3));
+    expect_same_bits(rows_of(got, 5, 15), rows_of(before, 5, 15));
 
-        c = brain_floats(make_case(20, 400, 16, 2, 175));
+    c = brain_floats(make_case(20, 400, 16, 2, 175));
+    c.weights.head_bias = at::zeros({400});
+    c.weights.head_bias.narrow(0, 3, 394).fill_(-infinity);
+    c.request.targets = at::full({20}, 1, at::kLong);
+    expect_close(read_out(c.h, c.weights, c.request), in_double(c), {});
+    c.weights.head_bias.narrow(0, 3, 394).fill_(-1e35);
+    expect_close(read_out(c.h, c.weights, c.request), in_double(c), {});
+    c.request.previous = at::Tensor();
+    for (const double all : {-infinity, infinity}) {
+        SCOPED_TRACE(all);
         c.weights.head_bias = at::zeros({400});
-        c.weights.head_bias.narrow(0, 3, 394).fill_(-infinity);
-        c.request.targets = at::full({20}, 1, at::kLong);
-        expect_close_as(rounds(tiling), read_out_cpu(c.h, c.weights, c.request, tiling), c, {});
-        c.weights.head_bias.narrow(0, 3, 394).fill_(-1e35);
-        expect_close_as(rounds(tiling), read_out_cpu(c.h, c.weights, c.request, tiling), c, {});
-        c.request.previous = at::Tensor();
-        for (const double all : {-infinity, infinity}) {
-            SCOPED_TRACE(all);
-            c.weights.head_bias = at::zeros({400});
-            c.weights.head_bias.narrow(0, 0, all > 0 ? 1 : 400).fill_(all);
-            expect_close_as(rounds(tiling), read_out_cpu(c.h, c.weights, c.request, tiling), c, {});
-        }
+        c.weights.head_bias.narrow(0, 0, all > 0 ? 1 : 400).fill_(all);
+        expect_close(read_out(c.h, c.weights, c.request), in_double(c), {});
     }
 }
 

@@ -51,7 +51,7 @@ Case make_case(const std::vector<std::int64_t>& lengths, std::int64_t heads, std
 double excess(const at::Tensor& got, const Case& of, double scale, at::ScalarType type,
               bool rounded_weights = true) {
     const auto from = [&](const at::Tensor& v) {
-        return attend_reference(of.q.to(at::kDouble), of.k.to(at::kDouble), v, of.blocks, scale, of.bias);
+        return attend_plain(of.q.to(at::kDouble), of.k.to(at::kDouble), v, of.blocks, scale, of.bias);
     };
     const auto v = of.v.to(at::kDouble);
     const auto expected = from(v);

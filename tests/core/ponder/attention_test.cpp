@@ -33,8 +33,8 @@ const AttentionChoice choice{{0, 2}, {1, 2}};
 at::Tensor reference(const Attending& attending) {
     const at::Tensor unit =
         at::eye(rows).unsqueeze(1).expand({rows, attending.keys.size(1), rows}).contiguous();
-    const at::Tensor all = attend_reference(attending.query, attending.keys, unit, attending.visibility,
-                                            attending.scale, attending.row_bias);
+    const at::Tensor all = attend_plain(attending.query, attending.keys, unit, attending.visibility,
+                                        attending.scale, attending.row_bias);
     return all.index_select(1, at::tensor(choice.heads, at::kLong));
 }
 

@@ -194,7 +194,7 @@ TEST_P(EveryModel, TwoBatchesUnderWay) {
 
 TEST_P(EveryModel, HalfPrecisionStaysClose) {
     const auto ids = random_ids(40, vocabulary, 15);
-    const std::vector<Window> twice(2, whole(ids)); // rows enough for the products of a matrix unit
+    const std::vector<Window> twice(2, whole(ids));
     const auto nll_of = [&](const Engine& engine) {
         auto nll = engine.score(twice, RecordLevel::steps).front().tokens.nll;
         nll.pop_back();

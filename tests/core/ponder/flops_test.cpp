@@ -28,10 +28,6 @@ std::uint64_t products_of(const at::RecordFunction& function) {
         const auto right = function.inputs()[2].toTensor();
         return static_cast<std::uint64_t>(2 * left.size(0) * left.size(1) * right.size(1));
     }
-    if (std::string_view(function.name()) == "ponderscope::few_rows") {
-        const auto x = function.inputs()[0].toTensor();
-        return static_cast<std::uint64_t>(2 * x.size(0) * function.inputs()[1].toTensor().numel());
-    }
     return 0;
 }
 

@@ -64,68 +64,6 @@ TEST(Forward, EveryMethodWithoutAPenaltyHasAGradient) {
     }
 }
 
-TEST(GatePool, TakesTheSmallestOfAllPieces) {
-    const std::vector<at::Tensor> asked{at::tensor({0.5F, 0.1F, 0.3F}), at::tensor({0.2F, 0.3F, 0.3F})};
-    // A pool of 8: six that were asked and two that halted, which are 0. Half of it: four, two of them asked.
-    const GatePool half = GatePool::of(asked, 8, 0.5, 2);
-    EXPECT_EQ(half.smallest, 4);
-    EXPECT_FLOAT_EQ(static_cast<float>(half.cutoff), 0.2F);
-    EXPECT_EQ(half.tie_share, 1.0);
-    // Five: three of those asked, the third one of three that are equal.
-    const GatePool tied = GatePool::of(asked, 8, 0.625, 2);
-    EXPECT_EQ(tied.smallest, 5);
-    EXPECT_FLOAT_EQ(static_cast<float>(tied.cutoff), 0.3F);
-    EXPECT_NEAR(tied.tie_share, 1.0 / 3, 1e-12);
-    EXPECT_EQ(GatePool::of(asked, 8, 0.25, 2).smallest, 0) << "the constants alone are as many";
-    EXPECT_EQ(GatePool::of({}, 0, 0.5, 1).smallest, 0);
-}
-
-/// methods.md section 5: the pool of the penalty is the whole batch, however it is cut into pieces.
-TEST(GatePool, APenaltyOfPiecesIsThatOfTheWholeBatch) {
-    const TemporaryFolder folder;
-    nlohmann::json config = tiny_llama();
-    config["pondering"] = {{"method", "adaponderlm"}, {"max_steps", 3}, {"threshold", 0.5}};
-    const Checkpoint checkpoint = make_checkpoint(folder.path(), config);
-    const std::vector<std::vector<std::int32_t>> rows{random_ids(11, 61, 5), random_ids(11, 61, 6)};
-    ForwardForm form;
-    form.training = true;
-    form.penalty.gate_share = 0.6;
-    const std::string gate = "pondering.gates.0.fc_in.weight";
-
-    Model whole = load(checkpoint);
-    whole.parameters().requires_grad(true);
-    const at::Tensor of_whole = whole.forward(PackedBatch::pack(rows, at::kCPU), form).penalty;
-    of_whole.backward();
-
-    Model cut = load(checkpoint);
-    cut.parameters().requires_grad(true);
-    std::vector<at::Tensor> asked;
-    for (const auto& row : rows) {
-        for (const StepStates& states : cut.forward(PackedBatch::pack({row}, at::kCPU), form).steps) {
-            if (states.value.defined()) {
-                asked.push_back(states.value);
-            }
-        }
-    }
-    form.penalty.pool = GatePool::of(asked, 22 * 3, form.penalty.gate_share, 2);
-    double of_pieces = 0;
-    double apart = 0;
-    for (const auto& row : rows) {
-        const at::Tensor piece = cut.forward(PackedBatch::pack({row}, at::kCPU), form).penalty;
-        (piece * 0.5).backward();
-        of_pieces += 0.5 * piece.item<double>();
-        ForwardForm alone = form;
-        alone.penalty.pool.reset();
-        apart += 0.5 * cut.forward(PackedBatch::pack({row}, at::kCPU), alone).penalty.item<double>();
-    }
-    EXPECT_NEAR(of_pieces, of_whole.item<double>(), 1e-6);
-    EXPECT_GT(std::abs(apart - of_pieces), 1e-5) << "a pool of each piece is another penalty";
-    const at::Tensor difference =
-        (whole.parameters().at(gate).grad() - cut.parameters().at(gate).grad()).abs().max();
-    EXPECT_LE(difference.item<double>(), 1e-6);
-    EXPECT_GT(whole.parameters().at(gate).grad().abs().max().item<double>(), 1e-5);
-}
-
 TEST(Forward, GivesTheNumbersOfTheEngine) {
     for (const nlohmann::json& config : configs()) {
         const TemporaryFolder folder;

@@ -202,7 +202,7 @@ TEST_F(FullMemory, TrainingKeepsWhatItSaved) {
     };
     expect_words(sentence_of<EnvironmentError>([&] { (void)train(recipe, options); }),
                  {options.output.string(), "A step of 2 contexts of 16 tokens", "the state of step",
-                  "Halve training.batch and double training.accumulation"});
+                  "Halve training.batch."});
     set_host_memory(plenty);
     options.logged = {};
     options.existing = ExistingOutput::resume;
@@ -246,7 +246,7 @@ TEST_F(FullMemory, TrainingOnTheCpuSaysItToo) {
     options.logged = [&](const TrainLogRow& row) { memory.full = row.step == 6; };
     expect_words(sentence_of<EnvironmentError>([&] { (void)train(recipe, options); }),
                  {"memory of this machine is full. A step of 1 contexts of 16 tokens", "the state of step 0",
-                  "Shorten training.context, or set training.activation_checkpointing."});
+                  "Shorten training.context."});
     memory.full = false;
     expect_words(TraceReader::open(options.output / "training.ponder").trainings().front().fault,
                  {"memory of this machine is full"});

@@ -44,9 +44,8 @@ TEST(Recipe, ReadsEveryKey) {
                          {"held_out", {"x.txt"}},
                          {"held_out_fraction", 0.125},
                          {"document_end", ""}};
-    document["training"] = {{"tokens", 1000},    {"context", 16},   {"batch", 4},
-                            {"accumulation", 2}, {"seed", 3},       {"precision", "bfloat16"},
-                            {"clip_norm", 0.5},  {"shifted", false}};
+    document["training"] = {{"tokens", 1000},          {"context", 16},    {"batch", 8},      {"seed", 3},
+                            {"precision", "bfloat16"}, {"clip_norm", 0.5}, {"shifted", false}};
     document["optimizer"] = {{"learning_rate", 0.25}, {"betas", {0.8, 0.99}}, {"eps", 1e-6},
                              {"weight_decay", 0.05},  {"warmup_steps", 1},    {"final_fraction", 0.5}};
     document["evaluation"] = {{"every", 5}, {"windows", 9}, {"final_windows", 3}};
@@ -66,8 +65,7 @@ TEST(Recipe, ReadsEveryKey) {
     EXPECT_EQ(recipe.document_end, "");
     EXPECT_EQ(recipe.steps, 8) << "1000 tokens at 128 a step, rounded up";
     EXPECT_EQ(recipe.context, 16);
-    EXPECT_EQ(recipe.batch, 4);
-    EXPECT_EQ(recipe.accumulation, 2);
+    EXPECT_EQ(recipe.batch, 8);
     EXPECT_EQ(recipe.seed, 3U);
     EXPECT_EQ(recipe.precision, Precision::bfloat16);
     EXPECT_DOUBLE_EQ(recipe.clip_norm, 0.5);
@@ -135,7 +133,6 @@ TEST(Recipe, RefusesWhatCannotBeMeant) {
         {changed("/training/steps", 0), "training.steps"},
         {changed("/training/batch", 0), "training.batch"},
         {changed("/training/context", 0), "training.context"},
-        {changed("/training/accumulation", 1e9), "training.accumulation"},
         {changed("/training/seed", -1), "training.seed"},
         {changed("/training/precision", "int8"), "\"int8\""},
         {changed("/training/precision", "float16"), "\"float16\""},

@@ -151,7 +151,6 @@ TEST_P(EveryModel, ResumesToTheSameBytes) {
     const TemporaryFolder folder;
     json document = recipe();
     document["training"]["steps"] = 11;
-    document["training"]["accumulation"] = 2;
     document["texts"]["held_out_fraction"] = 0.2;
     document["evaluation"] = {{"every", 4}, {"windows", 2}, {"final_windows", 3}};
     document["checkpoint"] = {{"every", 5}};
@@ -336,45 +335,6 @@ TEST(Train, SameSeedSameBytesOtherSeedOthers) {
               read_file(folder / "two" / "model.safetensors"));
     EXPECT_NE(read_file(folder / "one" / "model.safetensors"),
               read_file(folder / "three" / "model.safetensors"));
-}
-
-TEST(Train, AccumulationIsOneLargerBatch) {
-    const TemporaryFolder folder;
-    Recipe recipe = read_recipe(testing::write_small_recipe(folder.path(), small_recipe()));
-    recipe.batch = 4;
-    const TrainResult once = train(recipe, into(folder / "once"));
-    recipe.batch = 2;
-    recipe.accumulation = 2;
-    const TrainResult twice = train(recipe, into(folder / "twice"));
-    EXPECT_NEAR(once.loss, twice.loss, 1e-3);
-    EXPECT_EQ(once.tokens, twice.tokens);
-}
-
-TEST_P(EveryModel, ActivationCheckpointingChangesMemoryAlone) {
-    const TemporaryFolder folder;
-    Recipe read = read_recipe(testing::write_small_recipe(folder.path(), recipe()));
-    read.steps = 4;
-    read.log_every = 1;
-    for (const auto precision : {Precision::float32, Precision::bfloat16}) {
-        read.precision = precision;
-        std::vector<TrainLogRow> rows[2];
-        for (const bool again : {false, true}) {
-            read.recompute = again;
-            TrainOptions options = into(folder / "out");
-            options.existing = ExistingOutput::overwrite;
-            options.logged = [&](const TrainLogRow& row) { rows[again ? 1 : 0].push_back(row); };
-            static_cast<void>(train(read, options));
-        }
-        ASSERT_EQ(rows[0].size(), 4U);
-        ASSERT_EQ(rows[1].size(), 4U);
-        // Gradients of shared weights may be added up in another order; in bf16 more is lost with it.
-        const double tolerance = precision == Precision::float32 ? 2e-5 : 2e-2;
-        for (std::size_t i = 0; i < rows[0].size(); ++i) {
-            EXPECT_NEAR(rows[0][i].loss, rows[1][i].loss, tolerance);
-            EXPECT_NEAR(rows[0][i].gradient_norm, rows[1][i].gradient_norm,
-                        10 * tolerance * std::max(1.0, rows[0][i].gradient_norm));
-        }
-    }
 }
 
 TEST(Train, Bfloat16ProductsTrainFp32Weights) {

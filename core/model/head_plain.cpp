@@ -47,7 +47,7 @@ at::Tensor divergence(const at::Tensor& log_p, const at::Tensor& log_q) {
 
 } // namespace
 
-HeadResult read_out_reference(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
+HeadResult read_out_plain(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
     const c10::NoGradGuard no_grad;
     const auto compute = h.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
     const auto logits = logits_of(h, weights, compute);

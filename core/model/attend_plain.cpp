@@ -74,9 +74,9 @@ at::Tensor attend_some(const at::Tensor& q, const at::Tensor& keys, const at::Te
 
 } // namespace
 
-at::Tensor attend_reference(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                            const Visibility& visibility, double scale, const at::Tensor& row_bias,
-                            const ScoreExtras& extras) {
+at::Tensor attend_plain(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                        const Visibility& visibility, double scale, const at::Tensor& row_bias,
+                        const ScoreExtras& extras) {
     constexpr std::int64_t most_scores = std::int64_t{1} << 28; // alive at once
     const auto n = q.size(0);
     const auto group = q.size(1) / k.size(1);
