@@ -3,9 +3,13 @@
 
 #include "app/desktop/message_bar.h"
 #include "views/figure/export_dialog.h"
+#include "views/figure/figure_panel.h"
 #include "views/text/text_panel.h"
 
+#include <QCoreApplication>
+#include <QDockWidget>
 #include <QFileInfo>
+#include <QMainWindow>
 
 namespace ponderscope {
 
@@ -43,7 +47,18 @@ void FigureExport::exportFigure(figure::FigureKind kind) {
                 .arg(names.join(tr(" and ")), QFileInfo(files.first()).absolutePath(), spec, names.first()),
             MessageBar::Kind::success);
     });
+    connect(exportDialog_, &ExportDialog::dockWanted, this, &FigureExport::dockFigure);
     exportDialog_->show();
+}
+
+void FigureExport::dockFigure(const figure::FigureSpec& spec) {
+    auto* dock =
+        new QDockWidget(QCoreApplication::translate("Figure", figure::info_of(spec.kind).title), window_);
+    dock->setObjectName(QStringLiteral("figure-%1").arg(++docked_));
+    dock->setAttribute(Qt::WA_DeleteOnClose);
+    dock->setWidget(new FigurePanel({data_, selection_, theme_}, spec, dock));
+    window_->addDockWidget(Qt::BottomDockWidgetArea, dock);
+    dock->raise();
 }
 
 } // namespace ponderscope

@@ -28,12 +28,15 @@ public:
 public Q_SLOTS:
     /// Opens the workbench. Nothing without a run.
     void exportFigure(ponderscope::figure::FigureKind kind);
+    /// Shows a figure as a panel of its own until it is closed.
+    void dockFigure(const ponderscope::figure::FigureSpec& spec);
 
 private:
     [[nodiscard]] figure::FigureSpec figureSpec(figure::FigureKind kind) const;
 
     std::vector<Filler> fillers_;
     QPointer<ExportDialog> exportDialog_;
+    int docked_ = 0;
 };
 
 } // namespace ponderscope

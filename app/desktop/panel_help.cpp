@@ -183,8 +183,8 @@ constexpr PanelHelp helps[] = {
      HELP("Points of replays and of reruns are not the same thing and are marked. Fewer FLOPs need not take "
           "less time."),
      HELP("FLOPs are not seconds; replay is not rerun"),
-     HELP("Hover names a point, a click chooses its policy for the lab. Axes and bands: intervals, "
-          "logarithmic axes, their ends.")},
+     HELP("A click on a point chooses its policy for the lab. The wheel and a dragged rectangle zoom, Shift "
+          "and dragging move, a double click shows everything. A click in the legend hides a series.")},
     {"training", HELP("Training"),
      HELP("How the models of the open trainings learned: loss and NLL of held-out text, mean steps, gates by "
           "step, over steps, tokens or time. A training that is running is followed."),
@@ -196,7 +196,7 @@ constexpr PanelHelp helps[] = {
           "of different tokenizers are not comparable at all. Time is what this machine took, with whatever "
           "else it did."),
      HELP("one seed is one draw; compare at equal tokens"),
-     HELP("Hover says the numbers. A ring is the same passage of held-out text, recorded at that step: a "
+     HELP("A ring is the same passage of held-out text, recorded at that step: a "
           "click makes it run A, Ctrl+click run B, and all other views show it.")},
 };
 

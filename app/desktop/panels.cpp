@@ -6,20 +6,21 @@
 #include "app/desktop/run_controller.h"
 #include "app/desktop/run_edits.h"
 #include "app/desktop/think_panel.h"
+#include "core/stats/bootstrap.h"
 #include "views/attention/attention_view.h"
 #include "views/compare/compare_view.h"
 #include "views/depth/depth_view.h"
 #include "views/experts/experts_view.h"
+#include "views/figure/figure_panel.h"
 #include "views/halting/halting_view.h"
 #include "views/heatmap/heatmap_view.h"
 #include "views/inspector/inspector_view.h"
 #include "views/library/library_panel.h"
-#include "views/policy/pareto_view.h"
+#include "views/policy/policy_data.h"
 #include "views/policy/policy_lab.h"
 #include "views/text/find_bar.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
-#include "views/training/training_view.h"
 
 #include <QCoreApplication>
 
@@ -101,6 +102,20 @@ void attach_lab(QWidget& panel, const WindowParts& parts) {
     QObject::connect(&parts.runs, &RunController::rerunEnded, lab, &PolicyLab::endRerun);
 }
 
+QWidget* make_pareto(const ViewContext& context, QWidget* parent) {
+    figure::FigureSpec spec;
+    spec.kind = figure::FigureKind::policy_front;
+    spec.bands = true;
+    spec.replicates = shown_replicates;
+    auto* panel = new FigurePanel(context, std::move(spec), parent);
+    QObject::connect(panel, &FigurePanel::linkChosen, &PolicyData::of(context), &PolicyData::chooseLink);
+    return panel;
+}
+
+QWidget* make_training(const ViewContext& context, QWidget* parent) {
+    return new FigurePanel(context, training_page(), parent);
+}
+
 constexpr Panel registered_panels[] = {
     {"library", QT_TRANSLATE_NOOP("Panels", "Library"), PanelPlace::left,
      QT_TRANSLATE_NOOP("Panels", "Open runs"), true, make<LibraryPanel>, attach_library},
@@ -123,9 +138,9 @@ constexpr Panel registered_panels[] = {
     {"compare", QT_TRANSLATE_NOOP("Panels", "Compare"), PanelPlace::lower,
      QT_TRANSLATE_NOOP("Panels", "Runs over the same text"), false, make<CompareView>, attach_compare},
     {"pareto", QT_TRANSLATE_NOOP("Panels", "Pareto"), PanelPlace::lower,
-     QT_TRANSLATE_NOOP("Panels", "Perplexity against compute"), false, make<ParetoView>},
+     QT_TRANSLATE_NOOP("Panels", "Perplexity against compute"), false, make_pareto},
     {"training", QT_TRANSLATE_NOOP("Panels", "Training"), PanelPlace::lower,
-     QT_TRANSLATE_NOOP("Panels", "Training curves"), true, make<TrainingView>},
+     QT_TRANSLATE_NOOP("Panels", "Training curves"), true, make_training},
 };
 
 } // namespace

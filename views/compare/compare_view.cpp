@@ -11,7 +11,7 @@
 #include "views/compare/task_answers.h"
 #include "views/compare/token_scatter.h"
 #include "views/compare/winners_chart.h"
-#include "views/figure/chart_view.h"
+#include "views/chart/chart_plot.h"
 #include "views/figure/figure_command.h"
 
 #include <QComboBox>
@@ -49,7 +49,7 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
       table_(new QTableView(this)),
       scatter_(new TokenScatter(context, this)),
       detail_(new QComboBox(this)),
-      chart_(new ChartView(context.theme, this)),
+      chart_(new ChartPlot(context.theme, this)),
       tasks_(new TaskAnswers(context, this)),
       beside_(new QStackedWidget(this)),
       grouping_(this),
@@ -342,7 +342,7 @@ QString CompareView::tip(int row, int column) const {
 void CompareView::present(const std::shared_ptr<const RunComparison>& comparison) {
     shown_ = comparison;
     model_->setTable(table_of(*shown_));
-    scatter_->setComparison(shown_, keys_);
+    scatter_->setComparison(shown_);
     showDetail();
     fitColumns();
     QString text;
@@ -399,7 +399,7 @@ void CompareView::showDetail() {
                        : winners_chart(winners_of(*all, wanted, by, 1, stop,
                                                   some ? part->places : std::vector<RunComparison::Place>()));
         },
-        [this](figure::Chart chart) { chart_->setChart(std::move(chart)); },
+        [this](Chart chart) { chart_->setChart(std::move(chart)); },
         [this](const QString& sentence) { chart_->setHint(sentence); });
 }
 

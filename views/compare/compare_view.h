@@ -24,7 +24,7 @@ class QTableView;
 
 namespace ponderscope {
 
-class ChartView;
+class ChartPlot;
 class DataTableModel;
 class SubsetChip;
 class TaskAnswers;
@@ -44,7 +44,7 @@ public:
     [[nodiscard]] RunKey key(int row) const; ///< of the model
     [[nodiscard]] TokenScatter* scatter() const { return scatter_; }
     [[nodiscard]] QComboBox* detail() const { return detail_; } ///< what stands beside the table
-    [[nodiscard]] ChartView* chart() const { return chart_; }   ///< of all but the points and the tasks
+    [[nodiscard]] ChartPlot* chart() const { return chart_; }   ///< of all but the points and the tasks
     [[nodiscard]] TaskAnswers* tasks() const { return tasks_; }
     [[nodiscard]] bool isBusy() const override;
     /// The comparison that is shown; null before the first has ended.
@@ -85,7 +85,7 @@ private:
     QTableView* table_;
     TokenScatter* scatter_;
     QComboBox* detail_;
-    ChartView* chart_;
+    ChartPlot* chart_;
     TaskAnswers* tasks_;
     QStackedWidget* beside_;
     Task grouping_;

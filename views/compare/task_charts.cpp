@@ -9,7 +9,6 @@
 namespace ponderscope {
 namespace {
 
-using figure::Chart;
 
 QString chart_text(const char* text) {
     return QCoreApplication::translate("TaskChart", text);

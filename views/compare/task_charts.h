@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/stats/tasks.h"
-#include "views/figure/chart.h"
+#include "views/chart/chart.h"
 
 #include <string>
 #include <vector>
@@ -18,6 +18,6 @@ struct TaskPoint {
 
 /// Accuracy against mean steps, or FLOPs a document, with 95 % bands over documents. Over steps, the first
 /// run's accuracy at each step is a dashed line.
-figure::Chart task_accuracy_chart(const std::vector<TaskPoint>& points, bool over_flops);
+Chart task_accuracy_chart(const std::vector<TaskPoint>& points, bool over_flops);
 
 } // namespace ponderscope

@@ -11,8 +11,7 @@
 
 namespace ponderscope {
 
-figure::Chart winners_chart(const Winners& winners) {
-    using figure::Chart;
+Chart winners_chart(const Winners& winners) {
     Chart chart;
     chart.title = tr("Who wins where");
     chart.x.label = winners.by == "position"     ? tr("position in the sequence")
@@ -56,8 +55,7 @@ figure::Chart winners_chart(const Winners& winners) {
     return chart;
 }
 
-figure::Chart token_density_chart(const RunComparison& comparison, std::size_t second) {
-    using figure::Chart;
+Chart token_density_chart(const RunComparison& comparison, std::size_t second) {
     constexpr double side = 0.25; // nats
     Chart chart;
     chart.title = tr("Token against token");

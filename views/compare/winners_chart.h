@@ -2,13 +2,13 @@
 #pragma once
 
 #include "core/stats/winners.h"
-#include "views/figure/chart.h"
+#include "views/chart/chart.h"
 
 namespace ponderscope {
 
-figure::Chart winners_chart(const Winners& winners);
+Chart winners_chart(const Winners& winners);
 
 /// How many tokens have which NLL in the first run and in \p second.
-figure::Chart token_density_chart(const RunComparison& comparison, std::size_t second = 1);
+Chart token_density_chart(const RunComparison& comparison, std::size_t second = 1);
 
 } // namespace ponderscope

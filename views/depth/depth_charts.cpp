@@ -17,7 +17,6 @@
 namespace ponderscope {
 namespace {
 
-using figure::Chart;
 
 /// Column of the map that holds the weight of a source layer; nothing: there is none of that name.
 std::optional<std::int64_t> column_of(const DepthMap& map, std::int64_t source, std::int64_t layer) {
@@ -185,7 +184,7 @@ ablation_effects(const std::filesystem::path& trace, const std::string& run,
     return effects;
 }
 
-figure::Chart depth_weights_chart(const DepthMap& map) {
+Chart depth_weights_chart(const DepthMap& map) {
     const DepthMap::Averages averages = map.averages(-1, -1);
     Chart chart;
     chart.title = tr("Weights by layer and source");
@@ -230,7 +229,7 @@ figure::Chart depth_weights_chart(const DepthMap& map) {
     return chart;
 }
 
-figure::Chart depth_ablation_chart(const std::vector<AblationEffect>& effects) {
+Chart depth_ablation_chart(const std::vector<AblationEffect>& effects) {
     Chart chart;
     chart.title = tr("Weight against effect");
     chart.x.label = tr("mean weight of the source");

@@ -3,9 +3,9 @@
 
 #include "core/stats/bootstrap.h"
 #include "core/trace/reader.h"
+#include "views/chart/chart.h"
 #include "views/depth/ablation.h"
 #include "views/depth/depth_map.h"
-#include "views/figure/chart.h"
 
 #include <filesystem>
 #include <optional>
@@ -43,9 +43,9 @@ ablation_effects(const std::filesystem::path& trace, const std::string& run,
 bool ablates(const RunInfo& candidate, const RunInfo& base);
 
 /// Mean weight by layer and source of a run.
-figure::Chart depth_weights_chart(const DepthMap& map);
+Chart depth_weights_chart(const DepthMap& map);
 /// Weight against change in NLL, a point a source.
-figure::Chart depth_ablation_chart(const std::vector<AblationEffect>& effects);
+Chart depth_ablation_chart(const std::vector<AblationEffect>& effects);
 /// Change in NLL by layer and source, in the places of the weights' grid; sources left out of all layers at
 /// once are in none.
 std::vector<float> effect_grid(const DepthMap& map, const std::vector<AblationEffect>& effects);

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/stats/token_dependence.h"
 #include "core/trace/signal_sums.h"
+#include "views/chart/chart_plot.h"
 #include "views/common/chooser.h"
 #include "views/common/depth_grid.h"
 #include "views/common/format.h"
@@ -11,7 +12,6 @@
 #include "views/common/readout.h"
 #include "views/common/run_stamp.h"
 #include "views/depth/depth_charts.h"
-#include "views/figure/chart_view.h"
 #include "views/heatmap/map_options.h"
 #include "views/heatmap/scale_bar.h"
 #include "views/heatmap/step_map_canvas.h"
@@ -47,7 +47,7 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
       map_(new StepMapCanvas(context, this)),
       options_(new MapOptions(context.theme, *map_, this)),
       right_(new QWidget(this)),
-      ablation_(new ChartView(context.theme, this)),
+      ablation_(new ChartPlot(context.theme, this)),
       effects_(this),
       sampling_(this),
       reading_(this),
@@ -238,7 +238,7 @@ void DepthView::refreshAblation() {
             options.stop = stop;
             return depth_ablation_chart(ablation_effects(trace, name, candidates, options));
         },
-        [this](figure::Chart chart) { ablation_->setChart(std::move(chart)); },
+        [this](Chart chart) { ablation_->setChart(std::move(chart)); },
         [this](const QString& sentence) { ablation_->setHint(sentence); });
 }
 

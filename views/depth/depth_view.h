@@ -19,7 +19,7 @@ class QLabel;
 
 namespace ponderscope {
 
-class ChartView;
+class ChartPlot;
 class DepthGrid;
 class MapOptions;
 class Readout;
@@ -51,7 +51,7 @@ public:
     [[nodiscard]] MapOptions* mapOptions() const { return options_; }
     /// Weights against what leaving a source out does, from runs that did (record --ablate-source); hidden
     /// where there are none.
-    [[nodiscard]] ChartView* ablation() const { return ablation_; }
+    [[nodiscard]] ChartPlot* ablation() const { return ablation_; }
     [[nodiscard]] bool isBusy() const override {
         return effects_.isBusy() || sampling_.isBusy() || reading_.isBusy() || loader_.isBusy();
     }
@@ -98,7 +98,7 @@ private:
     StepMapCanvas* map_;
     MapOptions* options_;
     QWidget* right_;
-    ChartView* ablation_;
+    ChartPlot* ablation_;
     Task effects_;
     QString effectsOf_; ///< what ablation_ shows
     // Of long sequences:

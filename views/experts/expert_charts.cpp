@@ -12,7 +12,6 @@ namespace ponderscope {
 
 namespace {
 
-using figure::Chart;
 
 QString per_cent(double share) {
     return QString::number(100 * share, 'f', 1) + QStringLiteral(" %");

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/stats/expert_use.h"
-#include "views/figure/chart.h"
+#include "views/chart/chart.h"
 
 #include <cstdint>
 #include <vector>
@@ -10,11 +10,11 @@
 namespace ponderscope {
 
 /// Load of every expert by layer: share of the tokens that chose it.
-figure::Chart experts_chart(const ExpertUse& use);
+Chart experts_chart(const ExpertUse& use);
 /// Load of the experts of one layer, and of run B beside it (nullptr: there is none).
-figure::Chart expert_load_chart(const ExpertUse& use, std::size_t layer, const ExpertUse* b);
+Chart expert_load_chart(const ExpertUse& use, std::size_t layer, const ExpertUse* b);
 /// How far two runs choose the same experts, by layer.
-figure::Chart expert_agreement_chart(const std::vector<ExpertAgreement>& layers);
+Chart expert_agreement_chart(const std::vector<ExpertAgreement>& layers);
 
 /// Weights of the chosen experts of one layer, [token * experts + expert]; NaN where a token did not choose
 /// the expert. \p weights: as ExpertRows::ids. \p step: of each token.

@@ -8,7 +8,7 @@
 #include "views/common/paths.h"
 #include "views/common/run_stamp.h"
 #include "views/experts/expert_charts.h"
-#include "views/figure/chart_view.h"
+#include "views/chart/chart_plot.h"
 #include "views/heatmap/map_header.h"
 #include "views/heatmap/step_map_canvas.h"
 
@@ -39,8 +39,8 @@ ExpertsView::ExpertsView(ViewContext context, QWidget* parent)
       map_(new StepMapCanvas(context, this)),
       header_(new MapHeader(context.theme, *map_, this)),
       layer_(header_->chooser()),
-      load_(new ChartView(context.theme, this)),
-      agreement_(new ChartView(context.theme, this)),
+      load_(new ChartPlot(context.theme, this)),
+      agreement_(new ChartPlot(context.theme, this)),
       using_(this),
       usingB_(this),
       agreeing_(this) {

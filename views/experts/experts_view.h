@@ -17,7 +17,7 @@ class QComboBox;
 
 namespace ponderscope {
 
-class ChartView;
+class ChartPlot;
 class MapHeader;
 class StepMapCanvas;
 
@@ -35,8 +35,8 @@ public:
     }
     [[nodiscard]] StepMapCanvas* map() const { return map_; }
     [[nodiscard]] QComboBox* layerBox() const { return layer_; }
-    [[nodiscard]] ChartView* load() const { return load_; }
-    [[nodiscard]] ChartView* agreement() const { return agreement_; }
+    [[nodiscard]] ChartPlot* load() const { return load_; }
+    [[nodiscard]] ChartPlot* agreement() const { return agreement_; }
     [[nodiscard]] QString readout() const;
 
 private:
@@ -56,8 +56,8 @@ private:
     StepMapCanvas* map_;
     MapHeader* header_;
     QComboBox* layer_;
-    ChartView* load_;
-    ChartView* agreement_;
+    ChartPlot* load_;
+    ChartPlot* agreement_;
     Task using_, usingB_, agreeing_;
     std::optional<SignalInfo> info_;
     std::vector<std::string> layers_; ///< numbers in the model

@@ -29,9 +29,6 @@ QByteArray to_pdf(const DisplayList& list, const Fonts& fonts);
 /// sets it in the same place.
 QByteArray to_svg(const DisplayList& list, const Fonts& fonts);
 
-/// A TikZ picture of the page for LaTeX, as large as the page; the paper's own typeface.
-QByteArray to_tikz(const DisplayList& list);
-
 /// PNG at a resolution that the file names (pHYs).
 QByteArray to_png(const DisplayList& list, const Fonts& fonts, double dpi = 300);
 

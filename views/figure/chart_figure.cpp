@@ -11,6 +11,7 @@
 #include "views/compare/winners_chart.h"
 #include "views/depth/depth_charts.h"
 #include "views/experts/expert_charts.h"
+#include "views/figure/chart_drawing.h"
 #include "views/figure/figure.h"
 #include "views/figure/parts.h"
 #include "views/halting/halting_charts.h"
@@ -57,14 +58,9 @@ Chart front_of(const FigureSpec& spec, FigureData& data, const ProgressSink& pro
         }
         const int ink = static_cast<int>(points.size());
         points.push_back(
-            {QString::fromStdString(run.name),
-             ink,
-             mean_steps(run),
-             mean_nll(run),
-             mean_flops(run),
+            {QString::fromStdString(run.name), ink, mean_steps(run), mean_nll(run), mean_flops(run),
              run.seconds > 0 && run.tokens > 0 ? run.seconds / static_cast<double>(run.tokens) : std::nan(""),
-             {},
-             false});
+             is_rerun_of(run, info, run.policy) ? run.policy : std::string(), false});
     }
     FrontLook look;
     look.cost = spec.cost == "steps"  ? FrontCost::steps
@@ -255,7 +251,7 @@ Chart training_of(const FigureSpec& spec, const std::stop_token& stop) {
     const TrainingAxis axis = spec.axis == "tokens"    ? TrainingAxis::tokens
                               : spec.axis == "seconds" ? TrainingAxis::seconds
                                                        : TrainingAxis::steps;
-    Chart chart = training_chart(trainings, spec.curve, {axis, spec.smoothing}).chart;
+    Chart chart = training_chart(trainings, spec.curve, {axis, spec.smoothing});
     if (chart.empty()) {
         std::string known = "loss, mean_steps";
         for (const TrainingQuantity& one : further_quantities(trainings)) {
@@ -264,8 +260,6 @@ Chart training_of(const FigureSpec& spec, const std::stop_token& stop) {
         throw InputError(spec.runs.front().trace, "a curve \"" + spec.curve + "\"", "none",
                          "choose one of " + known);
     }
-    std::erase_if(chart.series,
-                  [](const Chart::Series& series) { return series.strong; }); // nothing to click
     return chart;
 }
 
@@ -331,10 +325,7 @@ Chart gather_chart(const FigureSpec& spec, FigureData& data, const ProgressSink&
     }
 }
 
-namespace {
-
-/// The chart as the specification wants it to look: limits, names, what is left out, the legend.
-void dress(Chart& chart, const FigureSpec& spec, Figure& figure) {
+void dress_chart(Chart& chart, const FigureSpec& spec, Figure& figure) {
     const auto limits = [](Chart::Axis& axis, const std::optional<std::array<double, 2>>& range) {
         if (range && axis.names.empty()) {
             axis.low = (*range)[0];
@@ -369,16 +360,9 @@ void dress(Chart& chart, const FigureSpec& spec, Figure& figure) {
                                      (figure.entries.empty() ? "nameless ones" : joined(figure.entries)) +
                                      ".");
         } else if (!wanted.show) {
-            // With a line go its band and its points; a dashed one leaves a solid one of its colour.
-            const bool line = found->mark == Chart::Mark::line;
-            const bool dashed = found->dashed;
-            const int ink = found->ink;
-            std::erase_if(chart.series, [&](const Chart::Series& series) {
-                const bool goes_along = line && series.ink == ink &&
-                                        !(dashed && series.mark == Chart::Mark::line && !series.dashed);
-                return series.listed && !series.name.isEmpty() ? series.name.toStdString() == wanted.name
-                                                               : goes_along;
-            });
+            const Chart::Series hidden = *found;
+            std::erase_if(chart.series,
+                          [&](const Chart::Series& series) { return is_hidden_with(hidden, series); });
             place = std::min(place, chart.series.size());
         } else {
             if (!wanted.as.empty()) {
@@ -399,13 +383,14 @@ void dress(Chart& chart, const FigureSpec& spec, Figure& figure) {
     }
 }
 
-} // namespace
-
 Figure compose_chart(const FigureSpec& spec, const FigureData& data, const Fonts& fonts) {
     const Style style(spec, fonts);
     Chart chart = *data.chart;
     Figure figure;
-    dress(chart, spec, figure);
+    if (spec.kind == FigureKind::training_curves) { // rings of recorded runs are there to be clicked
+        std::erase_if(chart.series, [](const Chart::Series& series) { return series.strong; });
+    }
+    dress_chart(chart, spec, figure);
     chart.title.clear(); // the caption of the paper says it; spec.title is drawn by finish()
     const double above = title_height(spec, style);
     constexpr int note_lines = 8; // on paper no caveat is cut

@@ -42,20 +42,6 @@ ScaleLegend scale_legend(const Chart& chart, const Style& style, double width) {
 
 } // namespace
 
-QColor mixed(const QColor& from, const QColor& to, double share) {
-    const auto part = [share](float a, float b) { return a + static_cast<float>(share) * (b - a); };
-    return QColor::fromRgbF(part(from.redF(), to.redF()), part(from.greenF(), to.greenF()),
-                            part(from.blueF(), to.blueF()));
-}
-
-std::vector<double> dashes_of(const Style& style, const Series& series) {
-    const int round = round_of(style, series.ink);
-    return series.dashed ? std::vector<double>{4, 3}
-           : round == 0  ? std::vector<double>{}
-           : round == 1  ? std::vector<double>{6, 2, 1.5, 2}
-                         : std::vector<double>{1.5, 2};
-}
-
 void draw_point(DisplayList& list, const Style& style, QPointF at, double radius, const Series& series,
                 const QColor& colour) {
     if (series.strong || round_of(style, series.ink) > 0) {

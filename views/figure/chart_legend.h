@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "views/figure/chart.h"
 #include "views/figure/parts.h"
 
 #include <QSizeF>
@@ -46,10 +45,8 @@ private:
     int rows_ = 0;                ///< in each
 };
 
-/// How a series is drawn: its dashes, and a point of it.
-std::vector<double> dashes_of(const Style& style, const Chart::Series& series);
+/// A point of a series.
 void draw_point(DisplayList& list, const Style& style, QPointF at, double radius, const Chart::Series& series,
                 const QColor& colour);
-QColor mixed(const QColor& from, const QColor& to, double share);
 
 } // namespace ponderscope::figure

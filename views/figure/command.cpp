@@ -95,6 +95,14 @@ void check_ending(const std::filesystem::path& path) {
     }
 }
 
+/// The table of a figure that is one; null: it is none.
+const Table* latex_table(const Figure& figure) {
+    const auto found = std::find_if(figure.tables.begin(), figure.tables.end(), [](const Table& table) {
+        return table.extension == "tex" && table.suffix.empty();
+    });
+    return found == figure.tables.end() ? nullptr : &*found;
+}
+
 void make(const Arguments& arguments) {
     check_ending(arguments.output);
     const FigureSpec spec = read_figure_spec(arguments.spec);
@@ -129,7 +137,14 @@ QByteArray encode(const Figure& figure, const Fonts& fonts, const std::string& e
         return to_png(figure.page, fonts, dpi);
     }
     if (format == "tex") {
-        return figure.pgfplots.empty() ? to_tikz(figure.page) : QByteArray::fromStdString(figure.pgfplots);
+        if (const Table* table = latex_table(figure)) {
+            return QByteArray::fromStdString(table->csv);
+        }
+        if (figure.pgfplots.empty()) {
+            throw InputError("Only charts and tables can be written as LaTeX. Write this figure as .pdf, "
+                             ".svg or .png, or a page of charts one by one.");
+        }
+        return QByteArray::fromStdString(figure.pgfplots);
     }
     throw InputError("\"" + extension + "\" is no format of figures; pdf, svg, png and tex are.");
 }
@@ -144,7 +159,9 @@ std::vector<std::filesystem::path> write_figure(const Figure& figure, const Font
     }
     for (const Table& table : figure.tables) {
         std::filesystem::path beside = path;
-        // A table for LaTeX does not take the place of the figure itself.
+        if (&table == latex_table(figure) && format_of(path.extension().string()) == "tex") {
+            continue; // the figure itself
+        }
         const std::string suffix = table.extension != "csv" && table.suffix.empty() ? "table" : table.suffix;
         beside.replace_extension((suffix.empty() ? "." : "." + suffix + ".") + table.extension);
         write_file_atomically(beside, table.csv);

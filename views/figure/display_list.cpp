@@ -32,6 +32,13 @@ void DisplayList::path(const QPainterPath& path, const QColor& fill, const Strok
 
 void DisplayList::circle(QPointF center, double radius, const QColor& fill, const Stroke& stroke) {
     QPainterPath path;
+    if (fill.isValid() && !stroke.color.isValid()) { // a dot: a fifth of the bytes of four curves
+        constexpr double nearly_nothing = 0.01;
+        path.moveTo(center);
+        path.lineTo(center + QPointF(nearly_nothing, 0));
+        items_.emplace_back(PathItem{path, QColor(), {fill, 2 * radius, {}, true}});
+        return;
+    }
     path.addEllipse(center, radius, radius);
     items_.emplace_back(PathItem{path, fill, stroke});
 }

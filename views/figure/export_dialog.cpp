@@ -2,44 +2,33 @@
 #include "views/figure/export_dialog.h"
 
 #include "core/base/error.h"
-#include "core/base/files.h"
 #include "views/common/command_line.h"
 #include "views/common/format.h"
-#include "views/common/number_box.h"
-#include "views/common/trace_name.h"
-#include "views/figure/command.h"
-#include "views/figure/export_roles.h"
+#include "views/common/paths.h"
 #include "views/figure/figure_command.h"
-#include "views/figure/figure_gallery.h"
+#include "views/figure/figure_file.h"
+#include "views/figure/figure_form.h"
+#include "views/figure/name_list.h"
 #include "views/figure/parts.h"
 #include "views/figure/vision.h"
 
-#include <QCheckBox>
 #include <QComboBox>
-#include <QCoreApplication>
 #include <QDialogButtonBox>
 #include <QDir>
-#include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
-#include <QFormLayout>
 #include <QHBoxLayout>
 #include <QLabel>
-#include <QLineEdit>
 #include <QListWidget>
-#include <QMessageBox>
 #include <QPushButton>
-#include <QRegularExpression>
 #include <QScreen>
 #include <QScrollArea>
 #include <QScrollBar>
 #include <QSignalBlocker>
-#include <QSpinBox>
-#include <QStandardPaths>
 #include <QVBoxLayout>
 
 #include <algorithm>
-#include <filesystem>
+#include <functional>
 
 namespace ponderscope {
 
@@ -47,12 +36,9 @@ using namespace figure;
 
 namespace {
 
-/// To be opened; it goes with \p parent, and runs no loop of its own in the middle of the caller.
-QFileDialog* file_dialog(QWidget* parent, const QString& title, const QString& filter) {
-    auto* dialog = new QFileDialog(parent, title, {}, filter);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    return dialog;
-}
+constexpr int trace_role = Qt::UserRole + 1; ///< of runs
+constexpr int kind_role = Qt::UserRole;
+constexpr int form_width = 384;
 
 /// A page that is wider than the room is shown smaller: nobody reads a figure by scrolling sideways.
 class PreviewArea : public QScrollArea {
@@ -78,21 +64,8 @@ bool draws_rules(FigureKind kind) {
            kind == FigureKind::matched_rules || kind == FigureKind::parameter_sweep;
 }
 
-/// Both ends of an axis, when both are numbers in order.
-std::optional<std::array<double, 2>> range_of(const QLineEdit& low, const QLineEdit& high) {
-    const std::optional<double> from = typed_number(low.text());
-    const std::optional<double> to = typed_number(high.text());
-    return from && to && *from < *to ? std::optional(std::array{*from, *to}) : std::nullopt;
-}
-
-/// Where figures of a trace go first: beside it, or among the user's documents where it lies on another
-/// machine.
-QString folderBeside(const QString& trace) {
-    if (!is_elsewhere(trace)) {
-        return QFileInfo(trace).absolutePath();
-    }
-    const QString documents = QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation);
-    return QFileInfo(documents).isDir() ? documents : QDir::homePath();
+QString text_of(std::string_view name) {
+    return QString::fromLatin1(name.data(), static_cast<qsizetype>(name.size()));
 }
 
 /// Runs that a figure of this kind shows.
@@ -111,65 +84,69 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
       selection_(context.selection),
       windowTheme_(context.theme),
       initial_(std::move(initial)),
-      gallery_(new FigureGallery(initial_, this)),
+      panels_(initial_.panels),
+      kinds_(new QListWidget(this)),
       about_(new QLabel(this)),
-      runs_(new QListWidget(this)),
-      entries_(new QListWidget(this)),
-      shown_(new QComboBox(this)),
-      policies_(new QLineEdit(this)),
-      range_(new QWidget(this)),
-      first_(new QSpinBox(this)),
-      last_(new QSpinBox(this)),
-      width_(new NumberBox(this)),
-      height_(new NumberBox(this)),
-      legend_(new QComboBox(this)),
-      title_(new QLineEdit(this)),
-      family_(new QComboBox(this)),
-      letters_(new NumberBox(this)),
-      palette_(new QComboBox(this)),
-      map_(new QComboBox(this)),
-      theme_(new QComboBox(this)),
+      runs_(new NameList(tr("Runs"), tr("Checked runs are shown, in this order. A double click renames."),
+                         this)),
+      entries_(new NameList(
+          tr("Legend entries"),
+          tr("Checked entries are drawn. Drag them into the legend's order; a double click renames."), this)),
+      form_(new FigureForm({}, this)),
       vision_(new QComboBox(this)),
-      format_(new QComboBox(this)),
-      extra_(new QCheckBox(this)),
-      columns_(new QSpinBox(this)),
-      add_(new QPushButton(tr("Add to page"), this)),
-      clear_(new QPushButton(tr("Clear page"), this)),
-      file_(new QLineEdit(this)),
+      add_(new QPushButton(tr("Add to Page"), this)),
+      clear_(new QPushButton(tr("Clear Page"), this)),
+      file_(new FigureFile(this)),
       command_(new CommandLine(context.theme, this)),
       message_(new QLabel(this)),
       preview_(new FigurePreview),
       buttons_(new QDialogButtonBox(QDialogButtonBox::Close, this)) {
-    setWindowTitle(tr("Figure workbench"));
+    setWindowTitle(tr("Figure Workbench"));
+    for (const KindInfo& info : figure_kinds()) {
+        auto* item = new QListWidgetItem(tr(info.title), kinds_);
+        item->setData(kind_role, static_cast<int>(info.kind));
+        item->setToolTip(tr(info.shows));
+    }
+    kinds_->setAccessibleName(tr("Kinds of figures"));
+    kinds_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    kinds_->setFixedWidth(230);
     about_->setWordWrap(true);
     about_->setForegroundRole(QPalette::PlaceholderText);
-
     auto* scroll = new PreviewArea(preview_, this);
     scroll->setAlignment(Qt::AlignCenter);
     scroll->setMinimumSize(420, 320);
     scroll->setBackgroundRole(QPalette::Mid);
     scroll->setAccessibleName(tr("The figure at true size"));
-    command_->setToolTip(
-        tr("Makes the same bytes again, once the figure has been exported; what is copied needs "
-           "only the trace"));
+    command_->setToolTip(tr("Makes the same bytes again, once the figure has been exported. What is copied "
+                            "needs only the trace."));
+    message_->setObjectName(QStringLiteral("message"));
+    message_->setWordWrap(true);
+    message_->setTextFormat(Qt::PlainText);
+    message_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    message_->setContentsMargins(8, 0, 8, 0);
+    message_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred); // as wide as the form
     auto* right = new QVBoxLayout;
     right->addWidget(about_);
     right->addWidget(scroll, 1);
     right->addWidget(message_); // the preview gives way to it, and no field moves
     right->addWidget(command_);
     buttons_->addButton(tr("Export"), QDialogButtonBox::AcceptRole)->setDefault(true);
-    QPushButton* open = buttons_->addButton(tr("Open a specification…"), QDialogButtonBox::ActionRole);
+    QPushButton* open = buttons_->addButton(tr("Open Specification…"), QDialogButtonBox::ActionRole);
     open->setToolTip(tr("A FILE.json that was written beside a figure"));
     connect(open, &QPushButton::clicked, this, [this] {
-        QFileDialog* dialog =
-            file_dialog(this, tr("Open a specification"), tr("Specifications of figures (*.json)"));
+        auto* dialog =
+            new QFileDialog(this, tr("Open Specification"), {}, tr("Specifications of figures (*.json)"));
+        dialog->setAttribute(Qt::WA_DeleteOnClose);
         dialog->setFileMode(QFileDialog::ExistingFile);
-        dialog->setDirectory(QFileInfo(file_->text()).path());
+        dialog->setDirectory(QFileInfo(file()).path());
         connect(dialog, &QFileDialog::fileSelected, this, &ExportDialog::openSpec);
         dialog->open();
     });
+    QPushButton* dock = buttons_->addButton(tr("Dock in Window"), QDialogButtonBox::ActionRole);
+    dock->setToolTip(tr("Shows the figure as a panel that follows the chosen run"));
+    connect(dock, &QPushButton::clicked, this, [this] { Q_EMIT dockWanted(spec()); });
     auto* columns = new QHBoxLayout;
-    columns->addWidget(gallery_);
+    columns->addWidget(kinds_);
     columns->addWidget(buildForm());
     columns->addLayout(right, 1);
     auto* layout = new QVBoxLayout(this);
@@ -179,46 +156,27 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     resize(QSize(1380, 720).boundedTo(screen()->availableSize() * 0.95));
 
     setKind(initial_.kind);
-    setFile(freeName(folderBeside(path_text(initial_.runs.front().trace)) + u'/' +
-                     text_of(name_of(initial_.kind)) + QStringLiteral(".pdf")));
+    file_->setFreeName(text_of(name_of(initial_.kind)), path_text(initial_.runs.front().trace));
     fillRuns();
     kindChanged();
 
     pending_.setSingleShot(true);
     pending_.setInterval(150);
     connect(&pending_, &QTimer::timeout, this, &ExportDialog::make);
-    connect(gallery_, &QListWidget::currentRowChanged, this, [this] {
-        const QFileInfo info(file());
-        setFile(freeName(info.path() + u'/' + text_of(name_of(kind())) + u'.' + suffix()));
+    connect(kinds_, &QListWidget::currentRowChanged, this, [this] {
+        file_->setFreeName(text_of(name_of(kind())));
+        initial_ = form_->spec();
         initial_.series.clear(); // names of another figure's series
+        entries_->clear();
         kindChanged();
     });
-    for (QComboBox* box : {shown_, family_, palette_, map_, theme_, legend_}) {
-        connect(box, &QComboBox::currentIndexChanged, this, &ExportDialog::changed);
-    }
-    for (QDoubleSpinBox* box : {width_, height_, letters_}) {
-        box->setKeyboardTracking(false);
-        connect(box, &QDoubleSpinBox::valueChanged, this, &ExportDialog::changed);
-    }
-    connect(columns_, &QSpinBox::valueChanged, this, &ExportDialog::changed);
-    for (QLineEdit* line : {policies_, title_, xLow_, xHigh_, yLow_, yHigh_}) {
-        connect(line, &QLineEdit::editingFinished, this, &ExportDialog::changed);
-    }
-    for (QListWidget* list : {runs_, entries_}) {
+    connect(form_, &FigureForm::changed, this, &ExportDialog::changed);
+    for (NameList* list : {runs_, entries_}) {
         connect(list, &QListWidget::itemChanged, this, &ExportDialog::changed);
         connect(list->model(), &QAbstractItemModel::rowsMoved, this, &ExportDialog::changed);
     }
-    connect(extra_, &QCheckBox::toggled, this, &ExportDialog::changed);
     connect(vision_, &QComboBox::currentIndexChanged, this, &ExportDialog::arrived);
-    connect(first_, &QSpinBox::valueChanged, this, [this](int value) {
-        last_->setMinimum(value + 1);
-        changed();
-    });
-    connect(last_, &QSpinBox::valueChanged, this, &ExportDialog::changed);
-    connect(format_, &QComboBox::activated, this, [this] {
-        const QFileInfo info(file());
-        setFile(info.path() + u'/' + info.completeBaseName() + u'.' + suffix());
-    });
+    connect(file_, &FigureFile::changed, this, &ExportDialog::showCommand);
     connect(add_, &QPushButton::clicked, this, &ExportDialog::addPanel);
     connect(clear_, &QPushButton::clicked, this, [this] {
         panels_.clear();
@@ -235,20 +193,180 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     changed();
 }
 
+QWidget* ExportDialog::buildForm() {
+    vision_->addItem(tr("As printed"), static_cast<int>(Vision::normal));
+    vision_->addItem(tr("In grey"), static_cast<int>(Vision::grey));
+    vision_->addItem(tr("To a deuteranope"), static_cast<int>(Vision::deuteranopia));
+    vision_->setAccessibleName(tr("Check"));
+    add_->setToolTip(tr("A page of several figures: add them one after the other, then choose Panels"));
+    const auto row = [](std::initializer_list<QWidget*> widgets) {
+        auto* made = new QHBoxLayout;
+        for (QWidget* widget : widgets) {
+            made->addWidget(widget);
+        }
+        return made;
+    };
+    auto* panel = new QWidget(this);
+    auto* rows = new QVBoxLayout(panel);
+    rows->setContentsMargins(8, 0, 8, 0);
+    rows->addWidget(new QLabel(tr("Runs"), panel));
+    rows->addWidget(runs_);
+    rows->addWidget(form_);
+    rows->addWidget(entries_);
+    rows->addLayout(row({new QLabel(tr("Check"), panel), vision_}));
+    rows->addLayout(row({add_, clear_}));
+    rows->addWidget(new QLabel(tr("File"), panel));
+    rows->addWidget(file_);
+    rows->addStretch(1);
+    auto* scroll = new QScrollArea(this);
+    scroll->setFrameShape(QFrame::NoFrame);
+    scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    scroll->setWidgetResizable(true);
+    scroll->setWidget(panel);
+    scroll->setFixedWidth(form_width);
+    return scroll;
+}
+
+void ExportDialog::fillRuns() {
+    const QSignalBlocker quiet(runs_);
+    runs_->clear();
+    const auto add = [this](const std::filesystem::path& trace, const std::string& name, bool shown) {
+        runs_->add(name, shown_name(initial_, name), shown)->setData(trace_role, path_text(trace));
+    };
+    // Those that the figure began with, then all others over its text.
+    std::string digest;
+    for (const RunName& run : initial_.runs) {
+        add(run.trace, run.run, true);
+        if (const RunInfo* info = run_named(data_, run); info != nullptr && digest.empty()) {
+            digest = info->text_digest;
+        }
+    }
+    const QStringList traces = data_.traces();
+    for (const QString& trace : traces) {
+        for (const RunInfo& info : data_.runs(trace)) {
+            const bool known =
+                std::any_of(initial_.runs.begin(), initial_.runs.end(), [&](const RunName& run) {
+                    return run.trace == path_of(trace) && run_named(data_, run) != nullptr &&
+                           run_named(data_, run)->id == info.id;
+                });
+            if (!known && info.text_digest == digest) {
+                add(path_of(trace), info.name, false);
+            }
+        }
+    }
+}
+
+void ExportDialog::fillEntries() {
+    if (!entries_->hasAll(maker_.figure()->entries)) {
+        const QSignalBlocker quiet(entries_);
+        entries_->clear();
+        for (const std::string& name : maker_.figure()->entries) {
+            const bool hidden =
+                std::any_of(initial_.series.begin(), initial_.series.end(),
+                            [&](const SeriesSpec& one) { return one.name == name && !one.show; });
+            entries_->add(name, shown_name(initial_, name), !hidden);
+        }
+    }
+    entries_->setVisible(entries_->count() > 0);
+}
+
+bool ExportDialog::openSpec(const QString& file) {
+    try {
+        FigureSpec spec = read_figure_spec(path_of(file));
+        for (RunName& run : spec.runs) {
+            if (!data_.isOpen(path_text(run.trace))) {
+                message_->setText(
+                    tr("%1 is of %2, which is not open; open it first.").arg(file, path_text(run.trace)));
+                return false;
+            }
+            run = by_name(run, data_.runs(path_text(run.trace)));
+        }
+        apply(spec);
+        const QFileInfo info(file);
+        setFile(info.absolutePath() + u'/' + info.completeBaseName() + u'.' +
+                QFileInfo(this->file()).suffix());
+        return true;
+    } catch (const Error& error) {
+        message_->setText(QString::fromUtf8(error.what()));
+        return false;
+    }
+}
+
+void ExportDialog::apply(const FigureSpec& spec) {
+    initial_ = spec;
+    panels_ = spec.panels;
+    entries_->clear();
+    {
+        const QSignalBlocker quiet(kinds_);
+        setKind(spec.kind);
+    }
+    fillRuns();
+    kindChanged();
+}
+
+/// What the form offers depends on the run and on the kind.
+void ExportDialog::fillChoices() {
+    QList<std::pair<QString, QString>> signals_of_run;
+    const RunName& first = initial_.runs.front();
+    if (const RunInfo* run = run_named(data_, first)) {
+        for (const SignalInfo& info : data_.signalsOf({path_text(first.trace), run->id})) {
+            if (info.axes == std::vector<std::string>{"token", "step"}) {
+                signals_of_run.append(
+                    {QString::fromStdString(info.name), QString::fromStdString(info.shown_name())});
+            }
+        }
+    }
+    const bool by_layer = kind() == FigureKind::layers_by_step;
+    form_->setChoices(QStringLiteral("signal"),
+                      by_layer
+                          ? QList<std::pair<QString, QString>>{{"nll", tr("NLL")},
+                                                               {"entropy", tr("Entropy")},
+                                                               {"max_probability", tr("Highest probability")},
+                                                               {"rank", tr("Rank")}}
+                          : signals_of_run);
+    form_->setChoices(QStringLiteral("curve"), training_curve_choices());
+    const bool swept = kind() == FigureKind::parameter_sweep || kind() == FigureKind::matched_rules;
+    form_->setChoices(QStringLiteral("quantity"),
+                      swept ? QList<std::pair<QString, QString>>{{"nll", tr("NLL")},
+                                                                 {"steps", tr("Steps")},
+                                                                 {"flops", tr("FLOPs")}}
+                            : QList<std::pair<QString, QString>>());
+    QList<std::pair<QString, QString>> families;
+    for (const QString& family : Fonts::families()) {
+        families.append({family, family});
+    }
+    form_->setChoices(QStringLiteral("font"), families);
+}
+
+void ExportDialog::kindChanged() {
+    const bool page = kind() == FigureKind::panels;
+    initial_.kind = kind();
+    if (kind() != FigureKind::token_text && kind() != FigureKind::step_heatmap) {
+        initial_.tokens.reset(); // numbers are of the whole text unless part of it is asked for
+        initial_.sequence.reset();
+    }
+    fillChoices();
+    form_->setSpec(initial_);
+    about_->setText(tr(info_of(kind()).shows));
+    runs_->setEnabled(!page); // each panel has the runs that it was added with
+    entries_->setVisible(entries_->count() > 0);
+    add_->setEnabled(!page && panels_.size() < 26);
+    clear_->setEnabled(!panels_.empty());
+    clear_->setText(panels_.empty() ? tr("Clear Page") : tr("Clear Page (%1)").arg(panels_.size()));
+    changed();
+}
+
 FigureKind ExportDialog::kind() const {
-    return gallery_->kind();
+    return static_cast<FigureKind>(kinds_->currentItem()->data(kind_role).toInt());
 }
 
 void ExportDialog::setKind(FigureKind kind) {
-    gallery_->setKind(kind);
-}
-
-QString ExportDialog::suffix() const {
-    return format_->currentData().toString();
-}
-
-bool ExportDialog::reads(std::string_view key) const {
-    return figure::reads(kind(), key);
+    const auto all = figure_kinds();
+    for (std::size_t row = 0; row < all.size(); ++row) {
+        if (all[row].kind == kind) {
+            kinds_->setCurrentRow(static_cast<int>(row));
+        }
+    }
 }
 
 void ExportDialog::addPanel() {
@@ -258,83 +376,20 @@ void ExportDialog::addPanel() {
     }
 }
 
-/// Those of the Library; nothing where they are what comes without being said.
-std::vector<std::int64_t> ExportDialog::coloursOf(const std::vector<RunName>& runs) const {
-    const std::vector<QColor>& others = Theme::runColours(windowTheme_.dark());
-    std::vector<std::int64_t> colours;
-    bool asTheyCome = true;
-    for (const RunName& run : runs) {
-        auto colour = static_cast<std::int64_t>(colours.size());
-        for (const RunInfo& info : data_.runs(path_text(run.trace))) {
-            const RunKey key{path_text(run.trace), info.id};
-            if (info.name != run.run && std::to_string(info.id) != run.run && !run.run.empty()) {
-                continue;
-            }
-            const Selection nobody; // as which a run has the colour that the Library gave it
-            const auto place = std::find(others.begin(), others.end(), windowTheme_.runColour(key, nobody));
-            colour = key == selection_.runA()   ? 0
-                     : key == selection_.runB() ? 1
-                                                : 2 + (place - others.begin());
-            break;
-        }
-        asTheyCome = asTheyCome && colour == static_cast<std::int64_t>(colours.size());
-        colours.push_back(colour);
-    }
-    return asTheyCome ? std::vector<std::int64_t>() : colours;
-}
-
 FigureSpec ExportDialog::spec() const {
-    FigureSpec spec = initial_;
-    spec.kind = kind();
-    spec.width_mm = width_->value();
-    spec.height_mm.reset();
-    if (height_->value() > height_->minimum()) {
-        spec.height_mm = height_->value();
-    }
-    spec.title = title_->text().trimmed().toStdString();
-    spec.legend = "auto";
-    spec.x_range.reset();
-    spec.y_range.reset();
-    if (is_chart(spec.kind)) {
-        spec.legend = legend_->currentData().toString().toStdString();
-        spec.x_range = range_of(*xLow_, *xHigh_);
-        spec.y_range = range_of(*yLow_, *yHigh_);
-    }
-    spec.series.clear();
-    for (const QListWidget* list : {runs_, entries_}) {
-        if (list == entries_ && !entries_->isEnabled()) {
-            continue;
-        }
-        for (int row = 0; row < list->count(); ++row) {
-            const QListWidgetItem& item = *list->item(row);
-            SeriesSpec one{item.data(name_role).toString().toStdString(), item.text().trimmed().toStdString(),
-                           item.checkState() == Qt::Checked};
-            one.as = one.as == one.name ? std::string() : one.as;
-            const bool known = std::any_of(spec.series.begin(), spec.series.end(),
-                                           [&](const SeriesSpec& other) { return other.name == one.name; });
-            const bool ordered = list == entries_ && entriesMoved();
-            if (!known && (!one.as.empty() || ordered || (list == entries_ && !one.show))) {
-                one.show = list == runs_ || one.show;
-                spec.series.push_back(std::move(one));
-            }
-        }
-    }
+    FigureSpec spec = form_->spec();
+    reset_unread_keys(spec);
+    spec.series = namedSeries();
     spec.runs.clear();
     for (int row = 0; row < runs_->count(); ++row) {
         if (runs_->item(row)->checkState() == Qt::Checked) {
-            spec.runs.push_back({path_of(runs_->item(row)->data(trace_role).toString()),
-                                 runs_->item(row)->data(name_role).toString().toStdString()});
+            spec.runs.push_back({path_of(runs_->item(row)->data(trace_role).toString()), runs_->nameAt(row)});
         }
     }
     if (spec.runs.empty()) {
         spec.runs = initial_.runs;
     }
-    spec.font = family_->currentText().toStdString();
-    spec.font_size = letters_->value();
-    spec.palette = palette_->currentData().toString().toStdString();
-    spec.colour_map = map_->currentData().toString().toStdString();
-    spec.theme = theme_->currentData().toString().toStdString();
-    spec.policies.clear();
+    spec.panels.clear();
     if (spec.kind == FigureKind::panels) {
         spec.panels = panels_;
         for (FigureSpec& panel : spec.panels) {
@@ -342,72 +397,42 @@ FigureSpec ExportDialog::spec() const {
             panel.width_mm = single_column_mm; // what a specification's panel has; the page decides
         }
         spec.runs = panels_.empty() ? initial_.runs : panels_.front().runs;
-        spec.columns = columns_->value();
-        spec.letters = extra_->isChecked();
-        spec.sequence.reset();
-        spec.tokens.reset();
         return spec;
     }
-    spec.tokens.reset();
-    const bool whole = first_->value() == 0 && last_->value() == last_->maximum();
-    if (!whole) {
-        spec.tokens = {first_->value(), last_->value()};
-        spec.sequence = initial_.sequence.value_or(0);
-    }
-    if (reads("quantity")) {
-        const QVariant chosen = shown_->currentData(); // a name is no number, and gives the first quantity
-        spec.quantity = {static_cast<Quantity>(chosen.toInt() / 2), chosen.toInt() % 2 == 1};
-        spec.annotation = chosen.typeId() == QMetaType::QString ? chosen.toString().toStdString() : "";
-    }
-    if (reads("signal")) {
-        spec.signal = shown_->count() > 0 ? shown_->currentData().toString().toStdString() : initial_.signal;
-    }
-    if (reads("curve")) {
-        spec.curve = shown_->currentData().toString().toStdString();
-    }
-    if (reads("by")) {
-        spec.by = shown_->currentData().toString().toStdString();
-    }
-    if (reads("step_ticks")) {
-        spec.step_ticks = extra_->isChecked();
-    }
-    if (reads("scatter")) {
-        spec.scatter = extra_->isChecked();
-    }
-    if (reads("policies")) {
-        // A comma also parts the numbers of a policy: uniform:rate=1.2,seed=7.
-        static const QRegularExpression between(QStringLiteral(R"re(,\s*(?=[a-z_]+\s*(?:[:,]|$)))re"));
-        const QStringList names = policies_->text().split(between, Qt::SkipEmptyParts);
-        for (const QString& name : names) {
-            spec.policies.push_back(name.trimmed().toStdString());
-        }
-    }
-    if (!reads("tokens")) {
-        spec.sequence.reset(); // of the whole run
-        spec.tokens.reset();
-    } else if (whole && spec.kind != FigureKind::token_text && spec.kind != FigureKind::step_heatmap) {
-        spec.sequence.reset(); // all of the text
+    if (spec.tokens) {
+        spec.sequence = spec.sequence.value_or(0);
     }
     spec.runs.resize(std::min(spec.runs.size(), mostRuns(spec)));
     // What a specification said stays; a figure from the window has the window's colours.
     spec.colours = spec.runs == initial_.runs && !initial_.colours.empty() ? initial_.colours
-                   : spec.kind == FigureKind::panels || !selection_.runA().isValid()
+                   : !selection_.runA().isValid()
                        ? std::vector<std::int64_t>()
-                       : coloursOf(spec.runs);
+                       : window_colours({data_, selection_, windowTheme_}, spec.runs);
     return spec;
 }
 
+/// Runs and entries under other names, in another order, or left out.
+std::vector<SeriesSpec> ExportDialog::namedSeries() const {
+    if (entries_->count() == 0 && is_chart(kind())) {
+        return initial_.series; // the figure was not made yet
+    }
+    std::vector<SeriesSpec> named = entries_->changed(true);
+    for (SeriesSpec& one : runs_->changed(false)) {
+        const bool known = std::any_of(named.begin(), named.end(),
+                                       [&](const SeriesSpec& other) { return other.name == one.name; });
+        if (!known) {
+            named.push_back(std::move(one));
+        }
+    }
+    return named;
+}
+
 QString ExportDialog::file() const {
-    return file_->text();
+    return file_->file();
 }
 
 void ExportDialog::setFile(const QString& file) {
-    file_->setText(file);
-    const int format = format_->findData(QFileInfo(file).suffix().toLower());
-    if (format >= 0) {
-        format_->setCurrentIndex(format);
-    }
-    showCommand();
+    file_->setFile(file);
 }
 
 QString ExportDialog::message() const {
@@ -455,7 +480,6 @@ void ExportDialog::arrived() {
     }
     preview_->setFigure(maker_.figure(), maker_.fonts());
     fillEntries();
-    gallery_->makeExamples();
     const QSizeF size = maker_.figure()->page.size() / points_per_mm;
     QString text = tr("%1 × %2 mm").arg(size.width(), 0, 'f', 0).arg(size.height(), 0, 'f', 0);
     for (const std::string& notice : maker_.figure()->notices) {
@@ -470,96 +494,34 @@ void ExportDialog::arrived() {
     message_->setText(text);
 }
 
-void ExportDialog::chooseFile() {
-    QFileDialog* dialog =
-        file_dialog(this, tr("Save the figure"), tr("PDF (*.pdf);;SVG (*.svg);;PNG (*.png);;LaTeX (*.tex)"));
-    dialog->setAcceptMode(QFileDialog::AcceptSave);
-    dialog->selectFile(file_->text());
-    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& file) {
-        setFile(QFileInfo(file).suffix().isEmpty() ? file + u'.' + suffix() : file);
-    });
-    dialog->open();
-}
-
-QString ExportDialog::freeName(const QString& file) const {
-    const QFileInfo info(file);
-    QString name = file;
-    for (int number = 2; QFileInfo::exists(name); ++number) {
-        name = QStringLiteral("%1/%2-%3.%4")
-                   .arg(info.path(), info.completeBaseName(), QString::number(number), info.suffix());
-    }
-    return name;
-}
-
 QStringList ExportDialog::inTheWay() const {
-    const QFileInfo info(file());
-    const QString beside = info.path() + u'/' + info.completeBaseName() + QStringLiteral(".json");
-    QFile known(beside);
-    const bool same =
-        known.open(QIODevice::ReadOnly) &&
-        known.readAll() == QByteArray::fromStdString(write_figure_spec(
-                               spec(), std::filesystem::absolute(path_of(file())).parent_path()));
-    QStringList others;
-    for (const QString& name : {file(), beside}) {
-        if (!same && QFileInfo::exists(name)) {
-            others << QFileInfo(name).fileName();
-        }
-    }
-    return others;
-}
-
-void ExportDialog::askAndWrite() {
-    const QStringList others = inTheWay();
-    if (others.isEmpty()) {
-        write();
-        return;
-    }
-    const QString free = freeName(file());
-    QMessageBox box(QMessageBox::Question, tr("There is a figure of this name"),
-                    tr("%1 exists and belongs to another figure.").arg(others.join(tr(" and "))),
-                    QMessageBox::Cancel, this);
-    QPushButton* both =
-        box.addButton(tr("Write %1").arg(QFileInfo(free).fileName()), QMessageBox::AcceptRole);
-    QPushButton* replace = box.addButton(tr("Replace"), QMessageBox::DestructiveRole);
-    box.setDefaultButton(both);
-    box.exec();
-    if (box.clickedButton() == both) {
-        setFile(free);
-        write();
-    } else if (box.clickedButton() == replace) {
-        write(true);
-    }
+    return file_->inTheWay(spec());
 }
 
 bool ExportDialog::write(bool replace) {
+    return writeBy([&] { return file_->write(spec(), *maker_.figure(), *maker_.fonts(), replace); });
+}
+
+void ExportDialog::askAndWrite() {
+    writeBy([this] { return file_->askAndWrite(spec(), *maker_.figure(), *maker_.fonts()); });
+}
+
+bool ExportDialog::writeBy(const std::function<QStringList()>& work) {
     // What stands in the preview is what is written.
     if (pending_.isActive() || maker_.isBusy()) {
         message_->setText(tr("Making the figure… Export again when it is shown."));
         return false;
     }
-    if (!maker_.figure()) {
-        return false;
-    }
-    if (const QStringList others = inTheWay(); !replace && !others.isEmpty()) {
-        message_->setText(tr("%1 exists and belongs to another figure. Choose a different name.")
-                              .arg(others.join(tr(" and "))));
+    if (maker_.figure() == nullptr) {
         return false;
     }
     try {
-        const std::filesystem::path path = path_of(file());
-        auto written = write_figure(*maker_.figure(), *maker_.fonts(), path, initial_.dpi);
-        std::filesystem::path beside = path;
-        beside.replace_extension(".json");
-        write_file_atomically(beside,
-                              write_figure_spec(spec(), std::filesystem::absolute(path).parent_path()));
-        written.push_back(beside);
-        QStringList names;
-        for (const std::filesystem::path& one : written) {
-            names.append(path_text(one));
+        const QStringList names = work();
+        if (!names.isEmpty()) {
+            message_->setText(tr("Written: %1").arg(QDir::toNativeSeparators(names.join(u'\n'))));
+            Q_EMIT exported(names);
         }
-        message_->setText(tr("Written: %1").arg(QDir::toNativeSeparators(names.join(u'\n'))));
-        Q_EMIT exported(names);
-        return true;
+        return !names.isEmpty();
     } catch (const Error& error) {
         message_->setText(QString::fromUtf8(error.what()));
         return false;

@@ -3,7 +3,7 @@
 
 #include "core/base/progress.h"
 #include "core/stats/run_comparison.h"
-#include "views/figure/chart.h"
+#include "views/chart/chart.h"
 #include "views/figure/display_list.h"
 #include "views/figure/fonts.h"
 #include "views/figure/source.h"
@@ -77,6 +77,9 @@ Figure compose_table(const FigureSpec& spec, const TableData& table, const Fonts
 Figure compose_panels(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_chart(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 
+/// The chart as the specification wants it to look: limits, names, what is left out, the legend. Notices and
+/// names of entries go into \p figure.
+void dress_chart(Chart& chart, const FigureSpec& spec, Figure& figure);
 /// The chart of a kind that is one, read and computed. Any thread.
 Chart gather_chart(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
                    const std::stop_token& stop);

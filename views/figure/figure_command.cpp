@@ -3,6 +3,7 @@
 
 #include "views/common/paths.h"
 
+#include <algorithm>
 #include <filesystem>
 
 namespace ponderscope::figure {
@@ -23,6 +24,39 @@ FigureSpec window_figure(const TraceData& data, const Selection& selection, Figu
     }
     spec.width_mm = double_column_mm;
     return spec;
+}
+
+const RunInfo* run_named(const TraceData& data, const RunName& name) {
+    const QString trace = path_text(name.trace);
+    const auto runs = data.runs(trace);
+    auto found = std::find_if(runs.begin(), runs.end(), [&](const RunInfo& run) {
+        return run.name == name.run || name.run.empty();
+    });
+    if (found == runs.end()) { // names go before numbers
+        found = std::find_if(runs.begin(), runs.end(),
+                             [&](const RunInfo& run) { return std::to_string(run.id) == name.run; });
+    }
+    return found == runs.end() ? nullptr : data.run({trace, found->id});
+}
+
+std::vector<std::int64_t> window_colours(const ViewContext& window, const std::vector<RunName>& runs) {
+    const std::vector<QColor>& others = Theme::runColours(window.theme.dark());
+    std::vector<std::int64_t> colours;
+    bool asTheyCome = true;
+    for (const RunName& run : runs) {
+        auto colour = static_cast<std::int64_t>(colours.size());
+        if (const RunInfo* info = run_named(window.data, run)) {
+            const RunKey key{path_text(run.trace), info->id};
+            const Selection nobody; // as which a run has the colour that the Library gave it
+            const auto place = std::find(others.begin(), others.end(), window.theme.runColour(key, nobody));
+            colour = key == window.selection.runA()   ? 0
+                     : key == window.selection.runB() ? 1
+                                                      : 2 + (place - others.begin());
+        }
+        asTheyCome = asTheyCome && colour == static_cast<std::int64_t>(colours.size());
+        colours.push_back(colour);
+    }
+    return asTheyCome ? std::vector<std::int64_t>() : colours;
 }
 
 QString figure_command(const FigureSpec& spec, const QString& file) {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/compare/token_pairs.h"
+#include "views/compare/winners_chart.h"
+#include "views/figure/chart_drawing.h"
 #include "views/figure/figure.h"
 #include "views/figure/parts.h"
 
@@ -7,12 +10,11 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <map>
 
 namespace ponderscope::figure {
 namespace {
 
-constexpr std::size_t most_points = 3000; ///< drawn one by one; more are counted in squares
+constexpr std::size_t most_points = 3000; ///< drawn one by one; more are a density
 constexpr double side_by_side_mm = 130;   ///< from this width on
 
 QString interval_text(const Estimate& estimate, bool difference) {
@@ -119,103 +121,6 @@ double draw_intervals(DisplayList& list, const Style& style, const Panel& panel,
     return name + fonts.descent(style.soft) - panel.y;
 }
 
-void draw_points(DisplayList& list, const Style& style, const QRectF& plot, const RunComparison& comparison,
-                 double high) {
-    const std::vector<float>& a = comparison.runs[0].token_nll;
-    const std::vector<float>& b = comparison.runs[1].token_nll;
-    if (comparison.places.size() <= most_points) {
-        QColor ink = style.colours.text;
-        ink.setAlphaF(comparison.places.size() > 600 ? 0.25F : 0.4F);
-        list.beginClip(plot);
-        for (std::size_t i = 0; i < a.size(); ++i) {
-            list.circle({plot.x() + a[i] / high * plot.width(), plot.bottom() - b[i] / high * plot.height()},
-                        1.1, ink);
-        }
-        list.endClip();
-        return;
-    }
-    // Too many for dots: squares of the plot, inked by the logarithm of how many tokens lie in each.
-    constexpr int squares = 64;
-    std::map<std::pair<int, int>, int> counts;
-    int most = 1;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        const auto square = [&](float value) {
-            return std::clamp(static_cast<int>(value / high * squares), 0, squares - 1);
-        };
-        most = std::max(most, ++counts[{square(b[i]), square(a[i])}]);
-    }
-    const double side = plot.width() / squares;
-    for (const auto& [square, count] : counts) {
-        const double share =
-            (std::log1p(count) - std::log(2.0) * 0.6) / (std::log1p(most) - std::log(2.0) * 0.6);
-        const auto mix = [&](double from, double to) {
-            return from + (to - from) * std::clamp(share, 0.12, 1.0);
-        };
-        const QColor& paper = style.colours.panel;
-        const QColor& ink = style.colours.text;
-        list.rect({plot.x() + square.second * side, plot.bottom() - (square.first + 1) * side, side, side},
-                  QColor::fromRgbF(static_cast<float>(mix(paper.redF(), ink.redF())),
-                                   static_cast<float>(mix(paper.greenF(), ink.greenF())),
-                                   static_cast<float>(mix(paper.blueF(), ink.blueF()))));
-    }
-}
-
-double scatter_side(const Style& style, double panel_width) {
-    return panel_width - style.size * 3.0 - 1;
-}
-
-/// Token against token. Returns its height; the plot itself is square.
-double draw_scatter(DisplayList& list, const Style& style, const Panel& panel,
-                    const RunComparison& comparison, const RunNames& name_of_run) {
-    const Fonts& fonts = style.fonts;
-    float largest = 0;
-    for (const std::size_t run : {0U, 1U}) {
-        for (const float nll : comparison.runs[run].token_nll) {
-            largest = std::max(largest, nll);
-        }
-    }
-    const AxisRange range = round_range(0, std::max(1.0, static_cast<double>(largest)), 6);
-    const double left = panel.x + style.size * 3.0;
-    const double side = scatter_side(style, panel.width);
-    const QRectF plot(left, panel.y, side, side);
-    const Stroke grid{style.colours.line, style.hairline, {}, false};
-    const std::vector<double> ticks = round_ticks(range.low, range.high, 6);
-    for (const double tick : ticks) {
-        const double x = plot.x() + tick / range.high * side;
-        const double y = plot.bottom() - tick / range.high * side;
-        list.line({x, plot.top()}, {x, plot.bottom()}, grid);
-        list.line({plot.left(), y}, {plot.right(), y}, grid);
-        list.text(tick_label(tick, ticks[1] - ticks[0]),
-                  {plot.left() - 4, y + fonts.cap_height(style.small) / 2}, style.small, Align::right);
-    }
-    draw_points(list, style, plot, comparison, range.high);
-    list.line(plot.bottomLeft(), plot.topRight(), {style.colours.soft, 0.6, {3, 2}, false});
-    list.line(plot.topLeft(), plot.bottomLeft(), {style.colours.soft, style.hairline, {}, false});
-    x_axis(list, style, plot, range, 6);
-
-    const double line = style.size * 1.3;
-    const QString names[] = {name_of_run(comparison.runs[0]), name_of_run(comparison.runs[1])};
-    const auto named = [&](std::size_t run) { return TextStyle{style.size, false, style.runs[run]}; };
-    const auto axis_name = [&](const QString& run) {
-        return fonts.elided(QStringLiteral("NLL of %1 (nats)").arg(run), style.soft, side);
-    };
-    const double name = plot.bottom() + 3.5 + fonts.cap_height(style.small) + style.size * 1.35;
-    list.text(axis_name(names[0]), {plot.center().x(), name}, named(0), Align::center);
-    list.text(axis_name(names[1]), {panel.x + fonts.cap_height(style.soft) + 0.5, plot.center().y()},
-              named(1), Align::center, 90);
-    // On paper of its own, so that it stays readable above the dots.
-    const QString facts[] = {
-        QStringLiteral("r = %1").arg(format_nats(comparison.runs[1].correlation.value, 3)),
-        QStringLiteral("%1 tokens").arg(format_count(static_cast<std::int64_t>(comparison.places.size())))};
-    const double wide = std::max(fonts.width(facts[0], style.body), fonts.width(facts[1], style.small));
-    QColor paper = style.colours.panel;
-    paper.setAlphaF(0.85F);
-    list.rect({plot.left() + 3, plot.top() + 3, wide + 6, line * 2 + 1}, paper);
-    list.text(facts[0], {plot.left() + 6, plot.top() + 3 + line * 0.85}, style.body);
-    list.text(facts[1], {plot.left() + 6, plot.top() + 3 + line * 1.75}, style.small);
-    return name + fonts.descent(style.soft) - panel.y;
-}
-
 std::string point_table(const RunComparison& comparison) {
     std::string csv = "sequence,token," + csv_text("nll " + comparison.runs[0].label) + "," +
                       csv_text("nll " + comparison.runs[1].label) + "\n";
@@ -239,28 +144,27 @@ Figure compose_nll_comparison(const FigureSpec& spec, const FigureData& data, co
     const bool scatter = spec.scatter && comparison.runs.size() > 1;
     const bool beside = scatter && spec.width_mm >= side_by_side_mm;
     DisplayList list;
-    double top = 1;
     double height = 0;
-    const double gap = style.size * 2.5;
-    if (beside) {
-        // Both axes on one line: the rows share out the height that the square has.
-        top = fonts.cap_height(style.small) / 2 + 0.5;
-        const double scatter_width = style.width * 0.36;
-        const double left_width = style.width - scatter_width - gap;
-        height = draw_scatter(list, style, {left_width + gap, top, scatter_width}, comparison, names);
-        height = std::max(height, draw_intervals(list, style, {0, top, left_width}, comparison,
-                                                 scatter_side(style, scatter_width), names));
+    if (!scatter) {
+        height = draw_intervals(list, style, {0, 1, style.width}, comparison, 0, names);
     } else {
-        height = draw_intervals(list, style, {0, top, style.width}, comparison, 0, names);
-    }
-    if (scatter && !beside) {
+        Chart pairs = comparison.places.size() > most_points ? token_density_chart(comparison)
+                                                             : token_pairs_chart(comparison);
+        pairs.title.clear();
+        pairs.x.label = QStringLiteral("NLL of %1 (nats)").arg(names(comparison.runs[0]));
+        pairs.y.label = QStringLiteral("NLL of %1 (nats)").arg(names(comparison.runs[1]));
+        const double gap = style.size * 2.5;
         // Not as wide as the column: a square of the whole width would outweigh what it has to say.
-        const double width = style.width * 0.8;
-        height += gap + draw_scatter(list, style, {(style.width - width) / 2, top + height + gap, width},
-                                     comparison, names);
+        const double side = style.width * (beside ? 0.4 : 0.8);
+        const double left = beside ? style.width - side - gap : style.width;
+        height = draw_intervals(list, style, {0, 1, left}, comparison, beside ? side * 0.7 : 0, names);
+        const QRectF box = beside ? QRectF(left + gap, 0, side, side)
+                                  : QRectF((style.width - side) / 2, height + gap, side, side);
+        draw_chart(list, style, box, pairs, 2);
+        height = std::max(height, box.bottom());
     }
     Figure figure;
-    figure.page = finish(spec, style, list, top + height, "make the figure wider, or leave out \"scatter\"");
+    figure.page = finish(spec, style, list, 1 + height, "make the figure wider, or leave out \"scatter\"");
     figure.tables.push_back({"", csv_of(table_of(comparison))});
     if (scatter) {
         figure.tables.push_back({"tokens", point_table(comparison)});

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Figures for LaTeX: charts as a pgfplots axis with their numbers in it, everything else as a TikZ picture of
-// the display list. Both are to be \input; the paper's fonts apply.
-#include "views/figure/backends.h"
-#include "views/figure/chart.h"
-#include "views/figure/chart_axis.h"
+// Charts for LaTeX: a pgfplots axis with its numbers in it, to be \input; the paper's fonts apply.
+#include "views/figure/chart_drawing.h"
+
+#include "views/chart/chart_axis.h"
 #include "views/figure/figure.h"
 #include "views/figure/parts.h"
 
@@ -155,95 +154,6 @@ std::string plot_of(const Chart& chart, const Series& series, const Style& style
     return {};
 }
 
-/// A point of the page, y upwards.
-std::string at(QPointF point) {
-    return "(" + number(point.x(), 3).toStdString() + "bp," + number(-point.y(), 3).toStdString() + "bp)";
-}
-
-struct ToTikz {
-    Colours& colours;
-    std::string text;
-
-    void paint(const QColor& fill, const Stroke& stroke, const std::string& path,
-               const std::string& more = {}) {
-        std::string options = more;
-        const auto add = [&](const std::string& one) { options += (options.empty() ? "" : ",") + one; };
-        if (fill.isValid()) {
-            add("fill=" + colours(fill));
-        }
-        if (stroke.color.isValid()) {
-            add("draw=" + colours(stroke.color));
-            add("line width=" + number(stroke.width, 3).toStdString() + "bp");
-            if (!stroke.dash.empty()) {
-                std::string dash;
-                for (std::size_t i = 0; i < stroke.dash.size(); ++i) {
-                    dash += (i % 2 == 0 ? " on " : " off ") + number(stroke.dash[i], 3).toStdString() + "bp";
-                }
-                add("dash pattern=" + dash.substr(1));
-            }
-            if (stroke.round) {
-                add("line cap=round,line join=round");
-            }
-        }
-        text += "\\path[" + options + "] " + path + ";\n";
-    }
-    void operator()(const RectItem& item) {
-        paint(item.fill, item.stroke, at(item.rect.bottomLeft()) + " rectangle " + at(item.rect.topRight()),
-              item.radius > 0 ? "rounded corners=" + number(item.radius, 3).toStdString() + "bp" : "");
-    }
-    void operator()(const PathItem& item) {
-        std::string path;
-        for (int i = 0; i < item.path.elementCount(); ++i) {
-            const QPainterPath::Element element = item.path.elementAt(i);
-            if (element.isMoveTo()) {
-                path += (path.empty() ? "" : " ") + at(element);
-            } else if (element.isLineTo()) {
-                path += " -- " + at(element);
-            } else if (element.isCurveTo() && i + 2 < item.path.elementCount()) {
-                path += " .. controls " + at(element) + " and " + at(item.path.elementAt(i + 1)) + " .. " +
-                        at(item.path.elementAt(i + 2));
-                i += 2;
-            }
-        }
-        paint(item.fill, item.stroke, path);
-    }
-    void operator()(const TextItem& item) {
-        const char* anchor = item.align == Align::left     ? "base west"
-                             : item.align == Align::center ? "base"
-                                                           : "base east";
-        const std::string size = number(item.style.size, 2).toStdString();
-        text += "\\node[inner sep=0pt,outer sep=0pt,anchor=" + std::string(anchor) +
-                ",text=" + colours(item.style.color) +
-                (item.rotation != 0 ? ",rotate=" + number(item.rotation, 2).toStdString() : "") +
-                ",font=\\fontsize{" + size + "}{" + size + "}\\selectfont" +
-                (item.style.bold ? "\\bfseries" : "") + "] at " + at(item.at) + " {" + tex(item.text) +
-                "};\n";
-    }
-    void operator()(const ImageItem& item) {
-        const double width = item.target.width() / item.image.width();
-        const double height = item.target.height() / item.image.height();
-        for (int y = 0; y < item.image.height(); ++y) {
-            for (int x = 0; x < item.image.width();) {
-                int end = x + 1;
-                while (end < item.image.width() && item.image.pixel(end, y) == item.image.pixel(x, y)) {
-                    ++end;
-                }
-                (*this)(RectItem{QRectF(item.target.x() + x * width, item.target.y() + y * height,
-                                        (end - x) * width, height),
-                                 QColor(item.image.pixel(x, y)),
-                                 {},
-                                 0});
-                x = end;
-            }
-        }
-    }
-    void operator()(const ClipBegin& item) {
-        text += "\\begin{scope}\n\\clip " + at(item.rect.bottomLeft()) + " rectangle " +
-                at(item.rect.topRight()) + ";\n";
-    }
-    void operator()(const ClipEnd&) { text += "\\end{scope}\n"; }
-};
-
 } // namespace
 
 std::string chart_pgfplots(const Chart& chart, const Style& style, double width_mm, double height_mm) {
@@ -273,19 +183,6 @@ std::string chart_pgfplots(const Chart& chart, const Style& style, double width_
                   "columns=2},\n"
                 : "") +
            "]\n" + plots + "\\end{axis}\n\\end{tikzpicture}\n";
-}
-
-QByteArray to_tikz(const DisplayList& list) {
-    Colours colours;
-    ToTikz writer{colours, {}};
-    for (const Item& item : list.items()) {
-        std::visit(writer, item);
-    }
-    const std::string text = "% \\usepackage{tikz}\n" + colours.definitions() + "\\begin{tikzpicture}\n" +
-                             "\\useasboundingbox (0,0) rectangle " +
-                             at(QPointF(list.size().width(), list.size().height())) + ";\n" + writer.text +
-                             "\\end{tikzpicture}\n";
-    return QByteArray::fromStdString(text);
 }
 
 } // namespace ponderscope::figure

@@ -42,8 +42,10 @@ struct Painting {
         painter.setBrush(brush_of(item.fill));
         if (item.radius > 0) {
             painter.drawPath(rounded_rect(item.rect, item.radius));
-        } else {
+        } else { // cells beside each other have no seams
+            painter.setRenderHint(QPainter::Antialiasing, item.stroke.color.isValid());
             painter.drawRect(item.rect);
+            painter.setRenderHint(QPainter::Antialiasing);
         }
     }
     void operator()(const PathItem& item) const {

@@ -147,6 +147,27 @@ FigureSpec parse_figure_spec(std::string_view json, const std::filesystem::path&
 /// folder are named relative to it.
 std::string write_figure_spec(const FigureSpec& spec, const std::filesystem::path& folder);
 
+/// How a form edits one key of a specification.
+struct FieldForm {
+    enum Editor { none, choice, flag, whole, real, text, range, list };
+    std::string_view key;
+    const char* title = "";
+    Editor editor = none;
+    std::vector<std::string_view> choices; ///< of a choice
+    double low = 0, high = 0;              ///< of numbers
+    const char* unit = "";
+    bool look = false; ///< the numbers do not depend on it
+};
+/// The keys that a form of this kind has, in the order in which they are written.
+std::vector<FieldForm> field_forms(FigureKind kind);
+/// The value of a key as JSON; null: none.
+std::string field_json(const FigureSpec& spec, std::string_view key);
+/// Sets a key from JSON; null: to what it is by itself. InputError: the value is impossible.
+void set_field(FigureSpec& spec, std::string_view key, const std::string& value);
+
+/// Keys that the kind does not read become what they are by themselves.
+void reset_unread_keys(FigureSpec& spec);
+
 /// What a series or run of this name is called in the figure.
 const std::string& shown_name(const FigureSpec& spec, const std::string& name);
 /// Whether two specifications read and compute the same: they differ in looks alone.

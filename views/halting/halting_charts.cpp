@@ -10,7 +10,6 @@
 
 namespace ponderscope {
 
-using figure::Chart;
 
 QString halting_title(HaltingChart chart, const std::string& unit) {
     const QString step = step_word(unit);
@@ -83,7 +82,7 @@ DataTable types_table(const HaltingStats& stats) {
     return table;
 }
 
-figure::Chart halting_chart(HaltingChart kind, const HaltingStats& stats) {
+Chart halting_chart(HaltingChart kind, const HaltingStats& stats) {
     Chart chart;
     const QString unit = step_word(stats.unit);
     chart.title = halting_title(kind, stats.unit);

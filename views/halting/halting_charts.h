@@ -4,7 +4,7 @@
 #include "core/stats/data_table.h"
 #include "core/stats/halting.h"
 #include "views/common/selection.h"
-#include "views/figure/chart.h"
+#include "views/chart/chart.h"
 
 #include <QString>
 
@@ -24,6 +24,6 @@ inline constexpr std::array all_halting_charts{HaltingChart::steps, HaltingChart
 QString halting_title(HaltingChart chart, const std::string& unit = "step");
 /// Token types with their counts and means.
 DataTable types_table(const HaltingStats& stats);
-figure::Chart halting_chart(HaltingChart kind, const HaltingStats& stats);
+Chart halting_chart(HaltingChart kind, const HaltingStats& stats);
 
 } // namespace ponderscope

@@ -2,13 +2,13 @@
 #include "views/halting/halting_view.h"
 
 #include "views/common/data_table_model.h"
+#include "views/chart/chart_plot.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/common/run_stamp.h"
 #include "views/common/same_text.h"
 #include "views/common/subset_chip.h"
 #include "views/common/tables.h"
-#include "views/figure/chart_view.h"
 #include "views/figure/figure_command.h"
 
 #include <QComboBox>
@@ -42,8 +42,8 @@ HaltingView::HaltingView(ViewContext context, QWidget* parent)
     hint_->setAlignment(Qt::AlignCenter);
     hint_->setWordWrap(true);
     hint_->setTextFormat(Qt::PlainText);
-    for (ChartView*& chart : charts_) {
-        chart = new ChartView(context_.theme, body_);
+    for (ChartPlot*& chart : charts_) {
+        chart = new ChartPlot(context_.theme, body_);
     }
     for (const HaltingChart kind :
          {HaltingChart::nll, HaltingChart::gates, HaltingChart::entropy, HaltingChart::probability}) {
@@ -226,7 +226,7 @@ void HaltingView::showStats() {
         } else if (kind == HaltingChart::gates && stats_->gate_by_step.empty()) {
             chart(kind)->setHint(tr("This run records no gates: its method does not ask whether to go on."));
         } else {
-            figure::Chart made = halting_chart(kind, *stats_);
+            Chart made = halting_chart(kind, *stats_);
             if (kind != HaltingChart::steps && !chooser_->isHidden()) {
                 made.title.clear(); // the chooser names it
             }

@@ -21,7 +21,7 @@ class QTableView;
 
 namespace ponderscope {
 
-class ChartView;
+class ChartPlot;
 class SubsetChip;
 class DataTableModel;
 
@@ -35,7 +35,7 @@ public:
 
     [[nodiscard]] bool isBusy() const override { return work_.isBusy(); }
     [[nodiscard]] std::shared_ptr<const HaltingStats> stats() const { return stats_; }
-    [[nodiscard]] ChartView* chart(HaltingChart kind) const {
+    [[nodiscard]] ChartPlot* chart(HaltingChart kind) const {
         return charts_[static_cast<std::size_t>(kind)];
     }
     [[nodiscard]] DataTableModel* types() const { return model_; }
@@ -63,7 +63,7 @@ private:
     std::shared_ptr<const HaltingStats> stats_;
     QLabel* hint_;
     QWidget* body_;
-    std::array<ChartView*, all_halting_charts.size()> charts_{};
+    std::array<ChartPlot*, all_halting_charts.size()> charts_{};
     QComboBox* chooser_; ///< of the second chart, where there is no room for all
     QLineEdit* filter_;
     SubsetChip* chip_;

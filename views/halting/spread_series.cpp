@@ -6,15 +6,15 @@
 namespace ponderscope {
 
 SpreadSeries::SpreadSeries() {
-    band_.mark = figure::Chart::Mark::band;
+    band_.mark = Chart::Mark::band;
     band_.name = QCoreApplication::translate("Halting", "middle half of the tokens");
     mean_.name = QCoreApplication::translate("Halting", "mean");
-    points_.mark = figure::Chart::Mark::point;
+    points_.mark = Chart::Mark::point;
 }
 
 void SpreadSeries::add(std::size_t k, const Spread& spread,
                        const std::function<QString(double, double, double)>& label) {
-    for (figure::Chart::Series* series : {&band_, &mean_, &points_}) {
+    for (Chart::Series* series : {&band_, &mean_, &points_}) {
         series->x.push_back(static_cast<double>(k));
         series->y.push_back(spread.mean());
     }
@@ -23,7 +23,7 @@ void SpreadSeries::add(std::size_t k, const Spread& spread,
     points_.labels.push_back(label(spread.mean(), band_.low.back(), band_.high.back()));
 }
 
-std::vector<figure::Chart::Series> SpreadSeries::take() {
+std::vector<Chart::Series> SpreadSeries::take() {
     return {std::move(band_), std::move(mean_), std::move(points_)};
 }
 

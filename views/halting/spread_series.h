@@ -2,7 +2,9 @@
 #pragma once
 
 #include "core/stats/spread.h"
-#include "views/figure/chart.h"
+#include "views/chart/chart.h"
+#include "core/stats/significance.h"
+#include "views/chart/chart.h"
 
 #include <QString>
 
@@ -19,10 +21,10 @@ public:
     /// point.
     void add(std::size_t k, const Spread& spread,
              const std::function<QString(double mean, double low, double high)>& label);
-    [[nodiscard]] std::vector<figure::Chart::Series> take();
+    [[nodiscard]] std::vector<Chart::Series> take();
 
 private:
-    figure::Chart::Series band_, mean_, points_;
+    Chart::Series band_, mean_, points_;
 };
 
 } // namespace ponderscope

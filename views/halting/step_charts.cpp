@@ -23,7 +23,6 @@
 namespace ponderscope {
 namespace {
 
-using figure::Chart;
 
 constexpr std::int64_t most_columns = 4096; ///< of a second axis
 
@@ -105,7 +104,7 @@ QString type_name(std::int32_t id, const std::string& bytes) {
     return bytes.empty() ? QStringLiteral("‹id %1›").arg(id) : visible_token(bytes);
 }
 
-figure::Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string& run,
+Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string& run,
                                    const std::string& signal, const std::stop_token& stop) {
     const TraceReader reader = TraceReader::open(trace);
     const RunInfo info = find_run(reader, run);
@@ -164,8 +163,8 @@ figure::Chart signal_by_step_chart(const std::filesystem::path& trace, const std
     return chart;
 }
 
-figure::Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string& run,
-                                   const std::string& signal, const std::stop_token& stop) {
+Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string& run,
+                           const std::string& signal, const std::stop_token& stop) {
     const TraceReader reader = TraceReader::open(trace);
     const RunInfo info = find_run(reader, run);
     const SignalInfo what = find_layer_signal(reader, info, signal);
@@ -236,9 +235,8 @@ figure::Chart layers_by_step_chart(const std::filesystem::path& trace, const std
     return chart;
 }
 
-figure::Chart steps_by_type_chart(const std::filesystem::path& trace, const std::string& run,
-                                  const std::string& by, Attribution attribution,
-                                  const std::stop_token& stop) {
+Chart steps_by_type_chart(const std::filesystem::path& trace, const std::string& run, const std::string& by,
+                          Attribution attribution, const std::stop_token& stop) {
     const TraceReader reader = TraceReader::open(trace);
     const RunInfo info = find_run(reader, run);
     std::vector<std::int32_t> ids;

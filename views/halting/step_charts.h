@@ -3,8 +3,8 @@
 
 #include "core/stats/token_grouping.h"
 #include "core/trace/records.h"
+#include "views/chart/chart.h"
 #include "views/common/selection.h"
-#include "views/figure/chart.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -23,19 +23,18 @@ QString type_name(std::int32_t id, const std::string& bytes);
 /// tokens that ran the step and, of ranks, have a target. Signals that compare with earlier steps begin where
 /// they have some; divergences and distances stand on a logarithmic axis. Reads in slices. InputError: the
 /// run has no such signal (its own are named).
-figure::Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string& run,
-                                   const std::string& signal, const std::stop_token& stop = {});
+Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string& run,
+                           const std::string& signal, const std::stop_token& stop = {});
 
 /// Mean of a signal with axes token, step and layer, over the tokens that ran the step: layers upwards, steps
 /// to the right. \p signal: its name, with or without `layer_`. InputError: the run has none such (its own
 /// are named), or its values are ids.
-figure::Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string& run,
-                                   const std::string& signal, const std::stop_token& stop = {});
+Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string& run,
+                           const std::string& signal, const std::stop_token& stop = {});
 
 /// Mean steps by "class", "type", "position" or "difficulty" (fifths of the NLL), with 95 % intervals over
 /// the clusters or blocks that have some of a group's tokens. \p attribution: whose type a row counts for.
-figure::Chart steps_by_type_chart(const std::filesystem::path& trace, const std::string& run,
-                                  const std::string& by, Attribution attribution,
-                                  const std::stop_token& stop = {});
+Chart steps_by_type_chart(const std::filesystem::path& trace, const std::string& run, const std::string& by,
+                          Attribution attribution, const std::stop_token& stop = {});
 
 } // namespace ponderscope

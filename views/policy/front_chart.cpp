@@ -12,7 +12,6 @@
 namespace ponderscope {
 namespace {
 
-using figure::Chart;
 
 /// The best blind rule and the bound are the text's colour, solid and dashed.
 int ink_of_front(const PolicyFront& front) {
@@ -50,30 +49,7 @@ Chart::Series blind_line(const PolicyFront& front, bool flops) {
 
 } // namespace
 
-std::string policy_at_mark(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
-                           const figure::Chart& chart, int series, int index) {
-    if (series < 0 || index < 0 || static_cast<std::size_t>(series) >= chart.series.size()) {
-        return {};
-    }
-    const Chart::Series& one = chart.series[static_cast<std::size_t>(series)];
-    const double x = one.x[static_cast<std::size_t>(index)];
-    const double y = one.y[static_cast<std::size_t>(index)];
-    for (const PolicyFront& front : fronts) {
-        if (front.policy == blind_rule || one.ink != ink_of_front(front) || one.dashed == front.causal) {
-            continue;
-        }
-        for (const PolicyPoint& point : front.points) {
-            if ((point.flops == x || point.steps == x) && std::exp(point.nll) == y && !point.spec.empty()) {
-                return point.spec;
-            }
-        }
-    }
-    const auto run =
-        std::find_if(runs.begin(), runs.end(), [&](const RunPoint& point) { return point.name == one.name; });
-    return run == runs.end() ? std::string() : run->policy;
-}
-
-figure::Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
+Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
                           const PolicyPoint* current, const FrontLook& look) {
     Chart chart;
     const FrontCost cost = look.cost;
@@ -91,14 +67,6 @@ figure::Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vec
     chart.y.label = tr("perplexity");
     chart.x.log = look.log_cost;
     chart.y.log = look.log_perplexity;
-    const auto limit = [](Chart::Axis& axis, const std::optional<std::array<double, 2>>& ends) {
-        if (ends && !(axis.log && (*ends)[0] <= 0)) {
-            axis.low = (*ends)[0];
-            axis.high = (*ends)[1];
-        }
-    };
-    limit(chart.x, look.costs);
-    limit(chart.y, look.perplexities);
     chart.note = time ? tr("Runs as they were recorded, read-outs and writing included: compare those of one "
                            "machine and batch. A replay takes no time that could be measured.")
                       : tr("Lines: replay. Tokens do not affect each other in a replay; a rerun can differ.");
@@ -107,6 +75,9 @@ figure::Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vec
         QString text = tr("%1\nsteps %2 · NLL %3 · perplexity %4")
                            .arg(name, format_nats(steps), format_nats(nll, 3), format_nats(std::exp(nll)));
         return std::isfinite(flops_a_token) ? text + tr(" · FLOPs %1").arg(format_si(flops_a_token)) : text;
+    };
+    const auto link = [](const std::string& policy) {
+        return policy.empty() ? QString() : QStringLiteral("policy:") + QString::fromStdString(policy);
     };
     bool banded = false;
     bool marked = false;
@@ -134,6 +105,7 @@ figure::Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vec
                                               ? tr("the least NLL at these FLOPs")
                                               : tr("replay of %1").arg(QString::fromStdString(point.spec)),
                                           point.steps, point.nll, point.flops));
+            series.links.push_back(link(point.spec));
         }
         Chart::Series marks;
         for (const PolicyPoint& point : front.points) {
@@ -190,6 +162,7 @@ figure::Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vec
         series.y = {std::exp(run.nll)};
         series.labels = {label(run.policy.empty() ? tr("run %1, as it was recorded").arg(run.name) : run.name,
                                run.steps, run.nll, run.flops)};
+        series.links = {link(run.policy)};
         if (std::isfinite(run.seconds)) {
             series.labels.front() += tr(" · %1 ms a token").arg(format_nats(run.seconds * 1e3, 3));
         }
@@ -209,7 +182,7 @@ figure::Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vec
     return chart;
 }
 
-figure::Chart steps_chart(const std::vector<std::int64_t>& histogram, const QString& name) {
+Chart steps_chart(const std::vector<std::int64_t>& histogram, const QString& name) {
     Chart chart;
     chart.title = tr("Steps");
     chart.x.label = tr("last step");

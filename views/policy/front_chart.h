@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/policy/policy_fronts.h"
-#include "views/figure/chart.h"
+#include "views/chart/chart.h"
 #include "views/policy/front_look.h"
 
 #include <limits>
@@ -14,7 +14,7 @@ namespace ponderscope {
 /// A run as it was recorded: a point that is no replay.
 struct RunPoint {
     QString name;
-    int ink = figure::Chart::a;
+    int ink = Chart::a;
     double steps = 0;
     double nll = 0;
     double flops = 0;
@@ -26,13 +26,9 @@ struct RunPoint {
 /// Perplexity against what it costs. \p current: a point of
 /// its own, as of a slider; null for none. The last series is the current point where there is one, before
 /// it come the runs.
-figure::Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
+Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
                           const PolicyPoint* current, const FrontLook& look = {});
-/// The policy of a mark of that chart; empty: it is of none.
-std::string policy_at_mark(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
-                           const figure::Chart& chart, int series, int index);
-
 /// Tokens with a target that stopped at each step.
-figure::Chart steps_chart(const std::vector<std::int64_t>& histogram, const QString& name);
+Chart steps_chart(const std::vector<std::int64_t>& histogram, const QString& name);
 
 } // namespace ponderscope

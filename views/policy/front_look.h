@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <optional>
 
 namespace ponderscope {
 
@@ -18,7 +16,6 @@ struct FrontLook {
     FrontCost cost = FrontCost::compute;
     bool bands = false; ///< 95 % bands of the loss against full, where the points have them
     bool log_cost = false, log_perplexity = false;
-    std::optional<std::array<double, 2>> costs, perplexities; ///< ends of the axes; nothing: from the values
     friend bool operator==(const FrontLook&, const FrontLook&) = default;
 };
 

@@ -17,7 +17,6 @@
 namespace ponderscope {
 namespace {
 
-using figure::Chart;
 
 const PolicyKind& kind_of(const ReplayTable& table, const std::string& name) {
     const PolicyKind* found = find_policy_kind(name);
@@ -107,8 +106,8 @@ std::string usual_policy(const ReplayTable& table) {
     return "fixed";
 }
 
-figure::Chart policy_comparison_chart(const ReplayTable& table, const std::string& policy,
-                                      const BootstrapOptions& options) {
+Chart policy_comparison_chart(const ReplayTable& table, const std::string& policy,
+                              const BootstrapOptions& options) {
     (void)kind_of(table, policy); // says what there is
     Chart chart = matched_rules_chart(
         table, {{blind_rule, "uniform", "geometric"}, policy, table.flops.has_value(), {}, {}}, options);
@@ -116,8 +115,8 @@ figure::Chart policy_comparison_chart(const ReplayTable& table, const std::strin
     return chart;
 }
 
-figure::Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
-                                  const BootstrapOptions& options) {
+Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
+                          const BootstrapOptions& options) {
     constexpr int parts = 12;
     constexpr int settings = 33;
     if (look.over_flops && !table.flops) {
@@ -227,8 +226,8 @@ figure::Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& l
     return chart;
 }
 
-figure::Chart sweep_chart(const ReplayTable& table, const std::vector<std::string>& policies,
-                          SweepQuantity quantity, const std::stop_token& stop) {
+Chart sweep_chart(const ReplayTable& table, const std::vector<std::string>& policies, SweepQuantity quantity,
+                  const std::stop_token& stop) {
     constexpr int settings = 41;
     if (quantity == SweepQuantity::flops && !table.flops) {
         throw InputError("\"quantity\": the trace of " + table.run +

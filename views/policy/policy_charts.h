@@ -23,19 +23,18 @@ struct MatchedLook {
 /// whole chart; dots where a rule thinks better than the best blind rule. Costs are those that the rule at
 /// zero reaches. InputError: a rule that the run lacks signals for, FLOPs that the trace does not know, a
 /// rule at zero that stops all tokens or none at every threshold.
-figure::Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
-                                  const BootstrapOptions& options);
+Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look, const BootstrapOptions& options);
 
 /// What the best blind rule and random halting lose against one policy where all spend as much.
-figure::Chart policy_comparison_chart(const ReplayTable& table, const std::string& policy,
-                                      const BootstrapOptions& options);
+Chart policy_comparison_chart(const ReplayTable& table, const std::string& policy,
+                              const BootstrapOptions& options);
 
 enum class SweepQuantity { nll, steps, flops };
 
 /// A quantity against the first parameter of policies, as a share of its range where there are several of
 /// them. InputError: as above, or FLOPs that the trace does not know.
-figure::Chart sweep_chart(const ReplayTable& table, const std::vector<std::string>& policies,
-                          SweepQuantity quantity, const std::stop_token& stop);
+Chart sweep_chart(const ReplayTable& table, const std::vector<std::string>& policies, SweepQuantity quantity,
+                  const std::stop_token& stop);
 
 /// The model's own rule where the run has its signals, else entropy.
 std::string usual_policy(const ReplayTable& table);

@@ -31,10 +31,8 @@ PolicyData::PolicyData(const ViewContext& context, QObject* parent)
     : QObject(parent),
       data_(context.data),
       selection_(context.selection),
-      theme_(context.theme),
       loading_(this),
       sweeping_(this) {
-    look_.bands = true;
     connect(&selection_, &Selection::runsChanged, this, &PolicyData::check);
     connect(&data_, &TraceData::traceOpened, this, &PolicyData::check);
     connect(&data_, &TraceData::traceChanged, this, &PolicyData::check);
@@ -99,9 +97,8 @@ std::vector<RunPoint> PolicyData::reruns(const QString& chosen) const {
     for (const auto& [policy, key] : reruns_) {
         const RunInfo* info = data_.run(key);
         if (info != nullptr && info->scored_tokens > 0) {
-            points.push_back({tr("rerun of %1").arg(policy), figure::Chart::b, mean_steps(*info),
-                              mean_nll(*info), mean_flops(*info), std::nan(""), policy.toStdString(),
-                              policy == chosen});
+            points.push_back({tr("rerun of %1").arg(policy), Chart::b, mean_steps(*info), mean_nll(*info),
+                              mean_flops(*info), std::nan(""), policy.toStdString(), policy == chosen});
         }
     }
     return points;
@@ -117,17 +114,16 @@ std::vector<PolicyRerun> PolicyData::storedReruns() const {
     return stored;
 }
 
-void PolicyData::setLook(const FrontLook& look) {
-    if (!(look == look_)) {
-        look_ = look;
-        Q_EMIT frontsChanged();
-    }
-}
-
 void PolicyData::choose(const QString& policy) {
     if (policy != chosen_) {
         chosen_ = policy;
         Q_EMIT policyChosen(policy);
+    }
+}
+
+void PolicyData::chooseLink(const QString& link) {
+    if (link.startsWith(QLatin1String("policy:"))) {
+        choose(link.mid(7));
     }
 }
 
@@ -182,39 +178,6 @@ void PolicyData::measureBands() {
             Q_EMIT frontsChanged();
         },
         [](const QString&) {}); // they stay without
-}
-
-std::vector<RunPoint> PolicyData::runs() const {
-    std::vector<RunPoint> points;
-    const RunInfo* a = data_.run(run_);
-    if (a == nullptr) {
-        return points;
-    }
-    const std::string digest = a->text_digest;
-    const QStringList traces = data_.traces();
-    const std::vector<QColor>& palette = Theme::runColours(theme_.dark());
-    const Selection nobody; // as which a run has the colour of its own, that of the Library
-    for (const QString& trace : traces) {
-        for (const RunInfo& info : data_.runs(trace)) {
-            if (info.text_digest != digest || info.scored_tokens == 0) {
-                continue;
-            }
-            const RunKey key{trace, info.id};
-            const auto own =
-                std::find(palette.begin(), palette.end(), theme_.runColour(key, nobody)) - palette.begin();
-            const int ink = key == run_                ? figure::Chart::a
-                            : key == selection_.runB() ? figure::Chart::b
-                                                       : figure::Chart::other + static_cast<int>(own);
-            const auto rerun = std::find_if(reruns_.begin(), reruns_.end(),
-                                            [&](const auto& one) { return one.second == key; });
-            points.push_back(
-                {QString::fromStdString(info.name), ink, mean_steps(info), mean_nll(info), mean_flops(info),
-                 info.seconds > 0 && info.tokens > 0 ? info.seconds / static_cast<double>(info.tokens)
-                                                     : std::nan(""),
-                 rerun == reruns_.end() ? std::string() : rerun->first.toStdString(), false});
-        }
-    }
-    return points;
 }
 
 std::pair<qint64, qint64> PolicyData::rowsOf(qint64 sequence) const {

@@ -37,8 +37,6 @@ public:
     [[nodiscard]] std::shared_ptr<const std::vector<PolicyFront>> fronts() const { return fronts_; }
     /// Why there is no table: what to open, what to record, that it is being read.
     [[nodiscard]] QString sentence() const { return sentence_; }
-    /// Runs over the same text as A, as they were recorded.
-    [[nodiscard]] std::vector<RunPoint> runs() const;
     /// Rows of a sequence of run A within the table: [first, first + count); nothing: {-1, 0}.
     [[nodiscard]] std::pair<qint64, qint64> rowsOf(qint64 sequence) const;
     [[nodiscard]] RunKey run() const { return run_; } ///< that all of this is of
@@ -47,16 +45,15 @@ public:
     /// All exact reruns of run() that are open; that of \p chosen is marked.
     [[nodiscard]] std::vector<RunPoint> reruns(const QString& chosen) const;
     [[nodiscard]] std::vector<PolicyRerun> storedReruns() const;
-    /// How fronts are drawn wherever they are.
-    [[nodiscard]] const FrontLook& look() const { return look_; }
-    void setLook(const FrontLook& look);
     /// The policy that is looked at, chosen in one of the views.
     [[nodiscard]] const QString& chosen() const { return chosen_; }
     void choose(const QString& policy);
+    /// A mark of a front was clicked; links to other things are ignored.
+    void chooseLink(const QString& link);
 
 Q_SIGNALS:
     void tableChanged();
-    void frontsChanged(); ///< or how they are drawn
+    void frontsChanged();
     void policyChosen(const QString& policy);
     void rerunsChanged(); ///< a run came or went that a replay can be set against
 
@@ -69,14 +66,12 @@ private:
 
     TraceData& data_;
     Selection& selection_;
-    Theme& theme_;
     RunKey run_;
     QString stamp_;       ///< of the run that the table was read from
     bool failed_ = false; ///< this run has no table; sentence_ says why
     QString sentence_;
     std::map<QString, RunKey> reruns_; ///< by policy
     QString chosen_;
-    FrontLook look_;
     std::shared_ptr<const ReplayTable> table_;
     std::shared_ptr<const std::vector<PolicyFront>> fronts_;
     Task loading_;

@@ -4,13 +4,12 @@
 #include "core/base/error.h"
 #include "core/policy/replay.h"
 #include "core/policy/rerun_difference.h"
+#include "views/chart/chart_plot.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
-#include "views/figure/chart_view.h"
 #include "views/figure/figure_command.h"
 #include "views/policy/front_chart.h"
 #include "views/policy/marked_slider.h"
-#include "views/policy/pareto_view.h"
 #include "views/policy/policy_data.h"
 #include "views/policy/policy_table.h"
 #include "views/policy/policy_table_model.h"
@@ -48,8 +47,8 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
       rerunLabel_(new QLabel(this)),
       hint_(new QLabel(this)),
       body_(new QWidget(this)),
-      histogram_(new ChartView(context.theme, this)),
-      front_(new ChartView(context.theme, this)),
+      histogram_(new ChartPlot(context.theme, this)),
+      front_(new ChartPlot(context.theme, this)),
       pages_(new QStackedWidget(this)),
       table_(new PolicyTable(context, shared_, this)),
       result_(std::make_unique<ReplayResult>()),
@@ -160,12 +159,8 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     connect(table_, &PolicyTable::policyChosen, &shared_, &PolicyData::choose);
     connect(table_, &PolicyTable::rerunRequested, this, &PolicyLab::rerunAll);
     connect(&shared_, &PolicyData::policyChosen, this, &PolicyLab::setPolicy);
-    connect(front_, &ChartView::markClicked, this, [this](int series, int index) {
-        const std::string policy =
-            policy_at_mark(drawn_, shared_.reruns(spec_), front_->chart(), series, index);
-        if (!policy.empty()) {
-            shared_.choose(QString::fromStdString(policy));
-        }
+    connect(front_, &ChartPlot::markClicked, this, [this](int series, int index) {
+        shared_.chooseLink(front_->linkOf({series, index}));
     });
     connect(colour_, &QCheckBox::toggled, this, &PolicyLab::tellText);
     connect(&shared_, &PolicyData::tableChanged, this, &PolicyLab::renew);
@@ -407,7 +402,7 @@ void PolicyLab::replayNow() {
     }
     notes << tr("Replay: tokens do not affect each other; a rerun can differ.");
     note_->setText(notes.join(u' '));
-    figure::Chart steps = steps_chart(result_->histogram, QString());
+    Chart steps = steps_chart(result_->histogram, QString());
     steps.title = tr("Steps by replay");
     histogram_->setChart(std::move(steps));
     findRerun();
@@ -509,7 +504,7 @@ void PolicyLab::drawFront() {
         }
     }
     const PolicyPoint now{spec_.toStdString(), result_->mean_steps, result_->mean_nll, result_->mean_flops};
-    figure::Chart chart = front_chart(drawn_, shared_.reruns(spec_), &now, shared_.look());
+    Chart chart = front_chart(drawn_, shared_.reruns(spec_), &now, FrontLook{.bands = true});
     chart.title = tr("Perplexity by replay");
     chart.note.clear(); // it stands beside
     front_->setChart(std::move(chart));
@@ -537,7 +532,7 @@ void PolicyLab::tellText() {
 
 void PolicyLab::fillFigure(figure::FigureSpec& spec) const {
     if (spec.kind == figure::FigureKind::policy_front) {
-        fill_front(spec, shared_.look());
+        spec.bands = true; // as in the Pareto panel
         return;
     }
     spec.policies.clear();

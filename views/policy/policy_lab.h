@@ -26,7 +26,7 @@ namespace figure {
 struct FigureSpec;
 }
 
-class ChartView;
+class ChartPlot;
 class PolicyData;
 class PolicyTable;
 struct PolicyFront;
@@ -62,8 +62,8 @@ public:
     [[nodiscard]] QLineEdit* threshold() const { return threshold_; }
     /// Back to where the slider begins: the threshold of the model's own rule, where it has one.
     [[nodiscard]] QToolButton* reset() const { return reset_; }
-    [[nodiscard]] ChartView* histogram() const { return histogram_; }
-    [[nodiscard]] ChartView* front() const { return front_; }
+    [[nodiscard]] ChartPlot* histogram() const { return histogram_; }
+    [[nodiscard]] ChartPlot* front() const { return front_; }
     [[nodiscard]] QString policyText() const { return spec_; }
     [[nodiscard]] QString summary() const;
     [[nodiscard]] bool coloursText() const;
@@ -119,8 +119,8 @@ private:
     QLabel* rerunLabel_;
     QLabel* hint_;
     QWidget* body_;
-    ChartView* histogram_;
-    ChartView* front_;
+    ChartPlot* histogram_;
+    ChartPlot* front_;
     QStackedWidget* pages_; ///< one policy, all policies
     PolicyTable* table_;
     QString exact_;                  ///< what was chosen elsewhere; empty: where the slider stands

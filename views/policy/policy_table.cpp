@@ -2,9 +2,9 @@
 #include "views/policy/policy_table.h"
 
 #include "core/policy/replay.h"
+#include "views/chart/chart.h"
 #include "views/common/paths.h"
 #include "views/common/tables.h"
-#include "views/figure/parts.h"
 #include "views/policy/policy_data.h"
 #include "views/policy/policy_table_model.h"
 
@@ -100,7 +100,7 @@ PolicyTable::PolicyTable(const ViewContext& context, PolicyData& shared, QWidget
     const auto colour = [this] {
         model_->setColours([this](int row) {
             const std::size_t kind = model_->rows()[static_cast<std::size_t>(row)].number;
-            const std::vector<QColor>& colours = figure::rule_colours(context_.theme.dark());
+            const std::vector<QColor>& colours = rule_colours(context_.theme.dark());
             const bool bound = kind < policy_kinds().size() && !policy_kinds()[kind].causal;
             return bound ? context_.theme.colours().text : colours[kind % colours.size()];
         });

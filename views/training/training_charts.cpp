@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/trace/reader.h"
 #include "views/common/format.h"
+#include "views/common/paths.h"
 #include "views/common/translated.h"
 
 #include <algorithm>
@@ -16,7 +17,6 @@ namespace ponderscope {
 namespace {
 
 namespace quantity = training_quantity;
-using figure::Chart;
 
 /// Marks of a line, at most about: a chart in the window is no wider.
 constexpr std::size_t most_points = 1500;
@@ -83,14 +83,14 @@ class Builder {
 public:
     Builder(std::span<const TrainingRecord> trainings, const TrainingChartOptions& options)
         : trainings_(trainings), options_(options), unit_(unit_of(trainings)) {
-        Chart::Axis& x = result.chart.x;
+        Chart::Axis& x = result.x;
         x.si = options.axis != TrainingAxis::seconds;
         x.label = options.axis == TrainingAxis::steps    ? tr("steps")
                   : options.axis == TrainingAxis::tokens ? tr("tokens")
                                                          : unit_.label;
     }
 
-    TrainingChart result;
+    Chart result;
 
     void line(std::size_t training, const TrainingCurve& curve, const std::string& what,
               std::span<const double> values, const QString& name, int ink, bool dashed, bool faint) {
@@ -99,15 +99,12 @@ public:
         series.ink = ink;
         series.dashed = dashed;
         series.faint = faint;
-        TrainingChart::Source source{training, {}, false};
         for (const std::size_t i : drawn_points(values)) {
             series.x.push_back(place_of(curve, i, options_.axis, unit_));
             series.y.push_back(values[i]);
             series.labels.push_back(label(training, curve, i, what, values[i]));
-            source.steps.push_back(curve.step[i]);
         }
-        result.chart.series.push_back(std::move(series));
-        result.sources.push_back(std::move(source));
+        result.series.push_back(std::move(series));
     }
 
     /// Smoothed where that is wanted and means something, with what was measured faintly behind it.
@@ -128,7 +125,6 @@ public:
         series.mark = Chart::Mark::point;
         series.strong = true;
         series.ink = ink;
-        TrainingChart::Source source{training, {}, true};
         for (const TrainingRecord::Snapshot& snapshot : record.snapshots) {
             for (const TrainingCurve* curve : curves) {
                 if (curve == nullptr) {
@@ -151,13 +147,13 @@ public:
                 series.labels.push_back(
                     tr("%1: the same passage, recorded at step %2; click to look at it")
                         .arg(QString::fromStdString(snapshot.name), format_count(snapshot.step)));
-                source.steps.push_back(snapshot.step);
+                series.links.push_back(
+                    QStringLiteral("run:%1#%2").arg(path_text(record.trace)).arg(snapshot.run));
                 break;
             }
         }
         if (!series.x.empty()) {
-            result.chart.series.push_back(std::move(series));
-            result.sources.push_back(std::move(source));
+            result.series.push_back(std::move(series));
         }
     }
 
@@ -223,27 +219,12 @@ void pair_of_curves(Builder& builder, std::span<const TrainingRecord> trainings,
     }
 }
 
-/// What is faint lies behind everything.
-void put_faint_lines_behind(TrainingChart& made) {
-    std::vector<std::size_t> order(made.chart.series.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_partition(order.begin(), order.end(),
-                          [&](std::size_t i) { return made.chart.series[i].faint; });
-    std::vector<Chart::Series> series;
-    std::vector<TrainingChart::Source> sources;
-    for (const std::size_t i : order) {
-        series.push_back(std::move(made.chart.series[i]));
-        sources.push_back(std::move(made.sources[i]));
-    }
-    made.chart.series = std::move(series);
-    made.sources = std::move(sources);
-}
-
 /// From the beginning to the last point, and as high as the values reach: what is told lies in the details of
 /// a curve. Room below and above keeps rings whole.
-TrainingChart finished(TrainingChart made) {
-    put_faint_lines_behind(made);
-    Chart& chart = made.chart;
+Chart finished(Chart chart) {
+    // What is faint lies behind everything.
+    std::stable_partition(chart.series.begin(), chart.series.end(),
+                          [](const Chart::Series& series) { return series.faint; });
     double last = 0;
     double low = std::numeric_limits<double>::infinity();
     double high = -low;
@@ -263,7 +244,7 @@ TrainingChart finished(TrainingChart made) {
         chart.y.low = low - room;
         chart.y.high = high + room;
     }
-    return made;
+    return chart;
 }
 
 } // namespace
@@ -279,12 +260,6 @@ const TrainingQuantity* TrainingRecord::quantity(std::string_view name) const {
     const auto found = std::find_if(quantities.begin(), quantities.end(),
                                     [&](const TrainingQuantity& one) { return one.name == name; });
     return found == quantities.end() ? nullptr : &*found;
-}
-
-std::int64_t TrainingRecord::snapshot_at(std::int64_t step) const {
-    const auto found = std::find_if(snapshots.begin(), snapshots.end(),
-                                    [&](const Snapshot& one) { return one.step == step; });
-    return found == snapshots.end() ? 0 : found->run;
 }
 
 std::vector<TrainingRecord> read_trainings(const std::filesystem::path& trace, const std::stop_token& stop) {
@@ -333,10 +308,16 @@ std::vector<TrainingRecord> trainings_named(const std::filesystem::path& trace, 
     return all;
 }
 
-TrainingChart training_chart(std::span<const TrainingRecord> trainings, const std::string& what,
-                             const TrainingChartOptions& options) {
+Chart training_chart(std::span<const TrainingRecord> trainings, const std::string& what,
+                     const TrainingChartOptions& options) {
     Builder builder(trainings, options);
-    Chart& chart = builder.result.chart;
+    Chart& chart = builder.result;
+    QStringList states;
+    for (const TrainingRecord& training : trainings) {
+        states << training_state(training.info);
+    }
+    states.removeAll(QString());
+    chart.note = states.join(QStringLiteral(". "));
     if (what == quantity::loss) {
         chart.title = tr("Loss");
         chart.y.label = tr("Loss (nats a token)");
@@ -394,37 +375,15 @@ std::vector<TrainingQuantity> further_quantities(std::span<const TrainingRecord>
     return further;
 }
 
-QString describe_moment(const TrainingRecord& training, std::int64_t step, bool named) {
-    QStringList parts;
-    if (named) {
-        parts << QString::fromStdString(training.info.name);
+QString training_state(const TrainingInfo& training) {
+    const QString name = QString::fromStdString(training.name);
+    if (!training.fault.empty()) {
+        return QStringLiteral("%1: %2").arg(name, QString::fromStdString(training.fault));
     }
-    parts << tr("step %1").arg(format_count(step));
-    std::int64_t tokens = 0;
-    double seconds = 0;
-    QStringList numbers;
-    for (const char* name :
-         {quantity::loss, quantity::held_out_nll, quantity::mean_steps, quantity::held_out_mean_steps}) {
-        const TrainingCurve* curve = training.curve(name);
-        if (curve == nullptr) {
-            continue;
-        }
-        const auto after = std::upper_bound(curve->step.begin(), curve->step.end(), step);
-        if (after == curve->step.begin()) {
-            continue;
-        }
-        const auto i = static_cast<std::size_t>(after - curve->step.begin()) - 1;
-        if (curve->tokens[i] >= tokens) {
-            tokens = curve->tokens[i];
-            seconds = curve->seconds[i];
-        }
-        const TrainingQuantity* found = training.quantity(name);
-        const QString title =
-            QString::fromStdString(found != nullptr && !found->title.empty() ? found->title : name);
-        numbers << QStringLiteral("%1 %2").arg(title, number(curve->value[i]));
-    }
-    parts << tr("%1 tokens").arg(format_si(static_cast<double>(tokens))) << format_duration(seconds);
-    return (parts + numbers).join(QStringLiteral(" · "));
+    return training.complete || training.planned_steps <= 0
+               ? QString()
+               : tr("%1: step %2 of %3")
+                     .arg(name, format_count(training.step), format_count(training.planned_steps));
 }
 
 std::vector<double> smoothed(std::span<const double> values, double weight) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/trace/training_records.h"
-#include "views/figure/chart.h"
+#include "views/chart/chart.h"
 
 #include <QString>
 
@@ -32,8 +32,6 @@ struct TrainingRecord {
     /// nullptr: there is none.
     [[nodiscard]] const TrainingCurve* curve(std::string_view name, std::int64_t place = 0) const;
     [[nodiscard]] const TrainingQuantity* quantity(std::string_view name) const;
-    /// The run recorded at that step; 0: none.
-    [[nodiscard]] std::int64_t snapshot_at(std::int64_t step) const;
 };
 
 /// All trainings of a trace; empty where it has none. InputError: the trace cannot be read. Cancelled.
@@ -56,30 +54,19 @@ struct TrainingChartOptions {
     double smoothing = 0;
 };
 
-/// A chart, and what each of its marks is a point of.
-struct TrainingChart {
-    figure::Chart chart;
-    struct Source {
-        std::size_t training = 0;        ///< into the trainings that were drawn
-        std::vector<std::int64_t> steps; ///< of the marks
-        bool snapshots = false;          ///< the marks are recorded runs
-    };
-    std::vector<Source> sources; ///< one a series of the chart
-};
-
 /// What a chart of trainings can show: "loss" (with the NLL of held-out text), "mean_steps" (with those of
 /// held-out text), or any other quantity that one of them has, one line a place of its axis. Other names give
 /// an empty chart. Trainings have one colour each; places of the axis of a single training have one each.
-TrainingChart training_chart(std::span<const TrainingRecord> trainings, const std::string& what,
-                             const TrainingChartOptions& options);
+/// Rings are the runs that a training recorded; the note says how far trainings are that have not ended.
+Chart training_chart(std::span<const TrainingRecord> trainings, const std::string& what,
+                     const TrainingChartOptions& options);
 
 /// The quantities of all trainings that "loss" and "mean_steps" do not show, each once, gates and shares
 /// first.
 std::vector<TrainingQuantity> further_quantities(std::span<const TrainingRecord> trainings);
 
-/// What is known at a step, or at the last one before it, in a line: "vanilla · step 300 · 1.2 M tokens ·
-/// 0:35 · loss 3.214 · held-out NLL 3.302".
-QString describe_moment(const TrainingRecord& training, std::int64_t step, bool named);
+/// How far a training is, or why it failed; empty: it has ended.
+QString training_state(const TrainingInfo& training);
 
 /// A running mean without a bias towards its beginning: m_i = Σ_j w^(i-j) x_j / Σ_j w^(i-j). A value that is
 /// no number stays one and counts for nothing.

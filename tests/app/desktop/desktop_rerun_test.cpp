@@ -11,7 +11,7 @@
 #include "core/trace/recorded_choices.h"
 #include "tests/support/test_data.h"
 #include "tests/support/tiny_checkpoint.h"
-#include "views/figure/chart_view.h"
+#include "views/chart/chart_plot.h"
 #include "views/policy/policy_data.h"
 #include "views/policy/policy_lab.h"
 #include "views/policy/policy_table.h"
@@ -155,8 +155,8 @@ private Q_SLOTS:
         lab.slider()->setValue(0);
         QVERIFY(lab.rerunText().isEmpty());
         // What was rerun stays as a point on the front, and the rule is said with its threshold.
-        const std::vector<figure::Chart::Series>& drawn = lab.front()->chart().series;
-        QVERIFY(std::any_of(drawn.begin(), drawn.end(), [&](const figure::Chart::Series& series) {
+        const std::vector<Chart::Series>& drawn = lab.front()->chart().series;
+        QVERIFY(std::any_of(drawn.begin(), drawn.end(), [&](const Chart::Series& series) {
             return series.name == QStringLiteral("rerun of ") + done &&
                    std::abs(series.y.front() - std::exp(difference.mean_nll)) < 1e-9;
         }));

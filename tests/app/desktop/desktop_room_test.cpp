@@ -10,9 +10,8 @@
 #include "app/desktop/top_bar.h"
 #include "app/desktop/welcome.h"
 #include "tests/app/desktop/desktop_stage.h"
-#include "tests/views/figure/page_fit.h"
+#include "views/chart/chart_plot.h"
 #include "views/common/style.h"
-#include "views/figure/chart_view.h"
 #include "views/figure/export_dialog.h"
 #include "views/heatmap/heatmap_view.h"
 #include "views/heatmap/step_map_canvas.h"
@@ -65,7 +64,7 @@ bool is_control(const QWidget& widget) {
            qobject_cast<const QAbstractSpinBox*>(&widget) != nullptr ||
            qobject_cast<const QLineEdit*>(&widget) != nullptr ||
            qobject_cast<const QSlider*>(&widget) != nullptr ||
-           qobject_cast<const ChartView*>(&widget) != nullptr ||
+           qobject_cast<const ChartPlot*>(&widget) != nullptr ||
            qobject_cast<const StepMapCanvas*>(&widget) != nullptr ||
            qobject_cast<const QTabBar*>(&widget) != nullptr;
 }
@@ -138,7 +137,7 @@ bool scrolls(const QWidget& widget) {
 }
 
 /// Of a window or a dialog, in which \p fewest controls are expected.
-QStringList faults_of(QWidget& window, const figure::Fonts& fonts, std::size_t fewest = 20) {
+QStringList faults_of(QWidget& window, std::size_t fewest = 20) {
     QStringList faults;
     std::vector<std::pair<QWidget*, QRect>> controls; // that are on the screen
     const QList<QWidget*> all = window.findChildren<QWidget*>();
@@ -155,9 +154,12 @@ QStringList faults_of(QWidget& window, const figure::Fonts& fonts, std::size_t f
         if (!scrolls(*widget) && rect != whole) {
             faults << named(*widget) + QStringLiteral(": cut by what it stands in");
         }
-        if (auto* chart = qobject_cast<ChartView*>(widget); chart != nullptr && chart->hint().isEmpty()) {
-            for (const QString& fault : testing::misplaced(chart->drawn(), fonts)) {
-                faults << named(*widget) + QStringLiteral(": ") + fault;
+        if (auto* chart = qobject_cast<ChartPlot*>(widget); chart != nullptr && chart->hint().isEmpty()) {
+            const QRectF plot = chart->plotRect();
+            if (plot.width() < 80 || plot.height() < 40 || !QRectF(chart->canvas()->rect()).contains(plot)) {
+                faults << named(*widget) + QStringLiteral(": a plot of %1 x %2 between its axes")
+                                               .arg(plot.width())
+                                               .arg(plot.height());
             }
         }
         controls.emplace_back(widget, rect);
@@ -196,7 +198,6 @@ private Q_SLOTS:
         QApplication::setStyle(new Style(stage.theme));
         QApplication::setPalette(stage.theme.qtPalette());
         QApplication::setFont(stage.theme.body());
-        const figure::Fonts fonts = figure::Fonts::load();
         stage.window.resize(size);
         stage.window.docks().arrange();
         QVERIFY(stage.shows(
@@ -215,7 +216,7 @@ private Q_SLOTS:
             QTest::qWait(30);
             QVERIFY(stage.settle());
             QTest::qWait(30);
-            for (const QString& fault : faults_of(stage.window, fonts)) {
+            for (const QString& fault : faults_of(stage.window)) {
                 const QString line = QLatin1String(panel.name) + QStringLiteral(": ") + fault;
                 if (!faults.join(u'\n').contains(fault)) {
                     faults << line;
@@ -231,7 +232,6 @@ private Q_SLOTS:
         QApplication::setStyle(new Style(stage.theme));
         QApplication::setPalette(stage.theme.qtPalette());
         QApplication::setFont(stage.theme.body());
-        const figure::Fonts fonts = figure::Fonts::load();
         stage.window.resize(1024, 700);
         QVERIFY(stage.shows(stage.make(QStringLiteral("dialogs.ponder"))));
         QStringList faults;
@@ -239,7 +239,7 @@ private Q_SLOTS:
             QVERIFY2(shown != nullptr, name);
             shown->resize(shown->size().boundedTo(stage.window.size()));
             QTest::qWait(60);
-            for (const QString& fault : faults_of(*shown, fonts, 1)) {
+            for (const QString& fault : faults_of(*shown, 1)) {
                 faults << QLatin1String(name) + QStringLiteral(": ") + fault;
             }
             for (const QScrollArea* area : shown->findChildren<QScrollArea*>()) {
@@ -259,7 +259,7 @@ private Q_SLOTS:
         look(stage.window.figures().dialog(), "workbench");
         stage.window.greeting().showWelcome();
         QTest::qWait(30);
-        faults << faults_of(*stage.window.findChild<WelcomePage*>(), fonts, 10); // it covers the rest
+        faults << faults_of(*stage.window.findChild<WelcomePage*>(), 10); // it covers the rest
         stage.window.greeting().hideWelcome();
         QVERIFY2(faults.isEmpty(), qPrintable(faults.join(u'\n')));
         QApplication::setStyle(QStringLiteral("Fusion"));

@@ -8,9 +8,10 @@
 #include "app/desktop/welcome.h"
 #include "core/trace/writer.h"
 #include "tests/app/desktop/desktop_stage.h"
+#include "views/chart/chart_plot.h"
+#include "views/figure/figure_panel.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
-#include "views/training/training_view.h"
 
 #include <QDateTime>
 #include <QDir>
@@ -202,10 +203,14 @@ private Q_SLOTS:
         stage.drop({QUrl::fromLocalFile(folder)});
         QTRY_VERIFY(stage.window.data().isOpen(trace));
         QVERIFY(stage.window.runs().recordDialog() == nullptr);
-        auto* view = stage.window.findChild<TrainingView*>();
-        QVERIFY(view != nullptr);
-        QTRY_COMPARE(view->trainings().size(), 1U);
-        QTRY_VERIFY(view->readout().contains(QStringLiteral("step 2")));
+        QVERIFY(stage.window.raisePanel(QStringLiteral("training")));
+        const auto all = stage.window.findChildren<FigurePanel*>();
+        const auto view = std::find_if(all.begin(), all.end(), [](const FigurePanel* one) {
+            return one->spec().kind == figure::FigureKind::panels;
+        });
+        QVERIFY(view != all.end());
+        QTRY_VERIFY(!(*view)->chart()->chart().empty());
+        QCOMPARE((*view)->chart()->chart().series[0].y, (std::vector<double>{7.5, 7.0}));
         QVERIFY(stage.window.errors().isEmpty());
         // A trace without runs is whole for every other view too.
         for (const Panel& panel : panels()) {

@@ -8,6 +8,7 @@
 #include "core/trace/writer.h"
 #include "tests/app/desktop/desktop_stage.h"
 #include "views/figure/export_dialog.h"
+#include "views/figure/figure_panel.h"
 #include "views/halting/halting_view.h"
 #include "views/library/library_panel.h"
 #include "views/text/find_bar.h"
@@ -330,6 +331,11 @@ private Q_SLOTS:
         QVERIFY(stage.window.messages().sentences().join(u' ').contains(
             QStringLiteral("ponderscope figure words.json -o words.svg")));
         QVERIFY(dialog->isVisible()); // for the next one
+        const auto panels = stage.window.findChildren<FigurePanel*>().size();
+        Q_EMIT dialog->dockWanted(dialog->spec());
+        const auto docked = stage.window.findChildren<FigurePanel*>();
+        QCOMPARE(docked.size(), panels + 1);
+        QCOMPARE(docked.last()->spec().kind, figure::FigureKind::token_text);
         dialog->close();
         QTRY_VERIFY(stage.window.figures().dialog() == nullptr);
     }

@@ -168,7 +168,7 @@ private Q_SLOTS:
                 std::string(R"({"kind":"task_accuracy","trace":"figure.ponder","runs":[1,2],"cost":")") +
                     cost + R"("})",
                 folder_ / "spec.json");
-            const figure::Chart chart = *figure::gather(spec).chart;
+            const Chart chart = *figure::gather(spec).chart;
             const TraceReader reader = TraceReader::open(folder_ / "figure.ponder");
             const TaskReport report = report_task(read_tasks(reader, reader.runs().front()).front());
             const bool steps = cost == std::string("steps");
@@ -415,48 +415,24 @@ private Q_SLOTS:
                 best = i;
             }
         }
-        const QPointF place = scatter->positionOf(far);
-        const qint64 found = scatter->pointAt(place);
-        QVERIFY(found >= 0);
-        QCOMPARE(comparison.runs[0].token_nll[static_cast<std::size_t>(found)],
-                 comparison.runs[0].token_nll[far]);
-        QWidget* plot = scatter->findChild<QWidget*>();
-        QTest::mouseMove(plot, place.toPoint());
+        const auto token_of = [&](ChartPlot::Mark mark) {
+            return comparison.places[static_cast<std::size_t>(mark.index) * scatter->stride()];
+        };
+        const QPointF place = scatter->positionOf(scatter->markOf(far));
+        const ChartPlot::Mark found = scatter->markAt(place);
+        QVERIFY(found.isValid());
+        QCOMPARE(scatter->positionOf(found), place);
+        QWidget* plot = scatter->canvas();
         QMouseEvent move(QEvent::MouseMove, place, plot->mapToGlobal(place), Qt::NoButton, Qt::NoButton, {});
         QCoreApplication::sendEvent(plot, &move);
-        QCOMPARE(f.selection.hover(),
-                 static_cast<qint64>(comparison.places[static_cast<std::size_t>(found)].row) + 1);
-        const QPointF elsewhere = scatter->positionOf(far_other);
-        QTest::mouseClick(plot, Qt::LeftButton, {}, elsewhere.toPoint());
-        const qint64 clicked = scatter->pointAt(elsewhere.toPoint());
-        QVERIFY(clicked >= 0);
-        QCOMPARE(f.selection.sequence(),
-                 static_cast<qint64>(comparison.places[static_cast<std::size_t>(clicked)].sequence));
-        QCOMPARE(f.selection.token(),
-                 static_cast<qint64>(comparison.places[static_cast<std::size_t>(clicked)].row) + 1);
-        QVERIFY(scatter->pointAt(QPointF(-5, -5)) < 0);
-    }
-
-    void nearestPointEqualsBruteForce() {
-        Fixture f;
-        f.open(folder_ / "story.ponder");
-        QTRY_VERIFY_WITH_TIMEOUT(f.view.comparison() != nullptr, 60'000);
-        QTest::qWait(50);
-        TokenScatter* scatter = f.view.scatter();
-        for (int x = 40; x < scatter->width(); x += 17) {
-            for (int y = 5; y < scatter->height() - 50; y += 13) {
-                double least = 64;
-                for (std::size_t i = 0; i < f.view.comparison()->places.size(); ++i) {
-                    const QPointF away = scatter->positionOf(i) - QPointF(x, y);
-                    least = std::min(least, QPointF::dotProduct(away, away));
-                }
-                const qint64 found = scatter->pointAt(QPointF(x, y));
-                if (found >= 0) {
-                    const QPointF away = scatter->positionOf(static_cast<std::size_t>(found)) - QPointF(x, y);
-                    QVERIFY(std::abs(QPointF::dotProduct(away, away) - least) < 1e-9);
-                }
-            }
-        }
+        QCOMPARE(f.selection.hover(), static_cast<qint64>(token_of(found).row) + 1);
+        const QPoint elsewhere = scatter->positionOf(scatter->markOf(far_other)).toPoint();
+        const ChartPlot::Mark clicked = scatter->markAt(elsewhere);
+        QVERIFY(clicked.isValid());
+        QTest::mouseClick(plot, Qt::LeftButton, {}, elsewhere);
+        QCOMPARE(f.selection.sequence(), static_cast<qint64>(token_of(clicked).sequence));
+        QCOMPARE(f.selection.token(), static_cast<qint64>(token_of(clicked).row) + 1);
+        QVERIFY(!scatter->markAt(QPointF(-50, -50)).isValid());
     }
 
 private:

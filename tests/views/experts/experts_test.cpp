@@ -3,7 +3,7 @@
 #include "tests/support/test_data.h"
 #include "views/experts/expert_charts.h"
 #include "views/experts/experts_view.h"
-#include "views/figure/chart_view.h"
+#include "views/chart/chart_plot.h"
 #include "views/heatmap/step_map_canvas.h"
 
 #include <QComboBox>
@@ -90,7 +90,7 @@ private Q_SLOTS:
         stage.selection.setRunB({stage.trace, 2});
         QTRY_VERIFY(!stage.view.isBusy() && !stage.view.agreement()->chart().empty());
         QVERIFY(!stage.view.agreement()->isHidden());
-        const figure::Chart& chart = stage.view.agreement()->chart();
+        const Chart& chart = stage.view.agreement()->chart();
         QCOMPARE(chart.series[0].y, (std::vector<double>{0.5, 1.0}));
         QCOMPARE(chart.series[1].y, (std::vector<double>{0.25, 1.0}));
         QCOMPARE(stage.view.load()->chart().series[1].y, (std::vector<double>{0.5, 0, 0.75, 0.75}));
@@ -111,10 +111,10 @@ private Q_SLOTS:
         use.experts = 3;
         use.chosen = 1;
         use.layers = {{"0", {4, 0, 0}, 4, 3, 3}, {"5", {1, 1, 2}, 4, 3, 0}};
-        const figure::Chart chart = experts_chart(use);
+        const Chart chart = experts_chart(use);
         QCOMPARE(chart.series.front().value, (std::vector<double>{1, 0, 0, 0.25, 0.25, 0.5}));
         QCOMPARE(chart.y.names, (std::vector<QString>{QStringLiteral("0"), QStringLiteral("5")}));
-        QVERIFY(figure::chart_table(chart).find("0.25") != std::string::npos);
+        QVERIFY(chart_table(chart).find("0.25") != std::string::npos);
     }
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The figure writer alone: one display list through all back ends.
 #include "core/base/error.h"
+#include "views/chart/chart_axis.h"
 #include "views/figure/backends.h"
-#include "views/figure/chart_axis.h"
 #include "views/figure/parts.h"
 
 #include <QBuffer>
@@ -19,6 +19,7 @@
 
 #include <zlib.h>
 
+using namespace ponderscope;
 using namespace ponderscope::figure;
 
 namespace {

@@ -6,7 +6,6 @@
 #include "tests/support/test_data.h"
 #include "views/common/data_table_model.h"
 #include "views/common/subset_chip.h"
-#include "views/figure/chart_view.h"
 #include "views/halting/halting_view.h"
 
 #include <QAbstractItemModelTester>
@@ -162,32 +161,32 @@ private Q_SLOTS:
         }
         std::sort(first.begin(), first.end());
         const HaltingStats stats = halting_stats(path_, "adaponderlm-1m", LabelPlace::prediction);
-        const figure::Chart::Series band = halting_chart(HaltingChart::gates, stats).series.front();
+        const Chart::Series band = halting_chart(HaltingChart::gates, stats).series.front();
         QCOMPARE(band.low[0], quantile_of_sorted(first, 0.25));
         QCOMPARE(band.high[0], quantile_of_sorted(first, 0.75));
     }
 
     void chartsHaveTheirNumbers() {
         const HaltingStats stats = halting_stats(path_, "adaponderlm-1m", LabelPlace::prediction);
-        const figure::Chart steps = halting_chart(HaltingChart::steps, stats);
+        const Chart steps = halting_chart(HaltingChart::steps, stats);
         double sum = 0;
         for (const double share : steps.series.front().y) {
             sum += share;
         }
         QVERIFY(std::abs(sum - 1) < 1e-12);
-        const figure::Chart nll = halting_chart(HaltingChart::nll, stats);
+        const Chart nll = halting_chart(HaltingChart::nll, stats);
         QCOMPARE(nll.series[1].y[2], stats.nll_by_step[2].mean());
-        const figure::Chart entropy = halting_chart(HaltingChart::entropy, stats);
+        const Chart entropy = halting_chart(HaltingChart::entropy, stats);
         QVERIFY(*std::max_element(entropy.series[0].value.begin(), entropy.series[0].value.end()) <=
                 entropy.scale->high);
         for (const HaltingChart kind : all_halting_charts) {
             QVERIFY(!halting_chart(kind, stats).empty());
-            QVERIFY(figure::chart_table(halting_chart(kind, stats)).find('\n') != std::string::npos);
+            QVERIFY(chart_table(halting_chart(kind, stats)).find('\n') != std::string::npos);
         }
         // A run that left the stack early says layers, not steps.
         HaltingStats layers = stats;
         layers.unit = "layer";
-        const figure::Chart exits = halting_chart(HaltingChart::steps, layers);
+        const Chart exits = halting_chart(HaltingChart::steps, layers);
         QCOMPARE(exits.title, QStringLiteral("Layers"));
         QCOMPARE(exits.x.label, QStringLiteral("last layer"));
         QVERIFY(exits.series.front().labels.front().startsWith(QStringLiteral("layer 0:")));

@@ -2,9 +2,9 @@
 #include "core/policy/replay.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
-#include "views/figure/chart_view.h"
 #include "views/policy/front_chart.h"
-#include "views/policy/pareto_view.h"
+#include "views/chart/chart_plot.h"
+#include "views/figure/figure_panel.h"
 #include "views/policy/policy_data.h"
 #include "views/policy/policy_lab.h"
 #include "views/policy/policy_table_model.h"
@@ -183,14 +183,17 @@ private Q_SLOTS:
             QVERIFY(std::is_sorted(front.points.begin(), front.points.end(),
                                    [](const auto& a, const auto& b) { return a.steps < b.steps; }));
         }
-        ParetoView pareto(stage.context);
+        figure::FigureSpec front_figure;
+        front_figure.kind = figure::FigureKind::policy_front;
+        front_figure.bands = true;
+        FigurePanel pareto(stage.context, front_figure);
         pareto.resize(900, 300);
         pareto.show();
-        pareto.setOnScreen(true);
-        const figure::Chart& chart = pareto.chart()->chart();
+        QTRY_VERIFY_WITH_TIMEOUT(!pareto.isBusy() && !pareto.chart()->chart().empty(), 60'000);
+        const Chart& chart = pareto.chart()->chart();
         const auto bands = static_cast<std::size_t>(
             std::count_if(chart.series.begin(), chart.series.end(),
-                          [](const auto& one) { return one.mark == figure::Chart::Mark::band; }));
+                          [](const auto& one) { return one.mark == Chart::Mark::band; }));
         const auto listed = static_cast<std::size_t>(std::count_if(
             chart.series.begin(), chart.series.end(), [](const auto& one) { return one.listed; }));
         const auto other_axis = static_cast<std::size_t>(
@@ -199,7 +202,7 @@ private Q_SLOTS:
             }));
         QCOMPARE(listed, fronts->size() - other_axis + 2); // and both runs, as they were recorded
         QVERIFY(std::any_of(chart.series.begin(), chart.series.end(), [](const auto& one) {
-            return one.name == QLatin1String(blind_rule) && one.mark == figure::Chart::Mark::line;
+            return one.name == QLatin1String(blind_rule) && one.mark == Chart::Mark::line;
         }));
         QVERIFY(bands > 4);
         QVERIFY(chart.note.contains(QStringLiteral("replay")));
@@ -220,26 +223,24 @@ private Q_SLOTS:
                 if (series.name.toStdString() == other.name && !(key == stage.selection.runA()) &&
                     !(key == stage.selection.runB())) {
                     ++others;
-                    const std::vector<QColor>& palette = Theme::runColours(false);
-                    QCOMPARE(
-                        palette[static_cast<std::size_t>(series.ink - figure::Chart::other) % palette.size()],
-                        stage.theme.runColour(key, stage.selection));
+                    ChartInks inks = chart_inks(stage.theme);
+                    number_run_colours(inks, pareto.spec().colours);
+                    QCOMPARE(ink_of(inks, series.ink), stage.theme.runColour(key, stage.selection));
                 }
             }
         }
         QVERIFY(others > 0);
         // Hovering a run's point names it.
-        QSignalSpy hovered(pareto.chart(), &ChartView::markHovered);
-        const figure::ChartPlaces& places = pareto.chart()->places();
-        const auto place = std::find_if(places.places.begin(), places.places.end(), [&](const auto& one) {
-            return chart.series[one.series].name.toStdString() == run.name;
-        });
-        QVERIFY(place != places.places.end());
+        QSignalSpy hovered(pareto.chart(), &ChartPlot::markHovered);
+        const auto named = std::find_if(chart.series.begin(), chart.series.end(),
+                                        [&](const auto& one) { return one.name.toStdString() == run.name; });
+        QVERIFY(named != chart.series.end());
         // Sent, not played: another window of this test lies under the cursor.
-        const QPointF at = place->box.center();
-        QMouseEvent move(QEvent::MouseMove, at, pareto.chart()->mapToGlobal(at), Qt::NoButton, Qt::NoButton,
+        const QPointF at = pareto.chart()->positionOf({static_cast<int>(named - chart.series.begin()), 0});
+        QWidget* canvas = pareto.chart()->canvas();
+        QMouseEvent move(QEvent::MouseMove, at, canvas->mapToGlobal(at), Qt::NoButton, Qt::NoButton,
                          Qt::NoModifier);
-        QApplication::sendEvent(pareto.chart(), &move);
+        QApplication::sendEvent(canvas, &move);
         QVERIFY(hovered.size() > 0);
         const QString label = chart.series[hovered.last()[0].toUInt()].labels[hovered.last()[1].toUInt()];
         QVERIFY2(label.contains(QString::fromStdString(run.name)) ||

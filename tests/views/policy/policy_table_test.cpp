@@ -3,11 +3,12 @@
 #include "core/trace/writer.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
+#include "views/chart/chart_plot.h"
 #include "views/common/tables.h"
-#include "views/figure/chart_view.h"
+#include "views/figure/figure_form.h"
+#include "views/figure/figure_panel.h"
 #include "views/figure/spec.h"
 #include "views/policy/front_chart.h"
-#include "views/policy/pareto_view.h"
 #include "views/policy/policy_data.h"
 #include "views/policy/policy_lab.h"
 #include "views/policy/policy_table.h"
@@ -15,15 +16,15 @@
 
 #include <QAbstractItemModelTester>
 #include <QApplication>
+#include <QCheckBox>
 #include <QClipboard>
 #include <QComboBox>
 #include <QHeaderView>
-#include <QMenu>
+#include <QLineEdit>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QSlider>
 #include <QTableView>
-#include <QToolButton>
 #include <QtTest>
 
 #include <cmath>
@@ -246,15 +247,18 @@ private Q_SLOTS:
             before = value;
         }
         // A click on a point of a front chooses its policy, here and in the Pareto view.
-        ParetoView pareto(stage.context);
-        pareto.resize(900, 300);
-        pareto.setOnScreen(true);
+        figure::FigureSpec spec;
+        spec.kind = figure::FigureKind::policy_front;
+        FigurePanel pareto(stage.context, spec);
+        QObject::connect(&pareto, &FigurePanel::linkChosen, &PolicyData::of(stage.context),
+                         &PolicyData::chooseLink);
+        QTRY_VERIFY_WITH_TIMEOUT(!pareto.isBusy() && !pareto.chart()->chart().empty(), 60'000);
         const auto fronts = PolicyData::of(stage.context).fronts();
         QVERIFY(fronts);
-        const figure::Chart chart = pareto.chart()->chart();
+        const Chart chart = pareto.chart()->chart();
         int series = 0;
         while (chart.series[static_cast<std::size_t>(series)].name != QStringLiteral("entropy") ||
-               chart.series[static_cast<std::size_t>(series)].mark != figure::Chart::Mark::line) {
+               chart.series[static_cast<std::size_t>(series)].mark != Chart::Mark::line) {
             ++series;
         }
         Q_EMIT pareto.chart()->markClicked(series, 3);
@@ -267,33 +271,35 @@ private Q_SLOTS:
     void bandsAxesAndLimitsAreThoseOfTheFigure() {
         Stage stage;
         QVERIFY(stage.open());
-        ParetoView pareto(stage.context);
-        pareto.resize(900, 300);
-        pareto.setOnScreen(true);
+        figure::FigureSpec spec;
+        spec.kind = figure::FigureKind::policy_front;
+        spec.bands = true;
+        spec.replicates = 200;
+        FigurePanel pareto(stage.context, spec);
         const auto bands = [&] {
             const auto& series = pareto.chart()->chart().series;
             return std::count_if(series.begin(), series.end(),
-                                 [](const auto& one) { return one.mark == figure::Chart::Mark::band; });
+                                 [](const auto& one) { return one.mark == Chart::Mark::band; });
         };
-        QTRY_VERIFY(bands() > 0);
+        const auto settled = [&] { return !pareto.isBusy() && !pareto.chart()->chart().empty(); };
+        QTRY_VERIFY_WITH_TIMEOUT(settled() && bands() > 0, 60'000);
         for (const auto& series : pareto.chart()->chart().series) {
             for (std::size_t i = 0; i < series.low.size(); ++i) {
                 QVERIFY(series.low[i] <= series.y[i] && series.y[i] <= series.high[i]);
             }
         }
-        auto* axes = pareto.findChild<QToolButton*>();
-        QVERIFY(axes != nullptr && axes->menu() != nullptr);
-        const QList<QAction*> actions = axes->menu()->actions();
-        actions[0]->trigger(); // bands
-        QCOMPARE(bands(), 0);
-        actions[1]->trigger();
-        actions[2]->trigger();
-        QVERIFY(pareto.chart()->chart().x.log && pareto.chart()->chart().y.log);
-        QVERIFY(stage.lab.front()->chart().y.log);
-        FrontLook look = PolicyData::of(stage.context).look();
-        look.perplexities = {2.0, 50.0};
-        PolicyData::of(stage.context).setLook(look);
-        QCOMPARE(*pareto.chart()->chart().y.high, 50.0);
+        const auto editor = [&](const char* key) { return pareto.form()->editor(QLatin1String(key)); };
+        qobject_cast<QCheckBox*>(editor("bands"))->setChecked(false);
+        QTRY_VERIFY_WITH_TIMEOUT(settled() && bands() == 0, 60'000);
+        auto* log = qobject_cast<QComboBox*>(editor("log"));
+        log->setCurrentIndex(log->findData("both"));
+        QTRY_VERIFY_WITH_TIMEOUT(settled() && pareto.chart()->chart().x.log, 60'000);
+        const QList<QLineEdit*> ends = editor("y_range")->findChildren<QLineEdit*>();
+        QCOMPARE(ends.size(), 2);
+        ends[0]->setText(QStringLiteral("2"));
+        ends[1]->setText(QStringLiteral("50"));
+        QTRY_VERIFY_WITH_TIMEOUT(settled() && pareto.chart()->chart().y.high == 50.0, 60'000);
+        QVERIFY(pareto.chart()->chart().y.log);
         const QString command = pareto.viewCommand().text;
         for (const char* part : {"\"log\": \"both\"", "y_range", "policy_front"}) {
             QVERIFY2(command.contains(QLatin1String(part)), qPrintable(command));

@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "views/common/theme.h"
+
 #include <QColor>
-#include <QPointF>
-#include <QRectF>
 #include <QString>
 
-#include <limits>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-namespace ponderscope::figure {
-
-class DisplayList;
-struct Style;
+namespace ponderscope {
 
 /// Lines, points, bars or a density in one pair of axes, as numbers and roles: no colours, no sizes. The
-/// window and the figure on paper draw the same chart by the same code, so that they cannot disagree.
+/// plot widget of the window and the figure writer draw the same chart with the same ranges, ticks and
+/// colours.
 struct Chart {
     enum class Mark : std::uint8_t {
         line,  ///< through (x, y) in the order given; a NaN breaks it
@@ -49,6 +47,8 @@ struct Chart {
         std::vector<double> low, high; ///< of bands and whiskers
         std::vector<double> value;     ///< of cells: on the chart's scale, 0 to 1 without one
         std::vector<QString> labels;   ///< of the marks, for the cursor
+        /// What a click on a mark chooses: "run:TRACE#ID", "policy:SPEC". Empty: nothing.
+        std::vector<QString> links;
     };
     struct Axis {
         QString label;
@@ -79,41 +79,37 @@ struct Chart {
     [[nodiscard]] bool empty() const;
 };
 
-/// Where the marks of a chart came to lie, for the cursor.
-struct ChartPlaces {
-    struct Place {
-        std::size_t series = 0;
-        std::size_t index = 0;
-        QRectF box; ///< points have a box about them
-    };
-    QRectF plot;
-    std::vector<Place> places;
-    /// The mark under or nearest to \p position within \p reach; nullptr: none.
-    [[nodiscard]] const Place* at(QPointF position, double reach) const;
+/// The colours that a chart is drawn with.
+struct ChartInks {
+    Palette colours;
+    std::vector<QColor> runs;  ///< one a run: A, B, and the others
+    std::vector<QColor> rules; ///< one a halting rule
 };
+/// Colours of runs by name ("okabe_ito", "grey"); empty for "default", which is the theme's.
+std::vector<QColor> palette_colours(const std::string& name, bool dark);
+/// Of halting rules by their number in policy_kinds(), which colour-blind readers can tell apart.
+const std::vector<QColor>& rule_colours(bool dark);
+/// Those of the window.
+ChartInks chart_inks(const Theme& theme);
 
-/// The colour of a series. Behind the last of the palette they begin anew: how often they have done so, tells
-/// series of one colour apart, by dashes and hollow points.
-QColor ink_of(const Style& style, int ink);
-int round_of(const Style& style, int ink);
+/// Runs get the colours of these numbers of the palette, in their order; runs without a number the others.
+void number_run_colours(ChartInks& inks, const std::vector<std::int64_t>& numbers);
+
+/// The colour of a series. After the last colour of the palette they begin again: round_of tells how often
+/// they have done so. Dashes and hollow points tell series of one colour apart.
+QColor ink_of(const ChartInks& inks, int ink);
+int round_of(const ChartInks& inks, int ink);
+/// Lengths of dashes and gaps of a line; empty: solid.
+std::vector<double> dashes_of(const ChartInks& inks, const Chart::Series& series);
+QColor mixed(const QColor& from, const QColor& to, double share);
 
 /// The places [first, last) of a band that stand side by side, between those without bounds.
 std::vector<std::pair<std::size_t, std::size_t>> parts_of_band(const Chart::Series& series);
+/// Whether \p other is hidden together with the entry \p listed of the legend: the series of its name, and
+/// with a line its band and its points. A dashed line leaves a solid one of its colour.
+bool is_hidden_with(const Chart::Series& listed, const Chart::Series& other);
 
-/// Draws into \p box (points on paper, pixels on the screen: \p style says how large letters are). The note
-/// takes up to \p note_lines lines and is cut short behind them. Names that do not fit side by side under a
-/// plot of points or bars stand one above the other at its left, and the plot lies on its side.
-ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box, const Chart& chart,
-                       int note_lines);
-/// The height at which all of a chart can be read in this width: its legend, its names, its note, and a plot
-/// of at least \p plot.
-double readable_height(const Style& style, double width, const Chart& chart, int note_lines, double plot);
-
-/// The very numbers: series, x, y, low, high, value. Places with names are named.
+/// The numbers as CSV: series, x, y, low, high, value. Places with names are named.
 std::string chart_table(const Chart& chart);
 
-/// The chart as a pgfplots environment, to be \input into a paper (\usepackage{pgfplots}): the numbers are in
-/// it, so that the paper's own fonts and colours apply.
-std::string chart_pgfplots(const Chart& chart, const Style& style, double width_mm, double height_mm);
-
-} // namespace ponderscope::figure
+} // namespace ponderscope

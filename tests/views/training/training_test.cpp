@@ -3,14 +3,16 @@
 #include "core/trace/reader.h"
 #include "core/trace/writer.h"
 #include "tests/support/test_data.h"
-#include "views/figure/chart_view.h"
+#include "views/chart/chart_plot.h"
+#include "views/chart/plot_legend.h"
 #include "views/figure/figure.h"
-#include "views/training/training_view.h"
+#include "views/figure/figure_form.h"
+#include "views/figure/figure_panel.h"
+#include "views/training/training_charts.h"
 
 #include <QComboBox>
-#include <QLabel>
+#include <QDoubleSpinBox>
 #include <QSignalSpy>
-#include <QSlider>
 #include <QtTest>
 
 #include <cmath>
@@ -104,26 +106,37 @@ struct Stage {
     bool settle() {
         return QTest::qWaitFor([&] { return data.idle() && !view.isBusy(); }, 10'000);
     }
-    /// The mark of a chart that stands for a step of its first line that has one.
-    [[nodiscard]] QPoint place_of(TrainingView::Place place, bool strong, std::size_t index) {
-        ChartView* chart = view.chart(place);
-        for (const auto& mark : chart->places().places) {
-            if (chart->chart().series[mark.series].strong == strong && mark.index == index) {
-                return mark.box.center().toPoint();
+    /// Where the mark of the first series of a chart that is strong or not is drawn.
+    [[nodiscard]] QPoint place_of(std::size_t place, bool strong, int index) {
+        ChartPlot* chart = view.chart(place);
+        for (int s = 0; s < static_cast<int>(chart->chart().series.size()); ++s) {
+            if (chart->chart().series[static_cast<std::size_t>(s)].strong == strong) {
+                return chart->positionOf({s, index}).toPoint();
             }
         }
         return {-1, -1};
     }
 
+    /// Sets a key that all charts share, and waits for it.
+    void set(const char* key, const QVariant& value) {
+        QWidget* editor = view.form()->editor(QLatin1String(key));
+        if (auto* box = qobject_cast<QComboBox*>(editor)) {
+            box->setCurrentIndex(box->findData(value));
+        } else {
+            qobject_cast<QDoubleSpinBox*>(editor)->setValue(value.toDouble());
+        }
+        QVERIFY(settle());
+    }
+
     TraceData data;
     Selection selection;
     Theme theme{Appearance::light};
-    TrainingView view{{data, selection, theme}};
+    FigurePanel view{{data, selection, theme}, training_page()};
 };
 
 } // namespace
 
-class TrainingViewTest : public QObject {
+class TrainingTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void aTraceWithoutTrainingsSaysWhatToDo() {
@@ -150,7 +163,7 @@ private Q_SLOTS:
         Stage stage({path});
         QVERIFY(stage.settle());
         QCOMPARE(stage.view.hint(), QString());
-        const figure::Chart& loss = stage.view.chart(TrainingView::loss)->chart();
+        const Chart& loss = stage.view.chart(0)->chart();
         QCOMPARE(loss.series.size(), 3U); // training, held-out, recorded runs
         QCOMPARE(loss.series[0].y.size(), 60U);
         for (std::size_t i = 0; i < 60; ++i) {
@@ -161,18 +174,19 @@ private Q_SLOTS:
         QVERIFY(loss.series[1].dashed);
         QCOMPARE(loss.series[2].x, std::vector<double>{100});
         QCOMPARE(loss.series[2].y, std::vector<double>{5});
-        const figure::Chart& steps = stage.view.chart(TrainingView::steps)->chart();
+        const Chart& steps = stage.view.chart(1)->chart();
         QCOMPARE(steps.series[0].y.front(), 1.5);
         QCOMPARE(steps.series[1].y.front(), 1.25);
-        // The third chart begins with what has an axis; anything else that was written can be chosen.
-        QCOMPARE(stage.view.quantities()->currentData().toString(), QStringLiteral("held_out_gate"));
-        QCOMPARE(stage.view.chart(TrainingView::further)->chart().series.size(), 2U);
-        QCOMPARE(stage.view.chart(TrainingView::further)->chart().series[1].y, std::vector<double>(12, 0.3));
-        stage.view.quantities()->setCurrentIndex(stage.view.quantities()->findData("learning_rate"));
-        QCOMPARE(stage.view.chart(TrainingView::further)->chart().series[0].y,
-                 std::vector<double>(60, 0.001));
-        QCOMPARE(stage.view.quantities()->findData("loss"), -1);
-        QVERIFY(stage.view.readout().contains("600"));
+        // Gates, or any other curve.
+        QCOMPARE(stage.view.chart(2)->chart().series.size(), 2U);
+        QCOMPARE(stage.view.chart(2)->chart().series[1].y, std::vector<double>(12, 0.3));
+        auto* curve = qobject_cast<QComboBox*>(stage.view.ownForm(2)->editor(QStringLiteral("curve")));
+        curve->setCurrentIndex(curve->findData("learning_rate"));
+        QVERIFY(stage.settle());
+        QCOMPARE(stage.view.chart(2)->chart().series[0].y, std::vector<double>(60, 0.001));
+        // The command is the page that is shown.
+        QVERIFY(stage.view.viewCommand().text.contains(QStringLiteral("\"learning_rate\"")));
+        QVERIFY(stage.view.viewCommand().text.contains(QStringLiteral("one.ponder")));
     }
 
     void theAxisIsStepsTokensOrTime() {
@@ -184,14 +198,14 @@ private Q_SLOTS:
         }
         Stage stage({path});
         QVERIFY(stage.settle());
-        const auto first = [&] { return stage.view.chart(TrainingView::loss)->chart().series[0].x.front(); };
+        const auto first = [&] { return stage.view.chart(0)->chart().series[0].x.front(); };
         QCOMPARE(first(), 10.0);
-        stage.view.axis()->setCurrentIndex(1);
+        stage.set("axis", "tokens");
         QCOMPARE(first(), 640.0);
-        stage.view.axis()->setCurrentIndex(2);
+        stage.set("axis", "seconds");
         QCOMPARE(first(), 2.0);
-        QCOMPARE(stage.view.chart(TrainingView::loss)->chart().x.label, QStringLiteral("time (s)"));
-        QCOMPARE(stage.view.chart(TrainingView::loss)->chart().title, QStringLiteral("Loss (nats a token)"));
+        QCOMPARE(stage.view.chart(0)->chart().x.label, QStringLiteral("time (s)"));
+        QCOMPARE(stage.view.chart(0)->chart().y.label, QStringLiteral("Loss (nats a token)"));
     }
 
     void smoothingIsOfTheTrainingLossAlone() {
@@ -203,8 +217,8 @@ private Q_SLOTS:
         }
         Stage stage({path});
         QVERIFY(stage.settle());
-        stage.view.smoothing()->setValue(25);
-        const figure::Chart& loss = stage.view.chart(TrainingView::loss)->chart();
+        stage.set("smoothing", 0.93);
+        const Chart& loss = stage.view.chart(0)->chart();
         QVERIFY(loss.series[0].faint);
         QCOMPARE(loss.series[0].y.back(), Trained::loss(60));
         QVERIFY(!loss.series[1].faint);
@@ -232,20 +246,15 @@ private Q_SLOTS:
         }
         Stage stage({path});
         QVERIFY(stage.settle());
-        const QString before = stage.view.readout();
-        ChartView* chart = stage.view.chart(TrainingView::loss);
+        ChartPlot* chart = stage.view.chart(0);
         QVERIFY(QTest::qWaitForWindowExposed(&stage.view));
-        QTest::mouseMove(chart, stage.place_of(TrainingView::loss, false, 29));
-        QTRY_VERIFY(stage.view.readout().contains("step 300"));
-        QVERIFY(stage.view.readout().contains(QString::number(Trained::loss(30), 'f', 3)));
-        QVERIFY(stage.view.readout().contains("19.2 k tokens") || stage.view.readout().contains("tokens"));
-        QEvent leave(QEvent::Leave);
-        QApplication::sendEvent(chart, &leave);
-        QCOMPARE(stage.view.readout(), before);
+        QTest::mouseMove(chart->canvas(), stage.place_of(0, false, 29));
+        QTRY_VERIFY(chart->textOf(chart->current()).contains("step 300"));
+        QVERIFY(chart->textOf(chart->current()).contains(QString::number(Trained::loss(30), 'f', 3)));
         // A point without a recording selects nothing.
-        QTest::mouseClick(chart, Qt::LeftButton, {}, stage.place_of(TrainingView::loss, false, 44));
+        QTest::mouseClick(chart->canvas(), Qt::LeftButton, {}, stage.place_of(0, false, 44));
         QVERIFY(!stage.selection.runA().isValid());
-        QTest::mouseClick(chart, Qt::LeftButton, {}, stage.place_of(TrainingView::loss, true, 0));
+        QTest::mouseClick(chart->canvas(), Qt::LeftButton, {}, stage.place_of(0, true, 0));
         QCOMPARE(stage.selection.runA(), (RunKey{QString::fromStdString(path.string()), 1}));
     }
 
@@ -266,7 +275,7 @@ private Q_SLOTS:
         Stage stage({path});
         QVERIFY(stage.settle());
         const auto count = [&] {
-            const auto& series = stage.view.chart(TrainingView::loss)->chart().series;
+            const auto& series = stage.view.chart(0)->chart().series;
             return series.empty() ? std::size_t{0} : series[0].y.size();
         };
         QCOMPARE(count(), 4U);
@@ -278,12 +287,12 @@ private Q_SLOTS:
             },
             10'000));
         QVERIFY(stage.settle());
-        QCOMPARE(stage.view.trainings().front().snapshots.size(), 1U);
+        QVERIFY(stage.view.chart(0)->chart().note.contains("120 of 1,000"));
         trained.writer.end_training(trained.id, false, "the loss is nan");
         QVERIFY(QTest::qWaitFor(
             [&] {
                 stage.data.refresh();
-                return stage.view.readout() == u"the loss is nan";
+                return stage.view.chart(0)->chart().note.contains("the loss is nan");
             },
             10'000));
     }
@@ -297,33 +306,28 @@ private Q_SLOTS:
         }
         Stage stage({folder_ / "over-a.ponder", folder_ / "over-b.ponder"});
         QVERIFY(stage.settle());
-        const figure::Chart& loss = stage.view.chart(TrainingView::loss)->chart();
+        const Chart& loss = stage.view.chart(0)->chart();
         std::set<int> inks;
         for (const auto& series : loss.series) {
             inks.insert(series.ink);
         }
-        // One legend for all charts, in their colours.
-        QVERIFY(stage.view.legend()->isVisible());
-        const QString legend = stage.view.legend()->text();
-        QVERIFY(legend.contains(QStringLiteral("first&lt;a&gt;")) &&
-                legend.contains(QStringLiteral("second")));
-        QVERIFY(legend.contains(stage.theme.colours().a.name()) &&
-                legend.contains(stage.theme.colours().b.name()));
-        stage.theme.setAppearance(Appearance::dark);
-        QVERIFY(stage.view.legend()->text().contains(stage.theme.colours().b.name()));
+        QStringList names;
+        for (const QAbstractButton* entry : stage.view.chart(0)->legend().entries()) {
+            names << entry->text();
+        }
+        QVERIFY(names.contains(QStringLiteral("first<a>")) && names.contains(QStringLiteral("second")));
         QCOMPARE(inks.size(), 2U);
         // Smoothed lines are never crossed out by what was measured.
-        stage.view.smoothing()->setValue(30);
+        stage.set("smoothing", 0.95);
         bool faint = true;
-        for (const auto& series : stage.view.chart(TrainingView::loss)->chart().series) {
+        for (const auto& series : stage.view.chart(0)->chart().series) {
             QVERIFY(faint || !series.faint);
             faint = series.faint;
         }
         // Closing one leaves the other.
         stage.data.close(QString::fromStdString((folder_ / "over-a.ponder").string()));
         QVERIFY(stage.settle());
-        QCOMPARE(stage.view.trainings().size(), 1U);
-        QVERIFY(!stage.view.legend()->isVisible());
+        QCOMPARE(stage.view.spec().runs.size(), 1U);
     }
 
     void nothingIsReadBehindOtherTabs() {
@@ -339,10 +343,10 @@ private Q_SLOTS:
         stage.data.open(QString::fromStdString(path.string()));
         QVERIFY(opened.wait(10'000));
         QVERIFY(!stage.view.isBusy());
-        QVERIFY(stage.view.trainings().empty());
+        QVERIFY(stage.view.chart(0)->chart().empty());
         stage.view.setOnScreen(true);
         QVERIFY(stage.settle());
-        QCOMPARE(stage.view.trainings().size(), 1U);
+        QVERIFY(!stage.view.chart(0)->chart().empty());
     }
 
     void longCurvesKeepTheirOutliers() {
@@ -356,12 +360,10 @@ private Q_SLOTS:
             curve.value.push_back(i == 77'777 ? 9 : 3);
         }
         record.curves = {curve};
-        const TrainingChart made = training_chart(std::span(&record, 1), "loss", {});
-        QVERIFY(made.chart.series[0].y.size() < 3100);
-        QCOMPARE(std::count(made.chart.series[0].y.begin(), made.chart.series[0].y.end(), 9.0), 1);
-        QCOMPARE(made.sources.size(), made.chart.series.size());
-        QCOMPARE(made.sources[0].steps.size(), made.chart.series[0].x.size());
-        QCOMPARE(made.chart.series[0].x.back(), 99'999.0);
+        const Chart made = training_chart(std::span(&record, 1), "loss", {});
+        QVERIFY(made.series[0].y.size() < 3100);
+        QCOMPARE(std::count(made.series[0].y.begin(), made.series[0].y.end(), 9.0), 1);
+        QCOMPARE(made.series[0].x.back(), 99'999.0);
     }
 
     void aFigureNamesTheTrainingByItselfOrByItsRun() {
@@ -409,5 +411,5 @@ private:
     testing::TemporaryFolder folder_;
 };
 
-QTEST_MAIN(TrainingViewTest)
-#include "training_view_test.moc"
+QTEST_MAIN(TrainingTest)
+#include "training_test.moc"

@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "views/figure/chart_axis.h"
-
-#include <QCoreApplication>
+#include "views/chart/chart_axis.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
-namespace ponderscope::figure {
+namespace ponderscope {
 namespace {
 
-using Series = Chart::Series;
+double tick_step(double extent, int most) {
+    const double rough = extent / std::max(1, most);
+    const double power = std::pow(10, std::floor(std::log10(rough)));
+    for (const double factor : {1.0, 2.0, 5.0, 10.0}) {
+        if (factor * power >= rough * (1 - 1e-9)) {
+            return factor * power;
+        }
+    }
+    return 10 * power;
+}
 
 struct Range {
     double low = std::numeric_limits<double>::infinity();
@@ -40,7 +47,7 @@ AxisRange range_of(const Chart& chart, bool horizontal) {
     Range range;
     bool bars = false;
     const auto add = [&](double value) { range.add(axis.log && !(value > 0) ? std::nan("") : value); };
-    for (const Series& series : chart.series) {
+    for (const Chart::Series& series : chart.series) {
         for (const double value : horizontal ? series.x : series.y) {
             const double half = series.mark == Chart::Mark::cell ? (horizontal ? chart.dx : chart.dy) / 2
                                 : series.mark == Chart::Mark::bar && horizontal ? 0.5
@@ -71,8 +78,9 @@ AxisRange range_of(const Chart& chart, bool horizontal) {
     if (bars || axis.from_zero) {
         range.low = std::min(0.0, range.low);
     }
-    const bool exact = axis.whole || std::any_of(chart.series.begin(), chart.series.end(),
-                                                 [](const Series& s) { return s.mark == Chart::Mark::cell; });
+    const bool exact =
+        axis.whole || std::any_of(chart.series.begin(), chart.series.end(),
+                                  [](const Chart::Series& s) { return s.mark == Chart::Mark::cell; });
     AxisRange result{range.low, range.high};
     if (!are_apart(range.low, range.high)) {
         const double room = std::max(std::abs(range.low) * 0.1, 0.5);
@@ -109,8 +117,61 @@ std::vector<double> logarithmic_ticks(AxisRange range, int most) {
 
 } // namespace
 
+QString tick_label(double value, double step) {
+    if (step > 0) {
+        const int decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(step) - 1e-9)), 0, 9);
+        QString text = QString::number(std::abs(value) < step * 1e-6 ? 0.0 : value, 'f', decimals);
+        return text.replace(u'-', QChar(0x2212));
+    }
+    if (std::abs(value) < 1e-12) {
+        return QStringLiteral("0");
+    }
+    QString text = QString::number(value, 'g', std::abs(value) >= 1000 && std::abs(value) < 1e6 ? 7 : 4);
+    if (const qsizetype e = text.indexOf(u'e'); e >= 0) { // 10⁶, 2·10⁻⁵
+        constexpr char16_t digits[] = u"⁰¹²³⁴⁵⁶⁷⁸⁹";
+        QString power;
+        for (const QChar digit : QString::number(text.mid(e + 1).toInt())) {
+            power += digit == u'-' ? QChar(u'⁻') : QChar(digits[digit.digitValue()]);
+        }
+        const QString factor = text.left(e);
+        text = (factor == u'1'    ? QString()
+                : factor == u"-1" ? QStringLiteral("-")
+                                  : factor + u'·') +
+               QStringLiteral("10") + power;
+    }
+    return text.replace(u'-', QChar(0x2212));
+}
+
+bool are_apart(double low, double high) {
+    return high - low > std::max(1e-300, 1e-12 * std::max(std::abs(low), std::abs(high)));
+}
+
+std::vector<double> round_ticks(double low, double high, int most) {
+    std::vector<double> ticks;
+    if (!are_apart(low, high)) {
+        return {low};
+    }
+    const double step = tick_step(high - low, most);
+    for (double k = std::ceil(low / step - 1e-9); k * step <= high + step * 1e-9; ++k) {
+        ticks.push_back(k * step);
+    }
+    return ticks;
+}
+
+AxisRange round_range(double low, double high, int most_ticks) {
+    if (!are_apart(low, high)) {
+        const double room = std::max(std::abs(low) * 0.05, 0.05);
+        low -= room;
+        high += room;
+    }
+    const double step = tick_step(high - low, most_ticks);
+    return {std::floor(low / step + 1e-9) * step, std::ceil(high / step - 1e-9) * step};
+}
+
 ChartAxis::ChartAxis(const Chart& chart, bool horizontal_data, int most)
-    : axis_(horizontal_data ? chart.x : chart.y), range_(range_of(chart, horizontal_data)) {
+    : ChartAxis(horizontal_data ? chart.x : chart.y, range_of(chart, horizontal_data), most) {}
+
+ChartAxis::ChartAxis(const Chart::Axis& axis, AxisRange range, int most) : axis_(axis), range_(range) {
     constexpr double least = 1e-300;          // below, numbers of 64 bits have no decades any more
     if (axis_.log && !(range_.low > least)) { // no value is positive, or a limit is not
         range_.low = range_.high > 10 * least ? range_.high / 10 : 1;
@@ -164,10 +225,7 @@ QString ChartAxis::label(double tick) const {
     if (!axis_.names.empty()) {
         return axis_.names[static_cast<std::size_t>(tick)];
     }
-    if (axis_.log) {
-        return tick_label(tick / unit_).replace(QStringLiteral("e−0"), QStringLiteral("e−"));
-    }
-    return tick_label(tick / unit_, step_ / unit_);
+    return tick_label(tick / unit_, axis_.log ? 0 : step_ / unit_);
 }
 
 QString ChartAxis::title() const {
@@ -189,4 +247,4 @@ double ChartAxis::share(double value) const {
     return axis_.reversed ? 1 - share : share;
 }
 
-} // namespace ponderscope::figure
+} // namespace ponderscope

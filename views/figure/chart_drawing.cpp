@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "views/figure/chart.h"
+#include "views/figure/chart_drawing.h"
 
-#include "views/figure/chart_axis.h"
+#include "views/chart/chart_axis.h"
 #include "views/figure/chart_legend.h"
-
-#include "views/common/format.h"
 #include "views/figure/display_list.h"
 #include "views/figure/figure.h"
 #include "views/figure/parts.h"
@@ -50,31 +48,6 @@ bool lies_on_its_side(const Style& style, double width, const Chart& chart) {
                width - 5 * style.size;
 }
 
-} // namespace
-
-bool Chart::empty() const {
-    return std::all_of(series.begin(), series.end(), [](const Series& one) {
-        return std::none_of(one.y.begin(), one.y.end(), [](double value) { return std::isfinite(value); });
-    });
-}
-
-const ChartPlaces::Place* ChartPlaces::at(QPointF position, double reach) const {
-    const Place* best = nullptr;
-    double least = reach;
-    for (const Place& place : places) {
-        const double x = std::max({place.box.left() - position.x(), position.x() - place.box.right(), 0.0});
-        const double y = std::max({place.box.top() - position.y(), position.y() - place.box.bottom(), 0.0});
-        const double away = std::hypot(x, y);
-        if (away <= least && (away < least || best == nullptr || place.box.width() < best->box.width())) {
-            least = away;
-            best = &place;
-        }
-    }
-    return best;
-}
-
-namespace {
-
 std::pair<double, double> extremes(const std::vector<double>& values) {
     const auto [low, high] = std::minmax_element(values.begin(), values.end());
     return {*low, *high};
@@ -83,7 +56,7 @@ std::pair<double, double> extremes(const std::vector<double>& values) {
 /// Rectangles up to a number, one image of a pixel a cell above it.
 template <typename X, typename Y>
 void draw_cells(DisplayList& list, const Style& style, const Chart& chart, std::size_t number, const X& px,
-                const Y& py, ChartPlaces& places) {
+                const Y& py) {
     const Series& series = chart.series[number];
     const ColourMap map =
         chart.scale && chart.scale->diverging ? ColourMap::diverging(style.dark) : style.cells;
@@ -101,7 +74,6 @@ void draw_cells(DisplayList& list, const Style& style, const Chart& chart, std::
         if (std::isfinite(series.value[i])) {
             xs.push_back(series.x[i]);
             ys.push_back(series.y[i]);
-            places.places.push_back({number, i, rect_of(series.x[i], series.y[i])});
         }
     }
     const bool many = count > static_cast<std::size_t>(most_vector_cells) && !xs.empty();
@@ -131,34 +103,6 @@ void draw_cells(DisplayList& list, const Style& style, const Chart& chart, std::
 }
 
 } // namespace
-
-std::vector<std::pair<std::size_t, std::size_t>> parts_of_band(const Series& series) {
-    std::vector<std::pair<std::size_t, std::size_t>> parts;
-    for (std::size_t i = 0; i < std::min({series.x.size(), series.low.size(), series.high.size()}); ++i) {
-        if (!std::isfinite(series.x[i]) || !std::isfinite(series.low[i]) || !std::isfinite(series.high[i])) {
-            continue;
-        }
-        if (!parts.empty() && parts.back().second == i) {
-            ++parts.back().second;
-        } else {
-            parts.emplace_back(i, i + 1);
-        }
-    }
-    return parts;
-}
-
-QColor ink_of(const Style& style, int ink) {
-    return ink == Chart::soft   ? style.colours.soft
-           : ink == Chart::text ? style.colours.text
-           : ink >= Chart::rule
-               ? style.rules[static_cast<std::size_t>(ink - Chart::rule) % style.rules.size()]
-               : style.runs[static_cast<std::size_t>(ink) % style.runs.size()];
-}
-
-int round_of(const Style& style, int ink) {
-    return ink >= Chart::rule ? (ink - Chart::rule) / static_cast<int>(style.rules.size())
-                              : std::max(0, ink) / static_cast<int>(style.runs.size());
-}
 
 double readable_height(const Style& style, double width, const Chart& chart, int note_lines, double plot) {
     const ChartLegend legend(style, chart, {width, plot + 4 * style.size});
@@ -200,7 +144,7 @@ struct Frame {
 };
 
 void draw_line(DisplayList& list, const Style& style, const Frame& frame, std::size_t number,
-               const QColor& colour, ChartPlaces& places) {
+               const QColor& colour) {
     const Series& series = frame.chart.series[number];
     std::vector<QPointF> run;
     const auto end_run = [&] {
@@ -215,13 +159,12 @@ void draw_line(DisplayList& list, const Style& style, const Frame& frame, std::s
             continue;
         }
         run.push_back(frame.at(series.x[i], series.y[i]));
-        places.places.push_back({number, i, QRectF(run.back(), QSizeF(0, 0))});
     }
     end_run();
 }
 
 void draw_points(DisplayList& list, const Style& style, const Frame& frame, std::size_t number,
-                 const QColor& colour, ChartPlaces& places) {
+                 const QColor& colour) {
     const Series& series = frame.chart.series[number];
     const double radius = style.size * (series.strong ? 0.5 : 0.28);
     for (std::size_t i = 0; i < std::min(series.x.size(), series.y.size()); ++i) {
@@ -240,13 +183,10 @@ void draw_points(DisplayList& list, const Style& style, const Frame& frame, std:
                       inside(frame.at(series.x[i], series.high[i])), {colour, 1, {}, false});
         }
         draw_point(list, style, at, radius, series, colour);
-        places.places.push_back(
-            {number, i, QRectF(at.x() - radius, at.y() - radius, 2 * radius, 2 * radius)});
     }
 }
 
-void draw_bars(DisplayList& list, const Frame& frame, std::size_t number, const QColor& colour,
-               ChartPlaces& places) {
+void draw_bars(DisplayList& list, const Frame& frame, std::size_t number, const QColor& colour) {
     const Series& series = frame.chart.series[number];
     const QRectF& plot = frame.plot;
     const double length = frame.sideways ? plot.height() : plot.width();
@@ -265,10 +205,6 @@ void draw_bars(DisplayList& list, const Frame& frame, std::size_t number, const 
                                ? QRectF(std::min(end, zero), middle - wide / 2, std::abs(zero - end), wide)
                                : QRectF(middle - wide / 2, std::min(end, zero), wide, std::abs(zero - end));
         list.rect(bar, colour, {}, std::min({2.0, bar.height() / 2, bar.width() / 2}));
-        // The whole column answers the cursor: empty bars must be found too.
-        places.places.push_back({number, i,
-                                 frame.sideways ? QRectF(plot.left(), bar.top(), plot.width(), wide)
-                                                : QRectF(bar.left(), plot.top(), wide, plot.height())});
     }
 }
 
@@ -296,8 +232,7 @@ void draw_band(DisplayList& list, const Style& style, const Frame& frame, const 
 }
 
 /// \p points: the marks that may reach beyond the plot by half of themselves; else all others.
-void draw_series(DisplayList& list, const Style& style, const Frame& frame, bool points,
-                 ChartPlaces& places) {
+void draw_series(DisplayList& list, const Style& style, const Frame& frame, bool points) {
     const Chart& chart = frame.chart;
     // Bands behind everything: they would cover what was drawn before them.
     std::vector<std::size_t> order(chart.series.size());
@@ -313,13 +248,13 @@ void draw_series(DisplayList& list, const Style& style, const Frame& frame, bool
                                            : ink_of(style, series.ink);
         switch (series.mark) {
         case Chart::Mark::line:
-            draw_line(list, style, frame, s, colour, places);
+            draw_line(list, style, frame, s, colour);
             break;
         case Chart::Mark::point:
-            draw_points(list, style, frame, s, colour, places);
+            draw_points(list, style, frame, s, colour);
             break;
         case Chart::Mark::bar:
-            draw_bars(list, frame, s, colour, places);
+            draw_bars(list, frame, s, colour);
             break;
         case Chart::Mark::band:
             draw_band(list, style, frame, series, ink_of(style, series.ink));
@@ -327,7 +262,7 @@ void draw_series(DisplayList& list, const Style& style, const Frame& frame, bool
         case Chart::Mark::cell:
             draw_cells(
                 list, style, chart, s, [&](double x) { return frame.along(x, true); },
-                [&](double y) { return frame.along(y, false); }, places);
+                [&](double y) { return frame.along(y, false); });
             break;
         }
     }
@@ -374,8 +309,8 @@ void draw_horizontal_axis(DisplayList& list, const Style& style, const QRectF& b
 
 } // namespace
 
-ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box, const Chart& chart,
-                       int note_lines) {
+QRectF draw_chart(DisplayList& list, const Style& style, const QRectF& box, const Chart& chart,
+                  int note_lines) {
     const Fonts& fonts = style.fonts;
     const double small = fonts.cap_height(style.small);
     double top = box.top();
@@ -426,10 +361,8 @@ ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box,
     const bool marks = std::any_of(chart.series.begin(), chart.series.end(),
                                    [](const Series& one) { return one.mark == Chart::Mark::point; });
     const double end = marks ? style.size * 0.55 + 0.5 : 2;
-    ChartPlaces result;
     const double left = box.left() + gutter + 5;
-    result.plot = QRectF(left, top, std::max(10.0, inner.right() - left - end), std::max(10.0, bottom - top));
-    const QRectF& plot = result.plot;
+    const QRectF plot(left, top, std::max(10.0, inner.right() - left - end), std::max(10.0, bottom - top));
     Frame frame{chart, plot, x, y, sideways};
     for (const double tick : upright.ticks()) {
         const double at = frame.along(tick, sideways);
@@ -441,11 +374,11 @@ ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box,
     list.line(plot.bottomLeft(), plot.bottomRight(), {style.colours.soft, style.hairline, {}, false});
 
     list.beginClip(plot.adjusted(-1, -1, 1, 1)); // half of a line that runs along the edge
-    draw_series(list, style, frame, false, result);
+    draw_series(list, style, frame, false);
     list.endClip();
     if (marks) {
         list.beginClip(plot.adjusted(-4, -4, end, end));
-        draw_series(list, style, frame, true, result);
+        draw_series(list, style, frame, true);
         list.endClip();
     }
     legend.draw(list, beneath, plot, [&](const Series& series) {
@@ -456,28 +389,7 @@ ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box,
         }
         return std::nan("");
     });
-    return result;
-}
-
-std::string chart_table(const Chart& chart) {
-    std::string csv = "series,x,y,low,high,value\n";
-    const auto number = [](const std::vector<double>& values, std::size_t i) {
-        return i < values.size() ? csv_number(values[i]) : std::string();
-    };
-    const auto place = [&](const Chart::Axis& axis, const std::vector<double>& values, std::size_t i) {
-        const bool named =
-            i < values.size() && values[i] >= 0 && values[i] < static_cast<double>(axis.names.size());
-        return named ? csv_text(axis.names[static_cast<std::size_t>(values[i])].toStdString())
-                     : number(values, i);
-    };
-    for (const Series& series : chart.series) {
-        for (std::size_t i = 0; i < series.x.size(); ++i) {
-            csv += csv_text(series.name.toStdString()) + "," + place(chart.x, series.x, i) + "," +
-                   place(chart.y, series.y, i) + "," + number(series.low, i) + "," + number(series.high, i) +
-                   "," + number(series.value, i) + "\n";
-        }
-    }
-    return csv;
+    return plot;
 }
 
 } // namespace ponderscope::figure

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How a chart becomes plottables of QCustomPlot.
+#include "views/chart/chart_plot.h"
+#include "views/chart/custom_plot.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace ponderscope {
+namespace {
+
+using Parts = std::vector<QCPAbstractPlottable*>;
+
+constexpr double stroke = 1.6;         ///< pixels
+constexpr double lone_band_width = 11; ///< pixels of a band with a single place
+constexpr float band_alpha = 0.22F;    ///< one band does not hide another, nor the grid
+constexpr double bar_share = 0.72;
+constexpr std::size_t many_points = 150; ///< more of them are drawn small and translucent
+
+QPen pen_of(const ChartInks& inks, const Chart::Series& series, const QColor& colour) {
+    QPen pen(colour, stroke, Qt::SolidLine, Qt::FlatCap, Qt::RoundJoin);
+    QList<qreal> dashes;
+    for (const double length : dashes_of(inks, series)) {
+        dashes << length / stroke;
+    }
+    if (!dashes.isEmpty()) {
+        pen.setDashPattern(dashes);
+    }
+    return pen;
+}
+
+/// A graph whose points at the edge of the plot are drawn whole.
+class WholeGraph : public QCPGraph {
+public:
+    using QCPGraph::QCPGraph;
+
+protected:
+    [[nodiscard]] QRect clipRect() const override {
+        const int beyond = scatterStyle().isNone() ? 1 : 7;
+        return QCPGraph::clipRect().adjusted(-beyond, -beyond, beyond, beyond);
+    }
+};
+
+std::size_t count_of(const Chart::Series& series) {
+    return std::min(series.x.size(), series.y.size());
+}
+
+} // namespace
+
+QColor ChartPlot::colourOf(const Chart::Series& series) const {
+    const QColor colour = ink_of(inks_, series.ink);
+    return series.faint ? mixed(inks_.colours.panel, colour, 0.35) : colour;
+}
+
+bool ChartPlot::has(double x, double y) const {
+    return std::isfinite(x) && std::isfinite(y) && !(chart_.x.log && x <= 0) && !(chart_.y.log && y <= 0);
+}
+
+void ChartPlot::addLine(const Chart::Series& series, Parts& parts) {
+    const auto nothing = std::numeric_limits<double>::quiet_NaN();
+    QVector<double> x;
+    QVector<double> y;
+    for (std::size_t i = 0; i < count_of(series); ++i) {
+        const bool there = has(series.x[i], series.y[i]);
+        if (!there && x.isEmpty()) {
+            continue;
+        }
+        x.append(there ? series.x[i] : x.back()); // a gap
+        y.append(there ? series.y[i] : nothing);
+    }
+    const QPen pen = pen_of(inks_, series, colourOf(series));
+    if (std::is_sorted(x.begin(), x.end())) {
+        auto* graph = new WholeGraph(key_, value_);
+        graph->setData(x, y, true);
+        graph->setPen(pen);
+        parts.push_back(graph);
+    } else { // a curve keeps the order of its points
+        auto* curve = new QCPCurve(key_, value_);
+        curve->setData(x, y);
+        curve->setPen(pen);
+        parts.push_back(curve);
+    }
+}
+
+void ChartPlot::addPoints(const Chart::Series& series, Parts& parts) {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < count_of(series); ++i) {
+        if (has(series.x[i], series.y[i])) {
+            order.push_back(i);
+        }
+    }
+    // A graph sorts by key; sorted here, the whiskers stay beside their points.
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return series.x[a] < series.x[b]; });
+    QVector<double> x;
+    QVector<double> y;
+    QVector<double> below;
+    QVector<double> above;
+    bool whiskers = false;
+    for (const std::size_t i : order) {
+        x.append(series.x[i]);
+        y.append(series.y[i]);
+        const bool bounded = i < series.low.size() && i < series.high.size() &&
+                             std::isfinite(series.low[i]) && std::isfinite(series.high[i]);
+        below.append(bounded ? series.y[i] - series.low[i] : 0);
+        above.append(bounded ? series.high[i] - series.y[i] : 0);
+        whiskers = whiskers || bounded;
+    }
+    QColor colour = colourOf(series);
+    auto* graph = new WholeGraph(key_, value_);
+    graph->setData(x, y, true);
+    graph->setLineStyle(QCPGraph::lsNone);
+    const bool hollow = series.strong || round_of(inks_, series.ink) > 0;
+    const double size = series.strong ? 12 : order.size() > many_points ? 4 : 7;
+    if (order.size() > many_points) {
+        colour.setAlphaF(order.size() > 5000 ? 0.2F : order.size() > 800 ? 0.35F : 0.5F);
+    }
+    graph->setScatterStyle(hollow ? QCPScatterStyle(QCPScatterStyle::ssCircle, QPen(colour, size * 0.2),
+                                                    QBrush(inks_.colours.panel), size * 0.9)
+                                  : QCPScatterStyle(QCPScatterStyle::ssDisc, colour, size));
+    if (whiskers) {
+        auto* bounds = new QCPErrorBars(key_, value_);
+        bounds->setDataPlottable(graph);
+        bounds->setData(below, above);
+        bounds->setPen(QPen(colour, 1));
+        bounds->setWhiskerWidth(0);
+        bounds->setSymbolGap(0);
+        parts.push_back(bounds);
+    }
+    parts.push_back(graph);
+}
+
+void ChartPlot::addBars(const Chart::Series& series, Parts& parts) {
+    QVector<double> x;
+    QVector<double> y;
+    for (std::size_t i = 0; i < count_of(series); ++i) {
+        if (has(series.x[i], series.y[i])) {
+            x.append(series.x[i]);
+            y.append(series.y[i]);
+        }
+    }
+    auto* bars = new QCPBars(key_, value_);
+    bars->setData(x, y);
+    bars->setWidth(chart_.dx * bar_share);
+    bars->setBrush(colourOf(series));
+    bars->setPen(Qt::NoPen);
+    parts.push_back(bars);
+}
+
+void ChartPlot::addBand(const Chart::Series& series, Parts& parts) {
+    QColor fill = ink_of(inks_, series.ink);
+    fill.setAlphaF(band_alpha);
+    for (const auto& [first, last] : parts_of_band(series)) {
+        QVector<double> x;
+        QVector<double> y;
+        for (std::size_t i = first; i < last; ++i) {
+            x.append(series.x[i]);
+            y.append(series.high[i]);
+        }
+        for (std::size_t i = last; i-- > first;) {
+            x.append(series.x[i]);
+            y.append(series.low[i]);
+        }
+        auto* area = new QCPCurve(key_, value_);
+        area->setData(x, y);
+        if (last - first == 1) {
+            area->setPen(QPen(fill, lone_band_width, Qt::SolidLine, Qt::FlatCap));
+        } else {
+            area->setPen(Qt::NoPen);
+            area->setBrush(fill);
+        }
+        parts.push_back(area);
+    }
+}
+
+void ChartPlot::addCells(const Chart::Series& series, Parts& parts) {
+    constexpr int most_cells_along = 8192;
+    const std::size_t count = std::min(count_of(series), series.value.size());
+    if (count == 0) {
+        return;
+    }
+    const auto [left, right] = std::minmax_element(series.x.begin(), series.x.end());
+    const auto [low, high] = std::minmax_element(series.y.begin(), series.y.end());
+    const auto cells = [](double from, double to, double apart) {
+        return static_cast<int>(std::min(std::round((to - from) / apart) + 1, double{most_cells_along}));
+    };
+    // A ring of empty cells: QCustomPlot gives a single row or column no extent.
+    const int columns = cells(*left, *right, chart_.dx) + 2;
+    const int rows = cells(*low, *high, chart_.dy) + 2;
+    auto* map = new QCPColorMap(key_, value_);
+    map->data()->setSize(columns, rows);
+    map->data()->setRange(QCPRange(*left - chart_.dx, *left + (columns - 2) * chart_.dx),
+                          QCPRange(*low - chart_.dy, *low + (rows - 2) * chart_.dy));
+    map->data()->fill(std::numeric_limits<double>::quiet_NaN());
+    for (std::size_t i = 0; i < count; ++i) {
+        map->data()->setCell(static_cast<int>(std::lround((series.x[i] - *left) / chart_.dx)) + 1,
+                             static_cast<int>(std::lround((series.y[i] - *low) / chart_.dy)) + 1,
+                             series.value[i]);
+    }
+    const Chart::Scale scale = chart_.scale.value_or(Chart::Scale{});
+    const ColourMap colours = scale.diverging ? ColourMap::diverging(theme_.dark()) : theme_.magnitudeMap();
+    QCPColorGradient gradient;
+    gradient.clearColorStops();
+    constexpr int stops = 64;
+    for (int i = 0; i <= stops; ++i) {
+        gradient.setColorStopAt(static_cast<double>(i) / stops,
+                                QColor(colours.at(static_cast<double>(i) / stops)));
+    }
+    gradient.setNanHandling(QCPColorGradient::nhTransparent);
+    map->setGradient(gradient);
+    map->setDataRange(QCPRange(scale.low, scale.high));
+    map->setInterpolate(false);
+    map->setAntialiased(false);
+    parts.push_back(map);
+}
+
+void ChartPlot::rebuild() {
+    plot_->clearPlottables();
+    hovered_ = selected_ = nullptr;
+    parts_.assign(chart_.series.size(), {});
+    fillLegend();
+    sideways_ = liesOnItsSide();
+    key_ = sideways_ ? plot_->yAxis : plot_->xAxis;
+    value_ = sideways_ ? plot_->xAxis : plot_->yAxis;
+    wholeX_ = ChartAxis(chart_, true, 12).range();
+    wholeY_ = ChartAxis(chart_, false, 6).range();
+    const auto scale = [&](QCPAxis* axis, const Chart::Axis& of, bool reversed) {
+        axis->setScaleType(of.log ? QCPAxis::stLogarithmic : QCPAxis::stLinear);
+        axis->setRangeReversed(of.reversed != reversed);
+    };
+    scale(key_, chart_.x, sideways_); // the first place on top
+    scale(value_, chart_.y, false);
+    // Bands behind everything, points in front.
+    std::vector<std::size_t> order(chart_.series.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        const auto rank = [&](std::size_t s) {
+            const Chart::Mark mark = chart_.series[s].mark;
+            return mark == Chart::Mark::band ? 0 : mark == Chart::Mark::point ? 2 : 1;
+        };
+        return rank(a) < rank(b);
+    });
+    for (const std::size_t s : order) {
+        const Chart::Series& series = chart_.series[s];
+        switch (series.mark) {
+        case Chart::Mark::line:
+            addLine(series, parts_[s]);
+            break;
+        case Chart::Mark::point:
+            addPoints(series, parts_[s]);
+            break;
+        case Chart::Mark::bar:
+            addBars(series, parts_[s]);
+            break;
+        case Chart::Mark::band:
+            addBand(series, parts_[s]);
+            break;
+        case Chart::Mark::cell:
+            addCells(series, parts_[s]);
+            break;
+        }
+        const bool shown = isSeriesShown(s);
+        for (QCPAbstractPlottable* part : parts_[s]) {
+            part->setVisible(shown);
+        }
+    }
+    for (QCPGraph** graph : {&hovered_, &selected_}) {
+        *graph = new WholeGraph(key_, value_);
+        (*graph)->setLineStyle(QCPGraph::lsNone);
+        (*graph)->setLayer(QStringLiteral("marks"));
+    }
+    dress();
+}
+
+} // namespace ponderscope

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/chart/plot_legend.h"
+
+#include "views/chart/chart_axis.h"
+#include "views/common/flow_layout.h"
+
+#include <QPainter>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ponderscope {
+namespace {
+
+constexpr int sample_width = 22;
+constexpr int entry_gap = 6;
+constexpr double line_width = 1.6;
+
+/// One series of the legend; checked while it is shown.
+class LegendEntry : public QAbstractButton {
+public:
+    LegendEntry(const Chart::Series& series, const ChartInks& inks, Theme& theme, QWidget* parent)
+        : QAbstractButton(parent), theme_(theme), mark_(series.mark), strong_(series.strong) {
+        colour_ = ink_of(inks, series.ink);
+        round_ = round_of(inks, series.ink);
+        for (const double length : dashes_of(inks, series)) {
+            dashes_ << length / line_width;
+        }
+        setText(series.name);
+        setCheckable(true);
+        setFocusPolicy(Qt::TabFocus);
+        setCursor(Qt::PointingHandCursor);
+        setToolTip(tr("Hide or show this series"));
+    }
+    [[nodiscard]] QSize sizeHint() const override {
+        const QFontMetrics metrics(theme_.small());
+        return {sample_width + entry_gap + metrics.horizontalAdvance(text()) + 4, metrics.height() + 3};
+    }
+
+protected:
+    void paintEvent(QPaintEvent*) override {
+        const Palette& colours = theme_.colours();
+        QPainter painter(this);
+        painter.setRenderHint(QPainter::Antialiasing);
+        const QColor ink = isChecked() ? colour_ : colours.faint;
+        const QPointF middle(sample_width / 2.0, height() / 2.0);
+        if (mark_ == Chart::Mark::line) {
+            QPen pen(ink, line_width);
+            if (!dashes_.isEmpty()) {
+                pen.setDashPattern(dashes_);
+            }
+            painter.setPen(pen);
+            painter.drawLine(QPointF(0, middle.y()), QPointF(sample_width, middle.y()));
+        } else if (mark_ == Chart::Mark::point) {
+            const bool hollow = strong_ || round_ > 0;
+            painter.setPen(QPen(ink, hollow ? 1.5 : 0));
+            painter.setBrush(hollow ? colours.panel : ink);
+            painter.drawEllipse(middle, 3.5, 3.5);
+        } else {
+            QColor fill = ink;
+            fill.setAlphaF(mark_ == Chart::Mark::band ? 0.25F : 1);
+            painter.fillRect(QRectF(middle.x() - 5, middle.y() - 4, 10, 8), fill);
+        }
+        QFont font = theme_.small();
+        font.setStrikeOut(!isChecked());
+        painter.setFont(font);
+        painter.setPen(isChecked() ? colours.soft : colours.faint);
+        const QRect room = rect().adjusted(sample_width + entry_gap, 0, 0, 0);
+        painter.drawText(room, Qt::AlignVCenter | Qt::AlignLeft,
+                         QFontMetrics(font).elidedText(text(), Qt::ElideRight, room.width()));
+        if (hasFocus() || underMouse()) {
+            painter.setRenderHint(QPainter::Antialiasing, false);
+            painter.setPen(hasFocus() ? colours.a : colours.border);
+            painter.setBrush(Qt::NoBrush);
+            painter.drawRect(rect().adjusted(0, 0, -1, -1));
+        }
+    }
+    void enterEvent(QEnterEvent*) override { update(); }
+    void leaveEvent(QEvent*) override { update(); }
+
+private:
+    Theme& theme_;
+    Chart::Mark mark_;
+    bool strong_;
+    QColor colour_;
+    int round_ = 0;
+    QList<qreal> dashes_;
+};
+
+/// What the colours of cells stand for: label, low end, colours, high end.
+class ScaleEntry : public QWidget {
+public:
+    ScaleEntry(const Chart::Scale& scale, const ColourMap& map, Theme& theme, QWidget* parent)
+        : QWidget(parent), theme_(theme), map_(map), label_(scale.label), low_(tick_label(scale.low)) {
+        const bool signs = scale.diverging && scale.low == -scale.high;
+        high_ = (signs ? QStringLiteral("+") : QString()) + tick_label(scale.high);
+        setAccessibleName(QStringLiteral("%1 %2 – %3").arg(label_, low_, high_));
+    }
+    [[nodiscard]] QSize sizeHint() const override {
+        const QFontMetrics metrics(theme_.small());
+        return {metrics.horizontalAdvance(label_ + low_ + high_) + bar + 4 * entry_gap, metrics.height() + 3};
+    }
+
+protected:
+    void paintEvent(QPaintEvent*) override {
+        QPainter painter(this);
+        painter.setFont(theme_.small());
+        painter.setPen(theme_.colours().soft);
+        const QFontMetrics metrics(theme_.small());
+        const int high = metrics.horizontalAdvance(high_);
+        const int low = metrics.horizontalAdvance(low_);
+        const int room = width() - high - low - bar - 3 * entry_gap;
+        const QString label = metrics.elidedText(label_, Qt::ElideRight, std::max(0, room));
+        int x = 0;
+        const auto write = [&](const QString& text) {
+            painter.drawText(QRect(x, 0, width() - x, height()), Qt::AlignVCenter | Qt::AlignLeft, text);
+            x += metrics.horizontalAdvance(text) + entry_gap;
+        };
+        write(label);
+        write(low_);
+        const QRect box(x, (height() - 8) / 2, bar, 8);
+        for (int i = 0; i < bar; ++i) {
+            painter.fillRect(QRect(box.x() + i, box.y(), 1, box.height()), QColor(map_.at((i + 0.5) / bar)));
+        }
+        x += bar + entry_gap;
+        write(high_);
+    }
+
+private:
+    static constexpr int bar = 72;
+    Theme& theme_;
+    ColourMap map_;
+    QString label_, low_, high_;
+};
+
+} // namespace
+
+PlotLegend::PlotLegend(Theme& theme, QWidget* parent) : QWidget(parent), theme_(theme) {
+    auto* flow = new FlowLayout(this);
+    flow->setContentsMargins(0, 0, 0, 0);
+    flow->setSpacing(8);
+}
+
+void PlotLegend::setChart(const Chart& chart, const ChartInks& inks, const QStringList& hidden,
+                          const ColourMap& cells) {
+    for (QAbstractButton* entry : entries_) {
+        delete entry;
+    }
+    entries_.clear();
+    delete scale_;
+    scale_ = nullptr;
+    for (const Chart::Series& series : chart.series) {
+        if (series.name.isEmpty() || !series.listed || chart.legend == Chart::Legend::none) {
+            continue;
+        }
+        auto* entry = new LegendEntry(series, inks, theme_, this);
+        entry->setChecked(!hidden.contains(series.name));
+        connect(entry, &QAbstractButton::toggled, this,
+                [this, name = series.name](bool shown) { Q_EMIT toggled(name, shown); });
+        entries_.push_back(entry);
+        layout()->addWidget(entry);
+    }
+    if (chart.scale) {
+        scale_ = new ScaleEntry(*chart.scale, cells, theme_, this);
+        layout()->addWidget(scale_);
+    }
+    setVisible(!entries_.empty() || scale_ != nullptr);
+}
+
+bool PlotLegend::arrange(const Chart& chart, QSize box) {
+    constexpr int most_rows_above = 2;
+    int widest = 0;
+    int x = 0;
+    int rows = 1;
+    for (QAbstractButton* entry : entries_) {
+        const int width = entry->sizeHint().width();
+        widest = std::max(widest, width);
+        if (x > 0 && x + width > box.width()) {
+            x = 0;
+            ++rows;
+        }
+        x += width + layout()->spacing();
+    }
+    const int column = widest + layout()->spacing();
+    const bool beside = entries_.size() > 1 && column < box.width() / 2 &&
+                        (chart.legend == Chart::Legend::right ||
+                         (chart.legend == Chart::Legend::automatic && rows > most_rows_above));
+    for (QAbstractButton* entry : entries_) {
+        entry->setFixedWidth(beside ? widest
+                                    : std::min(entry->sizeHint().width(), std::max(40, box.width())));
+    }
+    if (!beside) {
+        setMinimumWidth(0);
+        setMaximumWidth(QWIDGETSIZE_MAX);
+        return false;
+    }
+    // In as few columns as the height allows and as many as half of the width does.
+    const int line = entries_.front()->sizeHint().height() + layout()->spacing();
+    const int fit = std::max(1, box.height() / line);
+    const int wanted = (static_cast<int>(entries_.size()) + fit - 1) / fit;
+    const int columns = std::clamp(wanted, 1, std::max(1, box.width() / 2 / column));
+    setFixedWidth(columns * column);
+    return true;
+}
+
+} // namespace ponderscope

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/figure/figure_file.h"
+
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "views/common/paths.h"
+#include "views/common/trace_name.h"
+#include "views/figure/command.h"
+
+#include <QComboBox>
+#include <QDir>
+#include <QFile>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QLineEdit>
+#include <QMessageBox>
+#include <QPushButton>
+#include <QStandardPaths>
+
+namespace ponderscope {
+
+using namespace figure;
+
+namespace {
+
+/// Where figures of a trace go first: beside it, or among the user's documents where it lies on another
+/// machine.
+QString folder_beside(const QString& trace) {
+    if (!is_elsewhere(trace)) {
+        return QFileInfo(trace).absolutePath();
+    }
+    const QString documents = QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation);
+    return QFileInfo(documents).isDir() ? documents : QDir::homePath();
+}
+
+QString free_name(const QString& file) {
+    const QFileInfo info(file);
+    QString name = file;
+    for (int number = 2; QFileInfo::exists(name); ++number) {
+        name = QStringLiteral("%1/%2-%3.%4")
+                   .arg(info.path(), info.completeBaseName(), QString::number(number), info.suffix());
+    }
+    return name;
+}
+
+std::string written_beside(const FigureSpec& spec, const QString& file) {
+    return write_figure_spec(spec, std::filesystem::absolute(path_of(file)).parent_path());
+}
+
+} // namespace
+
+FigureFile::FigureFile(QWidget* parent)
+    : QWidget(parent), file_(new QLineEdit(this)), format_(new QComboBox(this)) {
+    const std::pair<QString, const char*> formats[] = {
+        {tr("PDF"), "pdf"}, {tr("SVG"), "svg"}, {tr("PNG"), "png"}, {tr("LaTeX"), "tex"}};
+    for (const auto& [text, name] : formats) {
+        format_->addItem(text, QString::fromLatin1(name));
+    }
+    format_->setAccessibleName(tr("Format"));
+    file_->setAccessibleName(tr("File"));
+    auto* browse = new QPushButton(tr("Choose…"), this);
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->addWidget(file_, 1);
+    row->addWidget(format_);
+    row->addWidget(browse);
+    connect(browse, &QPushButton::clicked, this, &FigureFile::choose);
+    connect(file_, &QLineEdit::editingFinished, this, &FigureFile::changed);
+    connect(format_, &QComboBox::activated, this, [this] {
+        const QFileInfo info(file());
+        setFile(info.path() + u'/' + info.completeBaseName() + u'.' + format_->currentData().toString());
+    });
+}
+
+QString FigureFile::file() const {
+    return file_->text();
+}
+
+void FigureFile::setFile(const QString& file) {
+    file_->setText(file);
+    if (const int format = format_->findData(QFileInfo(file).suffix().toLower()); format >= 0) {
+        format_->setCurrentIndex(format);
+    }
+    Q_EMIT changed();
+}
+
+void FigureFile::setFreeName(const QString& kind, const QString& trace) {
+    const QString folder = trace.isEmpty() ? QFileInfo(file()).path() : folder_beside(trace);
+    setFile(free_name(folder + u'/' + kind + u'.' + format_->currentData().toString()));
+}
+
+void FigureFile::choose() {
+    auto* dialog = new QFileDialog(this, tr("Save Figure"), {},
+                                   tr("PDF (*.pdf);;SVG (*.svg);;PNG (*.png);;LaTeX (*.tex)"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setAcceptMode(QFileDialog::AcceptSave);
+    dialog->selectFile(file());
+    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& file) {
+        setFile(QFileInfo(file).suffix().isEmpty() ? file + u'.' + format_->currentData().toString() : file);
+    });
+    dialog->open();
+}
+
+QStringList FigureFile::inTheWay(const FigureSpec& spec) const {
+    const QFileInfo info(file());
+    const QString beside = info.path() + u'/' + info.completeBaseName() + QStringLiteral(".json");
+    QFile known(beside);
+    const bool same = known.open(QIODevice::ReadOnly) &&
+                      known.readAll() == QByteArray::fromStdString(written_beside(spec, file()));
+    QStringList others;
+    for (const QString& name : {file(), beside}) {
+        if (!same && QFileInfo::exists(name)) {
+            others << QFileInfo(name).fileName();
+        }
+    }
+    return others;
+}
+
+QStringList FigureFile::askAndWrite(const FigureSpec& spec, const Figure& made, const Fonts& fonts) {
+    const QStringList others = inTheWay(spec);
+    if (others.isEmpty()) {
+        return write(spec, made, fonts, false);
+    }
+    const QString free = free_name(file());
+    QMessageBox box(QMessageBox::Question, tr("File Exists"),
+                    tr("%1 exists and belongs to another figure.").arg(others.join(tr(" and "))),
+                    QMessageBox::Cancel, this);
+    QPushButton* both =
+        box.addButton(tr("Write %1").arg(QFileInfo(free).fileName()), QMessageBox::AcceptRole);
+    QPushButton* replace = box.addButton(tr("Replace"), QMessageBox::DestructiveRole);
+    box.setDefaultButton(both);
+    box.exec();
+    if (box.clickedButton() != both && box.clickedButton() != replace) {
+        return {};
+    }
+    if (box.clickedButton() == both) {
+        setFile(free);
+    }
+    return write(spec, made, fonts, true);
+}
+
+QStringList FigureFile::write(const FigureSpec& spec, const Figure& made, const Fonts& fonts, bool replace) {
+    if (const QStringList others = inTheWay(spec); !replace && !others.isEmpty()) {
+        throw InputError(tr("%1 exists and belongs to another figure. Choose a different name.")
+                             .arg(others.join(tr(" and ")))
+                             .toStdString());
+    }
+    const std::filesystem::path path = path_of(file());
+    auto written = write_figure(made, fonts, path, spec.dpi);
+    std::filesystem::path beside = path;
+    beside.replace_extension(".json");
+    write_file_atomically(beside, written_beside(spec, file()));
+    written.push_back(beside);
+    QStringList names;
+    for (const std::filesystem::path& one : written) {
+        names.append(path_text(one));
+    }
+    return names;
+}
+
+} // namespace ponderscope

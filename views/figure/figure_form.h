@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/figure/spec.h"
+
+#include <QHash>
+#include <QStringList>
+#include <QWidget>
+
+#include <functional>
+
+class QFormLayout;
+
+namespace ponderscope {
+
+/// A form for the keys of a figure's specification, made from the table of keys: a row for each key that the
+/// kind has.
+class FigureForm : public QWidget {
+    Q_OBJECT
+public:
+    /// \p wanted: which keys have a row; empty: all.
+    explicit FigureForm(std::function<bool(const figure::FieldForm&)> wanted, QWidget* parent = nullptr);
+
+    void setSpec(const figure::FigureSpec& spec);
+    [[nodiscard]] const figure::FigureSpec& spec() const { return spec_; }
+    /// What a key is chosen from, as (value, text); before setSpec. Empty: what the table of keys says.
+    void setChoices(const QString& key, const QList<std::pair<QString, QString>>& choices);
+    /// The widget that edits a key; null: the kind does not have it.
+    [[nodiscard]] QWidget* editor(const QString& key) const { return editors_.value(key); }
+    [[nodiscard]] QFormLayout* rows() const { return rows_; }
+
+Q_SIGNALS:
+    void changed();
+
+private:
+    QWidget* makeEditor(const figure::FieldForm& field);
+    QWidget* makeChoice(const QString& key, const QList<std::pair<QString, QString>>& choices);
+    QWidget* makeNumber(const figure::FieldForm& field);
+    QWidget* makeRange(const QString& key, const QString& title);
+    void set(const QString& key, const QString& json);
+
+    std::function<bool(const figure::FieldForm&)> wanted_;
+    figure::FigureSpec spec_;
+    QHash<QString, QList<std::pair<QString, QString>>> choices_;
+    QHash<QString, QWidget*> editors_;
+    QFormLayout* rows_;
+};
+
+/// Curves of trainings, as (value, text).
+QList<std::pair<QString, QString>> training_curve_choices();
+/// Names of halting rules and policies that stand in one line, commas between them.
+QStringList listed_policies(const QString& line);
+
+} // namespace ponderscope

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/figure/figure_panel.h"
+
+#include "core/base/error.h"
+#include "core/trace/training_records.h"
+#include "views/chart/chart_plot.h"
+#include "views/common/paths.h"
+#include "views/common/run_stamp.h"
+#include "views/common/same_text.h"
+#include "views/figure/figure_command.h"
+#include "views/figure/figure_form.h"
+#include "views/figure/preview.h"
+
+#include <QGuiApplication>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QScrollArea>
+#include <QVBoxLayout>
+
+#include <algorithm>
+
+namespace ponderscope {
+
+using namespace figure;
+
+namespace {
+
+constexpr int panel_form_width = 236;
+
+/// What one chart of a page shows, where the others show something else.
+bool is_own(const FieldForm& field) {
+    return field.key == "curve" || field.key == "signal" || field.key == "by";
+}
+
+/// Keys of numbers and axes; paper has further looks.
+bool is_of_window(const FieldForm& field) {
+    return !field.look || field.key == "x_range" || field.key == "y_range";
+}
+
+} // namespace
+
+FigureSpec training_page() {
+    FigureSpec page;
+    page.kind = FigureKind::panels;
+    page.columns = 3;
+    page.width_mm = double_column_mm;
+    for (const char* curve :
+         {training_quantity::loss, training_quantity::mean_steps, training_quantity::held_out_gate}) {
+        FigureSpec one;
+        one.kind = FigureKind::training_curves;
+        one.curve = curve;
+        page.panels.push_back(std::move(one));
+    }
+    return page;
+}
+
+FigurePanel::FigurePanel(ViewContext context, FigureSpec spec, QWidget* parent)
+    : QWidget(parent),
+      context_(context),
+      spec_(std::move(spec)),
+      work_(this),
+      body_(new QWidget(this)),
+      notices_(new QLabel(this)),
+      hint_(new QLabel(this)) {
+    const bool page = spec_.kind == FigureKind::panels;
+    form_ = new FigureForm(
+        [page](const FieldForm& field) { return is_of_window(field) && !(page && is_own(field)); }, this);
+    auto* scroll = new QScrollArea(body_);
+    scroll->setFrameShape(QFrame::NoFrame);
+    scroll->setWidgetResizable(true);
+    scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    scroll->setFixedWidth(panel_form_width);
+    scroll->setWidget(form_);
+    auto* charts = new QHBoxLayout;
+    charts->setSpacing(14);
+    for (const FigureSpec& part : partsOf(spec_)) {
+        addCell(*charts, part, page);
+    }
+    auto* row = new QHBoxLayout(body_);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(14);
+    row->addLayout(charts, 1);
+    row->addWidget(scroll);
+    notices_->setWordWrap(true);
+    notices_->setTextFormat(Qt::PlainText);
+    notices_->setForegroundRole(QPalette::PlaceholderText);
+    notices_->setFont(context_.theme.small());
+    hint_->setAlignment(Qt::AlignCenter);
+    hint_->setWordWrap(true);
+    hint_->setTextFormat(Qt::PlainText);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(14, 10, 14, 8);
+    column->addWidget(body_, 1);
+    column->addWidget(notices_);
+    column->addWidget(hint_, 1);
+    offerChoices(*form_);
+    form_->setSpec(partsOf(spec_).front());
+    scroll->setVisible(form_->rows()->rowCount() > 0);
+    connect(form_, &FigureForm::changed, this, [this] {
+        for (FigureSpec* part : parts(spec_)) {
+            for (const FieldForm& field : field_forms(part->kind)) {
+                if (form_->editor(
+                        QString::fromLatin1(field.key.data(), static_cast<qsizetype>(field.key.size())))) {
+                    set_field(*part, field.key, field_json(form_->spec(), field.key));
+                }
+            }
+        }
+        changed();
+    });
+    follow(*this, context_, Follows::all);
+    connect(&context_.selection, &Selection::attributionChanged, this, [this] { changed(); });
+    connect(&context_.selection, &Selection::sequenceChanged, this, [this] { changed(); });
+    renew();
+}
+
+FigurePanel::~FigurePanel() = default;
+
+std::vector<FigureSpec> FigurePanel::partsOf(const FigureSpec& spec) {
+    return spec.kind == FigureKind::panels ? spec.panels : std::vector<FigureSpec>{spec};
+}
+
+std::vector<FigureSpec*> FigurePanel::parts(FigureSpec& spec) {
+    if (spec.kind != FigureKind::panels) {
+        return {&spec};
+    }
+    std::vector<FigureSpec*> all;
+    for (FigureSpec& panel : spec.panels) {
+        all.push_back(&panel);
+    }
+    return all;
+}
+
+void FigurePanel::addCell(QHBoxLayout& row, const FigureSpec& spec, bool own) {
+    const std::size_t place = cells_.size();
+    Cell cell;
+    auto* column = new QVBoxLayout;
+    column->setSpacing(4);
+    if (own) {
+        cell.form = new FigureForm(is_own, body_);
+        offerChoices(*cell.form);
+        cell.form->setSpec(spec);
+        column->addWidget(cell.form);
+        connect(cell.form, &FigureForm::changed, this, [this, place] {
+            FigureSpec& mine = *parts(spec_)[place];
+            for (const char* key : {"curve", "signal", "by"}) {
+                if (cells_[place].form->editor(QLatin1String(key)) != nullptr) {
+                    set_field(mine, key, field_json(cells_[place].form->spec(), key));
+                }
+            }
+            changed();
+        });
+    }
+    cell.plot = new ChartPlot(context_.theme, body_);
+    column->addWidget(cell.plot, 1);
+    if (!is_chart(spec.kind)) {
+        cell.page = new FigurePreview(body_);
+        auto* area = new QScrollArea(body_);
+        area->setAlignment(Qt::AlignCenter);
+        area->setWidget(cell.page);
+        column->addWidget(area, 1);
+    }
+    connect(cell.plot, &ChartPlot::markClicked, this,
+            [this, place](int series, int index) { choose(cells_[place], series, index); });
+    row.addLayout(column, 1);
+    cells_.push_back(std::move(cell));
+}
+
+void FigurePanel::offerChoices(FigureForm& form) const {
+    form.setChoices(QStringLiteral("curve"), training_curve_choices());
+}
+
+std::vector<RunName> FigurePanel::runs() const {
+    const FigureKind kind = partsOf(spec_).front().kind;
+    std::vector<RunName> found;
+    const QStringList traces = context_.data.traces();
+    if (kind == FigureKind::training_curves) {
+        for (const QString& trace : traces) {
+            for (const TrainingInfo& training : context_.data.trainings(trace)) {
+                const bool odd = training.name.empty() || training.name.find('#') != std::string::npos;
+                found.push_back({path_of(trace), odd ? std::to_string(training.id) : training.name});
+            }
+        }
+        return found;
+    }
+    const RunInfo* a = context_.data.run(context_.selection.runA());
+    if (a == nullptr || context_.data.isLive(context_.selection.runA().trace)) {
+        return {};
+    }
+    found = window_figure(context_.data, context_.selection, kind).runs;
+    if (kind != FigureKind::policy_front) {
+        found.resize(std::min<std::size_t>(found.size(), info_of(kind).uses_b ? 2 : 1));
+        return found;
+    }
+    for (const QString& trace : traces) {
+        for (const RunInfo& run : context_.data.runs(trace)) {
+            const RunName name{path_of(trace), run_name(run).toStdString()};
+            if (same_text(run, *a) && run.complete && run.scored_tokens > 0 &&
+                std::find(found.begin(), found.end(), name) == found.end()) {
+                found.push_back(name);
+            }
+        }
+    }
+    return found;
+}
+
+FigureSpec FigurePanel::spec() const {
+    FigureSpec wanted = spec_;
+    wanted.runs = runs();
+    for (FigureSpec* part : parts(wanted)) {
+        part->runs = wanted.runs;
+        part->attribution = context_.selection.attribution();
+        if (part->kind == FigureKind::token_text || part->kind == FigureKind::step_heatmap) {
+            part->sequence = std::max<qint64>(0, context_.selection.sequence());
+        }
+        if (part->kind != FigureKind::training_curves) {
+            part->colours = window_colours(context_, wanted.runs);
+        }
+    }
+    return wanted;
+}
+
+/// What the numbers depend on beside the specification: that runs and trainings have grown.
+QString FigurePanel::stamp() const {
+    QString text;
+    const QStringList traces = context_.data.traces();
+    for (const QString& trace : traces) {
+        for (const RunInfo& run : context_.data.runs(trace)) {
+            text += run_stamp(run) + u'\n';
+        }
+        for (const TrainingInfo& training : context_.data.trainings(trace)) {
+            text += QStringLiteral("%1 %2 %3 %4\n")
+                        .arg(training.step)
+                        .arg(training.seconds, 0, 'g', 17)
+                        .arg(training.complete)
+                        .arg(training.fault.size());
+        }
+    }
+    return text;
+}
+
+void FigurePanel::renew() {
+    const FigureSpec wanted = spec();
+    if (wanted.runs.empty()) {
+        asked_.clear();
+        work_.cancel();
+        showHint(
+            partsOf(spec_).front().kind == FigureKind::training_curves
+                ? tr("No open trace has a training in it. “ponderscope train RECIPE.json -o FOLDER” writes "
+                     "one as it goes: drop the folder on the window, while it trains or afterwards.")
+                : tr("Open a trace to see this figure of its run."));
+        return;
+    }
+    const QString now =
+        QString::fromStdString(write_figure_spec(wanted, std::filesystem::path("/nowhere"))) + stamp();
+    if (now == asked_) {
+        return;
+    }
+    if (asked_.isEmpty()) {
+        showHint(tr("Reading…"));
+    }
+    asked_ = now;
+    work_.start(
+        [specs = partsOf(wanted)](const std::stop_token& stop) {
+            std::vector<Gathered> all;
+            for (const FigureSpec& spec : specs) {
+                Gathered part{spec, {}, {}};
+                try {
+                    part.data = gather(spec, {}, stop);
+                } catch (const InputError& error) { // one chart of a page that this run has nothing for
+                    part.problem = QString::fromUtf8(error.what());
+                }
+                all.push_back(std::move(part));
+            }
+            return all;
+        },
+        [this](const std::vector<Gathered>& all) { showParts(all); },
+        [this](const QString& sentence) { showHint(sentence); });
+}
+
+void FigurePanel::showHint(const QString& sentence) {
+    hint_->setText(sentence);
+    hint_->setVisible(!sentence.isEmpty());
+    body_->setVisible(sentence.isEmpty());
+    notices_->setVisible(sentence.isEmpty() && !notices_->text().isEmpty());
+}
+
+QString FigurePanel::hint() const {
+    return hint_->isHidden() ? QString() : hint_->text();
+}
+
+void FigurePanel::showParts(const std::vector<Gathered>& all) {
+    QStringList notices;
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+        for (const std::string& notice : all[i].data.notices) {
+            notices << QString::fromStdString(notice);
+        }
+        if (all[i].problem.isEmpty()) {
+            showCell(cells_[i], all[i].spec, all[i].data);
+        } else {
+            cells_[i].plot->show();
+            cells_[i].plot->setHint(all[i].problem);
+        }
+    }
+    notices_->setText(notices.join(u' '));
+    showHint({});
+}
+
+void FigurePanel::showCell(Cell& cell, const FigureSpec& spec, const FigureData& gathered) {
+    try {
+        Figure made;
+        if (gathered.chart) {
+            Chart made_chart = *gathered.chart;
+            dress_chart(made_chart, spec, made);
+            if (cells_.size() == 1) {
+                made_chart.title.clear(); // the panel's heading
+            }
+            cell.plot->setRunColours(spec.colours);
+            cell.plot->setChart(std::move(made_chart));
+            return;
+        }
+        if (!fonts_) {
+            fonts_ = std::make_unique<Fonts>(Fonts::load());
+        }
+        cell.made = std::make_unique<Figure>(compose(spec, gathered, *fonts_));
+        cell.page->setFigure(cell.made.get(), fonts_.get());
+        cell.plot->hide();
+    } catch (const Error& error) {
+        cell.plot->show();
+        cell.plot->setHint(QString::fromUtf8(error.what()));
+    }
+}
+
+void FigurePanel::choose(const Cell& cell, int series, int index) {
+    const QString link = cell.plot->linkOf({series, index});
+    if (link.isEmpty()) {
+        return;
+    }
+    const qsizetype hash = link.lastIndexOf(u'#');
+    if (link.startsWith(QLatin1String("run:"))) {
+        const RunKey key{link.mid(4, hash - 4), link.mid(hash + 1).toLongLong()};
+        if (QGuiApplication::keyboardModifiers().testFlag(Qt::ControlModifier)) {
+            context_.selection.setRunB(key);
+        } else {
+            context_.selection.setRunA(key);
+        }
+    }
+    Q_EMIT linkChosen(link);
+}
+
+ViewCommand FigurePanel::viewCommand() const {
+    FigureSpec wanted = spec();
+    if (wanted.runs.empty() || !hint().isEmpty()) {
+        return no_command(hint_->text());
+    }
+    if (wanted.kind == FigureKind::panels) { // of the charts that there are
+        for (std::size_t i = cells_.size(); i-- > 0;) {
+            if (cells_[i].plot->chart().empty()) {
+                wanted.panels.erase(wanted.panels.begin() + static_cast<std::ptrdiff_t>(i));
+            }
+        }
+        if (wanted.panels.empty()) {
+            return no_command(cells_.front().plot->hint());
+        }
+    }
+    return {ViewCommand::Kind::shell, figure_command(wanted)};
+}
+
+} // namespace ponderscope

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/live_view.h"
+#include "views/common/task.h"
+#include "views/common/view_command.h"
+#include "views/common/view_context.h"
+#include "views/figure/figure.h"
+#include "views/figure/spec.h"
+
+#include <QWidget>
+
+#include <memory>
+#include <vector>
+
+class QHBoxLayout;
+class QLabel;
+
+namespace ponderscope {
+
+class ChartPlot;
+class FigureForm;
+
+namespace figure {
+class FigurePreview;
+}
+
+/// A figure in a panel: what a specification says of the runs that the window shows, gathered in the
+/// background while it can be seen, with a form of the specification's keys. Charts are plots that zoom and
+/// answer the cursor; other kinds are the page itself. A page of panels is a row of charts, each with its own
+/// choice of what it shows. The command and the exported figure are the specification.
+class FigurePanel : public QWidget, public LiveView, public ShowsCommand {
+    Q_OBJECT
+public:
+    /// \p spec: kind and keys; its runs are set by the window.
+    FigurePanel(ViewContext context, figure::FigureSpec spec, QWidget* parent = nullptr);
+    ~FigurePanel() override;
+
+    [[nodiscard]] ViewCommand viewCommand() const override;
+    [[nodiscard]] bool isBusy() const override { return work_.isBusy(); }
+    /// With the runs of the window.
+    [[nodiscard]] figure::FigureSpec spec() const;
+    /// Of the figure, or of one chart of the page.
+    [[nodiscard]] ChartPlot* chart(std::size_t place = 0) const { return cells_[place].plot; }
+    /// Keys of the figure, or those that all charts of the page share.
+    [[nodiscard]] FigureForm* form() const { return form_; }
+    /// What one chart of a page shows; null where the panel is one figure.
+    [[nodiscard]] FigureForm* ownForm(std::size_t place) const { return cells_[place].form; }
+    [[nodiscard]] QString hint() const;
+
+Q_SIGNALS:
+    /// A mark that stands for something was clicked: Chart::Series::links.
+    void linkChosen(const QString& link);
+
+private:
+    struct Cell {
+        FigureForm* form = nullptr;
+        ChartPlot* plot = nullptr;
+        figure::FigurePreview* page = nullptr;
+        std::unique_ptr<figure::Figure> made; ///< on the page
+    };
+    struct Gathered {
+        figure::FigureSpec spec;
+        figure::FigureData data;
+        QString problem; ///< there is no data
+    };
+    void renew() override;
+    void addCell(QHBoxLayout& row, const figure::FigureSpec& spec, bool own);
+    void offerChoices(FigureForm& form) const;
+    void showParts(const std::vector<Gathered>& all);
+    void showCell(Cell& cell, const figure::FigureSpec& spec, const figure::FigureData& data);
+    void showHint(const QString& sentence);
+    void choose(const Cell& cell, int series, int index);
+    [[nodiscard]] static std::vector<figure::FigureSpec*> parts(figure::FigureSpec& spec);
+    [[nodiscard]] static std::vector<figure::FigureSpec> partsOf(const figure::FigureSpec& spec);
+    [[nodiscard]] std::vector<figure::RunName> runs() const;
+    [[nodiscard]] QString stamp() const;
+
+    ViewContext context_;
+    figure::FigureSpec spec_;
+    Task work_;
+    QString asked_; ///< what is shown or under way
+    std::unique_ptr<figure::Fonts> fonts_;
+    FigureForm* form_;
+    std::vector<Cell> cells_;
+    QWidget* body_;
+    QLabel* notices_;
+    QLabel* hint_;
+};
+
+/// Loss, steps and gates of trainings beside each other.
+figure::FigureSpec training_page();
+
+} // namespace ponderscope

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The keys of a figure's specification: how each is read, edited and written.
+#include "views/figure/spec_fields.h"
+
+#include "core/base/error.h"
+#include "core/base/utf8.h"
+#include "core/base/words.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+namespace ponderscope::figure {
+
+void refuse_value(const JsonObject& json, std::string_view key, const std::string& value,
+                  const std::vector<std::string_view>& known) {
+    throw InputError(json.source().string() + ": \"" + json.name_of(key) + "\": \"" + printable(value, 60) +
+                     "\" is not one of its values" + did_you_mean_or_list(value, known));
+}
+
+/// For nlohmann::json, which looks for this name.
+static void to_json(nlohmann::ordered_json& json, const SeriesSpec& series) {
+    json = {{"name", series.name}};
+    if (!series.as.empty()) {
+        json["as"] = series.as;
+    }
+    if (!series.show) {
+        json["show"] = false;
+    }
+}
+
+namespace {
+
+constexpr auto token_colours = [] {
+    std::array<std::pair<TokenColour, std::string_view>, 2 * std::size(token_quantities)> names{};
+    for (std::size_t i = 0; i < std::size(token_quantities); ++i) {
+        names[i] = {TokenColour(token_quantities[i].quantity), token_quantities[i].column};
+        names[std::size(token_quantities) + i] = {TokenColour(token_quantities[i].quantity, true),
+                                                  token_quantities[i].difference};
+    }
+    return names;
+}();
+
+constexpr std::array attributions{std::pair{Attribution::predicted, std::string_view("predicted")},
+                                  std::pair{Attribution::predicting, std::string_view("predicting")}};
+
+template <typename Value, std::size_t N>
+std::optional<Value> choice(const JsonObject& json, std::string_view key,
+                            const std::array<std::pair<Value, std::string_view>, N>& names) {
+    const auto text = json.text(key);
+    if (!text) {
+        return std::nullopt;
+    }
+    std::vector<std::string_view> possible;
+    for (const auto& [value, name] : names) {
+        if (name == *text) {
+            return value;
+        }
+        possible.push_back(name);
+    }
+    refuse_value(json, key, *text, possible);
+}
+
+/// Reads a value of one kind, and says how a form edits it.
+template <typename Read>
+struct Reader {
+    FieldForm form;
+    Read read;
+    auto operator()(const JsonObject& json, std::string_view key) const { return read(json, key); }
+};
+template <typename Read>
+Reader(FieldForm, Read) -> Reader<Read>;
+
+std::string_view name_of(Attribution attribution) {
+    return attributions[attribution == Attribution::predicted ? 0 : 1].second;
+}
+
+template <typename T>
+nlohmann::ordered_json json_of(const T& value) {
+    if constexpr (requires { value.has_value(); }) {
+        return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+    } else if constexpr (std::is_enum_v<T> || std::is_same_v<T, TokenColour>) {
+        return name_of(value);
+    } else {
+        return value;
+    }
+}
+
+/// \p reads answers nothing where the key is absent.
+template <typename T, typename Reads>
+Field field(std::string_view key, const char* title, T FigureSpec::*member, unsigned writes, bool look,
+            const Reads& reads) {
+    FieldForm form = reads.form;
+    form.key = key;
+    form.title = title;
+    form.look = look;
+    return {form,
+            writes,
+            [=](const JsonObject& json, FigureSpec& spec) {
+                if (const auto value = reads(json, key)) {
+                    spec.*member = *value;
+                }
+            },
+            [=](const FigureSpec& spec) { return json_of(spec.*member); },
+            [=](const FigureSpec& spec) { return spec.*member != FigureSpec().*member; },
+            [=](FigureSpec& spec) { spec.*member = FigureSpec().*member; }};
+}
+
+FieldForm edited_as(FieldForm::Editor editor) {
+    return {{}, "", editor, {}, 0, 0, "", false};
+}
+
+auto any_text() {
+    return Reader{edited_as(FieldForm::text),
+                  [](const JsonObject& json, std::string_view key) { return json.text(key); }};
+}
+auto boolean() {
+    return Reader{edited_as(FieldForm::flag),
+                  [](const JsonObject& json, std::string_view key) { return json.boolean(key); }};
+}
+
+auto integer(std::int64_t low, std::int64_t high) {
+    FieldForm form = edited_as(FieldForm::whole);
+    form.low = static_cast<double>(low);
+    form.high = static_cast<double>(high);
+    return Reader{form,
+                  [=](const JsonObject& json, std::string_view key) { return json.integer(key, low, high); }};
+}
+
+auto one_of(const std::vector<std::string_view>& names) {
+    FieldForm form = edited_as(FieldForm::choice);
+    form.choices = names;
+    return Reader{form, [names](const JsonObject& json, std::string_view key) {
+                      auto chosen = json.text(key);
+                      if (chosen && std::find(names.begin(), names.end(), *chosen) == names.end()) {
+                          refuse_value(json, key, *chosen, names);
+                      }
+                      return chosen;
+                  }};
+}
+
+template <typename Names>
+auto named(const Names& names) {
+    FieldForm form = edited_as(FieldForm::choice);
+    for (const auto& [value, name] : names) {
+        form.choices.push_back(name);
+    }
+    return Reader{
+        form, [&names](const JsonObject& json, std::string_view key) { return choice(json, key, names); }};
+}
+
+auto length(double low, double high, const char* unit, const char* range) {
+    FieldForm form = edited_as(FieldForm::real);
+    form.low = low;
+    form.high = high;
+    form.unit = unit;
+    return Reader{form, [=](const JsonObject& json, std::string_view key) {
+                      const auto value = json.number(key);
+                      if (value && !(*value >= low && *value <= high)) {
+                          json.fail(key, shortest(low) + " to " + shortest(high) + " " + range);
+                      }
+                      return value;
+                  }};
+}
+
+template <typename Read>
+auto list_of(FieldForm::Editor editor, const Read& read) {
+    return Reader{edited_as(editor), read};
+}
+
+std::optional<std::array<double, 2>> read_range(const JsonObject& json, std::string_view key) {
+    const nlohmann::json* range = json.array(key);
+    if (range == nullptr) {
+        return std::nullopt;
+    }
+    const auto number = [&](std::size_t i) {
+        return i < range->size() && (*range)[i].is_number() ? (*range)[i].get<double>() : std::nan("");
+    };
+    if (range->size() != 2 || !std::isfinite(number(0)) || !std::isfinite(number(1)) ||
+        !(number(0) < number(1))) {
+        json.fail(key, "[low, high] with low < high");
+    }
+    return std::array<double, 2>{number(0), number(1)};
+}
+
+std::optional<std::vector<SeriesSpec>> read_series(const JsonObject& json, std::string_view key) {
+    const nlohmann::json* list = json.array(key);
+    if (list == nullptr) {
+        return std::nullopt;
+    }
+    std::vector<SeriesSpec> all;
+    for (const nlohmann::json& entry : *list) {
+        const auto wrong = [&] {
+            json.fail(key, "a list such as [{\"name\": \"uniform\", \"as\": \"at random\"}, "
+                           "{\"name\": \"kl\", \"show\": false}]");
+        };
+        if (!entry.is_object() || !entry.contains("name")) {
+            wrong();
+        }
+        SeriesSpec one;
+        for (const auto& [part, value] : entry.items()) {
+            if ((part == "name" || part == "as") && value.is_string()) {
+                (part == "as" ? one.as : one.name) = value.get<std::string>();
+            } else if (part == "show" && value.is_boolean()) {
+                one.show = value.get<bool>();
+            } else {
+                wrong();
+            }
+        }
+        all.push_back(std::move(one));
+    }
+    return all;
+}
+
+std::optional<std::array<std::int64_t, 2>> read_tokens(const JsonObject& json, std::string_view key) {
+    const nlohmann::json* tokens = json.array(key);
+    if (tokens == nullptr) {
+        return std::nullopt;
+    }
+    const auto fits = [](const nlohmann::json& value) {
+        return value.is_number_integer() && value.get<std::int64_t>() >= 0;
+    };
+    if (tokens->size() != 2 || !fits((*tokens)[0]) || !fits((*tokens)[1]) ||
+        (*tokens)[0].get<std::int64_t>() >= (*tokens)[1].get<std::int64_t>()) {
+        json.fail(key, "[first, last] with 0 <= first < last; the last is not included");
+    }
+    return tokens->get<std::array<std::int64_t, 2>>();
+}
+
+std::optional<std::vector<std::int64_t>> read_colours(const JsonObject& json, std::string_view key) {
+    const nlohmann::json* colours = json.array(key);
+    if (colours == nullptr) {
+        return std::nullopt;
+    }
+    if (!std::all_of(colours->begin(), colours->end(), [](const nlohmann::json& one) {
+            return one.is_number_integer() && one.get<std::int64_t>() >= 0 && one.get<std::int64_t>() < 100;
+        })) {
+        json.fail(key, "numbers from 0 to 99, one a run, such as [2, 0]: 0 is A's, 1 B's");
+    }
+    return colours->get<std::vector<std::int64_t>>();
+}
+
+std::optional<std::vector<std::string>> read_policies(const JsonObject& json, std::string_view key) {
+    const nlohmann::json* policies = json.array(key);
+    if (policies == nullptr) {
+        return std::nullopt;
+    }
+    if (!std::all_of(policies->begin(), policies->end(), [](const auto& name) { return name.is_string(); })) {
+        json.fail(key, "names of policies, such as [\"learned\", \"entropy\"]");
+    }
+    return policies->get<std::vector<std::string>>();
+}
+
+std::optional<double> read_smoothing(const JsonObject& json, std::string_view key) {
+    const auto smoothing = json.number(key);
+    if (smoothing && !(*smoothing >= 0 && *smoothing < 1)) {
+        json.fail(key, "a number from 0 to below 1, such as 0.9");
+    }
+    return smoothing;
+}
+
+} // namespace
+
+const std::vector<Field>& fields() {
+    using S = FigureSpec;
+    const auto range = list_of(FieldForm::range, read_range);
+    const auto unseen = [](const auto& read) { return list_of(FieldForm::none, read); };
+    const auto smoothing = [] {
+        FieldForm form = edited_as(FieldForm::real);
+        form.high = 0.999;
+        return Reader{form, read_smoothing};
+    };
+    static const std::vector<Field> all{
+        field("columns", "Columns", &S::columns, Field::read, true, integer(1, 6)),
+        field("letters", "Letters of the panels", &S::letters, Field::read, true, boolean()),
+        field("sequence", "Sequence", &S::sequence, Field::read | Field::changed, false,
+              unseen([](const JsonObject& json, std::string_view key) {
+                  return json.integer(key, 0, std::numeric_limits<std::int64_t>::max());
+              })),
+        field("tokens", "Tokens", &S::tokens, Field::read | Field::changed, false,
+              list_of(FieldForm::range, read_tokens)),
+        field("annotation", "Annotation", &S::annotation, Field::read | Field::changed, false, any_text()),
+        field("quantity", "Quantity", &S::quantity, Field::read, false, named(token_colours)),
+        field("step_ticks", "Steps under each token", &S::step_ticks, Field::read, true, boolean()),
+        field("signal", "Signal", &S::signal, Field::read, false, any_text()),
+        field("by", "Group by", &S::by, Field::read, false,
+              one_of({"class", "type", "position", "difficulty"})),
+        field("task", "Task", &S::task, Field::read | Field::changed, false, any_text()),
+        field("curve", "Curve", &S::curve, Field::read, false, any_text()),
+        field("axis", "Over", &S::axis, Field::read, false, one_of({"steps", "tokens", "seconds"})),
+        field("smoothing", "Smoothing", &S::smoothing, Field::read, false, smoothing()),
+        field("cost", "Cost", &S::cost, Field::read | Field::changed, false,
+              one_of({"compute", "steps", "time"})),
+        field("bands", "Bands", &S::bands, Field::read | Field::changed, false, boolean()),
+        field("log", "Logarithmic", &S::log, Field::read | Field::changed, false,
+              one_of({"none", "x", "y", "both"})),
+        field("scatter", "Token against token", &S::scatter, Field::read, true, boolean()),
+        field("block", "Block", &S::block, Field::read, false, integer(0, 1'000'000)),
+        field("replicates", "Replicates", &S::replicates, Field::read, false, integer(100, 1'000'000)),
+        field("policies", "Policies", &S::policies, Field::read | Field::changed, false,
+              list_of(FieldForm::list, read_policies)),
+        field("legend", "Legend", &S::legend, Field::charts | Field::changed, true,
+              one_of({"auto", "above", "right", "none"})),
+        field("x_range", "Horizontal axis", &S::x_range, Field::charts | Field::changed, true, range),
+        field("y_range", "Vertical axis", &S::y_range, Field::charts | Field::changed, true, range),
+        field("series", "Entries", &S::series, Field::changed, true, unseen(read_series)),
+        field("attribution", "Shown token", &S::attribution, Field::read, false, named(attributions)),
+        field("colour_map", "Cells", &S::colour_map, Field::always, true,
+              one_of({"viridis", "cividis", "magma", "grey"})),
+        field("palette", "Lines", &S::palette, Field::always, true, one_of({"default", "okabe_ito", "grey"})),
+        field("colours", "Colours", &S::colours, Field::changed, true, unseen(read_colours)),
+        field("range", "Colour scale", &S::range, Field::changed, true, range),
+        field("width_mm", "Width", &S::width_mm, Field::always, true,
+              length(40, 1000, " mm", "mm (84 for one column, 174 for two)")),
+        field("height_mm", "Height", &S::height_mm, Field::changed, true, length(15, 1000, " mm", "mm")),
+        field("font", "Font", &S::font, Field::always, true, any_text()),
+        field("font_size", "Font size", &S::font_size, Field::always, true, length(4, 24, " pt", "points")),
+        field("dpi", "Resolution", &S::dpi, Field::always, true, length(72, 2400, " dpi", "dots per inch")),
+        field("theme", "Theme", &S::theme, Field::always, true, one_of({"light", "dark"})),
+        field("title", "Title", &S::title, Field::changed, true, any_text())};
+    return all;
+}
+
+namespace {
+
+const Field& field_of(std::string_view key) {
+    return *std::find_if(fields().begin(), fields().end(),
+                         [&](const Field& one) { return one.form.key == key; });
+}
+
+} // namespace
+
+std::string_view name_of(TokenColour colour) {
+    return colour.minus_b ? info_of(colour.of).difference : info_of(colour.of).column;
+}
+
+std::vector<FieldForm> field_forms(FigureKind kind) {
+    std::vector<FieldForm> forms;
+    for (const Field& one : fields()) {
+        if (one.form.editor != FieldForm::none && one.applies(kind)) {
+            forms.push_back(one.form);
+        }
+    }
+    return forms;
+}
+
+std::string field_json(const FigureSpec& spec, std::string_view key) {
+    return field_of(key).value(spec).dump();
+}
+
+void set_field(FigureSpec& spec, std::string_view key, const std::string& value) {
+    const Field& field = field_of(key);
+    const nlohmann::json parsed = parse_json(value, "form");
+    if (parsed.is_null()) {
+        field.reset(spec);
+        return;
+    }
+    const nlohmann::json document{{std::string(key), parsed}};
+    field.read_into(JsonObject(document, "form"), spec);
+}
+
+void reset_unread_keys(FigureSpec& spec) {
+    for (const Field& one : fields()) {
+        if (!one.applies(spec.kind)) {
+            one.reset(spec);
+        }
+    }
+}
+
+bool same_numbers(const FigureSpec& a, const FigureSpec& b) {
+    const auto without_looks = [](FigureSpec spec) {
+        for (const Field& one : fields()) {
+            if (one.form.look) {
+                one.reset(spec);
+            }
+        }
+        return spec;
+    };
+    return without_looks(a) == without_looks(b);
+}
+
+} // namespace ponderscope::figure

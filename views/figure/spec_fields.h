@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The table of a specification's keys, for what reads, writes and edits them.
+#pragma once
+
+#include "core/base/json.h"
+#include "views/figure/spec.h"
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ponderscope::figure {
+
+/// One key of a specification that is a member of its own: how it is read, edited and written.
+struct Field {
+    enum Writes : unsigned {
+        always = 0,
+        changed = 1, ///< where it is not what it is by itself
+        read = 2,    ///< by kinds that read the key
+        charts = 4   ///< by charts
+    };
+    FieldForm form;
+    unsigned writes;
+    std::function<void(const JsonObject&, FigureSpec&)> read_into;
+    std::function<nlohmann::ordered_json(const FigureSpec&)> value;
+    std::function<bool(const FigureSpec&)> is_changed;
+    std::function<void(FigureSpec&)> reset;
+
+    [[nodiscard]] bool applies(FigureKind kind) const {
+        return ((writes & read) == 0 || reads(kind, form.key)) && ((writes & charts) == 0 || is_chart(kind));
+    }
+};
+
+/// In the order in which they are written.
+const std::vector<Field>& fields();
+
+/// InputError: a value is not one of those that a key has.
+[[noreturn]] void refuse_value(const JsonObject& json, std::string_view key, const std::string& value,
+                               const std::vector<std::string_view>& known);
+
+} // namespace ponderscope::figure
