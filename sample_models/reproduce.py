@@ -226,12 +226,12 @@ def compared(bench, claim, paper, better, worse, bound=0.0):
     if not pairs:
         bench.say(claim, paper, "", NO_MODEL)
         return
-    each = [bench.figures("compare", *pair)["pairs"][0]["difference"] for pair in pairs]
+    each = [bench.figures("compare", *reversed(pair))["pairs"][0]["difference"] for pair in pairs]  # A - B: worse - better
     if len(pairs) < 2:
         bench.interval(claim, paper, each[0], +1, " nats", bound=bound)
         return
     # Seeds and text drawn together; a seed's two models saw the same data in the same order.
-    both = bench.figures("compare", "--paired-seeds", *(",".join(runs) for runs in zip(*pairs)))["methods"][0]["difference"]
+    both = bench.figures("compare", "--paired-seeds", *(",".join(runs) for runs in reversed(list(zip(*pairs)))))["methods"][0]["difference"]
     bench.interval(claim, paper, both, +1, f" nats over {len(pairs)} seeds: " + ", ".join(figure(one["value"]) for one in each), bound=bound, spread=each)
 
 
@@ -307,7 +307,7 @@ def at_equal_training_flops(bench):
         if None in runs:
             bench.say(claim, paper, "", NO_MODEL)
             continue
-        bench.interval(claim, paper, bench.figures("compare", *runs)["pairs"][0]["difference"], +1, " nats")
+        bench.interval(claim, paper, bench.figures("compare", *reversed(runs))["pairs"][0]["difference"], +1, " nats")
 
 
 def methods_against_each_other(bench):

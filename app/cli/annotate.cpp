@@ -302,7 +302,7 @@ void add_annotate(CLI::App& program) {
            "(prediction_depth, answer_flips). It stands at the token that was predicted")
         ->type_name("NAME=COLUMN");
     app->add_option("--against", verb->against,
-                    "Of this run minus the annotated one, over the same tokens: B − A")
+                    "Of this run minus the annotated one, over the same tokens")
         ->type_name("TRACE.ponder#RUN");
     app->add_option("--from", verb->from,
                     "Take the column of --derive from this run over the same tokens, and annotate the first "

@@ -131,7 +131,7 @@ void TasksVerb::print(const TaskedRun& run, const TaskedRun& first) const {
             continue;
         }
         const TaskComparison pair = compare_task(*other, sample, intervals.bootstrap);
-        line("  accuracy, B - A", percent(pair.flips.difference) + ", McNemar p " +
+        line("  accuracy, A - B", percent(pair.flips.difference) + ", McNemar p " +
                                       fixed(pair.flips.mcnemar, 4) + "; only A right " +
                                       std::to_string(pair.flips.only_a) + ", only B right " +
                                       std::to_string(pair.flips.only_b));

@@ -293,7 +293,7 @@ TaskComparison compare_task(const TaskSample& a, const TaskSample& b, const Boot
         if (right_a != right_b) {
             (right_a ? comparison.only_a : comparison.only_b).push_back(d);
         }
-        units.sums.push_back(static_cast<double>(right_b) - static_cast<double>(right_a));
+        units.sums.push_back(static_cast<double>(right_a) - static_cast<double>(right_b));
         units.tokens.push_back(1);
     }
     require_documents(a.task, units.units());

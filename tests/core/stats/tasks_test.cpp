@@ -139,7 +139,7 @@ TEST_F(Tasks, TwoRunsArePairedByDocument) {
     EXPECT_EQ(pair.flips.both_wrong, 1);
     EXPECT_EQ(pair.only_a, (std::vector<std::size_t>{1, 4}));
     EXPECT_EQ(pair.only_b, std::vector<std::size_t>{2});
-    EXPECT_NEAR(pair.flips.difference.value, -0.2, 1e-12);
+    EXPECT_NEAR(pair.flips.difference.value, 0.2, 1e-12);
     EXPECT_EQ(pair.flips.mcnemar, mcnemar_p(2, 1));
 }
 
