@@ -20,6 +20,7 @@ const std::map<std::string_view, std::vector<std::string_view>> common_options{
     {"record",
      {"text", "jsonl", "prompt", "output", "name", "policy", "record", "device", "dtype", "resume"}},
     {"generate", {"prompt", "tokens", "output", "policy", "temperature", "seed", "device", "dtype", "json"}},
+    {"score", {"output", "name", "policy", "record", "context", "bos", "device", "dtype"}},
     {"logits", {"ids", "output", "method", "policy", "device", "dtype", "jacobi"}},
     {"compare", {"seeds", "equivalence", "replicates", "level", "json"}},
     {"policy", {"policy", "sweep", "rerun", "output", "split", "csv", "replicates", "level", "json"}},

@@ -189,9 +189,10 @@ void add_score(CLI::App& program) {
     app->add_flag("--compress", verb->compress, "Compress the values of signals by zstd");
     verb->progress.add_to(*app);
     app->footer("Standard input has a request a line, standard output its answer, in the same order "
-                "(resources/docs/tasks.md).\nExample:\n"
-                "  echo '{\"type\": \"loglikelihood\", \"context\": \"The ferry was\", \"continuation\": \" "
-                "late\"}' | ponderscope score sample_models/ponderlm-neox-1m");
+                "(resources/docs/tasks.md).\n"
+                "Example:\n  ponderscope score sample_models/ponderlm-neox-1m < requests.jsonl\n"
+                "with lines such as {\"type\": \"loglikelihood\", \"context\": \"The ferry was\", "
+                "\"continuation\": \" late\"}");
     app->callback([verb] { verb->run(); });
 }
 
