@@ -121,7 +121,7 @@ private Q_SLOTS:
         QStringList expected;
         for (const PolicyKind& kind : policy_kinds()) {
             if (table->can(kind)) {
-                expected << QString::fromStdString(kind.name);
+                expected << QString::fromStdString(title_of(kind));
             }
         }
         QStringList offered;
@@ -132,7 +132,7 @@ private Q_SLOTS:
         }
         QCOMPARE(offered, expected);
         QVERIFY(offered.contains(QStringLiteral("learned")));
-        QVERIFY(!offered.contains(QStringLiteral("latent_difference"))); // not in this trace
+        QVERIFY(!offered.contains(QStringLiteral("latent difference"))); // not in this trace
     }
 
     void startsAtTheModelsOwnThresholdAndTakesATypedOne() {
