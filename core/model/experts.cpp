@@ -3,7 +3,6 @@
 
 #include "core/model/autocast.h"
 #include "core/model/blocks.h"
-#include "core/model/few_rows.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
@@ -57,7 +56,7 @@ Experts::Routing Experts::route(const at::Tensor& x, std::int64_t layer, const P
     const Autocast exact(x.device().type(), false);
     const at::ScalarType type = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
     const at::Tensor bias = router_.bias.defined() ? router_.bias.to(type) : router_.bias;
-    at::Tensor scores = multiply_rows(x.to(type), router_.weight.to(type), bias);
+    at::Tensor scores = blocks::linear(x.to(type), {router_.weight.to(type), bias});
     if (config_.clamped) {
         scores = scores.to(router_.weight.scalar_type()).to(type);
     }
@@ -87,7 +86,7 @@ at::Tensor Experts::project(const at::Tensor& rows, const Projection& weights, c
         if (const std::int64_t count = groups.counts[e]; count > 0) {
             const at::Tensor part = rows.narrow(0, begin, count);
             const auto place = static_cast<std::int64_t>(e);
-            parts.push_back(!stacked ? multiply_rows(part, weights.each[e])
+            parts.push_back(!stacked ? at::linear(part, weights.each[e])
                             : weights.bias.defined()
                                 ? at::addmm(weights.bias[place], part, weights.all[place])
                                 : at::mm(part, weights.all[place]));
@@ -145,7 +144,7 @@ at::Tensor Experts::add(const at::Tensor& residual, const at::Tensor& x, std::in
         at::empty_like(order).index_copy_(0, order, at::arange(order.size(0), order.options()));
     const at::Tensor chosen = outputs.index_select(0, place).view({n, k, -1});
     const at::Tensor weights = routing.weights.to(chosen.scalar_type()).unsqueeze(2);
-    return blocks::add(residual, (chosen * weights).sum(1).to(x.scalar_type()), pass);
+    return residual + (chosen * weights).sum(1).to(x.scalar_type());
 }
 
 } // namespace ponderscope

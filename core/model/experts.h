@@ -21,8 +21,7 @@ public:
     /// The mixture behind the name \p mlp ("model.layers.3.mlp.").
     static Experts declare(LayoutBuilder& builder, const std::string& mlp, const ModelConfig& config);
 
-    /// residual + the weighted sum of the chosen experts of \p x [n, d]. With a workspace the residual is
-    /// overwritten and returned.
+    /// residual + the weighted sum of the chosen experts of \p x [n, d].
     [[nodiscard]] at::Tensor add(const at::Tensor& residual, const at::Tensor& x, std::int64_t layer,
                                  const Pass& pass) const;
 
