@@ -5,10 +5,10 @@
 #include "core/base/error.h"
 #include "core/base/not_a_number.h"
 #include "core/base/utf8.h"
-#include "core/trace/annotations.h"
-#include "core/trace/placed_rows.h"
+#include "core/trace/tools/annotations.h"
+#include "core/trace/tools/placed_rows.h"
 #include "core/trace/reader.h"
-#include "core/trace/step_columns.h"
+#include "core/trace/tools/step_columns.h"
 
 #include <nlohmann/json.hpp>
 
@@ -112,7 +112,7 @@ std::vector<Annotation> annotations_in(const PlacedTable& table, const TraceRead
     std::vector<std::vector<std::int32_t>> rows; // [sequence][token]
     for (const SequenceInfo& sequence : sequences) {
         placed.check_length(sequence);
-        const TokenColumns tokens = reader.tokens(run.id, sequence.index);
+        const TokenColumns tokens = reader.tokens(run.id, sequence.number);
         rows.emplace_back();
         for (std::size_t i = 0; i < tokens.size(); ++i) {
             rows.back().push_back(placed.entry_of(sequence, tokens, i));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // `check`: does a trace keep what resources/docs/trace-schema.md promises?
-#include "core/trace/check.h"
+#include "core/trace/tools/check.h"
 
 #include "app/cli/console.h"
 #include "app/cli/numbers.h"

@@ -12,8 +12,9 @@
 #include "core/model/depth_sources.h"
 #include "core/record/session.h"
 #include "core/record/text_notices.h"
+#include "core/trace/rows.h"
 #include "core/trace/reader.h"
-#include "core/trace/run_edits.h"
+#include "core/trace/tools/run_edits.h"
 #include "core/trace/schema.h"
 #include "core/trace/writer.h"
 
@@ -90,11 +91,7 @@ void GenerateVerb::say_start(const Engine& engine, const Checkpoint& checkpoint,
                              const SequenceInput& sequence, const Tokenizer& tokenizer, RecordLevel wanted) {
     nlohmann::json infos = nlohmann::json::array();
     for (const SignalInfo& info : engine.signals(wanted)) {
-        infos.push_back({{"name", info.name},
-                         {"axes", info.axes},
-                         {"unit", info.unit},
-                         {"title", info.title},
-                         {"description", info.description}});
+        infos.push_back(schema::json_of_row(info));
     }
     const ModelConfig& config = engine.config();
     nlohmann::json first = describe(sequence.ids.front(), tokenizer);
@@ -148,7 +145,7 @@ void GenerateVerb::say_token(std::int64_t position, std::int32_t id, bool was_gi
         }
         nlohmann::json list = nlohmann::json::array();
         const bool ids = name == signal::candidate_ids;
-        if (ids || name == signal::argmax || name == signal::rank) {
+        if (!is_real(chunk.dtype)) {
             for (const std::int64_t value : to_integers(one)) {
                 list.push_back(value);
                 if (ids && value != did_not_run && named_.insert(static_cast<std::int32_t>(value)).second) {

@@ -7,7 +7,7 @@
 #include "core/remote/address.h"
 #include "core/trace/reader.h"
 #include "core/trace/shard.h"
-#include "core/trace/summary.h"
+#include "core/trace/tools/summary.h"
 
 #include <nlohmann/json.hpp>
 

@@ -18,7 +18,7 @@
 #include "core/record/text_files.h"
 #include "core/remote/address.h"
 #include "core/trace/reader.h"
-#include "core/trace/run_edits.h"
+#include "core/trace/tools/run_edits.h"
 #include "core/trace/shard.h"
 #include "core/trace/writer.h"
 

@@ -41,11 +41,11 @@ void RecordVerb::print_difference(const TraceReader& reader, const RunInfo& run,
     };
     std::vector<Moved> moved;
     for (const SequenceInfo& sequence : reader.sequences(run.id)) {
-        const TokenColumns now = reader.tokens(run.id, sequence.index);
-        const TokenColumns was = reader.tokens(before.id, sequence.index);
+        const TokenColumns now = reader.tokens(run.id, sequence.number);
+        const TokenColumns was = reader.tokens(before.id, sequence.number);
         for (std::size_t t = 0; t < std::min(now.size(), was.size()); ++t) {
             if (now.nll[t] != was.nll[t] && !std::isnan(now.nll[t])) {
-                moved.push_back({sequence.index, static_cast<std::int64_t>(t), was.nll[t], now.nll[t]});
+                moved.push_back({sequence.number, static_cast<std::int64_t>(t), was.nll[t], now.nll[t]});
             }
         }
     }

@@ -10,7 +10,7 @@
 #include "core/record/record_choice.h"
 #include "core/record/scoring.h"
 #include "core/trace/reader.h"
-#include "core/trace/run_edits.h"
+#include "core/trace/tools/run_edits.h"
 #include "core/trace/writer.h"
 
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the window and the other verbs of another machine talk to, through ssh.
-#include "core/trace/serve.h"
+#include "core/remote/serve.h"
 
 #include "app/cli/console.h"
 #include "app/cli/verbs.h"

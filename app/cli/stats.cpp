@@ -13,7 +13,7 @@
 #include "core/stats/labels.h"
 #include "core/stats/run_study.h"
 #include "core/trace/reader.h"
-#include "core/trace/step_columns.h"
+#include "core/trace/tools/step_columns.h"
 
 #include <algorithm>
 #include <iostream>

@@ -6,10 +6,10 @@
 #include "core/base/error.h"
 #include "core/base/utf8.h"
 #include "core/remote/address.h"
-#include "core/trace/export_csv.h"
-#include "core/trace/merge.h"
+#include "core/trace/tools/export_csv.h"
+#include "core/trace/tools/merge.h"
 #include "core/trace/reader.h"
-#include "core/trace/run_edits.h"
+#include "core/trace/tools/run_edits.h"
 
 #include <iostream>
 #include <memory>

@@ -98,8 +98,10 @@ void LiveRunBuilder::start(const QJsonObject& object) {
         for (const QJsonValue axis : axes) {
             signal.info.axes.push_back(axis.toString().toStdString());
         }
-        signal.integers = signal.info.name == signal::candidate_ids || signal.info.name == signal::rank ||
-                          signal.info.name == signal::argmax;
+        signal.info.dtype =
+            dtype_from_name(text_of(one, "dtype")).value_or(DType::f32);
+        signal.info.of_target = one.value(QLatin1String("of_target")).toBool();
+        signal.integers = !is_real(signal.info.dtype);
         signals_.push_back(std::move(signal));
     }
     addToken(object.value(QLatin1String("token")).toObject());

@@ -19,7 +19,7 @@
 #include "app/desktop/top_bar.h"
 #include "app/desktop/welcome.h"
 #include "app/desktop/what_if.h"
-#include "core/trace/summary.h"
+#include "core/trace/tools/summary.h"
 #include "views/common/format.h"
 #include "views/common/trace_name.h"
 #include "views/text/quantity.h"

@@ -28,7 +28,7 @@ std::string ids_of(const TraceReader& reader, std::int64_t run, const std::stop_
             if (stop.stop_requested()) {
                 throw Cancelled();
             }
-            for (const std::int32_t id : reader.tokens(run, sequence.index, begin, begin + slice).id) {
+            for (const std::int32_t id : reader.tokens(run, sequence.number, begin, begin + slice).id) {
                 json += (first ? "" : ",") + std::to_string(id);
                 first = false;
             }

@@ -47,7 +47,7 @@ void RunChoice::fitSequence() {
     const auto sequences = data_.sequences(selection_.runA());
     if (data_.run(selection_.runA()) != nullptr &&
         data_.sequenceInfo(selection_.runA(), selection_.sequence()) == nullptr) {
-        selection_.setSequence(sequences.empty() ? 0 : sequences.front().index);
+        selection_.setSequence(sequences.empty() ? 0 : sequences.front().number);
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/view_state.h"
 
-#include "core/trace/annotations.h"
+#include "core/trace/tools/annotations.h"
 #include "views/common/trace_name.h"
 #include "views/common/translated.h"
 

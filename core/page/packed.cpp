@@ -5,7 +5,8 @@
 #include "core/base/words.h"
 #include "core/page/page.h"
 #include "core/stats/paired.h"
-#include "core/trace/summary.h"
+#include "core/trace/rows.h"
+#include "core/trace/tools/summary.h"
 
 #include <nlohmann/json.hpp>
 
@@ -146,7 +147,7 @@ private:
         std::vector<std::int64_t> numbers = options_.sequences;
         if (numbers.empty()) {
             for (const SequenceInfo& sequence : sequences_[0]) {
-                numbers.push_back(sequence.index);
+                numbers.push_back(sequence.number);
             }
         }
         std::int64_t total = 0;
@@ -216,7 +217,6 @@ private:
     void pack_tokens(std::size_t r) {
         check_stop();
         const RunInfo& run = runs_[r];
-        constexpr float nan = std::numeric_limits<float>::quiet_NaN();
         TokenColumns all;
         json reached = json::array();
         for (const Shown& shown : shown_) {
@@ -230,27 +230,20 @@ private:
                                      "others in sequence " + std::to_string(shown.number) + " of " + run.name,
                                      "make a page of each");
                 }
-                const auto join = [](auto& to, const auto& from) {
-                    to.insert(to.end(), from.begin(), from.end());
-                };
-                join(all.id, part.id);
-                join(all.nll, part.nll);
-                join(all.entropy, part.entropy);
-                join(all.max_probability, part.max_probability);
-                join(all.rank, part.rank);
-                join(all.steps, part.steps);
-                join(all.flops, part.flops);
+                schema::each_token_field([&](const auto& field) {
+                    auto& to = all.*field.values;
+                    to.insert(to.end(), (part.*field.values).begin(), (part.*field.values).end());
+                });
             }
             reached.push_back(there);
             // A partial run has less.
             const std::size_t size = first + static_cast<std::size_t>(shown.tokens);
-            all.id.resize(size);
-            all.nll.resize(size, nan);
-            all.entropy.resize(size, nan);
-            all.max_probability.resize(size, nan);
-            all.rank.resize(size);
-            all.steps.resize(size);
-            all.flops.resize(size);
+            schema::each_token_field([&](const auto& field) {
+                using Value = typename std::decay_t<decltype(all.*field.values)>::value_type;
+                (all.*field.values)
+                    .resize(size, std::is_floating_point_v<Value> ? std::numeric_limits<Value>::quiet_NaN()
+                                                                  : Value{});
+            });
         }
         const std::string prefix = std::to_string(r) + ".";
         add_real(prefix + "nll", all.nll);

@@ -130,7 +130,7 @@ MatchedRule plain_rule(const TraceReader& trace, const RunInfo& plain, const Rep
         }
         constexpr std::int64_t slice = 1 << 16;
         for (std::int64_t begin = 0; begin < sequences[s].tokens; begin += slice) {
-            const TokenColumns read = trace.tokens(plain.id, sequences[s].index, begin,
+            const TokenColumns read = trace.tokens(plain.id, sequences[s].number, begin,
                                                    std::min(begin + slice, sequences[s].tokens));
             for (std::size_t i = 0; i < read.size(); ++i) {
                 const auto loss = static_cast<double>(read.nll[i]);

@@ -225,14 +225,14 @@ void ReplayReader::check(const SignalChunk& chunk, const std::string& name) cons
 void ReplayReader::read_sequence(const TraceReader& reader, const SequenceInfo& sequence, ReplayTable& table,
                                  const std::function<void(std::int64_t)>& done) const {
     constexpr std::int64_t page = 1 << 16;
-    const auto number = static_cast<std::uint32_t>(sequence.index);
+    const auto number = static_cast<std::uint32_t>(sequence.number);
     const auto length =
-        static_cast<std::uint32_t>(std::max(chosen_.planned_length(sequence.index), sequence.tokens));
+        static_cast<std::uint32_t>(std::max(chosen_.planned_length(sequence.number), sequence.tokens));
     const auto last = static_cast<std::int32_t>(run_.max_steps);
     for (std::int64_t begin = 0; begin < sequence.tokens; begin += page) {
         const std::int64_t end = std::min(begin + page, sequence.tokens);
         const std::size_t first = table.ran.size();
-        const TokenColumns tokens = reader.tokens(run_.id, sequence.index, begin, end);
+        const TokenColumns tokens = reader.tokens(run_.id, sequence.number, begin, end);
         for (std::size_t i = 0; i < tokens.size(); ++i) {
             const std::int32_t steps = tokens.steps[i];
             if (steps > last) {
@@ -247,7 +247,7 @@ void ReplayReader::read_sequence(const TraceReader& reader, const SequenceInfo& 
         }
         for (const Column& column : wanted_) {
             const std::optional<SignalChunk> chunk =
-                reader.signal(run_.id, sequence.index, column.name, begin, end);
+                reader.signal(run_.id, sequence.number, column.name, begin, end);
             if (!chunk && is_named(column.signal)) { // sequences may lack a signal of somebody's own
                 for (std::int64_t k = 0; k <= last; ++k) {
                     const std::span<float> values = table.columns.column(column.signal, k);
@@ -258,7 +258,7 @@ void ReplayReader::read_sequence(const TraceReader& reader, const SequenceInfo& 
             }
             if (!chunk || chunk->first != begin || chunk->shape.empty() || chunk->shape[0] != end - begin) {
                 throw InputError(none_.run + ": signal " + column.name + " lacks tokens of sequence " +
-                                 std::to_string(sequence.index) + "; the trace is damaged, record it again.");
+                                 std::to_string(sequence.number) + "; the trace is damaged, record it again.");
             }
             check(*chunk, column.name);
             if (chunk->shape[1] > 0) {

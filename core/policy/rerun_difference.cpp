@@ -63,8 +63,8 @@ RerunDifference rerun_difference(const ReplayTable& table, const ReplayResult& r
                 throw Cancelled();
             }
             const std::int64_t end = std::min(begin + slice, table.sequences[s]);
-            const TokenColumns before = trace.tokens(run.id, sequences[s].index, begin, end);
-            const TokenColumns after = rerun_trace.tokens(rerun.id, again[s].index, begin, end);
+            const TokenColumns before = trace.tokens(run.id, sequences[s].number, begin, end);
+            const TokenColumns after = rerun_trace.tokens(rerun.id, again[s].number, begin, end);
             if (before.id != after.id) {
                 other_tokens("over other tokens");
             }
@@ -86,7 +86,7 @@ RerunDifference rerun_difference(const ReplayTable& table, const ReplayResult& r
                 result.steps_changed += after.steps[i] != replayed.steps[at] ? 1 : 0;
                 if (std::abs(exact - mine) > result.largest || result.largest_row < 0) {
                     result.largest = std::abs(exact - mine);
-                    result.largest_sequence = sequences[s].index;
+                    result.largest_sequence = sequences[s].number;
                     result.largest_row = begin + static_cast<std::int64_t>(i);
                 }
             }

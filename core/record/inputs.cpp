@@ -148,16 +148,16 @@ std::vector<SequenceInput> recorded_sequences(const TraceReader& trace, const Ru
         if (finished && !info.complete) {
             continue;
         }
-        TokenColumns tokens = trace.tokens(run.id, info.index);
+        TokenColumns tokens = trace.tokens(run.id, info.number);
         if (tokens.size() < 2) {
             break; // a recording that was cut off here
         }
         SequenceInput& sequence = sequences.emplace_back();
         sequence.title = info.title;
         sequence.group = info.group;
-        sequence.labels = std::move(labels[info.index]);
-        sequence.planned_length = chosen.planned_length(info.index);
-        sequence.text = trace.text(run.id, info.index);
+        sequence.labels = std::move(labels[info.number]);
+        sequence.planned_length = chosen.planned_length(info.number);
+        sequence.text = trace.text(run.id, info.number);
         sequence.ids = std::move(tokens.id);
         if (!sequence.text.empty()) {
             sequence.begin = std::move(tokens.begin);

@@ -79,6 +79,7 @@ std::vector<SignalInfo> kept_signals(const std::vector<SignalInfo>& given, const
         if (options.depth_sums && is_of_depth(info.name)) {
             kept.push_back(info);
             kept.back().name += summed_suffix;
+            kept.back().storage = SignalStorage::summed;
             kept.back().title += ", over all tokens";
             kept.back().description =
                 "Added up over the tokens of the run, not kept by token. " + info.description;
@@ -116,15 +117,14 @@ double bytes_a_token(const std::vector<SignalInfo>& kept, const RecordOptions& o
                                                        : 0; // priced elsewhere, or of few values
     };
     for (const SignalInfo& info : kept) {
-        if (is_summed(info.name)) {
+        if (info.storage == SignalStorage::summed) {
             continue; // of the run, however many tokens it has
         }
         double values = 1;
         for (const std::string& axis : info.axes) {
             values *= static_cast<double>(length(axis));
         }
-        const bool halves = info.name == signal::candidate_probabilities || is_of_depth(info.name);
-        bytes += values * (halves ? 2 : 4);
+        bytes += values * static_cast<double>(size_of(info.dtype));
     }
     return bytes;
 }
@@ -138,7 +138,7 @@ void keep(WindowResult& result, std::int64_t first, const RecordOptions& options
     if (options.scalars) {
         std::vector<std::pair<std::string, SignalChunk>> kept;
         for (auto& [name, chunk] : result.signals) {
-            if (is_summed(name)) {
+            if (name.ends_with(summed_suffix)) {
                 kept.emplace_back(name, std::move(chunk));
             } else if (name == signal::gate && chunk.shape.size() == 2) {
                 kept.emplace_back(exit_gate, at_exit(chunk, result.tokens.steps));

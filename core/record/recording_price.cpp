@@ -2,7 +2,7 @@
 // What is recorded on request only takes: bytes of the trace, and memory.
 #include "core/base/error.h"
 #include "core/record/session.h"
-#include "core/trace/chunk_buffer.h"
+#include "core/trace/writing/chunk_buffer.h"
 #include "core/trace/windows.h"
 
 #include <algorithm>

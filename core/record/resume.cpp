@@ -64,19 +64,14 @@ std::optional<RunInfo> run_to_resume(const std::filesystem::path& trace, const R
                              difference + ")",
                          "resume with the options that it was recorded with, or choose another --name");
     }
-    std::int64_t finished = 0;
+    TokenTotals finished;
     for (const SequenceInfo& sequence : reader.sequences(found->id)) {
         if (!sequence.complete) {
             break;
         }
-        finished += sequence.tokens;
+        finished += sequence;
     }
-    if (found->tokens > finished) {
-        found->text_bytes =
-            static_cast<std::int64_t>(static_cast<double>(found->text_bytes) * static_cast<double>(finished) /
-                                      static_cast<double>(found->tokens));
-        found->tokens = finished;
-    }
+    static_cast<TokenTotals&>(*found) = finished;
     return found;
 }
 

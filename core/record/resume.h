@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/trace/recording.h"
 #include "core/trace/shard.h"
 
 #include <filesystem>

@@ -6,7 +6,7 @@
 #include "core/checkpoint/method_info.h"
 #include "core/record/kept_signals.h"
 #include "core/trace/reader.h"
-#include "core/trace/store.h"
+#include "core/trace/writing/store.h"
 
 #include <nlohmann/json.hpp>
 #include <sqlite3.h>

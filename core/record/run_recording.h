@@ -27,7 +27,7 @@ public:
           tokenizer_(tokenizer),
           options_(options),
           sequences_(finished),
-          text_bytes_(begun ? begun->text_bytes : 0),
+          text_bytes_(begun ? begun->scored_bytes : 0),
           tokens_before_(begun ? begun->tokens : 0) {}
 
     void append(const Task& task, WindowResult result);

@@ -47,7 +47,7 @@ std::string check_one_text(const TraceReader& trace_a, const RunInfo& run_a, con
         throw InputError(both + ": expected two runs of one text, found runs of " + run_a.text_source +
                          " and of " + run_b.text_source + "; record both on the same text.");
     }
-    if (run_a.text_bytes == 0 || run_b.text_bytes == 0) {
+    if (run_a.scored_bytes == 0 || run_b.scored_bytes == 0) {
         throw InputError(both +
                          ": expected runs with their text, so that tokens of different tokenizers can be "
                          "aligned by bytes, found token ids only; record both with --text.");
@@ -149,7 +149,7 @@ PairedSample pair_runs_by_bytes(const TraceReader& trace_a, const RunInfo& run_a
         if (!run->complete) {
             sample.notices.push_back("Run " + run->name + " is partial.");
         }
-        const double missing = static_cast<double>(run->text_bytes) - bytes;
+        const double missing = static_cast<double>(run->scored_bytes) - bytes;
         if (missing > 0) {
             sample.notices.push_back(std::to_string(static_cast<std::int64_t>(missing)) + " bytes of " +
                                      run->name + " are left out: the other did not score them.");

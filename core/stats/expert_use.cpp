@@ -4,7 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/words.h"
 #include "core/trace/column_labels.h"
-#include "core/trace/step_columns.h"
+#include "core/trace/tools/step_columns.h"
 
 #include <algorithm>
 #include <cmath>
@@ -39,7 +39,7 @@ void each_page(const TraceReader& reader, const RunInfo& run, const SequenceInfo
         if (stop.stop_requested()) {
             throw Cancelled();
         }
-        const auto chunk = reader.signal(run.id, sequence.index, info.name, begin,
+        const auto chunk = reader.signal(run.id, sequence.number, info.name, begin,
                                          std::min(begin + rows_of_a_page, sequence.tokens));
         if (!chunk) {
             return;
@@ -159,7 +159,7 @@ std::vector<ExpertAgreement> expert_agreement(const TraceReader& a, const RunInf
     std::vector<ExpertAgreement> layers;
     for (const SequenceInfo& sequence : a.sequences(run_a.id)) {
         each_page(a, run_a, sequence, info_a, stop, [&](std::int64_t first, const ExpertRows& rows) {
-            const auto chunk = b.signal(run_b.id, sequence.index, info_b.name, first, first + rows.tokens);
+            const auto chunk = b.signal(run_b.id, sequence.number, info_b.name, first, first + rows.tokens);
             if (!chunk) {
                 return;
             }

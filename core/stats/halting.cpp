@@ -80,7 +80,7 @@ HaltingStats halting_stats(const std::filesystem::path& trace, const std::string
     std::unordered_map<std::int32_t, Sums> types;
     for_each_slice(
         reader, info, stop, [&](const SequenceInfo& sequence, std::int64_t begin, std::int64_t end) {
-            const auto chosen = only.find(sequence.index);
+            const auto chosen = only.find(sequence.number);
             if (!only.empty() && chosen == only.end()) {
                 return;
             }
@@ -89,7 +89,7 @@ HaltingStats halting_stats(const std::filesystem::path& trace, const std::string
                                                           begin + static_cast<std::int64_t>(i));
             };
             // One more: the token that the last row predicts.
-            const TokenColumns tokens = reader.tokens(info.id, sequence.index, begin, end + 1);
+            const TokenColumns tokens = reader.tokens(info.id, sequence.number, begin, end + 1);
             const auto rows = std::min(tokens.size(), static_cast<std::size_t>(end - begin));
             for (std::size_t i = 0; i < rows; ++i) {
                 const auto nll = static_cast<double>(tokens.nll[i]);
@@ -112,7 +112,7 @@ HaltingStats halting_stats(const std::filesystem::path& trace, const std::string
                 }
             }
             const std::optional<SignalChunk> chunk =
-                gate ? reader.signal(info.id, sequence.index, gate->name, begin, end) : std::nullopt;
+                gate ? reader.signal(info.id, sequence.number, gate->name, begin, end) : std::nullopt;
             if (chunk && chunk->shape.size() == 2 && chunk->shape[1] > 0 &&
                 chunk->shape[1] <= most_steps + 1) {
                 const std::vector<float> values = to_floats(*chunk);

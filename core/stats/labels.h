@@ -3,8 +3,8 @@
 
 #include "core/stats/bootstrap.h"
 #include "core/stats/token_groups.h"
-#include "core/trace/annotations.h"
-#include "core/trace/placed_rows.h"
+#include "core/trace/tools/annotations.h"
+#include "core/trace/tools/placed_rows.h"
 
 #include <cstdint>
 #include <filesystem>

@@ -51,13 +51,13 @@ std::int64_t TokenLayout::clusters() const {
 std::int64_t ClusterNumbers::of(const SequenceInfo& sequence) {
     const auto next = static_cast<std::int64_t>(numbers_.size());
     const std::string key =
-        sequence.group.empty() ? "sequence " + std::to_string(sequence.index) : "group " + sequence.group;
+        sequence.group.empty() ? "sequence " + std::to_string(sequence.number) : "group " + sequence.group;
     return numbers_.emplace(key, next).first->second;
 }
 
 std::int64_t ClusterNumbers::of(const SequenceInfo& a, const SequenceInfo& b, const std::string& both) {
     if (!a.group.empty() && !b.group.empty() && a.group != b.group) {
-        throw InputError(both + ": expected one group for sequence " + std::to_string(a.index) +
+        throw InputError(both + ": expected one group for sequence " + std::to_string(a.number) +
                          ", found \"" + a.group.substr(0, 60) + "\" and \"" + b.group.substr(0, 60) +
                          "\"; record both with the same groups.");
     }

@@ -5,7 +5,7 @@
 #include "core/stats/byte_alignment.h"
 #include "core/stats/pair_reading.h"
 #include "core/stats/run_slices.h"
-#include "core/trace/step_columns.h"
+#include "core/trace/tools/step_columns.h"
 
 #include <algorithm>
 #include <cmath>
@@ -151,8 +151,8 @@ StepsCorrelation correlate_values(const TraceReader& trace, const RunInfo& run, 
     for_each_scored(
         trace, run, options.stop,
         [&](const SequenceInfo& sequence, const TokenColumns& tokens, std::size_t i, std::int64_t position) {
-            if (of != sequence.index) {
-                of = sequence.index;
+            if (of != sequence.number) {
+                of = sequence.number;
                 values = values_of(sequence);
             }
             const auto meant = static_cast<std::size_t>(position + (place == LabelPlace::prediction ? 1 : 0));
@@ -174,7 +174,7 @@ StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run,
     StepsCorrelation found = correlate_values(
         trace, run, annotation.name,
         [&](const SequenceInfo& sequence) {
-            return annotations.values(annotation, sequence.index, 0, sequence.tokens);
+            return annotations.values(annotation, sequence.number, 0, sequence.tokens);
         },
         place, options);
     if (found.tokens == 0) {
@@ -200,7 +200,7 @@ std::optional<StepsCorrelation> correlate_gain(const TraceReader& trace, const R
         annotation_by_step(full_trace, full, "gain", StepColumn::parse("nll@0-nll@last"), options.stop);
     return correlate_values(
         trace, run, "gain of " + full.name,
-        [&](const SequenceInfo& sequence) { return gain.values[static_cast<std::size_t>(sequence.index)]; },
+        [&](const SequenceInfo& sequence) { return gain.values[static_cast<std::size_t>(sequence.number)]; },
         LabelPlace::prediction, options);
 }
 

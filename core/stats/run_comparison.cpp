@@ -42,21 +42,21 @@ ComparedTokens read_compared(const ComparedRun& source, const ComparisonRequest&
     ComparedTokens scored;
     bool found = false;
     for (const SequenceInfo& sequence : source.reader.sequences(source.info.id)) {
-        if (request.sequence && sequence.index != *request.sequence) {
+        if (request.sequence && sequence.number != *request.sequence) {
             continue;
         }
         if (stop.stop_requested()) {
             throw Cancelled();
         }
         found = true;
-        const TokenColumns tokens = source.reader.tokens(source.info.id, sequence.index);
+        const TokenColumns tokens = source.reader.tokens(source.info.id, sequence.number);
         for (std::size_t row = 0; row < tokens.size(); ++row) {
             const std::int64_t at = tokens.first + static_cast<std::int64_t>(row);
             if (std::isnan(tokens.nll[row]) || !asked_for(request, at + 1)) {
                 continue;
             }
             scored.places.push_back(
-                {static_cast<std::int32_t>(sequence.index), static_cast<std::int32_t>(at)});
+                {static_cast<std::int32_t>(sequence.number), static_cast<std::int32_t>(at)});
             scored.nll.push_back(tokens.nll[row]);
             scored.steps.push_back(tokens.steps[row]);
             scored.flops.push_back(tokens.flops[row]);

@@ -36,7 +36,7 @@ void for_each_scored(const TraceReader& reader, const RunInfo& run, const std::s
                      const Visit& visit) {
     for_each_slice(reader, run, stop,
                    [&](const SequenceInfo& sequence, std::int64_t begin, std::int64_t end) {
-                       const TokenColumns tokens = reader.tokens(run.id, sequence.index, begin, end + 1);
+                       const TokenColumns tokens = reader.tokens(run.id, sequence.number, begin, end + 1);
                        const auto rows = std::min(tokens.size(), static_cast<std::size_t>(end - begin));
                        for (std::size_t i = 0; i < rows; ++i) {
                            if (!std::isnan(tokens.nll[i])) {
@@ -50,11 +50,11 @@ void for_each_scored(const TraceReader& reader, const RunInfo& run, const std::s
 class LayoutBuilder {
 public:
     void add(const SequenceInfo& sequence, std::int64_t position) {
-        if (sequence_ != sequence.index) {
+        if (sequence_ != sequence.number) {
             cluster_ = clusters_.of(sequence);
             last_ = -2;
         }
-        sequence_ = sequence.index;
+        sequence_ = sequence.number;
         layout.add(cluster_, last_ + 1 == position);
         last_ = position;
     }

@@ -82,7 +82,7 @@ void SequenceScan::each(const std::function<Commit(const Part&)>& visit) const {
     std::vector<std::shared_ptr<const void>> held;
     for (const std::vector<const TraceReader*>& readers : readers_) {
         for (const TraceReader* reader : readers) {
-            held.push_back(reader->hold());
+            held.push_back(reader->pin_snapshot());
         }
     }
     for_each_part(parts_.size() - 1, workers(), [&](std::size_t part, std::size_t worker) {

@@ -126,7 +126,7 @@ std::vector<TaskSample> read_tasks(const TraceReader& trace, const RunInfo& run,
         if (stop.stop_requested()) {
             throw Cancelled();
         }
-        const auto label = labels.find(info.index);
+        const auto label = labels.find(info.number);
         const std::size_t slash = info.group.rfind('/');
         if (label == labels.end() || !info.complete || slash == std::string::npos) {
             continue;
@@ -144,7 +144,7 @@ std::vector<TaskSample> read_tasks(const TraceReader& trace, const RunInfo& run,
         TaskSample& sample = samples[place->second.first];
         TaskDocument& document = sample.documents[place->second.second];
         TaskPart context;
-        document.options.push_back(read_option(trace, run, info.index, label->second, context));
+        document.options.push_back(read_option(trace, run, info.number, label->second, context));
         if (document.options.size() == 1) {
             document.context = context;
         }

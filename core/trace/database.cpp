@@ -129,6 +129,12 @@ Statement& Statement::bind(int index, std::string_view text) {
     return *this;
 }
 
+Statement& Statement::bind_copy(int index, std::string_view text) {
+    check(sqlite3_bind_text64(statement_, index, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8),
+          statement_);
+    return *this;
+}
+
 Statement& Statement::bind(int index, std::span<const std::byte> blob) {
     if (blob.empty()) {
         check(sqlite3_bind_zeroblob(statement_, index, 0), statement_);
@@ -195,6 +201,11 @@ std::string Statement::text(int column) const {
     const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_, column));
     refuse_lack_of_memory(data);
     return data == nullptr ? std::string() : std::string(data, size);
+}
+
+std::string Statement::bytes(int column) const {
+    const std::span<const std::byte> all = blob(column);
+    return {reinterpret_cast<const char*>(all.data()), all.size()};
 }
 
 std::span<const std::byte> Statement::blob(int column) const {

@@ -53,6 +53,7 @@ public:
     Statement& bind(int index, double value); ///< NaN becomes NULL
     Statement& bind(int index, std::string_view text);
     Statement& bind(int index, std::span<const std::byte> blob);
+    Statement& bind_copy(int index, std::string_view text); ///< keeps a copy
     Statement& bind_null(int index);
 
     /// True when there is a row.
@@ -67,12 +68,19 @@ public:
     [[nodiscard]] double real(int column) const; ///< NULL becomes NaN
     [[nodiscard]] std::string text(int column) const;
     [[nodiscard]] std::span<const std::byte> blob(int column) const;
+    [[nodiscard]] std::string bytes(int column) const; ///< of a BLOB
 
 private:
     friend class Database;
     explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}
     void refuse_lack_of_memory(const void* value) const;
     sqlite3_stmt* statement_ = nullptr;
+};
+
+/// Resets a statement that is kept.
+struct StatementReset {
+    Statement& statement;
+    ~StatementReset() { statement.reset(); }
 };
 
 /// One connection. Used by one thread at a time. Every failure throws SqliteFailure; one on the way to

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/trace/digests.h"
 
+#include "core/trace/rows.h"
+
 #include <bit>
 #include <cmath>
 #include <zlib.h>
@@ -32,6 +34,43 @@ void RowDigest::add(std::int64_t value) {
 void RowDigest::add(double value) {
     add(std::bit_cast<std::int64_t>(std::isnan(value) ? null_bits
                                                       : std::bit_cast<std::uint64_t>(value + 0.0)));
+}
+
+void RowDigest::add(const TokenColumns& tokens) {
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        schema::each_token_number(tokens, i, [&](const auto number) { add(number); });
+    }
+}
+
+void RowDigest::add(const Statement& row) {
+    int column = 0;
+    schema::each_token_field([&](const auto& field) {
+        using Value = typename std::decay_t<decltype(TokenColumns().*field.values)>::value_type;
+        ++column;
+        if constexpr (std::is_floating_point_v<Value>) {
+            add(row.real(column));
+        } else {
+            add(row.integer(column));
+        }
+    });
+}
+
+void TotalsCounter::add(const TokenColumns& tokens) {
+    // Token by token, so that sums do not depend on where parts end.
+    const bool spans = !tokens.begin.empty();
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        if (target_open_ && spans) { // this token is the target of the one before
+            totals_.scored_bytes += static_cast<std::int64_t>(tokens.end[i] - tokens.begin[i]);
+        }
+        target_open_ = !std::isnan(tokens.nll[i]);
+        if (target_open_) {
+            ++totals_.scored_tokens;
+            totals_.nll_sum += tokens.nll[i];
+            totals_.steps_sum += tokens.steps[i];
+        }
+        totals_.flops_sum += static_cast<double>(tokens.flops[i]);
+    }
+    totals_.tokens += static_cast<std::int64_t>(tokens.size());
 }
 
 void RowDigest::fold() {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/trace/database.h"
+#include "core/trace/records.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -18,15 +21,29 @@ std::uint32_t crc32_of(std::span<const std::byte> bytes, std::uint32_t before = 
 /// 0x7FF8000000000000.
 class RowDigest {
 public:
-    void add(std::int64_t value);
-    void add(double value); ///< NaN is NULL
+    void add(const TokenColumns& tokens);
+    /// A row of a SELECT of all columns of token_row. Its own values: TokenColumns rounds them.
+    void add(const Statement& row);
     [[nodiscard]] std::uint32_t value();
     void clear();
 
 private:
+    void add(std::int64_t value);
+    void add(double value); ///< NaN is NULL
     void fold();
     std::vector<std::uint64_t> waiting_;
     std::uint32_t crc_ = 0;
+};
+
+/// The totals of a sequence whose tokens come in their order, in parts of any length.
+class TotalsCounter {
+public:
+    void add(const TokenColumns& tokens);
+    [[nodiscard]] const TokenTotals& totals() const { return totals_; }
+
+private:
+    TokenTotals totals_;
+    bool target_open_ = false; ///< the last token so far was scored: the next one's bytes count
 };
 
 } // namespace ponderscope

@@ -55,10 +55,6 @@ std::optional<StoredType> stored_type_from_name(std::string_view name) {
     return type;
 }
 
-bool always_compressed(const SignalInfo& signal) {
-    return std::find(signal.axes.begin(), signal.axes.end(), "source") != signal.axes.end();
-}
-
 std::vector<std::byte> compress_values(std::span<const std::byte> values, std::int64_t tokens) {
     const auto rows = static_cast<std::size_t>(tokens);
     if (values.size() < 64 || rows == 0) {
@@ -121,7 +117,8 @@ SignalInfo packed_token_info() {
         {"token", "byte"},
         "",
         "Tokens, packed",
-        "id, text_begin, text_end, nll, entropy, rank, flops and steps of each token, one behind the other"};
+        "id, text_begin, text_end, nll, entropy, rank, flops and steps of each token, one behind the other",
+        DType::u8};
 }
 
 SignalChunk pack_tokens(const TokenColumns& tokens) {

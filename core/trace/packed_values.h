@@ -18,9 +18,6 @@ struct StoredType {
     bool compressed = false; ///< "+zstd" behind the type's name
 };
 inline constexpr std::string_view compressed_suffix = "+zstd";
-/// Whether a signal's values are compressed in every run: by layer and source they are zeros where a layer
-/// has no such source, of most models half of them.
-bool always_compressed(const SignalInfo& signal);
 std::optional<StoredType> stored_type_from_name(std::string_view name);
 
 /// Values of \p tokens tokens for the file: turned from [token][byte] to [byte][token], so that equal places

@@ -3,7 +3,6 @@
 
 #include "core/trace/records.h"
 #include "core/trace/shard.h"
-#include "core/trace/training_records.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -15,12 +14,66 @@
 
 namespace ponderscope {
 
-class ShardSet;
+/// What reads a trace: a file (trace_file.h) or a set of shards (shard_set.h). Calls are for one thread at a
+/// time.
+class TraceSource {
+public:
+    virtual ~TraceSource() = default;
+    TraceSource() = default;
+    TraceSource(const TraceSource&) = delete;
+    TraceSource& operator=(const TraceSource&) = delete;
+
+    [[nodiscard]] virtual const std::filesystem::path& path() const = 0;
+    [[nodiscard]] virtual std::vector<std::filesystem::path> files() const = 0; ///< the trace, or its shards
+    /// Until the returned object ends, all reads see one moment of the trace, and reading often costs less.
+    /// The reader outlives it.
+    [[nodiscard]] virtual std::shared_ptr<const void> pin_snapshot() const = 0;
+
+    /// Fresh from the file, so that a growing trace can be followed.
+    [[nodiscard]] virtual std::vector<RunInfo> runs() const = 0;
+    [[nodiscard]] virtual std::vector<SequenceInfo> sequences(std::int64_t run) const = 0;
+    [[nodiscard]] virtual std::vector<SignalInfo> signal_infos(std::int64_t run) const = 0;
+    /// Which part of the run this file holds; nothing where no shard was recorded. Shards that are opened as
+    /// one hold all of it.
+    [[nodiscard]] virtual std::optional<ShardInfo> shard(std::int64_t run) const = 0;
+    /// Classes that came with the texts: the sequence's number and the label, in the order of the texts.
+    [[nodiscard]] virtual std::vector<std::pair<std::int64_t, TextLabel>> labels(std::int64_t run) const = 0;
+
+    /// How models were trained, with their curves; fresh from the file. \p training: TrainingInfo::id.
+    [[nodiscard]] virtual std::vector<TrainingInfo> trainings() const = 0;
+    [[nodiscard]] virtual std::vector<TrainingQuantity> training_quantities(std::int64_t training) const = 0;
+    /// In the order of quantity and place, each in the order of the steps.
+    [[nodiscard]] virtual std::vector<TrainingCurve> training_curves(std::int64_t training) const = 0;
+
+    /// Tokens [begin, end) of a sequence; end is cut to what is there. Negative end: all. Spans lie inside
+    /// the text. An unknown run or sequence is an InputError.
+    [[nodiscard]] virtual TokenColumns tokens(std::int64_t run, std::int64_t sequence, std::int64_t begin,
+                                              std::int64_t end) const = 0;
+    /// The signal over tokens [begin, end), stitched from its chunks; nothing when the run has no such
+    /// signal, or none for this sequence. Only the bytes of these tokens are read.
+    [[nodiscard]] virtual std::optional<SignalChunk> signal(std::int64_t run, std::int64_t sequence,
+                                                            const std::string& name, std::int64_t begin,
+                                                            std::int64_t end) const = 0;
+    [[nodiscard]] virtual std::string text(std::int64_t run,
+                                           std::int64_t sequence) const = 0; ///< empty for ids only
+    /// Bytes of a token by id, for candidates; empty when the trace does not know it.
+    [[nodiscard]] virtual std::string token_bytes(std::int64_t run, std::int32_t id) const = 0;
+    /// All that token_bytes knows for the run, by id.
+    [[nodiscard]] virtual std::vector<std::pair<std::int32_t, std::string>>
+    vocabulary(std::int64_t run) const = 0;
+    [[nodiscard]] virtual std::vector<FaultInfo>
+    faults(std::int64_t run) const = 0; ///< in the order in which they were met
+    /// Sentences about how the file had to be opened: "…-wal cannot be read here; what it holds is missing".
+    [[nodiscard]] virtual const std::vector<std::string>& notices() const = 0;
+    /// Every page checked (PRAGMA quick_check). Slow on large files; call on request. Empty when sound, else
+    /// a sentence.
+    [[nodiscard]] virtual std::string check() const = 0;
+};
 
 /// Reads a trace that nobody vouches for: read-only, defensive, trusted_schema off, sizes checked before use.
 /// Opening reads the header and the schema only. A damaged part throws InputError when it is asked for; other
 /// parts stay readable. EnvironmentError: the machine could not read. A trace on media that cannot be written
-/// opens too; one that is being recorded can be read at any time.
+/// opens too; one that is being recorded can be read at any time. The calls are those of TraceSource.
 ///
 /// The shards that several processes recorded (shard.h) open as one trace: a folder, a pattern, or the name
 /// that they were recorded to. Each set of shards is a run.
@@ -34,73 +87,55 @@ public:
     /// shards that are missing, double or of different runs.
     static TraceReader open_shards(const std::vector<std::filesystem::path>& files,
                                    const std::filesystem::path& name);
+    explicit TraceReader(std::unique_ptr<const TraceSource> source) : source_(std::move(source)) {}
 
     /// Another reader of the same files, for another thread.
     [[nodiscard]] TraceReader another() const;
-    /// As long as what is returned lives, all that is read is of one moment, and reading often costs less.
-    /// The reader outlives it.
-    [[nodiscard]] std::shared_ptr<const void> hold() const;
 
-    TraceReader(TraceReader&&) noexcept;
-    TraceReader& operator=(TraceReader&&) noexcept;
-    ~TraceReader();
-
-    [[nodiscard]] const std::filesystem::path& path() const;
     /// As sentences name a run: "/FOLDER/FILE.ponder#NAME"; in short, where two stand together, without the
     /// folder.
     [[nodiscard]] std::string name_of(const RunInfo& run) const { return path().string() + "#" + run.name; }
     [[nodiscard]] std::string short_name_of(const RunInfo& run) const {
         return path().filename().string() + "#" + run.name;
     }
-    [[nodiscard]] std::vector<std::filesystem::path> files() const; ///< the trace, or its shards
-    [[nodiscard]] std::vector<RunInfo>
-    runs() const; ///< fresh from the file, so that a growing trace can be followed
-    [[nodiscard]] std::vector<SequenceInfo> sequences(std::int64_t run) const;
-    [[nodiscard]] std::vector<SignalInfo> signal_infos(std::int64_t run) const;
-    /// Which part of the run this file holds; nothing where no shard was recorded. Shards that
-    /// are opened as one hold all of it.
-    [[nodiscard]] std::optional<ShardInfo> shard(std::int64_t run) const;
-    /// Classes that came with the texts: the sequence's number and the label, in the order of the texts.
-    /// Empty for traces from before labels were kept.
-    [[nodiscard]] std::vector<std::pair<std::int64_t, TextLabel>> labels(std::int64_t run) const;
 
-    /// How models were trained, with their curves; fresh from the file, like runs(). Empty for traces from
-    /// before trainings were kept. \p training: TrainingInfo::id.
-    [[nodiscard]] std::vector<TrainingInfo> trainings() const;
-    [[nodiscard]] std::vector<TrainingQuantity> training_quantities(std::int64_t training) const;
-    /// In the order of quantity and place, each in the order of the steps.
-    [[nodiscard]] std::vector<TrainingCurve> training_curves(std::int64_t training) const;
-
-    /// Tokens [begin, end) of a sequence; end is cut to what is there. Negative end: all. Spans lie inside
-    /// the text. An unknown run or sequence is an InputError.
+    [[nodiscard]] const std::filesystem::path& path() const { return source_->path(); }
+    [[nodiscard]] std::vector<std::filesystem::path> files() const { return source_->files(); }
+    [[nodiscard]] std::shared_ptr<const void> pin_snapshot() const { return source_->pin_snapshot(); }
+    [[nodiscard]] std::vector<RunInfo> runs() const { return source_->runs(); }
+    [[nodiscard]] auto sequences(std::int64_t run) const { return source_->sequences(run); }
+    [[nodiscard]] auto signal_infos(std::int64_t run) const { return source_->signal_infos(run); }
+    [[nodiscard]] auto shard(std::int64_t run) const { return source_->shard(run); }
+    [[nodiscard]] auto labels(std::int64_t run) const { return source_->labels(run); }
+    [[nodiscard]] std::vector<TrainingInfo> trainings() const { return source_->trainings(); }
+    [[nodiscard]] auto training_quantities(std::int64_t training) const {
+        return source_->training_quantities(training);
+    }
+    [[nodiscard]] auto training_curves(std::int64_t training) const {
+        return source_->training_curves(training);
+    }
     [[nodiscard]] TokenColumns tokens(std::int64_t run, std::int64_t sequence, std::int64_t begin = 0,
-                                      std::int64_t end = -1) const;
-    /// The signal over tokens [begin, end), stitched from its chunks; nothing when the run has no such
-    /// signal, or none for this sequence. Only the bytes of these tokens are read.
+                                      std::int64_t end = -1) const {
+        return source_->tokens(run, sequence, begin, end);
+    }
     [[nodiscard]] std::optional<SignalChunk> signal(std::int64_t run, std::int64_t sequence,
                                                     const std::string& name, std::int64_t begin = 0,
-                                                    std::int64_t end = -1) const;
-    [[nodiscard]] std::string text(std::int64_t run, std::int64_t sequence) const; ///< empty for ids only
-    /// Bytes of a token by id, for candidates; empty when the trace does not know it.
-    [[nodiscard]] std::string token_bytes(std::int64_t run, std::int32_t id) const;
-    /// All that token_bytes knows for the run, by id.
-    [[nodiscard]] std::vector<std::pair<std::int32_t, std::string>> vocabulary(std::int64_t run) const;
-    [[nodiscard]] std::vector<FaultInfo>
-    faults(std::int64_t run) const; ///< in the order in which they were met
-    /// Sentences about how the file had to be opened: "…-wal cannot be read here; what it holds is missing".
-    [[nodiscard]] const std::vector<std::string>& notices() const;
-    /// Every page checked (PRAGMA quick_check). Slow on large files; call on request. Empty when sound, else
-    /// a sentence.
-    [[nodiscard]] std::string check() const;
+                                                    std::int64_t end = -1) const {
+        return source_->signal(run, sequence, name, begin, end);
+    }
+    [[nodiscard]] std::string text(std::int64_t run, std::int64_t sequence) const {
+        return source_->text(run, sequence);
+    }
+    [[nodiscard]] std::string token_bytes(std::int64_t run, std::int32_t id) const {
+        return source_->token_bytes(run, id);
+    }
+    [[nodiscard]] auto vocabulary(std::int64_t run) const { return source_->vocabulary(run); }
+    [[nodiscard]] auto faults(std::int64_t run) const { return source_->faults(run); }
+    [[nodiscard]] const std::vector<std::string>& notices() const { return source_->notices(); }
+    [[nodiscard]] std::string check() const { return source_->check(); }
 
 private:
-    struct Impl;
-    [[nodiscard]] TokenColumns packed_tokens(std::int64_t run, std::int64_t sequence, std::int64_t begin,
-                                             std::int64_t end) const;
-    explicit TraceReader(std::unique_ptr<Impl> impl);
-    explicit TraceReader(std::unique_ptr<ShardSet> shards);
-    std::unique_ptr<Impl> impl_;       ///< of a file
-    std::unique_ptr<ShardSet> shards_; ///< or of several
+    std::unique_ptr<const TraceSource> source_;
 };
 
 /// Values of a chunk as floats, whatever its dtype (f16, bf16, f32, f64 and the integers).

@@ -12,9 +12,21 @@
 
 namespace ponderscope {
 
-/// What is kept about one run: a checkpoint, a method, a policy over a set of sequences. methods.md
-/// section 10.
-struct RunInfo {
+/// Sums over the tokens of a sequence or of a run; the writer fills them when sequences end.
+struct TokenTotals {
+    std::int64_t tokens = 0;
+    std::int64_t scored_tokens = 0; ///< tokens with a target
+    double nll_sum = 0;             ///< natural log, over the scored tokens
+    double steps_sum = 0;           ///< over the scored tokens
+    double flops_sum = 0;           ///< over all tokens
+    std::int64_t scored_bytes = 0;  ///< bytes of text under the scored targets, for bits per byte
+
+    TokenTotals& operator+=(const TokenTotals& other);
+};
+
+/// One run: a checkpoint, a method, a policy over a set of sequences. Members of the structs below have the
+/// names of the table's columns; rows.h lists both.
+struct RunInfo : TokenTotals {
     std::int64_t id = 0;    ///< the writer assigns it; unique in the file, starts at 1
     std::string name;       ///< unique in the file; what follows '#' in TRACE.ponder#RUN
     std::string checkpoint; ///< folder as the user named it
@@ -31,6 +43,7 @@ struct RunInfo {
     std::string
         text_digest; ///< SHA-256 of the text's bytes (of the ids, little-endian int32, when there is no text)
     std::string tokenizer_digest; ///< empty without a tokenizer
+    std::int64_t tokenizer = 0;   ///< key into the table vocabulary; the writer assigns it
     std::string versions;         ///< JSON: ponderscope, torch, sqlite
     std::string config;           ///< config.json as read
     std::string notices;          ///< JSON array of sentences
@@ -53,29 +66,22 @@ struct RunInfo {
     bool complete = false;          ///< false: cut off, or still recording
     std::int64_t training = 0;      ///< TrainingInfo::id of the training that recorded it; 0: none
     std::int64_t training_step = 0; ///< steps of that training done then
-    // Filled by the writer when sequences end:
-    std::int64_t sequences = 0;
-    std::int64_t tokens = 0;
-    std::int64_t scored_tokens = 0; ///< tokens with a target
-    double nll_sum = 0;             ///< natural log, over the scored tokens
-    double steps_sum = 0;           ///< over the scored tokens
-    double flops_sum = 0;           ///< over all tokens
-    std::int64_t text_bytes = 0;    ///< bytes of text under the scored targets, for bits per byte
+    std::int64_t sequences = 0;     ///< begun so far; the writer counts them
 };
 
-struct SequenceInfo {
+struct SequenceInfo : TokenTotals {
+    std::int64_t id = 0; ///< unique in the file
     std::int64_t run = 0;
-    std::int64_t index = 0;   ///< from 0
-    std::int64_t joined = -1; ///< of a shard: number in the run that all shards make; -1: index
-    std::string title;        ///< file name, or the beginning of the prompt
+    std::int64_t number = 0; ///< in its run, from 0
+    std::string title;       ///< file name, or the beginning of the prompt
+    std::int64_t text_bytes = 0;
+    bool complete = false;
     /// What it belongs to with others (an author, a source), so that statistics can take the sequences of one
     /// group as what they are: not independent. Empty: nothing is known.
     std::string group;
-    std::int64_t tokens = 0;
-    std::int64_t scored_tokens = 0;
-    double nll_sum = 0;
-    double steps_sum = 0;
-    bool complete = false;
+    std::int64_t text_crc32 = -1;    ///< CRC-32 of the text; -1: not kept
+    std::int64_t tokens_crc32 = -1;  ///< CRC-32 of the token rows (digests.h); -1: not kept
+    std::int64_t joined_number = -1; ///< of a shard: number in the run that all shards make; -1: number
 };
 
 /// A class that somebody gave to a part of a sequence's text ("easy", "a name"): bytes [begin, end).
@@ -116,6 +122,17 @@ struct SignalChunk {
 /// is NaN. A rank of 0 is something else: the step ran and had no target.
 inline constexpr std::int32_t did_not_run = -1;
 
+/// How the values of a signal lie in the file.
+enum class SignalStorage : std::uint8_t {
+    plain,      ///< as they are
+    compressed, ///< by zstd in every run, not only where the writer compresses all signals
+    /// Without the zeros that the last axis ends in, so that chunks differ in its length. The last axis
+    /// counts tokens back from the token itself, and a token has no more behind it than stand before it. A
+    /// reader gives all tokens one length.
+    trimmed,
+    summed ///< not by token: added up over the run (signal_sums.h)
+};
+
 /// What a signal is. Views ask for these and know no method: a new method's signals appear by being recorded.
 struct SignalInfo {
     std::string name; ///< "nll", "kl_previous_current", "candidate_ids", "gate", "depth_weights"
@@ -123,21 +140,21 @@ struct SignalInfo {
         axes;          ///< {"token","step"}, {"token","step","candidate"}, {"token","layer","source","head"}
     std::string unit;  ///< "nats", "probability", "" for none
     std::string title; ///< for people: "NLL by step"
-    std::string description; ///< one sentence, with the equation's place
+    std::string description;  ///< one sentence, with the equation's place
+    DType dtype = DType::f32; ///< of all its chunks
+    SignalStorage storage = SignalStorage::plain;
+    /// Known of all steps before any of them runs: a number at steps that did not run, too. Else these hold
+    /// NaN, or did_not_run among whole numbers.
+    bool every_step = false;
+    /// Compares the prediction with the next token: a token without a target has NaN, or 0 among whole
+    /// numbers.
+    bool of_target = false;
 
     [[nodiscard]] const std::string& shown_name() const { return title.empty() ? name : title; }
     [[nodiscard]] bool is_by_step() const {
         return axes.size() == 2 && axes[0] == "token" && axes[1] == "step";
     }
 };
-
-/// The axis of what lies so many tokens back, 0 being the token itself. A token has no more behind it than
-/// stand before it: a signal whose last axis this is ends in zeros, and its chunks are stored without them,
-/// each as long in this axis as its own values reach. A reader gives them one length.
-inline constexpr const char* back_axis = "back";
-inline bool ends_in_zeros(const std::vector<std::string>& axes) {
-    return axes.size() > 1 && axes.back() == back_axis;
-}
 
 /// Something that went wrong while recording, kept in the trace.
 struct FaultInfo {
@@ -193,5 +210,82 @@ inline constexpr const char* mhc_read = "mhc_read";               ///< [token, s
 inline constexpr const char* mhc_write = "mhc_write";             ///< [token, step, sublayer, stream]
 inline constexpr const char* attnres_weights = "attnres_weights"; ///< [token, step, sublayer, source]
 } // namespace signal
+
+/// How a model was trained: what is known of a training beside its curves. Runs that it recorded on its way
+/// carry its id (RunInfo::training).
+struct TrainingInfo {
+    std::int64_t id = 0; ///< the writer assigns it; unique in the file, starts at 1
+    std::string name;    ///< unique in the file
+    std::string description;
+    std::string architecture;
+    std::string method;
+    std::string depth_mixing;
+    std::string recipe;          ///< JSON: the recipe with its defaults
+    std::string config;          ///< config.json of the model
+    std::string device;          ///< "cpu", "cuda:0"
+    std::string precision;       ///< of the products: "float32", "bfloat16"
+    std::string versions;        ///< JSON: ponderscope, torch
+    std::int64_t parameters = 0; ///< elements, a tied table once
+    std::int64_t max_steps = 0;  ///< K; 0: the model does not ponder
+    std::int64_t planned_steps = 0;
+    std::int64_t planned_tokens = 0;
+    std::string started; ///< ISO 8601, UTC
+    // Filled by the writer with every point:
+    std::int64_t step = 0;
+    std::int64_t tokens = 0;
+    double seconds = 0;
+    bool complete = false; ///< false: stopped, or still training
+    std::string fault;     ///< what ended it before its time, one sentence; empty: nothing did
+};
+
+/// What a curve shows. Views ask for these and know no method: a quantity appears by being written.
+struct TrainingQuantity {
+    std::string name; ///< letters, digits and underscores
+    std::string axis; ///< what `place` counts, "step" of pondering; empty: there is one value
+    std::string unit; ///< "nats"; empty for none
+    std::string title;
+    std::string description; ///< one sentence
+};
+
+/// Where a training stands.
+struct TrainingMoment {
+    std::int64_t step = 0;   ///< steps of the optimiser done
+    std::int64_t tokens = 0; ///< trained on so far
+    double seconds = 0;      ///< of training so far, interruptions not counted
+};
+
+struct TrainingValue {
+    std::string quantity;
+    std::int64_t place = 0;
+    double value = 0; ///< NaN: not a number
+};
+
+/// The points of one quantity at one place of its axis, in the order of the steps. All columns have the same
+/// length.
+struct TrainingCurve {
+    std::string quantity;
+    std::int64_t place = 0;
+    std::vector<std::int64_t> step;
+    std::vector<std::int64_t> tokens;
+    std::vector<double> seconds;
+    std::vector<double> value;
+    [[nodiscard]] std::size_t size() const { return step.size(); }
+};
+
+/// Names of quantities that `ponderscope train` writes.
+namespace training_quantity {
+inline constexpr const char* loss = "loss";
+inline constexpr const char* learning_rate = "learning_rate";
+inline constexpr const char* gradient_norm = "gradient_norm";
+inline constexpr const char* penalty = "penalty";
+inline constexpr const char* mean_steps = "mean_steps";
+inline constexpr const char* held_out_nll = "held_out_nll";
+inline constexpr const char* held_out_mean_steps = "held_out_mean_steps";
+inline constexpr const char* held_out_gate = "held_out_gate";               ///< axis "step"
+inline constexpr const char* held_out_steps_share = "held_out_steps_share"; ///< axis "step"
+} // namespace training_quantity
+
+/// A quantity's places lie below this.
+inline constexpr std::int64_t max_training_places = 4096;
 
 } // namespace ponderscope

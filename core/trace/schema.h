@@ -19,7 +19,7 @@ namespace schema {
 /// file.
 inline constexpr std::int32_t application_id = 0x504F4E44;
 /// Counts up with every change of the schema. Files of another version are refused.
-inline constexpr std::int32_t version = 1;
+inline constexpr std::int32_t version = 2;
 inline constexpr std::int32_t page_size = 16384;
 
 /// Token rows are numbered sequence * 2^32 + position: a table by row number takes half the time to append to
@@ -34,10 +34,27 @@ inline constexpr std::int64_t text_piece = 4000;
 /// Names of signals, axes and quantities: 1 to 100 of A-Z a-z 0-9 _ . -
 bool is_name(std::string_view text);
 
+/// A promise that every value of a column keeps; `ponderscope check` tests it.
+struct Rule {
+    const char* sql;   ///< a condition, with ? in the place of the column
+    const char* words; ///< "a time like 2026-11-21T11:45:00Z"
+};
+
+/// What a text is for.
+enum class Text : std::uint8_t {
+    line,    ///< windows and tables show it: TraceReader refuses one of more than max_line_bytes
+    document ///< of any length
+};
+inline constexpr std::size_t max_line_bytes = std::size_t{1} << 17; // as long as an argument can be
+
 struct Column {
     const char* name;
     const char* type; ///< with constraints
     const char* meaning;
+    const Rule* rule = nullptr; ///< beside the type
+    const char* unit = "";      ///< "nats"
+    Text text = Text::line;
+    bool exported = true; ///< `inspect --json` and `export` show it
 };
 
 /// Its name as a statement has to write it: "group" is a keyword.
@@ -54,11 +71,13 @@ struct Table {
 struct View {
     const char* name;
     const char* meaning;
-    const char* select;
+    std::string select;
 };
 
 std::span<const Table> tables();
 std::span<const View> views();
+/// With its unit in front.
+std::string meaning_of(const Column& column);
 /// Text of one table's CREATE statement.
 std::string create_statement(const Table& table);
 /// Text of all CREATE statements, with the meanings as comments, so that `.schema` explains the file.

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <fnmatch.h>
 #include <glob.h>
+#include <map>
 
 namespace ponderscope {
 namespace {
@@ -273,6 +274,55 @@ std::string difference_of_runs(const RunInfo& one, const RunInfo& other) {
         return in_words(what, value, theirs[i].second);
     }
     return {};
+}
+
+namespace {
+
+/// Of the same name: along other axes, or of other layers, heads or tokens, which the description says.
+std::string difference_of_signals(const SignalInfo& one, const SignalInfo& other) {
+    const auto said = [](const SignalInfo& info) {
+        std::string text;
+        for (const std::string& axis : info.axes) {
+            text += (text.empty() ? "[" : ", ") + axis;
+        }
+        return text + "] " + info.description;
+    };
+    const std::string a = said(one);
+    const std::string b = said(other);
+    if (a == b) {
+        return {};
+    }
+    const auto parts = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+    const std::size_t word = a.substr(0, static_cast<std::size_t>(parts.first - a.begin())).rfind(' ') + 1;
+    return in_words("signal " + one.name, a.substr(word), b.substr(word));
+}
+
+std::string difference_of_signals(const std::vector<SignalInfo>& one, const std::vector<SignalInfo>& other) {
+    std::map<std::string, const SignalInfo*> there;
+    for (const SignalInfo& info : one) {
+        there.emplace(info.name, &info);
+    }
+    for (const SignalInfo& info : other) {
+        const auto found = there.find(info.name);
+        if (found == there.end()) {
+            return "no signal " + info.name + ", and one";
+        }
+        if (std::string difference = difference_of_signals(*found->second, info); !difference.empty()) {
+            return difference;
+        }
+        there.erase(found);
+    }
+    return there.empty() ? "" : "a signal " + there.begin()->first + ", and none";
+}
+
+} // namespace
+
+std::string difference_of_recordings(const Recording& one, const Recording& other) {
+    std::string difference = difference_of_runs(one.run, other.run);
+    if (difference.empty() && one.batch > 0 && other.batch > 0 && one.batch != other.batch) {
+        difference = in_words("--batch", std::to_string(one.batch), std::to_string(other.batch));
+    }
+    return difference.empty() ? difference_of_signals(one.signals, other.signals) : difference;
 }
 
 } // namespace ponderscope

@@ -45,4 +45,15 @@ std::vector<std::pair<std::string, std::string>> marks_of_run(const RunInfo& run
 /// at what the numbers depend on, not at names, times and totals.
 std::string difference_of_runs(const RunInfo& one, const RunInfo& other);
 
+/// What a run was begun with.
+struct Recording {
+    RunInfo run;
+    std::vector<SignalInfo> signals;
+    std::int64_t batch = 0; ///< ShardInfo::batch; 0: not known
+};
+
+/// In which respect two recordings are not of one run: "policy learned, and policy full". Empty: in none.
+/// Looks at what the numbers depend on and at what is kept of them, not at names, times and totals.
+std::string difference_of_recordings(const Recording& one, const Recording& other);
+
 } // namespace ponderscope

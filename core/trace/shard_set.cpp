@@ -2,10 +2,9 @@
 #include "core/trace/shard_set.h"
 
 #include "core/base/error.h"
-#include "core/trace/recording.h"
+#include "core/trace/shard.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 namespace ponderscope {
@@ -144,10 +143,10 @@ std::vector<std::filesystem::path> ShardSet::files() const {
     return files;
 }
 
-std::shared_ptr<const void> ShardSet::hold() const {
+std::shared_ptr<const void> ShardSet::pin_snapshot() const {
     auto all = std::make_shared<std::vector<std::shared_ptr<const void>>>();
     for (const TraceReader& reader : readers_) {
-        all->push_back(reader.hold());
+        all->push_back(reader.pin_snapshot());
     }
     return all;
 }
@@ -160,52 +159,27 @@ const ShardSet::Run& ShardSet::run(std::int64_t id) const {
     return *runs_[static_cast<std::size_t>(id - 1)];
 }
 
-namespace {
-
-/// What some shards recorded ahead of what others miss cannot be read yet, and is not counted. Bytes and
-/// FLOPs are known by shard only: in proportion.
-void count_readable(RunInfo& all, const std::vector<SequenceInfo>& sequences) {
-    const auto tokens = static_cast<double>(std::max<std::int64_t>(all.tokens, 1));
-    const auto scored = static_cast<double>(std::max<std::int64_t>(all.scored_tokens, 1));
-    all.tokens = all.scored_tokens = 0;
-    all.nll_sum = all.steps_sum = 0;
-    for (const SequenceInfo& sequence : sequences) {
-        all.tokens += sequence.tokens;
-        all.scored_tokens += sequence.scored_tokens;
-        all.nll_sum += sequence.nll_sum;
-        all.steps_sum += sequence.steps_sum;
-    }
-    all.flops_sum *= static_cast<double>(all.tokens) / tokens;
-    all.text_bytes =
-        std::llround(static_cast<double>(all.text_bytes) * (static_cast<double>(all.scored_tokens) / scored));
-}
-
-} // namespace
-
 std::vector<RunInfo> ShardSet::runs() const {
     std::vector<RunInfo> runs;
     for (const std::unique_ptr<Run>& run : runs_) {
         RunInfo all = run->info;
         all.complete = true;
-        all.sequences = all.tokens = all.scored_tokens = all.text_bytes = 0;
-        all.nll_sum = all.steps_sum = all.flops_sum = all.seconds = 0;
+        all.seconds = 0;
         for (const auto& [reader, id] : run->shards) {
             const RunInfo shard = readers_[reader].runs().front();
             all.complete = all.complete && shard.complete;
-            all.tokens += shard.tokens;
-            all.scored_tokens += shard.scored_tokens;
-            all.text_bytes += shard.text_bytes;
-            all.nll_sum += shard.nll_sum;
-            all.steps_sum += shard.steps_sum;
-            all.flops_sum += shard.flops_sum;
             all.seconds = std::max(all.seconds, shard.seconds); // they ran side by side
             all.started = std::min(all.started, shard.started);
         }
         if (!all.complete) { // it may have grown
             make_index(*run);
-            count_readable(all, run->sequences);
         }
-        all.sequences = static_cast<std::int64_t>(index_of(*run).sequences.size());
+        // Of what can be read, in the order in which one process would have added it up.
+        static_cast<TokenTotals&>(all) = {};
+        for (const SequenceInfo& sequence : index_of(*run).sequences) {
+            all += sequence;
+        }
+        all.sequences = static_cast<std::int64_t>(run->sequences.size());
         runs.push_back(std::move(all));
     }
     return runs;
@@ -225,27 +199,29 @@ void ShardSet::make_index(const Run& run) const {
     std::vector<std::pair<SequenceInfo, Place>> found;
     for (const auto& [reader, id] : run.shards) {
         for (SequenceInfo& info : readers_[reader].sequences(id)) {
-            const Place place{reader, id, info.index};
+            const Place place{reader, id, info.number};
             found.emplace_back(std::move(info), place);
         }
     }
-    std::stable_sort(found.begin(), found.end(),
-                     [](const auto& a, const auto& b) { return a.first.joined < b.first.joined; });
+    std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+        return a.first.joined_number < b.first.joined_number;
+    });
     for (auto& [info, place] : found) {
         const auto number = static_cast<std::int64_t>(run.sequences.size());
-        if (info.joined < number) {
+        if (info.joined_number < number) {
             throw InputError(readers_[place.reader].path(), "sequences that no other shard has",
-                             info.joined < 0 ? "one without a number in the run"
-                                             : "sequence " + std::to_string(info.joined) + " a second time",
+                             info.joined_number < 0
+                                 ? "one without a number in the run"
+                                 : "sequence " + std::to_string(info.joined_number) + " a second time",
                              "take the shards from their source again");
         }
-        if (info.joined > number) {
+        if (info.joined_number > number) {
             break; // recorded ahead of what is missing
         }
         const bool ended = info.complete;
         info.run = run.info.id;
-        info.index = number;
-        info.joined = -1;
+        info.number = number;
+        info.joined_number = -1;
         run.sequences.push_back(std::move(info));
         run.places.push_back(place);
         if (!ended) {
@@ -254,8 +230,8 @@ void ShardSet::make_index(const Run& run) const {
     }
 }
 
-ShardInfo ShardSet::whole(std::int64_t id) const {
-    return {0, 1, run(id).batch};
+std::optional<ShardInfo> ShardSet::shard(std::int64_t id) const {
+    return ShardInfo{0, 1, run(id).batch};
 }
 
 std::vector<SequenceInfo> ShardSet::sequences(std::int64_t id) const {
@@ -264,7 +240,7 @@ std::vector<SequenceInfo> ShardSet::sequences(std::int64_t id) const {
     return of.sequences;
 }
 
-std::vector<SignalInfo> ShardSet::signals(std::int64_t id) const {
+std::vector<SignalInfo> ShardSet::signal_infos(std::int64_t id) const {
     const auto& [reader, there] = run(id).shards.front();
     return readers_[reader].signal_infos(there);
 }

@@ -8,34 +8,39 @@
 
 namespace ponderscope {
 
-/// Shards of one or several runs, read as if each run had been recorded by one process: what TraceReader is
-/// where it was given shards. The calls mean what they mean there. Sequences behind one that is missing or
-/// not finished are left out.
-class ShardSet {
+/// Shards of one or several runs, read as if each run had been recorded by one process. Sequences behind one
+/// that is missing or not finished are left out. A training is recorded by one process: shards have none.
+class ShardSet final : public TraceSource {
 public:
     /// InputError: shards that are missing, double, or of different runs; a file that is no shard.
     ShardSet(std::filesystem::path name, std::vector<TraceReader> shards);
-    ~ShardSet();
+    ~ShardSet() override;
 
-    [[nodiscard]] std::vector<RunInfo> runs() const;
-    [[nodiscard]] ShardInfo whole(std::int64_t id) const;
-    [[nodiscard]] std::vector<SequenceInfo> sequences(std::int64_t id) const;
-    [[nodiscard]] std::vector<SignalInfo> signals(std::int64_t id) const;
-    [[nodiscard]] std::vector<std::pair<std::int64_t, TextLabel>> labels(std::int64_t id) const;
+    [[nodiscard]] const std::filesystem::path& path() const override { return name_; }
+    [[nodiscard]] std::vector<std::filesystem::path> files() const override;
+    [[nodiscard]] std::shared_ptr<const void> pin_snapshot() const override;
+    [[nodiscard]] std::vector<RunInfo> runs() const override;
+    [[nodiscard]] std::vector<SequenceInfo> sequences(std::int64_t id) const override;
+    [[nodiscard]] std::vector<SignalInfo> signal_infos(std::int64_t id) const override;
+    [[nodiscard]] std::optional<ShardInfo> shard(std::int64_t id) const override;
+    [[nodiscard]] std::vector<std::pair<std::int64_t, TextLabel>> labels(std::int64_t id) const override;
+    [[nodiscard]] std::vector<TrainingInfo> trainings() const override { return {}; }
+    [[nodiscard]] std::vector<TrainingQuantity> training_quantities(std::int64_t) const override {
+        return {};
+    }
+    [[nodiscard]] std::vector<TrainingCurve> training_curves(std::int64_t) const override { return {}; }
     [[nodiscard]] TokenColumns tokens(std::int64_t id, std::int64_t sequence, std::int64_t begin,
-                                      std::int64_t end) const;
+                                      std::int64_t end) const override;
     [[nodiscard]] std::optional<SignalChunk> signal(std::int64_t id, std::int64_t sequence,
                                                     const std::string& name, std::int64_t begin,
-                                                    std::int64_t end) const;
-    [[nodiscard]] std::string text(std::int64_t id, std::int64_t sequence) const;
-    [[nodiscard]] std::string token_bytes(std::int64_t id, std::int32_t token) const;
-    [[nodiscard]] std::vector<std::pair<std::int32_t, std::string>> vocabulary(std::int64_t id) const;
-    [[nodiscard]] std::vector<FaultInfo> faults(std::int64_t id) const;
-    [[nodiscard]] const std::vector<std::string>& notices() const { return notices_; }
-    [[nodiscard]] const std::filesystem::path& name() const { return name_; }
-    [[nodiscard]] std::vector<std::filesystem::path> files() const;
-    [[nodiscard]] std::shared_ptr<const void> hold() const;
-    [[nodiscard]] std::string check() const;
+                                                    std::int64_t end) const override;
+    [[nodiscard]] std::string text(std::int64_t id, std::int64_t sequence) const override;
+    [[nodiscard]] std::string token_bytes(std::int64_t id, std::int32_t token) const override;
+    [[nodiscard]] std::vector<std::pair<std::int32_t, std::string>>
+    vocabulary(std::int64_t id) const override;
+    [[nodiscard]] std::vector<FaultInfo> faults(std::int64_t id) const override;
+    [[nodiscard]] const std::vector<std::string>& notices() const override { return notices_; }
+    [[nodiscard]] std::string check() const override;
 
 private:
     struct Run;

@@ -126,21 +126,24 @@ std::optional<SignalSums> SignalSums::from(const std::string& shape, std::span<c
 }
 
 std::optional<SignalSums> signal_sums(const TraceReader& trace, const RunInfo& run,
-                                      const std::string& signal) {
+                                      const SignalInfo& signal) {
     std::optional<SignalSums> all;
+    if (signal.storage != SignalStorage::summed) {
+        return all;
+    }
     for (const std::filesystem::path& file : trace.files()) {
         Database database(file, Database::Access::read);
         // By name: a shard may have given the run another number.
         Statement row = database.prepare(
             "SELECT m.shape, m.data, m.crc32 FROM signal_sum m JOIN signal g ON g.id = m.signal "
             "JOIN run r ON r.id = g.run WHERE g.name = ? AND r.name = ?");
-        row.bind(1, std::string_view(signal)).bind(2, std::string_view(run.name));
+        row.bind(1, std::string_view(signal.name)).bind(2, std::string_view(run.name));
         if (!row.step()) {
             continue;
         }
         std::optional<SignalSums> found = SignalSums::from(row.text(0), row.blob(1), row.integer(2));
         if (!found) {
-            throw InputError(file, "the sums of signal " + signal + " as recorded", "other bytes",
+            throw InputError(file, "the sums of signal " + signal.name + " as recorded", "other bytes",
                              "the file is damaged; take it from its source again, or record it again");
         }
         if (all) {

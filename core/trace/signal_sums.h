@@ -13,12 +13,8 @@
 
 namespace ponderscope {
 
-/// What ends the name of a signal whose values are not kept but added up over the tokens of the run. It is
-/// announced and given to a TraceWriter like any other.
+/// What the engine puts behind the name of a signal that it stores as SignalStorage::summed.
 inline constexpr std::string_view summed_suffix = ".sum";
-inline bool is_summed(std::string_view signal) {
-    return signal.ends_with(summed_suffix);
-}
 
 /// What the values of a signal add up to over the finished sequences of a run, at every place behind the
 /// token: as much for a billion tokens as for one. In whole numbers, so that the order does not matter, and
@@ -46,8 +42,8 @@ struct SignalSums {
                                           std::int64_t crc32);
 };
 
-/// Of a run in a trace, or of all of its shards; nothing where the run has none. InputError: damage.
-std::optional<SignalSums> signal_sums(const TraceReader& trace, const RunInfo& run,
-                                      const std::string& signal);
+/// Of a run in a trace, or of all of its shards; nothing where the signal is not summed, or the run has no
+/// sums. InputError: damage.
+std::optional<SignalSums> signal_sums(const TraceReader& trace, const RunInfo& run, const SignalInfo& signal);
 
 } // namespace ponderscope

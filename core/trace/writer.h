@@ -3,7 +3,6 @@
 
 #include "core/trace/records.h"
 #include "core/trace/shard.h"
-#include "core/trace/training_records.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -32,8 +31,8 @@ public:
         std::size_t max_queued_bytes = 256U << 20;
         bool compress = false; ///< values of signals by zstd, where that takes less (packed_values.h)
         bool append = true;    ///< add runs to an existing trace; false: an existing file is an InputError
-        /// Of a file that gets its name when it is whole, and is removed else: that name, for sentences.
-        std::filesystem::path becomes = {};
+        /// Of a temporary file: the name that it gets once it is whole, for sentences.
+        std::filesystem::path final_path = {};
     };
 
     /// Creates or opens \p path. InputError: another kind of file, another version, a folder that does not
@@ -45,7 +44,7 @@ public:
     TraceWriter& operator=(const TraceWriter&) = delete;
 
     /// Starts a run; returns its id. A name that exists already gets " (2)" and so on. \p declared: what will
-    /// be recorded; a declared signal may stay unused. A run that was not ended stays marked partial. `id`,
+    /// be recorded; a declared signal may stay unused, and chunks have its dtype. A run that was not ended stays marked partial. `id`,
     /// totals and `seconds` of \p info are the writer's. A record_level of "scalars" packs the tokens
     /// themselves too (packed_values.h), and compresses. \p shard: how it is dealt out, where that is known.
     std::int64_t begin_run(RunInfo info, std::vector<SignalInfo> declared,
@@ -56,7 +55,7 @@ public:
     std::int64_t resume_run(std::int64_t run, std::vector<SignalInfo> declared);
     /// Starts the next sequence of the current run; returns its number, from 0. \p text may be empty (ids
     /// only). A sequence that was not ended stays marked partial. \p group: SequenceInfo::group. \p
-    /// joined_number: SequenceInfo::joined.
+    /// joined_number: SequenceInfo::joined_number.
     std::int64_t begin_sequence(std::string title, std::string text, std::string group = {},
                                 std::optional<std::int64_t> joined_number = std::nullopt);
     /// The next tokens of the current sequence, with their signals: pairs of name and chunk; every chunk

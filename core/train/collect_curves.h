@@ -8,7 +8,7 @@ namespace ponderscope {
 
 /// Makes a trace of the curves of trainings from what stands in their folders: log.csv, training.json,
 /// config.json. For trainings of which no training.ponder is kept; those that have one are merged instead
-/// (core/trace/merge.h), which brings gates and recordings too. The trainings bear the names of their
+/// (core/trace/tools/merge.h), which brings gates and recordings too. The trainings bear the names of their
 /// recipes.
 ///
 /// Everything is read before anything is written. InputError: no folders, a folder that no training left, an

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "core/record/session.h"
-#include "core/trace/training_records.h"
 #include "core/trace/writer.h"
 #include "core/train/recipe.h"
 #include "core/train/step_census.h"

@@ -3,7 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/trace/reader.h"
-#include "core/trace/summary.h"
+#include "core/trace/tools/summary.h"
 
 #include <nlohmann/json.hpp>
 
@@ -56,9 +56,9 @@ inline bool read_everything(const std::filesystem::path& path,
             std::vector<SequenceInfo> sequences;
             attempt([&] { sequences = reader.sequences(run.id); });
             for (const SequenceInfo& sequence : sequences) {
-                attempt([&] { (void)reader.text(run.id, sequence.index); });
+                attempt([&] { (void)reader.text(run.id, sequence.number); });
                 attempt([&] {
-                    const TokenColumns tokens = reader.tokens(run.id, sequence.index);
+                    const TokenColumns tokens = reader.tokens(run.id, sequence.number);
                     for (std::size_t i = 0; i < tokens.size(); ++i) { // what views rely on
                         expect(tokens.begin[i] <= tokens.end[i], "a token ends before it begins");
                         expect(tokens.end[i] <= std::filesystem::file_size(path),
@@ -70,7 +70,7 @@ inline bool read_everything(const std::filesystem::path& path,
                          {std::pair<std::int64_t, std::int64_t>{0, -1}, {100, 120}, {299, 300}}) {
                         attempt([&] {
                             const auto chunk =
-                                reader.signal(run.id, sequence.index, signal.name, part.first, part.second);
+                                reader.signal(run.id, sequence.number, signal.name, part.first, part.second);
                             if (!chunk) {
                                 return;
                             }

@@ -38,7 +38,8 @@ inline void write_expert_run(const std::filesystem::path& path, const std::strin
     TraceWriter writer(path);
     writer.begin_run(
         run,
-        {{signal::router_experts, {"token", "step", "layer", "choice"}, "", "Chosen experts", description},
+        {{signal::router_experts, {"token", "step", "layer", "choice"}, "", "Chosen experts", description,
+          DType::i8},
          {signal::router_weights,
           {"token", "step", "layer", "choice"},
           "weight",

@@ -238,12 +238,13 @@ public:
 
     static SignalInfo attentionInfo() {
         return {signal::attention,
-                {"token", "step", "layer", "head", back_axis},
+                {"token", "step", "layer", "head", "back"},
                 "weight",
                 "Sequence attention",
                 "Weight of the key so many tokens back in the attention of each slot, of layers 2, 5; heads "
                 "0, 3 in "
-                "that order; 0 where there is no such slot."};
+                "that order; 0 where there is no such slot.",
+                DType::f16, SignalStorage::trimmed};
     }
 
     static SignalInfo depthInfo() {
@@ -252,7 +253,8 @@ public:
                 "weight",
                 "Depth-attention weights",
                 "Weight of a source layer's value in the value that goes to attention; a layer's own is its "
-                "last."};
+                "last.",
+                DType::f16, SignalStorage::compressed};
     }
 
     static std::vector<SignalInfo> signalInfos(int steps) {
@@ -260,16 +262,19 @@ public:
         const std::vector<std::string> wide{"token", "step", "candidate"};
         std::vector<SignalInfo> infos{
             {signal::nll, axes, "nats", "NLL by step",
-             "Negative log-likelihood of the next token read out at each step."},
+             "Negative log-likelihood of the next token read out at each step.", DType::f32,
+             SignalStorage::plain, false, true},
             {signal::entropy, axes, "nats", "Entropy by step", "Entropy of the read-out at each step."},
             {signal::max_probability, axes, "probability", "Maximum probability by step",
              "Largest probability of the read-out."},
             {signal::rank, axes, "", "Rank by step",
-             "1 + the number of tokens with larger logits than the next token."},
+             "1 + the number of tokens with larger logits than the next token.", DType::i32,
+             SignalStorage::plain, false, true},
             {signal::kl_previous_current, axes, "nats", "D_KL(p_k−1 ‖ p_k)",
              "KL(P_{k-1} || P_k), 0 at k = 0."},
             {signal::cosine, axes, "", "Cosine to the step before", "Cosine of h^k and h^{k-1}, 0 at k = 0."},
-            {signal::candidate_ids, wide, "", "Candidates", "The ten most probable tokens at each step."},
+            {signal::candidate_ids, wide, "", "Candidates", "The ten most probable tokens at each step.",
+             DType::i32},
             {signal::candidate_probabilities, wide, "probability", "Candidate probabilities",
              "Their probabilities."}};
         if (steps > 0) {

@@ -2,7 +2,7 @@
 #include "views/common/trace_blocks.h"
 
 #include "core/base/error.h"
-#include "core/trace/annotations.h"
+#include "core/trace/tools/annotations.h"
 #include "core/trace/reader.h"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #include "core/base/error.h"
 #include "core/remote/address.h"
 #include "core/remote/host.h"
-#include "core/trace/annotations.h"
+#include "core/trace/tools/annotations.h"
 #include "core/trace/reader.h"
 #include "views/common/paths.h"
 
@@ -51,7 +51,7 @@ bool same_info(const RunInfo& x, const RunInfo& y) {
 
 bool same_run(const RunContents& a, const RunContents& b) {
     const auto same_sequence = [](const SequenceInfo& x, const SequenceInfo& y) {
-        return x.index == y.index && x.tokens == y.tokens && x.complete == y.complete &&
+        return x.number == y.number && x.tokens == y.tokens && x.complete == y.complete &&
                x.nll_sum == y.nll_sum;
     };
     return same_info(a.info, b.info) && a.faults.size() == b.faults.size() &&

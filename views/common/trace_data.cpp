@@ -112,7 +112,7 @@ void TraceData::cancelPending() {
 void TraceData::showLive(const QString& name, LiveRun run) {
     Impl* const impl = impl_.get();
     const RunKey key{name, run.info.id};
-    const qint64 sequence = run.sequence.index;
+    const qint64 sequence = run.sequence.number;
     const bool fresh = !impl->live.contains(name);
     if (fresh) {
         impl->forgetTrace(name);
@@ -221,12 +221,12 @@ std::span<const SequenceInfo> TraceData::sequences(const RunKey& key) const {
 const SequenceInfo* TraceData::sequenceInfo(const RunKey& key, qint64 sequence) const {
     const auto all = sequences(key);
     if (sequence >= 0 && static_cast<std::size_t>(sequence) < all.size() &&
-        all[static_cast<std::size_t>(sequence)].index == sequence) {
+        all[static_cast<std::size_t>(sequence)].number == sequence) {
         return &all[static_cast<std::size_t>(sequence)];
     }
     const auto found = std::lower_bound(all.begin(), all.end(), sequence,
-                                        [](const SequenceInfo& one, qint64 due) { return one.index < due; });
-    return found == all.end() || found->index != sequence ? nullptr : &*found;
+                                        [](const SequenceInfo& one, qint64 due) { return one.number < due; });
+    return found == all.end() || found->number != sequence ? nullptr : &*found;
 }
 
 std::span<const SignalInfo> TraceData::signalsOf(const RunKey& key) const {

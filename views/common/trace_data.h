@@ -2,7 +2,6 @@
 #pragma once
 
 #include "core/trace/records.h"
-#include "core/trace/training_records.h"
 #include "views/common/selection.h"
 
 #include <QHash>

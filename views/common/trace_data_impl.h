@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/error.h"
-#include "core/trace/annotations.h"
+#include "core/trace/tools/annotations.h"
 #include "core/trace/reader.h"
 #include "views/common/format.h"
 #include "views/common/hand_over.h"

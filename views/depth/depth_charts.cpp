@@ -75,7 +75,7 @@ namespace {
 
 /// Two rows with the mean and the deviation of what was added up over the tokens: mean ± deviation.
 DepthMap summed_depth(const TraceReader& reader, const RunInfo& run, const SignalInfo& info) {
-    const std::optional<SignalSums> sums = signal_sums(reader, run, info.name);
+    const std::optional<SignalSums> sums = signal_sums(reader, run, info);
     if (!sums) {
         no_values(reader, run, info);
     }
@@ -98,7 +98,7 @@ DepthMap summed_depth(const TraceReader& reader, const RunInfo& run, const Signa
 
 DepthMap sampled_depth(const TraceReader& reader, const RunInfo& run, const SignalInfo& info,
                        const std::stop_token& stop, std::optional<std::int64_t> only) {
-    if (is_summed(info.name)) {
+    if (info.storage == SignalStorage::summed) {
         return summed_depth(reader, run, info);
     }
     constexpr std::int64_t slices = 16;
@@ -108,7 +108,7 @@ DepthMap sampled_depth(const TraceReader& reader, const RunInfo& run, const Sign
     std::int64_t before = 0; // tokens of the sequences that were passed
     std::int64_t next = 0;   // where the next slice begins, over the whole run
     std::vector<SequenceInfo> sequences = reader.sequences(run.id);
-    std::erase_if(sequences, [&](const SequenceInfo& one) { return only && one.index != *only; });
+    std::erase_if(sequences, [&](const SequenceInfo& one) { return only && one.number != *only; });
     std::int64_t tokens = 0;
     for (const SequenceInfo& sequence : sequences) {
         tokens += sequence.tokens;
@@ -121,7 +121,7 @@ DepthMap sampled_depth(const TraceReader& reader, const RunInfo& run, const Sign
             }
             const std::int64_t begin = std::max<std::int64_t>(0, next - before);
             const std::int64_t end = std::min(begin + slice, sequence.tokens);
-            const auto chunk = reader.signal(run.id, sequence.index, info.name, begin, end);
+            const auto chunk = reader.signal(run.id, sequence.number, info.name, begin, end);
             if (chunk && chunk->shape.size() == info.axes.size()) {
                 if (rows->shape.empty()) {
                     rows->dtype = chunk->dtype;
@@ -133,7 +133,7 @@ DepthMap sampled_depth(const TraceReader& reader, const RunInfo& run, const Sign
                     rows->shape[0] += chunk->shape[0];
                     rows->data.insert(rows->data.end(), chunk->data.begin(), chunk->data.end());
                     const std::vector<std::int32_t> steps =
-                        reader.tokens(run.id, sequence.index, begin, begin + chunk->shape[0]).steps;
+                        reader.tokens(run.id, sequence.number, begin, begin + chunk->shape[0]).steps;
                     executed.insert(executed.end(), steps.begin(), steps.end());
                 }
             }

@@ -21,7 +21,7 @@ bool DepthView::isLong() const {
 }
 
 bool DepthView::isSummed() const {
-    return is_summed(signal_.toStdString());
+    return info_.name == signal_.toStdString() && info_.storage == SignalStorage::summed;
 }
 
 bool DepthView::sampleLong(QString& hint) {

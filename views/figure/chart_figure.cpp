@@ -5,7 +5,7 @@
 #include "core/policy/matched_reruns.h"
 #include "core/policy/replay.h"
 #include "core/policy/rerun_difference.h"
-#include "core/trace/summary.h"
+#include "core/trace/tools/summary.h"
 #include "views/common/format.h"
 #include "views/compare/task_charts.h"
 #include "views/compare/winners_chart.h"

@@ -2,7 +2,7 @@
 #include "views/figure/figure_form.h"
 
 #include "core/base/error.h"
-#include "core/trace/training_records.h"
+#include "core/trace/records.h"
 #include "views/common/format.h"
 #include "views/common/number_box.h"
 #include "views/common/translated.h"

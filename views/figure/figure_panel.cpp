@@ -2,7 +2,7 @@
 #include "views/figure/figure_panel.h"
 
 #include "core/base/error.h"
-#include "core/trace/training_records.h"
+#include "core/trace/records.h"
 #include "views/chart/chart_plot.h"
 #include "views/common/paths.h"
 #include "views/common/run_stamp.h"

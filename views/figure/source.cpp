@@ -3,7 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/not_a_number.h"
-#include "core/trace/annotations.h"
+#include "core/trace/tools/annotations.h"
 #include "core/trace/reader.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 SequenceInfo find_sequence(const TraceReader& reader, const RunInfo& run, std::int64_t index) {
     const std::vector<SequenceInfo> sequences = reader.sequences(run.id);
     for (const SequenceInfo& sequence : sequences) {
-        if (sequence.index == index) {
+        if (sequence.number == index) {
             return sequence;
         }
     }
@@ -25,7 +25,7 @@ SequenceInfo find_sequence(const TraceReader& reader, const RunInfo& run, std::i
                          "record it again");
     }
     throw InputError(reader.path(),
-                     "a sequence from 0 to " + std::to_string(sequences.back().index) + " in run \"" +
+                     "a sequence from 0 to " + std::to_string(sequences.back().number) + " in run \"" +
                          run.name + "\"",
                      std::to_string(index), "change \"sequence\" in the figure's specification");
 }
@@ -64,17 +64,17 @@ RunRows load_rows(const FigureSpec& spec, const RunName& name) {
     if (run.last > run.sequence.tokens || run.first >= run.last) {
         throw InputError(name.trace,
                          "tokens within the " + std::to_string(run.sequence.tokens) + " of sequence " +
-                             std::to_string(run.sequence.index) + " of run \"" + run.info.name + "\"",
+                             std::to_string(run.sequence.number) + " of run \"" + run.info.name + "\"",
                          "[" + std::to_string(run.first) + ", " + std::to_string(run.last) + ")",
                          "change \"tokens\" in the figure's specification");
     }
     run.rows =
-        reader->tokens(run.info.id, run.sequence.index, std::max<std::int64_t>(0, run.first - 1), run.last);
+        reader->tokens(run.info.id, run.sequence.number, std::max<std::int64_t>(0, run.first - 1), run.last);
     if (static_cast<std::int64_t>(run.rows.size()) != run.last - run.rows.first) {
         throw InputError(name.trace, std::to_string(run.last - run.rows.first) + " tokens",
                          std::to_string(run.rows.size()), "the trace is damaged; record it again");
     }
-    run.text = reader->text(run.info.id, run.sequence.index);
+    run.text = reader->text(run.info.id, run.sequence.number);
     run.bytes_of_id = [reader, id = run.info.id](std::int32_t token) {
         return reader->token_bytes(id, token);
     };
@@ -84,7 +84,7 @@ RunRows load_rows(const FigureSpec& spec, const RunName& name) {
 TokenAnnotations load_annotation(const FigureSpec& spec, const RunRows& run) {
     const auto annotations = AnnotationReader::beside(run.name.trace);
     AnnotationInfo info = find_annotation(annotations, run.name.trace, run.info, spec.annotation);
-    std::vector<double> values = annotations->values(info, run.sequence.index, run.first, run.last);
+    std::vector<double> values = annotations->values(info, run.sequence.number, run.first, run.last);
     return {info.category, std::move(info.classes), std::move(values)};
 }
 
@@ -112,7 +112,7 @@ StepSignal load_step_signal(const FigureSpec& spec, const RunRows& run) {
     }
     const std::int64_t begin = run.rows.first;
     const std::optional<SignalChunk> chunk =
-        reader.signal(run.info.id, run.sequence.index, spec.signal, begin, run.last);
+        reader.signal(run.info.id, run.sequence.number, spec.signal, begin, run.last);
     if (!chunk || chunk->shape.size() != 2 || chunk->first != begin || chunk->shape[0] != run.last - begin ||
         chunk->shape[1] < 1) {
         throw InputError(run.name.trace,
@@ -129,7 +129,7 @@ StepSignal load_step_signal(const FigureSpec& spec, const RunRows& run) {
             const auto at = values.begin() + static_cast<std::ptrdiff_t>(*row) * result.steps;
             const auto i = static_cast<std::size_t>(token - run.first);
             result.values[i].assign(at, at + result.steps);
-            if (spec.signal == signal::rank) { // of which 0 is that there was nothing to predict
+            if (result.info.of_target && !is_real(chunk->dtype)) { // 0: there was nothing to predict
                 std::replace(result.values[i].begin(), result.values[i].end(), 0.0F,
                              std::numeric_limits<float>::quiet_NaN());
             }

@@ -110,17 +110,17 @@ Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string
     const RunInfo info = find_run(reader, run);
     const SignalInfo what = find_signal(reader, info, signal);
     const bool steps = what.axes[1] == "step";
-    const bool rank = signal == signal::rank;
+    const bool zero_is_none = what.of_target && !is_real(what.dtype);
     std::vector<Spread> spreads;
     for_each_slice(reader, info, stop,
                    [&](const SequenceInfo& sequence, std::int64_t begin, std::int64_t end) {
-                       const auto chunk = reader.signal(info.id, sequence.index, signal, begin, end);
+                       const auto chunk = reader.signal(info.id, sequence.number, signal, begin, end);
                        if (!chunk || chunk->shape.size() != 2 || chunk->shape[1] <= 0 ||
                            chunk->shape[1] > most_columns) {
                            return;
                        }
                        const std::vector<std::int32_t> ran =
-                           steps ? reader.tokens(info.id, sequence.index, begin, end).steps
+                           steps ? reader.tokens(info.id, sequence.number, begin, end).steps
                                  : std::vector<std::int32_t>();
                        const std::vector<float> values = to_floats(*chunk);
                        const auto width = static_cast<std::size_t>(chunk->shape[1]);
@@ -130,8 +130,7 @@ Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string
                                const float value = values[row * width + k];
                                const bool executed =
                                    !steps || (row < ran.size() && static_cast<std::int64_t>(k) <= ran[row]);
-                               // Of a rank, 0 is that there was nothing to predict.
-                               if (executed && !(rank && value <= 0)) {
+                               if (executed && !(zero_is_none && value <= 0)) {
                                    spreads[k].add(value);
                                }
                            }
@@ -173,7 +172,7 @@ Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string
     std::size_t layers = 0;
     for_each_slice(
         reader, info, stop, [&](const SequenceInfo& sequence, std::int64_t begin, std::int64_t end) {
-            const auto chunk = reader.signal(info.id, sequence.index, what.name, begin, end);
+            const auto chunk = reader.signal(info.id, sequence.number, what.name, begin, end);
             if (!chunk || chunk->shape.size() != 3 || chunk->shape[1] <= 0 || chunk->shape[2] <= 0 ||
                 chunk->shape[1] > most_columns || chunk->shape[2] > most_columns) {
                 return;

@@ -28,8 +28,8 @@ std::vector<float> read_rows(const TraceReader& reader, const MipRequest& reques
     std::vector<float> values =
         request.pick(std::move(*chunk), {steps.begin() + static_cast<std::ptrdiff_t>(first),
                                          steps.begin() + static_cast<std::ptrdiff_t>(last)});
-    if (request.info.name == signal::rank) {
-        // A rank of 0 says that the token was not scored, below that, that the step did not run.
+    if (request.info.of_target && !is_real(request.info.dtype)) {
+        // 0 says that the token was not scored, below that, that the step did not run.
         std::replace_if(
             values.begin(), values.end(), [](float rank) { return rank < 1; },
             std::numeric_limits<float>::quiet_NaN());

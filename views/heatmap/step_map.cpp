@@ -35,8 +35,8 @@ StepMap::StepMap(const SequenceData& sequence, const SignalChunk& chunk, SignalI
     }
     has_halted_ =
         std::any_of(executed_.begin(), executed_.end(), [&](std::int32_t last) { return last + 1 < steps_; });
-    if (info_.name == signal::rank) {
-        // A rank of 0 says that the token was not scored, below that, that the step did not run.
+    if (info_.of_target && !is_real(info_.dtype)) {
+        // 0 says that the token was not scored, below that, that the step did not run.
         std::replace_if(
             values_.begin(), values_.end(), [](float rank) { return rank < 1; },
             std::numeric_limits<float>::quiet_NaN());

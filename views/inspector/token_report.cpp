@@ -69,7 +69,7 @@ std::vector<double> values_by_step(TokenReport& report, TraceData& data, const S
     }
     std::vector<double> values;
     for (const float value : to_floats(row_of(*chunk, side.row))) {
-        values.push_back(info.name == signal::rank && value < 1 ? not_a_number : static_cast<double>(value));
+        values.push_back(info.of_target && !is_real(info.dtype) && value < 1 ? not_a_number : static_cast<double>(value));
     }
     values.resize(std::min(values.size(), static_cast<std::size_t>(side.steps() + 1)));
     while (!values.empty() && std::isnan(values.back())) {

@@ -2,7 +2,7 @@
 #include "views/library/library_model.h"
 
 #include "core/trace/recorded_choices.h"
-#include "core/trace/summary.h"
+#include "core/trace/tools/summary.h"
 #include "views/common/format.h"
 #include "views/common/trace_name.h"
 

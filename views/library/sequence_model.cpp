@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/library/sequence_model.h"
 
-#include "core/trace/summary.h"
+#include "core/trace/tools/summary.h"
 #include "views/common/format.h"
 #include "views/common/trace_contents.h"
 
@@ -107,8 +107,8 @@ int SequenceModel::rowCount(const QModelIndex& parent) const {
 QModelIndex SequenceModel::indexOf(qint64 sequence) const {
     const auto& all = sequences();
     const auto place = std::lower_bound(all.begin(), all.end(), sequence,
-                                        [](const SequenceInfo& one, qint64 due) { return one.index < due; });
-    return place == all.end() || place->index != sequence ? QModelIndex()
+                                        [](const SequenceInfo& one, qint64 due) { return one.number < due; });
+    return place == all.end() || place->number != sequence ? QModelIndex()
                                                           : index(static_cast<int>(place - all.begin()));
 }
 
@@ -119,7 +119,7 @@ QVariant SequenceModel::data(const QModelIndex& index, int role) const {
     const SequenceInfo& info = sequences().at(static_cast<std::size_t>(index.row()));
     switch (role) {
     case Qt::DisplayRole:
-        return format_count(info.index + 1);
+        return format_count(info.number + 1);
     case Qt::ToolTipRole:
         return plain_tip(tr("%1\n%2 tokens, NLL %3%4")
                              .arg(QString::fromStdString(info.title), format_count(info.tokens),
@@ -127,10 +127,10 @@ QVariant SequenceModel::data(const QModelIndex& index, int role) const {
                                   info.complete ? QString() : tr(", partial")));
     case Qt::AccessibleTextRole:
         return tr("sequence %1, %2, NLL %3")
-            .arg(info.index + 1)
+            .arg(info.number + 1)
             .arg(QString::fromStdString(info.title), format_nats(mean_nll(info)));
     case SequenceRole:
-        return QVariant::fromValue<qint64>(info.index);
+        return QVariant::fromValue<qint64>(info.number);
     case NllRole:
         return mean_nll(info);
     case BarcodeRole:
@@ -141,11 +141,11 @@ QVariant SequenceModel::data(const QModelIndex& index, int role) const {
 }
 
 QList<float> SequenceModel::barcode(const SequenceInfo& info) const {
-    Strip& strip = strips_[info.index];
+    Strip& strip = strips_[info.number];
     if (strip.tokens == info.tokens && !strip.bars.isEmpty()) {
         return strip.bars;
     }
-    const auto sequence = context_.data.sequence(run_, info.index);
+    const auto sequence = context_.data.sequence(run_, info.number);
     if (!sequence) {
         return strip.bars;
     }

@@ -3,7 +3,7 @@
 
 #include "core/policy/policy_rows.h"
 #include "core/policy/rerun_difference.h"
-#include "core/trace/summary.h"
+#include "core/trace/tools/summary.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/common/run_stamp.h"
@@ -190,7 +190,7 @@ std::pair<qint64, qint64> PolicyData::rowsOf(qint64 sequence) const {
         if (place >= table_->sequences.size()) {
             break;
         }
-        if (info.index == sequence) {
+        if (info.number == sequence) {
             return {first, table_->sequences[place]};
         }
         first += table_->sequences[place++];

@@ -153,15 +153,15 @@ void CorpusMap::restart() {
     std::map<qint64, qint64> of_b;
     if (other.isValid()) {
         for (const SequenceInfo& sequence : context_.data.sequences(other)) {
-            of_b[sequence.index] = sequence.tokens;
+            of_b[sequence.number] = sequence.tokens;
         }
     }
     qint64 all = 0;
     for (const SequenceInfo& sequence : context_.data.sequences(key)) {
         const qint64 tokens = std::clamp<qint64>(sequence.tokens, 0, most_tokens - all);
         all += tokens;
-        const auto there = of_b.find(sequence.index);
-        Strip strip{sequence.index, tokens, there == of_b.end() ? 0 : there->second, {}, 0, 0};
+        const auto there = of_b.find(sequence.number);
+        Strip strip{sequence.number, tokens, there == of_b.end() ? 0 : there->second, {}, 0, 0};
         const std::size_t i = strips_.size();
         if (i < before.size() && before[i].sequence == strip.sequence && before[i].tokens == tokens &&
             before[i].other == strip.other) {

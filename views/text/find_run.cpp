@@ -4,7 +4,7 @@
 #include "core/base/error.h"
 #include "core/stats/layout.h"
 #include "core/stats/token_groups.h"
-#include "core/trace/annotations.h"
+#include "core/trace/tools/annotations.h"
 #include "core/trace/reader.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
@@ -69,19 +69,19 @@ FoundInRun find_in_run(const RunKey& a, const RunKey& b, const QString& query, A
     SubsetMeans means(attribution);
     ClusterNumbers clusters;
     for (const SequenceInfo& sequence : own.sequences) {
-        const auto block = read(own, sequence.index);
+        const auto block = read(own, sequence.number);
         const Found here = find_in(*block, query, attribution);
         if (query.startsWith(u'/') && !here.problem.isEmpty()) { // what is not searched is not without hits
             throw InputError(QCoreApplication::translate("Find", "sequence %1: %2")
-                                 .arg(QString::number(sequence.index + 1), here.problem)
+                                 .arg(QString::number(sequence.number + 1), here.problem)
                                  .toStdString());
         }
         found.more = found.size() + static_cast<qint64>(here.tokens.size()) > most_found;
         if (found.more) {
             break;
         }
-        const bool has = other && static_cast<std::size_t>(sequence.index) < other->sequences.size();
-        const auto opposite = has ? read(*other, sequence.index) : nullptr;
+        const bool has = other && static_cast<std::size_t>(sequence.number) < other->sequences.size();
+        const auto opposite = has ? read(*other, sequence.number) : nullptr;
         means.add(*block, opposite.get(), clusters.of(sequence), here.tokens);
         std::vector<std::int64_t> rows;
         for (const qint64 token : here.tokens) {
@@ -93,10 +93,10 @@ FoundInRun find_in_run(const RunKey& a, const RunKey& b, const QString& query, A
             }
         }
         if (!here.tokens.empty()) {
-            found.counts[sequence.index] = static_cast<qint64>(here.tokens.size());
+            found.counts[sequence.number] = static_cast<qint64>(here.tokens.size());
         }
         if (!rows.empty()) {
-            found.rows[sequence.index] = std::move(rows);
+            found.rows[sequence.number] = std::move(rows);
         }
         ++done;
     }

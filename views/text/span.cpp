@@ -4,7 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/not_a_number.h"
 #include "core/stats/bootstrap.h"
-#include "core/trace/annotations.h"
+#include "core/trace/tools/annotations.h"
 #include "core/trace/reader.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
@@ -355,7 +355,7 @@ void label_span(const RunKey& key, qint64 sequence, TokenSpan span, const QStrin
             }
             labels.classes = one.classes;
             for (std::size_t s = 0; s < sequences.size(); ++s) {
-                labels.values[s] = there->values(one, sequences[s].index, 0, sequences[s].tokens);
+                labels.values[s] = there->values(one, sequences[s].number, 0, sequences[s].tokens);
             }
         }
     }
@@ -369,7 +369,7 @@ void label_span(const RunKey& key, qint64 sequence, TokenSpan span, const QStrin
     }
     for (std::size_t s = 0; s < sequences.size(); ++s) {
         for (qint64 token = span.first;
-             sequences[s].index == sequence && token < std::min<qint64>(span.last, sequences[s].tokens);
+             sequences[s].number == sequence && token < std::min<qint64>(span.last, sequences[s].tokens);
              ++token) {
             labels.values[s][static_cast<std::size_t>(token)] = value;
         }

@@ -2,7 +2,7 @@
 #include "views/text/step_column_dialog.h"
 
 #include "core/base/error.h"
-#include "core/trace/step_columns.h"
+#include "core/trace/tools/step_columns.h"
 #include "views/common/paths.h"
 
 #include <QCheckBox>

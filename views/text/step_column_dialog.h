@@ -14,7 +14,7 @@ class QLineEdit;
 namespace ponderscope {
 
 /// Asks for a number a token out of what run A recorded by step: a signal at a step, what the steps between
-/// gained, A minus B (core/trace/step_columns.h). It becomes an annotation, which the text, the table, find,
+/// gained, A minus B (core/trace/tools/step_columns.h). It becomes an annotation, which the text, the table, find,
 /// figures and `stats --by` have.
 class StepColumnDialog : public QDialog {
     Q_OBJECT

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/trace/training_records.h"
+#include "core/trace/records.h"
 #include "views/chart/chart.h"
 
 #include <QString>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Extra columns of tokens, in a file beside the trace, which stays as it was. core/trace/annotations.h has the rules."""
+"""Extra columns of tokens, in a file beside the trace, which stays as it was. core/trace/tools/annotations.h has the rules."""
 
 from __future__ import annotations
 

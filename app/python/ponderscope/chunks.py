@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Packed arrays: consecutive tokens of a signal in pieces that are worth a BLOB, as core/trace/chunk_buffer.h cuts them."""
+"""Packed arrays: consecutive tokens of a signal in pieces that are worth a BLOB, as core/trace/writing/chunk_buffer.h cuts them."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Callable, Union
 
 import numpy as np
@@ -42,6 +42,7 @@ class Signal:
     ``dtype``: how values are kept, a NumPy name; None: float32, int32 or bool, by what the values are.
     Where a token's step did not run the trace holds NaN (-1 among whole numbers), whatever was given; ``every_step=True``
     is for what is known of all steps up front, run or not, as what a router says.
+    ``of_target``: it compares the prediction with the next token; a token without one has NaN, or 0 among whole numbers.
     """
 
     axes: Sequence[str] = ("token", "step")
@@ -50,6 +51,19 @@ class Signal:
     description: str = ""
     dtype: str | None = None
     every_step: bool = False
+    of_target: bool = False
+
+    @property
+    def storage(self) -> str:
+        """As the table ``signal`` says it."""
+        return "trimmed" if len(self.axes) > 1 and self.axes[-1] == "back" else "plain"
+
+    def completed(self, name: str) -> Signal:
+        """With what KNOWN_SIGNALS says of that name and this one leaves open."""
+        known = KNOWN_SIGNALS.get(name)
+        if known is None:
+            return self
+        return replace(self, dtype=self.dtype or known.dtype, of_target=self.of_target or known.of_target)
 
     def check(self, name: str) -> None:
         """ValueError unless a trace can hold a signal of this name."""
@@ -110,20 +124,17 @@ class Rule:
         return json.dumps({"rule": {"signal": self.signal, "stops": self.stops, "theta": float(self.theta)}})
 
 
-WHOLE_SIGNALS = {"rank", "argmax", "candidate_ids", "prediction_depth", "answer_flips"}
-"""Known signals of whole numbers, kept as int32."""
-
 QUOTIENTS = {"acceleration"}
 """Known signals that are infinite where a state stands still behind a movement."""
 
 KNOWN_SIGNALS = {
-    "nll": Signal(("token", "step"), "nats", "NLL by step", "Negative log-likelihood of the next token of the read-out at each step."),
+    "nll": Signal(("token", "step"), "nats", "NLL by step", "Negative log-likelihood of the next token of the read-out at each step.", of_target=True),
     "entropy": Signal(("token", "step"), "nats", "Entropy by step", "Entropy of the distribution of the read-out at each step."),
     "max_probability": Signal(("token", "step"), "probability", "Maximum probability by step", "Largest probability of the read-out at each step."),
     "margin": Signal(("token", "step"), "probability", "Margin by step", "Largest minus second largest probability of the read-out at each step."),
-    "rank": Signal(("token", "step"), "", "Rank by step", "1 + the number of logits above the next token's of the read-out at each step."),
-    "argmax": Signal(("token", "step"), "", "Most likely token by step", "Id of the largest logit of the read-out at each step; of equals the lowest."),
-    "candidate_ids": Signal(("token", "step", "candidate"), "", "Candidates by step", "Ids of the most likely tokens of the read-out at each step."),
+    "rank": Signal(("token", "step"), "", "Rank by step", "1 + the number of logits above the next token's of the read-out at each step.", "int32", of_target=True),
+    "argmax": Signal(("token", "step"), "", "Most likely token by step", "Id of the largest logit of the read-out at each step; of equals the lowest.", "int32"),
+    "candidate_ids": Signal(("token", "step", "candidate"), "", "Candidates by step", "Ids of the most likely tokens of the read-out at each step.", "int32"),
     "candidate_probabilities": Signal(("token", "step", "candidate"), "probability", "Candidate probabilities by step", "Probabilities of the most likely tokens of the read-out at each step.", "float16"),
     "kl_previous_current": Signal(("token", "step"), "nats", "D_KL(p_k−1 ‖ p_k)", "KL(P_{k-1} || P_k): what the step before would lose under this step's distribution; 0 at step 0."),
     "kl_current_previous": Signal(("token", "step"), "nats", "D_KL(p_k ‖ p_k−1)", "KL(P_k || P_{k-1}); 0 at step 0."),
@@ -132,8 +143,8 @@ KNOWN_SIGNALS = {
     "state_norm": Signal(("token", "step"), "", "Norm by step", "|h^k|, h^k the state after the final norm."),
     "update_cosine": Signal(("token", "step"), "", "Cosine of successive updates", "Cosine of u^k = h^k - h^{k-1} and u^{k-1}: near 1 the state goes straight on, below 0 it turns back; 0 where there are no two updates."),
     "acceleration": Signal(("token", "step"), "", "Acceleration", "|(h^k - h^{k-1}) - (h^{k-1} - h^{k-2})| / |h^k - h^{k-1}|, h^k the state after the final norm; 0 at steps 0 and 1."),
-    "prediction_depth": Signal(("token",), "", "Prediction depth", "First step from which on the most likely token stays what it is at the last one."),
-    "answer_flips": Signal(("token",), "", "Answer flips", "How often the most likely token changes from one step to the next."),
+    "prediction_depth": Signal(("token",), "", "Prediction depth", "First step from which on the most likely token stays what it is at the last one.", "int32"),
+    "answer_flips": Signal(("token",), "", "Answer flips", "How often the most likely token changes from one step to the next.", "int32"),
 }  # fmt: skip
 """Signals that views and policies know by name, described as the engine does."""
 
@@ -153,7 +164,7 @@ MOST_LINE_BYTES = 1 << 17
 
 
 def line_of(value: Any, what: str) -> str:
-    """Text that windows and tables show as a line, as core/trace/reader_impl.h takes it."""
+    """Text that windows and tables show as a line, as core/trace/schema.h has it."""
     if len(text_of(value, what).encode("utf-8")) > MOST_LINE_BYTES:
         raise ValueError(f"{what} has more than {MOST_LINE_BYTES} bytes; give a shorter one.")
     return value
@@ -241,10 +252,10 @@ DID_NOT_RUN = -1
 """In signals of whole numbers over steps; in others that is NaN."""
 
 
-def set_unrun_steps_to_nan(values: NDArray[Any], axes: Sequence[str], steps: NDArray[np.int64]) -> NDArray[Any]:
-    """A copy with NaN, or DID_NOT_RUN in whole numbers, behind each token's last step. With an axis ``back`` only the first
+def set_unrun_steps_to_nan(values: NDArray[Any], signal: Signal, steps: NDArray[np.int64]) -> NDArray[Any]:
+    """A copy with NaN, or DID_NOT_RUN in whole numbers, behind each token's last step. Of a trimmed signal only the first
     entry, the token itself, is set, and the others are 0. Unsigned numbers stay as they are."""
-    if len(axes) < 2 or axes[1] != "step" or values.dtype.kind not in "fi":
+    if len(signal.axes) < 2 or signal.axes[1] != "step" or signal.every_step or values.dtype.kind not in "fi":
         return values
     behind = np.arange(values.shape[1])[None, :] > steps[:, None]
     if not behind.any():
@@ -252,7 +263,7 @@ def set_unrun_steps_to_nan(values: NDArray[Any], axes: Sequence[str], steps: NDA
     behind = behind.reshape(behind.shape + (1,) * (values.ndim - 2))
     mark = np.array(np.nan if values.dtype.kind == "f" else DID_NOT_RUN, values.dtype)
     replaced = np.broadcast_to(behind, values.shape)
-    if axes[-1] == "back":
+    if signal.storage == "trimmed":
         replaced = replaced.copy()
         replaced[..., 1:] = False
         values = np.where(behind, np.zeros((), values.dtype), values)
@@ -277,7 +288,7 @@ def signal_values(
                 f"signal {name} has {array.shape[axis]} steps, but the run has max_steps {max_steps}: "
                 f"give {max_steps + 1} of them, from 0 on, or {max_steps} where the last one has no value."
             )
-    stored = np.dtype("<i4") if name in WHOLE_SIGNALS else signal.stored_type(array)
+    stored = signal.stored_type(array)
     if stored.kind in "iu":
         if array.dtype.kind == "f":
             raise ValueError(f"signal {name} is kept as {stored.name} and was given {array.dtype}.")
@@ -301,6 +312,4 @@ def signal_values(
                     f"signal {name} is NaN at {wrong[0].tolist()} {list(signal.axes)}, where a step ran "
                     f"(the token's last step is {steps[wrong[0][0]]})."
                 )
-    if not signal.every_step:
-        result = set_unrun_steps_to_nan(result, signal.axes, steps)
-    return np.ascontiguousarray(result)
+    return np.ascontiguousarray(set_unrun_steps_to_nan(result, signal, steps))

@@ -15,7 +15,7 @@ except ImportError:  # Windows: SQLite's own locks keep the file whole, and only
 
 
 class TraceLock:
-    """Holds TRACE-lock beside the trace, as core/trace/lock_file.h does. The lock goes with the process."""
+    """Holds TRACE-lock beside the trace, as core/trace/writing/lock_file.h does. The lock goes with the process."""
 
     def __init__(
         self, trace: Path, wanted: str = "a trace that nobody writes to", found: str = "one that another recording is writing"

@@ -10,7 +10,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,16 +22,6 @@ from .columns import NUMPY_TYPES
 if TYPE_CHECKING:
     import pandas
     import pyarrow
-
-TOKEN_COLUMNS = ("id", "text_begin", "text_end", "nll", "entropy", "max_probability", "rank", "steps", "flops")
-REAL_COLUMNS = ("nll", "entropy", "max_probability")
-RUN_COLUMNS = (
-    "id", "name", "complete", "checkpoint", "checkpoint_digest", "architecture", "method", "depth_mixing", "policy",
-    "scoring", "device", "dtype", "record_level", "text_source", "text_digest", "tokenizer_digest", "versions", "config",
-    "notices", "seed", "max_steps", "step_unit", "layers", "vocab_size", "context", "stride", "started", "seconds",
-    "sequences", "tokens", "scored_tokens", "scored_bytes", "nll_sum", "steps_sum", "flops_sum",
-)  # fmt: skip
-
 
 def open(path: str | os.PathLike[str]) -> Trace:  # noqa: A001 - ponderscope.open is how users call it
     """Opens a trace for reading; ValueError when the file is none. One that is being recorded opens, too."""
@@ -169,30 +159,39 @@ class Trace:
             raise layout.refusal(self.path, "a sound trace", f"a damaged one ({error})", layout.DAMAGED) from error
 
 
+class SignalRow(NamedTuple):
+    """A row of the table ``signal``."""
+
+    id: int
+    axes: tuple[str, ...]
+    unit: str
+    title: str
+    storage: str
+
+
 class Run:
     """A run of a trace. Numbers at a token describe the prediction of the next one, made there; losses in nats."""
 
     def __init__(self, trace: Trace, run_id: int) -> None:
         self._trace = trace
         self.id = run_id
-        row = trace._query(f"SELECT {', '.join(RUN_COLUMNS)} FROM run WHERE id = ?", (run_id,))[0]
-        self.info: dict[str, Any] = dict(zip(RUN_COLUMNS, row))
+        columns = layout.schema().tables["run"]
+        row = trace._query(f"SELECT {', '.join(columns)} FROM run WHERE id = ?", (run_id,))[0]
+        self.info: dict[str, Any] = dict(zip(columns, row))
         self._sequences = {
             number: (sequence, tokens, text_bytes)
             for number, sequence, tokens, text_bytes in trace._query(
                 "SELECT number, id, tokens, text_bytes FROM sequence WHERE run = ? ORDER BY number", (run_id,)
             )
         }
-        self._signals: dict[str, tuple[int, tuple[str, ...], str, str, str]] = {
-            name: (signal, layout.axes_of(axes, trace.path, name), unit, title, description)
-            for signal, name, axes, unit, title, description in trace._query(
-                "SELECT id, name, axes, unit, title, description FROM signal WHERE run = ? ORDER BY id", (run_id,)
+        self._signals = {
+            name: SignalRow(signal, layout.axes_of(axes, trace.path, name), unit, title, storage)
+            for signal, name, axes, unit, title, storage in trace._query(
+                "SELECT id, name, axes, unit, title, storage FROM signal WHERE run = ? ORDER BY id", (run_id,)
             )
         }
-
-        self._packed: tuple[int, tuple[str, ...]] = (0, ())
-        if self.info.get("record_level") == "scalars" and "token" in self._signals:
-            self._packed = self._signals.pop("token")[:2]
+        nothing = SignalRow(0, (), "", "", "plain")
+        self._packed = self._signals.pop("token", nothing) if self.info.get("record_level") == "scalars" else nothing
 
     @property
     def name(self) -> str:
@@ -210,7 +209,7 @@ class Run:
     @property
     def signals(self) -> dict[str, tuple[str, ...]]:
         """Axes by name."""
-        return {name: entry[1] for name, entry in self._signals.items()}
+        return {name: entry.axes for name, entry in self._signals.items()}
 
     def __repr__(self) -> str:
         return f"<run {self.name!r} of {str(self._trace.path)!r}: {len(self._sequences)} sequences, {self.info['tokens']} tokens>"
@@ -249,18 +248,19 @@ class Run:
         if self.info.get("record_level") == "scalars":
             return self._with_known_flops(self._packed_columns(sequence, begin, end))
         first = number << layout.POSITION_BITS
+        kinds = layout.token_columns()
         rows = self._trace._query(
-            f"SELECT {', '.join(TOKEN_COLUMNS)} FROM token_row WHERE row >= ? AND row < ? ORDER BY row",
+            f"SELECT {', '.join(kinds)} FROM token_row WHERE row >= ? AND row < ? ORDER BY row",
             (first + begin, first + end),
         )
         if len(rows) != end - begin:
             raise layout.refusal(
                 self._trace.path, f"{tokens} tokens in sequence {sequence}", f"rows that stop at {begin + len(rows)}", layout.DAMAGED
             )
-        values = list(zip(*rows)) if rows else [()] * len(TOKEN_COLUMNS)
+        values = list(zip(*rows)) if rows else [()] * len(kinds)
         result: dict[str, NDArray[Any]] = {}
-        for name, column in zip(TOKEN_COLUMNS, values):
-            if name in REAL_COLUMNS:
+        for (name, kind), column in zip(kinds.items(), values):
+            if kind == "REAL":
                 result[name] = np.array([np.nan if v is None else v for v in column], np.float32)
             else:
                 result[name] = np.array(column, np.int64)
@@ -279,11 +279,11 @@ class Run:
         """Of a run of scalars, whose tokens lie in a signal (trace-schema.md)."""
         packed = np.ascontiguousarray(self._values("token", self._packed, sequence, begin, end)).view(PACKED_TOKEN)[:, 0]
         result: dict[str, NDArray[Any]] = {}
-        for name in TOKEN_COLUMNS:
+        for name, kind in layout.token_columns().items():
             if name == "max_probability":
                 result[name] = np.full(len(packed), np.nan, np.float32)
             else:
-                result[name] = packed[name].astype(np.float32 if name in REAL_COLUMNS else np.int64)
+                result[name] = packed[name].astype(np.float32 if kind == "REAL" else np.int64)
         return result
 
     def tokens(self, sequence: int | None = None) -> pandas.DataFrame:
@@ -399,18 +399,18 @@ class Run:
         among whole numbers. KeyError for a name that the run does not have."""
         if name not in self._signals:
             raise KeyError(f"the run {self.name} has no signal {name}; it has {', '.join(self._signals) or 'none'}.")
-        return self._values(name, self._signals[name][:2], sequence, begin, end)
+        return self._values(name, self._signals[name], sequence, begin, end)
 
     def _values(
-        self, name: str, signal: tuple[int, tuple[str, ...]], sequence: int, begin: int, end: int | None
+        self, name: str, signal: SignalRow, sequence: int, begin: int, end: int | None
     ) -> NDArray[Any]:
         number, tokens, _ = self._place(sequence)
         end = tokens if end is None else min(end, tokens)
         begin = min(max(begin, 0), end)
-        signal_id, axes = signal
+        signal_id, axes = signal.id, signal.axes
         parts: list[NDArray[Any]] = []
         position, taken = begin, 0
-        # Compressed, a file can stand for any number of zeros; as in core/trace/reader.cpp.
+        # Compressed, a file can stand for any number of zeros; as in core/trace/trace_file_values.cpp.
         (pages,), (page,) = self._trace._query("PRAGMA page_count")[0], self._trace._query("PRAGMA page_size")[0]
         most = 4 * max(pages * page, 64 << 20)
         for first, count, dtype, shape, data in self._trace._query(
@@ -432,7 +432,7 @@ class Run:
                 self._trace.path, f"values of signal {name} of sequence {sequence} up to token {end}",
                 f"chunks that stop at {position}", "the sequence was recorded without it, or the trace is damaged",
             )  # fmt: skip
-        if axes[-1] == "back":
+        if signal.storage == "trimmed":
             longest = max(p.shape[-1] for p in parts)
             parts = [np.pad(p, [(0, 0)] * (p.ndim - 1) + [(0, longest - p.shape[-1])]) for p in parts]
         return np.concatenate(parts)

@@ -38,6 +38,8 @@ class Progress:
     ids: list[bytes] = field(default_factory=list)
     """Of each sequence, hashed."""
     signal_ids: dict[str, int] = field(default_factory=dict)
+    signal_types: dict[str, str] = field(default_factory=dict)
+    """dtype of those that have values."""
 
 
 def digest_of_ids(ids: NDArray[np.int64]) -> bytes:
@@ -58,7 +60,10 @@ def find_progress(path: Path, name: str, values: dict[str, Any], signals: dict[s
             raise layout.refusal(
                 path, f"the run {name} to be made as now ({wanted})", found, "record with the same options, or under another name"
             )
-        progress = Progress(run.id, run.info["seconds"], signal_ids={signal: entry[0] for signal, entry in run._signals.items()})
+        progress = Progress(run.id, run.info["seconds"], signal_ids={signal: entry.id for signal, entry in run._signals.items()})
+        progress.signal_types = dict(trace._query(
+            "SELECT g.name, g.dtype FROM signal g WHERE g.run = ? AND EXISTS (SELECT 1 FROM chunk c WHERE c.signal = g.id)", (run.id,)
+        ))  # fmt: skip
         for row in run.sequence_rows():
             number = row["sequence"]
             if not row["complete"] or number != progress.sequences:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The schema of a trace: made and checked from one text, `schema.sql`.
 
-The engine has the same schema as data in core/trace/schema.cpp; a test compares a trace of each.
+The engine has the same schema as data in core/trace/tables.cpp, from which the text is written.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Schema:
     script: str
     application_id: int
     version: int
-    tables: dict[str, tuple[str, ...]]
-    """Names of columns by name of the table."""
+    tables: dict[str, dict[str, str]]
+    """SQL types by name of the table and of the column, in their order."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,18 @@ def schema(kind: Kind = TRACE) -> Schema:
     memory = sqlite3.connect(":memory:")
     memory.executescript(script)
     names = [name for (name,) in memory.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rowid")]
-    tables = {name: tuple(row[1] for row in memory.execute(f"PRAGMA table_info({name})")) for name in names}
+    tables = {name: {row[1]: row[2] for row in memory.execute(f"PRAGMA table_info({name})")} for name in names}
     return Schema(
         script,
         memory.execute("PRAGMA application_id").fetchone()[0],
         memory.execute("PRAGMA user_version").fetchone()[0],
         tables,
     )
+
+
+def token_columns() -> dict[str, str]:
+    """SQL types of the columns of a token."""
+    return {name: kind for name, kind in schema().tables["token_row"].items() if name != "row"}
 
 
 def utc_now() -> str:

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: GPL-3.0-or-later
--- The schema of a trace. core/trace/schema.cpp has the same as data; a test compares what both make.
+-- The schema of a trace, from core/trace/tables.cpp (CONTRIBUTING.md says how it is written).
 PRAGMA page_size=16384;
 BEGIN IMMEDIATE;
 PRAGMA application_id=1347374660;
-PRAGMA user_version=1;
+PRAGMA user_version=2;
 CREATE TABLE run ( -- A checkpoint, a method and a policy over a set of sequences.
   id INTEGER PRIMARY KEY, -- from 1
   name TEXT NOT NULL UNIQUE, -- what follows # in TRACE.ponder#RUN
@@ -36,7 +36,7 @@ CREATE TABLE run ( -- A checkpoint, a method and a policy over a set of sequence
   sequences INTEGER NOT NULL, -- begun so far
   tokens INTEGER NOT NULL, -- of all sequences
   scored_tokens INTEGER NOT NULL, -- tokens with a target, that is with an nll
-  nll_sum REAL NOT NULL, -- nats, over the scored tokens
+  nll_sum REAL NOT NULL, -- nats; over the scored tokens
   steps_sum REAL NOT NULL, -- over the scored tokens
   flops_sum REAL NOT NULL, -- over all tokens; 0: not known
   scored_bytes INTEGER NOT NULL, -- bytes of text under the scored targets
@@ -54,7 +54,7 @@ CREATE TABLE sequence ( -- A text, or a prompt with what was generated.
   text_bytes INTEGER NOT NULL, -- length of the text; 0 for ids only
   tokens INTEGER NOT NULL, -- recorded so far
   scored_tokens INTEGER NOT NULL, -- tokens with a target
-  nll_sum REAL NOT NULL, -- nats, over the scored tokens
+  nll_sum REAL NOT NULL, -- nats; over the scored tokens
   steps_sum REAL NOT NULL, -- over the scored tokens
   flops_sum REAL NOT NULL, -- over all tokens; 0: not known
   scored_bytes INTEGER NOT NULL, -- bytes of text under the scored targets
@@ -89,6 +89,10 @@ CREATE TABLE signal ( -- What else was recorded: one row for each packed quantit
   unit TEXT NOT NULL, -- nats, probability, ...; empty for none
   title TEXT NOT NULL, -- for people
   description TEXT NOT NULL, -- one sentence
+  dtype TEXT NOT NULL, -- of all its chunks: F32, F16, I32, ...
+  storage TEXT NOT NULL, -- plain, compressed, trimmed (without the zeros at the end of the last axis) or summed (over the run)
+  every_step INTEGER NOT NULL, -- 1: a number at steps that did not run, too; 0: NaN there, or -1 among whole numbers
+  of_target INTEGER NOT NULL, -- 1: compares the prediction with the next token; without one NaN, or 0 among whole numbers
   UNIQUE (run, name)
 ) STRICT;
 CREATE TABLE chunk ( -- The values of signals, packed for consecutive tokens of a sequence.
@@ -179,17 +183,15 @@ CREATE TABLE signal_sum ( -- What the values of a signal add up to over the fini
   crc32 INTEGER NOT NULL -- CRC-32 of data
 ) STRICT;
 CREATE VIEW token AS -- Scalars of each token, with its place. Filters on run and sequence are fast.
-  SELECT s.run AS run, s.number AS sequence, t.row & 4294967295 AS position, t.id AS id, t.text_begin AS text_begin,
-         t.text_end AS text_end, t.nll AS nll, t.entropy AS entropy, t.max_probability AS max_probability,
-         t.rank AS rank, t.steps AS steps, t.flops AS flops
+  SELECT s.run AS run, s.number AS sequence, t.row & 4294967295 AS position,
+         t.id AS id, t.text_begin AS text_begin, t.text_end AS text_end, t.nll AS nll, t.entropy AS entropy, t.max_probability AS max_probability, t.rank AS rank, t.steps AS steps, t.flops AS flops
     FROM sequence s CROSS JOIN token_row t
       ON t.row >= s.id * 4294967296 AND t.row < (s.id + 1) * 4294967296;
 CREATE VIEW token_text AS -- The same with the token's text (tokens over 4000 bytes are cut short).
   SELECT s.run AS run, s.number AS sequence, t.row & 4294967295 AS position,
          coalesce(substr(a.bytes, t.text_begin % 4000 + 1, t.text_end - t.text_begin), '') ||
          coalesce(substr(b.bytes, 1, max(0, t.text_begin % 4000 + t.text_end - t.text_begin - 4000)), '') AS text,
-         t.id AS id, t.nll AS nll, t.entropy AS entropy, t.max_probability AS max_probability, t.rank AS rank,
-         t.steps AS steps, t.flops AS flops
+         t.id AS id, t.nll AS nll, t.entropy AS entropy, t.max_probability AS max_probability, t.rank AS rank, t.steps AS steps, t.flops AS flops
     FROM sequence s CROSS JOIN token_row t
       ON t.row >= s.id * 4294967296 AND t.row < (s.id + 1) * 4294967296
     LEFT JOIN text a ON a.row = s.id * 4294967296 + t.text_begin / 4000

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import schema as layout
 from .chunks import ChunkBuffer, Piece, trimmed_pieces
-from .columns import INT32_MAX, real_numbers, signal_values, spans_of, text_of, whole_numbers
+from .columns import INT32_MAX, TRACE_TYPES, real_numbers, signal_values, spans_of, text_of, whole_numbers
 
 if TYPE_CHECKING:
     from .writer import RunWriter
@@ -182,10 +182,13 @@ class SequenceWriter:
             if name not in run.signals:
                 raise ValueError(f"signal {name} was not announced when its run began.")
             checked[name] = signal_values(name, run.signals[name], values, whole["steps"], run.max_steps, nll_column)
+            known = run._signal_types.get(name)
+            if n and known not in (None, TRACE_TYPES[checked[name].dtype]):
+                raise ValueError(f"signal {name} was kept as {known} before in this run; name a dtype in its Signal.")
         if self._layout is not None and n and self._layout_of(checked) != self._layout:
             raise ValueError(f"the signals of a sequence changed their names, types or shapes at token {self._tokens}.")
         columns = {
-            "id": id_column, "begin": span_column[:, 0], "end": span_column[:, 1], "nll": nll_column,
+            "id": id_column, "text_begin": span_column[:, 0], "text_end": span_column[:, 1], "nll": nll_column,
             "entropy": real_numbers(numbers["entropy"], "entropy", n, -1e-3, np.inf),
             "max_probability": real_numbers(numbers["max_probability"], "max_probability", n, 0, 1 + 1e-3),
             "rank": rank_column, "steps": whole["steps"], "flops": whole["flops"],
@@ -195,7 +198,7 @@ class SequenceWriter:
     def _layout_of(self, signals: Mapping[str, NDArray[Any]]) -> dict[str, tuple[np.dtype[Any], tuple[int, ...]]]:
         """What stays the same from part to part."""
         return {
-            name: (v.dtype, v.shape[1:-1] + (0,) if self._run.signals[name].axes[-1] == "back" else v.shape[1:])
+            name: (v.dtype, v.shape[1:-1] + (0,) if self._run.signals[name].storage == "trimmed" else v.shape[1:])
             for name, v in signals.items()
         }
 
@@ -255,22 +258,18 @@ class SequenceWriter:
         c = block.columns
         first = (self._id << layout.POSITION_BITS) + self._tokens
         n = len(block)
+        names = list(layout.token_columns())
         self._run._writer._database.executemany(
-            "INSERT INTO token_row (row, id, text_begin, text_end, nll, entropy, max_probability, rank, steps, flops) "
-            "VALUES (?,?,?,?,?,?,?,?,?,?)",
-            zip(
-                range(first, first + n), c["id"].tolist(), c["begin"].tolist(), c["end"].tolist(),
-                c["nll"].tolist(), c["entropy"].tolist(), c["max_probability"].tolist(),  # NaN becomes NULL
-                c["rank"].tolist(), c["steps"].tolist(), c["flops"].tolist(),
-            ),
-        )  # fmt: skip
+            f"INSERT INTO token_row (row, {', '.join(names)}) VALUES (?{',?' * len(names)})",
+            zip(range(first, first + n), *(c[name].tolist() for name in names)),  # NaN becomes NULL
+        )
         self._rows_crc = zlib.crc32(rows_of(c).tobytes(), self._rows_crc)
         scored = ~np.isnan(c["nll"])
         follows_scored = np.concatenate([[self._target_open], scored[:-1]])
         sums = Totals()
         sums.tokens = n
         sums.scored_tokens = int(scored.sum())
-        sums.scored_bytes = int((c["end"] - c["begin"])[follows_scored].sum())
+        sums.scored_bytes = int((c["text_end"] - c["text_begin"])[follows_scored].sum())
         sums.nll_sum = float(c["nll"][scored].sum(dtype=np.float64))
         sums.steps_sum = float(c["steps"][scored].sum())
         sums.flops_sum = float(c["flops"].sum(dtype=np.float64))
@@ -278,7 +277,7 @@ class SequenceWriter:
         self._run._totals.add(sums)
         self._target_open = bool(scored[-1])
         self._tokens += n
-        self._text_end = int(c["end"][-1])
+        self._text_end = int(c["text_end"][-1])
         self._run._longest = max(self._run._longest, self._tokens)
         if not self._text:
             self._run._digest.update(c["id"].astype("<i4").tobytes())
@@ -286,7 +285,12 @@ class SequenceWriter:
     def _insert_signals(self, block: Block) -> None:
         first = self._tokens - len(block)
         for name, values in block.signals.items():
-            if self._run.signals[name].axes[-1] == "back" and values.ndim > 1:
+            if name not in self._run._signal_types:
+                self._run._signal_types[name] = TRACE_TYPES[values.dtype]
+                self._run._writer._database.execute(
+                    "UPDATE signal SET dtype = ? WHERE id = ?", (TRACE_TYPES[values.dtype], self._run._signal_ids[name])
+                )
+            if self._run.signals[name].storage == "trimmed":
                 for piece in trimmed_pieces(values, first):
                     self._store(name, piece)
                 continue

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import schema as layout
 from .annotations import Annotation, Annotations
-from .reader import RUN_COLUMNS, Run, Trace, labels_of_tokens
+from .reader import Run, Trace, labels_of_tokens
 
 if TYPE_CHECKING:
     import pyarrow
@@ -71,7 +72,7 @@ def _tables(trace: Trace) -> Iterator[tuple[str, Any]]:
     pa = _pyarrow()
     runs = list(trace)
     summaries = [run.summary() for run in runs]
-    names = [*RUN_COLUMNS, "mean_nll", "perplexity", "bits_per_byte", "mean_steps", "mean_flops"]
+    names = [*layout.schema().tables["run"], "mean_nll", "perplexity", "bits_per_byte", "mean_steps", "mean_flops"]
     yield "runs", pa.table({name: [s[name] for s in summaries] for name in names if all(name in s for s in summaries)})
     rows = [row for run in runs for row in run.sequence_rows()]
     if rows:
@@ -154,7 +155,7 @@ def _sequence_tables(
 def _has_chunks(run: Run, sequence: int, name: str) -> bool:
     number = run._place(sequence)[0]
     return bool(
-        run._trace._query("SELECT 1 FROM chunk WHERE sequence = ? AND signal = ? LIMIT 1", (number, run._signals[name][0]))
+        run._trace._query("SELECT 1 FROM chunk WHERE sequence = ? AND signal = ? LIMIT 1", (number, run._signals[name].id))
     )
 
 

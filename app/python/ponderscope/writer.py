@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import schema as layout
-from .columns import INT32_MAX, KNOWN_SIGNALS, Rule, Signal, TokenTable, line_of, text_of
+from .columns import INT32_MAX, KNOWN_SIGNALS, TRACE_TYPES, Rule, Signal, TokenTable, line_of, text_of
 from .lock import TraceLock
 from .resume import Progress, digest_of_ids, find_progress, remove_unfinished
 from .sequence_writer import SequenceWriter, Totals
@@ -153,6 +153,7 @@ class Writer:
             signals = {s: KNOWN_SIGNALS[s] for s in signals}
         for signal_name, signal in signals.items():
             signal.check(signal_name)
+        signals = {s: signal.completed(s) for s, signal in signals.items()}
         if rule is not None:
             rule.check(signals)
         if not 0 < len(name.encode()) <= 1000 or any(ord(c) < 0x20 or ord(c) == 0x7F for c in name):
@@ -245,7 +246,7 @@ class Writer:
         self._database.execute("PRAGMA busy_timeout=5000")
 
     def _check_file(self) -> None:
-        """The trace still has its name; else what it holds is saved, and OSError says where. As core/trace/store_file.cpp."""
+        """The trace still has its name; else what it holds is saved, and OSError says where. As core/trace/writing/store_file.cpp."""
         try:
             replaced = not os.path.samestat(os.stat(self._target), self._file)
         except FileNotFoundError:
@@ -307,6 +308,8 @@ class RunWriter:
     ) -> None:
         self._writer = writer
         self.signals = signals
+        self._signal_types: dict[str, str] = {}
+        """dtype of each signal that has values, as the table has it."""
         self.max_steps: int = values["max_steps"]
         self._tokens = tokens
         self._vocab_size = vocab_size
@@ -360,6 +363,8 @@ class RunWriter:
                     "id": self._signal_ids[name], "run": self.id, "name": name, "unit": signal.unit,
                     "axes": json.dumps(list(signal.axes), separators=(",", ":")),
                     "title": signal.title or name.replace("_", " ").capitalize(), "description": signal.description,
+                    "dtype": TRACE_TYPES[np.dtype(signal.dtype or "float32").newbyteorder("<")], "storage": signal.storage,
+                    "every_step": int(signal.every_step), "of_target": int(signal.of_target),
                 })  # fmt: skip
             writer._commit()
         except BaseException:
@@ -371,6 +376,7 @@ class RunWriter:
         """Takes up a run that is there; inside a transaction."""
         remove_unfinished(self._writer._database, progress)
         self.id, self.name, self.sequences, self._signal_ids = progress.id, name, progress.sequences, progress.signal_ids
+        self._signal_types = progress.signal_types
         self._totals, self._largest_id, self._longest = progress.totals, progress.largest_id, progress.longest
         self._began -= progress.seconds
         for text in progress.texts:

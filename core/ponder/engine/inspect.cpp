@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <utility>
 
 namespace ponderscope {
@@ -156,6 +157,12 @@ ArrayMap Engine::inspect_batch(const std::vector<std::vector<std::int32_t>>& ids
     arrays.emplace("logits", to_array(full_logits(run.readout, impl_->backbone().head()),
                                       {batch, length, config().vocab_size}));
     const std::vector<WindowResult> results = collect(std::move(pending));
+    std::set<std::string> of_target;
+    for (const SignalInfo& info : signals(RecordLevel::steps)) {
+        if (info.of_target) {
+            of_target.insert(info.name);
+        }
+    }
 
     NamedArray nll;
     nll.shape = {batch, length - 1};
@@ -172,10 +179,8 @@ ArrayMap Engine::inspect_batch(const std::vector<std::vector<std::int32_t>>& ids
         steps.integers.insert(steps.integers.end(), columns.steps.begin(), columns.steps.end());
         flops.integers.insert(flops.integers.end(), columns.flops.begin(), columns.flops.end());
         for (const auto& [name, chunk] : result.signals) {
-            // A last token has no target: as in the reference files, these two end before it.
-            const bool of_target =
-                name == signal::nll || name == signal::rank || name == signal::expected_nll;
-            const std::int64_t rows = of_target ? length - 1 : length;
+            // A last token has no target: as in the reference files, signals of targets end before it.
+            const std::int64_t rows = of_target.contains(name) ? length - 1 : length;
             NamedArray& array = arrays["signal." + name];
             if (array.shape.empty()) {
                 array.dtype = is_real(chunk.dtype) ? DType::f32 : DType::i64;

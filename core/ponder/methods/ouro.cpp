@@ -74,7 +74,8 @@ public:
              "nats",
              "NLL of the expected logits",
              "NLL of the next token by the logits of all steps, weighted with p: what Ouro is trained on, "
-             "and an option of its generation. NaN where not every step ran."}};
+             "and an option of its generation. NaN where not every step ran.",
+             DType::f32, SignalStorage::plain, false, true}};
     }
 
     [[nodiscard]] std::int64_t decision_flops(std::int64_t) const override { return 2 * hidden_size_; }

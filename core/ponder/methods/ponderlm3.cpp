@@ -80,9 +80,11 @@ public:
                  "w of PonderLM-3 that decides after each step: the token goes on while it reaches the "
                  "threshold."},
                 {probability, axes, "probability", "Router",
-                 "s of PonderLM-3: the router's probability of each last step, from the state of step 0."},
+                 "s of PonderLM-3: the router's probability of each last step, from the state of step 0.",
+                 DType::f32, SignalStorage::plain, true},
                 {log_tail_mass, axes, "nats", "Log tail mass",
-                 "log w of PonderLM-3: what every query adds to the logit of this step's key."}};
+                 "log w of PonderLM-3: what every query adds to the logit of this step's key.", DType::f32,
+                 SignalStorage::plain, true}};
     }
 
     [[nodiscard]] std::int64_t decision_flops(std::int64_t step) const override {

@@ -32,11 +32,12 @@ SignalInfo AttentionForm::info(const AttentionChoice& choice) const {
                     "weight",
                     "Sequence attention",
                     "Weight of the key so many tokens back in the attention of each slot, of " +
-                        choice.text() + " in that order; 0 where there is no such slot."};
+                        choice.text() + " in that order; 0 where there is no such slot.",
+                    DType::f16, SignalStorage::trimmed};
     if (key_steps > 1) {
         info.axes.emplace_back("key_step");
     }
-    info.axes.emplace_back(back_axis);
+    info.axes.emplace_back("back");
     return info;
 }
 

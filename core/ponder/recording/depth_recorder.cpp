@@ -34,7 +34,8 @@ std::vector<Shape> shapes(const ModelConfig& config) {
               "Depth-attention weights",
               with_column_labels("Share of each source layer's value in the value that a layer's attention "
                                  "reads, a KV head (arXiv 2606.05014); 0 where a layer has no such source.",
-                                 columns.labels())},
+                                 columns.labels()),
+              DType::f16, SignalStorage::compressed},
              {config.layers, columns.size(), config.kv_heads}}};
     }
     case DepthMixing::mhc:
@@ -44,14 +45,16 @@ std::vector<Shape> shapes(const ModelConfig& config) {
               "weight",
               "What sublayers read of each stream",
               "Weight p of each residual stream in a sublayer's input; sublayers are attention and MLP in "
-              "turn."},
+              "turn.",
+              DType::f16},
              {sublayers, config.depth.streams}},
             {{signal::mhc_write,
               {"token", "step", "sublayer", "stream"},
               "weight",
               "What sublayers write to each stream",
               "Weight w of a sublayer's output in each residual stream; sublayers are attention and MLP in "
-              "turn."},
+              "turn.",
+              DType::f16},
              {sublayers, config.depth.streams}}};
     case DepthMixing::attnres: {
         std::vector<std::string> labels{"embedding"};
@@ -65,7 +68,8 @@ std::vector<Shape> shapes(const ModelConfig& config) {
                   "Weights over snapshots",
                   with_column_labels("Share of each snapshot of the stream in a sublayer's input; the last "
                                      "sublayer is the final mixture.",
-                                     labels)},
+                                     labels),
+                  DType::f16, SignalStorage::compressed},
                  {sublayers + 1, snapshots(config) + 1}}};
     }
     case DepthMixing::none:

@@ -14,10 +14,6 @@ std::int64_t layers_of(const ModelConfig& config) {
     return config.core_end() - config.core_begin();
 }
 
-bool is_whole(const std::string& name) {
-    return name == signal::layer_rank || name == signal::layer_argmax;
-}
-
 } // namespace
 
 std::vector<SignalInfo> LensRecorder::infos(const ModelConfig& config) {
@@ -25,7 +21,8 @@ std::vector<SignalInfo> LensRecorder::infos(const ModelConfig& config) {
     for (std::int64_t layer = config.core_begin(); layer < config.core_end(); ++layer) {
         labels.push_back(std::to_string(layer));
     }
-    const auto info = [&](const char* name, const char* unit, const char* title, const char* what) {
+    const auto info = [&](const char* name, const char* unit, const char* title, const char* what,
+                          DType dtype = DType::f32, bool of_target = false) {
         return SignalInfo{
             name,
             {"token", "step", "layer"},
@@ -33,16 +30,22 @@ std::vector<SignalInfo> LensRecorder::infos(const ModelConfig& config) {
             title,
             with_column_labels(std::string(what) +
                                    " when the layer's state goes through the final norm and the head.",
-                               labels)};
+                               labels),
+            dtype,
+            SignalStorage::plain,
+            false,
+            of_target};
     };
     return {
-        info(signal::layer_nll, "nats", "NLL by step and layer", "Negative log-likelihood of the next token"),
+        info(signal::layer_nll, "nats", "NLL by step and layer", "Negative log-likelihood of the next token",
+             DType::f32, true),
         info(signal::layer_entropy, "nats", "Entropy by step and layer", "Entropy of the distribution"),
         info(signal::layer_max_probability, "probability", "Maximum probability by step and layer",
              "Largest probability"),
         info(signal::layer_rank, "", "Rank by step and layer",
-             "1 + the number of logits above the next token's"),
-        info(signal::layer_argmax, "", "Most likely token by step and layer", "Id of the largest logit")};
+             "1 + the number of logits above the next token's", DType::i32, true),
+        info(signal::layer_argmax, "", "Most likely token by step and layer", "Id of the largest logit",
+             DType::i32)};
 }
 
 std::int64_t LensRecorder::token_bytes(const ModelConfig& config, std::int64_t steps) {
@@ -55,7 +58,7 @@ LensRecorder::LensRecorder(const Backbone& backbone, std::int64_t count, std::in
     const auto floats = at::TensorOptions(at::kFloat).device(backbone.head().head.device());
     for (const SignalInfo& info : infos(config_)) {
         values_.emplace_back(info.name, at::zeros({count, steps, layers_of(config_)},
-                                                  is_whole(info.name) ? floats.dtype(at::kLong) : floats));
+                                                  !is_real(info.dtype) ? floats.dtype(at::kLong) : floats));
     }
 }
 

@@ -50,29 +50,30 @@ std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method
     const std::string unit = method.layers_are_steps() ? "layer" : "step";
     const std::string where = " of the read-out at each " + unit;
     const auto declare = [&](const char* name, const char* measure, const std::string& title,
-                             const std::string& description, bool candidates = false) {
-        std::vector<std::string> axes{"token", "step"};
-        if (candidates) {
-            axes.emplace_back("candidate");
-        }
-        signals.push_back({name, std::move(axes), measure, title, description});
+                             const std::string& description, DType dtype = DType::f32) -> SignalInfo& {
+        return signals.emplace_back(
+            SignalInfo{name, {"token", "step"}, measure, title, description, dtype});
     };
     if (free_steps || level == RecordLevel::steps) {
         declare(signal::nll, "nats", "NLL by " + unit,
-                "Negative log-likelihood of the next token" + where + ".");
+                "Negative log-likelihood of the next token" + where + ".")
+            .of_target = true;
         declare(signal::entropy, "nats", "Entropy by " + unit, "Entropy of the distribution" + where + ".");
         declare(signal::max_probability, "probability", "Maximum probability by " + unit,
                 "Largest probability" + where + ".");
         declare(signal::margin, "probability", "Margin by " + unit,
                 "Largest minus second largest probability" + where + ".");
         declare(signal::rank, "", "Rank by " + unit,
-                "1 + the number of logits above the next token's" + where + ".");
+                "1 + the number of logits above the next token's" + where + ".", DType::i32)
+            .of_target = true;
         declare(signal::argmax, "", "Most likely token by " + unit,
-                "Id of the largest logit" + where + "; of equals the lowest.");
+                "Id of the largest logit" + where + "; of equals the lowest.", DType::i32);
         declare(signal::candidate_ids, "", "Candidates by " + unit,
-                "Ids of the most likely tokens" + where + ".", true);
+                "Ids of the most likely tokens" + where + ".", DType::i32)
+            .axes.emplace_back("candidate");
         declare(signal::candidate_probabilities, "probability", "Candidate probabilities by " + unit,
-                "Probabilities of the most likely tokens" + where + ".", true);
+                "Probabilities of the most likely tokens" + where + ".", DType::f16)
+            .axes.emplace_back("candidate");
     }
     const std::string states = name_of_states(config, method);
     if (level == RecordLevel::steps && method.max_steps() > 0) {
@@ -103,12 +104,14 @@ std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method
                            "Prediction depth",
                            "First " + unit +
                                " from which on the most likely token stays what it is at the "
-                               "last one."});
+                               "last one.",
+                           DType::i32});
         signals.push_back({signal::answer_flips,
                            {"token"},
                            "",
                            "Answer flips",
-                           "How often the most likely token changes from one " + unit + " to the next."});
+                           "How often the most likely token changes from one " + unit + " to the next.",
+                           DType::i32});
     }
     for (SignalInfo& own : method.signals()) {
         // Of one step alone nobody asks whether there is another.

@@ -12,14 +12,6 @@
 
 namespace ponderscope {
 
-/// Values of a signal while a run goes on.
-struct RecordedSignal {
-    std::string name;
-    at::Tensor values;         ///< [M, ...]: fp32, fp16 or int64
-    DType stored = DType::f32; ///< as the trace keeps them
-    bool by_step = false;      ///< the second axis counts steps, and holds what did not run apart
-};
-
 /// The signals that a run of this level records, in the order of Recorder::signals.
 std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method& method,
                                          const RunChoices& choices, RecordLevel level);

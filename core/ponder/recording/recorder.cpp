@@ -16,11 +16,6 @@ namespace ponderscope {
 
 namespace {
 
-bool is_integer(const std::string& name) {
-    return name == signal::rank || name == signal::argmax || name == signal::candidate_ids ||
-           name == signal::prediction_depth || name == signal::answer_flips;
-}
-
 /// Writes \p values at places of [M, d], or all of it.
 at::Tensor replaced(const at::Tensor& all, const at::Tensor& place, const at::Tensor& values) {
     return place.defined() ? all.index_copy(0, place, values) : values;
@@ -61,30 +56,22 @@ Recorder::Recorder(const Backbone& backbone, const Method& method, const RunChoi
         router_.emplace(backbone.config(), method, choices.experts, reported_.count, options.device());
         listeners_.add(&*router_);
     }
-    std::map<std::string, Signal> kept_elsewhere;
-    for (const auto& [name, values] : depth_.values()) {
-        kept_elsewhere[name] = {name, values, DType::f16, true};
-    }
+    std::map<std::string, at::Tensor> kept_elsewhere(depth_.values().begin(), depth_.values().end());
     if (attention_) {
-        kept_elsewhere[signal::attention] = {signal::attention, attention_->values(), DType::f16, true};
+        kept_elsewhere[signal::attention] = attention_->values();
     }
     if (states_) {
-        kept_elsewhere[signal::state] = {signal::state, states_->values(), DType::f16, true};
+        kept_elsewhere[signal::state] = states_->values();
     }
     if (lens_) {
-        for (const auto& [name, values] : lens_->values()) {
-            const bool whole = values.scalar_type() == at::kLong;
-            kept_elsewhere[name] = {name, values, whole ? DType::i32 : DType::f32, true};
-        }
+        kept_elsewhere.insert(lens_->values().begin(), lens_->values().end());
     }
     if (router_) {
-        for (const RecordedSignal& one : router_->values()) {
-            kept_elsewhere[one.name] = one;
-        }
+        kept_elsewhere.insert(router_->values().begin(), router_->values().end());
     }
     for (const SignalInfo& info : recorded_signals(backbone.config(), method, choices, level)) {
         if (const auto found = kept_elsewhere.find(info.name); found != kept_elsewhere.end()) {
-            signals_.push_back(found->second);
+            signals_.push_back({info, found->second});
             continue;
         }
         std::vector<std::int64_t> shape{reported_.count, method.max_steps() + 1};
@@ -98,18 +85,14 @@ Recorder::Recorder(const Backbone& backbone, const Method& method, const RunChoi
         if (info.axes.size() == 3) {
             shape.push_back(candidates_);
         }
-        const bool whole = is_integer(info.name);
-        signals_.push_back({info.name, at::zeros(shape, whole ? options.dtype(at::kLong) : options),
-                            whole                                          ? DType::i32
-                            : info.name == signal::candidate_probabilities ? DType::f16
-                                                                           : DType::f32,
-                            info.axes.size() > 1 && info.axes[1] == "step"});
+        const auto kept = is_real(info.dtype) ? options : options.dtype(at::kLong);
+        signals_.push_back({info, at::zeros(shape, kept)});
     }
 }
 
 at::Tensor* Recorder::find(const char* name) {
     for (Signal& entry : signals_) {
-        if (entry.name == name) {
+        if (entry.info.name == name) {
             return &entry.values;
         }
     }
@@ -204,11 +187,10 @@ void Recorder::step_ran(const Slots& slots, const Decision& decision, const at::
             put(name, rows.place, slots.step, select_rows(values, rows.local));
             continue;
         }
-        // Known of all steps at once, run or not.
+        // Known of all steps at once, run or not (SignalInfo::every_step).
         for (Signal& entry : signals_) {
-            if (entry.name == name) {
+            if (entry.info.name == name) {
                 entry.values = replaced(entry.values, rows.place, select_rows(values, rows.local));
-                entry.by_step = false;
             }
         }
     }
@@ -372,7 +354,7 @@ void Recorder::finish(const StepsResult& result) {
     read_output(result);
     follow_answers(steps.defined() ? select_rows(steps, reported_.tokens) : at::Tensor());
     if (steps.defined() && !all_ran) {
-        mark_what_did_not_run();
+        set_unrun_steps_to_nan();
     }
 }
 
@@ -450,16 +432,17 @@ void Recorder::put_last(const HeadResult& result, const at::Tensor& last) {
 }
 
 /// Behind each token's last step.
-void Recorder::mark_what_did_not_run() {
+void Recorder::set_unrun_steps_to_nan() {
     const at::Tensor last = select_rows(steps, reported_.tokens).unsqueeze(1);
     for (Signal& entry : signals_) {
-        if (!entry.by_step) {
+        const SignalInfo& info = entry.info;
+        if (info.axes.size() < 2 || info.axes[1] != "step" || info.every_step) {
             continue;
         }
         at::Tensor behind = at::arange(entry.values.size(1), last.options()).unsqueeze(0) > last;
         at::Tensor values = entry.values;
-        if (entry.name == signal::attention) {
-            values = values.select(-1, 0); // what ends in zeros says it in the key that every slot has
+        if (info.storage == SignalStorage::trimmed) {
+            values = values.select(-1, 0); // the last axis ends in zeros; every token has its first entry
         }
         while (behind.dim() < values.dim()) {
             behind = behind.unsqueeze(-1);

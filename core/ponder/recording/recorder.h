@@ -51,7 +51,10 @@ public:
     at::Tensor nll, entropy, max_probability, rank, argmax;
     /// Per-step signals by name: fp32 or int64 [M, K + 1], [M, K + 1, 10] for candidates, [M, K] for a
     /// method's own values.
-    using Signal = RecordedSignal;
+    struct Signal {
+        SignalInfo info;
+        at::Tensor values;
+    };
     [[nodiscard]] const std::vector<Signal>& signals() const { return signals_; }
     at::Tensor steps;     ///< int64 [N], K_t; undefined: K everywhere
     bool all_ran = false; ///< StepsResult::all_ran
@@ -63,7 +66,7 @@ private:
     using Rows = RecordedRows;
     const Rows& rows_of(const at::Tensor& tokens);
     void read_output(const StepsResult& result);
-    void mark_what_did_not_run();
+    void set_unrun_steps_to_nan();
     [[nodiscard]] HeadRequest request(const Rows& rows, std::int64_t step) const;
     void follow_answers(const at::Tensor& last);
     [[nodiscard]] at::Tensor kept(const at::Tensor& all, const at::Tensor& place,

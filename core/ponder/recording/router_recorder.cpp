@@ -81,7 +81,8 @@ std::vector<SignalInfo> RouterRecorder::infos(const ModelConfig& config, const M
         }
         const std::string experts = " Experts: " + std::to_string(config.experts.count) + ".";
         infos.push_back({signal.name, std::move(axes), signal.unit, signal.title,
-                         with_column_labels(signal.what + experts, layers)});
+                         with_column_labels(signal.what + experts, layers),
+                         stored_as(signal, config.experts)});
     }
     return infos;
 }
@@ -103,14 +104,12 @@ RouterRecorder::RouterRecorder(const ModelConfig& config, const Method& method, 
     for (const RouterSignal& signal : kept(what)) {
         std::vector<std::int64_t> shape = shape_of(signal, config_, method);
         shape.insert(shape.begin(), count);
-        const DType stored = stored_as(signal, config_);
-        const bool whole = stored != DType::f16;
+        const bool whole = !is_real(stored_as(signal, config_));
         // What no step fills did not run: layers behind an exit.
         const double empty = whole ? did_not_run : std::numeric_limits<double>::quiet_NaN();
-        values_.push_back(
-            {signal.name,
-             at::full(shape, empty, at::TensorOptions(whole ? at::kLong : at::kHalf).device(device)), stored,
-             by_step_});
+        values_.emplace_back(
+            signal.name,
+            at::full(shape, empty, at::TensorOptions(whole ? at::kLong : at::kHalf).device(device)));
     }
 }
 
@@ -120,9 +119,9 @@ bool RouterRecorder::wants(std::string_view name) const {
 }
 
 void RouterRecorder::put(const char* name, std::int64_t step, std::int64_t layer, const at::Tensor& rows) {
-    for (RecordedSignal& one : values_) {
-        if (one.name == name) {
-            const at::Tensor of_step = by_step_ ? one.values.select(1, step) : one.values;
+    for (auto& [signal, all] : values_) {
+        if (signal == name) {
+            const at::Tensor of_step = by_step_ ? all.select(1, step) : all;
             at::Tensor column = of_step.select(1, layer);
             const at::Tensor values = rows.to(column.scalar_type());
             rows_.place.defined() ? column.index_copy_(0, rows_.place, values) : column.copy_(values);

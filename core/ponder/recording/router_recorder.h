@@ -7,6 +7,8 @@
 #include "core/ponder/recording/state_recorder.h"
 
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace ponderscope {
@@ -30,7 +32,7 @@ public:
     void heard(std::string_view name, std::int64_t step, std::int64_t layer,
                const at::Tensor& tensor) override;
 
-    [[nodiscard]] const std::vector<RecordedSignal>& values() const { return values_; }
+    [[nodiscard]] const std::vector<std::pair<std::string, at::Tensor>>& values() const { return values_; }
 
 private:
     void put(const char* name, std::int64_t step, std::int64_t layer, const at::Tensor& rows);
@@ -38,7 +40,7 @@ private:
     ExpertsConfig config_;
     bool by_step_;
     RecordedRows rows_;
-    std::vector<RecordedSignal> values_;
+    std::vector<std::pair<std::string, at::Tensor>> values_;
 };
 
 } // namespace ponderscope

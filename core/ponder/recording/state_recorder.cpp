@@ -18,7 +18,7 @@ StateForm::StateForm(const StateChoice& choice, const ModelConfig& config, const
       width(choice.layers.empty() && !method.layers_are_steps() ? config.embed_dim : config.hidden_size) {}
 
 SignalInfo StateForm::info(const StateChoice& choice, const std::string& states) const {
-    SignalInfo info{signal::state, {"token", "step"}, "", "States", "The " + states + "."};
+    SignalInfo info{signal::state, {"token", "step"}, "", "States", "The " + states + ".", DType::f16};
     if (layers > 0) {
         std::vector<std::string> labels;
         for (const std::int64_t layer : choice.layers) {

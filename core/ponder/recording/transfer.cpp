@@ -114,7 +114,7 @@ ScoreTransfer::ScoreTransfer(const Recorder& recorder, std::vector<ReportedWindo
     }
     for (const Recorder::Signal& entry : recorder.signals()) {
         tensors.push_back(entry.values);
-        fields_.push_back({entry.name, entry.values.sizes().slice(1).vec(), entry.stored,
+        fields_.push_back({entry.info.name, entry.values.sizes().slice(1).vec(), entry.info.dtype,
                            entry.values.scalar_type() == at::kHalf});
     }
     copy_ = std::make_unique<HostCopy>(tensors);
@@ -170,9 +170,9 @@ std::vector<WindowResult> ScoreTransfer::collect(const FlopsModel& cost, bool de
             chunk.first = columns.first;
             chunk.shape = field.shape;
             chunk.shape.insert(chunk.shape.begin(), count);
-            chunk.dtype = field.stored;
+            chunk.dtype = field.dtype;
             const std::size_t f_at = next + f;
-            switch (field.stored) {
+            switch (field.dtype) {
             case DType::i8:
                 chunk.data = narrow_bytes_of<std::int8_t>(copy_->integers(f_at) + row * each, count * each);
                 break;

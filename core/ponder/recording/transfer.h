@@ -36,7 +36,7 @@ private:
     struct Field {
         std::string name;
         std::vector<std::int64_t> shape; ///< without the token axis
-        DType stored = DType::f32;
+        DType dtype = DType::f32;
         bool narrow = false; ///< fp16 on the device already
     };
     std::vector<ReportedWindow> windows_;

@@ -41,7 +41,7 @@ const QByteArray start =
     "\"vocab_size\":256,\"device\":\"cpu\",\"dtype\":\"float32\",\"prompt_tokens\":2,\"title\":\"ab\","
     "\"signals\":[{\"name\":\"nll\",\"axes\":[\"token\",\"step\"],\"unit\":\"nats\",\"title\":\"NLL by "
     "step\"},"
-    "{\"name\":\"candidate_ids\",\"axes\":[\"token\",\"step\",\"candidate\"]}],"
+    "{\"name\":\"candidate_ids\",\"dtype\":\"I32\",\"axes\":[\"token\",\"step\",\"candidate\"]}],"
     "\"token\":{\"id\":97,\"bytes\":\"61\"}}";
 
 QByteArray token(int position, int id, const char* hex, const char* values = "[3.5,2.5,1.5]") {

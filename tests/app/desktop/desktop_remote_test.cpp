@@ -6,7 +6,7 @@
 #include "app/desktop/record_dialog.h"
 #include "app/desktop/remote_command.h"
 #include "core/remote/address.h"
-#include "core/trace/annotations.h"
+#include "core/trace/tools/annotations.h"
 #include "core/trace/reader.h"
 #include "core/trace/shard.h"
 #include "core/trace/writer.h"

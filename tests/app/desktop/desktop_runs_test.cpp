@@ -8,7 +8,7 @@
 #include "app/desktop/settings.h"
 #include "app/desktop/what_if.h"
 #include "core/trace/reader.h"
-#include "core/trace/run_edits.h"
+#include "core/trace/tools/run_edits.h"
 #include "tests/support/tiny_checkpoint.h"
 #include "views/library/library_model.h"
 #include "views/library/library_panel.h"

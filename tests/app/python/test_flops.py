@@ -15,6 +15,8 @@ import ponderscope as ps
 torch = pytest.importorskip("torch", reason="torch is not here: PONDERSCOPE_TORCH names a folder that holds it")
 transformers = pytest.importorskip("transformers")
 
+from own_model import OwnModel  # noqa: E402
+
 WIDTH, VOCABULARY, LOOPS = 32, 50, 3
 ROWS = [[1, 2, 3, 4, 5, 6, 7], [8, 9, 10]]
 
@@ -55,25 +57,9 @@ class Base(transformers.PreTrainedModel):
         return transformers.modeling_outputs.BaseModelOutput(last_hidden_state=x)
 
 
-class Model(transformers.PreTrainedModel):
+class Model(OwnModel):
     config_class = Config
-    base_model_prefix = "model"
-
-    def __init__(self, config: Any) -> None:
-        super().__init__(config)
-        self.model = Base(config)
-        self.lm_head = torch.nn.Linear(WIDTH, VOCABULARY, bias=False)
-        self.post_init()
-
-    def get_input_embeddings(self) -> Any:
-        return self.model.embed
-
-    def get_output_embeddings(self) -> Any:
-        return self.lm_head
-
-    def forward(self, input_ids: Any, attention_mask: Any = None, **options: Any) -> Any:
-        states = self.model(input_ids, attention_mask, **options).last_hidden_state
-        return transformers.modeling_outputs.CausalLMOutput(logits=self.lm_head(states))
+    base_class = Base
 
 
 BLOCK = 2 * 4 * WIDTH * WIDTH + 2 * 2 * 64 * WIDTH

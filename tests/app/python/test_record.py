@@ -17,6 +17,8 @@ from conftest import TREE
 torch = pytest.importorskip("torch", reason="torch is not here: PONDERSCOPE_TORCH names a folder that holds it")
 transformers = pytest.importorskip("transformers")
 
+from own_model import OwnModel  # noqa: E402
+
 SAMPLES = TREE / "sample_models"
 CLOSE = {"rtol": 1e-4, "atol": 1e-4}
 
@@ -213,30 +215,19 @@ class LoopedBase(transformers.PreTrainedModel):
         return transformers.modeling_outputs.BaseModelOutput(last_hidden_state=self.loop(self.embed(input_ids)))
 
 
-class LoopedLM(transformers.PreTrainedModel):
-    """Somebody's own code: the package knows nothing of it."""
-
+class LoopedLM(OwnModel):
     config_class = LoopedConfig
-    base_model_prefix = "model"
+    base_class = LoopedBase
 
     def __init__(self, config: Any, cap: float | None = None) -> None:
         super().__init__(config)
-        self.model = LoopedBase(config)
-        self.lm_head = torch.nn.Linear(16, 50, bias=False)
         self.cap = cap
-        self.post_init()
-
-    def get_input_embeddings(self) -> Any:
-        return self.model.embed
-
-    def get_output_embeddings(self) -> Any:
-        return self.lm_head
 
     def forward(self, input_ids: Any, attention_mask: Any = None, **options: Any) -> Any:
-        logits = self.lm_head(self.model(input_ids, attention_mask, **options).last_hidden_state)
+        output = super().forward(input_ids, attention_mask, **options)
         if self.cap:
-            logits = self.cap * torch.tanh(logits / self.cap)
-        return transformers.modeling_outputs.CausalLMOutput(logits=logits)
+            output.logits = self.cap * torch.tanh(output.logits / self.cap)
+        return output
 
 
 ROWS = [[1, 2, 3, 4, 5, 6, 7], [8, 9, 10]]

@@ -124,8 +124,8 @@ def test_groups(ponderscope, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ("PRAGMA user_version=3", "a trace of version 1, found version 3; "),
-        ("PRAGMA user_version=0", "a trace of version 1, found version 0; "),
+        ("PRAGMA user_version=3", "a trace of version 2, found version 3; "),
+        ("PRAGMA user_version=1", "a trace of version 2, found version 1; "),
         ("DROP TABLE training_point", "a table named training_point, found none"),
         ('DROP VIEW sequence_summary; ALTER TABLE sequence DROP COLUMN "group"', "a plain column sequence.group, found none"),
     ],
@@ -409,7 +409,7 @@ def test_the_schema_is_the_engines(ponderscope, tmp_path: Path) -> None:
         return pragmas, dict(database.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL"))
 
     mine, engines = schema_of(tmp_path / "mine.ponder"), schema_of(tmp_path / "engines.ponder")
-    assert mine == engines, "app/python/ponderscope/schema.sql is not what core/trace/schema.cpp makes"
+    assert mine == engines, "app/python/ponderscope/schema.sql is not what core/trace/tables.cpp makes"
 
 
 def test_the_program_takes_it_as_its_own(ponderscope, trace_path: Path, tmp_path: Path) -> None:

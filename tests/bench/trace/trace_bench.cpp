@@ -131,11 +131,13 @@ std::vector<SignalInfo> step_signals() {
     for (const char* name : {signal::nll, signal::entropy, signal::max_probability, signal::margin,
                              signal::rank, signal::argmax, signal::kl_previous_current,
                              signal::kl_current_previous, signal::cosine, signal::latent_difference}) {
-        signals.push_back({name, {"token", "step"}, "", name, ""});
+        const std::string_view shown = name;
+        const bool whole = shown == signal::rank || shown == signal::argmax;
+        signals.push_back({name, {"token", "step"}, "", name, "", whole ? DType::i32 : DType::f32});
     }
-    for (const char* name : {signal::candidate_ids, signal::candidate_probabilities}) {
-        signals.push_back({name, {"token", "step", "candidate"}, "", name, ""});
-    }
+    const std::vector<std::string> axes{"token", "step", "candidate"};
+    signals.push_back({signal::candidate_ids, axes, "", "Candidates", "", DType::i32});
+    signals.push_back({signal::candidate_probabilities, axes, "", "Candidates", "", DType::f16});
     return signals;
 }
 
@@ -167,11 +169,7 @@ std::vector<std::pair<std::string, SignalChunk>> chunks_from(std::int64_t first,
         if (info.axes.size() == 3) {
             chunk.shape.push_back(candidates);
         }
-        const bool integers =
-            info.name == signal::rank || info.name == signal::argmax || info.name == signal::candidate_ids;
-        chunk.dtype = integers                                       ? DType::i32
-                      : info.name == signal::candidate_probabilities ? DType::f16
-                                                                     : DType::f32;
+        chunk.dtype = info.dtype;
         std::size_t bytes = size_of(chunk.dtype);
         for (const std::int64_t length : chunk.shape) {
             bytes *= static_cast<std::size_t>(length);
@@ -251,10 +249,10 @@ struct Held {
             }
             Sequence& sequence = sequences.emplace_back();
             sequence.title = one.title;
-            sequence.text = reader.text(run.id, one.index);
-            sequence.tokens = reader.tokens(run.id, one.index);
+            sequence.text = reader.text(run.id, one.number);
+            sequence.tokens = reader.tokens(run.id, one.number);
             for (const SignalInfo& signal : signals) {
-                if (auto chunk = reader.signal(run.id, one.index, signal.name)) {
+                if (auto chunk = reader.signal(run.id, one.number, signal.name)) {
                     sequence.chunks.emplace_back(signal.name, std::move(*chunk));
                 }
             }

@@ -47,7 +47,7 @@ void write_trace(const QString& path, double gigabytes) {
     info.context = tokens;
     info.stride = tokens;
     writer.begin_run(info, {{signal::nll, {"token", "step"}, "nats", "NLL by step", ""},
-                            {"wide", {"token", "step", "candidate"}, "", "Wide", ""}});
+                            {"wide", {"token", "step", "candidate"}, "", "Wide", "", DType::f16}});
     const auto sequences = static_cast<std::int64_t>(gigabytes * 1e9 / (tokens * steps * wide * 2));
     std::uint64_t state = 1;
     for (std::int64_t s = 0; s < sequences; ++s) {

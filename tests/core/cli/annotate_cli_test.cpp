@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // `annotate` and what takes annotations up: stats --by, export, check.
 #include "core/base/files.h"
-#include "core/trace/annotations.h"
+#include "core/trace/tools/annotations.h"
 #include "core/trace/reader.h"
 #include "tests/core/cli/run_program.h"
 #include "tests/core/trace/sample.h"

@@ -62,7 +62,7 @@ TEST_F(Generate, RecordedTogetherPromptsGoOnAsAloneWhereverTheyStop) {
         const TraceReader reader = TraceReader::open(trace_);
         std::vector<TokenColumns> all;
         for (const SequenceInfo& sequence : reader.sequences(1)) {
-            all.push_back(reader.tokens(1, sequence.index));
+            all.push_back(reader.tokens(1, sequence.number));
         }
         return all;
     };

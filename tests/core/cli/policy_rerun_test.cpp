@@ -418,8 +418,8 @@ TEST(StatsVerb, TablesCorrelationsAndLabels) {
     const RunInfo full = find_run(reader, "full");
     std::vector<double> steps, gain;
     for (const SequenceInfo& sequence : reader.sequences(run.id)) {
-        const TokenColumns tokens = reader.tokens(run.id, sequence.index);
-        const auto chunk = reader.signal(full.id, sequence.index, signal::nll, 0, sequence.tokens);
+        const TokenColumns tokens = reader.tokens(run.id, sequence.number);
+        const auto chunk = reader.signal(full.id, sequence.number, signal::nll, 0, sequence.tokens);
         const std::vector<float> nll = to_floats(*chunk);
         const auto width = static_cast<std::size_t>(full.max_steps + 1);
         for (std::size_t i = 0; i < tokens.size(); ++i) {

@@ -145,7 +145,7 @@ TEST_F(ShardSets, UnfinishedOnesCountWhatCanBeRead) {
     std::int64_t tokens = 0;
     double nll = 0;
     for (const SequenceInfo& sequence : reader.sequences(run.id)) {
-        tokens += static_cast<std::int64_t>(reader.tokens(run.id, sequence.index).size());
+        tokens += static_cast<std::int64_t>(reader.tokens(run.id, sequence.number).size());
         nll += sequence.nll_sum;
     }
     EXPECT_FALSE(run.complete);
@@ -243,7 +243,7 @@ TEST_F(ShardSets, SumsOfDepthWeightsAreThoseOfTheWeights) {
     ::unsetenv("RANK");
     const auto sums_of = [](const std::string& where) {
         const TraceReader reader = TraceReader::open(where);
-        return signal_sums(reader, reader.runs().front(), "depth_weights.sum").value();
+        return signal_sums(reader, reader.runs().front(), reader.signal_infos(1).back()).value();
     };
     const TraceReader reader = TraceReader::open(folder / "all.ponder");
     const RunInfo run = reader.runs().front();

@@ -27,8 +27,8 @@ TEST_F(Shards, ScalarsKeepWhatStatisticsNeed) {
     const TraceReader other = TraceReader::open(scalars);
     EXPECT_TRUE(other.signal_infos(1).empty());
     for (const SequenceInfo& sequence : one.sequences(1)) {
-        const TokenColumns a = one.tokens(1, sequence.index);
-        const TokenColumns b = other.tokens(1, sequence.index);
+        const TokenColumns a = one.tokens(1, sequence.number);
+        const TokenColumns b = other.tokens(1, sequence.number);
         EXPECT_EQ(a.id, b.id);
         EXPECT_EQ(a.begin, b.begin);
         EXPECT_EQ(a.end, b.end);
@@ -41,7 +41,7 @@ TEST_F(Shards, ScalarsKeepWhatStatisticsNeed) {
             EXPECT_EQ(a.entropy[i], b.entropy[i]);
             EXPECT_TRUE(std::isnan(b.max_probability[i]));
         }
-        const TokenColumns some = other.tokens(1, sequence.index, 3, 7);
+        const TokenColumns some = other.tokens(1, sequence.number, 3, 7);
         EXPECT_EQ(some.first, 3);
         EXPECT_EQ(some.id, std::vector<std::int32_t>(a.id.begin() + 3, a.id.begin() + 7));
     }

@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/json.h"
-#include "core/trace/check.h"
+#include "core/trace/tools/check.h"
 #include "core/trace/reader.h"
 #include "core/trace/writer.h"
 #include "tests/support/test_data.h"

@@ -7,12 +7,12 @@
 #include "core/remote/frames.h"
 #include "core/remote/host.h"
 #include "core/remote/transport.h"
-#include "core/trace/annotations.h"
-#include "core/trace/check.h"
-#include "core/trace/merge.h"
+#include "core/trace/tools/annotations.h"
+#include "core/trace/tools/check.h"
+#include "core/trace/tools/merge.h"
 #include "core/trace/reader.h"
 #include "core/trace/shard.h"
-#include "core/trace/summary.h"
+#include "core/trace/tools/summary.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
 #include "tests/support/sample_trace.h"
@@ -62,13 +62,13 @@ std::string all_of(const TraceReader& reader) {
     for (const RunInfo& run : reader.runs()) {
         all += run.name + ' ' + std::to_string(run.tokens) + ' ' + std::to_string(run.nll_sum) + '\n';
         for (const SequenceInfo& sequence : reader.sequences(run.id)) {
-            all += reader.text(run.id, sequence.index);
-            const TokenColumns tokens = reader.tokens(run.id, sequence.index);
+            all += reader.text(run.id, sequence.number);
+            const TokenColumns tokens = reader.tokens(run.id, sequence.number);
             for (std::size_t i = 0; i < tokens.size(); ++i) {
                 all += std::to_string(tokens.id[i]) + ' ' + std::to_string(tokens.nll[i]) + ' ';
             }
             for (const SignalInfo& signal : reader.signal_infos(run.id)) {
-                if (const auto chunk = reader.signal(run.id, sequence.index, signal.name)) {
+                if (const auto chunk = reader.signal(run.id, sequence.number, signal.name)) {
                     all.append(reinterpret_cast<const char*>(chunk->data.data()), chunk->data.size());
                 }
             }

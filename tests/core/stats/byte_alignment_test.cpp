@@ -149,7 +149,7 @@ TEST(CompareByBytes, RunsOfDifferentTokenizers) {
     other.text_digest = "another";
     EXPECT_THROW(pair_runs_by_bytes(trace, two, trace, other), InputError);
     other = three;
-    other.text_bytes = 0;
+    other.scored_bytes = 0;
     EXPECT_THROW(pair_runs_by_bytes(trace, two, trace, other), InputError);
 }
 

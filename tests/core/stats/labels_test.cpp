@@ -224,7 +224,7 @@ TEST_F(Labelled, StepsAreSetAgainstAnAnnotationsNumbers) {
     Annotation own{"own", false, {}, {}};
     Annotation next{"next", false, {}, {}};
     for (const SequenceInfo& sequence : reader_->sequences(run_.id)) {
-        const TokenColumns tokens = reader_->tokens(run_.id, sequence.index);
+        const TokenColumns tokens = reader_->tokens(run_.id, sequence.number);
         own.values.emplace_back();
         next.values.push_back({none});
         for (std::size_t t = 0; t < tokens.size(); ++t) {

@@ -236,7 +236,7 @@ TEST_F(Paired, OneRunAloneAndItsSteps) {
     EXPECT_NEAR(estimate.mean_nll.value, run.nll_sum / static_cast<double>(run.scored_tokens), 1e-12);
     EXPECT_NEAR(estimate.mean_steps.value, run.steps_sum / static_cast<double>(run.scored_tokens), 1e-12);
     EXPECT_NEAR(estimate.bits_per_byte.value,
-                run.nll_sum / static_cast<double>(run.text_bytes) / std::log(2.0), 1e-12);
+                run.nll_sum / static_cast<double>(run.scored_bytes) / std::log(2.0), 1e-12);
     std::stop_source stop;
     stop.request_stop();
     EXPECT_THROW((void)estimate_run(reader, run, {.replicates = 300, .stop = stop.get_token()}), Cancelled);
@@ -258,7 +258,7 @@ TEST_F(Paired, LongSequencesAreReadInPages) {
     const RunEstimate estimate = estimate_run(reader, run, {.replicates = 20});
     EXPECT_EQ(estimate.scored_tokens, run.scored_tokens);
     EXPECT_NEAR(estimate.bits_per_byte.value,
-                run.nll_sum / static_cast<double>(run.text_bytes) / std::log(2.0), 1e-12);
+                run.nll_sum / static_cast<double>(run.scored_bytes) / std::log(2.0), 1e-12);
     const auto correlations = correlate_steps(reader, run, {.replicates = 20});
     EXPECT_EQ(correlations.at(0).tokens, run.scored_tokens);
 }

@@ -170,7 +170,7 @@ TEST_F(Scanned, ARunThatIsNotKeptSaysWhatOneInMemorySays) {
     // By the token that was predicted, where that is asked for.
     std::map<std::int32_t, std::int64_t> predicted;
     for (const SequenceInfo& sequence : a.sequences(run.id)) {
-        const TokenColumns tokens = a.tokens(run.id, sequence.index);
+        const TokenColumns tokens = a.tokens(run.id, sequence.number);
         for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
             predicted[tokens.id[i + 1]] += std::isnan(tokens.nll[i]) ? 0 : 1;
         }

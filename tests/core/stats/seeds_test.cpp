@@ -208,14 +208,14 @@ TEST(Seeds, AreReadFromRunsOfOneText) {
 TEST(Clusters, AreGroupsWhereTheyAreGiven) {
     ClusterNumbers numbers;
     SequenceInfo first, second, third;
-    second.index = 1;
-    third.index = 2;
+    second.number = 1;
+    third.number = 2;
     first.group = third.group = "austen";
     EXPECT_EQ(numbers.of(first), 0);
     EXPECT_EQ(numbers.of(second), 1);
     EXPECT_EQ(numbers.of(third), 0);
     SequenceInfo unknown;
-    unknown.index = 2;
+    unknown.number = 2;
     EXPECT_EQ(numbers.of(unknown, third, "a and b"), 0);
     unknown.group = "melville";
     EXPECT_THROW(numbers.of(unknown, third, "a and b"), InputError);
@@ -225,7 +225,7 @@ TEST(Clusters, AreGroupsWhereTheyAreGiven) {
     ClusterNumbers many;
     for (std::int64_t i = 0; i < 100'000; ++i) {
         SequenceInfo sequence;
-        sequence.index = i;
+        sequence.number = i;
         sequence.group = "g" + std::to_string(i);
         layout.add(many.of(sequence), false);
         values.push_back(unit_interval(splitmix64(3, static_cast<std::uint64_t>(i))));

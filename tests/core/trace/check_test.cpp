@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/trace/check.h"
+#include "core/trace/tools/check.h"
 
 #include "core/base/error.h"
 #include "core/base/files.h"
@@ -68,10 +68,11 @@ protected:
     void SetUp() override {
         TraceWriter writer(path);
         for (const char* name : {"first", "second"}) {
-            writer.begin_run(run_info(name),
-                             {{signal::nll, {"token", "step"}, "nats", "t", "d"},
-                              {signal::candidate_ids, {"token", "step", "candidate"}, "", "t", "d"},
-                              {"gate", {"token", "step"}, "", "t", "d"}});
+            writer.begin_run(
+                run_info(name),
+                {{signal::nll, {"token", "step"}, "nats", "t", "d"},
+                 {signal::candidate_ids, {"token", "step", "candidate"}, "", "t", "d", DType::i32},
+                 {"gate", {"token", "step"}, "", "t", "d", DType::f32, SignalStorage::plain, true}});
             writer.begin_sequence("words", "one two four si", "g");
             writer.put_labels({{0, 3, "number"}, {4, 7, "number"}});
             writer.append(tokens(), chunks());
@@ -167,22 +168,26 @@ TEST_F(Check, BytesThatChangedAreNoticedThoughTheirValuesArePossible) {
     ASSERT_EQ(gates.size(), 60U);
     const std::vector<std::string> wrong_gates = found(gates);
     ASSERT_EQ(wrong_gates.size(), 1U);
-    EXPECT_NE(wrong_gates[0].find("sequence 0, signal gate, chunk from token 0: its data is not what was "
+    EXPECT_NE(wrong_gates[0].find("): the chunk from token 0 of signal gate of sequence 0 is not what was "
                                   "recorded: the CRC-32 is "),
               std::string::npos)
         << wrong_gates[0];
     const std::vector<std::string> wrong_text = found("one two four si");
     ASSERT_FALSE(wrong_text.empty());
-    EXPECT_NE(::testing::PrintToString(wrong_text).find("its text is not what was recorded"),
+    EXPECT_NE(::testing::PrintToString(wrong_text).find("the text of sequence 0 is not what was recorded"),
               std::string::npos);
     // Numbers of tokens, changed so that sums and ranges hold.
-    expect("UPDATE vocabulary SET bytes = CAST('sj' AS BLOB) WHERE id = 7",
-           "run 1 (first): the bytes of token id 7 in vocabulary are not those that were recorded (CRC-32)");
+    const std::vector<std::string> word =
+        found_after("UPDATE vocabulary SET bytes = CAST('sj' AS BLOB) WHERE id = 7");
+    ASSERT_FALSE(word.empty());
+    EXPECT_TRUE(
+        word[0].starts_with("run 1 (first): token id 7 in the table vocabulary is not what was recorded"))
+        << word[0];
     const std::vector<std::string> row =
         found_after("UPDATE token_row SET entropy = entropy / 2 WHERE row = 4294967296 + 1");
     ASSERT_EQ(row.size(), 1U);
-    EXPECT_TRUE(row[0].starts_with("run 1 (first), sequence 0: the rows of its tokens are not what was "
-                                   "recorded: the CRC-32 is "))
+    EXPECT_TRUE(row[0].starts_with("run 1 (first): the rows in the table token_row of sequence 0 is not what "
+                                   "was recorded: the CRC-32 is "))
         << row[0];
 }
 
@@ -272,16 +277,16 @@ TEST_F(Check, TokensKeepTheirPromises) {
     expect(row + "max_probability = 1.5" + of_token + "0", one + ", token 0: max_probability is 1.5");
     expect(row + "flops = -1" + of_token + "0", one + ", token 0: flops is -1");
     expect(row + "text_end = 16" + of_token + "4",
-           one + ", token 4: it spans bytes 13 to 16 of a text of 15");
+           one + ": expected token 4 of sequence 0, found a row with other values than a token can have");
     expect(row + "text_begin = 2" + of_token + "1",
            one + ", token 1: it begins at byte 2, before the end 3 of the tokens before it");
     expect(row + "text_end = 9" + of_token + "2",
            one + ", token 4: bytes 9 to 13 before it are under no token and are not white space");
     expect(row + "text_end = 13" + of_token + "4", one + ": its text from byte 12 on is under no token");
     expect("DELETE FROM token_row" + std::string(of_token) + "2",
-           one + ", token 3: token 2 is due in its place");
+           one + ": expected token 2 of sequence 0, found a row with other values than a token can have");
     expect("DELETE FROM token_row" + std::string(of_token) + "4",
-           one + ": tokens is 5 and its tokens give 4");
+           one + ": expected 5 tokens in sequence 0, found rows that stop at 4");
 }
 
 TEST_F(Check, TotalsAgree) {
@@ -291,51 +296,57 @@ TEST_F(Check, TotalsAgree) {
     expect("UPDATE sequence SET steps_sum = 7 WHERE id = 1",
            one + ", sequence 0: steps_sum is 7.0 and its tokens give 3.0");
     expect("UPDATE sequence SET scored_bytes = 1 WHERE id = 1",
-           one + ", sequence 0: scored_bytes is 1 and its tokens give 11");
+           one + ", sequence 0: scored_bytes is 1.0 and its tokens give 11.0");
     expect("UPDATE run SET scored_tokens = 3 WHERE id = 1",
-           one + ": scored_tokens is 3 and its tokens give 4");
+           one + ": scored_tokens is 3.0 and its tokens give 4.0");
     expect("UPDATE run SET flops_sum = 1 WHERE id = 1", one + ": flops_sum is 1.0 and its tokens give 100.0");
-    expect("UPDATE run SET sequences = 2 WHERE id = 1", one + ": sequences is 2 and there are 1");
-    expect("UPDATE sequence SET number = 4 WHERE id = 1", one + ", sequence 4: number 0 is due in its place");
+    expect("UPDATE run SET sequences = 2 WHERE id = 1",
+           "run.id 1 has another number of sequences than there are");
+    expect("UPDATE sequence SET number = 4 WHERE id = 1",
+           "sequence.id 1 has another number than its place in the run");
 }
 
 TEST_F(Check, TextsAndLabelsAreWhole) {
     const std::string one = "run 1 (first), sequence 0";
     expect("UPDATE text SET bytes = CAST('one two four s' AS BLOB) WHERE row = 4294967296",
-           one + ": piece 0 of its text has 14 bytes where 15 are due");
+           "text.row 4294967296 is a piece of another length than is due in its place");
     expect("UPDATE text SET bytes = x'ff6e652074776f20666f7572207369' WHERE row = 4294967296",
            one + ": its text is no UTF-8");
-    expect("DELETE FROM text WHERE row = 4294967296", one + ": text_bytes is 15 and its text has 0");
+    expect("DELETE FROM text WHERE row = 4294967296",
+           one + ": expected 15 bytes of text in sequence 0, found 0");
     expect("UPDATE text SET row = row + 1 WHERE row = 4294967296",
-           one + ": its text has piece 1 where piece 0 is due");
+           "text.row 4294967297 is a piece of another length than is due in its place");
     expect("UPDATE label SET text_end = 5 WHERE sequence = 1 AND text_begin = 0",
-           one + ": its label of bytes 4 to 7 is empty, overlaps another or leaves the text");
+           "a label of sequence.id 1 is empty, overlaps another or leaves the text");
     expect("UPDATE label SET text_end = 16 WHERE sequence = 1 AND text_begin = 4",
-           one + ": its label of bytes 4 to 16 is empty, overlaps another or leaves the text");
+           "a label of sequence.id 1 is empty, overlaps another or leaves the text");
 }
 
 TEST_F(Check, SignalsArePackedAsTheySay) {
     const std::string nll = "run 1 (first), sequence 0, signal nll";
     expect("UPDATE chunk SET first_token = 1 WHERE sequence = 1 AND signal = 1",
-           nll + ", chunk from token 1: token 0 is due");
+           nll + ": expected a chunk of signal nll of sequence 0 whose size agrees with its shape, found "
+                 "[5,3] of F32 for 5 tokens in 60 bytes");
     expect("UPDATE chunk SET dtype = 'F64' WHERE sequence = 1 AND signal = 1",
-           nll + ", chunk from token 0: data has 60 bytes and shape [5,3] of F64 takes another number");
+           nll + ": expected a chunk of signal nll of sequence 0 whose size agrees with its shape, found "
+                 "[5,3] of F64 for 5 tokens in 60 bytes");
     expect("UPDATE chunk SET dtype = 'float' WHERE sequence = 1 AND signal = 1",
-           nll + ", chunk from token 0: dtype is \"float\"");
+           nll + ": expected a packed array in signal nll of sequence 0, found blob of type float");
     expect("UPDATE chunk SET shape = '[5,3,1]' WHERE sequence = 1 AND signal = 1",
-           nll + ", chunk from token 0: shape is [5,3,1] for 5 tokens along 2 axes");
+           nll + ": expected a chunk of signal nll of sequence 0 whose size agrees with its shape, found "
+                 "[5,3,1] of F32 for 5 tokens in 60 bytes");
     expect("UPDATE chunk SET shape = '[5,\"3\"]' WHERE sequence = 1 AND signal = 1",
-           nll + ", chunk from token 0: shape is [5,\"3\"] for 5 tokens along 2 axes");
+           nll + ": expected a chunk of signal nll of sequence 0 whose size agrees with its shape, found "
+                 "[5,\"3\"] of F32 for 5 tokens in 60 bytes");
     expect("UPDATE chunk SET tokens = 4, shape = '[4,3]', data = substr(data, 1, 48) WHERE sequence = 1 AND "
            "signal = 1",
-           nll + ": its chunks hold 4 tokens of 5");
+           nll + ": expected values of signal nll of sequence 0 up to token 5, found chunks that stop at 4");
     expect("UPDATE chunk SET shape = '[5,4]', data = zeroblob(80) WHERE sequence = 1 AND signal = 1",
-           nll + ", chunk from token 0: its axis step has 4 places and the run's max_steps is 2");
+           nll + ": its axis step has 4 places and the run's max_steps is 2");
     expect("UPDATE signal SET axes = '[\"step\",\"token\"]' WHERE id = 1",
-           "run 1 (first), signal nll: axes is [\"step\",\"token\"] and no JSON array of names that begins "
-           "with token");
+           "signal 1: axes is \"[\"step\",\"token\"]\", not a JSON array of names that begins with token");
     expect("UPDATE signal SET name = 'my signal' WHERE id = 3",
-           "run 1 (first), signal my signal: its name is not made of letters, digits, _ . and -");
+           "signal 3: name is \"my signal\", not 1 to 100 letters, digits, _ . and -");
     expect("UPDATE chunk SET data = CAST(x'05000000' || substr(data, 5) AS BLOB) WHERE sequence = 1 AND "
            "signal = 2; DELETE FROM "
            "vocabulary WHERE id = 5",
@@ -344,46 +355,41 @@ TEST_F(Check, SignalsArePackedAsTheySay) {
     expect(
         "UPDATE chunk SET data = CAST(substr(data, 1, 32) || x'08000000' || substr(data, 37) AS BLOB) WHERE "
         "sequence = 1 AND signal = 2",
-        "run 1 (first), sequence 0, signal candidate_ids, chunk from token 0: token id 8 has no row in "
-        "vocabulary");
+        "run 1 (first), sequence 0, signal candidate_ids: token id 8 has no row in vocabulary");
 }
 
 TEST_F(Check, StepsThatDidNotRunSaySo) {
     const std::string one = "run 1 (first), sequence 0, signal ";
     expect("UPDATE chunk SET data = zeroblob(60) WHERE sequence = 1 AND signal = 1",
-           one + "nll, chunk from token 0: token 0 has a value behind its last step, where NaN is due");
-    expect(
-        "UPDATE chunk SET data = zeroblob(60) WHERE sequence = 1 AND signal = 2",
-        one + "candidate_ids, chunk from token 0: token 0 has a value behind its last step, where -1 is due");
+           one + "nll: token 0 has a value behind its last step, where NaN is due");
+    expect("UPDATE chunk SET data = zeroblob(60) WHERE sequence = 1 AND signal = 2",
+           one + "candidate_ids: token 0 has a value behind its last step, where -1 is due");
     expect("UPDATE chunk SET data = CAST(x'ffffffff' || substr(data, 5) AS BLOB) WHERE sequence = 1 AND "
            "signal = 2",
-           one +
-               "candidate_ids, chunk from token 0: token 0 ran step 0, where its value says that it did not");
+           one + "candidate_ids: token 0 ran step 0, where its value says that it did not");
     // Of a signal of one's own: all or none. The second place of the first token becomes NaN.
     expect("UPDATE chunk SET data = CAST(substr(data, 1, 4) || x'0000c07f' || substr(data, 9) AS BLOB) WHERE "
            "sequence = 1 AND signal = 3",
-           one + "gate, chunk from token 0: token 0 has a value behind its last step, where NaN is due");
+           one + "gate: token 0 has a value behind its last step, where NaN is due");
     // Where an exit only chose the read-out, every step ran.
     const std::string all_ran = "UPDATE run SET choices = '{\"kv\": \"full\"}' WHERE id = 1; ";
     EXPECT_EQ(found_after(all_ran + "DELETE FROM chunk WHERE sequence = 1 AND signal = 2; UPDATE chunk SET "
                                     "data = zeroblob(60), crc32 = NULL WHERE sequence = 1 AND signal = 1"),
               std::vector<std::string>());
-    expect(all_ran,
-           one +
-               "candidate_ids, chunk from token 0: token 0 ran step 1, where its value says that it did not");
+    expect(all_ran, one + "candidate_ids: token 0 ran step 1, where its value says that it did not");
 }
 
 TEST_F(Check, RunsAndReferencesAreInOrder) {
     expect("UPDATE run SET started = 'yesterday' WHERE id = 1",
-           "run 1 (first): started is \"yesterday\" and no time like 2026-11-21T11:45:00Z");
+           "run 1: started is \"yesterday\", not a time like 2026-11-21T11:45:00Z");
     expect("UPDATE run SET text_digest = 'none' WHERE id = 1",
-           "run 1 (first): text_digest is \"none\" and no SHA-256 in 64 hexadecimal digits");
-    expect("UPDATE run SET versions = 'mine' WHERE id = 1", "run 1 (first): versions is no JSON object");
+           "run 1: text_digest is \"none\", not a SHA-256 in 64 hexadecimal digits, or empty");
+    expect("UPDATE run SET versions = 'mine' WHERE id = 1", "run 1: versions is \"mine\", not a JSON object");
     expect("UPDATE run SET notices = '[1]' WHERE id = 1",
-           "run 1 (first): notices is no JSON array of sentences");
+           "run 1: notices is \"[1]\", not a JSON array of texts");
     expect("UPDATE run SET step_unit = 'epoch' WHERE id = 1",
-           "run 1 (first): step_unit is \"epoch\" and neither step nor layer");
-    expect("UPDATE run SET complete = 2 WHERE id = 1", "run 1 (first): complete is 2 and neither 0 nor 1");
+           "run 1: step_unit is \"epoch\", not step or layer");
+    expect("UPDATE run SET complete = 2 WHERE id = 1", "run 1: complete is \"2\", not 0 or 1");
     expect("UPDATE run SET training = 9 WHERE id = 1", "run.id 1 names a training that is not there");
     expect("UPDATE sequence SET run = 9 WHERE id = 1", "sequence.id 1 belongs to a run that is not there");
     expect("UPDATE chunk SET sequence = 2 WHERE id = 1",
@@ -401,7 +407,7 @@ TEST_F(Check, RunsAndReferencesAreInOrder) {
     expect("UPDATE training SET step = 3", "training.id 1 has another step than its last point");
     expect("DROP VIEW token", "there is no view token");
     expect("DELETE FROM vocabulary",
-           "run 1 (first): it has a tokenizer_digest, and vocabulary has no row of its tokenizer");
+           "run.id 1 has a tokenizer_digest, and vocabulary has no row of its tokenizer");
 }
 
 TEST_F(Check, OtherWritersMayLeaveOutWhatASchemaKeeps) {

@@ -133,22 +133,22 @@ std::string check_prefix(const fs::path& path) {
     std::int64_t tokens = 0;
     const std::vector<SequenceInfo> sequences = reader.sequences(runs[0].id);
     for (const SequenceInfo& sequence : sequences) {
-        const std::int64_t length = length_of(sequence.index);
-        const std::string name = "sequence " + std::to_string(sequence.index);
-        if (!sequence.complete && sequence.index + 1 != static_cast<std::int64_t>(sequences.size())) {
+        const std::int64_t length = length_of(sequence.number);
+        const std::string name = "sequence " + std::to_string(sequence.number);
+        if (!sequence.complete && sequence.number + 1 != static_cast<std::int64_t>(sequences.size())) {
             return name + " is partial, but another follows";
         }
         if (sequence.complete && sequence.tokens != length) {
             return name + " is marked complete with " + std::to_string(sequence.tokens) + " tokens";
         }
-        const auto seed = static_cast<std::uint64_t>(sequence.index);
+        const auto seed = static_cast<std::uint64_t>(sequence.number);
         const TokenColumns want = testing::sample_tokens(seed, 0, sequence.tokens, length);
-        const TokenColumns got = reader.tokens(runs[0].id, sequence.index);
+        const TokenColumns got = reader.tokens(runs[0].id, sequence.number);
         if (got.id != want.id || !same_floats(got.nll, want.nll) || got.flops != want.flops) {
             return name + " has other tokens than were given";
         }
         for (const auto& [signal, chunk] : testing::sample_chunks(seed, 0, sequence.tokens)) {
-            const auto stored = reader.signal(runs[0].id, sequence.index, signal);
+            const auto stored = reader.signal(runs[0].id, sequence.number, signal);
             if (sequence.tokens > 0 && (!stored || stored->data != chunk.data)) {
                 return name + " has another " + signal + " than was given";
             }

@@ -6,7 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/splitmix.h"
-#include "core/trace/check.h"
+#include "core/trace/tools/check.h"
 #include "core/trace/reader.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
@@ -191,12 +191,12 @@ std::string faults_of(const fs::path& path) {
         require_recorded(path);
         for (const RunInfo& run : reader.runs()) {
             for (const SequenceInfo& sequence : reader.sequences(run.id)) {
-                const std::int64_t length = lengths.at(static_cast<std::size_t>(sequence.index));
-                const TokenColumns tokens = reader.tokens(run.id, sequence.index);
+                const std::int64_t length = lengths.at(static_cast<std::size_t>(sequence.number));
+                const TokenColumns tokens = reader.tokens(run.id, sequence.number);
                 const TokenColumns given = testing::sample_tokens(
-                    1 + static_cast<std::uint64_t>(sequence.index), 0, sequence.tokens, length);
+                    1 + static_cast<std::uint64_t>(sequence.number), 0, sequence.tokens, length);
                 if (tokens.id != given.id || (sequence.complete && sequence.tokens != length)) {
-                    return "sequence " + std::to_string(sequence.index) + " is not what was recorded";
+                    return "sequence " + std::to_string(sequence.number) + " is not what was recorded";
                 }
             }
         }

@@ -56,10 +56,10 @@ protected:
             for (const RunInfo& run : reader.runs()) {
                 const std::vector<SignalInfo> signals = reader.signal_infos(run.id);
                 for (const SequenceInfo& sequence : reader.sequences(run.id)) {
-                    (void)reader.text(run.id, sequence.index);
-                    (void)reader.tokens(run.id, sequence.index);
+                    (void)reader.text(run.id, sequence.number);
+                    (void)reader.tokens(run.id, sequence.number);
                     for (const SignalInfo& signal : signals) {
-                        (void)reader.signal(run.id, sequence.index, signal.name);
+                        (void)reader.signal(run.id, sequence.number, signal.name);
                     }
                 }
                 (void)reader.vocabulary(run.id);
@@ -203,6 +203,8 @@ TEST_F(Hostile, AbsurdValuesAreSentences) {
         {"UPDATE text SET bytes = zeroblob(5000) WHERE row & 4294967295 = 0", "bytes of text"},
         {"UPDATE signal SET axes = '[\"step\"]'", "axes of signal"},
         {"UPDATE signal SET axes = '[[[[[[['", "a.ponder"},
+        {"UPDATE signal SET dtype = 'F128'", "a type such as F32"},
+        {"UPDATE signal SET storage = 'elsewhere'", "plain, compressed, trimmed or summed"},
         {"UPDATE signal SET axes = '[\"token\"]' WHERE name = 'nll'", "whose size agrees with its shape"},
         {"UPDATE chunk SET shape = '[9223372036854775807,9223372036854775807]'",
          "whose size agrees with its shape"},
@@ -215,8 +217,8 @@ TEST_F(Hostile, AbsurdValuesAreSentences) {
         {"UPDATE chunk SET tokens = tokens + 1", "whose size agrees with its shape"},
         {"UPDATE chunk SET first_token = first_token + 1", "chunk"},
         {"DELETE FROM chunk WHERE first_token > 0", "chunks that stop at"},
-        {"UPDATE run SET name = hex(zeroblob(70000)) || id", "names of runs"},
-        {"UPDATE signal SET title = hex(zeroblob(70000))", "titles of signals"},
+        {"UPDATE run SET name = hex(zeroblob(70000)) || id", "name of at most 131072 bytes"},
+        {"UPDATE signal SET title = hex(zeroblob(70000))", "title of at most 131072 bytes"},
     };
     const std::string sound = read_file(path);
     EXPECT_EQ(read(), "");

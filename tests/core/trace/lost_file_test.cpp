@@ -2,10 +2,10 @@
 // A trace whose files are moved, removed or replaced while it is written, and what lies beside it afterwards.
 #include "core/base/error.h"
 #include "core/base/files.h"
-#include "core/trace/check.h"
-#include "core/trace/merge.h"
+#include "core/trace/tools/check.h"
+#include "core/trace/tools/merge.h"
 #include "core/trace/reader.h"
-#include "core/trace/run_edits.h"
+#include "core/trace/tools/run_edits.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
 #include "tests/support/test_data.h"
@@ -192,7 +192,7 @@ TEST(SingleFile, TheLastReaderTakesTheLogAlong) {
         TraceWriter writer(path);
         std::optional<TraceReader> reader(TraceReader::open(path));
         const TraceReader idle = TraceReader::open(path);
-        std::shared_ptr<const void> transaction = reader->hold();
+        std::shared_ptr<const void> transaction = reader->pin_snapshot();
         testing::write_sample_run(writer, "second", 2, {40}, 40);
         writer.finish();
         EXPECT_TRUE(fs::exists(path.string() + "-wal")) << "while somebody reads";

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/trace/run_edits.h"
+#include "core/trace/tools/run_edits.h"
 
 #include "core/base/error.h"
 #include "core/base/files.h"
-#include "core/trace/annotations.h"
-#include "core/trace/check.h"
-#include "core/trace/merge.h"
+#include "core/trace/tools/annotations.h"
+#include "core/trace/tools/check.h"
+#include "core/trace/tools/merge.h"
 #include "core/trace/reader.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"

@@ -85,18 +85,22 @@ RunInfo sample_run(const std::string& name) {
 
 std::vector<SignalInfo> sample_signals() {
     return {
-        {signal::nll, {"token", "step"}, "nats", "NLL by step", "Of the read-out after each step."},
-        {signal::rank, {"token", "step"}, "", "Rank by step", "1 + the number of larger logits."},
+        {signal::nll, {"token", "step"}, "nats", "NLL by step", "Of the read-out after each step.",
+         DType::f32, SignalStorage::plain, false, true},
+        {signal::rank, {"token", "step"}, "", "Rank by step", "1 + the number of larger logits.",
+         DType::i32, SignalStorage::plain, false, true},
         {signal::candidate_ids,
          {"token", "step", "candidate"},
          "",
          "Candidates",
-         "Ids of the ten likeliest."},
+         "Ids of the ten likeliest.",
+         DType::i32},
         {signal::candidate_probabilities,
          {"token", "step", "candidate"},
          "probability",
          "Candidates",
-         "Their probabilities."},
+         "Their probabilities.",
+         DType::f16},
         {"unused", {"token"}, "", "Never given", "Announced, but not recorded."},
     };
 }

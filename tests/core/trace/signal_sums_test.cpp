@@ -5,10 +5,10 @@
 #include "core/base/files.h"
 #include "core/base/half.h"
 #include "core/base/splitmix.h"
-#include "core/trace/check.h"
-#include "core/trace/export_csv.h"
-#include "core/trace/merge.h"
-#include "core/trace/run_edits.h"
+#include "core/trace/tools/check.h"
+#include "core/trace/tools/export_csv.h"
+#include "core/trace/tools/merge.h"
+#include "core/trace/tools/run_edits.h"
 #include "core/trace/shard.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
@@ -48,7 +48,8 @@ SignalChunk weights(std::int64_t sequence, std::int64_t first, std::int64_t toke
 }
 
 std::vector<SignalInfo> announced() {
-    return {{summed_weights, {"token", "step", "source"}, "weight", "Weights", "Weights."}};
+    return {{summed_weights, {"token", "step", "source"}, "weight", "Weights", "Weights.", DType::f16,
+             SignalStorage::summed}};
 }
 
 void write_sequence(TraceWriter& writer, std::int64_t sequence, std::optional<std::int64_t> joined = {}) {
@@ -77,7 +78,7 @@ void write(const std::filesystem::path& trace, std::int64_t world) {
 
 SignalSums sums_in(const std::filesystem::path& trace) {
     const TraceReader reader = TraceReader::open(trace);
-    const auto sums = signal_sums(reader, reader.runs().front(), summed_weights);
+    const auto sums = signal_sums(reader, reader.runs().front(), announced().front());
     EXPECT_TRUE(sums.has_value());
     return sums.value_or(SignalSums());
 }
@@ -191,7 +192,7 @@ TEST(SignalSums, ThatWereChangedAreASentence) {
                                    std::filesystem::copy_options::overwrite_existing);
         testing::sql(copy, damage);
         const TraceReader reader = TraceReader::open(copy);
-        EXPECT_THROW((void)signal_sums(reader, reader.runs().front(), summed_weights), InputError) << damage;
+        EXPECT_THROW((void)signal_sums(reader, reader.runs().front(), announced().front()), InputError) << damage;
         const std::string faults = fault_lines(copy);
         EXPECT_EQ(std::count(faults.begin(), faults.end(), '\n'), 1) << damage << ": " << faults;
     }

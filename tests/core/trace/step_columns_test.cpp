@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/trace/step_columns.h"
+#include "core/trace/tools/step_columns.h"
 
 #include "core/base/error.h"
 #include "tests/core/trace/sample.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A trace as a database file: all that views and commands read of it, `check`, and a merge of what is sound.
-#include "core/trace/check.h"
+#include "core/trace/tools/check.h"
 #include "core/trace/digests.h"
-#include "core/trace/merge.h"
+#include "core/trace/tools/merge.h"
 #include "tests/fuzz/harness/harness.h"
 #include "tests/fuzz/read_everything.h"
 

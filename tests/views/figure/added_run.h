@@ -14,9 +14,13 @@
 
 namespace ponderscope::testing {
 
-inline SignalChunk chunk_of(std::vector<std::int64_t> shape, const std::vector<float>& values) {
-    const auto bytes = std::as_bytes(std::span(values));
-    return {0, DType::f32, std::move(shape), {bytes.begin(), bytes.end()}};
+/// As f32 or i32.
+inline SignalChunk chunk_of(std::vector<std::int64_t> shape, const std::vector<float>& values,
+                            DType dtype = DType::f32) {
+    const std::vector<std::int32_t> whole(values.begin(), values.end());
+    const auto bytes =
+        dtype == DType::i32 ? std::as_bytes(std::span(whole)) : std::as_bytes(std::span(values));
+    return {0, dtype, std::move(shape), {bytes.begin(), bytes.end()}};
 }
 
 /// Adds a run like the first one of \p trace, but for what \p change makes of it, with signals that
@@ -32,9 +36,9 @@ add_run(const std::filesystem::path& trace, const std::function<void(RunInfo&)>&
     TraceWriter writer(trace);
     writer.begin_run(info, announced);
     for (const SequenceInfo& sequence : reader.sequences(base)) {
-        TokenColumns tokens = reader.tokens(base, sequence.index);
+        TokenColumns tokens = reader.tokens(base, sequence.number);
         auto chunks = chunks_of(tokens);
-        writer.begin_sequence(sequence.title, reader.text(base, sequence.index));
+        writer.begin_sequence(sequence.title, reader.text(base, sequence.number));
         writer.append(std::move(tokens), std::move(chunks));
         writer.end_sequence();
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/error.h"
 #include "core/trace/reader.h"
-#include "core/trace/run_edits.h"
+#include "core/trace/tools/run_edits.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
 #include "views/chart/chart_plot.h"

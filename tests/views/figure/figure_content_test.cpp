@@ -3,7 +3,7 @@
 // keyword `signals` is a name there.
 #include "core/base/error.h"
 #include "core/trace/reader.h"
-#include "core/trace/run_edits.h"
+#include "core/trace/tools/run_edits.h"
 #include "core/trace/writer.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
@@ -43,7 +43,8 @@ void add_run(const fs::path& trace, const std::function<void(RunInfo&)>& change,
                 values.push_back(one.value(i / 4, static_cast<int>(i % 4)));
             }
             chunks.emplace_back(one.info.name,
-                                testing::chunk_of({static_cast<std::int64_t>(tokens.size()), 4}, values));
+                                testing::chunk_of({static_cast<std::int64_t>(tokens.size()), 4}, values,
+                                                  one.info.dtype));
         }
         return chunks;
     });
@@ -55,6 +56,13 @@ void rename(const fs::path& trace, const std::string& from, const std::string& t
 
 SignalInfo by_step(const char* name) {
     return {name, {"token", "step"}, "", name, ""};
+}
+
+SignalInfo rank_by_step() {
+    SignalInfo info = by_step(signal::rank);
+    info.dtype = DType::i32;
+    info.of_target = true;
+    return info;
 }
 
 std::string written_text(const Figure& figure) {
@@ -187,7 +195,7 @@ private Q_SLOTS:
             return [=](std::size_t, int step) { return step < first ? 0.0F : 0.5F; };
         };
         add_run(trace, [](RunInfo& info) { info.name = "made"; },
-                {{by_step(signal::rank),
+                {{rank_by_step(),
                   [](std::size_t token, int) { return token % 3 == 0 ? 0.0F : static_cast<float>(token); }},
                  {by_step(signal::update_cosine), from(2)},
                  {by_step(signal::acceleration), from(2)},

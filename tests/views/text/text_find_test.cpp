@@ -358,12 +358,12 @@ private Q_SLOTS:
         double sum = 0;
         std::map<std::int64_t, std::vector<std::int64_t>> rows;
         for (const SequenceInfo& sequence : reader.sequences(stage.a.run)) {
-            const TokenColumns tokens = reader.tokens(stage.a.run, sequence.index);
+            const TokenColumns tokens = reader.tokens(stage.a.run, sequence.number);
             for (std::size_t row = 0; row + 1 < tokens.size(); ++row) {
                 if (tokens.nll[row] > 4) {
                     ++count;
                     sum += static_cast<double>(tokens.nll[row]);
-                    rows[sequence.index].push_back(static_cast<std::int64_t>(row));
+                    rows[sequence.number].push_back(static_cast<std::int64_t>(row));
                 }
             }
         }

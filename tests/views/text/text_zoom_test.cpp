@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Near and far: one line a token, one pixel a token; two quantities at once; B on A's words; the list of
 // hits.
-#include "core/trace/annotations.h"
+#include "core/trace/tools/annotations.h"
 #include "core/trace/reader.h"
 #include "core/trace/writer.h"
 #include "tests/support/sample_trace.h"

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/remote/serve.h"
+
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/remote/frames.h"
+#include "core/remote/page_snapshot.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <poll.h>
+#include <string>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace ponderscope {
+namespace {
+
+namespace fs = std::filesystem;
+using remote::Kind;
+using remote::Packer;
+using remote::Question;
+using remote::Status;
+using remote::Unpacker;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t most_open = 32;
+constexpr std::uint64_t head_bytes = 256 << 10;
+constexpr std::chrono::milliseconds longest_idle{100};
+constexpr std::chrono::milliseconds longest_hold{1000};
+
+std::int64_t time_of(const struct stat& info) {
+    return static_cast<std::int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec;
+}
+
+std::optional<struct stat> stat_of(const fs::path& path) {
+    struct stat info {};
+    return ::stat(path.c_str(), &info) == 0 ? std::optional(info) : std::nullopt;
+}
+
+Kind kind_of(const fs::path& path, const struct stat& info) {
+    if (S_ISREG(info.st_mode)) {
+        return path.extension() == ".ponder" ? Kind::trace : Kind::file;
+    }
+    if (!S_ISDIR(info.st_mode)) {
+        return Kind::none;
+    }
+    return stat_of(path / "config.json")       ? Kind::checkpoint
+           : stat_of(path / "training.ponder") ? Kind::training
+                                               : Kind::folder;
+}
+
+class Server {
+public:
+    explicit Server(fs::path root) : root_(std::move(root)) {}
+
+    /// The answer's frame.
+    std::string answer(const remote::Frame& question);
+    /// Ends transactions: all where nobody asks, else those that were held for long. Whether any is left.
+    bool tidy(bool idle);
+
+private:
+    struct Served {
+        explicit Served(const fs::path& path)
+            : snapshot(path), inode(stat_of(path).value_or(none()).st_ino) {}
+        static struct stat none() { return {}; }
+        PageSnapshot snapshot;
+        ino_t inode;
+        Clock::time_point held = Clock::now();
+        std::list<std::string>::iterator use;
+        bool open = true;
+    };
+
+    [[nodiscard]] fs::path place(std::string_view text) const;
+    Served& open(const fs::path& path, bool& fresh);
+    std::string look(Unpacker& fields) const;
+    std::string list(Unpacker& fields) const;
+    std::string renew(Unpacker& fields);
+    std::string read(Unpacker& fields, Status& status);
+
+    fs::path root_;
+    std::map<std::string, Served> files_;
+    std::list<std::string> uses_;
+};
+
+/// What the other side calls a file, as this one does.
+fs::path Server::place(std::string_view text) const {
+    if (!text.starts_with('/') || text.find('\0') != std::string_view::npos) {
+        throw remote::ProtocolFault("a path that does not begin with '/'");
+    }
+    fs::path path(text);
+    if (text.starts_with("/~/") || text == "/~") {
+        const char* home = std::getenv("HOME");
+        path = fs::path(home != nullptr ? home : "/") / text.substr(std::min<std::size_t>(text.size(), 3));
+    }
+    if (!root_.empty()) {
+        std::error_code error;
+        const fs::path real = fs::weakly_canonical(path, error);
+        const auto [end, other] = std::mismatch(root_.begin(), root_.end(), real.begin(), real.end());
+        if (error || end != root_.end()) {
+            throw InputError(path, "a path in " + root_.string(), "one elsewhere", "serve another --root");
+        }
+    }
+    return path;
+}
+
+Server::Served& Server::open(const fs::path& path, bool& fresh) {
+    const std::string key = path.string();
+    auto place = files_.find(key);
+    fresh = place == files_.end();
+    if (!fresh && stat_of(path).value_or(Served::none()).st_ino != place->second.inode) {
+        // Another file has its name, or none: who reads on is told.
+        uses_.erase(place->second.use);
+        files_.erase(place);
+        fresh = true;
+    }
+    if (fresh) {
+        place = files_.try_emplace(key, path).first;
+        uses_.push_front(key);
+        place->second.use = uses_.begin();
+        if (files_.size() > most_open) {
+            files_.erase(uses_.back());
+            uses_.pop_back();
+        }
+    }
+    uses_.splice(uses_.begin(), uses_, place->second.use);
+    return place->second;
+}
+
+std::string Server::look(Unpacker& fields) const {
+    const fs::path path = place(fields.text());
+    fields.end();
+    const auto info = stat_of(path);
+    const auto beside = [&](const char* suffix) {
+        const auto other = stat_of(path.string() + suffix);
+        return other ? time_of(*other) : 0;
+    };
+    std::error_code error;
+    const fs::path real = info ? fs::canonical(path, error) : fs::path();
+    const struct stat what = info.value_or(Served::none());
+    Packer packer;
+    packer.u8(static_cast<std::uint8_t>(info ? kind_of(path, what) : Kind::none))
+        .u64(what.st_dev)
+        .u64(what.st_ino)
+        .u64(static_cast<std::uint64_t>(what.st_size))
+        .i64(info ? time_of(what) : 0)
+        .i64(info ? beside("-wal") : 0)
+        .i64(info ? beside(".annotations") : 0)
+        .text(error ? path.string() : real.string());
+    return std::move(packer.data);
+}
+
+std::string Server::list(Unpacker& fields) const {
+    const fs::path folder = place(fields.text());
+    fields.end();
+    std::error_code error;
+    fs::directory_iterator entries(folder, error);
+    if (error) {
+        throw InputError(folder, "a folder that can be listed", error.message(), "check the name");
+    }
+    std::map<std::string, std::string> rows;
+    for (; entries != fs::directory_iterator() && rows.size() < remote::max_entries;
+         entries.increment(error)) {
+        if (error) {
+            break;
+        }
+        const auto info = stat_of(entries->path());
+        const Kind kind = info ? kind_of(entries->path(), *info) : Kind::none;
+        const std::string name = entries->path().filename().string();
+        if (kind != Kind::none) {
+            rows[name] = std::move(Packer()
+                                       .u8(static_cast<std::uint8_t>(kind))
+                                       .u64(static_cast<std::uint64_t>(info->st_size))
+                                       .i64(time_of(*info))
+                                       .text(name)
+                                       .data);
+        }
+    }
+    Packer packer;
+    packer.u32(rows.size());
+    for (const auto& [name, row] : rows) {
+        packer.bytes(row);
+    }
+    return std::move(packer.data);
+}
+
+std::string Server::renew(Unpacker& fields) {
+    const fs::path path = place(fields.text());
+    const std::uint64_t known = fields.u64();
+    fields.end();
+    bool fresh = false;
+    Served& served = open(path, fresh);
+    PageSnapshot& snapshot = served.snapshot;
+    const bool same_before = !fresh && snapshot.generation() == known;
+    if (!fresh) {
+        snapshot.renew();
+    }
+    served.open = true;
+    served.held = Clock::now();
+    const bool tells = same_before && snapshot.knows_changes();
+    const bool unchanged = snapshot.generation() == known;
+    Packer packer;
+    packer.u64(snapshot.generation()).u64(snapshot.size()).u32(snapshot.page_bytes()).u8(tells ? 0 : 1);
+    packer.u32(tells ? snapshot.changes().size() : 0);
+    if (tells) {
+        for (const std::uint32_t page : snapshot.changes()) {
+            packer.u32(page);
+        }
+    }
+    std::string head(unchanged ? 0 : std::min(head_bytes, snapshot.size()), '\0');
+    snapshot.read(0, std::as_writable_bytes(std::span(head)));
+    packer.text(head);
+    return std::move(packer.data);
+}
+
+std::string Server::read(Unpacker& fields, Status& status) {
+    const fs::path path = place(fields.text());
+    const std::uint64_t generation = fields.u64();
+    const std::uint32_t ranges = fields.u32();
+    if (ranges > remote::max_ranges) {
+        throw remote::ProtocolFault("too many ranges");
+    }
+    bool fresh = false;
+    Served& served = open(path, fresh);
+    PageSnapshot& snapshot = served.snapshot;
+    snapshot.hold();
+    if (!served.open) {
+        served.open = true;
+        served.held = Clock::now();
+    }
+    if (snapshot.generation() != generation) {
+        status = Status::moved;
+        return {};
+    }
+    std::string bytes;
+    for (std::uint32_t i = 0; i < ranges; ++i) {
+        const std::uint64_t offset = fields.u64();
+        const std::uint32_t length = fields.u32();
+        if (offset > snapshot.size() || length > snapshot.size() - offset ||
+            length > remote::max_read - bytes.size()) {
+            throw remote::ProtocolFault("a range that does not lie in the file, or too much at once");
+        }
+        const std::size_t from = bytes.size();
+        bytes.resize(from + length);
+        snapshot.read(offset, std::as_writable_bytes(std::span(bytes)).subspan(from));
+    }
+    fields.end();
+    return bytes;
+}
+
+bool Server::tidy(bool idle) {
+    bool any = false;
+    for (auto& [path, served] : files_) {
+        if (served.open && (idle || Clock::now() - served.held > longest_hold)) {
+            served.snapshot.release();
+            served.open = false;
+        }
+        any = any || served.open;
+    }
+    return any;
+}
+
+std::string Server::answer(const remote::Frame& question) {
+    Status status = Status::ok;
+    std::string payload;
+    try {
+        Unpacker fields(question.payload);
+        switch (static_cast<Question>(question.kind)) {
+        case Question::look:
+            payload = look(fields);
+            break;
+        case Question::list:
+            payload = list(fields);
+            break;
+        case Question::renew:
+            payload = renew(fields);
+            break;
+        case Question::read:
+            payload = read(fields, status);
+            break;
+        default:
+            throw remote::ProtocolFault("a question of kind " + std::to_string(question.kind));
+        }
+    } catch (const InputError& error) {
+        status = Status::wrong_input;
+        payload = error.what();
+    } catch (const Error& error) {
+        status = Status::environment;
+        payload = error.what();
+    } catch (const SqliteFailure& failure) {
+        status = Status::environment;
+        payload =
+            std::string(": cannot be read there (") + failure.what() + "); check the file and its disk.";
+    }
+    return remote::frame(question.id, static_cast<std::uint8_t>(status), payload);
+}
+
+/// False: nobody reads any more.
+bool write_all(int descriptor, std::string_view bytes) {
+    while (!bytes.empty()) {
+        const ssize_t put = ::write(descriptor, bytes.data(), bytes.size());
+        if (put < 0 && errno != EINTR) {
+            return false;
+        }
+        bytes.remove_prefix(put > 0 ? static_cast<std::size_t>(put) : 0);
+    }
+    return true;
+}
+
+} // namespace
+
+void serve(const ServeOptions& options, const std::stop_token& stop) {
+    fs::path root;
+    if (!options.root.empty()) {
+        std::error_code error;
+        root = fs::canonical(options.root, error);
+        if (error || !fs::is_directory(root)) {
+            throw InputError(options.root, "a folder to serve", error ? error.message() : "no folder",
+                             "check the name");
+        }
+    }
+    Server server(root);
+    remote::FrameCutter cutter(remote::max_question);
+    if (!write_all(options.output, '\n' + std::string(remote::hello) + std::to_string(remote::protocol) +
+                                       " " PONDERSCOPE_VERSION "\n")) {
+        return;
+    }
+    constexpr int a_second = 1000; // so that a signal is noticed
+    bool holds = false;
+    while (!stop.stop_requested()) {
+        pollfd input{options.input, POLLIN, 0};
+        const int ready = ::poll(&input, 1, holds ? static_cast<int>(longest_idle.count()) : a_second);
+        if (ready <= 0) {
+            holds = server.tidy(ready == 0);
+            continue;
+        }
+        std::array<char, 1 << 16> buffer; // NOLINT(cppcoreguidelines-pro-type-member-init)
+        const ssize_t got = ::read(options.input, buffer.data(), buffer.size());
+        if (got == 0 || (got < 0 && errno != EINTR)) {
+            return;
+        }
+        cutter.add({buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))});
+        try {
+            remote::Frame question;
+            while (cutter.next(question)) {
+                if (!write_all(options.output, server.answer(question))) {
+                    return;
+                }
+            }
+        } catch (const remote::ProtocolFault& fault) {
+            throw InputError(
+                std::string("Standard input: expected questions of another ponderscope, found ") +
+                fault.what() + "; this verb is for ssh, not for a keyboard.");
+        }
+        holds = server.tidy(false);
+    }
+}
+
+} // namespace ponderscope

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/trace/database.h"
+#include "core/trace/records.h"
+#include "core/trace/schema.h"
+
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+/// Rows as structs. Each table has one list of fields (rows.cpp): a column with the member that holds its
+/// values. CREATE, INSERT, SELECT, JSON, CSV and the tests of `check` come from that list.
+namespace ponderscope::schema {
+
+/// Where a row keeps the values of a column; nothing: the writer binds it, or reads it, by itself. A column
+/// that may be NULL is NULL where its member is -1, empty or NaN.
+template <class Row>
+using Member =
+    std::variant<std::monostate, std::int64_t Row::*, std::uint64_t Row::*, double Row::*, bool Row::*,
+                 std::string Row::*, std::vector<std::string> Row::*, DType Row::*, SignalStorage Row::*>;
+
+template <class Row>
+struct Field {
+    Column column;
+    Member<Row> member = {};
+};
+
+/// Of RunInfo, SequenceInfo, SignalInfo, FaultInfo, TrainingInfo, TrainingQuantity: in the order of the
+/// table's columns.
+template <class Row>
+std::span<const Field<Row>> fields();
+
+/// "id,name,checkpoint,...": all columns of a table, for SELECT and INSERT.
+std::string columns_of(const char* table);
+std::string insert_into(const char* table);
+
+/// Binds the columns that have a member; the statement is that of insert_into.
+template <class Row>
+void bind_row(Statement& statement, const Row& row);
+template <class Row>
+void bind_row(Statement&, const Row&&) = delete; // texts are bound where they lie
+/// Reads the columns that have a member, from a SELECT of columns_of. \p damaged is called where a value
+/// cannot be in a trace, and throws: what was expected, what was found.
+using Damaged = std::function<void(const std::string& expected, const std::string& found)>;
+template <class Row>
+Row read_row(const Statement& rows, const Damaged& damaged);
+/// Calls \p visit(column, value) for each exported column.
+template <class Row, class Visit>
+void each_exported(const Row& row, const Visit& visit) {
+    for (const Field<Row>& field : fields<Row>()) {
+        std::visit(
+            [&](const auto member) {
+                if constexpr (!std::is_same_v<std::decay_t<decltype(member)>, std::monostate>) {
+                    if (field.column.exported) {
+                        visit(field.column, row.*member);
+                    }
+                }
+            },
+            field.member);
+    }
+}
+
+/// The exported columns by name; what is no UTF-8 is replaced.
+template <class Row>
+nlohmann::json json_of_row(const Row& row);
+
+std::string_view name_of(SignalStorage storage);
+
+/// A column of token_row with its values in TokenColumns.
+template <class Value>
+struct TokenField {
+    Column column;
+    std::vector<Value> TokenColumns::*values;
+};
+/// Of token_row behind `row`, in the order of its columns.
+inline constexpr std::tuple token_fields{
+    TokenField<std::int32_t>{{"id", "INTEGER NOT NULL", "token id"}, &TokenColumns::id},
+    TokenField<std::uint64_t>{{"text_begin", "INTEGER NOT NULL", "first byte in the sequence's text"},
+                              &TokenColumns::begin},
+    TokenField<std::uint64_t>{{"text_end", "INTEGER NOT NULL", "byte after the last"}, &TokenColumns::end},
+    TokenField<float>{{"nll", "REAL", "of the NEXT token, predicted here; NULL: not scored", nullptr, "nats"},
+                      &TokenColumns::nll},
+    TokenField<float>{{"entropy", "REAL", "of the prediction made here; NULL: not read out", nullptr, "nats"},
+                      &TokenColumns::entropy},
+    TokenField<float>{{"max_probability", "REAL", "of the prediction made here; NULL: not read out"},
+                      &TokenColumns::max_probability},
+    TokenField<std::int32_t>{
+        {"rank", "INTEGER NOT NULL", "of the next token: 1 + the number of larger logits; 0: not scored"},
+        &TokenColumns::rank},
+    TokenField<std::int32_t>{{"steps", "INTEGER NOT NULL", "last step that ran here"}, &TokenColumns::steps},
+    TokenField<std::int64_t>{
+        {"flops", "INTEGER NOT NULL",
+         "floating-point operations of matrix products spent here; 0 in a whole run: not known"},
+        &TokenColumns::flops}};
+inline constexpr int token_field_count = std::tuple_size_v<decltype(token_fields)>;
+
+/// Calls \p visit(field) for each column of a token.
+template <class Visit>
+void each_token_field(const Visit& visit) {
+    std::apply([&](const auto&... field) { (visit(field), ...); }, token_fields);
+}
+
+/// Calls \p visit with the numbers of token \p i as SQLite keeps them: std::int64_t, or double (NaN: NULL).
+/// Spans that are left out are 0.
+template <class Visit>
+void each_token_number(const TokenColumns& tokens, std::size_t i, const Visit& visit) {
+    each_token_field([&](const auto& field) {
+        const auto& values = tokens.*field.values;
+        using Value = typename std::decay_t<decltype(values)>::value_type;
+        if constexpr (std::is_floating_point_v<Value>) {
+            visit(static_cast<double>(values[i]));
+        } else {
+            visit(i < values.size() ? static_cast<std::int64_t>(values[i]) : std::int64_t{0});
+        }
+    });
+}
+
+} // namespace ponderscope::schema

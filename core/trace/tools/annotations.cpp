@@ -1,0 +1,589 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/trace/tools/annotations.h"
+
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/base/utf8.h"
+#include "core/remote/address.h"
+#include "core/remote/host.h"
+#include "core/trace/database.h"
+#include "core/trace/writing/lock_file.h"
+#include "core/trace/shard.h"
+#include "core/trace/writing/store.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <type_traits>
+
+namespace ponderscope {
+namespace schema {
+namespace {
+
+constexpr Column annotation_columns[] = {
+    {"id", "INTEGER PRIMARY KEY", "from 1"},
+    {"run", "TEXT NOT NULL", "name of the run in the trace"},
+    {"name", "TEXT NOT NULL", "letters, digits and underscores"},
+    {"kind", "TEXT NOT NULL", "number or category"},
+    {"text_digest", "TEXT NOT NULL", "of the run when it was annotated"},
+    {"tokenizer_digest", "TEXT NOT NULL", "of the run when it was annotated"},
+    {"sequences", "INTEGER NOT NULL", "of the run when it was annotated"},
+    {"tokens", "INTEGER NOT NULL", "of the run when it was annotated"},
+    {"created", "TEXT NOT NULL", "ISO 8601, UTC"},
+};
+constexpr Column class_columns[] = {
+    {"annotation", "INTEGER NOT NULL", "annotation.id"},
+    {"number", "INTEGER NOT NULL", "from 0"},
+    {"name", "TEXT NOT NULL", "what the class is called"},
+};
+constexpr Column value_columns[] = {
+    {"annotation", "INTEGER NOT NULL", "annotation.id"},
+    {"sequence", "INTEGER NOT NULL", "its number in the run, from 0"},
+    {"position", "INTEGER NOT NULL", "of the token, from 0"},
+    {"value", "REAL NOT NULL", "the number, or annotation_class.number"},
+};
+constexpr Table all_annotation_tables[] = {
+    {"annotation", "What is said of the tokens of a run.", annotation_columns, "UNIQUE (run, name)",
+     "STRICT"},
+    {"annotation_class", "The classes of categories.", class_columns, "PRIMARY KEY (annotation, number)",
+     "STRICT, WITHOUT ROWID"},
+    {"annotation_value", "One row a token that has a value.", value_columns,
+     "PRIMARY KEY (annotation, sequence, position)", "STRICT, WITHOUT ROWID"},
+};
+
+} // namespace
+
+std::span<const Table> annotation_tables() {
+    return all_annotation_tables;
+}
+
+} // namespace schema
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t most_class_bytes = 200;
+constexpr std::size_t most_name_bytes = 64;
+const char* const annotate_again = "take the file from its source again, or remove it and annotate again";
+
+/// Names that conditions, tables and CSV headers have for something else.
+constexpr std::string_view taken_names[] = {
+    "and",   "begin", "document", "end",   "entropy",    "flops",       "id",
+    "nll",   "or",    "position", "rank",  "run",        "probability", "max_probability",
+    "steps", "text",  "sequence", "token", "text_begin", "text_end",    "token_index",
+};
+
+bool same_but_case(std::string_view a, std::string_view b) {
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+std::string in_quotes(std::string_view text) {
+    return "\"" + printable(text, 60) + "\"";
+}
+
+/// The whole number that a value stands for; -1: none.
+std::int64_t class_number(double value, std::size_t classes) {
+    const bool whole = value >= 0 && value < static_cast<double>(classes) && value == std::floor(value);
+    return whole ? static_cast<std::int64_t>(value) : -1;
+}
+
+} // namespace
+
+std::string fault_of_annotation_name(std::string_view name) {
+    const auto plain = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    };
+    const bool digit_first = !name.empty() && name.front() >= '0' && name.front() <= '9';
+    if (name.empty() || name.size() > most_name_bytes || digit_first ||
+        !std::all_of(name.begin(), name.end(), plain)) {
+        return "expected a name of letters, digits and underscores that begins with no digit, found " +
+               in_quotes(name);
+    }
+    if (std::any_of(std::begin(taken_names), std::end(taken_names),
+                    [&](std::string_view taken) { return same_but_case(taken, name); })) {
+        return "expected a name that nothing else of a token has, found " + in_quotes(name);
+    }
+    return {};
+}
+
+std::string fault_of_class(std::string_view name) {
+    if (name.empty() || name.size() > most_class_bytes) {
+        return "expected a class of 1 to " + std::to_string(most_class_bytes) + " bytes, found " +
+               std::to_string(name.size());
+    }
+    if (!is_valid_utf8(name)) {
+        return "expected a class in UTF-8, found " + in_quotes(name);
+    }
+    for (std::size_t at = 0; at < name.size();) {
+        const Utf8Character character = utf8_at(name, at);
+        if (is_unseen(character.code)) {
+            char code[16];
+            std::snprintf(code, sizeof code, "U+%04X", static_cast<unsigned>(character.code));
+            return "expected a class without characters that are not seen, found " + std::string(code) +
+                   " at byte " + std::to_string(at);
+        }
+        at += character.bytes;
+    }
+    return {};
+}
+
+namespace {
+
+/// Of a folder or a pattern of shards, the name of the trace that they make; else \p trace.
+fs::path whole_of(const fs::path& trace) {
+    std::vector<fs::path> shards;
+    try {
+        shards = find_shards(trace);
+    } catch (const InputError&) {
+        return trace; // whoever opens it says what is wrong with it
+    }
+    std::set<fs::path> wholes;
+    for (const fs::path& shard : shards) {
+        const std::optional<ShardName> name = parse_shard_name(shard);
+        wholes.insert(name ? name->trace : trace);
+    }
+    return wholes.size() == 1 ? *wholes.begin() : trace;
+}
+
+} // namespace
+
+fs::path annotations_path(const fs::path& named) {
+    const fs::path trace = whole_of(named);
+    std::error_code error;
+    const bool link = fs::is_symlink(fs::symlink_status(trace, error));
+    const fs::path real = link ? fs::canonical(trace, error) : trace;
+    return (error ? trace : real).string() + ".annotations";
+}
+
+void check_can_annotate(const fs::path& trace) {
+    if (remote::is_remote(trace)) {
+        const remote::Address there = remote::parse_address(trace);
+        throw InputError(trace, "a trace of this machine to annotate", "one of another, which is only read",
+                         "annotate it there (ssh " + there.host + " ponderscope annotate " +
+                             remote::shell_quoted(there.path) +
+                             " …: what is said there is seen here), or fetch the run and annotate that");
+    }
+}
+
+std::string misfit_of(const AnnotationInfo& annotation, const RunInfo& run) {
+    const bool text = annotation.text_digest == run.text_digest;
+    const bool tokens = annotation.tokenizer_digest == run.tokenizer_digest &&
+                        annotation.tokens == run.tokens && annotation.sequences == run.sequences;
+    return text && tokens ? ""
+                          : "the annotation " + annotation.name + " was made for " +
+                                (text ? "other tokens" : "another text") + " than the run " +
+                                printable(run.name) + " has now; annotate it again";
+}
+
+struct AnnotationReader::Impl {
+    fs::path path;
+    mutable Database database;
+    std::vector<AnnotationInfo> all;
+
+    [[noreturn]] void damaged(const std::string& expected, const std::string& found) const {
+        throw InputError(path, expected, found, annotate_again);
+    }
+    [[noreturn]] void rethrow(const SqliteFailure& failure) const {
+        if (failure.is_damage()) {
+            damaged("sound annotations", std::string("a damaged file (") + failure.what() + ")");
+        }
+        throw EnvironmentError(path.string() +
+                               (failure.is_busy()
+                                    ? ": another program holds a lock on it; close that program and "
+                                      "try again."
+                                    : std::string(": cannot be read (") + failure.what() +
+                                          "); check the permissions of the file and of its "
+                                          "folder, and the disk."));
+    }
+
+    void read_list() {
+        Statement rows = database.prepare("SELECT id, run, name, kind, text_digest, tokenizer_digest, "
+                                          "sequences, tokens, created FROM annotation ORDER BY run, name");
+        while (rows.step()) {
+            AnnotationInfo info;
+            info.id = rows.integer(0);
+            info.run = rows.text(1);
+            info.name = rows.text(2);
+            info.category = rows.text(3) == "category";
+            info.text_digest = rows.text(4);
+            info.tokenizer_digest = rows.text(5);
+            info.sequences = rows.integer(6);
+            info.tokens = rows.integer(7);
+            info.created = rows.text(8);
+            if (const std::string fault = fault_of_annotation_name(info.name); !fault.empty()) {
+                throw InputError(path.string() + ": " + fault + "; " + annotate_again + ".");
+            }
+            if (!info.category && rows.text(3) != "number") {
+                damaged("an annotation of the kind number or category", in_quotes(rows.text(3)));
+            }
+            read_classes(info);
+            all.push_back(std::move(info));
+        }
+    }
+
+    void read_classes(AnnotationInfo& info) {
+        Statement rows = database.prepare(
+            "SELECT number, name FROM annotation_class WHERE annotation = ? ORDER BY number");
+        rows.bind(1, info.id);
+        while (rows.step()) {
+            const auto due = static_cast<std::int64_t>(info.classes.size());
+            if (rows.integer(0) != due || info.classes.size() == most_annotation_classes) {
+                damaged("classes numbered from 0, at most " + std::to_string(most_annotation_classes),
+                        "the number " + std::to_string(rows.integer(0)) + " as the " + std::to_string(due));
+            }
+            info.classes.push_back(rows.text(1));
+            if (const std::string fault = fault_of_class(info.classes.back()); !fault.empty()) {
+                throw InputError(path.string() + ": annotation " + info.name + ": " + fault + "; " +
+                                 annotate_again + ".");
+            }
+        }
+    }
+
+    [[nodiscard]] double checked(const AnnotationInfo& info, double value) const {
+        if (!std::isfinite(value) || (info.category && class_number(value, info.classes.size()) < 0)) {
+            damaged(info.category ? "the number of a class of " + info.name
+                                  : "a finite number for " + info.name,
+                    std::to_string(value));
+        }
+        return value;
+    }
+};
+
+std::optional<AnnotationReader> AnnotationReader::beside(const fs::path& trace) {
+    const fs::path path = annotations_path(trace);
+    std::error_code ignored;
+    if (remote::is_remote(path) ? remote::look(path).kind == remote::Kind::none
+                                : !fs::exists(fs::symlink_status(path, ignored))) {
+        return std::nullopt;
+    }
+    check_header(path, {"annotations of a trace", schema::annotations_id, schema::annotations_version,
+                        "remove it or give it another name"});
+    // A writer never changes the file, it puts another in its place: nobody needs a lock, and who holds one
+    // is another program, which may hold it for long.
+    auto impl = std::make_unique<Impl>(Impl{path, Database(path, Database::Access::read), {}});
+    try {
+        impl->database.wait_for_locks(300);
+        impl->database.execute(
+            "PRAGMA query_only=ON; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA cache_size=-4096");
+        check_tables(impl->database, path, schema::annotation_tables());
+        impl->read_list();
+    } catch (const SqliteFailure& failure) {
+        impl->rethrow(failure);
+    }
+    return AnnotationReader(std::move(impl));
+}
+
+AnnotationReader::AnnotationReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+AnnotationReader::AnnotationReader(AnnotationReader&&) noexcept = default;
+AnnotationReader& AnnotationReader::operator=(AnnotationReader&&) noexcept = default;
+AnnotationReader::~AnnotationReader() = default;
+
+const fs::path& AnnotationReader::path() const {
+    return impl_->path;
+}
+
+const std::vector<AnnotationInfo>& AnnotationReader::all() const {
+    return impl_->all;
+}
+
+std::vector<AnnotationInfo> AnnotationReader::of(const RunInfo& run) const {
+    std::vector<AnnotationInfo> own;
+    std::copy_if(impl_->all.begin(), impl_->all.end(), std::back_inserter(own),
+                 [&](const AnnotationInfo& one) { return one.run == run.name; });
+    return own;
+}
+
+std::vector<AnnotationInfo> AnnotationReader::fitting(const RunInfo& run) const {
+    std::vector<AnnotationInfo> own = of(run);
+    std::erase_if(own, [&](const AnnotationInfo& one) { return !misfit_of(one, run).empty(); });
+    return own;
+}
+
+std::vector<double> AnnotationReader::values(const AnnotationInfo& annotation, std::int64_t sequence,
+                                             std::int64_t begin, std::int64_t end) const {
+    std::vector<double> values(static_cast<std::size_t>(std::max<std::int64_t>(0, end - begin)),
+                               std::numeric_limits<double>::quiet_NaN());
+    try {
+        Statement rows = impl_->database.prepare("SELECT position, value FROM annotation_value WHERE "
+                                                 "annotation = ? AND sequence = ? AND position >= ? AND "
+                                                 "position < ?");
+        rows.bind(1, annotation.id).bind(2, sequence).bind(3, begin).bind(4, end);
+        while (rows.step()) {
+            values.at(static_cast<std::size_t>(rows.integer(0) - begin)) =
+                impl_->checked(annotation, rows.real(1));
+        }
+    } catch (const SqliteFailure& failure) {
+        impl_->rethrow(failure);
+    }
+    return values;
+}
+
+void AnnotationReader::each(const AnnotationInfo& annotation, const Visit& visit) const {
+    try {
+        Statement rows = impl_->database.prepare("SELECT sequence, position, value FROM annotation_value "
+                                                 "WHERE annotation = ? ORDER BY sequence, position");
+        rows.bind(1, annotation.id);
+        while (rows.step()) {
+            visit(rows.integer(0), rows.integer(1), impl_->checked(annotation, rows.real(2)));
+        }
+    } catch (const SqliteFailure& failure) {
+        impl_->rethrow(failure);
+    }
+}
+
+AnnotationInfo find_annotation(const std::optional<AnnotationReader>& annotations, const fs::path& trace,
+                               const RunInfo& run, const std::string& name) {
+    std::string there;
+    for (const AnnotationInfo& one : annotations ? annotations->of(run) : std::vector<AnnotationInfo>()) {
+        if (one.name == name) {
+            if (const std::string misfit = misfit_of(one, run); !misfit.empty()) {
+                throw InputError(annotations->path().string() + ": " + misfit + ".");
+            }
+            return one;
+        }
+        there += (there.empty() ? "" : ", ") + one.name;
+    }
+    throw InputError(trace.string() + "#" + run.name, "an annotation named " + printable(name),
+                     there.empty() ? "a run without any" : "the annotations " + there,
+                     there.empty() ? "make one with ponderscope annotate" : "name one of them");
+}
+
+namespace {
+
+/// A new file, under a passing name until it is whole.
+class AnnotationWriter {
+public:
+    explicit AnnotationWriter(const fs::path& path)
+        : path_(path),
+          file_(path),
+          database_(guarded([&] { return Database(file_.temporary_path(), Database::Access::write); })) {
+        guarded([&] {
+            database_.execute("PRAGMA page_size=16384; PRAGMA journal_mode=MEMORY; PRAGMA "
+                              "synchronous=OFF; PRAGMA application_id=" +
+                              std::to_string(schema::annotations_id) +
+                              "; PRAGMA user_version=" + std::to_string(schema::annotations_version));
+            database_.execute("BEGIN");
+            for (const schema::Table& table : schema::annotation_tables()) {
+                database_.execute(schema::create_statement(table));
+            }
+            value_ = database_.prepare("INSERT INTO annotation_value VALUES (?,?,?,?)");
+        });
+    }
+
+    void begin(const AnnotationInfo& info) {
+        ++id_;
+        guarded([&] {
+            Statement row = database_.prepare("INSERT INTO annotation VALUES (?,?,?,?,?,?,?,?,?)");
+            row.bind(1, id_).bind(2, std::string_view(info.run)).bind(3, std::string_view(info.name));
+            row.bind(4, std::string_view(info.category ? "category" : "number"));
+            row.bind(5, std::string_view(info.text_digest)).bind(6, std::string_view(info.tokenizer_digest));
+            row.bind(7, info.sequences).bind(8, info.tokens).bind(9, std::string_view(info.created)).run();
+            Statement one = database_.prepare("INSERT INTO annotation_class VALUES (?,?,?)");
+            for (std::size_t i = 0; i < info.classes.size(); ++i) {
+                one.bind(1, id_).bind(2, static_cast<std::int64_t>(i));
+                one.bind(3, std::string_view(info.classes[i])).run();
+            }
+        });
+    }
+    void put(std::int64_t sequence, std::int64_t position, double value) {
+        guarded([&] { value_.bind(1, id_).bind(2, sequence).bind(3, position).bind(4, value).run(); });
+    }
+    void commit() {
+        guarded([&] {
+            database_.execute("COMMIT");
+            value_ = Statement();
+            database_.close();
+        });
+        file_.commit();
+    }
+
+private:
+    template <class Body>
+    std::invoke_result_t<Body> guarded(Body body) {
+        try {
+            return body();
+        } catch (const SqliteFailure& failure) {
+            throw EnvironmentError(path_.string() + ": cannot be written (" + failure.what() +
+                                   "); check the disk and the permissions of the folder.");
+        }
+    }
+
+    fs::path path_;
+    AtomicFile file_;
+    Database database_;
+    Statement value_;
+    std::int64_t id_ = 0;
+};
+
+void copy(const AnnotationReader& from, const AnnotationInfo& info, AnnotationWriter& to) {
+    to.begin(info);
+    from.each(info, [&](std::int64_t sequence, std::int64_t position, double value) {
+        to.put(sequence, position, value);
+    });
+}
+
+LockFile lock(const fs::path& trace) {
+    check_can_annotate(trace);
+    return LockFile(annotations_path(trace), "annotations that nobody writes to",
+                    "some that another process is writing");
+}
+
+/// Copies all annotations beside a trace but those of \p run with one of the names.
+void copy_others(const std::optional<AnnotationReader>& old, const RunInfo& run,
+                 const std::set<std::string>& names, AnnotationWriter& to) {
+    if (old) {
+        for (const AnnotationInfo& info : old->all()) {
+            if (info.run != run.name || !names.contains(info.name)) {
+                copy(*old, info, to);
+            }
+        }
+    }
+}
+
+void check(const fs::path& trace, const RunInfo& run, const std::vector<SequenceInfo>& sequences,
+           const Annotation& one) {
+    const std::string where = trace.string() + "#" + run.name + ": annotation " + printable(one.name) + ": ";
+    std::string fault = fault_of_annotation_name(one.name);
+    for (const std::string& name : one.classes) {
+        fault = fault.empty() ? fault_of_class(name) : fault;
+    }
+    if (!fault.empty()) {
+        throw InputError(where + fault + ".");
+    }
+    if (one.classes.size() > most_annotation_classes) {
+        throw InputError(where + "expected at most " + std::to_string(most_annotation_classes) +
+                         " classes, found " + std::to_string(one.classes.size()) +
+                         "; a column of another meaning?");
+    }
+    if (one.values.size() != sequences.size()) {
+        throw InputError(where + "expected values for " + std::to_string(sequences.size()) +
+                         " sequences, found some for " + std::to_string(one.values.size()) + ".");
+    }
+    bool any = false;
+    for (std::size_t s = 0; s < sequences.size(); ++s) {
+        if (static_cast<std::int64_t>(one.values[s].size()) != sequences[s].tokens) {
+            throw InputError(where + "sequence " + std::to_string(s) + " has " +
+                             std::to_string(sequences[s].tokens) + " tokens, found " +
+                             std::to_string(one.values[s].size()) + " values.");
+        }
+        for (const double value : one.values[s]) {
+            any = any || !std::isnan(value);
+            if (std::isinf(value) ||
+                (one.category && !std::isnan(value) && class_number(value, one.classes.size()) < 0)) {
+                throw InputError(where + "expected finite numbers, or numbers of classes, found " +
+                                 std::to_string(value) + ".");
+            }
+        }
+    }
+    if (!any) {
+        throw InputError(where + "expected a value for one token at least, found none.");
+    }
+}
+
+} // namespace
+
+void put_annotations(const fs::path& trace, const RunInfo& run, const std::vector<SequenceInfo>& sequences,
+                     const std::vector<Annotation>& annotations) {
+    std::set<std::string> names;
+    for (const Annotation& one : annotations) {
+        check(trace, run, sequences, one);
+        const auto clash = std::find_if(names.begin(), names.end(), [&](const std::string& other) {
+            return same_but_case(other, one.name);
+        });
+        if (clash != names.end()) {
+            throw InputError(trace.string() + "#" + run.name + ": the annotations " + *clash + " and " +
+                             one.name + " have the same name; rename one.");
+        }
+        names.insert(one.name);
+    }
+    const LockFile held = lock(trace);
+    const std::optional<AnnotationReader> old = AnnotationReader::beside(trace);
+    for (const AnnotationInfo& other : old ? old->of(run) : std::vector<AnnotationInfo>()) {
+        for (const std::string& name : names) {
+            if (other.name != name && same_but_case(other.name, name)) {
+                throw InputError(trace.string() + "#" + run.name + ": there is an annotation named " +
+                                 other.name + "; call it so, or rename " + name + ".");
+            }
+        }
+    }
+    AnnotationWriter writer(annotations_path(trace));
+    copy_others(old, run, names, writer);
+    for (const Annotation& one : annotations) {
+        writer.begin({0, run.name, one.name, one.category, one.classes, run.text_digest, run.tokenizer_digest,
+                      run.sequences, run.tokens, utc_now()});
+        for (std::size_t s = 0; s < one.values.size(); ++s) {
+            for (std::size_t t = 0; t < one.values[s].size(); ++t) {
+                if (!std::isnan(one.values[s][t])) {
+                    writer.put(sequences[s].number, static_cast<std::int64_t>(t), one.values[s][t]);
+                }
+            }
+        }
+    }
+    writer.commit();
+}
+
+void remove_annotations(const fs::path& trace, const RunInfo& run, const std::vector<std::string>& names) {
+    const LockFile held = lock(trace);
+    const std::optional<AnnotationReader> old = AnnotationReader::beside(trace);
+    const std::vector<AnnotationInfo> own = old ? old->of(run) : std::vector<AnnotationInfo>();
+    for (const std::string& name : names) {
+        if (std::none_of(own.begin(), own.end(), [&](const auto& one) { return one.name == name; })) {
+            static_cast<void>(find_annotation(old, trace, run, name)); // says which there are
+        }
+    }
+    const std::set<std::string> gone(names.begin(), names.end());
+    if (old && old->all().size() == gone.size()) { // all of them: each was found above
+        fs::remove(annotations_path(trace));
+        return;
+    }
+    AnnotationWriter writer(annotations_path(trace));
+    copy_others(old, run, gone, writer);
+    writer.commit();
+}
+
+void rename_annotations(const fs::path& trace, const std::string& run, const std::string& name) {
+    const LockFile held = lock(trace);
+    const std::optional<AnnotationReader> old = AnnotationReader::beside(trace);
+    std::set<std::string> runs;
+    for (const AnnotationInfo& info : old ? old->all() : std::vector<AnnotationInfo>()) {
+        runs.insert(info.run);
+    }
+    // A run that had the name before may be gone, and what was said of its tokens is not said of these.
+    if (runs.erase(name) == 0 && !runs.contains(run)) {
+        return;
+    }
+    if (runs.empty()) {
+        fs::remove(annotations_path(trace));
+        return;
+    }
+    std::vector<AnnotationsToCopy> wanted;
+    for (const std::string& one : runs) {
+        wanted.push_back({&*old, one, one == run ? name : one});
+    }
+    copy_annotations(trace, wanted);
+}
+
+void copy_annotations(const fs::path& trace, const std::vector<AnnotationsToCopy>& runs) {
+    std::optional<AnnotationWriter> writer;
+    for (const AnnotationsToCopy& one : runs) {
+        for (AnnotationInfo info : one.from->all()) {
+            if (info.run == one.run) {
+                if (!writer) {
+                    writer.emplace(annotations_path(trace));
+                }
+                info.run = one.name;
+                copy(*one.from, info, *writer);
+            }
+        }
+    }
+    if (writer) {
+        writer->commit();
+    }
+}
+
+} // namespace ponderscope

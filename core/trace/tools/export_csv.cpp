@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/trace/tools/export_csv.h"
+
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/base/utf8.h"
+#include "core/trace/rows.h"
+#include "core/trace/signal_sums.h"
+#include "core/trace/tools/annotations.h"
+#include "core/trace/tools/check.h"
+#include "core/trace/tools/summary.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <unistd.h>
+
+namespace ponderscope {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Tokens at once.
+constexpr std::int64_t rows_at_once = 1 << 14;
+
+/// One table. Fields are appended to a line; lines go to the file.
+class Table {
+public:
+    Table(const fs::path& path, const std::vector<std::string>& header) : file_(path) {
+        for (const std::string& name : header) {
+            text(name);
+        }
+        end();
+    }
+
+    Table& text(std::string_view value) {
+        separate();
+        if (value.find_first_of(",\"\r\n") == std::string_view::npos && !value.starts_with(' ') &&
+            !value.ends_with(' ')) {
+            line_ += value;
+            return *this;
+        }
+        line_ += '"';
+        for (const char c : value) {
+            line_ += c;
+            if (c == '"') {
+                line_ += c;
+            }
+        }
+        line_ += '"';
+        return *this;
+    }
+    template <class Number>
+    Table& number(Number value) {
+        separate();
+        if constexpr (std::is_floating_point_v<Number>) {
+            if (std::isnan(value)) {
+                return *this;
+            }
+        }
+        char buffer[64];
+        const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value);
+        line_.append(buffer, end);
+        return *this;
+    }
+    void end() {
+        line_ += '\n';
+        file_.write(line_);
+        line_.clear();
+        first_ = true;
+    }
+    void commit() { file_.commit(); }
+
+private:
+    void separate() {
+        if (!first_) {
+            line_ += ',';
+        }
+        first_ = false;
+    }
+
+    AtomicFile file_;
+    std::string line_;
+    bool first_ = true;
+};
+
+/// The name of a file for a signal, which the trace's author chose: nothing but letters, digits, - and _
+/// survives.
+std::string file_name_of(const std::string& signal) {
+    static constexpr char digits[] = "0123456789ABCDEF";
+    std::string name;
+    for (const char c : signal.substr(0, 60)) {
+        const auto byte = static_cast<unsigned char>(c);
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+            c == '-') {
+            name += c;
+        } else {
+            name += '%';
+            name += digits[byte >> 4];
+            name += digits[byte & 15];
+        }
+    }
+    return name.empty() ? "%" : name;
+}
+
+/// The folder under a passing name until everything is in it.
+class PassingFolder {
+public:
+    explicit PassingFolder(const fs::path& target) : target_(fs::absolute(target).lexically_normal()) {
+        if (!target_.has_filename()) { // "out/"
+            target_ = target_.parent_path();
+        }
+        std::error_code error;
+        if (fs::exists(fs::symlink_status(target_, error)) &&
+            !(fs::is_directory(target_, error) && fs::is_empty(target_, error))) {
+            throw InputError(target, "a folder that is new or empty", "one with something in it or a file",
+                             "choose another name");
+        }
+        passing_ = target_.string() + ".exporting-" + std::to_string(::getpid());
+        if (!fs::create_directories(passing_ / "signals", error)) {
+            throw EnvironmentError(target.string() + ": cannot be made (" + error.message() +
+                                   "); choose a folder that you may write to.");
+        }
+    }
+    ~PassingFolder() {
+        std::error_code ignored;
+        if (!passing_.empty()) {
+            fs::remove_all(passing_, ignored);
+        }
+    }
+    PassingFolder(const PassingFolder&) = delete;
+    PassingFolder& operator=(const PassingFolder&) = delete;
+
+    [[nodiscard]] fs::path operator/(const std::string& name) const { return passing_ / name; }
+    void keep() {
+        std::error_code error;
+        fs::rename(passing_, target_, error); // replaces an empty folder
+        if (error) {
+            throw EnvironmentError(target_.string() + ": cannot be made (" + error.message() +
+                                   "); choose a folder that you may write to.");
+        }
+        passing_.clear();
+    }
+
+private:
+    fs::path target_;
+    fs::path passing_;
+};
+
+/// All tables of one signal name: one for each set of axes that runs gave it.
+class SignalTables {
+public:
+    explicit SignalTables(const PassingFolder& folder) : folder_(folder) {}
+
+    Table& table(const SignalInfo& signal) {
+        std::vector<std::string> key{signal.name};
+        key.insert(key.end(), signal.axes.begin(), signal.axes.end());
+        const auto known = tables_.find(key);
+        if (known != tables_.end()) {
+            return known->second;
+        }
+        // Names that differ only in what a file name cannot hold, or in capitals, would meet on some file
+        // systems.
+        std::string name = file_name_of(signal.name);
+        std::string lower = name;
+        std::transform(lower.begin(), lower.end(), lower.begin(),
+                       [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+        if (const int count = ++names_[lower]; count > 1) {
+            name += "." + std::to_string(count);
+        }
+        const bool summed = signal.storage == SignalStorage::summed;
+        std::vector<std::string> header{"run"};
+        if (!summed) {
+            header.insert(header.end(), {"sequence", "position"});
+        }
+        for (std::size_t axis = 1; axis < signal.axes.size(); ++axis) {
+            header.push_back(valid_utf8(signal.axes[axis]));
+        }
+        const std::vector<std::string> values = summed
+                                                    ? std::vector<std::string>{"tokens", "mean", "variance"}
+                                                    : std::vector<std::string>{"value"};
+        header.insert(header.end(), values.begin(), values.end());
+        return tables_.try_emplace(key, folder_ / ("signals/" + name + ".csv"), header).first->second;
+    }
+    void commit() {
+        for (auto& [key, table] : tables_) {
+            table.commit();
+        }
+    }
+
+private:
+    const PassingFolder& folder_;
+    std::map<std::vector<std::string>, Table> tables_;
+    std::map<std::string, int> names_;
+};
+
+template <class Value>
+void write_values(Table& table, std::int64_t run, std::int64_t sequence, const SignalChunk& chunk,
+                  const std::vector<Value>& values, const std::optional<Value>& nothing = {}) {
+    std::vector<std::int64_t> at(chunk.shape.size(), 0);
+    for (const Value value : values) {
+        table.number(run).number(sequence).number(chunk.first + at[0]);
+        for (std::size_t axis = 1; axis < at.size(); ++axis) {
+            table.number(at[axis]);
+        }
+        (value == nothing ? table.text("") : table.number(value)).end();
+        for (std::size_t axis = at.size(); axis-- > 0;) {
+            if (++at[axis] < chunk.shape[axis] || axis == 0) {
+                break;
+            }
+            at[axis] = 0;
+        }
+    }
+}
+
+/// A row a place of the signal that some token has a value for.
+void write_sums(Table& table, std::int64_t run, const SignalSums& sums) {
+    for (std::size_t place = 0; place < sums.size(); ++place) {
+        if (!sums.any(place)) {
+            continue;
+        }
+        table.number(run);
+        std::size_t below = sums.size();
+        for (const std::int64_t length : sums.shape) {
+            below /= static_cast<std::size_t>(length);
+            table.number(place / below % static_cast<std::size_t>(length));
+        }
+        table.number(sums.counts[place]).number(sums.mean(place)).number(sums.variance(place)).end();
+    }
+}
+
+/// Where a step did not run there is nothing between the commas.
+void write_signal(Table& table, const SignalInfo& signal, std::int64_t run, std::int64_t sequence,
+                  const SignalChunk& chunk) {
+    const bool by_step = signal.axes.size() > 1 && signal.axes[1] == "step";
+    switch (chunk.dtype) {
+    case DType::f16:
+    case DType::bf16:
+    case DType::f32:
+        write_values(table, run, sequence, chunk, to_floats(chunk));
+        break;
+    case DType::f64:
+        write_values(table, run, sequence, chunk, to_doubles(chunk));
+        break;
+    default:
+        write_values(table, run, sequence, chunk, to_integers(chunk),
+                     by_step ? std::optional<std::int64_t>(did_not_run) : std::nullopt);
+        break;
+    }
+}
+
+class Export {
+public:
+    Export(const TraceReader& reader, const std::vector<RunInfo>& runs, const PassingFolder& folder,
+           const ProgressSink& progress, const std::stop_token& stop)
+        : reader_(reader),
+          folder_(folder),
+          progress_(progress),
+          stop_(stop),
+          runs_(folder / "runs.csv",
+                header_of(RunInfo(), {"mean_nll", "perplexity", "bits_per_byte", "mean_steps"})),
+          sequences_(folder / "sequences.csv", header_of(SequenceInfo(), {})),
+          annotations_(AnnotationReader::beside(reader.path())),
+          annotation_names_(names_of(annotations_, runs)),
+          tokens_(folder / "tokens.csv", header_of_tokens(annotation_names_)),
+          signals_(folder) {}
+
+    std::int64_t total = 0;
+
+    void add(const RunInfo& run) {
+        write_run(run);
+        find_annotations_of(run);
+        const std::vector<SignalInfo> signals = reader_.signal_infos(run.id);
+        for (const SignalInfo& signal : signals) {
+            if (const auto sums = signal_sums(reader_, run, signal)) {
+                write_sums(signals_.table(signal), run.id, *sums);
+            }
+        }
+        write_labels(run);
+        for (const SequenceInfo& sequence : reader_.sequences(run.id)) {
+            put_row(sequences_, sequence);
+            sequences_.end();
+            const std::string text = reader_.text(run.id, sequence.number);
+            for (std::int64_t begin = 0; begin < sequence.tokens; begin += rows_at_once) {
+                if (stop_.stop_requested()) {
+                    throw Cancelled();
+                }
+                const std::int64_t end = std::min(begin + rows_at_once, sequence.tokens);
+                write_tokens(run, sequence.number, text, reader_.tokens(run.id, sequence.number, begin, end));
+                for (const SignalInfo& signal : signals) {
+                    if (const auto chunk = reader_.signal(run.id, sequence.number, signal.name, begin, end)) {
+                        write_signal(signals_.table(signal), signal, run.id, sequence.number, *chunk);
+                    }
+                }
+                done_ += end - begin;
+                if (progress_) {
+                    progress_({"exporting", done_, total, "tokens"});
+                }
+            }
+        }
+    }
+    void commit() {
+        runs_.commit();
+        sequences_.commit();
+        tokens_.commit();
+        if (labels_) {
+            labels_->commit();
+        }
+        signals_.commit();
+    }
+
+private:
+    template <class Row>
+    static std::vector<std::string> header_of(const Row& row, const std::vector<std::string>& more) {
+        std::vector<std::string> header;
+        schema::each_exported(row, [&](const schema::Column& column, const auto&) {
+            // As in the other tables.
+            header.emplace_back(std::string_view(column.name) == "number" ? "sequence" : column.name);
+        });
+        header.insert(header.end(), more.begin(), more.end());
+        return header;
+    }
+
+    template <class Row>
+    static void put_row(Table& table, const Row& row) {
+        schema::each_exported(row, [&](const schema::Column&, const auto& value) {
+            using Value = std::decay_t<decltype(value)>;
+            if constexpr (std::is_same_v<Value, std::string>) {
+                table.text(valid_utf8(value));
+            } else if constexpr (std::is_same_v<Value, bool>) {
+                table.number(static_cast<int>(value));
+            } else if constexpr (std::is_arithmetic_v<Value>) {
+                table.number(value);
+            }
+        });
+    }
+
+    void write_run(const RunInfo& run) {
+        RunInfo row = run;
+        row.flops_sum = run.flops_sum > 0 ? run.flops_sum : std::nan("");
+        put_row(runs_, row);
+        for (const double value : {mean_nll(run), perplexity(run), bits_per_byte(run), mean_steps(run)}) {
+            runs_.number(value);
+        }
+        runs_.end();
+    }
+
+    void write_labels(const RunInfo& run) {
+        for (const auto& [sequence, label] : reader_.labels(run.id)) {
+            if (!labels_) {
+                labels_.emplace(
+                    folder_ / "labels.csv",
+                    std::vector<std::string>{"run", "sequence", "text_begin", "text_end", "class"});
+            }
+            labels_->number(run.id).number(sequence).number(label.begin).number(label.end);
+            labels_->text(valid_utf8(label.name)).end();
+        }
+    }
+
+    static std::vector<std::string> names_of(const std::optional<AnnotationReader>& annotations,
+                                             const std::vector<RunInfo>& runs) {
+        std::set<std::string> names;
+        for (const RunInfo& run : annotations ? runs : std::vector<RunInfo>()) {
+            for (const AnnotationInfo& one : annotations->fitting(run)) {
+                names.insert(one.name);
+            }
+        }
+        return {names.begin(), names.end()};
+    }
+    static std::vector<std::string> header_of_tokens(const std::vector<std::string>& annotations) {
+        std::vector<std::string> header{"run", "sequence", "position"};
+        schema::each_token_field([&](const auto& field) {
+            header.emplace_back(field.column.name);
+            if (header.back() == "id") {
+                header.emplace_back("text");
+            }
+        });
+        header.insert(header.end(), annotations.begin(), annotations.end());
+        return header;
+    }
+
+    /// Of the run that is written, one a name; a run that has none of a name has an empty one.
+    void find_annotations_of(const RunInfo& run) {
+        run_annotations_.assign(annotation_names_.size(), {});
+        for (AnnotationInfo& one :
+             annotations_ ? annotations_->fitting(run) : std::vector<AnnotationInfo>()) {
+            const auto place = std::lower_bound(annotation_names_.begin(), annotation_names_.end(), one.name);
+            run_annotations_[static_cast<std::size_t>(place - annotation_names_.begin())] = std::move(one);
+        }
+    }
+
+    void write_tokens(const RunInfo& run, std::int64_t sequence, std::string_view text,
+                      const TokenColumns& tokens) {
+        std::vector<std::vector<double>> values; // of each annotation
+        for (const AnnotationInfo& one : run_annotations_) {
+            values.push_back(one.name.empty() ? std::vector<double>(tokens.size(), std::nan(""))
+                                              : annotations_->values(
+                                                    one, sequence, tokens.first,
+                                                    tokens.first + static_cast<std::int64_t>(tokens.size())));
+        }
+        for (std::size_t i = 0; i < tokens.size(); ++i) {
+            tokens_.number(run.id).number(sequence).number(tokens.first + static_cast<std::int64_t>(i));
+            schema::each_token_field([&](const auto& field) {
+                const auto& column = tokens.*field.values;
+                const bool unknown =
+                    static_cast<const void*>(&column) == &tokens.flops && !(run.flops_sum > 0);
+                unknown ? tokens_.text("") : tokens_.number(column[i]);
+                if (static_cast<const void*>(&column) == &tokens.id) {
+                    tokens_.text(valid_utf8(text.substr(tokens.begin[i], tokens.end[i] - tokens.begin[i])));
+                }
+            });
+            for (std::size_t a = 0; a < values.size(); ++a) {
+                const double value = values[a][i];
+                if (run_annotations_[a].category && !std::isnan(value)) {
+                    tokens_.text(run_annotations_[a].classes[static_cast<std::size_t>(value)]);
+                } else {
+                    tokens_.number(value);
+                }
+            }
+            tokens_.end();
+        }
+    }
+
+    const TraceReader& reader_;
+    const PassingFolder& folder_;
+    const ProgressSink& progress_;
+    const std::stop_token& stop_;
+    Table runs_;
+    Table sequences_;
+    std::optional<AnnotationReader> annotations_;
+    std::vector<std::string> annotation_names_;   ///< of the runs that are written, ascending
+    std::vector<AnnotationInfo> run_annotations_; ///< by name
+    Table tokens_;
+    std::optional<Table> labels_; ///< where a run has any
+    SignalTables signals_;
+    std::int64_t done_ = 0;
+};
+
+/// training.csv: every point of every curve, in long format.
+void export_trainings(const TraceReader& reader, const fs::path& path) {
+    const std::vector<TrainingInfo> trainings = reader.trainings();
+    if (trainings.empty()) {
+        return;
+    }
+    Table table(path,
+                {"training", "name", "quantity", "unit", "place", "step", "tokens", "seconds", "value"});
+    for (const TrainingInfo& training : trainings) {
+        std::map<std::string, std::string> units;
+        for (const TrainingQuantity& quantity : reader.training_quantities(training.id)) {
+            units[quantity.name] = quantity.unit;
+        }
+        for (const TrainingCurve& curve : reader.training_curves(training.id)) {
+            for (std::size_t i = 0; i < curve.size(); ++i) {
+                table.number(training.id)
+                    .text(valid_utf8(training.name))
+                    .text(valid_utf8(curve.quantity))
+                    .text(valid_utf8(units[curve.quantity]));
+                table.number(curve.place).number(curve.step[i]).number(curve.tokens[i]);
+                table.number(curve.seconds[i]).number(curve.value[i]).end();
+            }
+        }
+    }
+    table.commit();
+}
+
+} // namespace
+
+void export_csv(const TraceReader& reader, const fs::path& folder, const std::vector<std::int64_t>& runs,
+                const ProgressSink& progress, const std::stop_token& stop) {
+    std::vector<RunInfo> chosen;
+    for (const RunInfo& run : reader.runs()) {
+        if (runs.empty() || std::find(runs.begin(), runs.end(), run.id) != runs.end()) {
+            chosen.push_back(run);
+        }
+    }
+    for (const std::int64_t id : runs) {
+        if (std::none_of(chosen.begin(), chosen.end(), [&](const RunInfo& run) { return run.id == id; })) {
+            throw InputError(reader.path(), "run " + std::to_string(id), "none of that number",
+                             "choose one of those that ponderscope inspect lists");
+        }
+    }
+    // Tables have no digests: damage would look sound there.
+    require_recorded(reader.path(), runs, progress, stop);
+    PassingFolder passing(folder);
+    Export tables(reader, chosen, passing, progress, stop);
+    for (const RunInfo& run : chosen) {
+        tables.total += run.tokens;
+    }
+    for (const RunInfo& run : chosen) {
+        tables.add(run);
+    }
+    tables.commit();
+    if (runs.empty()) {
+        export_trainings(reader, passing / "training.csv");
+    }
+    passing.keep();
+}
+
+} // namespace ponderscope

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/trace/tools/run_edits.h"
+
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/base/utf8.h"
+#include "core/trace/tools/annotations.h"
+#include "core/trace/database.h"
+#include "core/trace/writing/lock_file.h"
+#include "core/trace/schema.h"
+
+#include <algorithm>
+#include <optional>
+#include <unistd.h>
+#include <vector>
+
+namespace ponderscope {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Removes a file that did not get its name in the end.
+struct Passing {
+    explicit Passing(const fs::path& trace)
+        : path(trace.string() + ".without-" + std::to_string(::getpid())) {}
+    ~Passing() {
+        std::error_code ignored;
+        for (const char* suffix : {"", "-journal"}) {
+            fs::remove(path.string() + suffix, ignored);
+        }
+    }
+    Passing(const Passing&) = delete;
+    Passing& operator=(const Passing&) = delete;
+    fs::path path;
+};
+
+[[noreturn]] void refuse(const fs::path& trace, const SqliteFailure& failure) {
+    if (failure.is_damage()) {
+        throw InputError(trace, "a sound trace", std::string("a damaged one (") + failure.what() + ")",
+                         "take it from its source again");
+    }
+    if (failure.is_busy()) {
+        throw EnvironmentError(trace.string() +
+                               ": another program holds a lock on it; close that program and try again.");
+    }
+    throw EnvironmentError(trace.string() + ": cannot be written (" + failure.what() +
+                           "); nothing was changed. Check the permissions of the file and of its folder, "
+                           "and the room on the disk.");
+}
+
+void need(Database& database, const fs::path& trace, const RunInfo& run) {
+    Statement found = database.prepare("SELECT 1 FROM run WHERE id = ? AND name = ? AND started = ?");
+    found.bind(1, run.id).bind(2, std::string_view(run.name)).bind(3, std::string_view(run.started));
+    if (!found.step()) {
+        throw InputError(trace.string() + ": holds no run '" + printable(run.name, 100) +
+                         "' any more: another window or program changed it. Nothing was done.");
+    }
+}
+
+/// With the trace open for writing, alone. Two names of one file meet at the same lock.
+template <class Edit>
+void edit(const fs::path& trace, const RunInfo& run, const Edit& how) {
+    std::error_code error;
+    const fs::path real = fs::weakly_canonical(trace, error);
+    const fs::path target = error ? trace : real;
+    check_trace_header(target);
+    const LockFile lock(target, "a trace that nobody writes to", "one that another program is writing");
+    try {
+        Database database(target, Database::Access::write);
+        check_trace_tables(database, target);
+        need(database, target, run);
+        how(database, target);
+    } catch (const SqliteFailure& failure) {
+        refuse(target, failure);
+    }
+}
+
+} // namespace
+
+void check_run_name(const std::string& name) {
+    if (name.empty() || name.size() > 1000 || !is_valid_utf8(name) ||
+        std::any_of(name.begin(), name.end(),
+                    [](unsigned char byte) { return byte < 0x20 || byte == 0x7f; })) {
+        throw InputError("expected a name of 1 to 1000 bytes for a run, in one line, found '" +
+                         printable(name, 60) + "'; choose another.");
+    }
+}
+
+void delete_contents(Database& database, std::int64_t sequence) {
+    // Rows of tokens and pieces of text are ranges of their sequence's numbers; everything else names it.
+    const std::string range = " WHERE row >= " + std::to_string(sequence << schema::position_bits) +
+                              " AND row < " + std::to_string((sequence + 1) << schema::position_bits);
+    database.execute("DELETE FROM token_row" + range + "; DELETE FROM text" + range);
+    for (const char* table : {"chunk", "label"}) {
+        database.execute(std::string("DELETE FROM ") + table +
+                         " WHERE sequence = " + std::to_string(sequence));
+    }
+}
+
+void delete_run(Database& database, std::int64_t run) {
+    const std::string number = std::to_string(run);
+    std::vector<std::int64_t> sequences;
+    {
+        Statement rows = database.prepare("SELECT id FROM sequence WHERE run = " + number);
+        while (rows.step()) {
+            sequences.push_back(rows.integer(0));
+        }
+    }
+    for (const std::int64_t sequence : sequences) {
+        delete_contents(database, sequence);
+    }
+    database.execute("DELETE FROM signal_sum WHERE signal IN (SELECT id FROM signal WHERE run = " + number +
+                     ")");
+    for (const char* table : {"sequence", "signal", "fault", "shard"}) {
+        database.execute(std::string("DELETE FROM ") + table + " WHERE run = " + number);
+    }
+    database.execute("DELETE FROM run WHERE id = " + number +
+                     "; DELETE FROM vocabulary WHERE tokenizer NOT IN (SELECT tokenizer FROM run)");
+}
+
+void rename_run(const fs::path& trace, const RunInfo& run, const std::string& name) {
+    check_run_name(name);
+    if (name == run.name) {
+        return;
+    }
+    edit(trace, run, [&](Database& database, const fs::path& target) {
+        database.execute("BEGIN IMMEDIATE");
+        Statement taken = database.prepare("SELECT 1 FROM run WHERE name = ?");
+        taken.bind(1, std::string_view(name));
+        if (taken.step()) {
+            throw InputError(target.string() + ": holds a run '" + printable(name, 100) +
+                             "' already; choose another name.");
+        }
+        taken.reset();
+        Statement update = database.prepare("UPDATE run SET name = ? WHERE id = ?");
+        update.bind(1, std::string_view(name)).bind(2, run.id);
+        update.run();
+        rename_annotations(target, run.name, name); // a failure rolls the trace back
+        database.execute("COMMIT");
+        database.make_single_file(250);
+    });
+}
+
+void replace_run(const fs::path& trace, const RunInfo& old, const RunInfo& fresh) {
+    edit(trace, fresh, [&](Database& database, const fs::path& target) {
+        need(database, target, old);
+        database.execute("BEGIN IMMEDIATE");
+        delete_run(database, old.id);
+        Statement update = database.prepare("UPDATE run SET name = ? WHERE id = ?");
+        update.bind(1, std::string_view(old.name)).bind(2, fresh.id);
+        update.run();
+        database.execute("COMMIT");
+        database.make_single_file(250);
+    });
+}
+
+void remove_run(const fs::path& trace, const RunInfo& run, const std::stop_token& stop) {
+    edit(trace, run, [&](Database& database, const fs::path& target) {
+        const FileId read = FileId::of(target);
+        const Passing passing(target);
+        database.vacuum(passing.path);
+        const auto go_on = [&stop] {
+            if (stop.stop_requested()) {
+                throw Cancelled();
+            }
+        };
+        go_on();
+        {
+            Database fresh(passing.path, Database::Access::write);
+            fresh.execute("BEGIN IMMEDIATE");
+            delete_run(fresh, run.id);
+            fresh.execute("COMMIT");
+            go_on();
+            fresh.vacuum();
+            if (const std::string answer = fresh.text("PRAGMA quick_check(1)"); answer != "ok") {
+                throw InputError(target, "a sound trace", "a damaged one (" + answer + ")",
+                                 "take it from its source again");
+            }
+        }
+        // A log beside the old file would be taken for one of the new.
+        std::error_code error;
+        (void)database.text("PRAGMA wal_checkpoint(TRUNCATE)");
+        if (const auto left = fs::file_size(target.string() + "-wal", error); !error && left > 0) {
+            throw EnvironmentError(target.string() +
+                                   ": another program reads it just now; close that program and try again.");
+        }
+        fs::permissions(passing.path, fs::status(target).permissions(), error);
+        go_on();
+        if (FileId::of(target) != read) {
+            throw EnvironmentError(target.string() + ": the trace was moved, removed or replaced meanwhile; "
+                                                     "nothing was changed.");
+        }
+        fs::rename(passing.path, target, error);
+        if (error) {
+            throw EnvironmentError(target.string() + ": cannot be written (" + error.message() +
+                                   "); nothing was changed. Check the permissions of its folder.");
+        }
+        sync_folder_of(target);
+    });
+}
+
+void forget_run(const fs::path& trace, std::int64_t run) noexcept {
+    try {
+        const fs::path target = fs::weakly_canonical(trace);
+        const LockFile lock(target);
+        Database database(target, Database::Access::write);
+        database.execute("BEGIN IMMEDIATE");
+        delete_run(database, run);
+        database.execute("COMMIT");
+    } catch (const std::exception&) {
+        // What was met first is what is said.
+    }
+}
+
+} // namespace ponderscope

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/trace/tools/summary.h"
+
+#include "core/base/json.h"
+#include "core/base/utf8.h"
+#include "core/remote/address.h"
+#include "core/remote/host.h"
+#include "core/trace/recorded_choices.h"
+#include "core/trace/rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numbers>
+
+namespace ponderscope {
+namespace {
+
+double ratio(double sum, std::int64_t count) {
+    return count > 0 ? sum / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
+}
+
+/// 1234567 -> "1,234,567".
+std::string grouped(std::int64_t value) {
+    const std::string digits = std::to_string(value);
+    std::string text;
+    for (std::size_t i = 0; i < digits.size(); ++i) {
+        const std::size_t left = digits.size() - i;
+        if (left % 3 == 0 && !text.empty() && text != "-") {
+            text += ',';
+        }
+        text += digits[i];
+    }
+    return text;
+}
+
+/// With \p decimals places, the point a point in every locale.
+std::string fixed(double value, int decimals) {
+    if (!std::isfinite(value)) {
+        return "unknown";
+    }
+    const double scale = std::pow(10.0, decimals);
+    if (std::abs(value) * scale >= 9e15) {
+        return nlohmann::json(value).dump();
+    }
+    const auto scaled = static_cast<std::int64_t>(std::llround(std::abs(value) * scale));
+    const auto unit = static_cast<std::int64_t>(scale);
+    std::string text = value < 0 ? "-" : "";
+    text += grouped(scaled / unit);
+    if (decimals > 0) {
+        const std::string rest = std::to_string(scaled % unit);
+        text += '.';
+        text.append(static_cast<std::size_t>(decimals) - rest.size(), '0');
+        text += rest;
+    }
+    return text;
+}
+
+std::string bytes_in_words(std::uintmax_t bytes) {
+    const auto value = static_cast<double>(bytes);
+    if (bytes < 10'000) {
+        return std::to_string(bytes) + " bytes";
+    }
+    if (bytes < 1'000'000) {
+        return fixed(value / 1e3, 1) + " kB";
+    }
+    return bytes < 1'000'000'000 ? fixed(value / 1e6, 1) + " MB" : fixed(value / 1e9, 2) + " GB";
+}
+
+std::string plural(std::int64_t count, const std::string& noun) {
+    return grouped(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+/// Names come from the file: control characters are made visible.
+std::string shown(const std::string& text) {
+    return printable(text, 200);
+}
+
+std::uintmax_t size_of_file(const std::filesystem::path& path) {
+    std::error_code error;
+    std::uintmax_t bytes = 0;
+    std::vector<std::filesystem::path> files = find_shards(path);
+    if (files.empty()) {
+        files.push_back(path);
+    }
+    for (const std::filesystem::path& file : files) {
+        const std::uintmax_t size =
+            remote::is_remote(file) ? remote::look(file).size : std::filesystem::file_size(file, error);
+        bytes += error ? 0 : size;
+    }
+    return bytes;
+}
+
+/// "2 states: sequence 0, token 9, step 0 from sequence 0, token 3, step 0; ...".
+std::string patches_of(const RunInfo& run) {
+    const nlohmann::json choices = choices_json(run.choices);
+    const auto patches = choices.find("patches");
+    if (patches == choices.end() || !patches->is_array()) {
+        return {};
+    }
+    const auto place = [](const nlohmann::json& value) {
+        if (!value.is_object()) {
+            return value.is_string() ? shown(value.get<std::string>()) : "?";
+        }
+        std::string text;
+        for (const char* const key : {"trace", "run", "sequence", "token", "step", "layer"}) {
+            const auto found = value.find(key);
+            if (found != value.end() && (found->is_number_integer() || found->is_string())) {
+                text += (text.empty() ? "" : ", ") + std::string(key) + " " +
+                        (found->is_string() ? shown(found->get<std::string>()) : found->dump());
+            }
+        }
+        return text;
+    };
+    std::string text = plural(static_cast<std::int64_t>(patches->size()), "state");
+    constexpr std::size_t most = 3;
+    for (std::size_t i = 0; i < std::min(patches->size(), most); ++i) {
+        const nlohmann::json& patch = (*patches)[i];
+        text += (i == 0 ? ": " : "; ") +
+                place(patch.is_object() ? patch.value("to", nlohmann::json()) : patch) + " from " +
+                place(patch.is_object() ? patch.value("from", nlohmann::json()) : patch);
+    }
+    return text + (patches->size() > most ? "; ..." : "");
+}
+
+std::string describe_run(const TraceReader& reader, const RunInfo& run) {
+    std::string text = "\nRun " + std::to_string(run.id) + ": " + shown(run.name) +
+                       (run.complete ? "" : " (partial)") + "\n";
+    const auto line = [&](const char* label, const std::string& value) {
+        if (!value.empty()) {
+            std::string padded = label;
+            padded.resize(13, ' ');
+            text += "  " + padded + value + "\n";
+        }
+    };
+    line("checkpoint",
+         shown(run.checkpoint) +
+             (run.checkpoint_digest.empty() ? "" : "  sha256 " + shown(run.checkpoint_digest).substr(0, 16)));
+    line("model", shown(run.architecture) + ", " + plural(run.layers, "layer") + ", vocabulary " +
+                      grouped(run.vocab_size));
+    line("method",
+         shown(run.method) +
+             (run.step_unit == "layer" ? ", exits after blocks 0 to " + std::to_string(run.max_steps)
+              : run.max_steps == 0     ? ", one step a token"
+                                       : ", up to " + plural(run.max_steps, "step")) +
+             (run.depth_mixing.empty() || run.depth_mixing == "none" ? "" : ", " + shown(run.depth_mixing)) +
+             (run.policy.empty() || run.max_steps == 0 ? "" : ", policy " + shown(run.policy)) +
+             (run.scoring.empty() ? "" : ", " + shown(run.scoring) + " scoring"));
+    line("ran",
+         shown(run.started) + " on " + shown(run.device) + " in " + shown(run.dtype) + ", " +
+             fixed(run.seconds, 1) + " s" +
+             (run.seconds > 0 ? ", " + fixed(static_cast<double>(run.tokens) / run.seconds, 0) + " tokens/s"
+                              : ""));
+    line("patches", patches_of(run));
+    line("windows", run.context > 0 ? grouped(run.context) + " tokens, stride " + grouped(run.stride) : "");
+    line("text", shown(run.text_source));
+    line("holds", plural(run.sequences, "sequence") + ", " + plural(run.tokens, "token") + ", " +
+                      grouped(run.scored_tokens) + " scored");
+    if (run.scored_tokens > 0) {
+        line("NLL", fixed(mean_nll(run), 4) + " nats, perplexity " + fixed(perplexity(run), 2) +
+                        (run.scored_bytes > 0 ? ", " + fixed(bits_per_byte(run), 4) + " bits per byte" : ""));
+        line("steps", fixed(mean_steps(run), 3) + " on average");
+    }
+    line("FLOPs", run.flops_sum > 0 ? fixed(mean_flops(run) / 1e6, 2) + " M a token"
+                  : run.tokens > 0  ? "not known"
+                                    : "");
+    std::string signals;
+    for (const SignalInfo& signal : reader.signal_infos(run.id)) {
+        signals += (signals.empty() ? "" : ", ") + shown(signal.name);
+    }
+    line("signals", signals);
+    for (const FaultInfo& fault : reader.faults(run.id)) {
+        line("fault", shown(fault.time) + " " + printable(fault.message, 500));
+    }
+    return text;
+}
+
+/// The last value of a curve, with the step it is of where that is not the training's last.
+std::string last_of(const std::vector<TrainingCurve>& curves, const char* quantity,
+                    const TrainingInfo& training) {
+    for (const TrainingCurve& curve : curves) {
+        if (curve.quantity == quantity && curve.place == 0 && curve.size() > 0) {
+            return fixed(curve.value.back(), 4) +
+                   (curve.step.back() == training.step ? "" : " at step " + grouped(curve.step.back()));
+        }
+    }
+    return {};
+}
+
+std::string describe_training(const TraceReader& reader, const TrainingInfo& training) {
+    std::string text = "\nTraining " + std::to_string(training.id) + ": " + shown(training.name) +
+                       (training.complete        ? ""
+                        : training.fault.empty() ? " (not complete)"
+                                                 : " (failed)") +
+                       "\n";
+    const auto line = [&](const char* label, const std::string& value) {
+        if (!value.empty()) {
+            std::string padded = label;
+            padded.resize(13, ' ');
+            text += "  " + padded + value + "\n";
+        }
+    };
+    line("model", shown(training.architecture) + ", " + shown(training.method) +
+                      (training.depth_mixing.empty() || training.depth_mixing == "none"
+                           ? ""
+                           : ", " + shown(training.depth_mixing)) +
+                      ", " + plural(training.parameters, "parameter"));
+    line("trained", grouped(training.step) + " of " + plural(training.planned_steps, "step") + ", " +
+                        plural(training.tokens, "token") + ", " + fixed(training.seconds, 1) + " s on " +
+                        shown(training.device) + " in " + shown(training.precision));
+    const std::vector<TrainingCurve> curves = reader.training_curves(training.id);
+    line("loss", last_of(curves, training_quantity::loss, training));
+    line("held-out NLL", last_of(curves, training_quantity::held_out_nll, training));
+    line("mean steps", last_of(curves, training_quantity::held_out_mean_steps, training));
+    std::string names;
+    for (const TrainingQuantity& quantity : reader.training_quantities(training.id)) {
+        names += (names.empty() ? "" : ", ") + shown(quantity.name);
+    }
+    line("curves", names);
+    std::string snapshots;
+    for (const RunInfo& run : reader.runs()) {
+        if (run.training == training.id) {
+            snapshots += (snapshots.empty() ? "" : ", ") + shown(run.name);
+        }
+    }
+    line("runs", snapshots);
+    line("fault", printable(training.fault, 500));
+    return text;
+}
+
+nlohmann::json json_of(const TraceReader& reader, const RunInfo& run) {
+    nlohmann::json all = schema::json_of_row(run);
+    all.update({{"choices", choices_json(run.choices)},
+                {"mean_nll", number_or_null(mean_nll(run))},
+                {"perplexity", number_or_null(perplexity(run))},
+                {"bits_per_byte", number_or_null(bits_per_byte(run))},
+                {"mean_steps", number_or_null(mean_steps(run))},
+                {"flops_per_token", number_or_null(mean_flops(run))},
+                {"signals", nlohmann::json::array()},
+                {"faults", nlohmann::json::array()}});
+    for (const SignalInfo& signal : reader.signal_infos(run.id)) {
+        all["signals"].push_back(schema::json_of_row(signal));
+    }
+    for (const FaultInfo& fault : reader.faults(run.id)) {
+        all["faults"].push_back(schema::json_of_row(fault));
+    }
+    return all;
+}
+
+nlohmann::json json_of(const TraceReader& reader, const TrainingInfo& training) {
+    nlohmann::json all = schema::json_of_row(training);
+    all["quantities"] = nlohmann::json::array();
+    for (const TrainingQuantity& quantity : reader.training_quantities(training.id)) {
+        all["quantities"].push_back(schema::json_of_row(quantity));
+    }
+    return all;
+}
+
+} // namespace
+
+double mean_nll(const TokenTotals& totals) {
+    return ratio(totals.nll_sum, totals.scored_tokens);
+}
+
+double perplexity(const TokenTotals& totals) {
+    return std::exp(mean_nll(totals));
+}
+
+double bits_per_byte(const TokenTotals& totals) {
+    return ratio(totals.nll_sum / std::numbers::ln2, totals.scored_bytes);
+}
+
+double mean_flops(const TokenTotals& totals) {
+    return totals.flops_sum > 0 ? ratio(totals.flops_sum, totals.tokens)
+                                : std::numeric_limits<double>::quiet_NaN();
+}
+
+double mean_steps(const TokenTotals& totals) {
+    return ratio(totals.steps_sum, totals.scored_tokens);
+}
+
+std::string trace_summary(const TraceReader& reader) {
+    const std::vector<RunInfo> runs = reader.runs();
+    const std::vector<TrainingInfo> trainings = reader.trainings();
+    std::string text =
+        reader.path().string() + ": a trace of " +
+        (trainings.empty() ? "" : plural(static_cast<std::int64_t>(trainings.size()), "training") + " and ") +
+        plural(static_cast<std::int64_t>(runs.size()), "run") + ", " +
+        bytes_in_words(size_of_file(reader.path())) + "\n";
+    for (const std::string& notice : reader.notices()) {
+        text += notice + "\n";
+    }
+    for (const TrainingInfo& training : trainings) {
+        text += describe_training(reader, training);
+    }
+    for (const RunInfo& run : runs) {
+        text += describe_run(reader, run);
+    }
+    return text;
+}
+
+nlohmann::json trace_summary_json(const TraceReader& reader) {
+    nlohmann::json runs = nlohmann::json::array();
+    for (const RunInfo& run : reader.runs()) {
+        runs.push_back(json_of(reader, run));
+    }
+    nlohmann::json trainings = nlohmann::json::array();
+    for (const TrainingInfo& training : reader.trainings()) {
+        trainings.push_back(json_of(reader, training));
+    }
+    nlohmann::json notices = nlohmann::json::array();
+    for (const std::string& notice : reader.notices()) {
+        notices.push_back(valid_utf8(notice));
+    }
+    return {{"path", valid_utf8(reader.path().string())},
+            {"bytes", size_of_file(reader.path())},
+            {"runs", runs},
+            {"trainings", trainings},
+            {"notices", notices}};
+}
+
+} // namespace ponderscope

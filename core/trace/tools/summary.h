@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/trace/reader.h"
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace ponderscope {
+
+/// What a trace is, in words, for `ponderscope inspect`: a paragraph a run, from the totals (nothing is
+/// scanned).
+std::string trace_summary(const TraceReader& reader);
+/// The same as JSON: {"path", "bytes", "runs": [{...}], "trainings": [{...}], "notices": [...]}. Numbers that
+/// cannot be said are null.
+nlohmann::json trace_summary_json(const TraceReader& reader);
+
+/// Totals of a run or a sequence as rates. NaN where nothing counts.
+double mean_nll(const TokenTotals& totals);      ///< nats
+double perplexity(const TokenTotals& totals);    ///< exp(mean NLL)
+double bits_per_byte(const TokenTotals& totals); ///< of the text under the scored tokens
+double mean_steps(const TokenTotals& totals);    ///< over the scored tokens
+double mean_flops(const TokenTotals& totals);    ///< over all tokens; NaN where the FLOPs are not known
+
+} // namespace ponderscope

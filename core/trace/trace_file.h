@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/error.h"
+#include "core/trace/database.h"
+#include "core/trace/reader.h"
+#include "core/trace/schema.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ponderscope {
+
+inline constexpr const char* take_again =
+    "the file is damaged; take it from its source again, or record it again";
+
+/// Calls \p use(access) with read and, where the log's helper files cannot be made (then nobody else writes
+/// either), with read_immutable.
+template <class Use>
+auto with_read_access(const Use& use) {
+    try {
+        return use(Database::Access::read);
+    } catch (const SqliteFailure& failure) {
+        if (!failure.lacks_helper_files()) {
+            throw;
+        }
+    }
+    return use(Database::Access::read_immutable);
+}
+/// InputError for damage, EnvironmentError for the machine.
+[[noreturn]] void throw_read_failure(const std::filesystem::path& path, const SqliteFailure& failure);
+
+/// One trace file. Every call reads within a transaction (the caller's, where there is one).
+class FileTrace final : public TraceSource {
+public:
+    /// InputError, EnvironmentError: as TraceReader::open.
+    static std::unique_ptr<FileTrace> open(const std::filesystem::path& path);
+    FileTrace(std::filesystem::path path, Database::Access access);
+
+    [[nodiscard]] const std::filesystem::path& path() const override { return path_; }
+    [[nodiscard]] std::vector<std::filesystem::path> files() const override { return {path_}; }
+    [[nodiscard]] std::shared_ptr<const void> pin_snapshot() const override;
+    [[nodiscard]] std::vector<RunInfo> runs() const override;
+    [[nodiscard]] std::vector<SequenceInfo> sequences(std::int64_t run) const override;
+    [[nodiscard]] std::vector<SignalInfo> signal_infos(std::int64_t run) const override;
+    [[nodiscard]] std::optional<ShardInfo> shard(std::int64_t run) const override;
+    [[nodiscard]] std::vector<std::pair<std::int64_t, TextLabel>> labels(std::int64_t run) const override;
+    [[nodiscard]] std::vector<TrainingInfo> trainings() const override;
+    [[nodiscard]] std::vector<TrainingQuantity> training_quantities(std::int64_t training) const override;
+    [[nodiscard]] std::vector<TrainingCurve> training_curves(std::int64_t training) const override;
+    [[nodiscard]] TokenColumns tokens(std::int64_t run, std::int64_t sequence, std::int64_t begin,
+                                      std::int64_t end) const override;
+    [[nodiscard]] std::optional<SignalChunk> signal(std::int64_t run, std::int64_t sequence,
+                                                    const std::string& name, std::int64_t begin,
+                                                    std::int64_t end) const override;
+    [[nodiscard]] std::string text(std::int64_t run, std::int64_t sequence) const override;
+    [[nodiscard]] std::string token_bytes(std::int64_t run, std::int32_t id) const override;
+    [[nodiscard]] std::vector<std::pair<std::int32_t, std::string>>
+    vocabulary(std::int64_t run) const override;
+    [[nodiscard]] std::vector<FaultInfo> faults(std::int64_t run) const override;
+    [[nodiscard]] const std::vector<std::string>& notices() const override { return notices_; }
+    [[nodiscard]] std::string check() const override;
+
+    [[nodiscard]] Database& database() const { return database_; }
+
+private:
+    /// A chunk without its values.
+    struct ChunkRow {
+        std::int64_t id = 0;
+        std::int64_t first = 0;
+        std::int64_t tokens = 0;
+        DType dtype = DType::f32;
+        std::int64_t compressed_bytes = 0; ///< in the file; 0: the values lie there as they are
+        std::vector<std::int64_t> shape;
+        [[nodiscard]] std::int64_t token_bytes() const;
+    };
+    /// Whether the tokens of a run lie in a signal.
+    [[nodiscard]] bool is_packed(std::int64_t run) const;
+    [[nodiscard]] SequenceInfo find_sequence(std::int64_t run, std::int64_t number) const;
+    /// The chunks of a signal that hold tokens [begin, until) of a sequence, each checked by itself and
+    /// against the first.
+    [[nodiscard]] std::vector<ChunkRow> find_chunks(const SequenceInfo& place, std::int64_t id,
+                                                    const SignalInfo& signal, std::int64_t begin,
+                                                    std::int64_t until, const std::string& what) const;
+    /// Values of a chunk from \p skip bytes on, expanded where they are compressed.
+    void read_values(const ChunkRow& chunk, std::size_t skip, std::span<std::byte> out,
+                     const std::string& what) const;
+    [[nodiscard]] TokenColumns packed_tokens(std::int64_t run, std::int64_t sequence, std::int64_t begin,
+                                             std::int64_t end) const;
+    template <class Row>
+    std::vector<Row> read_rows(const char* table, const std::string& where) const;
+    void check_run(const RunInfo& run) const;
+
+    [[noreturn]] void damaged(const std::string& expected, const std::string& found) const {
+        throw InputError(path_, expected, found, take_again);
+    }
+    /// Bytes of the trace, its write-ahead log included: nothing inside can be larger.
+    [[nodiscard]] std::int64_t file_bytes() const;
+    /// A count from the file that says how much is to be read, checked before anything is allocated for it.
+    std::int64_t plausible(std::int64_t count, std::int64_t least_bytes_each, const char* what) const;
+    /// The smallest row that SQLite stores takes more than ten bytes with its ten columns. Equal tokens that
+    /// are packed can take next to none; their values are checked when they are read.
+    std::int64_t plausible_tokens(std::int64_t count, bool of_packed_run) const {
+        return plausible(count, of_packed_run ? 0 : 10, "tokens");
+    }
+
+    /// Runs \p body inside a read transaction and turns what SQLite refuses into a sentence.
+    template <class Body>
+    auto read(Body body) const {
+        if (database_.in_transaction() && !pinned_) {
+            return body(); // what fails is met by the caller's
+        }
+        for (int attempt = 0;; ++attempt) {
+            try {
+                std::optional<ReadTransaction> transaction;
+                if (!pinned_) {
+                    transaction.emplace(database_);
+                    known_bytes_ = 0;
+                }
+                return body();
+            } catch (const SqliteFailure& failure) {
+                constexpr int most = 5; // times that a growing trace on another machine is begun again
+                if (pinned_ || !failure.is_moved() || attempt >= most) {
+                    throw_read_failure(path_, failure);
+                }
+            }
+        }
+    }
+
+    std::filesystem::path path_;
+    mutable Database database_;
+    std::vector<std::string> notices_;
+    mutable std::int64_t packed_run_ = 0; ///< the run that was asked about last
+    mutable bool packed_ = false;
+    mutable Statement tokens_statement_, chunks_statement_, sequence_statement_, vocabulary_statement_,
+        signal_statement_, data_statement_;
+    mutable bool pinned_ = false;          ///< a transaction outlives single calls (pin_snapshot)
+    mutable std::int64_t known_bytes_ = 0; ///< of the file; 0: not asked for in this transaction
+};
+
+} // namespace ponderscope

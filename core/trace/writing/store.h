@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/files.h"
+#include "core/trace/database.h"
+#include "core/trace/digests.h"
+#include "core/trace/records.h"
+#include "core/trace/shard.h"
+#include "core/trace/signal_sums.h"
+#include "core/trace/writing/chunk_buffer.h"
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ponderscope {
+
+/// The writing side of a trace file: rows, chunks, totals and transactions. Used by one thread at a time;
+/// TraceWriter gives it a thread. Throws SqliteFailure; arguments were checked before.
+class TraceStore {
+public:
+    /// Opens a trace, or makes one. InputError: something else lies there. The caller holds the LockFile.
+    /// \p compress: values of signals, where that takes less. \p temporary: a file that gets its name later.
+    explicit TraceStore(const std::filesystem::path& path, bool compress = false, bool temporary = false);
+
+    /// What was in the file when it was opened.
+    struct Contents {
+        std::set<std::string> run_names;
+        std::set<std::string> training_names;
+        std::map<std::string, std::int64_t> tokenizers; ///< digest -> number
+        std::int64_t last_run = 0;
+        std::int64_t last_sequence = 0;
+        std::int64_t last_tokenizer = 0;
+        std::int64_t last_training = 0;
+    };
+    [[nodiscard]] const Contents& contents() const { return contents_; }
+
+    void begin_run(const RunInfo& info, const std::vector<SignalInfo>& signals,
+                   const std::optional<ShardInfo>& shard);
+    /// Takes a run up again behind its last finished sequence; store_resume.cpp.
+    struct Resumed {
+        std::int64_t sequences = 0;
+        std::int64_t last_sequence = 0; ///< largest id in the file
+        std::int64_t tokenizer = 0;
+        bool packed = false;
+    };
+    Resumed resume_run(std::int64_t run, const std::vector<SignalInfo>& signals);
+    /// \p info: title, group and joined_number; the rest is the store's.
+    void begin_sequence(std::int64_t id, const SequenceInfo& info, const std::string& text);
+    void append(const TokenColumns& tokens, const std::vector<std::pair<std::string, SignalChunk>>& signals);
+    void end_sequence(bool complete);
+    void put_labels(const std::vector<TextLabel>& labels);
+    void put_text_digest(const std::string& digest);
+    void put_vocabulary(std::int64_t tokenizer,
+                        const std::vector<std::pair<std::int32_t, std::string>>& token_bytes);
+    void put_fault(std::int64_t run, std::int64_t sequence, const std::string& time,
+                   const std::string& message);
+    /// Adds to those of the run.
+    void put_signal_sums(const std::string& signal, const SignalSums& sums);
+    void end_run(double seconds, bool complete);
+
+    void begin_training(const TrainingInfo& info, const std::vector<TrainingQuantity>& quantities);
+    void put_points(std::int64_t training, const TrainingMoment& moment,
+                    const std::vector<TrainingValue>& values);
+    void end_training(std::int64_t training, bool complete, const std::string& fault);
+    /// Forgets points and recorded runs of later steps than \p step.
+    void cut_training(std::int64_t training, std::int64_t step);
+
+    [[nodiscard]] bool dirty() const { return database_.in_transaction(); }
+    /// Everything given so far becomes readable and survives the death of this process. EnvironmentError
+    /// where the file lost its name meanwhile (keep_file).
+    void commit();
+    [[nodiscard]] bool has_committed() const { return committed_; }
+    /// Commits and makes the trace a single file again, unless somebody reads it just now.
+    void finish();
+    /// Gives up what was not committed.
+    void roll_back() noexcept;
+    /// After roll_back: the run that was written last says why it ended, as far as the disk lets it.
+    void end_with_fault(const std::string& message) noexcept;
+
+private:
+    struct SignalPlace {
+        std::int64_t id = 0;
+        SignalStorage storage = SignalStorage::plain;
+    };
+    void create();
+    void load_contents();
+    void prepare_statements();
+    void prepare_training_statements();
+    void begin();
+    void insert_tokens(const TokenColumns& tokens);
+    void bind_token(Statement& statement, int at, const TokenColumns& tokens, std::size_t i) const;
+    void flush_tails();
+    void write_sequence_totals();
+    void write_run_totals();
+    void write_sums();
+    /// After a commit. A log whose name is gone is made anew. Where the trace itself was moved, removed or
+    /// replaced: what it holds is taken to where somebody finds it, and EnvironmentError says where that is.
+    void keep_file();
+    [[noreturn]] void rescue();
+    void remove_log(bool any);                             ///< \p any: also a log that was not seen before
+    [[nodiscard]] std::array<FileId, 2> log_files() const; ///< -wal and -shm
+    std::int64_t store_chunk(const SignalPlace& signal, const ChunkBuffer::Piece& piece);
+
+    /// Runs of scalars are packed, and what is packed or compressed wants a newer reader.
+    void choose_form(const std::string& record_level);
+
+    std::filesystem::path path_;
+    FileId file_;                    ///< what the name stood for when it was opened
+    std::array<FileId, 2> log_ = {}; ///< the same of the write-ahead log's files, when they were first seen
+    bool logs_ = false;              ///< there is a write-ahead log
+    bool committed_ = false;
+    bool temporary_;
+    bool always_compress_;
+    bool compress_ = false; ///< in this run
+    bool packed_ = false;   ///< its tokens lie in a signal
+    Database database_;
+    Contents contents_;
+    Statement insert_run_, update_run_, insert_sequence_, update_sequence_, insert_text_, insert_token_,
+        insert_tokens_;
+    Statement insert_signal_, insert_chunk_, update_chunk_, insert_vocabulary_, insert_fault_, insert_label_;
+    Statement insert_training_, insert_quantity_, insert_point_, update_training_, end_training_;
+    std::int64_t next_signal_ = 1;
+    std::int64_t next_chunk_ = 1;
+
+    std::int64_t run_ = 0;        ///< 0 = none
+    std::int64_t newest_run_ = 0; ///< that this writer began or resumed; 0 = none
+    std::chrono::steady_clock::time_point run_began_;
+    double run_seconds_ = -1; ///< given at the end; negative while the clock runs
+    bool run_complete_ = false;
+    std::int64_t run_sequences_ = 0;
+    double run_seconds_before_ = 0; ///< of a run that was taken up again
+    TokenTotals run_totals_;        ///< of its ended sequences
+    std::map<std::string, SignalPlace> signals_;
+    std::map<std::string, SignalSums> sums_; ///< of its ended sequences
+    bool sums_changed_ = false;
+
+    std::int64_t sequence_ = 0; ///< 0 = none
+    bool sequence_complete_ = false;
+    TotalsCounter sequence_totals_;
+    RowDigest sequence_rows_;
+    std::map<std::string, ChunkBuffer> buffers_;
+    std::map<std::string, SignalSums> sequence_sums_;
+};
+
+/// The time now, ISO 8601, UTC: "2026-11-21T11:45:00Z".
+std::string utc_now();
+
+} // namespace ponderscope

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// TraceStore: runs that are taken up again.
+#include "core/base/error.h"
+#include "core/trace/packed_values.h"
+#include "core/trace/rows.h"
+#include "core/trace/tools/run_edits.h"
+#include "core/trace/writing/store.h"
+
+namespace ponderscope {
+
+TraceStore::Resumed TraceStore::resume_run(std::int64_t run, const std::vector<SignalInfo>& signals) {
+    begin();
+    newest_run_ = run_ = run;
+    run_began_ = std::chrono::steady_clock::now();
+    run_seconds_ = -1;
+    run_complete_ = false;
+    run_sequences_ = 0;
+    run_totals_ = {};
+    sequence_totals_ = {};
+    const std::string number = std::to_string(run);
+    std::int64_t tokenizer = 0;
+    std::string record_level;
+    {
+        Statement row = database_.prepare("SELECT seconds, tokenizer, record_level FROM run WHERE id = ?");
+        row.bind(1, run);
+        if (row.step()) {
+            run_seconds_before_ = row.real(0);
+            tokenizer = row.integer(1);
+            record_level = row.text(2);
+        }
+    }
+    std::vector<std::int64_t> unfinished;
+    {
+        Statement rows = database_.prepare("SELECT " + schema::columns_of("sequence") +
+                                           " FROM sequence WHERE run = ? ORDER BY number");
+        rows.bind(1, run);
+        while (rows.step()) {
+            const auto sequence = schema::read_row<SequenceInfo>(
+                rows, [&](const std::string& expected, const std::string& found) {
+                    throw InputError(path_, expected, found, "record the run again");
+                });
+            if (!sequence.complete || !unfinished.empty()) {
+                unfinished.push_back(sequence.id);
+                continue;
+            }
+            // In the order in which they were recorded: the sums are what they would have been.
+            run_totals_ += sequence;
+            ++run_sequences_;
+        }
+    }
+    for (const std::int64_t sequence : unfinished) {
+        delete_contents(database_, sequence);
+        database_.execute("DELETE FROM sequence WHERE id = " + std::to_string(sequence));
+    }
+    database_.execute("DELETE FROM fault WHERE run = " + number);
+    signals_.clear();
+    sums_.clear();
+    choose_form(record_level);
+    std::vector<SignalInfo> all = signals;
+    if (packed_) {
+        all.push_back(packed_token_info());
+    }
+    for (const SignalInfo& signal : all) {
+        Statement find = database_.prepare("SELECT id FROM signal WHERE run = ? AND name = ?");
+        find.bind(1, run).bind(2, std::string_view(signal.name));
+        if (find.step()) {
+            signals_[signal.name] = {find.integer(0), signal.storage};
+        }
+        Statement sums = database_.prepare("SELECT shape, data, crc32 FROM signal_sum WHERE signal = ?");
+        sums.bind(1, signals_[signal.name].id);
+        if (sums.step()) {
+            auto known = SignalSums::from(sums.text(0), sums.blob(1), sums.integer(2));
+            if (!known) {
+                throw InputError(path_, "the sums of signal " + signal.name + " as recorded", "other bytes",
+                                 "the file is damaged; record the run again");
+            }
+            sums_[signal.name] = std::move(*known);
+        }
+    }
+    write_run_totals();
+    return {run_sequences_, database_.integer("SELECT max(id) FROM sequence"), tokenizer, packed_};
+}
+
+} // namespace ponderscope
