@@ -159,6 +159,12 @@ void RunOptions::add_to(CLI::App& verb) {
                 "), per_step under any other policy")
         ->type_name("full|per_step|shared|skip");
     verb.add_option(
+            "--prefix", prefix,
+            "First N tokens of every text that see each other in both directions, of a model that is "
+            "trained so (HRM-Text). They are not predicted and have no NLL (default: none in a score, the "
+            "prompt in a generation)")
+        ->type_name("N");
+    verb.add_option(
             "--initial-state", start_state,
             "What the state of a recurrent stack with a start state begins with: random[:SEED], zero, or a "
             "safetensors file "
@@ -180,6 +186,9 @@ void RunOptions::apply(Engine& engine) const {
             throw InputError("--kv: expected full, per_step, shared or skip, found '" + kv + "'.");
         }
         engine.use_kv(seen);
+    }
+    if (prefix) {
+        engine.use_prefix(prefix);
     }
     if (!start_state.empty()) {
         engine.use_start_state(start_state);

@@ -47,7 +47,7 @@ void read_gemma3_part(const ConfigReader& reader, ModelConfig& config) {
     if (reader.json().has("attn_logit_softcapping")) {
         reader.notice("\"attn_logit_softcapping\" changes nothing: Gemma 3 stores it and never applies it.");
     }
-    const std::int64_t pattern = reader.size("sliding_window_pattern", 6, config_limits::layers);
+    const std::int64_t pattern = reader.size_or_null("sliding_window_pattern", 6, config_limits::layers);
     read_windows(reader, config, 4096, [&](std::int64_t layer) { return (layer + 1) % pattern != 0; });
     read_rope_by_kind(reader, config, {"rope_theta", 1e6}, {"rope_local_base_freq", 1e4});
 }

@@ -269,11 +269,11 @@ void keep_first_layers(ModelConfig& config, std::int64_t layers) {
         throw InputError(flag + "the stack of " + to_string(config.architecture) +
                          " models has parts of its own, and its first layers alone are no model.");
     }
-    if (config.ponder.method == MethodKind::tah ||
+    if (!config.tah.gate_layers.empty() ||
         (config.depth.kind != DepthMixing::none && config.depth.kind != DepthMixing::depth_attention)) {
         throw InputError(flag + "the checkpoint has tensors that belong to its number of layers (" +
-                         (config.ponder.method == MethodKind::tah ? to_string(config.ponder.method)
-                                                                  : to_string(config.depth.kind)) +
+                         (!config.tah.gate_layers.empty() ? to_string(config.ponder.method)
+                                                          : to_string(config.depth.kind)) +
                          ").");
     }
     if (layers < 1 || layers > config.layers) {

@@ -77,6 +77,9 @@ Pass moved(const Pass& pass, at::Device device, at::Device home) {
             *tensor = tensor->to(device, /*non_blocking=*/true);
         }
     }
+    for (auto& [window, ranges] : there.window_ranges) {
+        ranges = ranges.to(device, /*non_blocking=*/true);
+    }
     if (pass.edit) {
         there.edit = [edit = pass.edit, device, home](std::int64_t layer, const at::Tensor& stream) {
             return edit(layer, stream.to(home)).to(device);
@@ -88,6 +91,16 @@ Pass moved(const Pass& pass, at::Device device, at::Device home) {
 
 at::Tensor edited(std::int64_t layer, const at::Tensor& stream, const Pass& pass) {
     return pass.edit ? pass.edit(layer, stream) : stream;
+}
+
+/// Where two states lie side by side (hrm_text): the columns of the one that block \p l changes, which is
+/// what listeners hear of it and patches replace.
+at::Tensor part_of(std::int64_t l, const at::Tensor& stream, const ModelConfig& config) {
+    if (config.released.low_passes == 0) {
+        return stream;
+    }
+    const bool high = l >= config.layers - config.layers / (config.released.low_passes + 1);
+    return stream.narrow(1, high ? 0 : config.hidden_size, config.hidden_size);
 }
 
 } // namespace
@@ -289,8 +302,14 @@ at::Tensor Backbone::run_layers(at::Tensor stream, const Pass& pass) const {
     for (std::int64_t l = 0; l < config_.layers; ++l) {
         pass.check_stop();
         const Pass& there = travel.pass(l);
-        stream = edited(l, layer(l, travel.to(l, stream), there), there);
-        there.tap("layer_output", stream, l);
+        stream = layer(l, travel.to(l, stream), there);
+        at::Tensor part = part_of(l, stream, config_);
+        if (part.is_same(stream)) {
+            part = stream = edited(l, stream, there);
+        } else if (there.edit) {
+            part.copy_(edited(l, part.contiguous(), there));
+        }
+        there.tap("layer_output", part, l);
         if (pass.wanted_blocks != nullptr) {
             for (std::size_t i = 0; i < pass.wanted_blocks->size(); ++i) {
                 if ((*pass.wanted_blocks)[i] == l) {

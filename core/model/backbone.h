@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace ponderscope {
@@ -68,6 +69,9 @@ struct Pass {
     at::Tensor cos, sin;      ///< fp32 [rows, rotary_dims / 2], of two kinds of layers (config.layer_rope)
                               ///< [2, rows, rotary_dims / 2]; undefined without rotary embedding
     Visibility visibility;
+    /// Of a sliding window, ranges in the place of visibility's: where rows are not at their tokens'
+    /// positions.
+    std::vector<std::pair<std::int64_t, at::Tensor>> window_ranges;
     KvRows* kv = nullptr; ///< nullptr: the rows are this pass's own slots, and nothing is kept
     at::Tensor rows;      ///< int64 [n], with `kv`: where each slot's K/V go
     at::Tensor row_bias;  ///< fp32 [R] or undefined, added to every logit of a key row

@@ -23,9 +23,9 @@ public:
     static ParameterLayout layout(const ModelConfig& config);
     HrmText(const ModelConfig& config, const Parameters& parameters);
 
-    /// The high state: its stack ends in its own norm.
+    /// The norm that ends a stack, of the high state or of one state alone.
     [[nodiscard]] at::Tensor final_norm(const at::Tensor& x) const override {
-        return x.narrow(1, 0, config_.hidden_size).contiguous();
+        return blocks::normalise(x.narrow(1, 0, config_.hidden_size).contiguous(), norm_);
     }
 
 private:
@@ -136,12 +136,11 @@ at::Tensor HrmText::layer(std::int64_t l, const at::Tensor& x, const Pass& pass)
     const at::Tensor high = x.narrow(1, 0, d);
     const at::Tensor low = x.narrow(1, d, d);
     const at::Tensor& mine = is_high ? high : low;
-    // In memory of its own: sums happen in place.
-    const at::Tensor entering = l % stack == 0 ? high + low : mine.clone(at::MemoryFormat::Contiguous);
+    const at::Tensor entering = l % stack == 0 ? high + low : mine.contiguous();
     const Layer& w = (is_high ? weights_.high : weights_.low)[static_cast<std::size_t>(l % stack)];
     at::Tensor left = run_layer(l, w, entering, pass);
-    if (l % stack == stack - 1) {
-        left = blocks::normalise(left, norm_);
+    if (!is_high && l % stack == stack - 1) {
+        left = blocks::normalise(left, norm_); // that of the high state is final_norm
     }
     return is_high ? at::cat({left, low}, 1) : at::cat({high, left}, 1);
 }

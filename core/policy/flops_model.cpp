@@ -15,12 +15,17 @@ public:
     explicit VisibleKeys(const std::map<std::int64_t, std::int64_t>& layers_by_window)
         : groups_(layers_by_window.begin(), layers_by_window.end()) {}
     std::uint64_t operator()(std::int64_t visible) const {
-        std::uint64_t sum = 0;
+        return sum(
+            [visible](std::int64_t window) { return window > 0 ? std::min(window, visible) : visible; });
+    }
+    /// \p visible: keys that layers of a window see.
+    template <typename Visible>
+    std::uint64_t sum(const Visible& visible) const {
+        std::uint64_t all = 0;
         for (const auto& [window, layers] : groups_) {
-            sum += static_cast<std::uint64_t>(layers) *
-                   static_cast<std::uint64_t>(window > 0 ? std::min(window, visible) : visible);
+            all += static_cast<std::uint64_t>(layers) * static_cast<std::uint64_t>(visible(window));
         }
-        return sum;
+        return all;
     }
 
 private:
@@ -131,7 +136,11 @@ void FlopsModel::count(std::span<const std::int32_t> last_steps, bool decides_by
                 std::int64_t below = 0;
                 for (std::int64_t k = 0; k <= stop; ++k) {
                     if (visibility == Visibility::skip) {
-                        attended += keys((*slots)(window.begin, t, k) + 1);
+                        attended += keys.sum([&](std::int64_t reach) {
+                            const std::int64_t first =
+                                reach > 0 ? std::max(window.begin, t - reach + 1) : window.begin;
+                            return (*slots)(first, t, k) + 1;
+                        });
                         continue;
                     }
                     below += visibility == Visibility::interleaved ? 1 : (*slots)(window.begin, t, k) + 1;

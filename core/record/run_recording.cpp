@@ -38,6 +38,9 @@ std::string choices_of(const Engine& engine, const SequenceSource& source, const
     if (const auto step = config.ponder.own.find("exit_step"); step != config.ponder.own.end()) {
         choices["exit_step"] = static_cast<std::int64_t>(step->second);
     }
+    if (engine.prefix()) {
+        choices["prefix"] = *engine.prefix();
+    }
     if (config.layers_left_out > 0) {
         choices["layers"] = config.layers; // the first ones, not all
     }

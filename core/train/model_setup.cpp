@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/base/words.h"
 #include "core/checkpoint/method_info.h"
 #include "core/ponder/engine/model.h"
 
@@ -121,6 +122,12 @@ void require_trainable(const Checkpoint& start) {
                              method_names([](const MethodInfo& one) { return one.untrained == nullptr; }) +
                              ")",
                          "one of " + to_string(info.kind) + ", " + info.untrained,
+                         "train it with its authors' code; what that leaves can be recorded");
+    }
+    if (start.config.scales.logit_softcap) {
+        throw InputError(start.folder / "config.json",
+                         "logits without a softcap, whose gradient is not computed here",
+                         "a softcap of " + rounded(*start.config.scales.logit_softcap),
                          "train it with its authors' code; what that leaves can be recorded");
     }
 }

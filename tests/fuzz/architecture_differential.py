@@ -142,9 +142,6 @@ def phi3(rng):
 
 def ministral(rng):
     keys = windowed(rng, common(rng))
-    if rng.random() < 0.2:
-        keys.pop("layer_types", None)
-        keys["sliding_window"] = None
     keys["rope_parameters"] = scaling(rng, keys["head_dim"], 64)
     return keys
 
@@ -278,7 +275,6 @@ def compare(program, family, rng, folder):
     with torch.no_grad():
         theirs = nudged
     (folder / "ids.json").write_text(json.dumps(ids.tolist()))
-    out = folder / "out.safetensors"
     (folder / "result").mkdir(exist_ok=True)
     out = folder / "result" / "out.safetensors"
     done = subprocess.run([program, "logits", str(folder), "--ids", str(folder / "ids.json"), "-o", str(out)],
@@ -302,6 +298,7 @@ def main():
         print("transformers is not installed")
         return 77
     transformers.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
     failed = False
     for family in arguments.family or FAMILIES:
         rng = random.Random(f"{family} {arguments.seed}")

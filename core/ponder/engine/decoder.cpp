@@ -12,7 +12,10 @@
 namespace ponderscope {
 
 Decoder::Decoder(const EngineParts& parts, StepCache* cache, Wish wish)
-    : parts_(parts), options_(parts.steps_options()), wish_(wish), device_(cuda_kernels(parts.device)) {
+    : parts_(parts),
+      options_(parts.generation_options(cache != nullptr)),
+      wish_(wish),
+      device_(cuda_kernels(parts.device)) {
     options_.choices.refreshes = std::nullopt; // what is kept in the cache is exact
     options_.choices.attention = {};           // of a text, not of what is being written
     options_.choices.states = std::nullopt;

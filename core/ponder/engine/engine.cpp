@@ -46,6 +46,12 @@ void require_finite(const Parameters& parameters, const Checkpoint& checkpoint) 
 
 void EngineParts::place(TokenBatch& batch, std::span<const Window> windows) const {
     const bool starts = backbone().config().has_start_state();
+    if (choices.prefix.value_or(0) > 0 && batch.prefix.empty()) {
+        for (const Window& window : windows) {
+            batch.prefix.push_back(std::clamp<std::int64_t>(*choices.prefix - window.first, 0,
+                                                            static_cast<std::int64_t>(window.ids.size())));
+        }
+    }
     if (choices.rule || starts) {
         batch.places = token_places(windows, device);
     }
@@ -60,6 +66,20 @@ StepsOptions EngineParts::steps_options() const {
     options.choices = choices;
     options.stop = &GivenUpBy::current(); // of this thread, which is the one that runs them
     return options;
+}
+
+StepsOptions EngineParts::generation_options(bool cached) const {
+    StepsOptions options = steps_options();
+    if (cached && model.config().released.last_loop_kv && !choices.kv && !halts()) {
+        options.choices.kv = KvPolicy::shared;
+        options.chunks = true; // a prompt is one chunk
+    }
+    return options;
+}
+
+std::int64_t EngineParts::prefix_of_prompt(std::int64_t tokens) const {
+    const bool whole = model.config().released.prefix_lm && !choices.kv && !choices.rule;
+    return std::min(choices.prefix.value_or(whole ? tokens : 0), tokens);
 }
 
 void EngineParts::refuse_attention_by_token(RecordLevel level) const {
@@ -122,6 +142,23 @@ Engine Engine::load(const Checkpoint& checkpoint, const LoadOptions& options) {
                                                checkpoint.folder}}));
 }
 
+namespace {
+
+/// Tokens of a prefix are computed together, and later tokens see all of their steps.
+void refuse_with_prefix(std::optional<std::int64_t> prefix, std::optional<KvPolicy> kv,
+                        const AttentionChoice& attention) {
+    if (prefix.value_or(0) > 0 && kv && *kv != KvPolicy::full && *kv != KvPolicy::per_step) {
+        throw InputError(
+            "--prefix needs --kv full or per_step: the tokens of a prefix see each other at every step.");
+    }
+    if (prefix.value_or(0) > 0 && !attention.none()) {
+        throw InputError(
+            "--prefix: sequence attention is recorded of causal runs only; leave --attention out.");
+    }
+}
+
+} // namespace
+
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&&) noexcept = default;
@@ -152,7 +189,26 @@ void Engine::use_kv(std::optional<KvPolicy> policy) {
                          (max_steps() == 0 || layers_are_steps() ? " has no steps of that kind."
                                                                  : " has a rule of its own."));
     }
+    refuse_with_prefix(impl_->choices.prefix, policy, impl_->choices.attention);
     impl_->choices.kv = policy;
+}
+
+void Engine::use_prefix(std::optional<std::int64_t> tokens) {
+    if (tokens && *tokens > 0 && !config().released.prefix_lm) {
+        throw InputError(
+            "--prefix: the model reads every token causally; only HRM-Text with prefix_lm is trained "
+            "to see its prompt in both directions.");
+    }
+    if (tokens && *tokens < 0) {
+        throw InputError("--prefix: expected a number of tokens, 0 or more, found " +
+                         std::to_string(*tokens) + ".");
+    }
+    refuse_with_prefix(tokens, impl_->choices.kv, impl_->choices.attention);
+    impl_->choices.prefix = tokens;
+}
+
+std::optional<std::int64_t> Engine::prefix() const {
+    return impl_->choices.prefix;
 }
 
 std::string Engine::kv() const {
@@ -228,6 +284,7 @@ void Engine::use_scoring(std::optional<std::int64_t> refreshes) {
 void Engine::use_attention(AttentionChoice choice) {
     RunChoices wanted = impl_->choices;
     wanted.attention = std::move(choice);
+    refuse_with_prefix(wanted.prefix, wanted.kv, wanted.attention);
     impl_->choose(std::move(wanted));
 }
 
@@ -311,7 +368,8 @@ Engine::PendingPtr Engine::Impl::submit(std::span<const Window> windows, RecordL
     place(batch, windows);
     const RunPatches put_in = patches_of(windows);
     options.patches = put_in.empty() ? nullptr : &put_in;
-    Recorder recorder(backbone(), method(), choices, level, reported_tokens(windows, device, runs_parts()));
+    Recorder recorder(backbone(), method(), choices, level,
+                      reported_tokens(windows, device, runs_parts(), choices.prefix.value_or(0)));
     options.observer = &recorder;
     options.taps = recorder.listener();
     if (listen) {

@@ -109,6 +109,11 @@ public:
     /// it, and `per_step` under another rule than the method's. InputError where the method has no such
     /// choice.
     void use_kv(std::optional<KvPolicy> policy);
+    /// First tokens of every text that see each other in both directions (HRM-Text); their NLL is no
+    /// prediction and becomes NaN. Absent: none in a score, and the prompt in a generation. InputError for
+    /// models that are not trained so, and beside choices that need an order.
+    void use_prefix(std::optional<std::int64_t> tokens);
+    [[nodiscard]] std::optional<std::int64_t> prefix() const;
     [[nodiscard]] std::string kv() const; ///< "full", ...; empty where there is no such choice
     [[nodiscard]] bool kv_named() const;  ///< use_kv named one
     /// What a stack with a start state begins with: "random", "random:SEED", "zero", or a safetensors file

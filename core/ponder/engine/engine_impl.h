@@ -55,6 +55,10 @@ struct EngineParts {
     void refuse_attention_by_token(RecordLevel level) const;
     /// The options that every run of this engine has.
     [[nodiscard]] StepsOptions steps_options() const;
+    /// Those of a generation. \p cached: as the file says what later tokens see of earlier loops.
+    [[nodiscard]] StepsOptions generation_options(bool cached) const;
+    /// First tokens of a prompt of so many that see each other.
+    [[nodiscard]] std::int64_t prefix_of_prompt(std::int64_t tokens) const;
     /// InputError: ids outside of the vocabulary, a sequence without tokens.
     void check_ids(std::span<const std::int32_t> ids) const;
 };

@@ -141,7 +141,7 @@ private:
             first_rows_.push_back(total * slots);
             total += prompt + options_.max_new_tokens;
         }
-        StepsOptions options = impl_.steps_options();
+        StepsOptions options = impl_.generation_options(true);
         options.read_steps = level_ == RecordLevel::steps;
         cache_.emplace(make_step_cache(impl_.backbone(), impl_.method(), options, total,
                                        static_cast<std::int64_t>(prompt_.size())));
@@ -211,6 +211,15 @@ private:
 
     TokenBatch make_batch(const std::vector<std::span<const std::int32_t>>& fresh,
                           const std::vector<std::int64_t>& past) {
+        TokenBatch batch = plain_batch(fresh, past);
+        for (std::size_t row = 0; row < live_.size(); ++row) {
+            batch.prefix.push_back(past[row] == 0 ? impl_.prefix_of_prompt(prompt_[live_[row]]) : 0);
+        }
+        return batch;
+    }
+
+    TokenBatch plain_batch(const std::vector<std::span<const std::int32_t>>& fresh,
+                           const std::vector<std::int64_t>& past) {
         if (!cache_) {
             return TokenBatch::make(impl_.backbone(), fresh, impl_.device, impl_.plans_rows());
         }

@@ -248,11 +248,15 @@ bool may_share(const EngineParts& parts, std::span<const Window> windows) {
     const bool recorded_on_request = !choices.attention.none() || choices.states.has_value() ||
                                      choices.lens || choices.experts != RecordedExperts::none ||
                                      !parts.patches.empty();
-    const bool rescaled = config.rope.kind == RopeConfig::Kind::dynamic &&
-                          std::any_of(windows.begin(), windows.end(), [&](const Window& window) {
-                              return static_cast<std::int64_t>(window.ids.size()) > config.max_positions;
-                          });
-    return !by_place && !by_start && !recorded_on_request && !rescaled && !choices.iterates(parts.method());
+    const std::int64_t alike = std::min(config.rope.longest_shared(config.max_positions),
+                                        config.local_rope.longest_shared(config.max_positions));
+    const bool rescaled = std::any_of(windows.begin(), windows.end(), [&](const Window& window) {
+        return static_cast<std::int64_t>(window.ids.size()) > alike;
+    });
+    // Where tokens are skipped, sliding windows are counted in tokens of the own cache.
+    const bool skips =
+        choices.stops(parts.method()) && choices.kv_policy(parts.method()) == KvPolicy::skip;
+    return choices.prefix.value_or(0) == 0 && !skips && !by_place && !by_start && !recorded_on_request && !rescaled && !choices.iterates(parts.method());
 }
 
 } // namespace

@@ -62,7 +62,8 @@ TokenPlaces token_places(std::span<const Window> windows, at::Device device) {
     return {send(sequence, device), send(position, device), send(length, device)};
 }
 
-ReportedTokens reported_tokens(std::span<const Window> windows, at::Device device, bool with_places) {
+ReportedTokens reported_tokens(std::span<const Window> windows, at::Device device, bool with_places,
+                               std::int64_t prefix) {
     std::vector<std::int64_t> tokens;
     std::vector<std::int64_t> others;
     std::vector<std::int64_t> places;
@@ -80,7 +81,10 @@ ReportedTokens reported_tokens(std::span<const Window> windows, at::Device devic
             }
             places.push_back(static_cast<std::int64_t>(tokens.size()));
             tokens.push_back(first + t);
-            targets.push_back(t + 1 < length ? window.ids[static_cast<std::size_t>(t + 1)] : window.next);
+            // Inside a prefix nothing is predicted.
+            const bool predicts = window.first + t + 1 >= prefix;
+            const std::int64_t next = t + 1 < length ? window.ids[static_cast<std::size_t>(t + 1)] : window.next;
+            targets.push_back(predicts ? next : -1);
         }
         first += length;
     }

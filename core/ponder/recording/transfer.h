@@ -48,7 +48,9 @@ private:
 };
 
 /// Rows of the windows' reported tokens on the device, with their targets. \p with_places: the method halts.
-ReportedTokens reported_tokens(std::span<const Window> windows, at::Device device, bool with_places);
+/// \p prefix: first tokens of every text that see each other; none of them is predicted.
+ReportedTokens reported_tokens(std::span<const Window> windows, at::Device device, bool with_places,
+                               std::int64_t prefix = 0);
 /// Where each of the windows' tokens stands in its text.
 TokenPlaces token_places(std::span<const Window> windows, at::Device device);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/ponder/schedule/steps.h"
 
+#include "core/model/device.h"
 #include "core/ponder/schedule/interleaved.h"
 #include "core/ponder/schedule/layer_steps.h"
 #include "core/ponder/schedule/run_patches.h"
@@ -17,6 +18,18 @@
 namespace ponderscope {
 
 namespace {
+
+/// The sliding windows of the steps' layers, each once.
+std::vector<std::int64_t> windows_of(const ModelConfig& config) {
+    std::vector<std::int64_t> windows;
+    for (std::int64_t l = config.core_begin(); l < config.core_end(); ++l) {
+        const std::int64_t window = config.sliding_windows[static_cast<std::size_t>(l)];
+        if (window > 0 && std::find(windows.begin(), windows.end(), window) == windows.end()) {
+            windows.push_back(window);
+        }
+    }
+    return windows;
+}
 
 /// Where the slots' K/V go and what they see: nothing is kept where a pass holds all there is to see.
 class KeptRows {
@@ -35,6 +48,14 @@ public:
         const bool shares = choices.sequential(method);
         const bool every_step =
             (cache != nullptr && !shares) || method.visibility() == VisibilityRule::two_dimensional;
+        if (std::any_of(batch.prefix.begin(), batch.prefix.end(), [](auto tokens) { return tokens > 0; })) {
+            TORCH_CHECK(per_step && !skips, "a prefix is seen step by step");
+            std::vector<std::int64_t> all;
+            for (std::size_t i = 0; i < batch.lengths.size(); ++i) {
+                all.insert(all.end(), static_cast<std::size_t>(batch.lengths[i]), batch.prefix[i]);
+            }
+            prefix_ = send(all, batch.ids.device());
+        }
         if (cache == nullptr) {
             std::int64_t begin = 0;
             for (const std::int64_t length : batch.lengths) {
@@ -55,8 +76,13 @@ public:
             }
             own_ = backbone.kv_rows(rows);
         }
+        at::Tensor seen = cache != nullptr ? cache->seen : at::Tensor();
+        const std::vector<std::int64_t> windows = skips ? windows_of(config_) : std::vector<std::int64_t>();
+        if (cache == nullptr && !windows.empty()) {
+            seen = at::zeros({own_segments_, batch.space.segment_rows}, batch.space.position.options());
+        }
         planner_.emplace(method.visibility(), batch.space, every_step,
-                         cache != nullptr ? cache->counts : at::Tensor(), skips);
+                         cache != nullptr ? cache->counts : at::Tensor(), skips, windows, seen);
     }
 
     /// Blocks that lie outside of the steps, whose tokens have one row each: the prelude's, and the coda's
@@ -80,7 +106,7 @@ public:
 
     void prepare(const Slots& slots, Pass& pass) {
         if (!planner_) {
-            pass.visibility.causal = causal_;
+            see_all_in_order(pass);
             return;
         }
         pass.kv = cache_ != nullptr ? &cache_->rows : &*own_;
@@ -93,13 +119,14 @@ public:
             cache_->counts.select(0, slots.step).index_add_(0, sequences, at::ones_like(sequences));
         }
         pass.rows = rows.rows;
+        pass.window_ranges = rows.window_ranges;
         if (cache_ == nullptr && !slots.tokens.defined() && (slots.step == 0 || own_segments_ == 1)) {
             // While everybody runs, rows lie as the tokens do: plainly causal.
-            pass.visibility.causal = causal_;
+            see_all_in_order(pass);
             return;
         }
-        if (!plain_ || slots.tokens.defined() || on_device_) {
-            see(pass, rows.ranges);
+        if (!plain_ || slots.tokens.defined() || on_device_ || prefix_.defined()) {
+            see(pass, with_prefix(rows.ranges, slots.tokens));
             return;
         }
         pass.visibility.causal = causal_in_cache(planner_->segment(slots.step));
@@ -107,12 +134,37 @@ public:
 
     /// After the last step that ran: the steps that no token reached see the same rows.
     void finish(std::int64_t last_step, std::int64_t max_steps) {
-        for (std::int64_t step = last_step + 1; copies_ && step <= max_steps; ++step) {
-            carry_rows(cache_->rows, step);
+        for (std::int64_t step = last_step + 1; step <= max_steps; ++step) {
+            if (copies_) {
+                carry_rows(cache_->rows, step);
+            } else if (planner_ && cache_ != nullptr) {
+                planner_->skip_step(step);
+            }
         }
     }
 
 private:
+    /// Rows lie as the tokens do.
+    void see_all_in_order(Pass& pass) const {
+        if (!prefix_.defined()) {
+            pass.visibility.causal = causal_;
+            return;
+        }
+        Visibility plain;
+        plain.causal = causal_;
+        see(pass, with_prefix(visible_ranges(plain, batch_.size(), prefix_.device()).to(at::kInt), {}));
+    }
+
+    /// Tokens of a prefix see all of it: rows up to its end.
+    [[nodiscard]] at::Tensor with_prefix(const at::Tensor& ranges, const at::Tensor& tokens) const {
+        if (!prefix_.defined()) {
+            return ranges;
+        }
+        const at::Tensor begin = ranges.select(2, 0);
+        const at::Tensor reach = begin + select_rows(prefix_, tokens).to(at::kInt).unsqueeze(1);
+        return at::stack({begin, at::maximum(ranges.select(2, 1), reach)}, 2);
+    }
+
     void see(Pass& pass, const at::Tensor& ranges) const {
         pass.visibility.ranges = ranges;
         pass.visibility.most_rows = longest_ * ranges.size(1);
@@ -145,6 +197,7 @@ private:
     std::optional<KvRows> own_;
     std::int64_t own_segments_ = 0;
     std::optional<StepRowPlanner> planner_;
+    at::Tensor prefix_; ///< int64 [N]: tokens of the token's sequence that see each other; undefined: none
     std::int64_t longest_;
     /// What single tokens see is said by numbers on the device, as those of the next run will say it of
     /// theirs.
@@ -246,7 +299,7 @@ TokenBatch TokenBatch::from_ids(const Backbone& backbone, const at::Tensor& ids,
 
 bool goes_token_by_token(const Backbone& backbone, const Method& method, const StepsOptions& options) {
     if (options.choices.sequential(method)) {
-        return true;
+        return !options.chunks;
     }
     // A token's coda sees where the tokens before it stopped.
     const HaltingRule* rule = options.choices.rule.get();
@@ -293,7 +346,11 @@ StepCache make_step_cache(const Backbone& backbone, const Method& method, const 
         counts = at::zeros({segments, sequences},
                            at::TensorOptions(at::kLong).device(backbone.head().head.device()));
     }
-    return {backbone.kv_rows(rows), room, std::move(counts), {}, coda_each_step};
+    at::Tensor seen;
+    if (skips && !windows_of(config).empty()) {
+        seen = at::zeros({segments, room}, counts.options());
+    }
+    return {backbone.kv_rows(rows), room, std::move(counts), {}, std::move(seen), coda_each_step};
 }
 
 namespace {

@@ -35,6 +35,7 @@ struct TokenBatch {
     RowSpace space;        ///< defined when rows are kept: tokens may halt, or there is a cache
     TokenPlaces places;    ///< defined by whoever runs with a halting rule
     at::Tensor start;      ///< [N, d], the start state of stacks that have one
+    std::vector<std::int64_t> prefix; ///< first tokens that see each other, a sequence; empty: none
 
     /// Host ids. \p past and \p sequence_rows (a generation's places in the cache) are empty for a run that
     /// stands alone. With \p plan_rows, `space` is filled in. The host tensors travel in one copy.
@@ -63,6 +64,7 @@ struct StepCache {
     /// [K + 1, S]; interleaved: [1, S].
     at::Tensor counts;
     at::Tensor bias;             ///< fp32 [rows], of the keys; undefined: none
+    at::Tensor seen;             ///< of StepRowPlanner, where skipped tokens meet sliding windows
     bool coda_each_step = false; ///< a segment a step for the coda's blocks, too
 };
 
@@ -87,6 +89,9 @@ struct RunChoices {
     std::optional<StateChoice> states = {}; ///< recorded on request
     bool lens = false;                      ///< every layer is read out at every step, on request
     RecordedExperts experts = RecordedExperts::none; ///< recorded on request
+    /// First tokens of every text that see each other; absent: none in a score, the prompt in a generation of
+    /// a model that is trained so (config.released.prefix_lm).
+    std::optional<std::int64_t> prefix = {};
     /// What is seen of tokens that stop; means something under the per-step rule alone.
     [[nodiscard]] KvPolicy kv_policy(const Method& method) const {
         return kv ? *kv : method.exits_select() && !rule ? KvPolicy::full : KvPolicy::per_step;
@@ -129,6 +134,7 @@ struct StepsOptions {
     TapListener* taps = nullptr;
     RunChoices choices;
     bool keep_states = false;
+    bool chunks = false; ///< under KvPolicy::shared: tokens of a run go through each step together
     std::optional<std::int64_t> pass_overhead = {}; ///< interleaved.h; absent: as the device has it
     const std::stop_token* stop = nullptr;          ///< Pass::stop
     const RunPatches* patches = nullptr; ///< states that are put in the place of computed ones; nullptr: none

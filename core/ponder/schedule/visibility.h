@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace ponderscope {
@@ -29,6 +30,8 @@ struct RowSpace {
 struct StepRows {
     at::Tensor rows;   ///< int64 [n]
     at::Tensor ranges; ///< int32 [n, m, 2], as Visibility wants them
+    /// Of each sliding window, where rows are not at their tokens' positions.
+    std::vector<std::pair<std::int64_t, at::Tensor>> window_ranges = {};
 };
 
 /// Assigns rows step by step for the two rules that run all tokens of a step together. Everything stays on
@@ -43,13 +46,18 @@ class StepRowPlanner {
 public:
     /// \p earlier_counts: two_dimensional, and where what stopped is skipped: int64 [steps, sequences], slots
     /// that earlier runs of a generation left in each segment; undefined: none. \p skips: per_step, a query
-    /// sees the slots of its own step alone, which lie without gaps.
+    /// sees the slots of its own step alone, which lie without gaps. \p windows, \p seen: the sliding windows
+    /// that are then counted in tokens, and int64 [segments, segment_rows], by position the slots up to
+    /// there.
     StepRowPlanner(VisibilityRule rule, RowSpace space, bool segment_each_step,
-                   at::Tensor earlier_counts = {}, bool skips = false);
+                   at::Tensor earlier_counts = {}, bool skips = false, std::vector<std::int64_t> windows = {},
+                   at::Tensor seen = {});
 
     /// The next step, 0 first. \p tokens: int64 [n], ascending, a subset of the step before's; undefined: all
     /// tokens.
     [[nodiscard]] StepRows next(const at::Tensor& tokens);
+    /// No token of the run reached step \p k.
+    void skip_step(std::int64_t k) const;
     /// First row of the segment of step \p k.
     [[nodiscard]] std::int64_t segment(std::int64_t k) const {
         return segment_each_step_ ? k * space_.segment_rows : 0;
@@ -61,6 +69,8 @@ private:
     bool segment_each_step_;
     bool skips_;
     at::Tensor earlier_counts_;
+    std::vector<std::int64_t> windows_;
+    at::Tensor seen_; ///< undefined: no windows
     std::int64_t step_ = 0;
     std::vector<at::Tensor>
         visible_; ///< two_dimensional: a step's slots of tokens <= t of t's sequence, int64 [N]

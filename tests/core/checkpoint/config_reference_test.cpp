@@ -59,6 +59,7 @@ TEST(ReferenceConfigs, MethodMixingAndBackboneAgree) {
         const auto embedding = std::find_if(names.begin(), names.end(), [](const std::string& name) {
             return name.find("embed_in.weight") != std::string::npos ||
                    name.find("embed_tokens.weight") != std::string::npos ||
+                   name.find("backbone.embeddings.weight") != std::string::npos ||
                    name.find("wte.weight") != std::string::npos;
         });
         ASSERT_NE(embedding, names.end());
@@ -260,6 +261,11 @@ TEST(MalformedConfigs, EachGetsItsSentence) {
         {"model_config_rope_type_alias", fine},
         {"model_config_too_many_layers", fine},
         {"model_config_window_null", fine},
+        {"model_config_gemma3_eos_scalar", "(no error)"},
+        {"model_config_gemma3_mm", quantised},
+        {"model_config_gemma3_no_pattern", "(no error)"},
+        {"model_config_gemma3_rope_null", "(no error)"},
+        {"model_config_gemma3_text", "(no error)"},
         {"model_config_quant_affine", quantised},
         {"model_config_quant_mxfp4", quantised},
         {"model_config_quant_mxfp8", quantised},
@@ -292,8 +298,9 @@ TEST(MalformedConfigs, EachGetsItsSentence) {
         {"model_config_type_not_string",
          "config.json: expected a text for \"model_type\", found 42" + correct},
         {"model_config_no_type",
-         "config.json: expected an architecture out of " + every_architecture() + " for "
-         "\"model_type\", found no such key; check that it is a Hugging Face model's config.json."},
+         "config.json: expected an architecture out of " + every_architecture() +
+             " for "
+             "\"model_type\", found no such key; check that it is a Hugging Face model's config.json."},
         {"model_config_bad_json", "config.json: expected valid JSON, found syntax error while parsing object "
                                   "- unexpected end of input; expected '}' at line 1, "
                                   "byte 23; correct the file or get it again."},

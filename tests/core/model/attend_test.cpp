@@ -261,6 +261,46 @@ Packing brain_floats(Packing p) {
 
 } // namespace
 
+TEST(Attend, SoftcapsAndSinks) {
+    for (const auto& shape : {Shape{1, 1, 4}, Shape{4, 2, 16}, Shape{6, 1, 34}}) {
+        const auto sinks = normal({shape.query_heads}, 8);
+        for (const ScoreExtras& extras :
+             {ScoreExtras{0.7, {}}, ScoreExtras{0.0, sinks}, ScoreExtras{2.5, sinks}}) {
+            auto whole = causal({1, 300, 17, 2}, {0, 0, 130, 40}, 3, shape, 3);
+            auto gathered = halted({100, 30}, 0.5, shape, 7);
+            auto biased = halted({100, 30}, 0.5, shape, 9);
+            biased.bias = normal({130}, 6);
+            whole.visibility.window = 60;
+            for (auto* packing : {&whole, &gathered, &biased}) {
+                const auto& p = *packing;
+                const auto exactly = [&](const Packing& one) {
+                    return attend_plain(one.q.to(at::kDouble), one.k.to(at::kDouble).nan_to_num(),
+                                            one.v.to(at::kDouble).nan_to_num(), one.visibility, one.scale,
+                                            one.bias, extras);
+                };
+                const auto expected = exactly(p);
+                EXPECT_GT(difference(run(p), expected), 1e-2) << "the extras change something";
+                EXPECT_LE(difference(attend(p.q, p.k, p.v, p.visibility, p.scale, p.bias, extras), expected),
+                          3e-6);
+                const auto b = brain_floats(p);
+                const auto got = attend(b.q, b.k, b.v, b.visibility, b.scale, b.bias, extras);
+                const auto rounded = exactly(b);
+                const auto off = (got.to(at::kDouble) - rounded).abs() - rounded.abs() * 0x1p-8;
+                EXPECT_LE(off.nan_to_num(1e9).max().item<double>(), 3e-5);
+            }
+        }
+    }
+    // A sink is a key of its own whose value is zero.
+    auto p = causal({5}, {0}, 0, {2, 2, 4}, 11);
+    const auto sinks = normal({2}, 12);
+    const auto with = attend(p.q, p.k, p.v, p.visibility, p.scale, {}, {0.0, sinks});
+    const auto scores = at::einsum("qhd,rhd->hqr", {p.q, p.k}) * p.scale;
+    const auto seen = at::ones({5, 5}, at::kBool).tril();
+    const auto weights = scores.exp().masked_fill(seen.logical_not(), 0);
+    const auto shares = weights / (weights.sum(-1, true) + sinks.exp().view({2, 1, 1}));
+    EXPECT_LE(difference(with, at::einsum("hqr,rhd->qhd", {shares, p.v})), 3e-6);
+}
+
 TEST(Attend, ASequenceDoesNotKnowItsNeighbours) {
     const std::vector<std::int64_t> lengths = {30, 130, 7, 1, 64};
     const std::vector<std::int64_t> pasts = {0, 12, 0, 9, 0};

@@ -135,6 +135,9 @@ TEST(FlopsModel, TokensThatAreSkippedAreSeenByNobody) {
     EXPECT_EQ(count(model, {2, 0, 1}, false),
               (std::vector<std::int64_t>{3 * (1000 + 10) + 2 * 500 + 18 + 103, 1000 + 10 * 2 + 7 + 103,
                                          2 * 1000 + 10 * (3 + 2) + 500 + 18 + 103}));
+    // A window counts tokens: of two, token 2 at step 1 sees itself alone.
+    model.windows = {2};
+    EXPECT_EQ(count(model, {2, 0, 1}, false)[2], 2 * 1000 + 10 * (2 + 1) + 500 + 18 + 103);
 }
 
 TEST(FlopsModel, ComesBackFromJson) {

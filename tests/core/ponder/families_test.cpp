@@ -69,12 +69,15 @@ nlohmann::json granite() {
                             {"logits_scaling", 0.5}});
 }
 nlohmann::json dory() {
-    return tiny("dory", {{"n_input_layers", 1},
-                         {"n_output_layers", 1},
-                         {"layer_types",
-                          {"sliding_attention", "full_attention", "sliding_attention", "sliding_attention"}},
-                         {"ngpt_alpha_init", 0.4},
-                         {"initializer_range", 0.5}});
+    return tiny(
+        "dory",
+        {{"n_input_layers", 1},
+         {"n_output_layers", 1},
+         {"layer_types", {"sliding_attention", "full_attention", "sliding_attention", "sliding_attention"}},
+         {"rope_parameters",
+          {{"full_attention", {{"rope_theta", 900.0}}}, {"sliding_attention", {{"rope_theta", 7.0}}}}},
+         {"ngpt_alpha_init", 0.4},
+         {"initializer_range", 0.5}});
 }
 nlohmann::json hrm_text() {
     return tiny("hrm_text", {{"num_key_value_heads", 4},

@@ -31,7 +31,7 @@ TEST_P(GoldenCase, AgreesWithItsReference) {
                                                "ponderlm3",      "adaptive_latent_cot",
                                                "ouro",           "huginn",
                                                "parcae",         "tah",
-                                               "hrm_text"};
+                                               "dory",           "hrm_text"};
     const nlohmann::json description = read_json_file(GetParam() / "case.json");
     if (!methods.contains(description.at("method").get<std::string>()) || !testing::runs_here(GetParam())) {
         GTEST_SKIP() << "for a method or a backbone that this build does not run";

@@ -497,11 +497,35 @@ ReferenceResult compare_with_reference(Engine& engine, const std::filesystem::pa
         }
     }
 
+    if (engine.config().architecture == Architecture::hrm_text) {
+        engine.use_prefix(0); // what a reference generates without saying more is causal
+    }
     if (const auto generated = golden.find("generated"); generated != golden.end()) {
         for (const auto& [name, cached] : {std::pair{"generated", true}, {uncached, false}}) {
             ours[name] =
                 generate_like(engine, ids->second, generated->second, description, golden_path, cached);
         }
+    }
+    if (const auto generated = golden.find("prefix.generated");
+        generated != golden.end() && engine.config().released.prefix_lm) {
+        engine.use_prefix(std::nullopt);
+        ours["prefix.generated"] =
+            generate_like(engine, ids->second, generated->second, description, golden_path, true);
+        engine.use_prefix(description.at("prefix").at("tokens").get<std::int64_t>());
+        ours["prefix.logits"] = compute(engine, rows).at("logits");
+        engine.use_prefix(0);
+    }
+    if (const auto generated = golden.find("last_loop.generated");
+        generated != golden.end() && engine.config().released.last_loop_kv) {
+        ours["last_loop.generated"] =
+            generate_like(engine, ids->second, generated->second, description, golden_path, true);
+        ours["per_loop.generated"] =
+            generate_like(engine, ids->second, generated->second, description, golden_path, false);
+    }
+    if (golden.contains("last_loop.token_by_token.logits")) {
+        engine.use_kv(KvPolicy::shared);
+        ours["last_loop.token_by_token.logits"] = compute(engine, rows).at("logits");
+        engine.use_kv(std::nullopt);
     }
     ReferenceResult result;
     compare_attention(engine, golden, rows, result);
@@ -519,7 +543,9 @@ ReferenceResult compare_with_reference(Engine& engine, const std::filesystem::pa
         if (name == "input_ids") {
             continue;
         }
-        const bool rerun = name.starts_with("rerun.") || name.starts_with("exit.") || name == "full.logits";
+        const bool rerun = name.starts_with("rerun.") || name.starts_with("last_loop.") ||
+                           name.starts_with("per_loop.") || name.starts_with("prefix.") ||
+                           name.starts_with("exit.") || name == "full.logits";
         const bool decides =
             (deciding.contains(name) || rerun) && !(exact_only && (name == "logits" || name == "nll"));
         if (name == "logits_tail" && theirs.shape.size() == 3) {
