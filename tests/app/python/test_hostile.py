@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import sqlite3
 import subprocess
@@ -133,15 +134,11 @@ except OSError as error:
     np.testing.assert_array_equal(run.columns(run.sequences[-1])["id"], made_up(run.sequences[-1])["ids"])
 
 
-def test_a_page_is_a_plain_file(trace_path: Path, tmp_path: Path) -> None:
+def test_a_page_is_a_plain_file(program, trace_path: Path, tmp_path: Path) -> None:
     trace = ps.open(trace_path)
     os.mkfifo(tmp_path / "pipe.html")
-    for wrong, sentence in (
-        (tmp_path / "pipe.html", "no plain file"),
-        (tmp_path, "found a folder"),
-        (tmp_path / "none" / "x.html", "cannot be written"),
-    ):
-        with pytest.raises((ValueError, OSError), match=sentence):
+    for wrong in (tmp_path / "pipe.html", tmp_path, tmp_path / "none" / "x.html"):
+        with pytest.raises((ValueError, OSError), match=re.escape(str(tmp_path))):
             trace.page(wrong)
     assert (tmp_path / "pipe.html").is_fifo()
     (tmp_path / "link.html").symlink_to("real.html")
