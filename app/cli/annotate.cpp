@@ -5,9 +5,9 @@
 #include "core/base/error.h"
 #include "core/base/not_a_number.h"
 #include "core/base/utf8.h"
+#include "core/trace/reader.h"
 #include "core/trace/tools/annotations.h"
 #include "core/trace/tools/placed_rows.h"
-#include "core/trace/reader.h"
 #include "core/trace/tools/step_columns.h"
 
 #include <nlohmann/json.hpp>
@@ -85,7 +85,7 @@ Annotation column_of(const PlacedTable& table, std::size_t column, bool category
             }
             if (one.classes.size() > most_annotation_classes) {
                 throw InputError(line(i) + "expected at most " + std::to_string(most_annotation_classes) +
-                                 " classes of " + one.name + ", found more; a column of another meaning?");
+                                 " classes of " + one.name + ", found more; is it the right column?");
             }
             by_row.push_back(static_cast<double>(entry->second));
         }
@@ -226,12 +226,12 @@ void AnnotateVerb::operator()() const {
     }
     where.run = run.empty() ? where.run : run;
     if (!categories.empty() && csv.empty()) {
-        throw InputError("--category is of --csv FILE, which is not given.");
+        throw InputError("--category needs --csv FILE.");
     }
     for (const auto& [option, given] :
          {std::pair{"--against", !against.empty()}, {"--from", !from.empty()}}) {
         if (given && derived.empty()) {
-            throw InputError(std::string(option) + " is of --derive, which is not given.");
+            throw InputError(std::string(option) + " needs --derive.");
         }
     }
     if (!against.empty() && !from.empty()) {
@@ -301,8 +301,7 @@ void add_annotate(CLI::App& program) {
            "a difference (nll@0-nll@last: what pondering gained), or a signal with one value a token "
            "(prediction_depth, answer_flips). It stands at the token that was predicted")
         ->type_name("NAME=COLUMN");
-    app->add_option("--against", verb->against,
-                    "Of this run minus the annotated one, over the same tokens")
+    app->add_option("--against", verb->against, "Of this run minus the annotated one, over the same tokens")
         ->type_name("TRACE.ponder#RUN");
     app->add_option("--from", verb->from,
                     "Take the column of --derive from this run over the same tokens, and annotate the first "

@@ -80,7 +80,7 @@ void find_libtorch() {
                   (is_there(libraries / "libtorch_cpu.so") ? ", which is of another version" : "");
     }
     throw InputError("LibTorch " PONDERSCOPE_TORCH_VERSION " was not found (looked in " + looked +
-                     "); this verb computes with it: set Torch_DIR to an unpacked one, or install the "
+                     "); this verb needs it: set Torch_DIR to an unpacked one, or install the "
                      "wheel torch==" PONDERSCOPE_TORCH_VERSION " and name its folder torch.");
 }
 
@@ -115,7 +115,7 @@ void become_engine(char** argv) {
             throw InputError(engine, "the engine", std::strerror(errno), "install or build it anew");
         }
     }
-    throw InputError("This verb computes, and ponderscope-engine was not found beside ponderscope or in "
+    throw InputError("This verb needs ponderscope-engine, which was not found beside ponderscope or in "
                      "../lib/ponderscope; "
                      "install the package ponderscope, or build with -DPONDERSCOPE_ENGINE=ON.");
 }

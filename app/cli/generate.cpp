@@ -12,10 +12,10 @@
 #include "core/model/depth_sources.h"
 #include "core/record/session.h"
 #include "core/record/text_notices.h"
-#include "core/trace/rows.h"
 #include "core/trace/reader.h"
-#include "core/trace/tools/run_edits.h"
+#include "core/trace/rows.h"
 #include "core/trace/schema.h"
+#include "core/trace/tools/run_edits.h"
 #include "core/trace/writer.h"
 
 #include <nlohmann/json.hpp>
@@ -184,7 +184,7 @@ void GenerateVerb::run() {
         check_run_name(run_name);
     }
     if (prompt.empty()) {
-        throw InputError("Nothing to begin with: give --prompt STR.");
+        throw InputError("There is no prompt. Give --prompt STR.");
     }
     check_sampling(generate);
     const RecordLevel wanted = level == "basic" ? RecordLevel::basic : RecordLevel::steps;

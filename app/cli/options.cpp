@@ -399,7 +399,7 @@ RunInfo run_of_number(const TraceReader& reader, std::int64_t number) {
         }
     }
     throw InputError(reader.path(), "run " + std::to_string(number), "none of that number",
-                     "leave the trace alone while it is recorded");
+                     "do not change the trace while it is recorded");
 }
 
 std::string run_reference(const std::filesystem::path& trace, const RunInfo& run) {

@@ -18,8 +18,8 @@
 #include "core/record/text_files.h"
 #include "core/remote/address.h"
 #include "core/trace/reader.h"
-#include "core/trace/tools/run_edits.h"
 #include "core/trace/shard.h"
+#include "core/trace/tools/run_edits.h"
 #include "core/trace/writer.h"
 
 #include <nlohmann/json.hpp>
@@ -170,21 +170,20 @@ void RecordVerb::check_input() const {
                          "--dtype bfloat16 or leave it away.");
     }
     if (patched_only && patch_file.empty()) {
-        throw InputError("--patched-only is of --patch FILE, which is not given.");
+        throw InputError("--patched-only needs --patch FILE.");
     }
     if (jsonl.file.empty()) {
         for (const auto& [given, name] : {std::pair{!jsonl.group_field.empty(), "--group-field"},
                                           std::pair{!jsonl.label_field.empty(), "--label-field"},
                                           std::pair{jsonl.skip_bad, "--skip-bad"}}) {
             if (given) {
-                throw InputError(std::string(name) + " is of --jsonl FILE, which is not given.");
+                throw InputError(std::string(name) + " needs --jsonl FILE.");
             }
         }
         for (const auto& [given, name] :
              {std::pair{jsonl.limit_tokens > 0, "--limit-tokens"}, std::pair{jsonl.sample < 1, "--sample"}}) {
             if (given && input.texts.empty()) {
-                throw InputError(std::string(name) +
-                                 " is of --jsonl FILE or --text FILE, none of which is given.");
+                throw InputError(std::string(name) + " needs --jsonl FILE or --text FILE.");
             }
         }
         input.check();
@@ -280,7 +279,7 @@ RecordReport RecordVerb::record_corpus(const Engine& engine, const Checkpoint& c
     if (corpus->text_digest().empty() && (options.world > 1 || options.resume)) {
         throw InputError(options.text_source,
                          options.world > 1 ? "a file that every process can read" : "a file to resume with",
-                         "a stream, which passes once", "save it, and give its name");
+                         "a stream, which can be read only once", "save it, and give its name");
     }
     if (engine.token_bytes() > 0 && progress.style == ProgressStyle::automatic) {
         std::cerr << "--record " << level << "  " << human_bytes(static_cast<double>(engine.token_bytes()))

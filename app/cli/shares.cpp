@@ -21,7 +21,7 @@ std::vector<Share> shares_of(const World& world, const std::filesystem::path& tr
     if (!resume) {
         if (world.size > 1 && there) {
             throw InputError(own.trace, "a name that is free", "a shard that was recorded before",
-                             "go on with it by --resume, or choose another name");
+                             "continue it with --resume, or choose another name");
         }
         return {own};
     }

@@ -6,9 +6,9 @@
 #include "core/base/error.h"
 #include "core/base/utf8.h"
 #include "core/remote/address.h"
+#include "core/trace/reader.h"
 #include "core/trace/tools/export_csv.h"
 #include "core/trace/tools/merge.h"
-#include "core/trace/reader.h"
 #include "core/trace/tools/run_edits.h"
 
 #include <iostream>
@@ -66,7 +66,7 @@ namespace {
 std::pair<std::filesystem::path, RunInfo> run_to_edit(const std::string& text) {
     const RunReference reference = parse_run_reference(text);
     if (remote::is_remote(reference.trace)) {
-        throw InputError(text, "a trace on this machine", "one on another, which is only read",
+        throw InputError(text, "a trace on this machine", "a trace on another machine, which is read-only",
                          "run ponderscope there");
     }
     if (reference.run.empty()) {

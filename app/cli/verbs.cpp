@@ -196,7 +196,7 @@ int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
     } catch (const Error& error) {
         return interrupted() ? fail(cancelled, "cancelled.") : fail(wrong_input, error.what());
     } catch (const std::bad_alloc&) {
-        return fail(wrong_input, "Out of memory; a smaller --batch or --context needs less.");
+        return fail(wrong_input, "Out of memory. Use a smaller --batch or --context.");
     } catch (const std::filesystem::filesystem_error& error) {
         return fail(wrong_input, InputError(error.path1(), "a path that can be used", error.code().message(),
                                             "check the name and the permissions")

@@ -104,7 +104,7 @@ void throw_file_error(const fs::path& path, int error, std::string_view verb) {
     case ENOENT:
     case ENOTDIR:
         if (verb == "written") {
-            throw InputError(path, "a folder to write into", "that it does not exist",
+            throw InputError(path, "a folder to write into", "no such folder",
                              "create it or give another path");
         }
         if (std::error_code ignored; fs::is_symlink(fs::symlink_status(path, ignored))) {

@@ -18,7 +18,7 @@ std::int64_t number_in(const char* variable) {
         throw InputError(std::string("The environment variable ") + variable +
                          ": expected a whole number from 0, found " +
                          (text == nullptr ? "nothing" : "\"" + std::string(value.substr(0, 40)) + "\"") +
-                         "; whoever starts the processes sets it.");
+                         "; the launcher sets it.");
     }
     return number;
 }

@@ -75,7 +75,7 @@ Checkpoint Checkpoint::open(const fs::path& path, std::optional<MethodKind> meth
         if (!has_weights) {
             refuse_folder_without_weights(folder);
         }
-        throw InputError(folder, "a config.json", "none", "get it from where the weights come from");
+        throw InputError(folder, "a config.json", "none", "get it from the source of the weights");
     }
     ModelConfig model_config =
         read_model_config(config, method, steps, [&folder] { return Weights::open(folder).names(); });

@@ -55,7 +55,7 @@ std::string listed(const std::vector<fs::path>& files) {
 void check_checkpoint_folder(const fs::path& folder) {
     if (folder.native().starts_with("ssh://")) {
         throw InputError(folder, "a checkpoint folder on this machine",
-                         "a name on another one, of which only traces are read",
+                         "a name on another machine, where only traces can be read",
                          "run ponderscope there, or copy the folder");
     }
     std::error_code error;

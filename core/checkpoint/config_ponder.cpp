@@ -45,7 +45,7 @@ void read_own_section(const ConfigReader& reader, const JsonObject& section, Mod
     const std::string name = section.required_text("method");
     const std::optional<MethodKind> declared = method_from_string(name);
     if (!declared || !method_info(*declared).has_section) {
-        section.fail("method", "a method out of " +
+        section.fail("method", "one of the methods " +
                                    method_names([](const MethodInfo& info) { return info.has_section; }));
     }
     PonderConfig& ponder = config.ponder;

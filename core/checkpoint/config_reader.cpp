@@ -106,7 +106,7 @@ Activation ConfigReader::activation(std::string_view key, std::string_view other
         }
         known += (known.empty() ? "" : ", ") + std::string(entry.name);
     }
-    object_.fail(key, "an activation out of " + known, "this build cannot run the checkpoint");
+    object_.fail(key, "one of the activations " + known, "this build cannot run the checkpoint");
 }
 
 bool ConfigReader::is_null(std::string_view key) const {

@@ -35,7 +35,7 @@ bool looks_like_old_pickle(std::string_view text) {
 
 std::string how_to_convert(const std::filesystem::path& path) {
     const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
-    return "if you trust where it comes from, convert it: python3 -c \"from transformers import "
+    return "if you trust its source, convert it: python3 -c \"from transformers import "
            "AutoModelForCausalLM as M; "
            "M.from_pretrained('" +
            folder + "').save_pretrained('" + folder + "-safetensors', safe_serialization=True)\"";

@@ -69,10 +69,10 @@ const ArchitectureReader& find_architecture(const JsonObject& json) {
     }
     if (name) { // the folder is of another model; its config.json is all right
         throw InputError(json.source().parent_path(),
-                         "an architecture out of " + known + " for \"model_type\"",
+                         "one of the architectures " + known + " for \"model_type\"",
                          '"' + printable(*name) + '"', "this build cannot run the checkpoint");
     }
-    json.fail("model_type", "an architecture out of " + known,
+    json.fail("model_type", "one of the architectures " + known,
               "check that it is a Hugging Face model's config.json");
 }
 

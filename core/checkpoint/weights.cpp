@@ -185,7 +185,7 @@ Weights Weights::open(const fs::path& folder, const std::vector<ModelConfig::Com
     for (const std::string& name : names) {
         if (!exists_in_any_form(folder / name)) {
             throw InputError(index, "the shard \"" + printable(name) + "\" beside it", "no such file",
-                             "get the missing shards of the checkpoint");
+                             "download the missing shards");
         }
         impl->add(SafetensorsFile::open(folder / name));
     }

@@ -62,7 +62,7 @@ std::optional<RunInfo> run_to_resume(const std::filesystem::path& trace, const R
                              "\", which differs (first as it was recorded, then as it is "
                              "resumed: " +
                              difference + ")",
-                         "resume with the options that it was recorded with, or choose another --name");
+                         "resume with the options of that run, or choose another --name");
     }
     TokenTotals finished;
     for (const SequenceInfo& sequence : reader.sequences(found->id)) {

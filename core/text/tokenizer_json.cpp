@@ -70,7 +70,7 @@ Bpe parse_bpe(const JsonObject& model, bool byte_level, const Path& file) {
         }
     }
     if (model.number("dropout").value_or(0) != 0) {
-        model.fail("dropout", "0", "with it every encoding of a text is a different one");
+        model.fail("dropout", "0", "it makes every encoding of a text different");
     }
     Bpe::Settings settings;
     settings.byte_level = byte_level;

@@ -89,11 +89,11 @@ void check_plain_file(const std::filesystem::path& path, const std::string& what
         throw InputError(path, what, "a folder", make_one);
     }
     if (error) {
-        throw InputError(path, what, "something that cannot be looked at (" + error.message() + ")",
+        throw InputError(path, what, "an unreadable entry (" + error.message() + ")",
                          "check the permissions of the folders above it");
     }
     if (status.type() != fs::file_type::regular) {
-        throw InputError(path, what, "something that is no plain file", make_one);
+        throw InputError(path, what, "something other than a plain file", make_one);
     }
     if (fs::file_size(path, error) == 0 && !error) {
         throw InputError(path, what, "an empty file", make_one);
@@ -113,7 +113,7 @@ void check_header(const std::filesystem::path& path, const DatabaseKind& kind) {
     } catch (const SqliteFailure& failure) {
         const int reason = failure.system_error();
         throw InputError(path, what + " that can be read",
-                         std::string("a file that cannot (") +
+                         std::string("an unreadable file (") +
                              (reason != 0 ? std::strerror(reason) : failure.what()) + ")",
                          "check its permissions");
     }

@@ -48,15 +48,15 @@ OutputFolder::OutputFolder(std::filesystem::path path, ExistingOutput existing) 
     if (existing == ExistingOutput::refuse) {
         throw InputError(
             path_, "an empty folder, or none", "a folder with files in it",
-            "choose another, or say --resume to go on with the training in it or --overwrite to begin anew");
+            "choose another, continue the training with --resume, or start again with --overwrite");
     }
     if (std::filesystem::is_regular_file(state(), error)) {
         start_ = Start::resumed;
     } else if (is_complete(provenance())) {
         start_ = Start::complete;
     } else if (!has_begun()) {
-        throw InputError(path_, "a training to go on with (training_state.safetensors)", "none",
-                         "choose another folder, or say --overwrite to begin one here");
+        throw InputError(path_, "a training to continue (training_state.safetensors)", "none",
+                         "choose another folder, or start one here with --overwrite");
     }
 }
 

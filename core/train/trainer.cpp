@@ -45,7 +45,7 @@ void Trainer::require_inputs_elsewhere() const {
     std::error_code not_there;
     if (std::filesystem::equivalent(recipe_.start, folder_.path(), not_there)) {
         throw InputError(folder_.path(), "a folder for the trained model alone",
-                         "that of the checkpoint to go on from", "choose another one to write to");
+                         "the folder of the checkpoint to start from", "choose another one to write to");
     }
 }
 

@@ -4,8 +4,8 @@
 #include "core/base/error.h"
 #include "core/stats/layout.h"
 #include "core/stats/token_groups.h"
-#include "core/trace/tools/annotations.h"
 #include "core/trace/reader.h"
+#include "core/trace/tools/annotations.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/common/trace_blocks.h"
@@ -30,7 +30,7 @@ struct Opened {
         const auto place =
             std::find_if(runs.begin(), runs.end(), [&](const RunInfo& one) { return one.id == key.run; });
         if (place == runs.end()) {
-            throw InputError(reader.path(), "the run that is searched", "that it is not there any more",
+            throw InputError(reader.path(), "the run that is searched", "no such run",
                              "open the trace again");
         }
         run = *place;

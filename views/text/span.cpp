@@ -4,8 +4,8 @@
 #include "core/base/error.h"
 #include "core/base/not_a_number.h"
 #include "core/stats/bootstrap.h"
-#include "core/trace/tools/annotations.h"
 #include "core/trace/reader.h"
+#include "core/trace/tools/annotations.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/common/translated.h"
@@ -335,8 +335,7 @@ void label_span(const RunKey& key, qint64 sequence, TokenSpan span, const QStrin
     const auto run =
         std::find_if(runs.begin(), runs.end(), [&](const RunInfo& one) { return one.id == key.run; });
     if (run == runs.end()) {
-        throw InputError(path, "the run that is labelled", "that it is not there any more",
-                         "open the trace again");
+        throw InputError(path, "the run that is labelled", "no such run", "open the trace again");
     }
     const std::vector<SequenceInfo> sequences = reader.sequences(run->id);
     Annotation labels;

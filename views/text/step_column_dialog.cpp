@@ -133,8 +133,7 @@ void derive_column(const RunKey& a, const RunKey& b, const QString& name, const 
         const auto run =
             std::find_if(runs.begin(), runs.end(), [&](const RunInfo& one) { return one.id == key.run; });
         if (run == runs.end()) {
-            throw InputError(trace.path(), "the run that was open", "that it is not there any more",
-                             "open the trace again");
+            throw InputError(trace.path(), "the run that was open", "no such run", "open the trace again");
         }
         return *run;
     };

@@ -113,7 +113,7 @@ def check_class(name: str) -> None:
     if not 0 < size <= MOST_CLASS_BYTES:
         raise ValueError(f"expected a class of 1 to {MOST_CLASS_BYTES} bytes, found {size}.")
     if unseen := layout.UNSEEN.search(name):
-        raise ValueError(f"expected a class without characters that are not seen, found U+{ord(unseen[0]):04X}.")
+        raise ValueError(f"expected a class without invisible characters, found U+{ord(unseen[0]):04X}.")
 
 
 class Annotations:
@@ -319,7 +319,7 @@ def _numbers(
                 classes[text] = len(classes)
         values[sequence] = [float("nan") if t is None else float(classes[t]) for t in texts]
     if len(classes) > MOST_CLASSES:
-        raise ValueError(f"{name}: expected at most {MOST_CLASSES} classes, found {len(classes)}; a column of another meaning?")
+        raise ValueError(f"{name}: expected at most {MOST_CLASSES} classes, found {len(classes)}; is it the right column?")
     return list(classes), values
 
 

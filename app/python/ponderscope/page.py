@@ -32,7 +32,7 @@ def write_page(
     The program ponderscope makes the page: that of the wheel, on the PATH, or named by PONDERSCOPE_PROGRAM.
     """
     if a is None and b is not None:
-        raise ValueError("b needs a beside it: name both runs.")
+        raise ValueError("b needs a, too: name both runs.")
     runs = [trace.run(name) for name in (a, b) if name is not None]
     for number in sequences or ():
         (runs or [next(iter(trace))])[0]._place(number)  # IndexError

@@ -159,7 +159,7 @@ def record(
     if not isinstance(attention, (bool, Mapping)) or (isinstance(attention, Mapping) and not attention.keys() <= {"layers", "heads"}):
         raise ValueError(f'attention: expected True or a dictionary with the keys "layers" and "heads", found {attention!r:.80}.')
     if resume and overwrite:
-        raise ValueError("resume goes on with the trace that overwrite would replace; give one of them.")
+        raise ValueError("resume continues the trace that overwrite replaces; give one of them.")
     items = _items(texts)
     config = getattr(model.config, "get_text_config", lambda: model.config)()
     sizes = (getattr(config, name, None) for name in ("max_position_embeddings", "n_positions"))

@@ -110,7 +110,7 @@ def check_header(path: Path, kind: Kind = TRACE) -> None:
     if path.is_dir():
         raise refusal(path, kind.what, "a folder", kind.otherwise)
     if not path.is_file():
-        raise refusal(path, kind.what, "something that is no plain file", kind.otherwise)
+        raise refusal(path, kind.what, "something other than a plain file", kind.otherwise)
     if path.stat().st_size == 0:
         raise refusal(path, kind.what, "an empty file", kind.otherwise)
     for more in ("", "&immutable=1"):  # in a folder that cannot be written, a trace in WAL mode opens in no other way

@@ -30,7 +30,7 @@ void require_gate(const fs::path& folder) {
         throw InputError(
             folder / "iter_decider.bin", std::string("the gate as ") + gate_weights,
             "a PyTorch pickle, which can run any code when it is opened and is never opened here",
-            "if you trust where it comes from, convert it, tensors only: python3 "
+            "if you trust its source, convert it, tensors only: python3 "
             "resources/convert_pickle.py " +
                 (folder / "iter_decider.bin").string());
     }

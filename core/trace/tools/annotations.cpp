@@ -7,8 +7,8 @@
 #include "core/remote/address.h"
 #include "core/remote/host.h"
 #include "core/trace/database.h"
-#include "core/trace/writing/lock_file.h"
 #include "core/trace/shard.h"
+#include "core/trace/writing/lock_file.h"
 #include "core/trace/writing/store.h"
 
 #include <algorithm>
@@ -124,8 +124,8 @@ std::string fault_of_class(std::string_view name) {
         if (is_unseen(character.code)) {
             char code[16];
             std::snprintf(code, sizeof code, "U+%04X", static_cast<unsigned>(character.code));
-            return "expected a class without characters that are not seen, found " + std::string(code) +
-                   " at byte " + std::to_string(at);
+            return "expected a class without invisible characters, found " + std::string(code) + " at byte " +
+                   std::to_string(at);
         }
         at += character.bytes;
     }
@@ -163,7 +163,8 @@ fs::path annotations_path(const fs::path& named) {
 void check_can_annotate(const fs::path& trace) {
     if (remote::is_remote(trace)) {
         const remote::Address there = remote::parse_address(trace);
-        throw InputError(trace, "a trace of this machine to annotate", "one of another, which is only read",
+        throw InputError(trace, "a trace of this machine to annotate",
+                         "a trace on another machine, which is read-only",
                          "annotate it there (ssh " + there.host + " ponderscope annotate " +
                              remote::shell_quoted(there.path) +
                              " …: what is said there is seen here), or fetch the run and annotate that");
@@ -458,7 +459,7 @@ void check(const fs::path& trace, const RunInfo& run, const std::vector<Sequence
     if (one.classes.size() > most_annotation_classes) {
         throw InputError(where + "expected at most " + std::to_string(most_annotation_classes) +
                          " classes, found " + std::to_string(one.classes.size()) +
-                         "; a column of another meaning?");
+                         "; is it the right column?");
     }
     if (one.values.size() != sequences.size()) {
         throw InputError(where + "expected values for " + std::to_string(sequences.size()) +

@@ -33,7 +33,7 @@ constexpr auto follow_interval = std::chrono::milliseconds(500);
 void TraceWriter::Impl::open() {
     namespace fs = std::filesystem;
     if (remote::is_remote(path)) {
-        throw InputError(path, "a trace on this machine", "one on another, and those are only read",
+        throw InputError(path, "a trace on this machine", "a trace on another machine, which is read-only",
                          "write here, or run ponderscope there");
     }
     std::error_code error;

@@ -56,7 +56,7 @@ void TraceWriter::Impl::check_siblings(const Recording& own, const ShardInfo& sh
             throw InputError(beside,
                              "a shard of the run that rank " + std::to_string(shard.rank) + " records",
                              "one of another (" + difference + ")",
-                             "start all processes with the same line, or remove shards of before");
+                             "start all processes with the same command, or remove the old shards");
         }
     }
 }

@@ -170,9 +170,9 @@ TEST_F(CheckpointTest, WrongPathsEachHaveTheirSentence) {
               "none: expected a checkpoint folder, found nothing there; check the path.");
     put("model.safetensors", tiny_weights);
     EXPECT_EQ(opening(folder_.path()),
-              ": expected a config.json, found none; get it from where the weights come from.");
+              ": expected a config.json, found none; get it from the source of the weights.");
     EXPECT_EQ(opening(folder_ / "model.safetensors"),
-              ": expected a config.json, found none; get it from where the weights come from.");
+              ": expected a config.json, found none; get it from the source of the weights.");
     fs::remove(folder_ / "model.safetensors");
     put("config.json", tiny_config);
     EXPECT_EQ(opening(folder_.path()), ": expected model.safetensors or model.safetensors.index.json, found "

@@ -168,15 +168,16 @@ TEST(ConfigValues, ActivationsByEveryName) {
         EXPECT_EQ(read_config(llama("\"hidden_act\":\"" + name + "\"")).activation, activation) << name;
     }
     const std::string said = config_sentence(llama(R"("hidden_act":"laplace")"));
-    EXPECT_EQ(said.rfind(expected("an activation out of gelu, gelu_python, "), 0), 0U) << said;
+    EXPECT_EQ(said.rfind(expected("one of the activations gelu, gelu_python, "), 0), 0U) << said;
     EXPECT_NE(said.find("for \"hidden_act\", found \"laplace\"" + cannot_run), std::string::npos) << said;
 }
 
 TEST(ConfigErrors, EachHasItsSentence) {
     const std::vector<std::pair<std::string, std::string>> cases{
-        {"{}", "an architecture out of " + every_architecture() + " for "
-               "\"model_type\", found no such "
-               "key; check that it is a Hugging Face model's config.json."},
+        {"{}", "one of the architectures " + every_architecture() +
+                   " for "
+                   "\"model_type\", found no such "
+                   "key; check that it is a Hugging Face model's config.json."},
         {llama(R"("quantization_config":{"quant_method":"gptq"})"),
          "nothing, since quantised weights are not read, for \"quantization_config\", found an object; get "
          "the checkpoint before "

@@ -206,7 +206,7 @@ TEST(OwnSection, EveryKey) {
 
 TEST(OwnSection, EveryFaultHasItsSentence) {
     const std::vector<std::pair<std::string, std::string>> cases{
-        {R"("method":"ponder")", "a method out of vanilla, looped, pause, ponderlm, ponderlm_reset, "
+        {R"("method":"ponder")", "one of the methods vanilla, looped, pause, ponderlm, ponderlm_reset, "
                                  "ponderlm_hidden, ponderlm2, adaponderlm, "
                                  "ponderlm3, adaptive_latent_cot for \"pondering.method\", found \"ponder\"" +
                                      correct},

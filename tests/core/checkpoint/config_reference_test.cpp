@@ -298,7 +298,7 @@ TEST(MalformedConfigs, EachGetsItsSentence) {
         {"model_config_type_not_string",
          "config.json: expected a text for \"model_type\", found 42" + correct},
         {"model_config_no_type",
-         "config.json: expected an architecture out of " + every_architecture() +
+         "config.json: expected one of the architectures " + every_architecture() +
              " for "
              "\"model_type\", found no such key; check that it is a Hugging Face model's config.json."},
         {"model_config_bad_json", "config.json: expected valid JSON, found syntax error while parsing object "
@@ -314,7 +314,7 @@ TEST(MalformedConfigs, EachGetsItsSentence) {
             ++met;
             continue;
         }
-        EXPECT_EQ(said.rfind(": expected an architecture out of gpt2, gpt_neox, llama, ", 0), 0U)
+        EXPECT_EQ(said.rfind(": expected one of the architectures gpt2, gpt_neox, llama, ", 0), 0U)
             << name << ": " << said;
         EXPECT_NE(said.find("this build cannot run the checkpoint."), std::string::npos)
             << name << ": " << said;
@@ -347,7 +347,7 @@ TEST(OtherCheckpoints, OpenOrSayWhyNot) {
     EXPECT_TRUE(Checkpoint::open(root / "stories260K_hf").vocabulary);
     EXPECT_FALSE(Checkpoint::open(root / "tiny_llama3").vocabulary);
     const std::string architectures =
-        ": expected an architecture out of " + every_architecture() + " for \"model_type\", found ";
+        ": expected one of the architectures " + every_architecture() + " for \"model_type\", found ";
     EXPECT_EQ(said("unsupported_bert_tiniest"),
               architectures + "\"bert\"; this build cannot run the checkpoint.");
     EXPECT_EQ(said("hf2q_tiny_model"),

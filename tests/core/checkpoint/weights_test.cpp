@@ -133,7 +133,7 @@ TEST_F(WeightsTest, FaultyIndicesEachHaveTheirSentence) {
     const std::string outside = "; do not use this checkpoint unless you know why.";
     const std::vector<std::pair<std::string, std::string>> cases{
         {R"({"a":"3.safetensors"})", index + "expected the shard \"3.safetensors\" beside it, found no such "
-                                             "file; get the missing shards of the checkpoint."},
+                                             "file; download the missing shards."},
         {R"({"a":"../1.safetensors"})",
          index + "expected shards inside the checkpoint's folder, found \"../1.safetensors\"" + outside},
         {R"({"a":"sub/../../x"})",
@@ -251,7 +251,7 @@ TEST(MalformedFolders, EachGetsItsSentence) {
     };
     EXPECT_EQ(weights("index_without_shards"),
               "model.safetensors.index.json: expected the shard \"model-00001-of-00005.safetensors\" beside "
-              "it, found no such file; get the missing shards of the checkpoint.");
+              "it, found no such file; download the missing shards.");
     EXPECT_EQ(
         weights("lfs_pointer"),
         "model.safetensors: expected safetensors weights, found a Git LFS pointer instead of the file of "

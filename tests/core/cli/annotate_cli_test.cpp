@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // `annotate` and what takes annotations up: stats --by, export, check.
 #include "core/base/files.h"
-#include "core/trace/tools/annotations.h"
 #include "core/trace/reader.h"
+#include "core/trace/tools/annotations.h"
 #include "tests/core/cli/run_program.h"
 #include "tests/core/trace/sample.h"
 #include "tests/support/test_data.h"
@@ -279,7 +279,7 @@ TEST_F(Annotate, WrongTablesAreRefused) {
     refused("sequence,token,<script>alert(1)</script>\n0,1,2\n", "letters, digits and underscores");
     refused("sequence,token,tag\n0,1,a\xE2\x80\xAE"
             "b\n",
-            "line 2: expected a class without characters that are not seen, found U+202E");
+            "line 2: expected a class without invisible characters, found U+202E");
     refused("sequence,token,tag\n0,1,\x1B[31mred\n", "found U+001B");
     refused("sequence,token,tag\n0,400,x\n", "sequence 0 has 400");
     refused("sequence,token,tag\n7,0,x\n", "\"7\"");

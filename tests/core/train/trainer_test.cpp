@@ -440,7 +440,7 @@ TEST(Train, DoesNotReplaceWhatItReads) {
     document["initialization"] = {{"from", "out"}};
     const std::string said =
         complaint(read_recipe(testing::write_small_recipe(folder.path(), document)), options);
-    EXPECT_NE(said.find("found that of the checkpoint to go on from"), std::string::npos) << said;
+    EXPECT_NE(said.find("found the folder of the checkpoint to start from"), std::string::npos) << said;
     EXPECT_EQ(read_file(folder / "out" / "model.safetensors"), weights);
     EXPECT_EQ(files_in(folder / "out"), finished_files);
 
