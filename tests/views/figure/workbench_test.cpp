@@ -88,6 +88,9 @@ private Q_SLOTS:
                  "Changed for this run: the value of layer 0 is left out of the depth attention of layer 1; "
                  "the other weights add up to 1 without it.",
                  0.25F, false);
+        testing::add_run(
+            trace_, [](RunInfo& info) { info.name = "answers"; }, {},
+            [](TokenColumns&) { return std::vector<std::pair<std::string, SignalChunk>>(); }, "letters");
         testing::write_expert_run(trace_, "mixture", 4,
                                   {{0, 1, 0, 3}, {1, 0, 3, 0}, {2, 3, 0, 3}, {2, 3, 0, 3}});
         {
@@ -118,6 +121,9 @@ private Q_SLOTS:
             }
             if (info.kind == FigureKind::jacobi_convergence || info.kind == FigureKind::layers_by_step) {
                 rest = QStringLiteral(R"("runs":["fast"])");
+            }
+            if (info.kind == FigureKind::task_accuracy) {
+                rest = QStringLiteral(R"("runs":["answers"],"cost":"steps","replicates":200)");
             }
             if (info.kind == FigureKind::experts) {
                 rest = QStringLiteral(R"("runs":["mixture"])");
