@@ -47,7 +47,7 @@ const std::vector<ArchitectureInfo>& architecture_infos() {
          "a random start state (`--initial-state`)"},
         {A::dory, "Dory (NVIDIA)", "loops of the middle layers", "transformers 5.24",
          "released, saved and class names of tensors; both spellings of the config"},
-        {A::hrm_text, "HRM-Text", "cycles of both stacks", "transformers 5.24", "scores are causal"},
+        {A::hrm_text, "HRM-Text", "cycles of both stacks", "transformers 5.24", "scores are causal; `--prefix N` lets the first tokens see each other"},
     };
     return infos;
 }
