@@ -223,7 +223,7 @@ QWidget* ExportDialog::buildForm() {
     scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     scroll->setWidgetResizable(true);
     scroll->setWidget(panel);
-    scroll->setFixedWidth(form_width);
+    formArea_ = scroll;
     return scroll;
 }
 
@@ -347,6 +347,8 @@ void ExportDialog::kindChanged() {
     }
     fillChoices();
     form_->setSpec(initial_);
+    formArea_->setFixedWidth(std::max(form_width, formArea_->widget()->minimumSizeHint().width() +
+                                                      formArea_->verticalScrollBar()->sizeHint().width()));
     about_->setText(tr(info_of(kind()).shows));
     runs_->setEnabled(!page); // each panel has the runs that it was added with
     entries_->setVisible(entries_->count() > 0);

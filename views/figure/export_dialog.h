@@ -17,6 +17,7 @@ class QDialogButtonBox;
 class QLabel;
 class QListWidget;
 class QPushButton;
+class QScrollArea;
 
 namespace ponderscope {
 
@@ -90,6 +91,7 @@ private:
     NameList* runs_;    ///< of this text
     NameList* entries_; ///< of the legend
     FigureForm* form_;
+    QScrollArea* formArea_ = nullptr;
     QComboBox* vision_;
     QPushButton* add_;
     QPushButton* clear_;

@@ -89,6 +89,7 @@ QStringList listed_policies(const QString& line) {
 FigureForm::FigureForm(std::function<bool(const FieldForm&)> wanted, QWidget* parent)
     : QWidget(parent), wanted_(std::move(wanted)), rows_(new QFormLayout(this)) {
     rows_->setContentsMargins(0, 0, 0, 0);
+    rows_->setRowWrapPolicy(QFormLayout::WrapLongRows);
 }
 
 void FigureForm::setChoices(const QString& key, const Choices& choices) {

@@ -15,6 +15,7 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QScrollArea>
+#include <QScrollBar>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -69,7 +70,6 @@ FigurePanel::FigurePanel(ViewContext context, FigureSpec spec, QWidget* parent)
     scroll->setFrameShape(QFrame::NoFrame);
     scroll->setWidgetResizable(true);
     scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    scroll->setFixedWidth(panel_form_width);
     scroll->setWidget(form_);
     auto* charts = new QHBoxLayout;
     charts->setSpacing(14);
@@ -95,6 +95,8 @@ FigurePanel::FigurePanel(ViewContext context, FigureSpec spec, QWidget* parent)
     column->addWidget(hint_, 1);
     offerChoices(*form_);
     form_->setSpec(partsOf(spec_).front());
+    scroll->setFixedWidth(std::max(panel_form_width, form_->minimumSizeHint().width() +
+                                                         scroll->verticalScrollBar()->sizeHint().width()));
     scroll->setVisible(form_->rows()->rowCount() > 0);
     connect(form_, &FigureForm::changed, this, [this] {
         for (FigureSpec* part : parts(spec_)) {
