@@ -9,6 +9,8 @@
 #include "core/trace/rows.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -22,40 +24,26 @@ double ratio(double sum, std::int64_t count) {
     return count > 0 ? sum / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
 }
 
-/// 1234567 -> "1,234,567".
-std::string grouped(std::int64_t value) {
-    const std::string digits = std::to_string(value);
-    std::string text;
-    for (std::size_t i = 0; i < digits.size(); ++i) {
-        const std::size_t left = digits.size() - i;
-        if (left % 3 == 0 && !text.empty() && text != "-") {
-            text += ',';
-        }
-        text += digits[i];
+/// "1234567.25" -> "1,234,567.25".
+std::string grouped(std::string digits) {
+    const std::ptrdiff_t sign = digits.starts_with('-') ? 1 : 0;
+    for (auto at = static_cast<std::ptrdiff_t>(std::min(digits.find('.'), digits.size())) - 3; at > sign;
+         at -= 3) {
+        digits.insert(static_cast<std::size_t>(at), ",");
     }
-    return text;
+    return digits;
+}
+
+std::string grouped(std::int64_t value) {
+    return grouped(std::to_string(value));
 }
 
 /// With \p decimals places, the point a point in every locale.
 std::string fixed(double value, int decimals) {
-    if (!std::isfinite(value)) {
-        return "unknown";
-    }
-    const double scale = std::pow(10.0, decimals);
-    if (std::abs(value) * scale >= 9e15) {
-        return nlohmann::json(value).dump();
-    }
-    const auto scaled = static_cast<std::int64_t>(std::llround(std::abs(value) * scale));
-    const auto unit = static_cast<std::int64_t>(scale);
-    std::string text = value < 0 ? "-" : "";
-    text += grouped(scaled / unit);
-    if (decimals > 0) {
-        const std::string rest = std::to_string(scaled % unit);
-        text += '.';
-        text.append(static_cast<std::size_t>(decimals) - rest.size(), '0');
-        text += rest;
-    }
-    return text;
+    std::array<char, 400> text{};
+    const auto [end, error] =
+        std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed, decimals);
+    return std::isfinite(value) && error == std::errc() ? grouped(std::string(text.data(), end)) : "unknown";
 }
 
 std::string bytes_in_words(std::uintmax_t bytes) {

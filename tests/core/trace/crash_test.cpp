@@ -219,11 +219,8 @@ TEST(TraceCrash, KilledWritersLeaveAPrefix) {
             with_sequences += kept > 0;
         }
         // The next writer takes over where the dead one stopped, and leaves one file.
-        {
-            TraceWriter writer(path);
-            testing::write_sample_run(writer, "after", 1, {20}, 5);
-            writer.finish();
-        }
+        testing::write_trace(
+            path, [&](TraceWriter& writer) { testing::write_sample_run(writer, "after", 1, {20}, 5); });
         EXPECT_EQ(TraceReader::open(path).runs().back().name, "after");
         EXPECT_EQ(TraceReader::open(path).check(), "");
         EXPECT_FALSE(fs::exists(path.string() + "-wal", error));
@@ -406,12 +403,10 @@ TEST(TraceCrash, TheDeathOfARecordingIsSaidByWhoeverSeesIt) {
     ASSERT_EQ(reader.faults(2).size(), 1U);
     EXPECT_EQ(reader.faults(2)[0].message, "The engine ended unexpectedly while recording.");
     EXPECT_FALSE(reader.runs().at(1).complete);
-    {
-        TraceWriter writer(path);
+    testing::write_trace(path, [&](TraceWriter& writer) {
         testing::write_sample_run(writer, "third", 2, {20}, 20);
         EXPECT_FALSE(TraceWriter::note_death(path, "x")) << "somebody writes";
-        writer.finish();
-    }
+    });
     EXPECT_FALSE(TraceWriter::note_death(path, "x")) << "the newest run is whole";
     EXPECT_FALSE(TraceWriter::note_death(folder / "none.ponder", "x"));
 }

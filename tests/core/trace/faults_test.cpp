@@ -6,8 +6,8 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/splitmix.h"
-#include "core/trace/tools/check.h"
 #include "core/trace/reader.h"
+#include "core/trace/tools/check.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
 #include "tests/support/test_data.h"
@@ -334,14 +334,11 @@ TEST_F(TraceFaults, WhatWasKeptIsThereAndElseNothingIs) {
 }
 
 TEST_F(TraceFaults, AResumedRunThatDiesSaysWhy) {
-    {
-        TraceWriter writer(path);
+    testing::write_trace(path, [&](TraceWriter& writer) {
         writer.begin_run(testing::sample_run("first"), testing::sample_signals());
-        writer.begin_sequence("", testing::sample_text(30));
-        writer.append(testing::sample_tokens(1, 0, 30, 30), testing::sample_chunks(1, 0, 30));
-        writer.end_sequence();
-        writer.finish();
-    }
+        testing::add_sequence(writer, "", testing::sample_text(30), testing::sample_tokens(1, 0, 30, 30),
+                              testing::sample_chunks(1, 0, 30));
+    });
     std::int64_t faults = 0;
     for (std::int64_t n = 1;; ++n) {
         disk.arm(n, false); // full for a moment
@@ -351,9 +348,8 @@ TEST_F(TraceFaults, AResumedRunThatDiesSaysWhy) {
             TraceWriter writer(path);
             writer.resume_run(1, testing::sample_signals());
             resumed = true;
-            writer.begin_sequence("", testing::sample_text(30));
-            writer.append(testing::sample_tokens(1, 0, 30, 30), testing::sample_chunks(1, 0, 30));
-            writer.end_sequence();
+            testing::add_sequence(writer, "", testing::sample_text(30), testing::sample_tokens(1, 0, 30, 30),
+                                  testing::sample_chunks(1, 0, 30));
             writer.finish();
         } catch (const Error&) {
             died = true;
@@ -393,11 +389,9 @@ TEST(TracePower, WhatWasReportedAsFinishedIsThere) {
     EXPECT_TRUE(TraceReader::open(back).runs().at(0).complete);
     forget(path);
     // While somebody reads, the log stays beside the trace.
-    {
-        TraceWriter writer(path);
+    testing::write_trace(path, [&](TraceWriter& writer) {
         testing::write_sample_run(writer, "first", 1, {lengths.begin(), lengths.end()}, 12);
-        writer.finish();
-    }
+    });
     sqlite3* reader = nullptr;
     ASSERT_EQ(sqlite3_open(path.c_str(), &reader), SQLITE_OK);
     {

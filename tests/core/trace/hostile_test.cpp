@@ -104,11 +104,8 @@ TEST_F(Hostile, OtherFilesAreNamedAndKept) {
 TEST_F(Hostile, AnEmptyFileIsNoTraceButMayBecomeOne) {
     write_bytes(path, "");
     EXPECT_NE(open().find("an empty file"), std::string::npos) << open();
-    {
-        TraceWriter writer(path);
-        testing::write_sample_run(writer, "first", 1, {10}, 5);
-        writer.finish();
-    }
+    testing::write_trace(
+        path, [&](TraceWriter& writer) { testing::write_sample_run(writer, "first", 1, {10}, 5); });
     EXPECT_EQ(read(), "");
 }
 
@@ -171,11 +168,8 @@ TEST_F(Hostile, PlantedTriggersNeverRun) {
           "SELECT i + 1 FROM n) "
           "SELECT i AS id, load_extension('evil') AS name FROM n");
     EXPECT_EQ(read(), "");
-    {
-        TraceWriter writer(path);
-        testing::write_sample_run(writer, "second", 2, {100}, 10);
-        writer.finish();
-    }
+    testing::write_trace(
+        path, [&](TraceWriter& writer) { testing::write_sample_run(writer, "second", 2, {100}, 10); });
     const TraceReader reader = TraceReader::open(path);
     ASSERT_EQ(reader.runs().size(), 2U);
     EXPECT_EQ(reader.runs()[0].name, "first");
@@ -254,11 +248,8 @@ TEST_F(Hostile, NamesOfFilesAreNoSyntax) {
     for (const char* name :
          {"a?b.ponder", "file:a.ponder", ":memory:", "a%20b#c.ponder", "-a.ponder", "\xC3\xBC b.ponder"}) {
         const fs::path odd = folder / name;
-        {
-            TraceWriter writer(odd);
-            testing::write_sample_run(writer, "first", 1, {10}, 5);
-            writer.finish();
-        }
+        testing::write_trace(
+            odd, [&](TraceWriter& writer) { testing::write_sample_run(writer, "first", 1, {10}, 5); });
         EXPECT_TRUE(fs::exists(odd)) << name;
         EXPECT_EQ(TraceReader::open(odd).tokens(1, 0).size(), 10U) << name;
         // Relative names too.

@@ -2,9 +2,9 @@
 // A trace whose files are moved, removed or replaced while it is written, and what lies beside it afterwards.
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/trace/reader.h"
 #include "core/trace/tools/check.h"
 #include "core/trace/tools/merge.h"
-#include "core/trace/reader.h"
 #include "core/trace/tools/run_edits.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
@@ -47,9 +47,8 @@ std::string write_with(const fs::path& path, const Between& between) {
         TraceWriter writer(path);
         writer.begin_run(testing::sample_run("run"), testing::sample_signals());
         for (int sequence = 0; sequence < 2; ++sequence) {
-            writer.begin_sequence("", testing::sample_text(40));
-            writer.append(testing::sample_tokens(1, 0, 40, 40), testing::sample_chunks(1, 0, 40));
-            writer.end_sequence();
+            testing::add_sequence(writer, "", testing::sample_text(40), testing::sample_tokens(1, 0, 40, 40),
+                                  testing::sample_chunks(1, 0, 40));
             if (sequence == 0) {
                 while (TraceReader::open(path).sequences(1).empty() ||
                        !TraceReader::open(path).sequences(1).front().complete) {
@@ -109,11 +108,8 @@ TEST(LostFile, WhatReplacedTheTraceStaysAsItIs) {
     const TemporaryFolder folder;
     const fs::path path = folder / "a.ponder";
     const fs::path other = folder / "other.ponder";
-    {
-        TraceWriter writer(other);
-        testing::write_sample_run(writer, "other", 3, {5}, 5);
-        writer.finish();
-    }
+    testing::write_trace(other,
+                         [&](TraceWriter& writer) { testing::write_sample_run(writer, "other", 3, {5}, 5); });
     const std::string before = read_file(other);
     const std::string said = write_with(path, [&] { fs::rename(other, path); });
     EXPECT_NE(said.find("replaced"), std::string::npos) << said;
@@ -134,9 +130,8 @@ TEST(LostFile, ALogThatIsRemovedIsMadeAnew) {
         }
     };
     const auto write_one = [&] {
-        writer.begin_sequence("", testing::sample_text(40));
-        writer.append(testing::sample_tokens(1, 0, 40, 40), testing::sample_chunks(1, 0, 40));
-        writer.end_sequence();
+        testing::add_sequence(writer, "", testing::sample_text(40), testing::sample_tokens(1, 0, 40, 40),
+                              testing::sample_chunks(1, 0, 40));
     };
     const auto wait_for = [&](std::size_t count) {
         for (int i = 0; i < 2000 && sequences() < count; ++i) {
@@ -162,11 +157,9 @@ TEST(LostFile, ALogThatIsRemovedIsMadeAnew) {
 TEST(LostFile, AMergeWhoseFileIsRemovedFails) {
     const TemporaryFolder folder;
     const fs::path path = folder / "a.ponder";
-    {
-        TraceWriter writer(path);
+    testing::write_trace(path, [&](TraceWriter& writer) {
         testing::write_sample_run(writer, "run", 1, {40, 40}, 40);
-        writer.finish();
-    }
+    });
     const fs::path output = folder / "b.ponder";
     const fs::path passing = output.string() + ".merging-" + std::to_string(::getpid());
     EXPECT_THROW(merge_traces({path}, output,

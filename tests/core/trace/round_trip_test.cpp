@@ -2,9 +2,9 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/trace/column_labels.h"
+#include "core/trace/reader.h"
 #include "core/trace/tools/export_csv.h"
 #include "core/trace/tools/merge.h"
-#include "core/trace/reader.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
 #include "tests/support/test_data.h"
@@ -43,12 +43,10 @@ TEST(TraceRoundTrip, ARunNamesEveryFileOfItsCorpus) {
     const TemporaryFolder folder;
     RunInfo run = testing::sample_run("first");
     run.text_source = std::string(1'000'000, 'x');
-    {
-        TraceWriter writer(folder / "a.ponder");
+    testing::write_trace(folder / "a.ponder", [&](TraceWriter& writer) {
         writer.begin_run(run, testing::sample_signals());
         writer.end_run(1);
-        writer.finish();
-    }
+    });
     EXPECT_EQ(TraceReader::open(folder / "a.ponder").runs().at(0).text_source, run.text_source);
 }
 
@@ -58,11 +56,8 @@ TEST(TraceRoundTrip, EverythingComesBackAsItWasGiven) {
     // 10,007 tokens make several chunks of the candidates and end in the middle of one; pieces of 100 have to
     // be merged.
     const std::vector<std::int64_t> lengths{10'007, 1, 300};
-    {
-        TraceWriter writer(path);
-        testing::write_sample_run(writer, "first", 17, lengths, 100);
-        writer.finish();
-    }
+    testing::write_trace(
+        path, [&](TraceWriter& writer) { testing::write_sample_run(writer, "first", 17, lengths, 100); });
     EXPECT_FALSE(std::filesystem::exists(path.string() + "-wal"));
     EXPECT_FALSE(std::filesystem::exists(path.string() + "-shm"));
     EXPECT_FALSE(std::filesystem::exists(path.string() + "-lock"));
@@ -284,8 +279,7 @@ TEST(TraceRoundTrip, RunsAreAddedAndNamesStayUnique) {
 TEST(TraceRoundTrip, SequencesKnowTheirGroup) {
     const TemporaryFolder folder;
     const std::filesystem::path path = folder / "a.ponder";
-    {
-        TraceWriter writer(path);
+    testing::write_trace(path, [&](TraceWriter& writer) {
         writer.begin_run(testing::sample_run("grouped"), {});
         for (const char* group : {"Austen, \"Jane\"", "", "Poe"}) {
             writer.begin_sequence("t", testing::sample_text(5), group);
@@ -293,8 +287,7 @@ TEST(TraceRoundTrip, SequencesKnowTheirGroup) {
             writer.end_sequence();
         }
         writer.end_run(1);
-        writer.finish();
-    }
+    });
     merge_traces({path}, folder / "b.ponder");
     for (const char* name : {"a.ponder", "b.ponder"}) {
         const std::vector<SequenceInfo> sequences = TraceReader::open(folder / name).sequences(1);
@@ -342,9 +335,8 @@ TEST(TraceRoundTrip, WhatIsLeftUnfinishedIsPartial) {
     {
         TraceWriter writer(path);
         writer.begin_run(testing::sample_run("cancelled"), testing::sample_signals());
-        writer.begin_sequence("whole", testing::sample_text(10));
-        writer.append(testing::sample_tokens(1, 0, 10, 10), testing::sample_chunks(1, 0, 10));
-        writer.end_sequence();
+        testing::add_sequence(writer, "whole", testing::sample_text(10), testing::sample_tokens(1, 0, 10, 10),
+                              testing::sample_chunks(1, 0, 10));
         writer.begin_sequence("half", testing::sample_text(10));
         writer.append(testing::sample_tokens(2, 0, 4, 10), testing::sample_chunks(2, 0, 4));
         writer.put_fault("The device ran out of memory.");
@@ -433,9 +425,9 @@ TEST(TraceRoundTrip, WhatEndsInZerosIsStoredWithoutThem) {
     const TemporaryFolder folder;
     const std::filesystem::path path = folder / "a.ponder";
     constexpr std::int64_t tokens = 500;
-    const SignalInfo info{"triangle", {"token", "row", "back"}, "", "", "", DType::i16, SignalStorage::trimmed};
-    {
-        TraceWriter writer(path);
+    const SignalInfo info{"triangle", {"token", "row", "back"}, "", "", "",
+                          DType::i16, SignalStorage::trimmed};
+    testing::write_trace(path, [&](TraceWriter& writer) {
         writer.begin_run(testing::sample_run("r"), {info});
         writer.begin_sequence("t", testing::sample_text(tokens));
         // As windows of a text come: any number of tokens, and each as wide as it likes.
@@ -446,8 +438,7 @@ TEST(TraceRoundTrip, WhatEndsInZerosIsStoredWithoutThem) {
         }
         writer.end_sequence();
         writer.end_run(1);
-        writer.finish();
-    }
+    });
     const TraceReader reader = TraceReader::open(path);
     EXPECT_EQ(reader.check(), "");
     const SignalChunk all = reader.signal(1, 0, "triangle").value();
@@ -469,8 +460,7 @@ TEST(TraceRoundTrip, WhatEndsInZerosIsStoredWithoutThem) {
     EXPECT_TRUE(merged.signal(1, 0, "triangle").value().data == expected.data);
 
     // One wide token must not make thousands of others take as much memory.
-    {
-        TraceWriter writer(folder / "c.ponder");
+    testing::write_trace(folder / "c.ponder", [&](TraceWriter& writer) {
         writer.begin_run(testing::sample_run("r"), {info});
         writer.begin_sequence("t", testing::sample_text(4000));
         SignalChunk wide_token = triangle(50'000, 1, 50'001);
@@ -479,8 +469,7 @@ TEST(TraceRoundTrip, WhatEndsInZerosIsStoredWithoutThem) {
         writer.append(testing::sample_tokens(1, 1, 3999, 4000), {{"triangle", triangle(1, 3999, 1)}});
         writer.end_sequence();
         writer.end_run(1);
-        writer.finish();
-    }
+    });
     const TraceReader wide = TraceReader::open(folder / "c.ponder");
     EXPECT_THROW((void)wide.signal(1, 0, "triangle"), InputError);
     EXPECT_EQ(wide.signal(1, 0, "triangle", 1, 4000).value().shape[2], 1);

@@ -3,10 +3,10 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/trace/reader.h"
 #include "core/trace/tools/annotations.h"
 #include "core/trace/tools/check.h"
 #include "core/trace/tools/merge.h"
-#include "core/trace/reader.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
 #include "tests/support/test_data.h"

@@ -31,6 +31,22 @@ std::vector<std::pair<std::string, SignalChunk>> sample_chunks(std::uint64_t see
 void write_sample_run(TraceWriter& writer, const std::string& name, std::uint64_t seed,
                       const std::vector<std::int64_t>& lengths, std::int64_t piece);
 
+/// What \p fill writes into a trace, finished.
+template <class Fill>
+void write_trace(const std::filesystem::path& path, const Fill& fill) {
+    TraceWriter writer(path);
+    fill(writer);
+    writer.finish();
+}
+/// A whole sequence in one append.
+inline void add_sequence(TraceWriter& writer, const std::string& title, const std::string& text,
+                         const TokenColumns& tokens,
+                         const std::vector<std::pair<std::string, SignalChunk>>& chunks) {
+    writer.begin_sequence(title, text);
+    writer.append(tokens, chunks);
+    writer.end_sequence();
+}
+
 /// The same of one sequence a shard, as \p world processes record it together; they lie beside \p trace.
 void write_sample_shards(const std::filesystem::path& trace, const std::string& name, std::int64_t tokens,
                          std::int64_t world);

@@ -3,8 +3,8 @@
 // example in it is run.
 #include "core/base/files.h"
 #include "core/base/half.h"
-#include "core/trace/tools/check.h"
 #include "core/trace/schema.h"
+#include "core/trace/tools/check.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/page_examples.h"
 #include "tests/core/trace/sample.h"
@@ -80,7 +80,8 @@ protected:
                                 "weight",
                                 "Sequence attention",
                                 "Of layers 2; heads 0, 1 in that order.",
-                                DType::f16, SignalStorage::trimmed}});
+                                DType::f16,
+                                SignalStorage::trimmed}});
         writer.begin_sequence("attentive", testing::sample_text(100));
         writer.append(testing::sample_tokens(3, 0, 100, 100),
                       {{signal::attention, attention_triangle(0, 100, 100)}});
@@ -168,8 +169,7 @@ TEST_F(SchemaPage, ViewsSayWhatTheDataIs) {
 
 TEST_F(SchemaPage, TokensAcrossPiecesOfTextAreWhole) {
     const fs::path longer = folder / "b.ponder";
-    {
-        TraceWriter writer(longer);
+    testing::write_trace(longer, [&](TraceWriter& writer) {
         writer.begin_run(testing::sample_run("r"), {});
         std::string text;
         TokenColumns tokens = testing::sample_tokens(1, 0, 8, 8);
@@ -180,12 +180,9 @@ TEST_F(SchemaPage, TokensAcrossPiecesOfTextAreWhole) {
                 std::string(750, static_cast<char>('a' + i)) + std::string(750, static_cast<char>('A' + i));
             tokens.end[i] = text.size();
         }
-        writer.begin_sequence("t", text);
-        writer.append(tokens, {});
-        writer.end_sequence();
+        testing::add_sequence(writer, "t", text, tokens, {});
         writer.end_run(1);
-        writer.finish();
-    }
+    });
     for (int i = 0; i < 8; ++i) {
         const std::string text =
             testing::sql_value(longer, "SELECT text FROM token_text WHERE position = " + std::to_string(i));

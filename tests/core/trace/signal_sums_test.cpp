@@ -5,11 +5,11 @@
 #include "core/base/files.h"
 #include "core/base/half.h"
 #include "core/base/splitmix.h"
+#include "core/trace/shard.h"
 #include "core/trace/tools/check.h"
 #include "core/trace/tools/export_csv.h"
 #include "core/trace/tools/merge.h"
 #include "core/trace/tools/run_edits.h"
-#include "core/trace/shard.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
 #include "tests/support/test_data.h"
@@ -48,7 +48,12 @@ SignalChunk weights(std::int64_t sequence, std::int64_t first, std::int64_t toke
 }
 
 std::vector<SignalInfo> announced() {
-    return {{summed_weights, {"token", "step", "source"}, "weight", "Weights", "Weights.", DType::f16,
+    return {{summed_weights,
+             {"token", "step", "source"},
+             "weight",
+             "Weights",
+             "Weights.",
+             DType::f16,
              SignalStorage::summed}};
 }
 
@@ -158,25 +163,21 @@ TEST(SignalSums, AreOfFinishedSequencesAndGoOnBehindThem) {
     const testing::TemporaryFolder folder;
     write(folder / "t.ponder", 1);
     const std::filesystem::path cut = folder / "cut.ponder";
-    {
-        TraceWriter writer(cut);
+    testing::write_trace(cut, [&](TraceWriter& writer) {
         writer.begin_run(testing::sample_run("r"), announced());
         write_sequence(writer, 0);
         write_sequence(writer, 1);
         writer.begin_sequence("s", testing::sample_text(50));
         writer.append(testing::sample_tokens(1, 0, 20, 50), {{summed_weights, weights(2, 0, 20)}});
-        writer.finish();
-    }
+    });
     EXPECT_EQ(sums_in(cut).counts.front(), 100);
-    {
-        TraceWriter writer(cut);
+    testing::write_trace(cut, [&](TraceWriter& writer) {
         EXPECT_EQ(writer.resume_run(1, announced()), 2);
         for (std::int64_t s = 2; s < 6; ++s) {
             write_sequence(writer, s);
         }
         writer.end_run(1);
-        writer.finish();
-    }
+    });
     expect_same(sums_in(cut), sums_in(folder / "t.ponder"));
 }
 
@@ -192,7 +193,8 @@ TEST(SignalSums, ThatWereChangedAreASentence) {
                                    std::filesystem::copy_options::overwrite_existing);
         testing::sql(copy, damage);
         const TraceReader reader = TraceReader::open(copy);
-        EXPECT_THROW((void)signal_sums(reader, reader.runs().front(), announced().front()), InputError) << damage;
+        EXPECT_THROW((void)signal_sums(reader, reader.runs().front(), announced().front()), InputError)
+            << damage;
         const std::string faults = fault_lines(copy);
         EXPECT_EQ(std::count(faults.begin(), faults.end(), '\n'), 1) << damage << ": " << faults;
     }

@@ -102,17 +102,14 @@ TEST_F(Derived, TheLastStepIsTheOneThatIsReadOutAndNoRankIsNoNumber) {
     };
     const std::vector<float> nll{0, 1, 2, 10, 11, 12, 20, 21, 22, 30, 31, 32};
     const std::vector<std::int32_t> rank{5, 4, 3, 0, 0, 0, 7, 7, 7, 0, 0, 0};
-    {
-        TraceWriter writer(full);
+    testing::write_trace(full, [&](TraceWriter& writer) {
         RunInfo info = testing::sample_run("full");
         info.max_steps = 2;
         writer.begin_run(info, testing::sample_signals());
-        writer.begin_sequence("", "");
-        writer.append(tokens, {{signal::nll, pack(DType::f32, nll)}, {signal::rank, pack(DType::i32, rank)}});
-        writer.end_sequence();
+        testing::add_sequence(writer, "", "", tokens,
+                              {{signal::nll, pack(DType::f32, nll)}, {signal::rank, pack(DType::i32, rank)}});
         writer.end_run(1);
-        writer.finish();
-    }
+    });
     const TraceReader trace = TraceReader::open(full);
     const RunInfo run = find_run(trace, "full");
     const auto column = [&](const char* text) {

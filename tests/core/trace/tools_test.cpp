@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/error.h"
 #include "core/base/files.h"
-#include "core/trace/tools/export_csv.h"
-#include "core/trace/tools/merge.h"
 #include "core/trace/reader.h"
 #include "core/trace/recorded_choices.h"
 #include "core/trace/schema.h"
+#include "core/trace/tools/export_csv.h"
+#include "core/trace/tools/merge.h"
 #include "core/trace/tools/summary.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
@@ -58,21 +58,17 @@ std::vector<std::string> names_in(const fs::path& folder) {
 
 TEST(TraceMerge, AllRunsInOneFile) {
     const TemporaryFolder folder;
-    {
-        TraceWriter writer(folder / "a.ponder");
+    testing::write_trace(folder / "a.ponder", [&](TraceWriter& writer) {
         testing::write_sample_run(writer, "same", 1, {5000, 3}, 999);
-        writer.finish();
-    }
-    {
-        TraceWriter writer(folder / "b.ponder");
+    });
+    testing::write_trace(folder / "b.ponder", [&](TraceWriter& writer) {
         testing::write_sample_run(writer, "same", 2, {700}, 100);
         writer.begin_run(testing::sample_run("cut off"), testing::sample_signals());
         writer.begin_sequence("half", testing::sample_text(50));
         writer.append(testing::sample_tokens(4, 0, 20, 50), testing::sample_chunks(4, 0, 20));
         writer.put_fault("The power went.");
         writer.leave_run(7);
-        writer.finish();
-    }
+    });
     std::vector<Progress> seen;
     merge_traces({folder / "a.ponder", folder / "b.ponder"}, folder / "c.ponder",
                  [&](const Progress& progress) { seen.push_back(progress); });
@@ -121,12 +117,10 @@ TEST(TraceMerge, AllRunsInOneFile) {
 TEST(TraceMerge, BytesThatAreNotThoseThatWereRecordedGoNowhere) {
     const TemporaryFolder folder;
     const fs::path sound = folder / "sound.ponder";
-    {
-        TraceWriter writer(sound);
+    testing::write_trace(sound, [&](TraceWriter& writer) {
         testing::write_sample_run(writer, "first", 1, {30, 9}, 12);
         testing::write_sample_run(writer, "second", 2, {8}, 8);
-        writer.finish();
-    }
+    });
     const fs::path from = folder / "damaged.ponder";
     const fs::path to = folder / "to.ponder";
     const std::vector<std::pair<std::string, std::string>> damages{
@@ -183,13 +177,11 @@ TEST(FindRun, ListsTwentyRunsAndCountsTheOthers) {
     const TemporaryFolder folder;
     const auto sentence = [&](int runs) -> std::string {
         const fs::path path = folder / (std::to_string(runs) + ".ponder");
-        {
-            TraceWriter writer(path);
+        testing::write_trace(path, [&](TraceWriter& writer) {
             for (int i = 0; i < runs; ++i) {
                 testing::write_sample_run(writer, "r" + std::to_string(i), 1, {3}, 3);
             }
-            writer.finish();
-        }
+        });
         try {
             (void)find_run(TraceReader::open(path), "nobody");
         } catch (const InputError& error) {
@@ -259,11 +251,9 @@ TEST(TraceSummary, SaysWhichStatesWerePutInWhateverTheFileHolds) {
 
 TEST(TraceExport, TablesReadBackAsTheSameNumbers) {
     const TemporaryFolder folder;
-    {
-        TraceWriter writer(folder / "a.ponder");
+    testing::write_trace(folder / "a.ponder", [&](TraceWriter& writer) {
         testing::write_sample_run(writer, "first, with a \"quote\"", 1, {300, 20}, 99);
-        writer.finish();
-    }
+    });
     // A locale with a decimal comma must not reach the file. Where none is installed the check is the same
     // one twice.
     const char* locale = std::setlocale(LC_ALL, "de_DE.UTF-8");
@@ -348,8 +338,7 @@ TEST(RecordedChoices, OfStrangersAreShallowOrNone) {
 
 TEST(TraceExport, NamesAndTextOfStrangersStayData) {
     const TemporaryFolder folder;
-    {
-        TraceWriter writer(folder / "a.ponder");
+    testing::write_trace(folder / "a.ponder", [&](TraceWriter& writer) {
         writer.begin_run(testing::sample_run("r"), {{"up", {"token"}, "", "", "", DType::f64}});
         const std::string text =
             "\xE2\x82\xAC,\"\n"; // a three-byte character cut in the middle, then separators
@@ -363,8 +352,7 @@ TEST(TraceExport, NamesAndTextOfStrangersStayData) {
         writer.append(tokens, {{"up", chunk}});
         writer.end_sequence();
         writer.end_run(1);
-        writer.finish();
-    }
+    });
     testing::sql(folder / "a.ponder", "UPDATE signal SET name = '../../up'; "
                                       "UPDATE sequence SET title = CAST(x'F09F98EDA041E0A0FF' AS TEXT)");
     export_csv(TraceReader::open(folder / "a.ponder"), folder / "out");

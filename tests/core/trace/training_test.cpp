@@ -2,9 +2,9 @@
 // Trainings and their curves in a trace.
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/trace/reader.h"
 #include "core/trace/tools/export_csv.h"
 #include "core/trace/tools/merge.h"
-#include "core/trace/reader.h"
 #include "core/trace/tools/summary.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
@@ -59,9 +59,8 @@ std::int64_t write_sample_training(TraceWriter& writer, const std::string& name)
         run.training = id;
         run.training_step = step;
         writer.begin_run(run, testing::sample_signals());
-        writer.begin_sequence("held-out text", testing::sample_text(20));
-        writer.append(testing::sample_tokens(3, 0, 20, 20), testing::sample_chunks(3, 0, 20));
-        writer.end_sequence();
+        testing::add_sequence(writer, "held-out text", testing::sample_text(20),
+                              testing::sample_tokens(3, 0, 20, 20), testing::sample_chunks(3, 0, 20));
         writer.end_run(1);
     }
     return id;
@@ -84,13 +83,11 @@ protected:
 };
 
 TEST_F(Training, ComesBackAsItWasWritten) {
-    {
-        TraceWriter writer(path);
+    testing::write_trace(path, [&](TraceWriter& writer) {
         EXPECT_EQ(write_sample_training(writer, "one"), 1);
         EXPECT_EQ(write_sample_training(writer, "one"), 2);
         writer.end_training(2, true);
-        writer.finish();
-    }
+    });
     const TraceReader reader = TraceReader::open(path);
     const std::vector<TrainingInfo> trainings = reader.trainings();
     ASSERT_EQ(trainings.size(), 2U);
@@ -146,13 +143,11 @@ TEST_F(Training, EveryPointIsReadableAtOnce) {
 }
 
 TEST_F(Training, NotANumberIsKeptAsOne) {
-    {
-        TraceWriter writer(path);
+    testing::write_trace(path, [&](TraceWriter& writer) {
         const std::int64_t id = writer.begin_training(sample_training("bad"), sample_quantities());
         writer.put_points(id, {1, 1, 1}, {{"loss", 0, std::nan("")}});
         writer.end_training(id, false, "the loss is nan");
-        writer.finish();
-    }
+    });
     const TraceReader reader = TraceReader::open(path);
     EXPECT_TRUE(std::isnan(reader.training_curves(1).at(0).value.at(0)));
     EXPECT_EQ(reader.trainings().at(0).fault, "the loss is nan");
@@ -161,13 +156,11 @@ TEST_F(Training, NotANumberIsKeptAsOne) {
 }
 
 TEST_F(Training, ForgetsWhatCameAfterAStep) {
-    {
-        TraceWriter writer(path);
+    testing::write_trace(path, [&](TraceWriter& writer) {
         write_sample_training(writer, "other");
         write_sample_training(writer, "one");
         writer.end_training(2, false, "stopped");
-        writer.finish();
-    }
+    });
     TraceWriter::forget_after(path, 2, 20);
     {
         const TraceReader reader = TraceReader::open(path);
@@ -190,21 +183,16 @@ TEST_F(Training, ForgetsWhatCameAfterAStep) {
         EXPECT_EQ(of_five % 5, 0) << table;
         EXPECT_GT(of_five, 0) << table;
     }
-    {
-        TraceWriter writer(path);
+    testing::write_trace(path, [&](TraceWriter& writer) {
         EXPECT_EQ(writer.begin_run(testing::sample_run("one@30"), {}), 6);
-        writer.finish();
-    }
+    });
     EXPECT_EQ(TraceReader::open(path).runs().back().name, "one@30");
     EXPECT_THROW(TraceWriter::forget_after(folder / "absent.ponder", 1, 0), InputError);
 }
 
 TEST_F(Training, TracesWithoutOneTakeOne) {
-    {
-        TraceWriter writer(path);
-        testing::write_sample_run(writer, "first", 1, {30}, 10);
-        writer.finish();
-    }
+    testing::write_trace(
+        path, [&](TraceWriter& writer) { testing::write_sample_run(writer, "first", 1, {30}, 10); });
     {
         const TraceReader reader = TraceReader::open(path);
         EXPECT_TRUE(reader.trainings().empty());
@@ -216,11 +204,7 @@ TEST_F(Training, TracesWithoutOneTakeOne) {
     export_csv(TraceReader::open(path), folder / "tables");
     EXPECT_FALSE(fs::exists(folder / "tables" / "training.csv"));
     merge_traces({path}, folder / "merged.ponder");
-    {
-        TraceWriter writer(path);
-        write_sample_training(writer, "new");
-        writer.finish();
-    }
+    testing::write_trace(path, [&](TraceWriter& writer) { write_sample_training(writer, "new"); });
     const TraceReader reader = TraceReader::open(path);
     EXPECT_EQ(reader.trainings().size(), 1U);
     EXPECT_EQ(reader.runs().size(), 4U);
@@ -262,11 +246,7 @@ TEST_F(Training, MergeCarriesCurvesAndTheRunsOfEach) {
 }
 
 TEST_F(Training, TablesAndWords) {
-    {
-        TraceWriter writer(path);
-        write_sample_training(writer, "one, two");
-        writer.finish();
-    }
+    testing::write_trace(path, [&](TraceWriter& writer) { write_sample_training(writer, "one, two"); });
     const TraceReader reader = TraceReader::open(path);
     export_csv(reader, folder / "tables");
     EXPECT_EQ(read_file(folder / "tables" / "training.csv"),
@@ -305,11 +285,7 @@ TEST_F(Training, MistakesAreNamedInTheCallThatMakesThem) {
 }
 
 TEST_F(Training, AbsurdValuesAreSentences) {
-    {
-        TraceWriter writer(path);
-        write_sample_training(writer, "one");
-        writer.finish();
-    }
+    testing::write_trace(path, [&](TraceWriter& writer) { write_sample_training(writer, "one"); });
     const std::string sound = read_file(path);
     const auto read = [&]() -> std::string {
         try {
