@@ -194,9 +194,11 @@ bool PlotLegend::arrange(const Chart& chart, QSize box) {
         setMaximumWidth(QWIDGETSIZE_MAX);
         return false;
     }
-    // In as few columns as the height allows and as many as half of the width does.
+    // In as few columns as the height allows and as many as half of the width does. More rows than these
+    // would make a panel that is low scroll.
+    constexpr int most_rows_beside = 8;
     const int line = entries_.front()->sizeHint().height() + layout()->spacing();
-    const int fit = std::max(1, box.height() / line);
+    const int fit = std::clamp(box.height() / line, 1, most_rows_beside);
     const int wanted = (static_cast<int>(entries_.size()) + fit - 1) / fit;
     const int columns = std::clamp(wanted, 1, std::max(1, box.width() / 2 / column));
     setFixedWidth(columns * column);
