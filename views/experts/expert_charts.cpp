@@ -21,13 +21,14 @@ double even_share(const ExpertUse& use) {
     return use.experts > 0 ? static_cast<double>(use.chosen) / static_cast<double>(use.experts) : 0;
 }
 
-Chart::Series load_bars(const LayerExperts& layer, const QString& name, int ink) {
+/// \p beside: how far the bars stand from their expert.
+Chart::Series load_bars(const LayerExperts& layer, const QString& name, int ink, double beside) {
     Chart::Series bars;
     bars.name = name;
     bars.mark = Chart::Mark::bar;
     bars.ink = ink;
     for (std::size_t e = 0; e < layer.load.size(); ++e) {
-        bars.x.push_back(static_cast<double>(e));
+        bars.x.push_back(static_cast<double>(e) + beside);
         bars.y.push_back(layer.share(e));
         bars.labels.push_back(tr("expert %1: %2 of the tokens").arg(e).arg(per_cent(layer.share(e))));
     }
@@ -79,10 +80,10 @@ Chart expert_load_chart(const ExpertUse& use, std::size_t layer, const ExpertUse
     chart.y.label = tr("share of tokens");
     chart.y.from_zero = true;
     const bool both = b != nullptr && layer < b->layers.size();
-    chart.series.push_back(load_bars(of_layer, both ? tr("A") : QString(), Chart::a));
+    chart.series.push_back(load_bars(of_layer, both ? tr("A") : QString(), Chart::a, both ? -0.2 : 0));
     if (both) {
-        chart.series.push_back(load_bars(b->layers[layer], tr("B"), Chart::b));
-        chart.dx = 0.5;
+        chart.series.push_back(load_bars(b->layers[layer], tr("B"), Chart::b, 0.2));
+        chart.dx = 0.4;
     }
     Chart::Series even;
     even.ink = Chart::soft;

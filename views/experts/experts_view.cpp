@@ -49,14 +49,11 @@ ExpertsView::ExpertsView(ViewContext context, QWidget* parent)
     map_->setAccessibleName(tr("Weights of the chosen experts by token"));
     load_->setAccessibleName(tr("Load of the experts of the layer"));
     agreement_->setAccessibleName(tr("Experts that runs A and B have in common"));
-    auto* charts = new QVBoxLayout;
-    charts->setSpacing(8);
-    charts->addWidget(load_, 1);
-    charts->addWidget(agreement_, 1);
     auto* body = new QHBoxLayout;
     body->setSpacing(16);
-    body->addWidget(map_, 3);
-    body->addLayout(charts, 2);
+    body->addWidget(map_, 4);
+    body->addWidget(load_, 3);
+    body->addWidget(agreement_, 2);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(14, 8, 14, 6);
     layout->setSpacing(8);
