@@ -98,7 +98,6 @@ ChartPlot::ChartPlot(Theme& theme, QWidget* parent)
     all->addWidget(hint_, 1);
 
     plot_->plotLayout()->setMargins(QMargins(0, 0, 0, 0));
-    plot_->axisRect()->setMinimumMargins(QMargins(4, 6, 10, 4));
     setUpAxes();
     plot_->setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
     plot_->setSelectionRectMode(QCP::srmZoom);

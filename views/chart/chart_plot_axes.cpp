@@ -124,7 +124,9 @@ void ChartPlot::dress() {
         for (const double tick : across.ticks()) {
             half = std::max(half, QFontMetrics(theme_.small()).horizontalAdvance(across.label(tick)) / 2);
         }
-        plot_->axisRect()->setMinimumMargins(QMargins(4, 6, std::clamp(half + 2, 8, 60), 4));
+        // So does the topmost number of the vertical axis; QCustomPlot leaves out labels that are cut.
+        const int above = QFontMetrics(theme_.small()).height() / 2 + 2;
+        plot_->axisRect()->setMinimumMargins(QMargins(4, above, std::clamp(half + 2, 8, 60), 4));
         ring(hovered_, current_);
         ring(selected_, selectedMark_);
         showRange();
