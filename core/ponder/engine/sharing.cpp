@@ -254,9 +254,9 @@ bool may_share(const EngineParts& parts, std::span<const Window> windows) {
         return static_cast<std::int64_t>(window.ids.size()) > alike;
     });
     // Where tokens are skipped, sliding windows are counted in tokens of the own cache.
-    const bool skips =
-        choices.stops(parts.method()) && choices.kv_policy(parts.method()) == KvPolicy::skip;
-    return choices.prefix.value_or(0) == 0 && !skips && !by_place && !by_start && !recorded_on_request && !rescaled && !choices.iterates(parts.method());
+    const bool skips = choices.stops(parts.method()) && choices.kv_policy(parts.method()) == KvPolicy::skip;
+    return choices.prefix.value_or(0) == 0 && !skips && !by_place && !by_start && !recorded_on_request &&
+           !rescaled && !choices.iterates(parts.method());
 }
 
 } // namespace
