@@ -91,7 +91,7 @@ private Q_SLOTS:
         row("tokens of a wrong type",
             "{'kind':'token_text','trace':'story.ponder','runs':[1],'tokens':['a','b']}", "first < last");
         row("unknown quantity", "{'kind':'token_text','trace':'story.ponder','runs':[1],'quantity':'loss'}",
-            "nll");
+            "flops");
         row("difference of one",
             "{'kind':'token_text','trace':'story.ponder','runs':[1],'quantity':'nll_difference'}",
             "two runs");
