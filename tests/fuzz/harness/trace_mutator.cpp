@@ -38,11 +38,11 @@ const std::string& sample(std::size_t which) {
             const auto path = fuzz::folder() / ("sample" + std::to_string(i) + ".ponder");
             {
                 TraceWriter writer(path, {.compress = i == 1});
-                RunInfo run = testing::sample_run("first");
+                RunInfo run = ponderscope::testing::sample_run("first");
                 run.record_level = i == 1 ? "scalars" : "steps";
-                writer.begin_run(run, testing::sample_signals());
-                writer.begin_sequence("text", testing::sample_text(24), "group");
-                writer.append(testing::sample_tokens(1, 0, 24, 24), testing::sample_chunks(1, 0, 24));
+                writer.begin_run(run, ponderscope::testing::sample_signals());
+                writer.begin_sequence("text", ponderscope::testing::sample_text(24), "group");
+                writer.append(ponderscope::testing::sample_tokens(1, 0, 24, 24), ponderscope::testing::sample_chunks(1, 0, 24));
                 writer.put_labels({{0, 4, "article"}});
                 writer.end_sequence();
                 writer.put_vocabulary({{0, "a"}, {1, "b"}, {7, "\xC3"}});
@@ -58,11 +58,11 @@ const std::string& sample(std::size_t which) {
                 writer.finish();
             }
             // Loose tables: a stranger can put any type anywhere. Small pages: the file is small.
-            testing::sql(path,
+            ponderscope::testing::sql(path,
                          "PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql = replace(replace(sql, "
                          "'STRICT, WITHOUT', 'WITHOUT'), ') STRICT', ')') WHERE type = 'table'; "
                          "PRAGMA writable_schema=OFF");
-            testing::sql(path, "PRAGMA journal_mode=DELETE; PRAGMA page_size=512; VACUUM");
+            ponderscope::testing::sql(path, "PRAGMA journal_mode=DELETE; PRAGMA page_size=512; VACUUM");
             std::ifstream file(path, std::ios::binary);
             made[i].assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
         }
