@@ -51,7 +51,8 @@ DepthMixed depth_mix_plain(const at::Tensor& q, const at::Tensor& k, const at::T
     }
     keys.push_back(k);
     values.push_back(v);
-    const at::Tensor mean = q.to(compute).reshape({k.size(0), k.size(1), -1, size}).mean(2);
+    const at::Tensor mean =
+        q.to(compute).reshape({k.size(0), k.size(1), q.size(1) / k.size(1), size}).mean(2);
     const at::Tensor scores = (mean.unsqueeze(2) * at::stack(keys, 2).to(compute)).sum(-1) /
                               std::sqrt(std::max<double>(1, static_cast<double>(size)));
     const at::Tensor alpha = at::softmax(scores, -1); // [n, g, S + 1]
