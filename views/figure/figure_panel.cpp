@@ -286,6 +286,19 @@ void FigurePanel::showHint(const QString& sentence) {
     notices_->setVisible(sentence.isEmpty() && !notices_->text().isEmpty());
 }
 
+void FigurePanel::showProblem(Cell& cell, const QString& sentence) {
+    if (cell.page != nullptr) {
+        cell.page->setFigure(nullptr, nullptr);
+    }
+    cell.made.reset();
+    cell.plot->show();
+    cell.plot->setHint(sentence);
+}
+
+QString FigurePanel::problemOf(const Cell& cell) {
+    return cell.made ? QString() : cell.plot->hint();
+}
+
 QString FigurePanel::hint() const {
     return hint_->isHidden() ? QString() : hint_->text();
 }
@@ -299,8 +312,7 @@ void FigurePanel::showParts(const std::vector<Gathered>& all) {
         if (all[i].problem.isEmpty()) {
             showCell(cells_[i], all[i].spec, all[i].data);
         } else {
-            cells_[i].plot->show();
-            cells_[i].plot->setHint(all[i].problem);
+            showProblem(cells_[i], all[i].problem);
         }
     }
     notices_->setText(notices.join(u' '));
@@ -327,8 +339,7 @@ void FigurePanel::showCell(Cell& cell, const FigureSpec& spec, const FigureData&
         cell.page->setFigure(cell.made.get(), fonts_.get());
         cell.plot->hide();
     } catch (const Error& error) {
-        cell.plot->show();
-        cell.plot->setHint(QString::fromUtf8(error.what()));
+        showProblem(cell, QString::fromUtf8(error.what()));
     }
 }
 
@@ -354,15 +365,15 @@ ViewCommand FigurePanel::viewCommand() const {
     if (wanted.runs.empty() || !hint().isEmpty()) {
         return no_command(hint_->text());
     }
-    if (wanted.kind == FigureKind::panels) { // of the charts that there are
-        for (std::size_t i = cells_.size(); i-- > 0;) {
-            if (cells_[i].plot->chart().empty()) {
-                wanted.panels.erase(wanted.panels.begin() + static_cast<std::ptrdiff_t>(i));
-            }
+    // Of the charts that there are.
+    for (std::size_t i = cells_.size(); i-- > 0;) {
+        if (!problemOf(cells_[i]).isEmpty() && cells_.size() > 1) {
+            wanted.panels.erase(wanted.panels.begin() + static_cast<std::ptrdiff_t>(i));
         }
-        if (wanted.panels.empty()) {
-            return no_command(cells_.front().plot->hint());
-        }
+    }
+    const QString problem = problemOf(cells_.front());
+    if (!problem.isEmpty() && (cells_.size() == 1 || wanted.panels.empty())) {
+        return no_command(problem);
     }
     return {ViewCommand::Kind::shell, figure_command(wanted)};
 }

@@ -70,6 +70,9 @@ private:
     void showParts(const std::vector<Gathered>& all);
     void showCell(Cell& cell, const figure::FigureSpec& spec, const figure::FigureData& data);
     void showHint(const QString& sentence);
+    static void showProblem(Cell& cell, const QString& sentence);
+    /// Why a figure could not be made; empty: it is shown.
+    [[nodiscard]] static QString problemOf(const Cell& cell);
     void choose(const Cell& cell, int series, int index);
     [[nodiscard]] static std::vector<figure::FigureSpec*> parts(figure::FigureSpec& spec);
     [[nodiscard]] static std::vector<figure::FigureSpec> partsOf(const figure::FigureSpec& spec);
