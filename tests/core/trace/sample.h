@@ -2,12 +2,10 @@
 #pragma once
 
 #include "core/trace/records.h"
-#include "core/trace/rows.h"
 #include "core/trace/writer.h"
 
 #include <cstdint>
 #include <filesystem>
-#include <gtest/gtest.h>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,20 +48,6 @@ inline void add_sequence(TraceWriter& writer, const std::string& title, const st
 /// The same of one sequence a shard, as \p world processes record it together; they lie beside \p trace.
 void write_sample_shards(const std::filesystem::path& trace, const std::string& name, std::int64_t tokens,
                          std::int64_t world);
-
-/// Every column of a row, by name.
-template <class Row>
-void expect_same_row(const Row& found, const Row& wanted) {
-    for (const schema::Field<Row>& field : schema::fields<Row>()) {
-        std::visit(
-            [&](const auto member) {
-                if constexpr (!std::is_same_v<std::decay_t<decltype(member)>, std::monostate>) {
-                    EXPECT_EQ(found.*member, wanted.*member) << field.column.name;
-                }
-            },
-            field.member);
-    }
-}
 
 /// Runs SQL on a file with nothing switched off, as a stranger would. Throws std::runtime_error.
 void sql(const std::filesystem::path& path, const std::string& statements);

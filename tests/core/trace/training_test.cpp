@@ -7,6 +7,7 @@
 #include "core/trace/tools/merge.h"
 #include "core/trace/tools/summary.h"
 #include "core/trace/writer.h"
+#include "tests/core/trace/expect_same_row.h"
 #include "tests/core/trace/sample.h"
 #include "tests/support/test_data.h"
 

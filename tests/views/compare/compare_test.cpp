@@ -165,8 +165,8 @@ private Q_SLOTS:
         make_tasks(folder_ / "figure.ponder");
         for (const char* cost : {"steps", "compute"}) {
             const figure::FigureSpec spec = figure::parse_figure_spec(
-                std::string(R"({"kind":"task_accuracy","trace":"figure.ponder","runs":[1,2],"cost":")") +
-                    cost + R"("})",
+                std::string("{\"kind\":\"task_accuracy\",\"trace\":\"figure.ponder\",\"runs\":[1,2],\"cost\":\"") +
+                    cost + "\"}",
                 folder_ / "spec.json");
             const Chart chart = *figure::gather(spec).chart;
             const TraceReader reader = TraceReader::open(folder_ / "figure.ponder");

@@ -4,6 +4,7 @@
 #include "core/trace/reader.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
+#include "views/chart/chart_plot.h"
 #include "views/common/data_table_model.h"
 #include "views/common/subset_chip.h"
 #include "views/halting/halting_view.h"

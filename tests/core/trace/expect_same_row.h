@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/trace/rows.h"
+
+#include <gtest/gtest.h>
+
+#include <type_traits>
+#include <variant>
+
+namespace ponderscope::testing {
+
+/// Every column of a row, by name.
+template <class Row>
+void expect_same_row(const Row& found, const Row& wanted) {
+    for (const schema::Field<Row>& field : schema::fields<Row>()) {
+        std::visit(
+            [&](const auto member) {
+                if constexpr (!std::is_same_v<std::decay_t<decltype(member)>, std::monostate>) {
+                    EXPECT_EQ(found.*member, wanted.*member) << field.column.name;
+                }
+            },
+            field.member);
+    }
+}
+
+} // namespace ponderscope::testing
