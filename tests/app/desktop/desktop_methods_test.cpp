@@ -25,7 +25,7 @@ using namespace ponderscope;
 
 namespace {
 
-struct Recording {
+struct MethodRecording {
     const char* run;
     const char* golden;
     const char* tab;                ///< the panel to be shown
@@ -33,7 +33,7 @@ struct Recording {
 };
 
 // Names of runs are those of methods, where no depth mixing is what they are here for.
-const Recording recordings[] = {
+const MethodRecording recordings[] = {
     {"vanilla", "vanilla_llama_gqa_untied_eps01_exit", "heatmap", {"nll", "candidate_ids"}},
     {"looped", "loop_llama_k3", "heatmap", {"nll", "kl_previous_current", "cosine"}},
     {"pause", "pause_llama_k2", "heatmap", {"nll", "latent_difference"}},
@@ -92,7 +92,7 @@ private Q_SLOTS:
         QVERIFY(text.open(QIODevice::WriteOnly));
         text.write(passage.readAll().left(500));
         text.close();
-        for (const Recording& one : recordings) {
+        for (const MethodRecording& one : recordings) {
             record(one);
             if (QTest::currentTestFailed()) {
                 return;
@@ -118,7 +118,7 @@ private Q_SLOTS:
     }
     void everyRunIsShown() {
         QFETCH(int, number);
-        const Recording& one = recordings[number];
+        const MethodRecording& one = recordings[number];
         const TraceReader reader = TraceReader::open(trace_.toStdString());
         const RunInfo info = find_run(reader, one.run);
         QVERIFY(info.complete && info.scored_tokens > 100);
@@ -154,7 +154,7 @@ private Q_SLOTS:
 
 private:
     /// The reference's weights with a tokenizer that fits them, over the text.
-    void record(const Recording& one) {
+    void record(const MethodRecording& one) {
         const QDir golden(QString::fromStdString((testing::test_data() / "golden" / one.golden).string()));
         const QString tokenizer = QString::fromStdString(
             (testing::test_data() / "external/checkpoints/stories260K_hf/tokenizer.json").string());
