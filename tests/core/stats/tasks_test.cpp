@@ -38,6 +38,7 @@ protected:
         info.stride = 8;
         SignalInfo nll{signal::nll, {"token", "step"}, "nats", "NLL by step", ""};
         SignalInfo rank{signal::rank, {"token", "step"}, "", "Rank by step", ""};
+        rank.dtype = DType::i32;
         writer.begin_run(info, {nll, rank});
         for (std::size_t d = 0; d < documents.size(); ++d) {
             for (const Option& option : documents[d]) {
