@@ -253,7 +253,8 @@ QRectF ChartPlot::boxOf(Mark mark) const {
         const AxisRange range = shownRange(false);
         return QRectF(pixelOf(x - half, range.low), pixelOf(x + half, range.high)).normalized();
     }
-    return {pixelOf(x, y), QSizeF(0, 0)};
+    const double radius = series.strong ? 6 : 0; // a ring answers as a whole, before what it encircles
+    return QRectF(pixelOf(x, y), QSizeF(0, 0)).adjusted(-radius, -radius, radius, radius);
 }
 
 ChartPlot::Mark ChartPlot::markAt(QPointF position) const {
@@ -280,7 +281,7 @@ ChartPlot::Mark ChartPlot::markAt(QPointF position) const {
             const double x = std::max({box.left() - position.x(), position.x() - box.right(), 0.0});
             const double y = std::max({box.top() - position.y(), position.y() - box.bottom(), 0.0});
             const double away = std::hypot(x, y);
-            if (away <= least && (away < least || !best.isValid() || box.width() < width)) {
+            if (away <= least && (away < least || !best.isValid() || series.strong || box.width() < width)) {
                 least = away;
                 width = box.width();
                 best = mark;
