@@ -291,11 +291,16 @@ private Q_SLOTS:
         stage.panel.setDifference(true);
         QVERIFY(!view.values().held);
         QVERIFY(stage.panel.viewCommand().kind == ViewCommand::Kind::shell);
-        // Figures have no A − B of entropy, and entropy itself has not the ends of its difference.
+        // A figure of A − B takes the ends of the difference, and names it.
         stage.panel.setQuantity(Quantity::entropy);
         view.setRange(std::array{-2.0, 2.0});
+        const auto difference = stage.panel.figureSpec(figure::FigureKind::token_text);
+        QCOMPARE((*difference.range)[1], 2.0);
+        QVERIFY(difference.quantity == figure::TokenColour(Quantity::entropy, true));
+        QVERIFY(stage.panel.viewCommand().text.contains(QStringLiteral("entropy_difference")));
+        stage.panel.setDifference(false); // entropy itself has not the ends of its difference
         QVERIFY(!stage.panel.figureSpec(figure::FigureKind::token_text).range);
-        QVERIFY(stage.panel.viewCommand().kind == ViewCommand::Kind::none);
+        stage.panel.setDifference(true);
         stage.panel.setQuantity(Quantity::nll);
         stage.panel.setDifference(false);
         view.setRange({});
