@@ -71,9 +71,13 @@ TEST(ConfigOfExperts, SparseLayersFollowStepAndList) {
 
 TEST(ConfigOfExperts, BothNamesOfTheirNumberAreRead) {
     for (const char* kind : {"qwen3_moe", "olmoe", "gpt_oss"}) {
-        EXPECT_EQ(read_config(mixture(kind, R"("num_experts":12)")).experts.count, 12) << kind;
-        EXPECT_EQ(read_config(mixture(kind, R"("num_local_experts":12)")).experts.count, 12) << kind;
-        EXPECT_THROW((void)read_config(mixture(kind, R"("num_experts":12,"num_local_experts":16)")),
+        EXPECT_EQ(read_config(mixture(kind, R"("num_key_value_heads":2,"num_experts":12)")).experts.count, 12)
+            << kind;
+        EXPECT_EQ(
+            read_config(mixture(kind, R"("num_key_value_heads":2,"num_local_experts":12)")).experts.count, 12)
+            << kind;
+        EXPECT_THROW((void)read_config(
+                         mixture(kind, R"("num_key_value_heads":2,"num_experts":12,"num_local_experts":16)")),
                      InputError)
             << kind;
     }
