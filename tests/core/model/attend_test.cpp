@@ -266,7 +266,7 @@ TEST(Attend, SoftcapsAndSinks) {
         const auto sinks = normal({shape.query_heads}, 8);
         for (const ScoreExtras& extras :
              {ScoreExtras{0.7, {}}, ScoreExtras{0.0, sinks}, ScoreExtras{2.5, sinks}}) {
-            auto whole = causal({1, 300, 17, 2}, {0, 0, 130, 40}, 3, shape, 3);
+            auto whole = causal({1, 90, 17, 2}, {0, 0, 130, 40}, 3, shape, 3);
             auto gathered = halted({100, 30}, 0.5, shape, 7);
             auto biased = halted({100, 30}, 0.5, shape, 9);
             biased.bias = normal({130}, 6);
