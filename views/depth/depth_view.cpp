@@ -107,7 +107,8 @@ void DepthView::layOut() {
     column->addWidget(flag_);
     auto* mapHeader = new QHBoxLayout;
     mapHeader->setSpacing(10);
-    mapHeader->addWidget(mapTitle_);
+    mapTitle_->setWordWrap(true); // a narrow panel shows two lines
+    mapHeader->addWidget(mapTitle_, 1);
     mapHeader->addWidget(mapScale_);
     mapHeader->addWidget(options_);
     mapHeader->addStretch(1);
