@@ -37,7 +37,7 @@ protected:
         info.context = 8;
         info.stride = 8;
         SignalInfo nll{signal::nll, {"token", "step"}, "nats", "NLL by step", ""};
-        SignalInfo rank{signal::rank, {"token", "step"}, "", "Rank by step", ""};
+        SignalInfo rank{signal::rank, {"token", "step"}, "", "Rank by step", "", DType::i32, SignalStorage::plain, false, true};
         rank.dtype = DType::i32;
         writer.begin_run(info, {nll, rank});
         for (std::size_t d = 0; d < documents.size(); ++d) {
