@@ -37,8 +37,9 @@ protected:
         info.context = 8;
         info.stride = 8;
         SignalInfo nll{signal::nll, {"token", "step"}, "nats", "NLL by step", ""};
-        SignalInfo rank{signal::rank, {"token", "step"}, "", "Rank by step", "", DType::i32, SignalStorage::plain, false, true};
+        SignalInfo rank{signal::rank, {"token", "step"}, "", "Rank by step", ""};
         rank.dtype = DType::i32;
+        rank.of_target = true;
         writer.begin_run(info, {nll, rank});
         for (std::size_t d = 0; d < documents.size(); ++d) {
             for (const Option& option : documents[d]) {
