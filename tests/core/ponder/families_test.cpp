@@ -77,7 +77,7 @@ nlohmann::json dory() {
          {"rope_parameters",
           {{"full_attention", {{"rope_theta", 900.0}}}, {"sliding_attention", {{"rope_theta", 7.0}}}}},
          {"ngpt_alpha_init", 0.4},
-         {"initializer_range", 0.5}});
+         {"initializer_range", 0.1}});
 }
 nlohmann::json hrm_text() {
     return tiny("hrm_text", {{"num_key_value_heads", 4},
