@@ -123,6 +123,7 @@ ChartPlot::ChartPlot(Theme& theme, QWidget* parent)
         rebuild();
         arrange();
     });
+    setAccessibleName(tr("Chart"));
     setHint(tr("There is nothing to draw here."));
     dress();
 }
@@ -152,7 +153,9 @@ void ChartPlot::setChart(Chart chart) {
         label->setText(text);
         label->setVisible(!text.isEmpty());
     }
-    setAccessibleName(chart_.title);
+    setAccessibleName(!chart_.title.isEmpty()     ? chart_.title
+                      : !chart_.y.label.isEmpty() ? chart_.y.label
+                                                  : tr("Chart"));
     rebuild();
     showAll();
     if (keep) {

@@ -71,6 +71,7 @@ FigurePanel::FigurePanel(ViewContext context, FigureSpec spec, QWidget* parent)
     scroll->setWidgetResizable(true);
     scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     scroll->setWidget(form_);
+    scroll->setFocusPolicy(Qt::NoFocus);
     auto* charts = new QHBoxLayout;
     charts->setSpacing(14);
     for (const FigureSpec& part : partsOf(spec_)) {
@@ -159,6 +160,7 @@ void FigurePanel::addCell(QHBoxLayout& row, const FigureSpec& spec, bool own) {
         auto* area = new QScrollArea(body_);
         area->setAlignment(Qt::AlignCenter);
         area->setWidget(cell.page);
+        area->setAccessibleName(tr("Figure"));
         column->addWidget(area, 1);
     }
     connect(cell.plot, &ChartPlot::markClicked, this,
