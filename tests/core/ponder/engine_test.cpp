@@ -437,13 +437,14 @@ TEST_P(EveryModel, ForcedTokensRunAsFarAsTheyAreTold) {
     // Nothing before a forced token knows of it.
     const auto first_five = [](const auto& all) { return std::vector(all.begin(), all.begin() + 5); };
     EXPECT_EQ(first_five(forced[0].tokens.steps), first_five(usual.tokens.steps));
-    expect_near(first_five(forced[0].tokens.nll), first_five(usual.tokens.nll), 1e-5, "nll before");
+    expect_near(first_five(forced[0].tokens.nll), first_five(usual.tokens.nll), tolerance(1e-5),
+                "nll before");
     if (usual.tokens.steps[5] != 0) {
         EXPECT_GT(std::abs(forced[0].tokens.nll[5] - usual.tokens.nll[5]), 1e-5) << "what it was told for";
     }
     // Alone as in the batch, and while generating as when scored.
     const WindowResult alone = engine_->score(std::span(&window, 1), RecordLevel::steps).front();
-    expect_near(alone.tokens.nll, forced[0].tokens.nll, 1e-5, "nll");
+    expect_near(alone.tokens.nll, forced[0].tokens.nll, tolerance(1e-5), "nll");
     EXPECT_EQ(alone.tokens.steps, forced[0].tokens.steps);
     GenerateOptions options;
     options.max_new_tokens = 8;

@@ -50,7 +50,7 @@ TEST_P(EveryModelGenerates, CachedGenerationEqualsTheFullForward) {
         EXPECT_NEAR(std::exp(-scored.nll[t]), scored.max_probability[t], within(1e-4))
             << "of two that are alike one";
         const WindowResult& written = cached[0].readouts[t + 1 - prompts[0].size()];
-        EXPECT_NEAR(scored.entropy[t], written.tokens.entropy.front(), within(1e-4));
+        EXPECT_NEAR(scored.entropy[t], written.tokens.entropy.front(), within(tolerance(1e-4)));
     }
 }
 
