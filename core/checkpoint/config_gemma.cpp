@@ -73,6 +73,11 @@ void read_gemma3(const ConfigReader& reader, ModelConfig& config) {
     text.remember_asked();
     const ConfigReader inner(text, config.notices, [&] { return reader.tensors(); });
     read_gemma3_part(inner, config);
+    if (config.scales.logit_softcap) {
+        reader.notice(
+            "\"final_logit_softcapping\" changes nothing: the class for text and images never applies it.");
+        config.scales.logit_softcap.reset();
+    }
     config.tied_embeddings = reader.flag("tie_word_embeddings", config.tied_embeddings);
     if (reader.json().has("bos_token_id") || reader.json().has("eos_token_id")) {
         const std::vector<std::int64_t> ends = config.eos_token_ids;

@@ -81,7 +81,6 @@ void read_nanochat(const ConfigReader& reader, ModelConfig& config) {
     }
     read_rope(reader, config, {});
     config.rope.reversed = true;
-    config.rope.attention_factor = 1.0; // the norms behind the rotation take any factor away
 }
 
 void read_granite(const ConfigReader& reader, ModelConfig& config) {

@@ -2,6 +2,7 @@
 #include "core/model/llama.h"
 
 #include "core/model/residual.h"
+#include "core/model/rope.h"
 
 #include <ATen/ATen.h>
 
@@ -63,6 +64,12 @@ Llama::Layer Llama::declare_layer(LayoutBuilder& builder, const ModelConfig& con
     } else {
         layer.heads.query = norm(traits.q_norm, config.head_dim);
         layer.heads.key = norm(traits.k_norm, config.head_dim);
+    }
+    if (config.rope.reversed) {
+        // The norm of m x, m the factor of the rotation, is that of x with eps / m^2.
+        const double factor = rope_attention_factor(config.rope);
+        layer.heads.query->eps /= factor * factor;
+        layer.heads.key->eps /= factor * factor;
     }
     layer.heads.key_after_rotation = config.depth.key_norm_after_rope;
     if (traits.sinks) {

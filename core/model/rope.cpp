@@ -108,7 +108,8 @@ std::pair<at::Tensor, at::Tensor> rope_table(const RopeConfig& rope, std::int64_
                                              std::int64_t length, std::int64_t positions) {
     const at::Tensor frequencies = rope_frequencies(rope, max_positions, length);
     const at::Tensor angles = at::outer(at::arange(positions, at::kFloat), frequencies);
-    const double factor = rope_attention_factor(rope);
+    // Norms after the rotation take the factor away; their eps holds what is left of it (nanochat.cpp).
+    const double factor = rope.reversed ? 1.0 : rope_attention_factor(rope);
     return {(angles.cos() * factor).contiguous(),
             (angles.sin() * (rope.reversed ? -factor : factor)).contiguous()};
 }
