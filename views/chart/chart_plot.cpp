@@ -331,9 +331,11 @@ void ChartPlot::copyValues() const {
 void ChartPlot::ring(QCPGraph* graph, Mark mark) {
     QVector<double> x;
     QVector<double> y;
-    if (mark.isValid()) {
-        const Chart::Series& series = chart_.series[static_cast<std::size_t>(mark.series)];
-        const auto i = static_cast<std::size_t>(mark.index);
+    const auto of = static_cast<std::size_t>(mark.series);
+    const auto i = static_cast<std::size_t>(mark.index);
+    // A mark may be of a chart that was shown before this one.
+    if (mark.isValid() && of < chart_.series.size() && i < chart_.series[of].x.size()) {
+        const Chart::Series& series = chart_.series[of];
         const AxisRange wide = shownRange(true);
         const AxisRange high = shownRange(false);
         const bool point = series.mark == Chart::Mark::point || series.mark == Chart::Mark::line;
