@@ -175,6 +175,7 @@ void ChartPlot::fillLegend() {
 
 void ChartPlot::setHint(const QString& hint) {
     chart_ = {};
+    current_ = selectedMark_ = {};
     hintText_ = hint;
     hint_->setText(hint);
     hint_->show();
