@@ -143,7 +143,7 @@ TEST(Files, WrongPlacesEachHaveTheirSentence) {
     EXPECT_EQ(sentence([&] { write_file_atomically("/dev/null", std::string_view("x")); }),
               "/dev/null: expected a file to write, found a device; choose another name.");
     EXPECT_EQ(sentence([&] { write_file_atomically(folder.path() / "no" / "x", std::string_view("x")); }),
-              at("no") + ": expected a folder to write into, found that it does not exist; create it or give "
+              at("no") + ": expected a folder to write into, found no such folder; create it or give "
                          "another path.");
     EXPECT_EQ(
         sentence([&] { write_file_atomically(folder / "loop", std::string_view("x")); }).find("(no error)"),

@@ -185,8 +185,8 @@ TEST_F(SafetensorsTest, OtherFilesAreRecognisedByContent) {
                       16)}) {
         const std::string said = opening(pickle);
         EXPECT_EQ(said.rfind(start + "a PyTorch pickle, which can run any code when it is opened and is "
-                                     "never opened here; if you trust where "
-                                     "it comes from, convert it: python3 -c \"from transformers import "
+                                     "never opened here; if you trust "
+                                     "its source, convert it: python3 -c \"from transformers import "
                                      "AutoModelForCausalLM as M; ",
                              0),
                   0U)

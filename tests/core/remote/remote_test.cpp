@@ -391,7 +391,7 @@ TEST_F(Remote, WhatIsThereIsOnlyRead) {
                   put_annotations(url(path), run, sequences, {one});
               }).find("annotate it there (ssh " + machine_ + " ponderscope annotate " + path.string()),
               std::string::npos);
-    EXPECT_NE(sentence([&] { remove_annotations(url(path), run, {"mark"}); }).find("only read"),
+    EXPECT_NE(sentence([&] { remove_annotations(url(path), run, {"mark"}); }).find("read-only"),
               std::string::npos);
     // What is said there is seen here.
     put_annotations(path, run, sequences, {one});

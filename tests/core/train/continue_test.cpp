@@ -313,7 +313,10 @@ TEST(Continue, RefusesMethodsThatAreNotTrainedBeforeAnythingIsComputed) {
             continue;
         }
         const std::string name = entry.path().filename().string();
-        const std::string method = name.starts_with("retrofit_") ? "huginn" : name.substr(0, name.find('_'));
+        const std::string kind = name.starts_with("next_") ? name.substr(5) : name;
+        const std::string method = kind.starts_with("retrofit_")   ? "huginn"
+                                   : kind.starts_with("hrm_text_") ? "hrm_text"
+                                                                   : kind.substr(0, kind.find('_'));
         const MethodInfo* info = method_info(method);
         if (info == nullptr || info->untrained == nullptr) {
             continue;
