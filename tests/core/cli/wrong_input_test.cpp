@@ -147,9 +147,9 @@ TEST_F(WrongInput, NamesOfOtherMachines) {
     const ProgramResult to =
         run_ponderscope({"record", at("good"), "--text", at("text.txt"), "-o", "ssh://server/far/x.ponder"});
     expect_refusal(to, {"ssh://server/far/x.ponder", "read-only"});
-    expect_refusal(run_ponderscope({"lineage", far, at("good")}), {far, "only traces are read"});
+    expect_refusal(run_ponderscope({"lineage", far, at("good")}), {far, "only traces can be read"});
     expect_refusal(run_ponderscope({"record", far, "--text", at("text.txt"), "-o", at("x.ponder")}),
-                   {far, "only traces are read"});
+                   {far, "only traces can be read"});
 }
 
 TEST_F(WrongInput, Texts) {
