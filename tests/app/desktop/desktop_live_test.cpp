@@ -492,7 +492,7 @@ private Q_SLOTS:
         const auto choose = [&](qint64 word, const QString& begin, int item) {
             stage.window.selection().setToken(word);
             for (QMenu* menu : stage.window.findChildren<QMenu*>()) {
-                if (menu->title().startsWith(QStringLiteral("&What if"))) {
+                if (menu->title().startsWith(QStringLiteral("&What If"))) {
                     Q_EMIT menu->aboutToShow();
                     for (QAction* action : menu->actions()) {
                         if (action->menu() != nullptr && action->text().startsWith(begin)) {
@@ -545,7 +545,7 @@ private Q_SLOTS:
         const auto offered = [&] {
             QStringList items;
             for (QMenu* menu : stage.window.findChildren<QMenu*>()) {
-                if (menu->title().startsWith(QStringLiteral("&What if"))) {
+                if (menu->title().startsWith(QStringLiteral("&What If"))) {
                     Q_EMIT menu->aboutToShow();
                     for (QAction* action : menu->actions()) {
                         if (action->menu() != nullptr &&
