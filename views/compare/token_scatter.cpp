@@ -43,7 +43,9 @@ void TokenScatter::setComparison(std::shared_ptr<const RunComparison> comparison
         return;
     }
     stride_ = comparison_->places.size() / most_drawn_tokens + 1;
+    const QString name = accessibleName();
     setChart(token_pairs_chart(*comparison_, stride_));
+    setAccessibleName(name); // the chart has no title, and an axis names one run only
     showRings();
 }
 

@@ -404,6 +404,7 @@ private Q_SLOTS:
         QTRY_VERIFY_WITH_TIMEOUT(f.view.comparison() != nullptr, 60'000);
         QTest::qWait(50);
         TokenScatter* scatter = f.view.scatter();
+        QCOMPARE(scatter->accessibleName(), QStringLiteral("NLL of the two runs, token against token"));
         const RunComparison& comparison = *f.view.comparison();
         // The token that lies farthest out has no neighbour that could be meant instead.
         std::size_t far = 0;
