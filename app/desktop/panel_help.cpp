@@ -224,6 +224,7 @@ public:
         scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
         scroll->setWidget(label);
         scroll->setFocusPolicy(Qt::StrongFocus);
+        scroll->setAccessibleName(tr("Help"));
         label->adjustSize();
         column->addWidget(scroll);
         const int bar =

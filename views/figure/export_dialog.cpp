@@ -223,6 +223,7 @@ QWidget* ExportDialog::buildForm() {
     scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     scroll->setWidgetResizable(true);
     scroll->setWidget(panel);
+    scroll->setFocusPolicy(Qt::NoFocus);
     formArea_ = scroll;
     return scroll;
 }
