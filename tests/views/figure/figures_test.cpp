@@ -331,7 +331,7 @@ private Q_SLOTS:
         QVERIFY(qAbs(number<double>(runs[1][2]) - sum / static_cast<double>(count)) < 1e-6);
         QVERIFY(number<double>(runs[2][3]) < number<double>(runs[2][2]) &&
                 number<double>(runs[2][2]) < number<double>(runs[2][4]));
-        QVERIFY(qAbs(number<double>(runs[2][5]) - (number<double>(runs[2][2]) - number<double>(runs[1][2]))) <
+        QVERIFY(qAbs(number<double>(runs[2][5]) - (number<double>(runs[1][2]) - number<double>(runs[2][2]))) <
                 1e-9);
     }
 
@@ -372,6 +372,11 @@ private Q_SLOTS:
             << R"({"kind":"token_text","trace":"story.ponder","runs":[1],"tokens":[0,30]})";
         for (const char* format : formats) {
             const fs::path out = folder_ / (std::string("made.") + format);
+            if (std::string_view(format) == "tex") { // of charts and tables only
+                QCOMPARE(command({"--figure", folder_ / "a.json", "-o", out}), 2);
+                QVERIFY(!fs::exists(out));
+                continue;
+            }
             QCOMPARE(command({"--figure", folder_ / "a.json", "-o", out}), 0);
             QVERIFY(fs::file_size(out) > 100);
             QVERIFY(fs::exists(folder_ / "made.csv"));
