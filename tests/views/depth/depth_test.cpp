@@ -269,6 +269,8 @@ private Q_SLOTS:
             RunInfo run = reader.runs().front();
             SignalInfo info = info_of({"token", "step", "layer", "source", "head"});
             info.name = "depth_weights.sum";
+            info.dtype = DType::f16;
+            info.storage = SignalStorage::summed;
             const auto weights = reader.signal(run.id, 0, "depth_weights", 0, 200);
             TraceWriter writer(path);
             writer.begin_run(run, {info});
