@@ -34,8 +34,16 @@ bool can_be_null(const Column& column) {
            type.find("PRIMARY KEY") == std::string_view::npos;
 }
 
+/// Of names (is_name), so there is nothing to escape. Not by way of nlohmann::json: that allocates while it is
+/// destroyed, where nothing may be thrown.
 std::string json_list(const std::vector<std::string>& names) {
-    return nlohmann::json(names).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    std::string text = "[";
+    for (const std::string& name : names) {
+        text += text.size() == 1 ? "\"" : ",\"";
+        text += name;
+        text += '"';
+    }
+    return text + "]";
 }
 
 std::vector<std::string> read_list(const std::string& text, const Column& column, const Damaged& damaged) {
