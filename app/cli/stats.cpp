@@ -345,15 +345,6 @@ void StatsVerb::run() {
     if (ponders) {
         result.correlations = std::move(study.correlations);
     }
-    for (const std::string& text : ponders ? others : std::vector<std::string>()) {
-        const RunReference other = parse_run_reference(text);
-        const TraceReader other_reader = TraceReader::open(other.trace);
-        const RunInfo full = find_run(other_reader, other.run);
-        result.correlations.push_back(correlate_steps(reader, run, other_reader, full, settled));
-        if (auto gain = correlate_gain(reader, run, other_reader, full, settled); gain && gain->tokens > 0) {
-            result.gains.push_back(std::move(*gain));
-        }
-    }
     result.experts = expert_use(reader, run, bootstrap.stop);
     for (const std::string& text : result.experts ? others : std::vector<std::string>()) {
         const RunReference other = parse_run_reference(text);

@@ -300,7 +300,7 @@ TEST_F(Annotate, WrongTablesAreRefused) {
         "a column other");
     expect_refusal(run_ponderscope({"stats", trace("two"), "--by", "tag"}), "an annotation named tag");
     expect_refusal(run_ponderscope({"annotate", trace("two"), "--category", "tag"}),
-                   "--category is of --csv FILE");
+                   "--category needs --csv FILE");
     // Nothing is written where a part of the line is wrong.
     expect_refusal(
         run_ponderscope({"annotate", trace("two"), "--csv", csv("token,tag\n1,x\n"), "--remove", "nosuch"}),

@@ -95,8 +95,8 @@ TEST_F(Hostile, OtherFilesAreNamedAndKept) {
     expect("a folder");
     fs::remove(path);
     ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-    EXPECT_NE(open().find("no plain file"), std::string::npos) << open(); // and does not wait for a writer
-    EXPECT_NE(append().find("no plain file"), std::string::npos) << append();
+    EXPECT_NE(open().find("other than a plain file"), std::string::npos) << open(); // and does not wait for a writer
+    EXPECT_NE(append().find("other than a plain file"), std::string::npos) << append();
     path = folder / "absent" / "a.ponder";
     EXPECT_NE(append().find("expected a folder"), std::string::npos) << append();
 }
