@@ -5,8 +5,10 @@
 #include "app/desktop/panels.h"
 #include "app/desktop/record_dialog.h"
 #include "app/desktop/think_panel.h"
+#include "core/trace/reader.h"
 #include "core/trace/writer.h"
 #include "tests/app/desktop/desktop_stage.h"
+#include "tests/support/expert_trace.h"
 #include "tests/support/test_data.h"
 #include "tests/support/tiny_checkpoint.h"
 #include "views/common/command_line.h"
@@ -103,6 +105,8 @@ struct Shown : Stage {
         testing::TinyCheckpoint{.pondering_steps = 2}.write(checkpoint.toStdString());
         trace = make(awkward, {.sequences = 2, .tokens = 240, .withDepth = true, .withAttention = true});
         write_training(trace.toStdString());
+        testing::write_expert_run(trace.toStdString(), "mixture", 4,
+                                  {{0, 1, 0, 3}, {1, 0, 3, 0}, {2, 3, 0, 3}, {2, 3, 0, 3}});
         window.resize(1400, 1000);
         window.show();
         window.open(trace);
@@ -187,6 +191,11 @@ private Q_SLOTS:
         QFETCH(QString, name);
         Shown shown;
         QVERIFY(shown.ready());
+        if (name == QLatin1String("experts")) {
+            shown.window.selection().setRunA(
+                {shown.trace, TraceReader::open(shown.trace.toStdString()).runs().back().id});
+            shown.window.selection().setSequence(0);
+        }
         const ViewCommand command =
             name == QLatin1String("text") ? shown.window.text().viewCommand() : shown.commandOf(name);
         QVERIFY2(command.kind != ViewCommand::Kind::none,
@@ -348,8 +357,8 @@ private Q_SLOTS:
             QByteArray bytes;
             for (const char* surroundings :
                  {"export TZ=Asia/Tokyo QT_HASH_SEED=1\n", "export TZ=UTC QT_HASH_SEED=77\n"}) {
-                const Ran made = in_shell(QLatin1String(surroundings) + copied(*shown.window.figures().dialog()),
-                                          shown.empty());
+                const Ran made = in_shell(
+                    QLatin1String(surroundings) + copied(*shown.window.figures().dialog()), shown.empty());
                 QVERIFY2(made.code == 0, qPrintable(made.err));
                 QFile written(file);
                 QVERIFY(written.open(QIODevice::ReadOnly));
