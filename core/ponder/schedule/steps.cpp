@@ -119,14 +119,14 @@ public:
             cache_->counts.select(0, slots.step).index_add_(0, sequences, at::ones_like(sequences));
         }
         pass.rows = rows.rows;
-        pass.window_ranges = rows.window_ranges;
         if (cache_ == nullptr && !slots.tokens.defined() && (slots.step == 0 || own_segments_ == 1)) {
-            // While everybody runs, rows lie as the tokens do: plainly causal.
+            // While everybody runs, rows lie as the tokens do: plainly causal, windows included.
             see_all_in_order(pass);
             return;
         }
         if (!plain_ || slots.tokens.defined() || on_device_ || prefix_.defined()) {
             see(pass, with_prefix(rows.ranges, slots.tokens));
+            pass.window_ranges = rows.window_ranges;
             return;
         }
         pass.visibility.causal = causal_in_cache(planner_->segment(slots.step));
