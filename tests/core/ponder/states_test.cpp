@@ -120,7 +120,7 @@ TEST_P(States, RecordedAtTheEndOfStepsAreWhatTheForwardComputed) {
             }
         }
     }
-    expect_near(heard, computed, 0x1p-11, "states, stored in half precision");
+    expect_near(heard, computed, tolerance(0x1p-11), "states, stored in half precision");
     engine_->use_states(std::nullopt);
     EXPECT_EQ(find(scored(), signal::state), nullptr);
 }
@@ -221,8 +221,8 @@ TEST_P(States, AfterLayersAndTheirReadOutsAreWhatTheForwardComputed) {
             }
         }
     }
-    expect_near(said, read_out, 2e-5, "entropy and NLL");
-    expect_near(heard, left, 0x1p-11, "states, stored in half precision");
+    expect_near(said, read_out, tolerance(2e-5), "entropy and NLL");
+    expect_near(heard, left, tolerance(0x1p-11), "states, stored in half precision");
 }
 
 TEST_P(States, AreTheSameAloneAndOfAPartOfAWindow) {
@@ -324,7 +324,7 @@ TEST_P(States, TheLastStateIsThePrediction) {
             const auto begin = arrays.at("logits").floats.begin() + token * vocabulary;
             return std::vector<float>(begin, begin + vocabulary);
         };
-        expect_near(logits(9), logits(3), 1e-5, "logits");
+        expect_near(logits(9), logits(3), tolerance(1e-5), "logits");
     }
 }
 
