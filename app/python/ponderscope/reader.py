@@ -328,7 +328,8 @@ class Run:
             for name in ("expert", "weight"):
                 values = self.signal(f"router_{name}s", number).reshape(-1, chosen.shape[-1])
                 columns |= {f"{name}_{i}": values[:, i] for i in range(values.shape[1])}
-            columns |= {name: self.signal(f"router_{name}", number).reshape(-1) for name in ("entropy", "mass", "margin")}
+            kept = [name for name in ("entropy", "mass", "margin") if f"router_{name}" in self._signals]
+            columns |= {name: self.signal(f"router_{name}", number).reshape(-1) for name in kept}
             frames.append(pandas_module.DataFrame(columns))
         return pandas_module.concat(frames, ignore_index=True) if frames else pandas_module.DataFrame()
 
