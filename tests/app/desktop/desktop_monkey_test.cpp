@@ -229,7 +229,7 @@ private:
         case 3:
             return selection.setStep(static_cast<int>(below(6)) - 1);
         default: {
-            static constexpr std::array<const char*, 8> panels{"heatmap", "depth",  "halting",   "lab",
+            static constexpr std::array<const char*, 8> panels{"heatmap", "depth",  "halting",  "lab",
                                                                "compare", "pareto", "inspector"};
             (void)stage_.window.raisePanel(QString::fromLatin1(one_of(panels)));
         }
