@@ -208,7 +208,7 @@ private:
         for (QAction* action : stage_.window.findChildren<QAction*>()) {
             const QString text = action->text().remove(u'&');
             if (action->isEnabled() && action->menu() == nullptr && !text.contains(QStringLiteral("Quit")) &&
-                !text.contains(QStringLiteral("New window")) && !text.contains(QStringLiteral("Record"))) {
+                !text.contains(QStringLiteral("New Window")) && !text.contains(QStringLiteral("Record"))) {
                 actions.push_back(action);
             }
         }
