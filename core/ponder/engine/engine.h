@@ -164,7 +164,7 @@ public:
     /// The signals that a run of this level records, in a fixed order.
     [[nodiscard]] std::vector<SignalInfo> signals(RecordLevel level) const;
 
-    /// Scores a batch of windows of any lengths. The result of a window does not depend on the others.
+    /// Scores a batch of windows of any lengths. The others of a batch change the last bits of a result (core/README.md).
     /// MemoryExhausted when a GPU does not hold so many at once.
     [[nodiscard]] std::vector<WindowResult> score(std::span<const Window> windows, RecordLevel level) const;
 
