@@ -19,6 +19,7 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <mutex>
@@ -33,8 +34,11 @@ namespace {
 class WaitingLines {
 public:
     WaitingLines(const std::filesystem::path& file, const std::stop_token& stop)
-        : reader_(file, stop), thread_([this] { work(); }) {}
+        : interrupted_(stop, [this] { own_.request_stop(); }),
+          reader_(file, own_.get_token()),
+          thread_([this] { work(); }) {}
     ~WaitingLines() {
+        own_.request_stop(); // the other side may be silent for ever
         {
             const std::lock_guard lock(mutex_);
             leaving_ = true;
@@ -49,7 +53,7 @@ public:
     std::vector<std::string> take() {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [&] { return ended_ || !lines_.empty(); });
-        // A program that writes many lines is not faster than this.
+        // Wait for more as long as lines keep coming, so that they are answered together.
         for (std::size_t had = 0; !ended_ && had < lines_.size() && lines_.size() < most;) {
             had = lines_.size();
             changed_.wait_for(lock, std::chrono::milliseconds(2),
@@ -88,6 +92,8 @@ private:
         changed_.notify_all();
     }
 
+    std::stop_source own_;
+    std::stop_callback<std::function<void()>> interrupted_;
     LineReader reader_;
     std::mutex mutex_;
     std::condition_variable changed_;
