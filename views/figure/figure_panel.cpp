@@ -27,6 +27,7 @@ using namespace figure;
 namespace {
 
 constexpr int panel_form_width = 236;
+constexpr int grown_ms = 1000; ///< between two figures of runs that grow
 
 /// What one chart of a page shows, where the others show something else.
 bool is_own(const FieldForm& field) {
@@ -110,6 +111,8 @@ FigurePanel::FigurePanel(ViewContext context, FigureSpec spec, QWidget* parent)
         }
         changed();
     });
+    pending_.setSingleShot(true);
+    connect(&pending_, &QTimer::timeout, this, [this] { changed(); });
     follow(*this, context_, Follows::all);
     connect(&context_.selection, &Selection::attributionChanged, this, [this] { changed(); });
     connect(&context_.selection, &Selection::sequenceChanged, this, [this] { changed(); });
@@ -223,13 +226,25 @@ FigureSpec FigurePanel::spec() const {
     return wanted;
 }
 
-/// What the numbers depend on beside the specification: that runs and trainings have grown.
-QString FigurePanel::stamp() const {
+/// What the numbers depend on beside the specification: how far its own runs and trainings have grown. Others
+/// that are being recorded must not begin the figure anew.
+QString FigurePanel::stamp(const FigureSpec& wanted) const {
+    const bool trains = partsOf(wanted).front().kind == FigureKind::training_curves;
+    const auto is_in = [&](const QString& trace, const std::string& name, std::int64_t number) {
+        return std::any_of(wanted.runs.begin(), wanted.runs.end(), [&](const RunName& one) {
+            return one.trace == path_of(trace) && (one.run == name || one.run == std::to_string(number));
+        });
+    };
     QString text;
     const QStringList traces = context_.data.traces();
     for (const QString& trace : traces) {
         for (const RunInfo& run : context_.data.runs(trace)) {
-            text += run_stamp(run) + u'\n';
+            if (trains ? run.training != 0 : is_in(trace, run_name(run).toStdString(), run.id)) {
+                text += run_stamp(run) + u'\n';
+            }
+        }
+        if (!trains) {
+            continue;
         }
         for (const TrainingInfo& training : context_.data.trainings(trace)) {
             text += QStringLiteral("%1 %2 %3 %4\n")
@@ -254,15 +269,16 @@ void FigurePanel::renew() {
                 : tr("Open a trace to see this figure of its run."));
         return;
     }
-    const QString now =
-        QString::fromStdString(write_figure_spec(wanted, std::filesystem::path("/nowhere"))) + stamp();
-    if (now == asked_) {
-        return;
+    const QString now = QString::fromStdString(write_figure_spec(wanted, std::filesystem::path("/nowhere")));
+    const QString grown = stamp(wanted);
+    if (now == asked_ && (grown == grown_ || work_.isBusy() || pending_.isActive())) {
+        return; // what has grown meanwhile is read once this is shown
     }
     if (asked_.isEmpty()) {
         showHint(tr("Reading…"));
     }
     asked_ = now;
+    grown_ = grown;
     work_.start(
         [specs = partsOf(wanted)](const std::stop_token& stop) {
             std::vector<Gathered> all;
@@ -277,8 +293,14 @@ void FigurePanel::renew() {
             }
             return all;
         },
-        [this](const std::vector<Gathered>& all) { showParts(all); },
-        [this](const QString& sentence) { showHint(sentence); });
+        [this](const std::vector<Gathered>& all) {
+            showParts(all);
+            pending_.start(grown_ms);
+        },
+        [this](const QString& sentence) {
+            showHint(sentence);
+            pending_.start(grown_ms);
+        });
 }
 
 void FigurePanel::showHint(const QString& sentence) {

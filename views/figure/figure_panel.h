@@ -8,6 +8,7 @@
 #include "views/figure/figure.h"
 #include "views/figure/spec.h"
 
+#include <QTimer>
 #include <QWidget>
 
 #include <memory>
@@ -77,12 +78,14 @@ private:
     [[nodiscard]] static std::vector<figure::FigureSpec*> parts(figure::FigureSpec& spec);
     [[nodiscard]] static std::vector<figure::FigureSpec> partsOf(const figure::FigureSpec& spec);
     [[nodiscard]] std::vector<figure::RunName> runs() const;
-    [[nodiscard]] QString stamp() const;
+    [[nodiscard]] QString stamp(const figure::FigureSpec& wanted) const;
 
     ViewContext context_;
     figure::FigureSpec spec_;
     Task work_;
-    QString asked_; ///< what is shown or under way
+    QString asked_;  ///< the specification that is shown or under way
+    QString grown_;  ///< how far its runs were then
+    QTimer pending_; ///< until what has grown since is read
     std::unique_ptr<figure::Fonts> fonts_;
     FigureForm* form_;
     std::vector<Cell> cells_;

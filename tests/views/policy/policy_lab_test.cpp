@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/policy/replay.h"
+#include "tests/support/expert_trace.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
-#include "views/policy/front_chart.h"
 #include "views/chart/chart_plot.h"
 #include "views/figure/figure_panel.h"
+#include "views/policy/front_chart.h"
 #include "views/policy/policy_data.h"
 #include "views/policy/policy_lab.h"
 #include "views/policy/policy_table_model.h"
@@ -247,6 +248,13 @@ private Q_SLOTS:
                      label.contains(QStringLiteral("replay of")),
                  qPrintable(label));
         QVERIFY(!pareto.grab().isNull());
+
+        // A run of another text arrives, as while something else is recorded: the figure is not begun anew.
+        const std::size_t runs = stage.data.runs(stage.trace).size();
+        testing::write_expert_run(stage.trace.toStdString(), "another text", 4, {{0, 1, 0, 3}});
+        stage.data.refresh();
+        QTRY_COMPARE(stage.data.runs(stage.trace).size(), runs + 1);
+        QVERIFY(!pareto.isBusy());
     }
 
     void whatIsMissingIsSaid() {
