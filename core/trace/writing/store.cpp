@@ -35,6 +35,16 @@ bool is_file_with_content(const std::filesystem::path& path) {
            (!std::filesystem::is_regular_file(path, error) || std::filesystem::file_size(path, error) > 0);
 }
 
+/// The totals as they stand in `run` and `sequence`, one after the other.
+void bind_totals(Statement& statement, int first, const TokenTotals& t) {
+    statement.bind(first, t.tokens)
+        .bind(first + 1, t.scored_tokens)
+        .bind(first + 2, t.nll_sum)
+        .bind(first + 3, t.steps_sum)
+        .bind(first + 4, t.flops_sum)
+        .bind(first + 5, t.scored_bytes);
+}
+
 } // namespace
 
 std::string utc_now() {
@@ -247,15 +257,8 @@ void TraceStore::write_sequence_totals() {
         return;
     }
     flush_tails();
-    const TokenTotals& t = sequence_totals_.totals();
-    update_sequence_.bind(1, std::int64_t{sequence_complete_})
-        .bind(2, t.tokens)
-        .bind(3, t.scored_tokens)
-        .bind(4, t.nll_sum)
-        .bind(5, t.steps_sum)
-        .bind(6, t.flops_sum)
-        .bind(7, t.scored_bytes)
-        .bind(9, sequence_);
+    update_sequence_.bind(1, std::int64_t{sequence_complete_}).bind(9, sequence_);
+    bind_totals(update_sequence_, 2, sequence_totals_.totals());
     if (packed_) {
         update_sequence_.bind_null(8);
     } else {
@@ -275,13 +278,8 @@ void TraceStore::write_run_totals() {
     update_run_.bind(1, run_seconds_before_ + (run_seconds_ >= 0 ? run_seconds_ : so_far))
         .bind(2, std::int64_t{run_complete_})
         .bind(3, run_sequences_)
-        .bind(4, t.tokens)
-        .bind(5, t.scored_tokens)
-        .bind(6, t.nll_sum)
-        .bind(7, t.steps_sum)
-        .bind(8, t.flops_sum)
-        .bind(9, t.scored_bytes)
         .bind(10, run_);
+    bind_totals(update_run_, 4, t);
     update_run_.run();
 }
 
