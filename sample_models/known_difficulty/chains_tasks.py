@@ -35,6 +35,25 @@ def documents(chance, count):
     return made
 
 
+def write_task(out, name, made, **more):
+    """NAME.jsonl and NAME.yaml in the folder OUT; `more` is added to the task."""
+    (out / f"{name}.jsonl").write_text("".join(json.dumps(document) + "\n" for document in made))
+    task = {
+        "task": name,
+        "dataset_path": "json",
+        "dataset_kwargs": {"data_files": {"test": str(out / f"{name}.jsonl")}},
+        "test_split": "test",
+        "output_type": "multiple_choice",
+        "doc_to_text": "context",
+        "doc_to_choice": "choices",
+        "doc_to_target": "answer",
+        "target_delimiter": "",
+        "metric_list": [{"metric": "acc"}],
+        **more,
+    }
+    (out / f"{name}.yaml").write_text(json.dumps(task, indent=1) + "\n")  # JSON is YAML
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("out", type=pathlib.Path)
@@ -44,21 +63,7 @@ def main():
     out = given.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     for depth, made in documents(Chance(given.seed), given.documents).items():
-        name = f"chains_{depth}"
-        (out / f"{name}.jsonl").write_text("".join(json.dumps(document) + "\n" for document in made))
-        task = {
-            "task": name,
-            "dataset_path": "json",
-            "dataset_kwargs": {"data_files": {"test": str(out / f"{name}.jsonl")}},
-            "test_split": "test",
-            "output_type": "multiple_choice",
-            "doc_to_text": "context",
-            "doc_to_choice": "choices",
-            "doc_to_target": "answer",
-            "target_delimiter": "",
-            "metric_list": [{"metric": "acc"}],
-        }
-        (out / f"{name}.yaml").write_text(json.dumps(task, indent=1) + "\n")  # JSON is YAML
+        write_task(out, f"chains_{depth}", made)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,9 @@ lm_eval = pytest.importorskip("lm_eval", reason="lm-evaluation-harness is not in
 transformers = pytest.importorskip("transformers")
 torch = pytest.importorskip("torch")
 
+sys.path.append(str(Path(__file__).resolve().parents[3] / "sample_models" / "known_difficulty"))
+import chains_tasks  # noqa: E402
+
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 DATA = Path(os.environ.get("PONDERSCOPE_TEST_DATA") or Path(__file__).resolve().parents[4] / "shared" / "data") / "external" / "tokenizers"
@@ -49,21 +52,7 @@ def documents(count: int = 200) -> list[dict[str, Any]]:
 
 def write_task(folder: Path, docs: list[dict[str, Any]], name: str = "odd", **more: Any) -> None:
     folder.mkdir(exist_ok=True)
-    (folder / f"{name}.jsonl").write_text("".join(json.dumps(doc) + "\n" for doc in docs))
-    task = {
-        "task": name,
-        "dataset_path": "json",
-        "dataset_kwargs": {"data_files": {"test": str(folder / f"{name}.jsonl")}},
-        "test_split": "test",
-        "output_type": "multiple_choice",
-        "doc_to_text": "context",
-        "doc_to_choice": "choices",
-        "doc_to_target": "answer",
-        "target_delimiter": "",
-        "metric_list": [{"metric": "acc"}, {"metric": "acc_norm"}],
-        **more,
-    }
-    (folder / f"{name}.yaml").write_text(json.dumps(task))  # JSON is YAML
+    chains_tasks.write_task(folder, name, docs, **{"metric_list": [{"metric": "acc"}, {"metric": "acc_norm"}], **more})
 
 
 def evaluate(model: str, arguments: dict[str, Any], tasks: list[str], folder: Path) -> dict[str, Any]:
