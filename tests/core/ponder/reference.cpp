@@ -10,6 +10,7 @@
 #include "core/ponder/halting/halting_rules.h"
 #include "core/ponder/halting/policy_halting.h"
 #include "core/trace/reader.h"
+#include "tests/core/ponder/reference_arrays.h"
 #include "tests/core/ponder/tiny_models.h"
 
 #include <cmath>
@@ -55,39 +56,6 @@ ReferenceComparison compare(const std::string& name, const NamedArray& ours, con
         result.tolerance = name.find("signal.") != std::string::npos ? 5 * tolerance : tolerance;
         result.difference = largest_difference(ours.floats, theirs.floats);
         result.passed = result.difference <= result.tolerance;
-    }
-    return result;
-}
-
-/// The last positions of logits [B,T,V], as many as the reference kept.
-NamedArray tail(const NamedArray& logits, std::int64_t positions) {
-    NamedArray last = logits;
-    const std::int64_t batch = logits.shape[0];
-    const std::int64_t tokens = logits.shape[1];
-    const std::int64_t vocabulary = logits.shape[2];
-    positions = std::min(positions, tokens);
-    last.shape[1] = positions;
-    last.floats.clear();
-    for (std::int64_t row = 0; row < batch; ++row) {
-        const auto begin = logits.floats.begin() + (row * tokens + tokens - positions) * vocabulary;
-        last.floats.insert(last.floats.end(), begin, begin + positions * vocabulary);
-    }
-    return last;
-}
-
-/// Weights of depth attention, ours [B, T, head, source], in the reference's order [B, head, T, source].
-NamedArray heads_first(const NamedArray& ours) {
-    NamedArray result = ours;
-    const std::int64_t batch = ours.shape[0];
-    const std::int64_t tokens = ours.shape[1];
-    const std::int64_t heads = ours.shape[2];
-    const std::int64_t sources = ours.shape[3];
-    std::swap(result.shape[1], result.shape[2]);
-    for (std::int64_t i = 0; i < batch * heads * tokens; ++i) {
-        const std::int64_t b = i / (heads * tokens);
-        const std::int64_t head = i / tokens % heads;
-        const std::int64_t from = ((b * tokens + i % tokens) * heads + head) * sources;
-        std::copy_n(ours.floats.begin() + from, sources, result.floats.begin() + i * sources);
     }
     return result;
 }
@@ -158,41 +126,6 @@ std::string our_name(const std::string& theirs) {
     return found != others.end()              ? found->second
            : theirs.starts_with("input.step") ? "embeds" + theirs.substr(5)
                                               : theirs;
-}
-
-/// Row 0 of a signal [B, T, K] of exits over layers as the reference has it, [layers, T]: \p first the first
-/// step that it holds.
-NamedArray exit_rows(const NamedArray& signal, std::int64_t first) {
-    NamedArray rows;
-    rows.dtype = signal.dtype;
-    const std::int64_t tokens = signal.shape[1];
-    const std::int64_t steps = signal.shape[2];
-    rows.shape = {steps - first, tokens};
-    for (std::int64_t k = first; k < steps; ++k) {
-        for (std::int64_t t = 0; t < tokens; ++t) {
-            const auto from = static_cast<std::size_t>(t * steps + k);
-            if (signal.dtype == DType::i64) {
-                rows.integers.push_back(signal.integers[from]);
-            } else {
-                rows.floats.push_back(signal.floats[from]);
-            }
-        }
-    }
-    return rows;
-}
-
-/// What the reference says of exits after blocks: without its first row, which is of the embeddings, or of
-/// them and the first block.
-NamedArray without_embeddings(const NamedArray& theirs) {
-    NamedArray rows = theirs;
-    rows.shape[0] -= 1;
-    const auto width = static_cast<std::ptrdiff_t>(theirs.shape[1]);
-    if (theirs.dtype == DType::i64) {
-        rows.integers.erase(rows.integers.begin(), rows.integers.begin() + width);
-    } else {
-        rows.floats.erase(rows.floats.begin(), rows.floats.begin() + width);
-    }
-    return rows;
 }
 
 /// The policy of a rerun, as the case describes it among its replays.

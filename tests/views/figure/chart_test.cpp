@@ -2,6 +2,7 @@
 // What charts draw of made-up series, and how their colours are seen.
 #include "core/policy/policy.h"
 #include "views/chart/chart.h"
+#include "views/chart/chart_axis.h"
 #include "views/figure/chart_drawing.h"
 #include "views/figure/parts.h"
 #include "views/figure/vision.h"
@@ -17,6 +18,53 @@ using namespace ponderscope::figure;
 class ChartTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
+    void ticks() {
+        QCOMPARE(round_ticks(0, 10, 5), (std::vector<double>{0, 2, 4, 6, 8, 10}));
+        QCOMPARE(round_ticks(3, 3, 5), std::vector<double>{3});
+        for (const auto& [low, high] : {std::pair{0.0, 1.0}, {1.7, 1.9}, {-3.0, 5.0}, {0.0, 1e6}}) {
+            const AxisRange range = round_range(low, high, 5);
+            QVERIFY(range.low <= low + 1e-9 && range.high >= high - 1e-9);
+            QVERIFY(round_ticks(range.low, range.high, 5).size() >= 3);
+            QVERIFY(round_ticks(range.low, range.high, 5).size() <= 8);
+        }
+        QCOMPARE(tick_label(2, 0.5), QStringLiteral("2.0"));
+        QCOMPARE(tick_label(-1.5), QStringLiteral("−1.5"));
+    }
+
+    /// Whatever the values, an axis has a few ticks, and a place for each of them.
+    void axesOfAnyValues() {
+        const double above = std::nextafter(2.5, 3.0);
+        const std::vector<std::vector<double>> all{
+            {},          {0, 0, 0},         {-1, -2},       {2.5, above},   {-above, -2.5},
+            {5e-324, 0}, {1e17, 1e17 + 16}, {-3e38, 3e38},  {1e-38, 3e38},  {std::nan(""), HUGE_VAL},
+            {1, 2},      {0, 1e-300},       {4, 4 + 1e-13}, {4, 4 + 1e-11},
+        };
+        using Limits = std::pair<std::optional<double>, std::optional<double>>;
+        for (const std::vector<double>& values : all) {
+            for (const bool log : {false, true}) {
+                for (const bool whole : {false, true}) {
+                    for (const Limits& limits : {Limits{}, {0, 1}, {-5, {}}, {{}, -3}, {7, {}}}) {
+                        Chart chart;
+                        chart.series.emplace_back();
+                        chart.series.front().x = chart.series.front().y = values;
+                        chart.x.log = log;
+                        chart.x.whole = whole;
+                        chart.x.low = limits.first;
+                        chart.x.high = limits.second;
+                        const ChartAxis axis(chart, true, 6);
+                        QVERIFY(axis.ticks().size() <= 16);
+                        for (const double tick : axis.ticks()) {
+                            QVERIFY2(
+                                std::abs(axis.share(tick) - 0.5) <= 0.5 + 1e-6,
+                                qPrintable(QStringLiteral("tick %1 at %2").arg(tick).arg(axis.share(tick))));
+                            QVERIFY(!axis.label(tick).isEmpty());
+                        }
+                    }
+                }
+            }
+        }
+    }
+
     void manyCellsBecomeOneImage() {
         Chart chart;
         Chart::Series cells;
