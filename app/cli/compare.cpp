@@ -138,7 +138,7 @@ Pair pair_of(ByteComparison found) {
     return pair;
 }
 
-/// Of two methods. Their runs' means are a list, which no cell holds: `means` of the caller.
+/// Two methods. The caller prints the means of their runs itself, because a cell holds one number.
 Pair pair_of(const SeedComparison& found) {
     Pair pair{{}, found.resampling, {}, found.notices};
     DataTable& row = pair.row;

@@ -82,7 +82,7 @@ void OpenTraces::follow(const TraceWatch::Change& change) {
         with_traces(refresh);
         break;
     case TraceWatch::Event::gone:
-        messages_->show(tr("%1 is gone; what is on the screen was read before.").arg(change.trace));
+        messages_->show(tr("%1 was removed. The window shows what it read before.").arg(change.trace));
         break;
     case TraceWatch::Event::replaced:
         messages_->show(tr("%1 was replaced by another file, which is shown now.")

@@ -16,7 +16,7 @@ class TokenScatter : public ChartPlot {
 public:
     explicit TokenScatter(ViewContext context, QWidget* parent = nullptr);
 
-    /// Null, or fewer than two runs: a hint.
+    /// Shows a hint if it is null or has fewer than two runs.
     void setComparison(std::shared_ptr<const RunComparison> comparison);
     /// 1: every token is drawn; n: every n-th.
     [[nodiscard]] std::size_t stride() const { return stride_; }

@@ -57,7 +57,7 @@ std::vector<std::int64_t> shape_of(const RouterSignal& signal, const ExpertsConf
     return shape;
 }
 
-/// Numbers of experts in bytes, where they fit beside did_not_run.
+/// Expert ids as bytes, if they and did_not_run fit into one.
 DType stored_as(const RouterSignal& signal, const ExpertsConfig& config) {
     return signal.name != signal::router_experts ? DType::f16 : config.count <= 128 ? DType::i8 : DType::i16;
 }

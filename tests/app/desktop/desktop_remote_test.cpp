@@ -95,7 +95,7 @@ private Q_SLOTS:
         QVERIFY(!open.contains(QStringLiteral("Rename")));
         QVERIFY(!open.contains(QStringLiteral("Remove from the trace…")));
         QVERIFY(QFile::remove(path));
-        QVERIFY(stage.says(QStringLiteral("is gone; what is on the screen was read before")));
+        QVERIFY(stage.says(QStringLiteral("was removed. The window shows what it read before")));
     }
 
     void aCutConnectionIsSaidAndGoesOn() {
@@ -150,7 +150,7 @@ private Q_SLOTS:
         stage.window.open(chosen.first().first().toString());
         QVERIFY(stage.settle());
         QVERIFY(QFile::remove(shard));
-        QVERIFY(stage.says(QStringLiteral("a.r0001-of-0003.ponder is gone")));
+        QVERIFY(stage.says(QStringLiteral("a.r0001-of-0003.ponder was removed")));
     }
 
     void whatIsSaidOfTokensThereIsSeenHere() {
