@@ -352,13 +352,6 @@ double JsonObject::required_number(std::string_view key) const {
     fail(key, "a number");
 }
 
-bool JsonObject::required_boolean(std::string_view key) const {
-    if (const auto value = boolean(key)) {
-        return *value;
-    }
-    fail(key, "true or false");
-}
-
 std::string JsonObject::required_text(std::string_view key) const {
     if (auto value = text(key)) {
         return *std::move(value);

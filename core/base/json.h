@@ -72,7 +72,6 @@ public:
     [[nodiscard]] std::int64_t required_integer(std::string_view key, std::int64_t min = -no_limit,
                                                 std::int64_t max = no_limit) const;
     [[nodiscard]] double required_number(std::string_view key) const;
-    [[nodiscard]] bool required_boolean(std::string_view key) const;
     [[nodiscard]] std::string required_text(std::string_view key) const;
     [[nodiscard]] JsonObject required_object(std::string_view key) const;
     [[nodiscard]] const nlohmann::json& required_array(std::string_view key) const;

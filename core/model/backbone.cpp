@@ -105,10 +105,6 @@ at::Tensor part_of(std::int64_t l, const at::Tensor& stream, const ModelConfig& 
 
 } // namespace
 
-bool is_runnable(Architecture architecture) {
-    return find_entry(architecture) != nullptr;
-}
-
 KvRows::KvRows(const std::vector<std::int64_t>& rows, const std::vector<at::Device>& devices,
                std::int64_t kv_heads, std::int64_t head_dim, at::ScalarType dtype) {
     for (std::vector<at::Tensor>* side : {&k_, &v_}) {

@@ -20,9 +20,6 @@ namespace ponderscope {
 class ResidualStructure;
 struct Pass;
 
-/// Whether this build computes that architecture. Others are refused by make_backbone with the list of those
-/// that run.
-bool is_runnable(Architecture architecture);
 
 /// K and V of every layer as rows, kept beyond one pass: halted tokens' last entries, or the past of a
 /// generation. Layers hold [rows, g, d_h]. With gradients the rows are replaced, not overwritten, so that

@@ -84,33 +84,6 @@ bool expand_values(std::span<const std::byte> stored, std::int64_t tokens, std::
     return true;
 }
 
-std::optional<SignalChunk> stored_chunk(std::string_view dtype, std::vector<std::int64_t> shape,
-                                        std::span<const std::byte> stored) {
-    const std::optional<StoredType> type = stored_type_from_name(dtype);
-    constexpr std::size_t most = std::size_t{512} << 20; // of a BLOB
-    if (!type || shape.empty()) {
-        return std::nullopt;
-    }
-    std::size_t bytes = size_of(type->dtype);
-    for (const std::int64_t length : shape) {
-        if (length < 1 || static_cast<std::size_t>(length) > most / bytes) {
-            return std::nullopt;
-        }
-        bytes *= static_cast<std::size_t>(length);
-    }
-    SignalChunk chunk{0, type->dtype, std::move(shape), {}};
-    if (!type->compressed) {
-        if (stored.size() != bytes) {
-            return std::nullopt;
-        }
-        chunk.data.assign(stored.begin(), stored.end());
-        return chunk;
-    }
-    chunk.data.resize(bytes);
-    return expand_values(stored, chunk.shape.front(), chunk.data) ? std::optional(std::move(chunk))
-                                                                  : std::nullopt;
-}
-
 SignalInfo packed_token_info() {
     return {
         packed_token_signal,

@@ -27,10 +27,6 @@ std::vector<std::byte> compress_values(std::span<const std::byte> values, std::i
 /// The way back. False: no zstd frame that holds exactly \p values.size() bytes.
 bool expand_values(std::span<const std::byte> stored, std::int64_t tokens, std::span<std::byte> values);
 
-/// A chunk as it lies in the file, expanded; nothing where type, shape and bytes do not agree. Sizes are
-/// checked before anything is allocated for them.
-std::optional<SignalChunk> stored_chunk(std::string_view dtype, std::vector<std::int64_t> shape,
-                                        std::span<const std::byte> stored);
 
 /// The signal that holds the tokens of a run recorded as scalars, which has no rows in token_row: axes token
 /// and byte, U8, of each token `packed_token_bytes`: id i32, text_begin u32, text_end u32, nll f32, entropy

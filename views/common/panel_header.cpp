@@ -14,14 +14,6 @@ PanelHeader::PanelHeader(const QString& title, Kind kind, Theme& theme, QWidget*
     connect(&theme, &Theme::changed, this, qOverload<>(&QWidget::update));
 }
 
-void PanelHeader::setTitle(const QString& title) {
-    if (title != title_) {
-        title_ = title;
-        setAccessibleName(title);
-        update();
-    }
-}
-
 void PanelHeader::setRemark(const QString& remark) {
     if (remark != remark_) {
         remark_ = remark;

@@ -16,7 +16,6 @@ public:
     enum class Kind { section, title };
     PanelHeader(const QString& title, Kind kind, Theme& theme, QWidget* parent = nullptr);
 
-    void setTitle(const QString& title);
     void setRemark(const QString& remark);
     [[nodiscard]] QString title() const { return title_; }
     [[nodiscard]] QString remark() const { return remark_; }

@@ -451,10 +451,6 @@ void ExportDialog::showCommand() {
         figure::figure_command(spec(), file()));
 }
 
-QString ExportDialog::copiedCommand() const {
-    return command_->copied();
-}
-
 QString ExportDialog::commandLine() const {
     return command_->shown();
 }

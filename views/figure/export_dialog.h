@@ -50,8 +50,6 @@ public:
     bool openSpec(const QString& file);
     [[nodiscard]] QString message() const;
     [[nodiscard]] QString commandLine() const;
-    /// What makes the figure with nothing but the trace, exported or not.
-    [[nodiscard]] QString copiedCommand() const;
     [[nodiscard]] NameList* runs() const { return runs_; }
     [[nodiscard]] NameList* entries() const { return entries_; }
     [[nodiscard]] FigureForm* form() const { return form_; }

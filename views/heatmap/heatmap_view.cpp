@@ -203,7 +203,6 @@ void HeatmapView::setSignalName(const QString& name) {
     }
     signal_ = name;
     changed();
-    Q_EMIT signalNameChanged(signal_);
 }
 
 bool HeatmapView::isBusy() const {

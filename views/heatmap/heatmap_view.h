@@ -55,9 +55,6 @@ public:
     /// "token 5 “seventeen” · step 2 · 0.71", empty when the cursor is elsewhere.
     [[nodiscard]] QString readout() const;
 
-Q_SIGNALS:
-    void signalNameChanged(const QString& name);
-
 private:
     HeatmapView(ViewContext context, HeatmapView& first); ///< below another one
     void fillMore(class QMenu& menu);

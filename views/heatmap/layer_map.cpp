@@ -109,10 +109,6 @@ LayerMap::LayerMap(const ViewContext& context, QWidget* parent)
     renew();
 }
 
-bool LayerMap::hasSignals() const {
-    return !infos_.empty();
-}
-
 void LayerMap::renew() {
     const QVariant before = chooser_->currentData();
     infos_.clear();

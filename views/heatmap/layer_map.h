@@ -29,7 +29,6 @@ public:
 
     [[nodiscard]] DepthGrid* grid() const { return grid_; }
     [[nodiscard]] QComboBox* chooser() const { return chooser_; }
-    [[nodiscard]] bool hasSignals() const;
     [[nodiscard]] bool isBusy() const override { return reading_.isBusy() || ranging_.isBusy(); }
 
 Q_SIGNALS:
