@@ -35,12 +35,6 @@ if PYTHONPATH="$here/../../app/python${PYTHONPATH:+:$PYTHONPATH}" python3 -c 'im
 else
     echo "## the page in a browser: skipped, there is no Chromium or no NumPy here"
 fi
-if PYTHONPATH="$here/../../app/python${PYTHONPATH:+:$PYTHONPATH}" python3 -c 'import ponderscope, pandas, pyarrow' 2>/dev/null; then
-    echo "## writing and reading traces from Python"
-    PYTHONPATH="$here/../../app/python${PYTHONPATH:+:$PYTHONPATH}" python3 "$here/python/tables.py" --tokens 300000
-else
-    echo "## writing and reading traces from Python: skipped, this Python has no NumPy, pandas and pyarrow"
-fi
 echo "## memory of record --jsonl"
 python3 "$here/record/memory.py" --ponderscope "$build/bin/ponderscope" --megabytes 1 10
 if python3 -c 'import torch, safetensors' 2>/dev/null; then

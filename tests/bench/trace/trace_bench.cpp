@@ -2,12 +2,9 @@
 // How fast traces are written and read, against what this machine's SQLite gives for plain BLOBs in the same
 // run.
 //
-//   trace_bench [--tokens N] [--folder DIR] [--of TRACE] [--json]
+//   trace_bench [--tokens N] [--folder DIR]
 //
-// With --of: how fast the runs of a recorded trace (their first N tokens, from memory) are written again, and
-// how many bytes a token they take, as they are and compressed.
-//
-// Prints name, value, unit as CSV (or JSON). Nothing is asserted. Each timing is the median of some repeats.
+// Prints name, value, unit as CSV. Nothing is asserted. Each timing is the median of some repeats.
 #include "core/base/splitmix.h"
 #include "core/trace/reader.h"
 #include "core/trace/writer.h"
@@ -21,7 +18,6 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <sqlite3.h>
 #include <stdexcept>
 #include <string>
@@ -229,70 +225,19 @@ double write_trace(const fs::path& path, std::int64_t tokens, bool with_steps) {
     return preparing < 0.1 * total ? total - preparing : total;
 }
 
-/// A run in memory, as a recorder hands it over.
-struct Held {
-    RunInfo info;
-    std::vector<SignalInfo> signals;
-    struct Sequence {
-        std::string title, text;
-        TokenColumns tokens;
-        std::vector<std::pair<std::string, SignalChunk>> chunks;
-    };
-    std::vector<Sequence> sequences;
-    std::int64_t tokens = 0;
-
-    Held(const TraceReader& reader, const RunInfo& run, std::int64_t most_tokens)
-        : info(run), signals(reader.signal_infos(run.id)) {
-        for (const SequenceInfo& one : reader.sequences(run.id)) {
-            if (tokens >= most_tokens) {
-                break;
-            }
-            Sequence& sequence = sequences.emplace_back();
-            sequence.title = one.title;
-            sequence.text = reader.text(run.id, one.number);
-            sequence.tokens = reader.tokens(run.id, one.number);
-            for (const SignalInfo& signal : signals) {
-                if (auto chunk = reader.signal(run.id, one.number, signal.name)) {
-                    sequence.chunks.emplace_back(signal.name, std::move(*chunk));
-                }
-            }
-            tokens += one.tokens;
-        }
-    }
-    /// Copies included.
-    void write(const fs::path& path, bool compress) const {
-        remove_trace(path);
-        TraceWriter writer(path, {.compress = compress});
-        writer.begin_run(info, signals);
-        for (const Sequence& sequence : sequences) {
-            writer.begin_sequence(sequence.title, sequence.text);
-            writer.append(sequence.tokens, sequence.chunks);
-            writer.end_sequence();
-        }
-        writer.end_run(1);
-        writer.finish();
-    }
-};
-
 } // namespace
 
 int main(int argc, char** argv) {
     std::int64_t tokens = 1 << 20;
     fs::path parent = fs::temp_directory_path();
-    fs::path recorded;
-    bool json = false;
     for (int i = 1; i < argc; ++i) {
         const std::string argument = argv[i];
-        if (argument == "--json") {
-            json = true;
-        } else if (argument == "--tokens" && i + 1 < argc) {
+        if (argument == "--tokens" && i + 1 < argc) {
             tokens = std::max<std::int64_t>(4096, std::atoll(argv[++i]) / 4096 * 4096);
         } else if (argument == "--folder" && i + 1 < argc) {
             parent = argv[++i];
-        } else if (argument == "--of" && i + 1 < argc) {
-            recorded = argv[++i];
         } else {
-            std::fprintf(stderr, "usage: trace_bench [--tokens N] [--folder DIR] [--of TRACE] [--json]\n");
+            std::fprintf(stderr, "usage: trace_bench [--tokens N] [--folder DIR]\n");
             return 2;
         }
     }
@@ -300,40 +245,12 @@ int main(int argc, char** argv) {
         const fs::path folder = parent / ("ponderscope-trace-bench-" + std::to_string(::getpid()));
         fs::create_directories(folder);
         const fs::path path = folder / "bench.ponder";
-        nlohmann::json results = nlohmann::json::array();
-        const auto report = [&](const std::string& name, double value, const char* unit) {
-            results.push_back({{"name", name}, {"value", value}, {"unit", unit}});
-            if (!json) {
-                std::printf("%s,%.4g,%s\n", name.c_str(), value, unit);
-                std::fflush(stdout);
-            }
+        const auto report = [](const std::string& name, double value, const char* unit) {
+            std::printf("%s,%.4g,%s\n", name.c_str(), value, unit);
+            std::fflush(stdout);
         };
         const auto n = static_cast<double>(tokens);
         constexpr int repeats = 3;
-
-        if (!recorded.empty()) {
-            const TraceReader reader = TraceReader::open(recorded);
-            for (const RunInfo& run : reader.runs()) {
-                const Held held(reader, run, tokens);
-                for (const bool compress : {false, true}) {
-                    const std::string name =
-                        run.name + ", " + run.record_level + (compress ? ", compressed" : ", as it is");
-                    const double at_start = cpu_seconds();
-                    const double seconds = median_seconds(repeats, [&] { held.write(path, compress); });
-                    const auto count = static_cast<double>(held.tokens);
-                    report(name + ": written", count / seconds / 1e6, "M tokens/s");
-                    report(name + ": a processor's time", (cpu_seconds() - at_start) / repeats / count * 1e6,
-                           "us a token");
-                    report(name + ": whole file", static_cast<double>(fs::file_size(path)) / count,
-                           "bytes a token");
-                }
-            }
-            if (json) {
-                std::printf("%s\n", results.dump(1).c_str());
-            }
-            fs::remove_all(folder);
-            return 0;
-        }
 
         std::vector<double> scalar_seconds;
         for (int i = 0; i < repeats; ++i) {
@@ -408,9 +325,6 @@ int main(int argc, char** argv) {
         report("the whole text", 1e3 * median_seconds(5, [&] { (void)reader.text(1, 0); }), "ms");
         report("a whole signal (NLL by step)",
                n * 16 / 1e6 / median_seconds(5, [&] { (void)reader.signal(1, 0, signal::nll); }), "MB/s");
-        if (json) {
-            std::printf("%s\n", results.dump(1).c_str());
-        }
         fs::remove_all(folder);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s\n", error.what());
