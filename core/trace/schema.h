@@ -11,8 +11,8 @@ namespace ponderscope {
 
 class Database;
 
-/// The schema of a trace, as data: the tables are made from it, readers check files against it, and the
-/// users' page resources/docs/trace-schema.md is tested against it.
+/// The schema of a trace, as data: the tables are made from it, readers check files against it, and a test
+/// compares app/python/ponderscope/schema.sql with it.
 namespace schema {
 
 /// "POND" in the file's header, so that `file` and other programs can tell a trace from any other SQLite

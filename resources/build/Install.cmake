@@ -19,6 +19,8 @@ if(PONDERSCOPE_ENGINE)
   install(FILES "${pages}/bash-completion/ponderscope" DESTINATION share/bash-completion/completions COMPONENT engine)
   # What help and manual call resources/docs.
   install(DIRECTORY "${CMAKE_SOURCE_DIR}/resources/docs/" DESTINATION share/doc/ponderscope COMPONENT engine)
+  install(FILES "${CMAKE_SOURCE_DIR}/app/python/ponderscope/schema.sql" "${CMAKE_SOURCE_DIR}/app/python/ponderscope/annotations.sql"
+          DESTINATION share/doc/ponderscope COMPONENT engine)
   # The welcome page looks for them there; a checkpoint is of use with the engine alone.
   install(DIRECTORY "${CMAKE_SOURCE_DIR}/sample_models" DESTINATION share/ponderscope COMPONENT engine)
 endif()

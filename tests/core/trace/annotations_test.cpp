@@ -438,19 +438,5 @@ TEST_F(Annotated, ThePagesQueryMeetsTheTokensOfOneRunAlone) {
     sqlite3_close(database);
 }
 
-TEST(AnnotationPage, NamesEveryTableAndColumn) {
-    const std::string text = testing::schema_page();
-    for (const schema::Table& table : schema::annotation_tables()) {
-        const std::size_t begin = text.find(std::string("### ") + table.name + "\n");
-        ASSERT_NE(begin, std::string::npos) << table.name;
-        const std::string section = text.substr(begin, text.find("\n#", begin + 4) - begin);
-        for (const schema::Column& column : table.columns) {
-            EXPECT_NE(section.find("| `" + std::string(column.name) + "` |"), std::string::npos)
-                << table.name << "." << column.name;
-        }
-    }
-    EXPECT_NE(text.find(std::to_string(schema::annotations_id)), std::string::npos);
-}
-
 } // namespace
 } // namespace ponderscope
