@@ -124,7 +124,7 @@ void EngineProcess::end(int code, QProcess::ExitStatus status) {
         Q_EMIT ended(End::cancelled, {});
     } else if (constexpr int ssh_failed = 255; !machine_.isEmpty() && code == ssh_failed) {
         const QString why = std::exchange(sentence_, {});
-        Q_EMIT ended(End::refused,
+        Q_EMIT ended(heard_ ? End::cut : End::refused,
                      heard_
                          ? tr("The connection to %1 was cut (%2). What was begun there goes on, and what it "
                               "records is followed when the connection is back.")

@@ -23,6 +23,7 @@ public:
         done,
         cancelled,
         refused, ///< it said why: a sentence
+        cut,     ///< the connection to its machine; it goes on there
         crashed,
     };
 

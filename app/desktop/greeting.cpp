@@ -80,6 +80,7 @@ void Greeting::recordSample(int model) {
     const QString folder = QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation);
     if (!QDir().mkpath(folder)) {
         messages_->show(
+            "sample.no-folder",
             tr("%1 could not be made, so there is no place for the sample's trace; record it with "
                "Run → Record… into a folder of your choice.")
                 .arg(folder));
@@ -104,6 +105,7 @@ void Greeting::startTour() {
             } else {
                 tourWanted_ = false;
                 messages_->show(
+                    "sample.none",
                     tr("No samples lie beside this program; open a trace, then take the tour over it."),
                     MessageBar::Kind::notice);
             }

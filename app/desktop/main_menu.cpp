@@ -305,11 +305,12 @@ void MainMenu::copyCommand(QWidget* panel) {
     const auto* view = dynamic_cast<ShowsCommand*>(panel);
     const ViewCommand command = view == nullptr ? ViewCommand() : view->viewCommand();
     if (command.kind == ViewCommand::Kind::none) {
-        messages_->show(command.text, MessageBar::Kind::notice);
+        messages_->show("command.none", command.text, MessageBar::Kind::notice);
         return;
     }
     QApplication::clipboard()->setText(command.text);
-    messages_->show(command.kind == ViewCommand::Kind::shell
+    messages_->show("command.copied",
+                    command.kind == ViewCommand::Kind::shell
                         ? tr("Copied, for a terminal: %1").arg(command.text.section(u'\n', 0, 0))
                         : tr("Copied, for Python: the lines that read these numbers (import ponderscope)."),
                     MessageBar::Kind::success);

@@ -122,22 +122,29 @@ void MainWindow::connectParts() {
             [this] { show_panel_help(*panel_help(QStringLiteral("text")), text_, theme_); });
     connect(text_, &TextPanel::figureWanted, this,
             [this] { figures_->exportFigure(figure::FigureKind::token_text); });
-    connect(text_, &TextPanel::failed, this, [this](const QString& sentence) { messages_->show(sentence); });
+    connect(text_, &TextPanel::failed, this,
+            [this](const QString& sentence) { messages_->show("annotation.failed", sentence); });
     connect(&text_->view(), &TextView::menuWanted, menu_.get(), &MainMenu::showTextMenu);
     connect(docks_.get(), &DockLayout::copyRequested, menu_.get(), &MainMenu::copyCommand);
 
     Opener& opener = traces_->opener();
     connect(&opener, &Opener::started, greeting_.get(), &Greeting::hideWelcome);
-    connect(&opener, &Opener::failed, this, &MainWindow::fail);
+    const auto failing = [this](const char* id) {
+        return [this, id](const QString& sentence) {
+            errors_ << sentence;
+            messages_->show(id, sentence);
+        };
+    };
+    connect(&opener, &Opener::failed, this, failing("trace.unreadable"));
     connect(&opener, &Opener::sessionFound, session_.get(), &SessionState::openSession);
     connect(&opener, &Opener::trainingFound, this, [this] { raisePanel(QStringLiteral("training")); });
     connect(&opener, &Opener::folderFound, this, &MainWindow::connectTo);
     connect(runs_.get(), &RunController::started, greeting_.get(), &Greeting::hideWelcome);
     connect(greeting_.get(), &Greeting::openWanted, this, &MainWindow::open);
     connect(greeting_.get(), &Greeting::openFilesWanted, this, &MainWindow::openFiles);
-    connect(greeting_.get(), &Greeting::failed, this, &MainWindow::fail);
+    connect(greeting_.get(), &Greeting::failed, this, failing("sample.failed"));
     connect(session_.get(), &SessionState::openWanted, this, &MainWindow::open);
-    connect(session_.get(), &SessionState::failed, this, &MainWindow::fail);
+    connect(session_.get(), &SessionState::failed, this, failing("session.failed"));
     connect(session_.get(), &SessionState::statusShown, status_, &QLabel::setVisible);
     connect(session_.get(), &SessionState::presentationStarted, greeting_.get(), &Greeting::hideWelcome);
     connect(menu_.get(), &MainMenu::openWanted, this, &MainWindow::open);
@@ -208,11 +215,6 @@ bool MainWindow::isBusy() const {
 
 QString MainWindow::statusText() const {
     return status_->text();
-}
-
-void MainWindow::fail(const QString& sentence) {
-    errors_ << sentence;
-    messages_->show(sentence);
 }
 
 void MainWindow::open(const QString& path) {

@@ -90,7 +90,6 @@ protected:
 private:
     void build();
     void connectParts();
-    void fail(const QString& sentence);
     void showStatus();
     void showTitle();
 

@@ -57,7 +57,22 @@ QStringList MessageBar::sentences() const {
     for (const Message& one : messages_) {
         all << one.sentence;
     }
+    all.removeDuplicates();
     return all;
+}
+
+QStringList MessageBar::ids() const {
+    QStringList all;
+    for (const Message& one : messages_) {
+        all << one.id;
+    }
+    return all;
+}
+
+bool MessageBar::has(const char* id, const QString& part) const {
+    return std::any_of(messages_.begin(), messages_.end(), [&](const Message& one) {
+        return one.id == QLatin1String(id) && one.sentence.contains(part);
+    });
 }
 
 MessageBar::Kind MessageBar::kind() const {
@@ -68,7 +83,7 @@ MessageBar::Kind MessageBar::kind() const {
     return gravest;
 }
 
-void MessageBar::show(const QString& sentence, Kind kind) {
+void MessageBar::show(const char* id, const QString& sentence, Kind kind) {
     if (sentence.isEmpty()) {
         return;
     }
@@ -77,9 +92,10 @@ void MessageBar::show(const QString& sentence, Kind kind) {
         return one.kind == Kind::success ||
                (one.kind == Kind::notice && kind == Kind::error); // an error does not hide among notices
     });
-    if (std::none_of(messages_.begin(), messages_.end(),
-                     [&](const Message& one) { return one.sentence == sentence; })) {
-        messages_.push_back({sentence, kind});
+    if (std::none_of(messages_.begin(), messages_.end(), [&](const Message& one) {
+            return one.id == QLatin1String(id) && one.sentence == sentence;
+        })) {
+        messages_.push_back({QString::fromLatin1(id), sentence, kind});
     }
     const auto grave = std::count_if(messages_.begin(), messages_.end(),
                                      [](const Message& one) { return one.kind != Kind::success; });

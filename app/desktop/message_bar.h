@@ -20,12 +20,16 @@ public:
     /// Errors and notices stay until they are closed. A success goes by itself; the next one replaces it.
     enum class Kind { success, notice, error };
     explicit MessageBar(Theme& theme, QWidget* parent);
-    /// The same sentence again changes nothing; of errors and notices the last three are kept.
-    void show(const QString& sentence, Kind kind = Kind::error);
+    /// \p id names the event ("trace.removed") whatever the sentence says. The same again changes nothing; of
+    /// errors and notices the last three are kept.
+    void show(const char* id, const QString& sentence, Kind kind = Kind::error);
     void clear();
     /// Takes back one that is not true any more.
     void retract(const QString& sentence);
     [[nodiscard]] QStringList sentences() const;
+    [[nodiscard]] QStringList ids() const;
+    /// Whether a message of this id that contains \p part (a path, a name) stands there.
+    [[nodiscard]] bool has(const char* id, const QString& part = {}) const;
     [[nodiscard]] Kind kind() const; ///< the gravest of them: its colours are the bar's
     void setSuccessTime(int milliseconds) { fading_.setInterval(milliseconds); }
 
@@ -35,6 +39,7 @@ protected:
 
 private:
     struct Message {
+        QString id;
         QString sentence;
         Kind kind;
     };

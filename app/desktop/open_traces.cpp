@@ -19,7 +19,8 @@ OpenTraces::OpenTraces(const Shell& shell) : ShellPart(shell) {
     opener_.listen();
     follower_.listen();
     connect(&opener_, &Opener::waiting, this, [this](const QString& sentence, bool on) {
-        on ? messages_->show(sentence, MessageBar::Kind::notice) : messages_->retract(sentence);
+        on ? messages_->show("connection.waiting", sentence, MessageBar::Kind::notice)
+           : messages_->retract(sentence);
     });
     connect(&data_, &TraceData::failed, this, [this](const QString& path) {
         if (path == follower_.trace() && !isRecording_()) {
@@ -82,16 +83,18 @@ void OpenTraces::follow(const TraceWatch::Change& change) {
         with_traces(refresh);
         break;
     case TraceWatch::Event::gone:
-        messages_->show(tr("%1 was removed. The window shows what it read before.").arg(change.trace));
+        messages_->show("trace.removed",
+                        tr("%1 was removed. The window shows what it read before.").arg(change.trace));
         break;
     case TraceWatch::Event::replaced:
-        messages_->show(tr("%1 was replaced by another file, which is shown now.")
+        messages_->show("trace.replaced",
+                        tr("%1 was replaced by another file, which is shown now.")
                             .arg(QFileInfo(change.trace).fileName()),
                         MessageBar::Kind::notice);
         with_traces([this](const QString& trace) { opener_.openTrace(trace); });
         break;
     case TraceWatch::Event::cut:
-        messages_->show(watch_.machineFault(change.trace));
+        messages_->show("connection.cut", watch_.machineFault(change.trace));
         break;
     case TraceWatch::Event::back:
         for (const QString& sentence : messages_->sentences()) {
@@ -99,12 +102,14 @@ void OpenTraces::follow(const TraceWatch::Change& change) {
                 messages_->retract(sentence);
             }
         }
-        messages_->show(tr("The connection to %1 is back.").arg(machine_of(change.trace).mid(6)),
+        messages_->show("connection.back",
+                        tr("The connection to %1 is back.").arg(machine_of(change.trace).mid(6)),
                         MessageBar::Kind::notice);
         with_traces(refresh); // what could not be read is asked for again
         break;
     case TraceWatch::Event::shrunk:
-        messages_->show(tr("%1 has become shorter, so a part of it is missing; what is on the screen was "
+        messages_->show("trace.shorter",
+                        tr("%1 has become shorter, so a part of it is missing; what is on the screen was "
                            "read before. Close it and open it again to see what is left.")
                             .arg(change.trace));
         break;

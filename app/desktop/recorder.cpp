@@ -15,12 +15,13 @@ Recorder::Recorder(QObject* parent) : QObject(parent) {
     connect(&engine_, &EngineProcess::errorLine, this, &Recorder::readProgress);
     connect(&engine_, &EngineProcess::outputLine, this, [this](const QByteArray& line) { result_ = line; });
     connect(&engine_, &EngineProcess::ended, this, &Recorder::end);
-    connect(&engine_, &EngineProcess::failedToStart, this, &Recorder::failed);
+    connect(&engine_, &EngineProcess::failedToStart, this,
+            [this](const QString& sentence) { Q_EMIT failed("recording.not-started", sentence); });
 }
 
 void Recorder::start(const RecordRequest& request) {
     if (isRunning()) {
-        Q_EMIT failed(tr("A recording is running already; wait for it or cancel it."));
+        Q_EMIT failed("recording.running", tr("A recording is running already; wait for it or cancel it."));
         return;
     }
     request_ = request;
@@ -28,7 +29,7 @@ void Recorder::start(const RecordRequest& request) {
     result_.clear();
     const QString problem = engine_.start(record_arguments(request));
     if (!problem.isEmpty()) {
-        Q_EMIT failed(problem);
+        Q_EMIT failed("recording.not-started", problem);
     }
 }
 
@@ -63,12 +64,16 @@ void Recorder::end(EngineProcess::End end, const QString& sentence) {
                                     "The engine ended unexpectedly while recording.");
         }
         Q_EMIT failed(
+            "recording.died",
             tr("The engine ended unexpectedly while %1; the sequences that it had finished are in %2.")
                 .arg(activity, request_.trace));
         break;
     }
     case EngineProcess::End::refused:
-        Q_EMIT failed(sentence);
+        Q_EMIT failed("recording.refused", sentence);
+        break;
+    case EngineProcess::End::cut:
+        Q_EMIT failed("recording.cut", sentence);
         break;
     case EngineProcess::End::done: {
         const QJsonObject result = QJsonDocument::fromJson(result_).object();

@@ -41,7 +41,7 @@ Q_SIGNALS:
     void progressed(const ponderscope::RecordingProgress& progress);
     void finished(const QString& trace, const QString& run); ///< complete
     void cancelled(const QString& trace);
-    void failed(const QString& sentence);
+    void failed(const char* id, const QString& sentence); ///< as MessageBar::show
 
 private:
     void readProgress(const QByteArray& line);

@@ -102,28 +102,29 @@ RunController::RunController(const Shell& shell, OpenTraces& traces, RunEdits& e
         traces_.follower().cancel();
         recording_->end();
         data_.refresh(traces_.follower().trace());
-        messages_->show(tr("The recording was cancelled; %1 holds what was finished, marked as partial.")
+        messages_->show("recording.cancelled",
+                        tr("The recording was cancelled; %1 holds what was finished, marked as partial.")
                             .arg(data_.isScratch(absolute_name(trace)) ? tr("Scratch") : trace),
                         MessageBar::Kind::notice);
         traces_.poll();
     });
-    connect(&recorder_, &Recorder::failed, this, [this](const QString& sentence) {
+    connect(&recorder_, &Recorder::failed, this, [this](const char* id, const QString& sentence) {
         traces_.follower().cancel();
         data_.refresh(traces_.follower().trace());
         if (!recorder_.isRunning()) {
             recording_->end();
         }
-        messages_->show(sentence);
+        messages_->show(id, sentence);
         traces_.poll();
     });
     connect(recording_, &RecordingStatus::cancelRequested, this, &RunController::cancelRecording);
     connect(&rerun_, &Rerun::failed, this, [this](const QString& sentence) {
-        messages_->show(sentence);
+        messages_->show("rerun.refused", sentence);
         Q_EMIT rerunEnded(false);
     });
     connect(&rerun_, &Rerun::prepared, this, [this](const RecordRequest& request) {
         if (const QString problem = problem_of(request); !problem.isEmpty()) {
-            messages_->show(tr("The rerun needs something from you. %1").arg(problem));
+            messages_->show("rerun.incomplete", tr("The rerun needs something from you. %1").arg(problem));
             Q_EMIT rerunEnded(false);
             showRecordDialog(request);
             return;
@@ -159,7 +160,7 @@ void RunController::cancelRecording() {
 
 void RunController::rerun(const RunKey& key, const QString& policy) {
     if (recorder_.isRunning()) {
-        messages_->show(tr("A recording is running already; wait for it or cancel it."));
+        messages_->show("recording.running", tr("A recording is running already; wait for it or cancel it."));
     } else if (const RunInfo* run = data_.run(key); run != nullptr && scratchReady()) {
         // Why it cannot be run again at all comes before where its checkpoint is.
         const QString folder = checkpointOf(key);
@@ -255,7 +256,7 @@ bool RunController::scratchReady() {
     const QString problem = recording || thinker_.isRunning() || edits_.isBusy()
                                 ? tr("Scratch is being written just now; wait for that or cancel it.")
                                 : scratch_.prepare();
-    messages_->show(problem);
+    messages_->show("scratch.not-ready", problem);
     return problem.isEmpty();
 }
 
@@ -279,7 +280,7 @@ void RunController::sayPair() {
                     .arg(QString::fromStdString(a->name), QString::fromStdString(b->name)) +
                 kept;
     pairSaidOf_ = {selection_.runA(), selection_.runB()};
-    messages_->show(pairSaid_, MessageBar::Kind::success);
+    messages_->show("pair.compared", pairSaid_, MessageBar::Kind::success);
 }
 
 void RunController::unsayPair() {
@@ -322,8 +323,8 @@ void RunController::attachThink(ThinkPanel& panel) {
                                   : tr("Recorded as “%1” in %2").arg(run, trace));
         traces_.follower().finishLive(thinker_.key(), trace, run);
     });
-    connect(&thinker_, &Thinker::failed, this, [this](const QString& sentence) {
-        messages_->show(sentence);
+    connect(&thinker_, &Thinker::failed, this, [this](const char* id, const QString& sentence) {
+        messages_->show(id, sentence);
         think_->setStatus(sentence);
     });
     connect(&thinker_, &Thinker::ended, this, [this] { think_->setRunning(false); });

@@ -25,7 +25,7 @@ namespace ponderscope {
 
 void RunEdits::editRuns(RunEdit edit, const QString& trace, const std::function<void()>& then) {
     if (edits_.isBusy()) {
-        messages_->show(tr("Runs of a trace are being written just now; wait for that."),
+        messages_->show("edit.running", tr("Runs of a trace are being written just now; wait for that."),
                         MessageBar::Kind::notice);
         return;
     }
@@ -37,14 +37,14 @@ void RunEdits::editRuns(RunEdit edit, const QString& trace, const std::function<
         std::move(edit),
         [this, again, then](const QString& done) {
             again();
-            messages_->show(done, MessageBar::Kind::success);
+            messages_->show("edit.done", done, MessageBar::Kind::success);
             if (then) {
                 then();
             }
         },
         [this, again](const QString& sentence) {
             again();
-            messages_->show(sentence);
+            messages_->show("edit.failed", sentence);
         });
 }
 
@@ -172,7 +172,7 @@ void RunEdits::locateCheckpoint(const RunKey& key, const std::function<void()>& 
                  QDir::isRelativePath(QString::fromStdString(run->checkpoint))
                      ? tr(" (its path was recorded relative to another folder)")
                      : QString());
-    messages_->show(sentence);
+    messages_->show("checkpoint.missing", sentence);
     auto* dialog = new QFileDialog(
         window_, tr("Where is the checkpoint of “%1” now?").arg(QString::fromStdString(run->name)));
     dialog->setObjectName(QStringLiteral("locate"));
@@ -192,6 +192,7 @@ void RunEdits::locateCheckpoint(const RunKey& key, const std::function<void()>& 
                     [this, folder, digest, sentence, then](const std::string& found) {
                         if (!digest.isEmpty() && QString::fromStdString(found) != digest) {
                             messages_->show(
+                                "checkpoint.other",
                                 tr("%1 is another checkpoint than that of the run (SHA-256 %2… where %3… "
                                    "is due); choose the folder that it was moved to.")
                                     .arg(folder, QString::fromStdString(found).left(12), digest.left(12)));
@@ -201,7 +202,7 @@ void RunEdits::locateCheckpoint(const RunKey& key, const std::function<void()>& 
                         messages_->retract(sentence);
                         then();
                     },
-                    [this](const QString& problem) { messages_->show(problem); });
+                    [this](const QString& problem) { messages_->show("checkpoint.unreadable", problem); });
             });
     dialog->open();
 }
@@ -210,7 +211,7 @@ void RunEdits::checkTrace(const QString& path) {
     constexpr std::size_t most = 3; // sentences of a message
     const QString name = QFileInfo(path).fileName();
     const QString working = tr("Checking every byte of %1…").arg(name);
-    messages_->show(working, MessageBar::Kind::notice);
+    messages_->show("check.running", working, MessageBar::Kind::notice);
     // A pass over the whole file, with a reader of its own.
     checking_.start(
         [path](const std::stop_token& stop) { return check_trace(path_of(path), most, {}, stop); },
@@ -218,14 +219,16 @@ void RunEdits::checkTrace(const QString& path) {
             messages_->retract(working);
             for (const TraceFault& fault : found.faults) {
                 const QString place = QString::fromStdString(fault.place);
-                messages_->show(tr("%1: %2%3.")
+                messages_->show("check.fault",
+                                tr("%1: %2%3.")
                                     .arg(name, place.isEmpty() ? place : place + QStringLiteral(": "),
                                          QString::fromStdString(fault.message)));
             }
             if (!found.faults.empty()) {
                 return;
             }
-            messages_->show(found.without_digest == 0
+            messages_->show("check.sound",
+                            found.without_digest == 0
                                 ? tr("%1 is sound: every byte is what was written.").arg(name)
                                 : tr("%1 is as its schema says, but %2 of its arrays and texts "
                                      "were written without "
@@ -235,7 +238,7 @@ void RunEdits::checkTrace(const QString& path) {
         },
         [this, working](const QString& sentence) {
             messages_->retract(working);
-            messages_->show(sentence);
+            messages_->show("check.failed", sentence);
         });
 }
 

@@ -137,7 +137,7 @@ void SessionState::redo() {
 
 void SessionState::saveSession() {
     if (data_.traces().isEmpty()) {
-        messages_->show(tr("Open a trace first: a session remembers what is open."),
+        messages_->show("session.no-trace", tr("Open a trace first: a session remembers what is open."),
                         MessageBar::Kind::notice);
         return;
     }
@@ -176,7 +176,8 @@ void SessionState::openSession(const QString& file) {
     views_ = session->views;
     docks_.leaveMaximised();
     if (!session->layout.isEmpty() && !docks_.restoreLayout(session->layout)) {
-        messages_->show(tr("The session's layout is of another version; the panels stay as they are."),
+        messages_->show("session.old-layout",
+                        tr("The session's layout is of another version; the panels stay as they are."),
                         MessageBar::Kind::notice);
     }
     for (const QString& trace : session->traces) {
@@ -191,7 +192,8 @@ void SessionState::openSession(const QString& file) {
 
 void SessionState::keepView() {
     if (!selection_.runA().isValid() || data_.isLive(selection_.runA().trace)) {
-        messages_->show(tr("Open a trace first. A saved view refers to a run."), MessageBar::Kind::notice);
+        messages_->show("view.no-trace", tr("Open a trace first. A saved view refers to a run."),
+                        MessageBar::Kind::notice);
         return;
     }
     const RunInfo* run = data_.run(selection_.runA());
@@ -216,6 +218,7 @@ void SessionState::keepView() {
     views_.push_back({parts.join(QStringLiteral(" · ")),
                       docks_.maximised() == nullptr ? QString() : docks_.maximised()->objectName(), state});
     messages_->show(
+        "view.saved",
         tr("Saved as view %1. F5 presents the saved views; a session file keeps them.").arg(views_.size()),
         MessageBar::Kind::success);
 }
@@ -264,7 +267,7 @@ void SessionState::present() {
         return;
     }
     if (!selection_.runA().isValid()) {
-        messages_->show(tr("Open a trace first; then there is something to present."),
+        messages_->show("present.no-trace", tr("Open a trace first; then there is something to present."),
                         MessageBar::Kind::notice);
         return;
     }

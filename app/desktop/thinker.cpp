@@ -19,7 +19,7 @@ Thinker::Thinker(TraceData& data, QObject* parent) : QObject(parent), data_(data
     connect(&engine_, &EngineProcess::outputLine, this, &Thinker::read);
     connect(&engine_, &EngineProcess::ended, this, &Thinker::end);
     connect(&engine_, &EngineProcess::failedToStart, this, [this](const QString& sentence) {
-        Q_EMIT failed(sentence);
+        Q_EMIT failed("generation.not-started", sentence);
         Q_EMIT ended();
     });
 }
@@ -34,7 +34,7 @@ void Thinker::start(const ThinkRequest& request) {
         problem = engine_.start(generate_arguments(request));
     }
     if (!problem.isEmpty()) {
-        Q_EMIT failed(problem);
+        Q_EMIT failed("generation.not-started", problem);
     }
 }
 
@@ -83,13 +83,14 @@ void Thinker::end(EngineProcess::End end, const QString& sentence) {
         show();
     }
     if (end == EngineProcess::End::crashed) {
-        Q_EMIT failed(tokens() > 0 ? tr("The engine ended unexpectedly; what it said until then (tokens: %1) "
+        Q_EMIT failed("generation.died",
+                      tokens() > 0 ? tr("The engine ended unexpectedly; what it said until then (tokens: %1) "
                                         "stays on the screen "
                                         "but is in no trace.")
                                          .arg(tokens())
                                    : tr("The engine ended unexpectedly before its first token."));
-    } else if (end == EngineProcess::End::refused) {
-        Q_EMIT failed(sentence);
+    } else if (end == EngineProcess::End::refused || end == EngineProcess::End::cut) {
+        Q_EMIT failed(end == EngineProcess::End::cut ? "generation.cut" : "generation.refused", sentence);
     }
     Q_EMIT ended();
 }

@@ -39,7 +39,7 @@ Q_SIGNALS:
     void grew(qint64 tokens);
     void recorded(const QString& trace, const QString& run);
     void ended(); ///< however it did; after everything else
-    void failed(const QString& sentence);
+    void failed(const char* id, const QString& sentence); ///< as MessageBar::show
 
 private:
     void read(const QByteArray& line);

@@ -31,13 +31,14 @@ QString steps_in_words(int steps) {
 
 void WhatIf::startWhatIf(const WhatIfQuestion& question) {
     if (runs_.recorder().isRunning()) { // and reads the patch file that another question would replace
-        messages_->show(tr("A recording is running already; wait for it or cancel it."));
+        messages_->show("recording.running", tr("A recording is running already; wait for it or cancel it."));
         return;
     }
     const RunKey key = selection_.runA();
     const RunInfo* run = data_.run(key);
     if (run == nullptr || data_.isLive(key.trace)) {
-        messages_->show(tr("Let the model finish first: what if is asked about a recorded run."),
+        messages_->show("what-if.live",
+                        tr("Let the model finish first: what if is asked about a recorded run."),
                         MessageBar::Kind::notice);
         return;
     }
@@ -119,8 +120,8 @@ std::optional<QString> WhatIf::patchFile(const RunInfo& run, const QJsonArray& m
     const QByteArray json = QJsonDocument(QJsonObject{{QStringLiteral("patches"), patches}}).toJson();
     if (!patchFolder_->isValid() || !file.open(QIODevice::WriteOnly) || file.write(json) != json.size() ||
         !file.flush()) {
-        messages_->show(tr("What is to be put in could not be written to %1: %2.")
-                            .arg(file.fileName(), file.errorString()));
+        messages_->show("what-if.no-patch-file", tr("What is to be put in could not be written to %1: %2.")
+                                                     .arg(file.fileName(), file.errorString()));
         return std::nullopt;
     }
     return file.fileName();

@@ -222,7 +222,7 @@ private Q_SLOTS:
             QVERIFY(copy != nullptr);
             copy->click();
             QCOMPARE(QApplication::clipboard()->text(), command.text);
-            QVERIFY(shown.window.messages().sentences().join(u' ').contains(QStringLiteral("Copied")));
+            QVERIFY(shown.window.messages().has("command.copied"));
         }
     }
 

@@ -38,11 +38,6 @@ void plant(const QString& path, const QByteArray& sql) {
     QVERIFY2(code == SQLITE_OK, said.constData());
 }
 
-bool says(Stage& stage, const char* words) {
-    return testing::comes(
-        [&] { return stage.window.messages().sentences().join(u' ').contains(QLatin1String(words)); });
-}
-
 /// Every view is drawn once with what is open.
 void look(Stage& stage) {
     for (const char* panel : {"heatmap", "depth", "halting", "lab", "compare", "pareto", "inspector"}) {
@@ -116,13 +111,13 @@ private Q_SLOTS:
         QVERIFY(stage.shows(path));
         QTest::qWait(600);
         QVERIFY(QFile::remove(path));
-        QVERIFY(says(stage, "is gone"));
+        QVERIFY(testing::says(stage.window, "trace.removed", path));
         QVERIFY(stage.window.text().view().sequence());
         look(stage);
         // Read and closed, the message does not come back every half second.
         stage.window.messages().clear();
         QTest::qWait(1200);
-        QVERIFY(!stage.window.messages().sentences().join(u' ').contains(QStringLiteral("is gone")));
+        QVERIFY(!stage.window.messages().has("trace.removed"));
     }
 
     void aTraceThatIsReplacedIsReadAgain() {
@@ -133,7 +128,7 @@ private Q_SLOTS:
         QVERIFY(stage.shows(path));
         QTest::qWait(600);
         QVERIFY(QFile::remove(path) && QFile::rename(other, path));
-        QVERIFY(says(stage, "replaced by another file"));
+        QVERIFY(testing::says(stage.window, "trace.replaced", QStringLiteral("now.ponder")));
         QTRY_VERIFY(stage.window.text().view().sequence() &&
                     stage.window.text().view().sequence()->tokens.size() == 90);
         look(stage);
@@ -145,7 +140,7 @@ private Q_SLOTS:
         QVERIFY(stage.shows(path));
         QTest::qWait(600);
         QVERIFY(QFile::resize(path, QFileInfo(path).size() / 3));
-        QVERIFY(says(stage, "has become shorter"));
+        QVERIFY(testing::says(stage.window, "trace.shorter", path));
         QVERIFY(stage.window.text().view().sequence());
         stage.window.selection().setSequence(1); // not read before: what is left says what it says
         QTest::qWait(400);
@@ -197,7 +192,7 @@ private Q_SLOTS:
         stage.window.open(path);
         QTRY_VERIFY(stage.window.data().isOpen(path));
         stage.window.selection().setSequence(1);
-        QTRY_VERIFY(!stage.window.messages().sentences().isEmpty());
+        QVERIFY(testing::says(stage.window, "trace.unreadable"));
         const auto* inspector = stage.window.findChild<InspectorView*>();
         QTRY_VERIFY2(
             stage.window.text().view().accessibleDescription().contains(QStringLiteral("cannot be read")),
@@ -314,7 +309,7 @@ private Q_SLOTS:
         request.checkpoint = stage.folder.path();
         request.trace = path;
         stage.window.runs().recorder().start(request);
-        QVERIFY(says(stage, "ended unexpectedly while recording"));
+        QVERIFY(testing::says(stage.window, "recording.died", path));
         QTRY_VERIFY(stage.window.data().isOpen(path));
         QVERIFY(stage.settle());
         QVERIFY(stage.window.text().view().sequence());

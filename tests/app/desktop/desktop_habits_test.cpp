@@ -195,7 +195,7 @@ private Q_SLOTS:
         Stage stage;
         QVERIFY(stage.shows(stage.make(QStringLiteral("full.ponder"))));
         QVERIFY(!stage.window.session().saveSessionTo(QStringLiteral("/no/such/folder/x.ponder-session")));
-        QVERIFY(stage.window.messages().sentences().join(u' ').contains(QStringLiteral("/no/such/folder")));
+        QVERIFY(stage.window.messages().has("session.failed", QStringLiteral("/no/such/folder")));
         QVERIFY(!stage.window.session().saveSessionTo(stage.folder.path())); // a folder
     }
 

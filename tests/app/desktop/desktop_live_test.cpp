@@ -189,9 +189,7 @@ private Q_SLOTS:
         stage.window.runs().thinker().setProgram(
             stage.program(QStringLiteral("engine.sh"), script(5, "kill -9 $$\n")));
         stage.window.runs().think(request_in(stage));
-        QTRY_VERIFY(!stage.window.messages().sentences().isEmpty());
-        QVERIFY(
-            stage.window.messages().sentences().join(u' ').contains(QStringLiteral("ended unexpectedly")));
+        QVERIFY(testing::says(stage.window, "generation.died"));
         QCOMPARE(static_cast<int>(stage.window.text().view().sequence()->tokens.size()), 5);
         // And it can be asked again.
         stage.window.runs().thinker().setProgram(stage.program(QStringLiteral("again.sh"), script(3, "")));
@@ -428,8 +426,7 @@ private Q_SLOTS:
             QStringLiteral("engine.sh"), "printf '%s\\n' \"$@\" > '" + said.toUtf8() + "'\n" + answer));
         // Without the checkpoint it cannot be asked, and the window says so.
         stage.window.whatIf().giveSteps(9, 3);
-        QVERIFY(
-            stage.window.messages().sentences().join(u' ').contains(QStringLiteral("not there any more")));
+        QVERIFY(stage.window.messages().has("checkpoint.missing"));
         const RunInfo run = *stage.window.data().run(stage.window.selection().runA());
         const QString model = stage.folder.filePath(QString::fromStdString(run.checkpoint));
         if (QFileInfo(QString::fromStdString(run.checkpoint)).isAbsolute()) {
@@ -530,8 +527,7 @@ private Q_SLOTS:
         QVERIFY(QFile::exists(read));
         stage.window.whatIf().putState(11, 2);
         QVERIFY(QFile::exists(read));
-        QVERIFY(
-            stage.window.messages().sentences().join(u' ').contains(QStringLiteral("is running already")));
+        QVERIFY(stage.window.messages().has("recording.running"));
         stage.window.runs().recorder().cancel();
         QTRY_VERIFY(!stage.window.runs().recorder().isRunning());
     }

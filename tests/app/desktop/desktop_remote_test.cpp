@@ -49,8 +49,8 @@ struct Stage : testing::Stage {
         window.show();
     }
     [[nodiscard]] QString there(const QString& name) const { return machine + folder.filePath(name); }
-    [[nodiscard]] bool says(const QString& words) {
-        return comes([&] { return window.messages().sentences().join(u' ').contains(words); });
+    [[nodiscard]] bool says(const char* id, const QString& part = {}) {
+        return testing::says(window, id, part);
     }
     QString machine;
 };
@@ -95,7 +95,7 @@ private Q_SLOTS:
         QVERIFY(!open.contains(QStringLiteral("Rename")));
         QVERIFY(!open.contains(QStringLiteral("Remove from the trace…")));
         QVERIFY(QFile::remove(path));
-        QVERIFY(stage.says(QStringLiteral("was removed. The window shows what it read before")));
+        QVERIFY(stage.says("trace.removed", url));
     }
 
     void aCutConnectionIsSaidAndGoesOn() {
@@ -106,12 +106,12 @@ private Q_SLOTS:
         stage.window.open(stage.there(QStringLiteral("t.ponder")));
         QVERIFY(stage.settle());
         touch(cut);
-        QVERIFY(stage.says(QStringLiteral("ssh://cuts: ")));
+        QVERIFY(stage.says("connection.cut", QStringLiteral("ssh://cuts: ")));
         stage.window.selection().setSequence(11); // cannot be had now; the window goes on
         QVERIFY(comes([&] { return !stage.window.isBusy(); }));
         QVERIFY(!stage.window.grab().isNull());
         QVERIFY(QFile::remove(cut));
-        QVERIFY(stage.says(QStringLiteral("The connection to cuts is back.")));
+        QVERIFY(stage.says("connection.back", QStringLiteral("cuts")));
         QVERIFY(comes([&] {
             const auto shown = stage.window.text().view().sequence();
             return shown && shown->sequence == 11;
@@ -150,7 +150,7 @@ private Q_SLOTS:
         stage.window.open(chosen.first().first().toString());
         QVERIFY(stage.settle());
         QVERIFY(QFile::remove(shard));
-        QVERIFY(stage.says(QStringLiteral("a.r0001-of-0003.ponder was removed")));
+        QVERIFY(stage.says("trace.removed", QStringLiteral("a.r0001-of-0003.ponder")));
     }
 
     void whatIsSaidOfTokensThereIsSeenHere() {
@@ -171,7 +171,7 @@ private Q_SLOTS:
         QVERIFY2(label->toolTip().contains(QStringLiteral("What lies on notes is only read")),
                  qPrintable(label->toolTip()));
         stage.window.text().deriveColumn({}, QStringLiteral("gain"), QStringLiteral("nll@0-nll@last"), false);
-        QVERIFY(stage.says(QStringLiteral("annotate it there (ssh notes ponderscope annotate")));
+        QVERIFY(stage.says("annotation.failed", QStringLiteral("ssh notes ponderscope annotate")));
         // Annotated there, it is shown here.
         QCOMPARE(stage.window.text().view().sequence()->annotations.size(), std::size_t{0});
         const TraceReader reader = TraceReader::open(path.toStdString());
@@ -220,7 +220,7 @@ private Q_SLOTS:
         QVERIFY(comes([&] { return shown() > 0 && progress.size() > 0; }));
         QVERIFY(shown() <= 3 && !data.run(run)->complete);
         touch(cut);
-        QVERIFY(stage.says(QStringLiteral("The connection to falters was cut")));
+        QVERIFY(stage.says("recording.cut", QStringLiteral("falters")));
         QVERIFY(!stage.window.runs().recorder().isRunning());
         // There it goes on to its end; here the window shows what it had.
         say(200);
@@ -230,7 +230,7 @@ private Q_SLOTS:
         QVERIFY(!stage.window.grab().isNull());
         QVERIFY(shown() <= 3);
         QVERIFY(QFile::remove(cut));
-        QVERIFY(stage.says(QStringLiteral("The connection to falters is back.")));
+        QVERIFY(stage.says("connection.back", QStringLiteral("falters")));
         QVERIFY(comes([&] {
             const RunInfo* info = data.run(run);
             return info != nullptr && info->complete && shown() == 203;
@@ -268,11 +268,11 @@ private Q_SLOTS:
         stage.window.runs().think(request);
         QVERIFY(comes([&] { return stage.window.runs().thinker().tokens() > 20; }));
         touch(cut);
-        QVERIFY(stage.says(QStringLiteral("The connection to thinks was cut")));
+        QVERIFY(stage.says("generation.cut", QStringLiteral("thinks")));
         QVERIFY(!stage.window.runs().thinker().isRunning());
         QVERIFY(!stage.window.grab().isNull());
         QVERIFY(QFile::remove(cut));
-        QVERIFY(stage.says(QStringLiteral("The connection to thinks is back.")));
+        QVERIFY(stage.says("connection.back", QStringLiteral("thinks")));
         // The thought was ended there, and lies beside the first.
         QVERIFY(comes([&] {
             const std::vector<RunInfo> runs = stage.window.data().runs(scratch);
@@ -342,18 +342,17 @@ private Q_SLOTS:
         };
         record("old",
                "echo 'ponderscope: There is no verb serve; ponderscope --help lists them.' >&2; exit 2; ");
-        QVERIFY(stage.says(QStringLiteral("On old: There is no verb serve")));
+        QVERIFY(stage.says("recording.refused", QStringLiteral("There is no verb serve")));
         record("closed", "echo 'This account is closed.'; exit 1; ");
-        QVERIFY(stage.says(QStringLiteral("On closed: The engine ended with exit code 1.")));
+        QVERIFY(stage.says("recording.refused", QStringLiteral("closed")));
         remote::settings().program = "/nonexistent/ponderscope";
         record("bare", "");
-        QVERIFY(
-            stage.says(QStringLiteral("expected the program /nonexistent/ponderscope there, found none")));
+        QVERIFY(stage.says("recording.refused", QStringLiteral("/nonexistent/ponderscope")));
         QVERIFY(!QFile::exists(stage.folder.filePath(QStringLiteral("model.ponder"))));
         // A folder that cannot be written there.
         remote::settings().program = PONDERSCOPE_PROGRAM;
         record("full", "export TMPDIR=/nonexistent; ulimit -f 0; trap '' XFSZ; ");
-        QVERIFY(stage.says(QStringLiteral("On full: ")));
+        QVERIFY(stage.says("recording.refused", QStringLiteral("full")));
     }
 
     void verbsRunWhereTheirPathsLie() {

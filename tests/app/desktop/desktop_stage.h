@@ -6,6 +6,7 @@
 #include "app/desktop/greeting.h"
 #include "app/desktop/main_menu.h"
 #include "app/desktop/main_window.h"
+#include "app/desktop/message_bar.h"
 #include "app/desktop/run_controller.h"
 #include "app/desktop/session_state.h"
 #include "app/desktop/settings.h"
@@ -36,6 +37,11 @@ namespace ponderscope::testing {
 template <class State>
 [[nodiscard]] bool comes(const State& state) {
     return QTest::qWaitFor(state, 120'000);
+}
+
+/// Whether a message of this id comes that contains \p part.
+[[nodiscard]] inline bool says(MainWindow& window, const char* id, const QString& part = {}) {
+    return comes([&] { return window.messages().has(id, part); });
 }
 
 /// Thousands of lines of the offscreen platform, which has no windows to raise, would hide those that matter.

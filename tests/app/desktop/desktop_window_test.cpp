@@ -90,7 +90,7 @@ private Q_SLOTS:
         QVERIFY(stage.settle());
         QCOMPARE(stage.window.data().run(stage.window.selection().runA())->name, std::string("vanilla-1m"));
         stage.window.open(path + QStringLiteral("#nobody"));
-        QTRY_VERIFY(stage.window.messages().sentences().join(u' ').contains(QStringLiteral("nobody")));
+        QVERIFY(testing::says(stage.window, "trace.unreadable", QStringLiteral("nobody")));
     }
 
     void messagesMoveNothingAndSuccessGoesByItself() {
@@ -103,9 +103,9 @@ private Q_SLOTS:
         const QPoint before = place();
         const QSize size = stage.window.text().size();
         bar.setSuccessTime(200);
-        bar.show(QStringLiteral("Copied one"), MessageBar::Kind::success);
-        bar.show(QStringLiteral("Copied two"), MessageBar::Kind::success);
-        QCOMPARE(bar.sentences(), QStringList{QStringLiteral("Copied two")}); // one at a time
+        bar.show("one", QStringLiteral("Copied one"), MessageBar::Kind::success);
+        bar.show("two", QStringLiteral("Copied two"), MessageBar::Kind::success);
+        QCOMPARE(bar.ids(), QStringList{QStringLiteral("two")}); // one at a time
         QCOMPARE(bar.kind(), MessageBar::Kind::success);
         QVERIFY(bar.isVisible());
         QTest::qWait(30);
@@ -113,16 +113,16 @@ private Q_SLOTS:
         QCOMPARE(stage.window.text().size(), size);
         QTRY_VERIFY(!bar.isVisible());
         // An error stays, and keeps its colour when something else succeeds.
-        bar.show(QStringLiteral("It failed."));
-        bar.show(QStringLiteral("Copied three"), MessageBar::Kind::success);
+        bar.show("failed", QStringLiteral("It failed."));
+        bar.show("three", QStringLiteral("Copied three"), MessageBar::Kind::success);
         QCOMPARE(bar.kind(), MessageBar::Kind::error);
-        QTRY_COMPARE(bar.sentences(), QStringList{QStringLiteral("It failed.")});
+        QTRY_COMPARE(bar.ids(), QStringList{QStringLiteral("failed")});
         QVERIFY(bar.isVisible());
         QVERIFY(stage.window.rect().contains(bar.geometry()));
         bar.clear();
         // Not under the pointer: a second click would meet its ×.
         QCursor::setPos(stage.window.mapToGlobal(QPoint(600, 740)));
-        bar.show(QStringLiteral("Copied four"), MessageBar::Kind::success);
+        bar.show("four", QStringLiteral("Copied four"), MessageBar::Kind::success);
         if (stage.window.mapFromGlobal(QCursor::pos()) == QPoint(600, 740)) {
             QVERIFY(!bar.geometry().contains(600, 740));
         }
@@ -181,7 +181,7 @@ private Q_SLOTS:
         Stage stage;
         stage.window.show();
         stage.window.open(QStringLiteral("/no/such.ponder"));
-        QCOMPARE(stage.window.messages().sentences().size(), 1);
+        QCOMPARE(stage.window.messages().ids(), QStringList{QStringLiteral("trace.unreadable")});
         QVERIFY(stage.window.messages().isVisible());
         const QString text = stage.folder.filePath(QStringLiteral("words.ponder"));
         QFile file(text);
@@ -328,8 +328,8 @@ private Q_SLOTS:
         QVERIFY(QFile::exists(file));
         QVERIFY(QFile::exists(stage.folder.filePath(QStringLiteral("words.csv"))));
         QVERIFY(QFile::exists(stage.folder.filePath(QStringLiteral("words.json"))));
-        QVERIFY(stage.window.messages().sentences().join(u' ').contains(
-            QStringLiteral("ponderscope figure words.json -o words.svg")));
+        QVERIFY(stage.window.messages().has("figure.written",
+                                            QStringLiteral("ponderscope figure words.json -o words.svg")));
         QVERIFY(dialog->isVisible()); // for the next one
         const auto panels = stage.window.findChildren<FigurePanel*>().size();
         Q_EMIT dialog->dockWanted(dialog->spec());
