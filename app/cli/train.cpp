@@ -4,8 +4,6 @@
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 #include "core/base/world.h"
-#include "core/train/collect_curves.h"
-#include "core/train/corpus.h"
 #include "core/train/trainer.h"
 
 #include <nlohmann/json.hpp>
@@ -41,7 +39,6 @@ void TrainVerb::run() {
     options.existing = resume      ? ExistingOutput::resume
                        : overwrite ? ExistingOutput::overwrite
                                    : ExistingOutput::refuse;
-    options.token_cache = default_token_cache();
     ProgressPrinter printer(progress.style);
     options.progress = printer.sink();
     options.stop = stop_on_interrupt();
@@ -120,29 +117,6 @@ void add_train(CLI::App& program) {
         "With texts of your own, which the recipe names by patterns:\n"
         "  ponderscope train RECIPE.json --texts DIR -o build/mine");
     app->callback([verb] { verb->run(); });
-}
-
-void add_curves(CLI::App& program) {
-    struct Verb {
-        std::vector<std::filesystem::path> folders;
-        std::filesystem::path output;
-    };
-    auto verb = std::make_shared<Verb>();
-    CLI::App* app = add_verb(program, "curves");
-    app->add_option("folder", verb->folders,
-                    "Folders that ponderscope train left; those with a training.ponder can be opened as they "
-                    "are")
-        ->required()
-        ->type_name("DIR");
-    app->add_option("-o,--output", verb->output, "Trace to write; must not exist")
-        ->required()
-        ->type_name("TRACE.ponder");
-    app->footer("Example:\n  ponderscope curves sample_models/*-1m -o curves.ponder");
-    app->callback([verb] {
-        collect_curves(verb->folders, verb->output);
-        std::cout << verb->output.string() << "  " << verb->folders.size()
-                  << (verb->folders.size() == 1 ? " training\n" : " trainings\n");
-    });
 }
 
 } // namespace ponderscope::cli

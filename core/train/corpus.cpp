@@ -4,13 +4,9 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/sha256.h"
-#include "core/checkpoint/safetensors.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <cstring>
-#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -21,8 +17,8 @@ namespace ponderscope {
 
 namespace {
 
-/// Part of every entry's name: raised when the meaning of an entry changes.
-constexpr std::string_view cache_format = "ponderscope-tokens-1";
+/// Part of the digest: raised when texts become other tokens.
+constexpr std::string_view corpus_format = "ponderscope-tokens-1";
 
 /// Names of the regular files below the recipe's folder that a pattern can mean. A pattern with a slash looks
 /// into sub-folders.
@@ -73,47 +69,10 @@ std::set<std::string> matching(const std::vector<std::string>& patterns,
     return result;
 }
 
-std::optional<std::vector<std::int32_t>> read_cached(const std::filesystem::path& path) {
-    std::error_code ignored;
-    if (!std::filesystem::is_regular_file(path, ignored)) {
-        return std::nullopt;
-    }
-    try {
-        const SafetensorsFile file = SafetensorsFile::open(path);
-        const TensorView* ids = file.find("ids");
-        if (ids == nullptr || ids->dtype != DType::i32 || ids->shape.size() != 1) {
-            return std::nullopt;
-        }
-        std::vector<std::int32_t> result(ids->bytes.size() / sizeof(std::int32_t));
-        if (!result.empty()) {
-            std::memcpy(result.data(), ids->bytes.data(), result.size() * sizeof(std::int32_t));
-        }
-        return result;
-    } catch (const Error&) {
-        return std::nullopt;
-    }
-}
-
-void write_cached(const std::filesystem::path& path, const std::vector<std::int32_t>& ids,
-                  const CorpusOptions& options) {
-    try {
-        std::filesystem::create_directories(path.parent_path());
-        TensorView view;
-        view.name = "ids";
-        view.dtype = DType::i32;
-        view.shape = {static_cast<std::int64_t>(ids.size())};
-        view.bytes = std::as_bytes(std::span(ids));
-        write_safetensors(path, {view}, {{"format", std::string(cache_format)}});
-    } catch (const std::exception& error) {
-        if (options.notice) {
-            options.notice(std::string("Tokenised text is not kept for next time: ") + error.what());
-        }
-    }
-}
-
 } // namespace
 
-Corpus load_corpus(const Recipe& recipe, const Tokenizer& tokenizer, const CorpusOptions& options) {
+Corpus load_corpus(const Recipe& recipe, const Tokenizer& tokenizer, const ProgressSink& report,
+                   const std::stop_token& stop) {
     std::error_code error;
     if (!std::filesystem::is_directory(recipe.texts, error)) {
         throw InputError(recipe.texts, "a folder of texts",
@@ -151,18 +110,17 @@ Corpus load_corpus(const Recipe& recipe, const Tokenizer& tokenizer, const Corpu
         const auto size = std::filesystem::file_size(recipe.texts / name, error);
         progress.total += error ? 0 : static_cast<std::int64_t>(size);
     }
-    const std::string tokenizer_digest = tokenizer.digest();
     Sha256 digest;
-    digest.update(cache_format).update(tokenizer_digest);
+    digest.update(corpus_format).update(tokenizer.digest());
 
     Corpus corpus;
     double held_out_bytes = 0;
     for (const auto& name : all) {
-        if (options.stop.stop_requested()) {
+        if (stop.stop_requested()) {
             throw Cancelled();
         }
-        if (options.progress) {
-            options.progress(progress);
+        if (report) {
+            report(progress);
         }
         const auto path = recipe.texts / name;
         const std::string text = read_text_file(path);
@@ -172,23 +130,9 @@ Corpus load_corpus(const Recipe& recipe, const Tokenizer& tokenizer, const Corpu
         entry.bytes = text.size();
         digest.update(name).update(entry.sha256);
 
-        std::filesystem::path cached;
-        std::optional<std::vector<std::int32_t>> ids;
-        if (!options.cache.empty()) {
-            cached =
-                options.cache /
-                (sha256_hex(std::string(cache_format) + tokenizer_digest + entry.sha256) + ".safetensors");
-            ids = read_cached(cached);
-        }
-        if (!ids) {
-            ids = tokenizer.encode(text, false).ids;
-            if (!cached.empty()) {
-                write_cached(cached, *ids, options);
-            }
-        }
-
+        const std::vector<std::int32_t> ids = tokenizer.encode(text, false).ids;
         const bool whole = held_out.contains(name);
-        const auto count = static_cast<std::int64_t>(ids->size());
+        const auto count = static_cast<std::int64_t>(ids.size());
         entry.held_out_tokens = whole ? count
                                       : static_cast<std::int64_t>(std::floor(static_cast<double>(count) *
                                                                              recipe.held_out_fraction));
@@ -197,15 +141,15 @@ Corpus load_corpus(const Recipe& recipe, const Tokenizer& tokenizer, const Corpu
             held_out_bytes += static_cast<double>(entry.bytes) * static_cast<double>(entry.held_out_tokens) /
                               static_cast<double>(count);
         }
-        const auto split = ids->begin() + entry.train_tokens;
+        const auto split = ids.begin() + entry.train_tokens;
         if (entry.train_tokens > 0) {
-            corpus.train.insert(corpus.train.end(), ids->begin(), split);
+            corpus.train.insert(corpus.train.end(), ids.begin(), split);
             if (end) {
                 corpus.train.push_back(*end);
             }
         }
         if (entry.held_out_tokens > 0) {
-            corpus.held_out.insert(corpus.held_out.end(), split, ids->end());
+            corpus.held_out.insert(corpus.held_out.end(), split, ids.end());
             if (end) {
                 corpus.held_out.push_back(*end);
             }
@@ -213,31 +157,14 @@ Corpus load_corpus(const Recipe& recipe, const Tokenizer& tokenizer, const Corpu
         progress.done += static_cast<std::int64_t>(entry.bytes);
         corpus.texts.push_back(std::move(entry));
     }
-    if (options.progress) {
-        options.progress(progress);
+    if (report) {
+        report(progress);
     }
     if (!corpus.held_out.empty()) {
         corpus.held_out_bytes_per_token = held_out_bytes / static_cast<double>(corpus.held_out.size());
     }
     corpus.digest = digest.finish_hex();
     return corpus;
-}
-
-std::filesystem::path default_token_cache() {
-    const auto set = [](const char* name) -> const char* {
-        const char* value = std::getenv(name);
-        return value != nullptr && *value != '\0' ? value : nullptr;
-    };
-    if (const char* cache = set("PONDERSCOPE_CACHE")) {
-        return std::filesystem::path(cache) / "tokens";
-    }
-    if (const char* cache = set("XDG_CACHE_HOME")) {
-        return std::filesystem::path(cache) / "ponderscope" / "tokens";
-    }
-    if (const char* home = set("HOME")) {
-        return std::filesystem::path(home) / ".cache" / "ponderscope" / "tokens";
-    }
-    return {};
 }
 
 } // namespace ponderscope

@@ -6,8 +6,6 @@
 #include "core/train/recipe.h"
 
 #include <cstdint>
-#include <filesystem>
-#include <functional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -33,22 +31,9 @@ struct Corpus {
     std::string digest;                  ///< SHA-256 over names, digests of the texts, and of tokenizer.json
 };
 
-struct CorpusOptions {
-    std::filesystem::path cache; ///< folder for tokenised texts, made when missing; empty: none
-    ProgressSink progress;
-    std::stop_token stop;
-    std::function<void(const std::string&)> notice; ///< the cache cannot be written, say
-};
-
 /// Finds, reads and tokenises the texts. InputError: a pattern that matches nothing, a text that is empty or
 /// no UTF-8, no text left to train on, a `document_end` that is no token. Cancelled.
-///
-/// The cache holds a safetensors file a text, named by the digest of tokenizer and text, so that a change of
-/// either is a new entry; what is unreadable in it is made again.
-Corpus load_corpus(const Recipe& recipe, const Tokenizer& tokenizer, const CorpusOptions& options = {});
-
-/// Where a user's tokenised texts are kept: PONDERSCOPE_CACHE, else XDG_CACHE_HOME/ponderscope, else
-/// ~/.cache/ponderscope, and "tokens" in it. Empty when none of them is set.
-std::filesystem::path default_token_cache();
+Corpus load_corpus(const Recipe& recipe, const Tokenizer& tokenizer, const ProgressSink& report = {},
+                   const std::stop_token& stop = {});
 
 } // namespace ponderscope

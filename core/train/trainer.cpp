@@ -50,12 +50,7 @@ void Trainer::require_inputs_elsewhere() const {
 }
 
 void Trainer::begin() {
-    CorpusOptions reading;
-    reading.cache = options_.token_cache;
-    reading.progress = options_.progress;
-    reading.stop = options_.stop;
-    reading.notice = options_.notice;
-    corpus_ = load_corpus(recipe_, tokenizer_, reading);
+    corpus_ = load_corpus(recipe_, tokenizer_, options_.progress, options_.stop);
     sampler_ =
         std::make_unique<ContextSampler>(corpus_.train, recipe_.context, recipe_.seed, recipe_.shifted);
     if (!corpus_.held_out.empty() && static_cast<std::int64_t>(corpus_.held_out.size()) <= recipe_.context) {

@@ -26,9 +26,8 @@ enum class ExistingOutput : std::uint8_t {
 struct TrainOptions {
     std::filesystem::path output; ///< folder, made when missing
     ExistingOutput existing = ExistingOutput::refuse;
-    std::filesystem::path texts;       ///< replaces the recipe's texts.folder; empty: the recipe's
-    std::filesystem::path token_cache; ///< folder of tokenised texts, see default_token_cache(); empty: none
-    std::string device = "cpu";        ///< "cpu", "cuda", "cuda:N"
+    std::filesystem::path texts; ///< replaces the recipe's texts.folder; empty: the recipe's
+    std::string device = "cpu";  ///< "cpu", "cuda", "cuda:N"
     ProgressSink
         progress; ///< "reading texts" in bytes, "training" in tokens, "measuring held-out text" in tokens
     std::function<void(const TrainLogRow&)> logged; ///< every line of log.csv, as it is written

@@ -60,10 +60,10 @@ nlohmann::json parse(const std::string& out) {
 }
 
 TEST_F(CommandLine, EveryVerbHasHelpWithAnExample) {
-    for (const char* verb : {"record",  "generate", "logits",  "inspect",  "tokenize", "compare", "policy",
-                             "referee", "stats",    "lineage", "annotate", "check",    "train",   "curves",
-                             "merge",   "rename",   "remove",  "export",   "figure",   "page",    "open",
-                             "score",   "tasks"}) {
+    for (const char* verb :
+         {"record", "generate", "logits",   "inspect", "tokenize", "compare", "policy", "referee",
+          "stats",  "lineage",  "annotate", "check",   "train",    "merge",   "rename", "remove",
+          "export", "figure",   "page",     "open",    "score",    "tasks"}) {
         const ProgramResult result = run_ponderscope({verb, "--help"});
         EXPECT_EQ(result.code, 0) << verb;
         EXPECT_NE(result.out.find("Example:\n  ponderscope " + std::string(verb)), std::string::npos)

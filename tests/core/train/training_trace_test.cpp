@@ -6,7 +6,6 @@
 #include "core/checkpoint/checkpoint.h"
 #include "core/ponder/engine/engine.h"
 #include "core/trace/reader.h"
-#include "core/train/collect_curves.h"
 #include "core/train/corpus.h"
 #include "core/train/trainer.h"
 #include "core/train/training_trace.h"
@@ -16,7 +15,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <sstream>
 
@@ -49,9 +47,9 @@ json recipe_of(const std::string& method) {
 
 /// (quantity, place, step) -> value: all that the curves say, without the times.
 using Points = std::map<std::tuple<std::string, std::int64_t, std::int64_t>, double>;
-Points points_of(const TraceReader& reader, std::int64_t training = 1) {
+Points points_of(const TraceReader& reader) {
     Points points;
-    for (const TrainingCurve& curve : reader.training_curves(training)) {
+    for (const TrainingCurve& curve : reader.training_curves(1)) {
         for (std::size_t i = 0; i < curve.size(); ++i) {
             points[{curve.quantity, curve.place, curve.step[i]}] = curve.value[i];
         }
@@ -382,74 +380,6 @@ TEST_F(TrainingTraceFile, AResumedTrainingSaysWhatIsMissingOrRefusesWhatIsBroken
     const auto other = stopped("other");
     std::ofstream(other, std::ios::binary | std::ios::trunc) << "loss,step\n";
     EXPECT_NE(resume("other").find("a file of another kind"), std::string::npos);
-}
-
-TEST_F(TrainingTraceFile, CurvesOfAnUnfinishedTrainingSayWhatWasPlanned) {
-    std::stop_source source;
-    TrainOptions options = into("unfinished");
-    options.stop = source.get_token();
-    options.logged = [&](const TrainLogRow& row) {
-        if (row.step >= 6) {
-            source.request_stop();
-        }
-    };
-    EXPECT_THROW(train(recipe(recipe_of("adaponderlm")), options), Cancelled);
-    const auto kept = TraceReader::open(folder / "unfinished" / "training.ponder").trainings().at(0);
-    collect_curves({folder / "unfinished"}, folder / "curves.ponder");
-    const auto made = TraceReader::open(folder / "curves.ponder").trainings().at(0);
-    EXPECT_FALSE(made.complete);
-    EXPECT_EQ(made.planned_tokens, kept.planned_tokens);
-    EXPECT_LT(made.tokens, made.planned_tokens);
-}
-
-TEST_F(TrainingTraceFile, CurvesAreMadeFromTheLogWhereNoTraceIsKept) {
-    static_cast<void>(train(recipe(recipe_of("adaponderlm")), into("one")));
-    static_cast<void>(train(recipe(recipe_of("vanilla")), into("two")));
-    const auto output = folder / "curves.ponder";
-    collect_curves({folder / "one", folder / "two"}, output);
-    const TraceReader made = TraceReader::open(output);
-    const auto trainings = made.trainings();
-    ASSERT_EQ(trainings.size(), 2U);
-    EXPECT_EQ(trainings[1].name, "small (2)");
-    EXPECT_EQ(made.runs().size(), 0U);
-    for (const std::int64_t which : {1, 2}) {
-        const TraceReader kept = TraceReader::open(folder / (which == 1 ? "one" : "two") / "training.ponder");
-        const TrainingInfo want = kept.trainings().at(0);
-        const TrainingInfo& have = trainings[static_cast<std::size_t>(which - 1)];
-        EXPECT_EQ(std::tie(want.architecture, want.method, want.depth_mixing, want.recipe, want.device,
-                           want.precision, want.parameters, want.max_steps, want.planned_steps,
-                           want.planned_tokens, want.step, want.tokens, want.seconds, want.complete),
-                  std::tie(have.architecture, have.method, have.depth_mixing, have.recipe, have.device,
-                           have.precision, have.parameters, have.max_steps, have.planned_steps,
-                           have.planned_tokens, have.step, have.tokens, have.seconds, have.complete));
-        Points counted = points_of(kept);
-        std::erase_if(counted, [](const auto& point) {
-            const std::string& name = std::get<0>(point.first);
-            return name.starts_with("held_out_") && name != "held_out_nll";
-        });
-        EXPECT_EQ(points_of(made, which), counted);
-        for (const TrainingQuantity& quantity : made.training_quantities(which)) {
-            EXPECT_NE(quantity.name, "held_out_gate");
-        }
-    }
-    const auto said = [&](const std::filesystem::path& from, const std::filesystem::path& to) -> std::string {
-        try {
-            collect_curves({from}, to);
-        } catch (const InputError& error) {
-            return error.what();
-        }
-        return {};
-    };
-    EXPECT_NE(said(folder / "one", output).find("a name that is free"), std::string::npos);
-    EXPECT_NE(said(folder.path(), folder / "x.ponder").find("a folder that a training left"),
-              std::string::npos);
-    std::ofstream(folder / "one" / "log.csv") << "step,tokens,loss,seconds\n1,2,three,4\n";
-    EXPECT_NE(said(folder / "one", folder / "x.ponder").find("\"three\" in line 2"), std::string::npos);
-    std::ofstream(folder / "one" / "log.csv") << "step,loss\n";
-    EXPECT_NE(said(folder / "one", folder / "x.ponder").find("a column tokens"), std::string::npos);
-    std::ofstream(folder / "one" / "log.csv") << "step,tokens,loss,seconds\n1,2,3\n";
-    EXPECT_NE(said(folder / "one", folder / "x.ponder").find("4 fields"), std::string::npos);
-    EXPECT_FALSE(std::filesystem::exists(folder / "x.ponder"));
 }
 
 TEST(Snapshots, AreSpreadEvenlyAndEndWithTheLastStep) {
