@@ -266,9 +266,7 @@ void print_checkpoint(const nlohmann::json& about) {
     }
     std::cout << "  a run in windows of " << number("default_context") << " tokens, 8 at a time, needs about "
               << human_bytes(about.at("memory_float32_bytes").get<double>()) << " in float32, "
-              << human_bytes(about.at("memory_bfloat16_bytes").get<double>()) << " in bfloat16\n"
-              << "  what bfloat16 costs in NLL and gains in time: ponderscope record ... --dtype bfloat16 "
-                 "--check 2048\n";
+              << human_bytes(about.at("memory_bfloat16_bytes").get<double>()) << " in bfloat16\n";
     for (const auto& phrase : about.at("unusual")) {
         std::cout << "  unusual: " << visible(phrase.get<std::string>()) << '\n';
     }

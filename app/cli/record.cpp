@@ -11,7 +11,6 @@
 #include "core/record/jsonl.h"
 #include "core/record/kept_signals.h"
 #include "core/record/patch_file.h"
-#include "core/record/precision_cost.h"
 #include "core/record/read_ahead.h"
 #include "core/record/record_choice.h"
 #include "core/record/session.h"
@@ -78,46 +77,6 @@ void RecordVerb::continue_prompts(const Engine& engine, const Checkpoint& checkp
     }
 }
 
-/// What --dtype costs and gains against float32 on the first tokens of the text.
-void RecordVerb::check_precision(const Engine& engine, const Checkpoint& checkpoint, const RecordChoice& what,
-                                 const std::vector<SequenceInput>& sequences, ProgressPrinter& printer,
-                                 const std::stop_token& stop) {
-    std::vector<SequenceInput> read;
-    if (corpus) {
-        if (corpus->text_digest().empty()) {
-            throw InputError("--check reads the first texts before the run, and a stream passes once; save "
-                             "it, and give its name.");
-        }
-        corpus_taken = true; // the run begins at the first text again
-        for (std::int64_t count = 0; count < checked_tokens;) {
-            const std::shared_ptr<const SequenceInput> next = corpus->next();
-            if (next == nullptr) {
-                break;
-            }
-            read.push_back(*next);
-            count += static_cast<std::int64_t>(next->ids.size());
-        }
-    }
-    LoadOptions load = model.load_options(printer, stop);
-    load.precision = Precision::float32;
-    Engine float32 = Engine::load(checkpoint, load);
-    what.apply(float32);
-    how.apply(float32);
-    precision = precision_cost(engine, float32, corpus ? read : sequences, checked_tokens, options, stop);
-    if (json || progress.style == ProgressStyle::json) {
-        return;
-    }
-    printer.finish();
-    const double change = precision->mean_nll - precision->mean_nll_float32;
-    std::cout << model.dtype << " against float32 on " << with_separators(precision->predictions)
-              << " predictions: NLL " << fixed(precision->mean_nll, 4) << " instead of "
-              << fixed(precision->mean_nll_float32, 4) << " (" << (change < 0 ? "" : "+") << fixed(change, 4)
-              << "), one prediction by " << fixed(precision->mean_change, 4) << " on average and at most "
-              << fixed(precision->largest_change, 4) << "; "
-              << fixed(precision->seconds_float32 / std::max(precision->seconds, 1e-9), 2)
-              << " times as fast\n";
-}
-
 /// What is recorded on request only, and how much that is, before it begins.
 void RecordVerb::say_price(const std::string& what, const RecordingPrice& price) const {
     if (price.bytes == 0 || progress.style == ProgressStyle::none || progress.style == ProgressStyle::json) {
@@ -139,23 +98,16 @@ Checkpoint RecordVerb::open() {
 /// Options that ask for what --record does not keep, or the model does not have.
 void RecordVerb::check_choice(const RecordChoice& what, const ModelConfig& config) const {
     for (const auto& [given, name] :
-         {std::pair{!how.attention.empty(), "--attention"}, std::pair{no_candidates, "--no-candidates"},
-          std::pair{options.depth_every > 1, "--depth-every"}}) {
+         {std::pair{!how.attention.empty(), "--attention"}, std::pair{no_candidates, "--no-candidates"}}) {
         if (given && what.scalars) {
             throw InputError(std::string(name) +
                              " is of signals, and --record scalars keeps none but the gate at exit; leave "
                              "one of them away.");
         }
     }
-    if (options.depth_every > 1 && options.depth_sums) {
-        throw InputError(
-            "--depth-sums keeps the weights of no single token, and --depth-every those of some; "
-            "give one of them.");
-    }
-    if ((options.depth_every > 1 || options.depth_sums) &&
+    if (options.depth_sums &&
         (config.depth.kind == DepthMixing::none || config.depth.kind == DepthMixing::denseformer)) {
-        throw InputError(std::string(options.depth_sums ? "--depth-sums" : "--depth-every") +
-                         " is of the weights of depth mixing, and this model (depth mixing " +
+        throw InputError("--depth-sums is of the weights of depth mixing, and this model (depth mixing " +
                          to_string(config.depth.kind) + ") computes none by token; leave it away.");
     }
 }
@@ -165,10 +117,6 @@ void RecordVerb::check_input() const {
         throw InputError("--resume continues a run, and --overwrite replaces it; give one of them.");
     }
     check_sampling(generate);
-    if (checked_tokens > 0 && model.dtype == "float32") {
-        throw InputError("--check compares a lower precision with float32, and this run is of float32; add "
-                         "--dtype bfloat16 or leave it away.");
-    }
     if (patched_only && patch_file.empty()) {
         throw InputError("--patched-only needs --patch FILE.");
     }
@@ -302,7 +250,7 @@ void RecordVerb::enter_world() {
     }
     for (const auto& [given, name] :
          {std::pair{!patch_file.empty(), "--patch"}, std::pair{generate.max_new_tokens > 0, "--generate"},
-          std::pair{checked_tokens > 0, "--check"}, std::pair{overwrite, "--overwrite"}}) {
+          std::pair{overwrite, "--overwrite"}}) {
         if (given) {
             throw InputError(std::string(name) + " is of one process, and " + world.launcher + " started " +
                              std::to_string(world.size) + "; run it alone.");
@@ -410,9 +358,6 @@ void RecordVerb::run() {
     what.apply(engine);
     how.apply(engine);
     engine.check_attention(options.level);
-    if (checked_tokens > 0) {
-        check_precision(engine, checkpoint, what, sequences, printer, stop);
-    }
     if (printer.on_terminal()) {
         const double each = bytes_a_token(kept_signals(engine.signals(options.level), options), options,
                                           engine.config(), engine.max_steps());
@@ -516,21 +461,9 @@ void add_record(CLI::App& program) {
                     "Put states of another token, step, layer or run in the place of computed ones, as the "
                     "JSON file says (resources/docs/states.md), and record that beside the run without")
         ->type_name("FILE");
-    app->add_option(
-           "--check", verb->checked_tokens,
-           "With --dtype tf32, bfloat16 or float16: before the run compute the first N tokens in float32 "
-           "as well, and say what the lower precision costs (NLL) and gains (time) on this model, "
-           "text and machine")
-        ->type_name("N")
-        ->check(number_from<std::int64_t>(1));
     app->add_flag("--patched-only", verb->patched_only, "With --patch: do not record the unpatched run");
     app->add_flag("--no-candidates", verb->no_candidates,
                   "Leave out the ten likeliest tokens of each step, which take most of what basic takes");
-    app->add_option("--depth-every", verb->options.depth_every,
-                    "Keep the weights of depth mixing of every Nth token; they are NaN at the others, which "
-                    "--compress makes small")
-        ->type_name("N")
-        ->check(number_from<std::int64_t>(1));
     app->add_flag(
         "--depth-sums", verb->options.depth_sums,
         "Keep of the weights of depth mixing what they add up to over all tokens: mean and variance "
@@ -572,9 +505,6 @@ void add_record(CLI::App& program) {
                 "sample_models/texts/passage.txt -o story.ponder\n"
                 "  zcat corpus.jsonl.gz | ponderscope record sample_models/ponderlm-neox-1m --jsonl - "
                 "--group-field author -o corpus.ponder\n"
-                "What bfloat16 costs and gains:\n"
-                "  ponderscope record Ouro-1.4B --dtype bfloat16 --check 2048 --text story.txt -o "
-                "story.ponder\n"
                 "Started by torchrun, srun or mpirun, each process records its share:\n"
                 "  mpirun -n 4 ponderscope record sample_models/ponderlm-neox-1m --jsonl corpus.jsonl -o "
                 "corpus.ponder\n"

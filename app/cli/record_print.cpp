@@ -122,16 +122,6 @@ void RecordVerb::print_run(const RunInfo& run, const RecordReport& report, const
                 plain && !is_plain ? nlohmann::json(run_of_number(TraceReader::open(trace), plain->run).name)
                                    : nlohmann::json();
         }
-        if (precision) {
-            result["precision"] = {{"dtype", model.dtype},
-                                   {"predictions", precision->predictions},
-                                   {"mean_nll", precision->mean_nll},
-                                   {"mean_nll_float32", precision->mean_nll_float32},
-                                   {"mean_change", precision->mean_change},
-                                   {"largest_change", precision->largest_change},
-                                   {"seconds", precision->seconds},
-                                   {"seconds_float32", precision->seconds_float32}};
-        }
         if (const auto peak = peak_gpu_memory()) {
             result["gpu_memory_peak"] = *peak; // bytes
         }

@@ -8,7 +8,6 @@
 #include "core/record/jsonl.h"
 #include "core/record/kept_signals.h"
 #include "core/record/patch_file.h"
-#include "core/record/precision_cost.h"
 #include "core/record/record_choice.h"
 #include "core/record/session.h"
 #include "core/trace/reader.h"
@@ -34,7 +33,6 @@ struct RecordVerb {
     std::vector<std::string> ablated_sources;
     std::filesystem::path patch_file;
     bool patched_only = false;
-    std::int64_t checked_tokens = 0; ///< that are computed in float32 as well, before the run; 0: none
     bool resume = false;
     bool overwrite = false; ///< the run of the same name goes when the new one is complete
     bool compress = false;
@@ -53,9 +51,6 @@ struct RecordVerb {
                      const std::vector<SequenceInput>& sequences) const;
     void check_input() const;
     void check_choice(const RecordChoice& what, const ModelConfig& config) const;
-    void check_precision(const Engine& engine, const Checkpoint& checkpoint, const RecordChoice& what,
-                         const std::vector<SequenceInput>& sequences, ProgressPrinter& printer,
-                         const std::stop_token& stop);
     /// What lies in memory, or is read as it is recorded.
     [[nodiscard]] RecordReport record_texts(Engine& engine, const Checkpoint& checkpoint,
                                             const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,
@@ -75,7 +70,6 @@ struct RecordVerb {
                                             const Engine& engine) const;
     std::unique_ptr<TextSource> corpus; ///< read through before the model is loaded; null: texts in memory
     bool corpus_taken = false;          ///< by the first share
-    std::optional<PrecisionCost> precision; ///< what check_precision found
     std::vector<PlannedPatch> patches;
     std::optional<RecordReport> plain; ///< of the run without patches that stands beside the one with them
     std::string left_out;              ///< of the lines: a sentence, or nothing

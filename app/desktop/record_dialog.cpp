@@ -185,8 +185,8 @@ void RecordDialog::dressFields(const Theme& theme) {
                       QStringLiteral("float16")});
     dtype_->setToolTip(tr(
         "Precision of matrix products. tf32 is float32 with faster, rounded products on a GPU. bfloat16 is "
-        "several times faster on processors that have it, and less exact; ponderscope record ... --dtype "
-        "bfloat16 --check 2048 measures both on a text"));
+        "several times faster on processors that have it, and less exact: compare two runs to see what it "
+        "costs"));
     dtype_->setAccessibleName(tr("Precision"));
     for (const Level& one : levels) {
         level_->addItem(tr(one.name), QString::fromLatin1(one.level));

@@ -40,33 +40,6 @@ SignalChunk at_exit(const SignalChunk& by_step, const std::vector<std::int32_t>&
     return chunk;
 }
 
-/// NaN at all tokens but every \p every -th of the sequence.
-void thin(SignalChunk& chunk, std::int64_t first, std::int64_t every) {
-    const std::size_t each =
-        chunk.data.size() / std::max<std::size_t>(1, static_cast<std::size_t>(chunk.shape[0]));
-    const std::size_t item = size_of(chunk.dtype);
-    std::vector<std::byte> nan(item);
-    const std::uint16_t half = 0x7E00;
-    const float single = std::numeric_limits<float>::quiet_NaN();
-    if (chunk.dtype == DType::f16) {
-        std::memcpy(nan.data(), &half, item);
-    } else if (chunk.dtype == DType::f32) {
-        std::memcpy(nan.data(), &single, item);
-    } else {
-        return; // weights are one of these
-    }
-    for (std::int64_t t = 0; t < chunk.shape[0]; ++t) {
-        if ((first + t) % every == 0) {
-            continue;
-        }
-        const auto begin =
-            chunk.data.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(t) * each);
-        for (std::size_t at = 0; at < each; at += item) {
-            std::copy(nan.begin(), nan.end(), begin + static_cast<std::ptrdiff_t>(at));
-        }
-    }
-}
-
 bool has_exit_gate(const SignalInfo& info) {
     return info.name == signal::gate && info.axes == std::vector<std::string>{"token", "step"};
 }
@@ -93,10 +66,6 @@ std::vector<SignalInfo> kept_signals(const std::vector<SignalInfo>& given, const
             }
         } else if (options.candidates || !is_of_candidates(info.name)) {
             kept.push_back(info);
-            if (options.depth_every > 1 && is_of_depth(info.name)) {
-                kept.back().description +=
-                    " Of every " + std::to_string(options.depth_every) + "th token; NaN at the others.";
-            }
         }
     }
     return kept;
@@ -129,7 +98,7 @@ double bytes_a_token(const std::vector<SignalInfo>& kept, const RecordOptions& o
     return bytes;
 }
 
-void keep(WindowResult& result, std::int64_t first, const RecordOptions& options) {
+void keep(WindowResult& result, const RecordOptions& options) {
     if (options.depth_sums) {
         for (auto& [name, chunk] : result.signals) {
             name += is_of_depth(name) ? summed_suffix : std::string_view();
@@ -149,11 +118,6 @@ void keep(WindowResult& result, std::int64_t first, const RecordOptions& options
     }
     if (!options.candidates) {
         std::erase_if(result.signals, [](const auto& one) { return is_of_candidates(one.first); });
-    }
-    for (auto& [name, chunk] : result.signals) {
-        if (options.depth_every > 1 && is_of_depth(name)) {
-            thin(chunk, first, options.depth_every);
-        }
     }
 }
 

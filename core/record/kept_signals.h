@@ -12,14 +12,14 @@ namespace ponderscope {
 /// Signal [token]: the gate at the last step that ran, where the method has a gate. Of runs of scalars.
 inline constexpr const char* exit_gate = "exit_gate";
 
-/// Of what an engine gives, what a run keeps (RecordOptions: scalars, candidates, depth_every, depth_sums).
+/// Of what an engine gives, what a run keeps (RecordOptions: scalars, candidates, depth_sums).
 std::vector<SignalInfo> kept_signals(const std::vector<SignalInfo>& given, const RecordOptions& options);
 /// What a token takes in the trace before anything is compressed, about, without its text, and without
 /// attention and states, which have prices of their own (session.h).
 double bytes_a_token(const std::vector<SignalInfo>& kept, const RecordOptions& options,
                      const ModelConfig& config, std::int64_t max_steps);
 
-/// Likewise of a window's result, whose first reported token has position \p first in its sequence.
-void keep(WindowResult& result, std::int64_t first, const RecordOptions& options);
+/// Likewise of a window's result.
+void keep(WindowResult& result, const RecordOptions& options);
 
 } // namespace ponderscope

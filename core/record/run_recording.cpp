@@ -154,7 +154,7 @@ void Appender::append(const Task& task, WindowResult result) {
         }
     }
     tokens_ += static_cast<std::int64_t>(tokens.size());
-    keep(result, task.span.report_begin, options_);
+    keep(result, options_);
     seen_.insert(tokens.id.begin(), tokens.id.end());
     for (auto& [name, chunk] : result.signals) {
         chunk.first = task.span.report_begin;

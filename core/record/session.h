@@ -52,7 +52,6 @@ struct RecordOptions {
     RecordLevel level = RecordLevel::steps;
     bool scalars = false;   ///< of what `level` computes, keep one row a token, packed, and the gate at exit
     bool candidates = true; ///< false: without candidate_ids and candidate_probabilities
-    std::int64_t depth_every = 1;  ///< depth weights of every Nth token only; NaN at the others
     bool depth_sums = false;       ///< depth weights added up over the tokens of the run (signal_sums.h)
     std::int64_t context = 0;      ///< tokens a window; 0: what the model was made for, at most 2048
     std::int64_t stride = 0;       ///< 0: half the context

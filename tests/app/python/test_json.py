@@ -40,7 +40,7 @@ def test_every_key_is_on_the_page(program: Path, tree: Path, tmp_path: Path) -> 
         unnamed = keys_of(json.loads(said[0], parse_constant=lambda name: 1 / 0)) - named
         assert not unnamed, f"{words[0]}: resources/docs/json.md does not name {sorted(unnamed)}"
 
-    say("record", model, "--text", tmp_path / "text.txt", "--dtype", "bfloat16", "--check", 8, "-o", trace, "--name", "plain", same=False)
+    say("record", model, "--text", tmp_path / "text.txt", "--dtype", "bfloat16", "-o", trace, "--name", "plain", same=False)
     say("record", other, "--text", tmp_path / "text.txt", "--policy", "full", "-o", trace, "--name", "full", same=False)
     ps.annotate(trace, "full", "place", list(range(ps.open(trace).run("full").info["tokens"])))
     rules = ("--policy", "entropy", "--policy", "learned", "--sweep", "threshold=0.3,0.6", "--rerun", other, "--replicates", 100)

@@ -91,43 +91,6 @@ TEST_F(CommandLine, HelpSaysWhatIsTakenWhereNothingIsGiven) {
     }
 }
 
-TEST_F(CommandLine, ALowerPrecisionIsMeasuredBeforeTheRun) {
-    const ProgramResult result =
-        record("ponderlm", "low.ponder", {"--dtype", "bfloat16", "--check", "10", "--context", "8"});
-    ASSERT_EQ(result.code, 0) << result.err;
-    const nlohmann::json run = parse(result.out);
-    const nlohmann::json& precision = run.at("precision");
-    EXPECT_EQ(precision.at("predictions"), 9);
-    EXPECT_EQ(precision.at("dtype"), "bfloat16");
-    const double change =
-        precision.at("mean_nll").get<double>() - precision.at("mean_nll_float32").get<double>();
-    EXPECT_NE(change, 0);
-    EXPECT_LE(std::abs(change), precision.at("mean_change").get<double>() + 1e-12);
-    EXPECT_LE(precision.at("mean_change"), precision.at("largest_change"));
-    EXPECT_LT(precision.at("largest_change"), 0.5);
-    EXPECT_GT(precision.at("seconds"), 0);
-    // Whether it was checked changes nothing of the run, line by line neither.
-    const nlohmann::json without =
-        parse(record("ponderlm", "low.ponder", {"--dtype", "bfloat16", "--context", "8"}).out);
-    EXPECT_EQ(run.at("mean_nll"), without.at("mean_nll"));
-    write_file_atomically(folder_ / "lines.jsonl",
-                          "{\"text\": " + nlohmann::json(short_story).dump() + "}\n");
-    const ProgramResult lines =
-        run_ponderscope({"record", at("ponderlm"), "--jsonl", at("lines.jsonl"), "-o", at("lines.ponder"),
-                         "--dtype", "bfloat16", "--check", "10", "--context", "8"});
-    ASSERT_EQ(lines.code, 0) << lines.err;
-    EXPECT_NE(lines.out.find("bfloat16 against float32 on 9 predictions: NLL "), std::string::npos)
-        << lines.out;
-    for (const std::vector<std::string>& wrong :
-         {std::vector<std::string>{"--check", "10"},
-          std::vector<std::string>{"--dtype", "bfloat16", "--check", "1"}}) {
-        const ProgramResult refused = record("ponderlm", "none.ponder", wrong);
-        EXPECT_EQ(refused.code, 2);
-        EXPECT_NE(refused.err.find("--check"), std::string::npos) << refused.err;
-        EXPECT_FALSE(std::filesystem::exists(at("none.ponder")));
-    }
-}
-
 TEST_F(CommandLine, RecordInspectCompareExportMerge) {
     const ProgramResult first = record("vanilla", "both.ponder");
     ASSERT_EQ(first.code, 0) << first.err;

@@ -27,8 +27,8 @@ TEST(NumberOptions, SayWhatTheyExpectAndWhatTheyFound) {
     // Every option of a number says what it expects and what it found.
     const std::vector<std::pair<std::string, std::vector<std::string>>> numbers{
         {"record",
-         {"--steps", "--limit-tokens", "--sample", "--check", "--depth-every", "--context", "--stride",
-          "--batch", "--generate", "--temperature", "--top-k", "--top-p", "--seed"}},
+         {"--steps", "--limit-tokens", "--sample", "--context", "--stride", "--batch", "--generate",
+          "--temperature", "--top-k", "--top-p", "--seed"}},
         {"generate", {"--tokens", "--seed"}},
         {"policy", {"--within", "--batch", "--block", "--replicates", "--level", "--seed"}},
         {"referee", {"--steps", "--settings"}},

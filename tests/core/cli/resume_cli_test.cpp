@@ -81,7 +81,6 @@ TEST_F(Resume, WhatWasChangedInTheModelMustBeTheSame) {
     model = testing::source_tree() / "sample_models/cabinet/depth_attention-llama";
     expect_refused({"--ablate-source", "0"}, {}, "changes Changed for this run: the value of layer 0");
     expect_refused({}, {"--ablate-source", "0"}, "changes none, and changes Changed for this run");
-    expect_refused({"--depth-every", "4"}, {}, "Of every 4th token");
 }
 
 TEST_F(Resume, ARunThatTheWriterRenamedIsFound) {

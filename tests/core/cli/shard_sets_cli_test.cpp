@@ -209,9 +209,7 @@ TEST_F(ShardSets, OptionsThatWouldDoNothingAreRefused) {
     };
     refused({"--record", "scalars", "--attention", "all"}, "--attention is of signals, and --record scalars");
     refused({"--record", "scalars", "--no-candidates"}, "--no-candidates is of signals");
-    refused({"--depth-every", "5"}, "--depth-every is of the weights of depth mixing");
     refused({"--depth-sums"}, "--depth-sums is of the weights of depth mixing");
-    refused({"--depth-sums", "--depth-every", "5"}, "give one of them");
 }
 
 TEST_F(ShardSets, SumsOfDepthWeightsAreThoseOfTheWeights) {
