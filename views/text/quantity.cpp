@@ -184,12 +184,6 @@ const ColourMap& map_of(const ValueLook& look, const Theme& theme) {
                                                     : theme.textMap();
 }
 
-ColourMap paper_map_of(const ValueLook& look) {
-    return look.kind.number == NumberKind::category ? ColourMap::classes(false)
-           : look.diverging                         ? ColourMap::diverging(false)
-                                                    : ColourMap::text(false);
-}
-
 TokenValues token_differences(Quantity quantity, const SequenceData& a, const SequenceData* b,
                               Attribution attribution) {
     TokenValues result;

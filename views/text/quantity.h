@@ -63,8 +63,6 @@ QString format_annotation(const TokenAnnotation& annotation, std::size_t token);
 QString short_annotation(const TokenAnnotation& annotation, std::size_t token);
 /// What the values are drawn with behind text.
 const ColourMap& map_of(const ValueLook& look, const Theme& theme);
-/// The same on white paper, whatever the window wears.
-ColourMap paper_map_of(const ValueLook& look);
 TokenValues token_differences(Quantity quantity, const SequenceData& a, const SequenceData* b,
                               Attribution attribution);
 

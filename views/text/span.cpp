@@ -10,7 +10,6 @@
 #include "views/common/paths.h"
 #include "views/common/translated.h"
 #include "views/common/whole_characters.h"
-#include "views/figure/parts.h"
 
 #include <QStringList>
 
@@ -257,73 +256,6 @@ QString span_text(const SequenceData& data, TokenSpan span) {
         bytes.append(own.bytes.data(), static_cast<qsizetype>(own.bytes.size()));
     }
     return QString::fromUtf8(bytes);
-}
-
-QString span_markdown(const SequenceData& data, qint64 maxSteps, TokenSpan span, Attribution attribution) {
-    const TokenColumns& tokens = data.tokens;
-    const bool steps = maxSteps > 0;
-    QString table = QStringLiteral("| token | text | NLL | entropy | rank |") +
-                    (steps ? QStringLiteral(" steps |\n") : QStringLiteral("\n")) +
-                    QStringLiteral("| ---: | --- | ---: | ---: | ---: |") +
-                    (steps ? QStringLiteral(" ---: |\n") : QStringLiteral("\n"));
-    for (qint64 token = span.first; token < span.last; ++token) {
-        const auto at = static_cast<std::size_t>(token);
-        QString text;
-        for (const QChar one : visible_token_of(tokens, data.text, at)) {
-            text +=
-                QStringLiteral("\\`*_{}[]<>#|~").contains(one) ? QStringLiteral("\\") + one : QString(one);
-        }
-        if (text.isEmpty()) {
-            text = QStringLiteral("id %1").arg(tokens.id[at]);
-        }
-        const qint64 row = row_of(token, attribution);
-        const auto value = static_cast<std::size_t>(row);
-        const bool has = row >= 0 && value < tokens.size();
-        table += QStringLiteral("| %1 | %2 | %3 | %4 | %5 |")
-                     .arg(token)
-                     .arg(text, format_nats(has ? static_cast<double>(tokens.nll[value]) : not_a_number),
-                          format_nats(has ? static_cast<double>(tokens.entropy[value]) : not_a_number),
-                          has && tokens.rank[value] > 0 ? QString::number(tokens.rank[value])
-                                                        : QString::fromUtf16(no_value));
-        if (steps) {
-            table += QStringLiteral(" %1 |").arg(has ? QString::number(tokens.steps[value])
-                                                     : QString::fromUtf16(no_value));
-        }
-        table += u'\n';
-    }
-    return table;
-}
-
-QString span_latex(const SequenceData& data, TokenSpan span,
-                   const std::function<unsigned(qint64 token)>& colour) {
-    // Without struts lines of words without tall letters would have lower boxes.
-    QString text = QStringLiteral("% \\usepackage{xcolor}\n{\\setlength{\\fboxsep}{1pt}%\n");
-    for (qint64 token = span.first; token < span.last; ++token) {
-        const auto at = static_cast<std::size_t>(token);
-        const CharacterSpan own = characters_of(data.tokens, data.text, at, token > span.first);
-        if (own.bytes.empty() && own.before > 0) {
-            continue; // it stands in the box of the token that begins its character
-        }
-        QString word = own.bytes.empty()
-                           ? QStringLiteral("id %1").arg(data.tokens.id[at])
-                           : QString::fromUtf8(own.bytes.data(), static_cast<qsizetype>(own.bytes.size()));
-        const bool breaks = word.contains(u'\n');
-        if (!word.isEmpty() && word.front().isSpace()) {
-            text += u'\n'; // a space to TeX, and lines that can be read
-        }
-        word = word.trimmed();
-        if (!word.isEmpty()) {
-            const QString inside = QString::fromStdString(figure::tex(word));
-            text +=
-                QStringLiteral("\\colorbox[HTML]{%1}{\\strut %2}\\allowbreak{}")
-                    .arg(QStringLiteral("%1").arg(colour(token) & 0xffffffU, 6, 16, QChar(u'0')).toUpper(),
-                         inside);
-        }
-        if (breaks) {
-            text += QStringLiteral("\\par\n");
-        }
-    }
-    return text + QStringLiteral("}\n");
 }
 
 void label_span(const RunKey& key, qint64 sequence, TokenSpan span, const QString& annotation,

@@ -5,7 +5,6 @@
 
 #include <QString>
 
-#include <functional>
 #include <limits>
 #include <memory>
 #include <stop_token>
@@ -76,11 +75,6 @@ QString describe_span(const SpanStatistics& statistics, TokenSpan span);
 inline constexpr qint64 most_copied = 20'000;
 /// The text itself; ids where there is no text.
 QString span_text(const SequenceData& data, TokenSpan span);
-/// A table, one line a token; with steps where the run has any.
-QString span_markdown(const SequenceData& data, qint64 maxSteps, TokenSpan span, Attribution attribution);
-/// Running text for LaTeX (xcolor), each token on \p colour of it; an invalid colour: on none.
-QString span_latex(const SequenceData& data, TokenSpan span,
-                   const std::function<unsigned(qint64 token)>& colour);
 
 /// Gives the tokens of a span a class of a category of annotations beside the trace, which is made where
 /// there is none of that name; other tokens keep theirs. An empty class takes the span's away. InputError

@@ -40,14 +40,7 @@ SpanBar::SpanBar(const ViewContext& context, TextView& view, QWidget* parent)
     words_->setAccessibleName(tr("What the span is"));
     words_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     words_->setWordWrap(true);
-    auto* forms = new QMenu(copy_);
-    forms->addAction(tr("Text"), this, [this] { copy(Form::text); });
-    forms->addAction(tr("Markdown, a table of its tokens"), this, [this] { copy(Form::markdown); });
-    forms->addAction(tr("LaTeX, words on their colours"), this, [this] { copy(Form::latex); });
     copy_->setText(tr("Copy"));
-    copy_->setMenu(forms);
-    copy_->setPopupMode(QToolButton::InstantPopup);
-    copy_->setToolTip(tr("Copies the span as text, as a table or for LaTeX"));
     label_->setText(tr("Label…"));
     label_->setToolTip(
         tr("Gives the span a label: an annotation beside the trace, to colour, find and group by"));
@@ -69,6 +62,7 @@ SpanBar::SpanBar(const ViewContext& context, TextView& view, QWidget* parent)
     delay_.setSingleShot(true);
     delay_.setInterval(settle_ms);
     connect(&delay_, &QTimer::timeout, this, &SpanBar::measure);
+    connect(copy_, &QToolButton::clicked, this, &SpanBar::copy);
     connect(label_, &QToolButton::clicked, this, [this] { askForLabel({}); });
     connect(figure, &QToolButton::clicked, this, &SpanBar::figureWanted);
     connect(shut, &QToolButton::clicked, this, [this] { view_.setSpan({}); });
@@ -85,9 +79,7 @@ SpanBar::SpanBar(const ViewContext& context, TextView& view, QWidget* parent)
 }
 
 void SpanBar::addActions(QMenu& menu) {
-    QMenu* forms = menu.addMenu(tr("Copy Span as"));
-    forms->setEnabled(copy_->isEnabled());
-    forms->addActions(copy_->menu()->actions());
+    menu.addAction(tr("Copy Span"), this, &SpanBar::copy)->setEnabled(copy_->isEnabled());
     menu.addAction(tr("Label Span…"), this, [this] { askForLabel({}); })->setEnabled(label_->isEnabled());
     menu.addAction(tr("Figure of Span…"), this, &SpanBar::figureWanted);
     menu.addAction(tr("Deselect Span"), this, [this] { view_.setSpan({}); });
@@ -106,7 +98,7 @@ void SpanBar::showSpan() {
             .arg(format_count(span.size()), format_count(span.first), format_count(span.last - 1)));
     words_->setToolTip({});
     copy_->setEnabled(span.size() <= most_copied);
-    copy_->setToolTip(copy_->isEnabled() ? tr("Copies the span as text, as a table or for LaTeX")
+    copy_->setToolTip(copy_->isEnabled() ? tr("Copies the text of the span")
                                          : tr("At most %1 tokens are copied").arg(format_count(most_copied)));
     const QString trace = context_.selection.runA().trace;
     const bool live = context_.data.isLive(trace);
@@ -150,25 +142,12 @@ QString SpanBar::said() const {
     return words_->text();
 }
 
-void SpanBar::copy(Form form) const {
+void SpanBar::copy() const {
     const auto shown = view_.sequence();
     const TokenSpan span = view_.span();
-    if (!shown || span.isEmpty() || span.size() > most_copied) {
-        return;
+    if (shown && !span.isEmpty() && span.size() <= most_copied) {
+        QApplication::clipboard()->setText(span_text(*shown, span));
     }
-    const TokenValues& values = view_.values();
-    const ColourMap map = paper_map_of(values); // LaTeX prints black letters on white paper
-    const auto colour = [&](qint64 token) {
-        const auto at = static_cast<std::size_t>(token);
-        const double position =
-            at < values.values.size() ? values.scale.position(values.values[at]) : std::nan("");
-        return std::isnan(position) ? qRgb(255, 255, 255) : map.at(position);
-    };
-    QApplication::clipboard()->setText(
-        form == Form::text ? span_text(*shown, span)
-        : form == Form::markdown
-            ? span_markdown(*shown, max_steps_of(shown->run), span, context_.selection.attribution())
-            : span_latex(*shown, span, colour));
 }
 
 void SpanBar::label(const QString& annotation, const QString& name) {

@@ -16,14 +16,13 @@ namespace ponderscope {
 
 class TextView;
 
-/// What the chosen span is, below the text: its statistics, copies of it, a label for it. There while there
+/// What the chosen span is, below the text: its statistics, a copy, a label for it. There while there
 /// is a span.
 class SpanBar : public QWidget {
     Q_OBJECT
 public:
     SpanBar(const ViewContext& context, TextView& view, QWidget* parent = nullptr);
-    enum class Form { text, markdown, latex };
-    void copy(Form form) const;
+    void copy() const;
     /// Writes the label beside the trace, on a thread of its own; the text has it when it is written.
     void label(const QString& annotation, const QString& name);
     /// Asks for a class of the span, or of the selected token where there is no span. \p wanted: the

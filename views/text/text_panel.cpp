@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/text/text_panel.h"
 
-#include "views/common/asking_box.h"
 #include "views/common/flow_layout.h"
 #include "views/text/corpus_map.h"
 #include "views/text/find_bar.h"
 #include "views/text/legend.h"
 #include "views/text/span_bar.h"
-#include "views/text/step_column_dialog.h"
 #include "views/text/text_view.h"
 #include "views/text/token_model.h"
 
@@ -29,9 +27,8 @@ namespace ponderscope {
 
 namespace {
 
-constexpr int replayed = -1;  ///< data of the entry that stands for a replay's steps
-constexpr int of_a_step = -2; ///< of the entry that asks for a column of a step
-constexpr int none = -3;      ///< of the entry without bars
+constexpr int replayed = -1; ///< data of the entry that stands for a replay's steps
+constexpr int none = -2;     ///< of the entry without bars
 constexpr int slide_legend = 20; ///< pixels of the legend's letters where others look on
 
 } // namespace
@@ -43,8 +40,8 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
       find_(new FindBar(context, *view_, this)),
       spanBar_(new SpanBar(context, *view_, this)),
       legend_(new Legend(context.theme, this)),
-      colour_(new AskingBox(of_a_step, this)),
-      bars_(new AskingBox(of_a_step, this)),
+      colour_(new QComboBox(this)),
+      bars_(new QComboBox(this)),
       difference_(new QCheckBox(tr("A − B"), this)),
       controls_(new QWidget(this)),
       notice_(new QLabel(this)),
@@ -52,8 +49,7 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
       stack_(new QStackedWidget(this)),
       table_(new QTableView(this)),
       model_(new TokenModel(context, this)),
-      corpus_(new CorpusMap(context, this)),
-      deriving_(this) {
+      corpus_(new CorpusMap(context, this)) {
     buildZoom();
     const auto label = [this](const QString& text, QWidget* buddy) {
         auto* made = new QLabel(text, controls_);
@@ -66,10 +62,6 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
         colour_->setItemData(colour_->count() - 1, quantity_meaning(one.quantity, Attribution::predicted),
                              Qt::ToolTipRole);
     }
-    colour_->addItem(tr("Gain at a step…"), of_a_step);
-    colour_->setItemData(colour_->count() - 1,
-                         tr("A signal at a step, what the steps between gained, A minus B at a step"),
-                         Qt::ToolTipRole);
     colour_->setAccessibleName(tr("Colour of the text"));
     colour_->setToolTip(tr("What colours the text"));
     bars_->addItem(quantity_name(Quantity::steps), static_cast<int>(Quantity::steps));
@@ -79,9 +71,6 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
         }
     }
     bars_->addItem(tr("None"), none);
-    bars_->addItem(tr("Gain at a step…"), of_a_step);
-    bars_->setItemData(bars_->count() - 1, colour_->itemData(colour_->count() - 1, Qt::ToolTipRole),
-                       Qt::ToolTipRole);
     bars_->setAccessibleName(tr("Bars under the text"));
     bars_->setToolTip(
         tr("A second quantity at once, under each token. Steps are ticks: those that ran, of those that "
@@ -141,7 +130,6 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
         } else if (chosen.toInt() >= 0) {
             setQuantity(static_cast<Quantity>(chosen.toInt()));
         }
-        nameColour(); // an entry that asks colours by nothing itself
     });
     connect(find_, &FindBar::queryChanged, this, &TextPanel::viewChanged);
     connect(spanBar_, &SpanBar::figureWanted, this, &TextPanel::figureWanted);
@@ -150,19 +138,11 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
         const QVariant chosen = bars_->currentData();
         if (chosen.typeId() == QMetaType::QString) {
             setBarAnnotation(chosen.toString());
-        } else if (chosen != QVariant(of_a_step)) {
+        } else {
             setBars(chosen == QVariant(none) ? std::nullopt
                                              : std::optional(static_cast<Quantity>(chosen.toInt())));
         }
-        nameColour();
     });
-    for (QComboBox* box : {colour_, bars_}) {
-        connect(box, &QComboBox::activated, this, [this, box](int entry) {
-            if (box->itemData(entry) == QVariant(of_a_step)) {
-                askForStep(box == bars_);
-            }
-        });
-    }
     connect(difference_, &QCheckBox::toggled, this, &TextPanel::setDifference);
     connect(&context_.selection, &Selection::lookChanged, this, [this] {
         nameColour();
@@ -188,39 +168,6 @@ void TextPanel::askForRange() {
     if (ask_for_range(this, view_->values().scale, range)) {
         view_->setRange(range);
     }
-}
-
-void TextPanel::askForStep(bool bars) {
-    // Of the runs that it asks about: a recording that ends meanwhile makes its own run A.
-    const auto [a, b] = std::pair(context_.selection.runA(), context_.selection.runB());
-    StepColumnDialog dialog(context_, this);
-    if (dialog.exec() == QDialog::Accepted) {
-        deriveColumnOf(a, dialog.againstB() ? b : RunKey(), dialog.name(), dialog.column(), bars);
-    }
-}
-
-void TextPanel::deriveColumn(const RunKey& b, const QString& name, const QString& column, bool bars) {
-    deriveColumnOf(context_.selection.runA(), b, name, column, bars);
-}
-
-void TextPanel::deriveColumnOf(const RunKey& a, const RunKey& b, const QString& name, const QString& column,
-                               bool bars) {
-    if (context_.data.isLive(a.trace)) {
-        Q_EMIT failed(tr("A run that is not in a file yet takes no annotations; wait until it is recorded."));
-        return;
-    }
-    deriving_.start(
-        [a, b, name, column](const std::stop_token& stop) {
-            derive_column(a, b, name, column, stop);
-            return true;
-        },
-        [this, a, name, bars](bool) {
-            context_.data.refresh();
-            if (a == context_.selection.runA()) {
-                bars ? setBarAnnotation(name) : setAnnotation(name);
-            }
-        },
-        [this](const QString& sentence) { Q_EMIT failed(sentence); });
 }
 
 void TextPanel::offerAnnotations() {
@@ -428,7 +375,7 @@ void TextPanel::zoomBy(int points) {
 }
 
 bool TextPanel::isBusy() const {
-    return !view_->settled() || spanBar_->isBusy() || find_->isBusy() || deriving_.isBusy() ||
+    return !view_->settled() || spanBar_->isBusy() || find_->isBusy() ||
            (zoom_ == TextZoom::corpus && corpus_->isBusy());
 }
 

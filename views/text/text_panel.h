@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "views/common/task.h"
 #include "views/common/view_command.h"
 #include "views/common/view_context.h"
 #include "views/common/wheel_notches.h"
@@ -56,10 +55,6 @@ public:
     [[nodiscard]] bool isBusy() const; ///< something of what is shown is still being laid out or read
 
 public Q_SLOTS:
-    /// Works a column out of the steps of A (an invalid \p b) or of A − B, keeps it as an annotation, and
-    /// colours by it or shows it as \p bars (step_column_dialog.h).
-    void deriveColumn(const ponderscope::RunKey& b, const QString& name, const QString& column,
-                      bool bars = false);
     void find();
     void findText(const QString& query); ///< opens the find bar with it
     void listNotes();                    ///< lists every token that has a note
@@ -98,9 +93,6 @@ private:
     void showRow(qint64 token);
     void fillTable();
     void askForRange();
-    void askForStep(bool bars);
-    void deriveColumnOf(const RunKey& a, const RunKey& b, const QString& name, const QString& column,
-                        bool bars);
 
     ViewContext context_;
     TextView* view_;
@@ -119,7 +111,6 @@ private:
     CorpusMap* corpus_;
     TextZoom zoom_ = TextZoom::text;
     WheelNotches tableWheel_;
-    Task deriving_;
 };
 
 } // namespace ponderscope

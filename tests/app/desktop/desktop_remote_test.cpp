@@ -6,15 +6,16 @@
 #include "app/desktop/record_dialog.h"
 #include "app/desktop/remote_command.h"
 #include "core/remote/address.h"
-#include "core/trace/tools/annotations.h"
 #include "core/trace/reader.h"
 #include "core/trace/shard.h"
+#include "core/trace/tools/annotations.h"
 #include "core/trace/writer.h"
 #include "tests/app/desktop/desktop_stage.h"
 #include "tests/core/trace/sample.h"
 #include "tests/support/tiny_checkpoint.h"
 #include "views/library/library_model.h"
 #include "views/library/library_panel.h"
+#include "views/text/span_bar.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
@@ -170,7 +171,7 @@ private Q_SLOTS:
         QVERIFY(!label->isEnabled());
         QVERIFY2(label->toolTip().contains(QStringLiteral("What lies on notes is only read")),
                  qPrintable(label->toolTip()));
-        stage.window.text().deriveColumn({}, QStringLiteral("gain"), QStringLiteral("nll@0-nll@last"), false);
+        stage.window.text().spanBar().toggleBookmark();
         QVERIFY(stage.says("annotation.failed", QStringLiteral("ssh notes ponderscope annotate")));
         // Annotated there, it is shown here.
         QCOMPARE(stage.window.text().view().sequence()->annotations.size(), std::size_t{0});

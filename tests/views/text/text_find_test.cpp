@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/trace/reader.h"
+#include "core/trace/tools/annotations.h"
 #include "tests/views/text/made_up_text.h"
 #include "tests/views/text/text_stage.h"
 #include "views/common/format.h"
+#include "views/common/trace_contents.h"
 #include "views/text/condition.h"
 #include "views/text/find.h"
 #include "views/text/find_bar.h"
@@ -431,11 +433,14 @@ private Q_SLOTS:
         QTRY_VERIFY_WITH_TIMEOUT(bar.status().contains(QStringLiteral("no such file")), 20'000);
     }
 
-    void barsTakeDerivedColumns() {
+    void barsTakeAnnotations() {
         Stage stage({.sequences = 1, .tokens = 200});
         QVERIFY(stage.settle());
-        stage.panel.deriveColumn({}, QStringLiteral("gain"), QStringLiteral("nll@0-nll@last"), true);
-        QTRY_COMPARE(stage.view().barAnnotation(), QStringLiteral("gain"));
+        const Annotation gain{"gain", false, {}, {std::vector<double>(200, 0.5)}};
+        put_annotations(stage.path.toStdString(), *stage.data.run(stage.a),
+                        stage.data.contents(stage.a)->sequences, {gain});
+        stage.data.refresh();
+        stage.panel.setBarAnnotation(QStringLiteral("gain"));
         QVERIFY(stage.view().annotation().isEmpty()); // the colours stay
         QTRY_VERIFY(stage.view().sequence()->annotation(QStringLiteral("gain")) != nullptr);
         const QComboBox* bars = testing::list_called(stage.panel, QStringLiteral("Bars under the text"));

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/files.h"
-#include "core/trace/tools/annotations.h"
 #include "core/trace/reader.h"
+#include "core/trace/tools/annotations.h"
 #include "tests/views/text/text_stage.h"
 #include "views/common/format.h"
 #include "views/text/find_bar.h"
 #include "views/text/legend.h"
 #include "views/text/span_bar.h"
-#include "views/text/step_column_dialog.h"
 
 #include <QApplication>
 #include <QClipboard>
@@ -136,18 +135,6 @@ private Q_SLOTS:
         QTRY_VERIFY2(!bar.said().contains(QStringLiteral("NLL of A − B")), qPrintable(bar.said()));
     }
 
-    void latexIsForPaperWhateverTheWindowWears() {
-        Stage stage({.sequences = 1, .tokens = 60});
-        QVERIFY(stage.settle());
-        stage.view().setSpan({1, 30});
-        SpanBar& bar = stage.panel.spanBar();
-        bar.copy(SpanBar::Form::latex);
-        const QString light = QApplication::clipboard()->text();
-        stage.theme.setAppearance(Appearance::dark);
-        bar.copy(SpanBar::Form::latex);
-        QCOMPARE(QApplication::clipboard()->text(), light);
-    }
-
     void aSpanIsCopiedAndLabelled() {
         Stage stage(
             {.sequences = 2, .tokens = 60, .texts = {"A 50 % & 漢字 _x_ 😀 end.\nNext", "Other text"}});
@@ -156,22 +143,8 @@ private Q_SLOTS:
         const TokenSpan all{0, static_cast<qint64>(shown->tokens.size())};
         stage.view().setSpan(all);
         SpanBar& bar = stage.panel.spanBar();
-        bar.copy(SpanBar::Form::text);
+        bar.copy();
         QCOMPARE(QApplication::clipboard()->text(), QStringLiteral("A 50 % & 漢字 _x_ 😀 end.\nNext"));
-        bar.copy(SpanBar::Form::markdown);
-        const QString table = QApplication::clipboard()->text();
-        QCOMPARE(table.count(u'\n'), all.size() + 2);
-        QVERIFY(table.contains(QStringLiteral("\\_")) && table.contains(QStringLiteral("of 😀")));
-        QVERIFY(table.startsWith(QStringLiteral("| token | text | NLL | entropy | rank | steps |\n")));
-        // A run that has no steps is copied without a column of zeros.
-        const QString plain = span_markdown(*shown, 0, all, Attribution::predicted);
-        QVERIFY(plain.startsWith(QStringLiteral("| token | text | NLL | entropy | rank |\n")));
-        QCOMPARE(table.count(u'|') - plain.count(u'|'), all.size() + 2);
-        bar.copy(SpanBar::Form::latex);
-        const QString tex = QApplication::clipboard()->text();
-        QVERIFY(tex.contains(QStringLiteral("\\%}")) && tex.contains(QStringLiteral("\\&}")) &&
-                tex.contains(QStringLiteral("\\_")) && tex.contains(QStringLiteral("\\par")));
-        QCOMPARE(tex.count(QStringLiteral("😀")), 1); // once, for both of its tokens
         // A label is an annotation; what other spans were called stays.
         QSignalSpy problem(&stage.panel, &TextPanel::failed);
         const auto labelled = [&](TokenSpan span, const char* name) {
@@ -192,50 +165,6 @@ private Q_SLOTS:
         QTRY_COMPARE(format_annotation(*annotation(), 4), QString());
         QCOMPARE(problem.count(), 0);
         bar.label(QStringLiteral("no name!"), QStringLiteral("x"));
-        QTRY_COMPARE(problem.count(), 1);
-    }
-
-    void aColumnOfTheStepsColours() {
-        Stage stage({.sequences = 2, .tokens = 200});
-        QVERIFY(stage.settle());
-        auto* colour = list_called(stage.panel, QStringLiteral("Colour of the text"));
-        // The dialog asks first what pondering gained.
-        QTimer::singleShot(0, [&] {
-            auto* dialog = qobject_cast<StepColumnDialog*>(QApplication::activeModalWidget());
-            QVERIFY(dialog != nullptr);
-            QCOMPARE(dialog->column(), QStringLiteral("nll@0-nll@last"));
-            auto* name = dialog->findChild<QLineEdit*>();
-            auto* ok = dialog->findChild<QDialogButtonBox*>()->button(QDialogButtonBox::Ok);
-            const auto combos = dialog->findChildren<QComboBox*>();
-            combos[0]->setCurrentIndex(combos[0]->findData(QStringLiteral("entropy")));
-            QCOMPARE(dialog->column(), QStringLiteral("entropy@0-entropy@last"));
-            combos[0]->setCurrentIndex(combos[0]->findData(QStringLiteral("nll")));
-            name->setText(QStringLiteral("nll")); // the name of something else
-            QVERIFY(!ok->isEnabled());
-            name->setText(QStringLiteral("gain"));
-            ok->click();
-        });
-        const int before = colour->currentIndex();
-        colour->setCurrentIndex(colour->findData(-2)); // alone it opens nothing
-        QCOMPARE(colour->currentIndex(), before);
-        QVERIFY(QApplication::activeModalWidget() == nullptr);
-        Q_EMIT colour->activated(colour->findData(-2)); // as its choice in the open list does
-        QTRY_COMPARE(stage.view().annotation(), QStringLiteral("gain"));
-        QTRY_VERIFY(stage.view().sequence() && stage.view().sequence()->annotation(QStringLiteral("gain")));
-        const auto block = stage.view().sequence();
-        QTRY_VERIFY(stage.data.signal(stage.a, 0, QStringLiteral("nll")) != nullptr);
-        const auto by_step = to_floats(*stage.data.signal(stage.a, 0, QStringLiteral("nll")));
-        const auto steps =
-            static_cast<std::size_t>(stage.data.signal(stage.a, 0, QStringLiteral("nll"))->shape[1]);
-        std::size_t last = 0;
-        while (last + 1 < steps && !std::isnan(by_step[20 * steps + last + 1])) {
-            ++last;
-        }
-        QCOMPARE(block->annotation(QStringLiteral("gain"))->values[21], // the token that row 20 predicted
-                 static_cast<double>(by_step[20 * steps]) - static_cast<double>(by_step[20 * steps + last]));
-        // What cannot be is said.
-        QSignalSpy problem(&stage.panel, &TextPanel::failed);
-        stage.panel.deriveColumn({}, QStringLiteral("x"), QStringLiteral("absent@0"));
         QTRY_COMPARE(problem.count(), 1);
     }
 
