@@ -48,14 +48,14 @@ void DockLayout::addPanels(const ViewContext& context) {
 
 void DockLayout::addPanel(const Panel& panel, QWidget* view) {
     const QString name = QString::fromLatin1(panel.name);
-    auto* dock = new QDockWidget(tr(panel.title), window_);
+    auto* dock = new QDockWidget(QString::fromUtf8(panel.title), window_);
     dock->setObjectName(name);
-    const PanelHelp* help = panel_help(name);
+    const PanelHelp* help = panel_help(dock->windowTitle());
     dock->setWidget(
-        new PanelFrame(view, panel.caveat && help != nullptr ? panel_help_brief(*help) : QString(), theme_));
+        new PanelFrame(view, panel.caveat && help != nullptr ? help->brief : QString(), theme_));
     dock->setFeatures(QDockWidget::DockWidgetMovable | QDockWidget::DockWidgetFloatable |
                       QDockWidget::DockWidgetClosable);
-    auto* line = new DockTitle(dock, help, tr(panel.heading), theme_);
+    auto* line = new DockTitle(dock, help, QString::fromUtf8(panel.heading), theme_);
     connect(line, &DockTitle::copyRequested, this, [this, view] { Q_EMIT copyRequested(view); });
     connect(line, &DockTitle::maximiseRequested, this, [this, dock] { maximise(dock); });
     dock->setTitleBarWidget(line);

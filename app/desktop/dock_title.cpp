@@ -46,7 +46,7 @@ DockTitle::DockTitle(QDockWidget* dock, const PanelHelp* help, const QString& he
         QStringLiteral("?"),
         help == nullptr
             ? QString()
-            : tr("What this shows, and what must not be concluded (F1): %1").arg(panel_help_brief(*help)));
+            : tr("What this shows, and what must not be concluded (F1): %1").arg(help->brief));
     ask_->setVisible(help != nullptr);
     connect(ask_, &QToolButton::clicked, this, &DockTitle::showHelp);
     if (dynamic_cast<ShowsCommand*>(panel_of(*dock)) != nullptr) {

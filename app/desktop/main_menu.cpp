@@ -293,11 +293,11 @@ QWidget* MainMenu::focusedPanel() const {
 
 void MainMenu::showHelp() {
     const QDockWidget* dock = DockLayout::focusedDock();
-    const PanelHelp* help = dock == nullptr ? nullptr : panel_help(dock->objectName());
+    const PanelHelp* help = dock == nullptr ? nullptr : panel_help(dock->windowTitle());
     if (help != nullptr) {
         show_panel_help(*help, dock->titleBarWidget(), theme_);
     } else {
-        show_panel_help(*panel_help(QStringLiteral("text")), text_, theme_);
+        show_panel_help(*panel_help(QStringLiteral("Text")), text_, theme_);
     }
 }
 

@@ -119,7 +119,7 @@ void MainWindow::build() {
 void MainWindow::connectParts() {
     connect(top_, &TopBar::findRequested, text_, &TextPanel::find);
     connect(text_, &TextPanel::helpRequested, this,
-            [this] { show_panel_help(*panel_help(QStringLiteral("text")), text_, theme_); });
+            [this] { show_panel_help(*panel_help(QStringLiteral("Text")), text_, theme_); });
     connect(text_, &TextPanel::figureWanted, this,
             [this] { figures_->exportFigure(figure::FigureKind::token_text); });
     connect(text_, &TextPanel::failed, this,

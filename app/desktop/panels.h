@@ -43,9 +43,9 @@ struct WindowParts {
 /// A view as the window knows it. A new view is a folder in views/ and a line in panels.cpp.
 struct Panel {
     const char* name;  ///< of its layout, and for --tab
-    const char* title; ///< to be translated
+    const char* title;
     PanelPlace place;
-    const char* heading; ///< what it shows, as it stands on the panel; to be translated
+    const char* heading; ///< what it shows, as it stands on the panel
     bool caveat;         ///< what must not be concluded stands below it; false: its charts say it
     QWidget* (*make)(const ViewContext& context, QWidget* parent);
     /// Connects it with other parts; null: it speaks through the selection alone.

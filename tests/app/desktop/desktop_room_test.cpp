@@ -275,11 +275,11 @@ private Q_SLOTS:
             // The offscreen platform gives popups a frame of two pixels.
             QVERIFY2(sheet->y() >= 0 && sheet->y() + sheet->height() <=
                                             stage.window.screen()->availableGeometry().bottom() + 3,
-                     help.panel);
+                     qPrintable(help.title));
             // What is not seen at once can be scrolled to.
             const int hidden = scroll->widget()->height() - scroll->viewport()->height();
-            QVERIFY2(scroll->verticalScrollBar()->maximum() >= hidden, help.panel);
-            QVERIFY2(scroll->widget()->width() <= scroll->viewport()->width(), help.panel);
+            QVERIFY2(scroll->verticalScrollBar()->maximum() >= hidden, qPrintable(help.title));
+            QVERIFY2(scroll->widget()->width() <= scroll->viewport()->width(), qPrintable(help.title));
             sheet->close();
         }
     }

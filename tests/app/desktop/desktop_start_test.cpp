@@ -311,20 +311,22 @@ private Q_SLOTS:
     }
 
     void everyPanelSaysWhatItShowsAndWhatItDoesNot() {
+        QStringList titles{QStringLiteral("Text")};
         for (const Panel& panel : panels()) {
-            const PanelHelp* help = panel_help(QString::fromLatin1(panel.name));
-            QVERIFY2(help != nullptr, panel.name);
-            for (const char* text : {help->shows, help->defined, help->caution, help->brief, help->use}) {
-                QVERIFY2(QString::fromUtf8(text).size() > 10, panel.name);
-            }
-            QVERIFY(panel_help_text(*help).contains(QStringLiteral("must not be concluded")));
+            titles << QString::fromUtf8(panel.title);
         }
-        QVERIFY(panel_help(QStringLiteral("text")) != nullptr);
-        QVERIFY(panel_help(QStringLiteral("nobody")) == nullptr);
+        for (const QString& title : titles) {
+            const PanelHelp* help = panel_help(title);
+            QVERIFY2(help != nullptr, qPrintable(title));
+            QVERIFY2(help->brief.size() > 10, qPrintable(title));
+            QVERIFY2(help->text.count(QStringLiteral("\n\n**")) == 4, qPrintable(title));
+            QVERIFY2(help->text.contains(QStringLiteral("**What must not be concluded.**")),
+                     qPrintable(title));
+        }
+        QCOMPARE(all_panel_help().size(), static_cast<std::size_t>(titles.size()));
         // Weights are not causes; replay is not rerun: where they are read.
-        QVERIFY(
-            panel_help_brief(*panel_help(QStringLiteral("depth"))).contains(QStringLiteral("not causes")));
-        QVERIFY(panel_help_brief(*panel_help(QStringLiteral("lab"))).contains(QStringLiteral("not rerun")));
+        QVERIFY(panel_help(QStringLiteral("Depth"))->brief.contains(QStringLiteral("not causes")));
+        QVERIFY(panel_help(QStringLiteral("Policy lab"))->brief.contains(QStringLiteral("not rerun")));
     }
 
     void theQuestionMarkOfAPanelOpensItsHelp() {
