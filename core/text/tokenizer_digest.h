@@ -13,8 +13,8 @@
 namespace ponderscope {
 
 /// What decides how a text is cut, independent of how a tokenizer.json writes it: key order, blanks, defaults
-/// that are left out, merges as pairs or as lines. resources/docs/trace-schema.md has the definition, and
-/// app/python/ponderscope/tokenizer_digest.py computes the same.
+/// that are left out, merges as pairs or as lines. app/python/ponderscope/tokenizer_digest.py has the
+/// definition and computes the same.
 struct CuttingRules {
     std::string merges;     ///< SHA-256 of the merges, or of the scores of a Unigram model
     std::string components; ///< canonical JSON of the model's settings, the normalizer and the pre-tokenizer

@@ -1,5 +1,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The digest of what a tokenizer does, as core/text/tokenizer_digest.cpp has it (trace-schema.md, Tokenizers)."""
+"""The digest of what a tokenizer does. core/text/tokenizer_digest.cpp computes the same.
+
+It is the SHA-256 of these parts, without separators:
+
+1. the vocabulary without added tokens, by id: "ID LENGTH", a newline, the text (lengths in bytes of UTF-8, decimal);
+2. the added tokens, by the id that the library `tokenizers` gives them, each as compact JSON:
+   [id, content, normalized, lstrip, rstrip, single_word]; normalized is false without a normalizer;
+3. 64 hexadecimal digits, the SHA-256 of the merges in order, each as "LENGTH LENGTH", a newline, both texts; of a Unigram
+   model the scores by id (binary64, big-endian);
+4. compact JSON, keys sorted, not escaped: {"model": ..., "normalizer": ..., "pre_tokenizer": ...}. "model" has its other
+   keys (byte_fallback, ignore_merges, unk_token, ...) without type, dropout and values that are null, false, 0 or empty.
+   A component is as in tokenizer.json without null and false, without use_regex and split if true, without trim_offsets
+   of ByteLevel and str_rep of Metaspace. add_prefix_space of Metaspace becomes prepend_scheme (always or never). Nested
+   Sequences become one {"sequence": [...]}; a Sequence of one part is that part, of none null.
+"""
 
 from __future__ import annotations
 

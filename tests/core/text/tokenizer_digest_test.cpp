@@ -30,8 +30,8 @@ std::string digest_of(const Json& tokenizer) {
     return Tokenizer::load_folder(folder.path()).content_digest();
 }
 
-TEST(TokenizerDigest, IsTheOneOfTheSchemaPage) {
-    // SHA-256 of the bytes that resources/docs/trace-schema.md describes, put together by hand.
+TEST(TokenizerDigest, IsTheOneOfTheDefinition) {
+    // SHA-256 of the bytes that app/python/ponderscope/tokenizer_digest.py describes, put together by hand.
     EXPECT_EQ(digest_of(small_tokenizer()),
               "4abb42b41fde4236e64df75594e3a808335122239a0bb6ceeddcd637dd21d9ea");
 }
