@@ -288,7 +288,8 @@ void add_annotate(CLI::App& program) {
     app->add_option(
            "--csv", verb->csv,
            "Table with a header: sequence,token and a column a name, or document,begin,end (bytes of "
-           "the text) and a column a name; sequence and document are a title or a number from 0 and "
+           "the text) and a column a name; sequence is a number from 0, else a title, document a title, else "
+           "a number; both "
            "may be left out where there is one. A column of numbers is one of numbers, any other one "
            "of categories; an empty field says nothing, nor does NaN among numbers. Names that are there "
            "are replaced")

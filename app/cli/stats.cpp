@@ -414,7 +414,8 @@ void add_stats(CLI::App& program) {
         ->type_name("RUN");
     app->add_option("--labels", verb->labels,
                     "Classes of parts of the text, CSV with a header: document,begin,end,class (bytes) or "
-                    "sequence,token,class; document and sequence are a title or a number from 0. Without it, "
+                    "sequence,token,class; sequence is a number from 0, else a title, document a title, else a "
+                    "number. Without it, "
                     "those that were recorded with the text (record --label-field)")
         ->type_name("FILE.csv");
     app->add_option(

@@ -17,9 +17,7 @@ except ImportError:  # Windows: SQLite's own locks keep the file whole, and only
 class TraceLock:
     """Holds TRACE-lock beside the trace, as core/trace/writing/lock_file.h does. The lock goes with the process."""
 
-    def __init__(
-        self, trace: Path, wanted: str = "a trace that nobody writes to", found: str = "one that another recording is writing"
-    ) -> None:
+    def __init__(self, trace: Path) -> None:
         self._path = trace.with_name(trace.name + "-lock")
         self._descriptor = -1
         if fcntl is None:
@@ -30,7 +28,9 @@ class TraceLock:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 os.close(descriptor)
-                raise refusal(trace, wanted, found, "wait for it to end or choose another file") from None
+                raise refusal(
+                    trace, "a trace that nobody writes to", "one that another recording is writing", "wait for it to end or choose another file"
+                ) from None
             # The holder before may have removed the name between our open and our lock: nobody would see this lock.
             try:
                 if os.path.samestat(os.fstat(descriptor), os.stat(self._path)):

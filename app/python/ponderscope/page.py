@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import html
 import os
-import subprocess
 import tempfile
 from pathlib import Path
 
+from .program import ask
 from .program import find as find_program
 from .reader import Run, Trace
 
@@ -53,21 +53,9 @@ def notebook_html(run: Run) -> str:
 def _make_page(
     trace: Trace, path: str | os.PathLike[str] | None, runs: list[Run], title: str | None, sequences: list[int] | None, max_tokens: int
 ) -> str:
-    program = find_program()
-    if program is None:
-        raise FileNotFoundError(
-            "the program ponderscope, which makes pages, was not found; put it on the PATH, or name it by the environment "
-            "variable PONDERSCOPE_PROGRAM."
-        )
     options = [f"--run={run.name}" for run in runs] + [f"--sequence={number}" for number in sequences or ()]
     options += [f"--title={title}"] if title else []
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder, "page.html") if path is None else Path(path).absolute()
-        command = [program, "page", str(trace.path.absolute()), *options, f"--max-tokens={max_tokens}", "-o", str(target)]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, errors="replace")
-        except OSError as error:
-            raise OSError(f"{program}: cannot be started ({error.strerror}); PONDERSCOPE_PROGRAM names the program ponderscope.") from None
-        if done.returncode:
-            raise ValueError(done.stderr.strip().removeprefix("ponderscope: ") or f"{program} page ended with {done.returncode}.")
+        ask("page", trace.path.absolute(), *options, f"--max-tokens={max_tokens}", "-o", target)
         return target.read_text(encoding="utf-8")

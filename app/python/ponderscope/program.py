@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The command-line program: where it is, and the command `ponderscope` of a wheel that carries it."""
+"""The command-line program: where it is, what it is asked to do, and the command `ponderscope` of a wheel that carries it."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -18,6 +19,22 @@ def find() -> str | None:
     if named:
         return named
     return str(_CARRIED) if _CARRIED.is_file() else shutil.which("ponderscope")
+
+
+def ask(verb: str, *arguments: str | os.PathLike[str]) -> None:
+    """Runs a verb of the program. ValueError: the program's own sentence. FileNotFoundError: there is no program."""
+    program = find()
+    if program is None:
+        raise FileNotFoundError(
+            f"the program ponderscope, whose verb {verb} does this, was not found; put it on the PATH, or name it by the "
+            "environment variable PONDERSCOPE_PROGRAM."
+        )
+    try:
+        done = subprocess.run([program, verb, *arguments], capture_output=True, text=True, errors="replace")
+    except OSError as error:
+        raise OSError(f"{program}: cannot be started ({error.strerror}); PONDERSCOPE_PROGRAM names the program ponderscope.") from None
+    if done.returncode:
+        raise ValueError(done.stderr.strip().removeprefix("ponderscope: ") or f"{program} {verb} ended with {done.returncode}.")
 
 
 def main() -> None:

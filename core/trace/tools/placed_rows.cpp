@@ -93,6 +93,7 @@ PlacedTable PlacedTable::read(const std::filesystem::path& csv, const std::strin
         PlacedRow row;
         row.line = records.line();
         row.document = places.document ? fields[*places.document] : "";
+        row.number_first = places.document && places.header[*places.document] == "sequence";
         row.begin = number(*places.begin);
         row.end = places.end ? number(*places.end) : row.begin + 1;
         if (row.end <= row.begin) {
@@ -133,8 +134,12 @@ PlacedTokens::PlacedTokens(const TraceReader& trace, const RunInfo& run, const s
     }
     for (const PlacedRow& row : rows) {
         std::optional<std::int64_t> number;
+        const auto value = parse_number<std::uint64_t>(row.document);
+        const bool is_number = value && *value < sequences.size();
         if (row.sequence >= 0) {
             number = row.sequence;
+        } else if (row.number_first && is_number) {
+            number = static_cast<std::int64_t>(*value);
         } else if (row.document.empty() && sequences.size() == 1) {
             number = 0;
         } else if (const auto found = numbers.find(row.document); found != numbers.end()) {
@@ -145,8 +150,7 @@ PlacedTokens::PlacedTokens(const TraceReader& trace, const RunInfo& run, const s
                                  std::to_string(second->second) + " among them; name the number.");
             }
             number = found->second;
-        } else if (const auto value = parse_number<std::uint64_t>(row.document);
-                   value && *value < sequences.size()) {
+        } else if (is_number) {
             number = static_cast<std::int64_t>(*value);
         }
         if (!number) {
@@ -179,8 +183,8 @@ void PlacedTokens::check_length(const SequenceInfo& sequence) const {
         return;
     }
     const PlacedRow& last = found->second.back();
-    const std::uint64_t length =
-        by_bytes_ ? trace_.text(run_.id, sequence.number).size() : static_cast<std::uint64_t>(sequence.tokens);
+    const std::uint64_t length = by_bytes_ ? trace_.text(run_.id, sequence.number).size()
+                                           : static_cast<std::uint64_t>(sequence.tokens);
     if (last.end > length) {
         throw InputError(
             file_.string() + ": line " + std::to_string(last.line) + " goes to " +

@@ -18,14 +18,15 @@ struct PlacedRow {
     std::int64_t sequence = -1; ///< its number where that is known; else -1, and `document` says it
     std::uint64_t begin = 0;    ///< bytes [begin, end) of its text; or the token, begin = its position
     std::uint64_t end = 0;
-    std::int32_t entry = 0; ///< what is said of the part: into whatever the table keeps
-    std::int64_t line = 0;  ///< of the file, for messages
+    std::int32_t entry = 0;    ///< what is said of the part: into whatever the table keeps
+    std::int64_t line = 0;     ///< of the file, for messages
+    bool number_first = false; ///< `document` is a number before it is a title
 };
 
 /// A CSV table with a header: document,begin,end (bytes) or sequence,token, and columns of values, in any
-/// order. `document` and `sequence` mean the same and may be absent where there is one sequence, and so do
-/// `token`, `token_index` and `position`, which say nothing beside begin,end. Of two that mean the same, the
-/// first in the header counts.
+/// order. `document` is a title, else a number; `sequence` is a number, else a title. Both may be absent
+/// where there is one sequence. `token`, `token_index` and `position` mean the same, and say nothing beside
+/// begin,end. Of two columns that mean the same, the first in the header counts.
 struct PlacedTable {
     std::filesystem::path file;
     bool by_bytes = true;

@@ -354,8 +354,6 @@ def test_a_name_comes_before_a_number(tmp_path: Path) -> None:
         assert [trace.run(wanted).name for wanted in ("b", "1", "2", 1, 2)] == ["b", "1", "1", "b", "1"]
         with pytest.raises(ValueError, match="a run named 3"):
             trace.run(3)
-        ps.annotate(trace, "1", "mine", np.arange(600))
-        assert [list(run.annotations) for run in trace] == [[], ["mine"]]
 
 
 def test_tables(trace_path: Path, tmp_path: Path) -> None:
