@@ -11,7 +11,6 @@
 #include "core/record/jsonl.h"
 #include "core/record/kept_signals.h"
 #include "core/record/patch_file.h"
-#include "core/record/read_ahead.h"
 #include "core/record/record_choice.h"
 #include "core/record/session.h"
 #include "core/record/text_files.h"
@@ -234,10 +233,8 @@ RecordReport RecordVerb::record_corpus(const Engine& engine, const Checkpoint& c
                   << " a token\n";
     }
     TraceWriter writer(trace, {.compress = compress});
-    const RecordReport report = [&] {
-        ReadAhead ahead(*corpus); // its thread has the source until it is gone
-        return record(engine, checkpoint, ahead, tokenizer, writer, options, printer.sink(), stop);
-    }();
+    const RecordReport report =
+        record(engine, checkpoint, *corpus, tokenizer, writer, options, printer.sink(), stop);
     left_out = corpus->left_out();
     lines_left_out = corpus->skipped();
     return report;

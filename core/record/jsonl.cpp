@@ -138,7 +138,8 @@ JsonlSource::JsonlSource(JsonlOptions options, const Tokenizer& tokenizer, std::
 }
 
 void JsonlSource::rewind() {
-    lines_ = std::make_unique<LineReader>(options_.file, begin_again());
+    lines_ = std::make_unique<LineReader>(options_.file, stop_);
+    hash_ = Sha256();
     lines_hash_ = Sha256();
     ended_ = false;
     found_ = skipped_ = taken_tokens_ = 0;

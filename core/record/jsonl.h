@@ -59,7 +59,7 @@ private:
     const Tokenizer& tokenizer_;
     std::int64_t vocab_size_;
     std::unique_ptr<LineReader> lines_;
-    std::shared_ptr<const SequenceInput> first_; ///< of a stream, read ahead
+    std::shared_ptr<const SequenceInput> first_; ///< of a stream, read before the run
     Sha256 lines_hash_;                          ///< of all lines so far, those that are left out too
     std::string lines_digest_;                   ///< of what was read through; empty: a stream
     bool ended_ = false;                         ///< since it was begun, nothing comes any more

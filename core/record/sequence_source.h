@@ -27,10 +27,6 @@ public:
     virtual ~SequenceSource() = default;
     /// Null after the last one, and when it was stopped. InputError: what comes next is wrong.
     virtual std::shared_ptr<const SequenceInput> next() = 0;
-    /// A next() that waits, for a pipe that is silent, returns null soon, and so do all after it. From any
-    /// thread.
-    virtual void stop() {}
-
     /// What there is in all, for progress; a total of 0 is not known.
     struct Amount {
         std::int64_t total = 0;
@@ -50,7 +46,6 @@ public:
 /// before: its digest and amount are known from the beginning, and it can be rewound.
 class TextSource : public SequenceSource {
 public:
-    void stop() override { stopping_.request_stop(); }
     /// Once more from the beginning; only where the digest is known.
     virtual void rewind() = 0;
     [[nodiscard]] Amount amount() const override { return {text_bytes_, true}; }
@@ -61,14 +56,7 @@ public:
 
 protected:
     explicit TextSource(std::stop_token stop) : stop_(std::move(stop)) {}
-    /// For what is opened now: asked to stop by stop(), and by whom the source was made for.
-    [[nodiscard]] std::stop_token begin_again() {
-        stopping_ = std::stop_source();
-        forward_.emplace(stop_, Forward{stopping_});
-        hash_ = Sha256();
-        return stopping_.get_token();
-    }
-    [[nodiscard]] bool is_stopped() const { return stopping_.stop_requested(); }
+    [[nodiscard]] bool is_stopped() const { return stop_.stop_requested(); }
     /// InputError: what was read through before, whose digest the run has, is not what \p again is of.
     static void require_unchanged(const std::string& name, const std::string& before,
                                   const std::string& again) {
@@ -78,19 +66,11 @@ protected:
         }
     }
 
+    std::stop_token stop_; ///< ends a next() that waits, for a pipe that is silent
     TextNotices notices_;
     Sha256 hash_; ///< of the texts so far
     std::string digest_;
     std::int64_t text_bytes_ = 0; ///< found when they were read through
-
-private:
-    struct Forward {
-        std::stop_source to;
-        void operator()() const { (void)to.request_stop(); }
-    };
-    std::stop_token stop_;
-    std::stop_source stopping_;
-    std::optional<std::stop_callback<Forward>> forward_;
 };
 
 /// The same as the record() of session.h, sequence by sequence: memory grows by the batch, not by what the

@@ -67,7 +67,7 @@ TextFiles::TextFiles(TextFilesOptions options, const Tokenizer& tokenizer, const
 }
 
 void TextFiles::rewind() {
-    asked_ = begin_again();
+    hash_ = Sha256();
     next_file_ = 0;
     reader_.reset();
     taken_tokens_ = 0;
@@ -83,7 +83,7 @@ bool TextFiles::open_next_file() {
         }
         name_ = file == "-" ? "standard input" : file.string();
         title_ = file == "-" ? name_ : file.filename().string();
-        reader_ = std::make_unique<LineReader>(file, asked_);
+        reader_ = std::make_unique<LineReader>(file, stop_);
         buffer_.clear();
         expected_.clear();
         offset_ = seam_ = 0;

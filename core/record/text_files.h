@@ -62,7 +62,6 @@ private:
     TextFilesOptions options_;
     const Tokenizer& tokenizer_;
     std::size_t tail_; ///< what is left behind a part has more bytes than that
-    std::stop_token asked_;
     std::size_t next_file_ = 0;
     std::unique_ptr<LineReader> reader_; ///< of the file that is being read; null: none
     std::string name_;                   ///< of that file, in sentences
@@ -78,7 +77,7 @@ private:
     std::vector<Token> expected_; ///< around it, as the part before saw them
     std::int64_t taken_tokens_ = 0;
     bool ended_ = false;                         ///< since it was begun, nothing comes any more
-    std::shared_ptr<const SequenceInput> first_; ///< of a stream, read ahead
+    std::shared_ptr<const SequenceInput> first_; ///< of a stream, read before the run
 };
 
 } // namespace ponderscope

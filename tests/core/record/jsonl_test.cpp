@@ -4,7 +4,6 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/sha256.h"
-#include "core/record/read_ahead.h"
 #include "core/trace/reader.h"
 #include "tests/core/checkpoint/support.h"
 #include "tests/support/test_data.h"
@@ -303,7 +302,7 @@ TEST_F(Jsonl, AFileThatChangesAfterItWasReadThroughIsRefused) {
     }
 }
 
-TEST_F(Jsonl, WhoReadsAheadLeavesAPipeThatSaysNothing) {
+TEST_F(Jsonl, AStopEndsTheWaitForAPipeThatSaysNothing) {
     const std::string pipe = folder / "pipe";
     ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
     const int writer = ::open(pipe.c_str(), O_RDWR);
@@ -311,12 +310,11 @@ TEST_F(Jsonl, WhoReadsAheadLeavesAPipeThatSaysNothing) {
     const std::string lines = "{\"text\": \"one line\"}\n{\"text\": \"another\"}\n";
     ASSERT_EQ(::write(writer, lines.data(), lines.size()), static_cast<ssize_t>(lines.size()));
     JsonlOptions options{pipe};
-    JsonlSource source(options, *tokenizer, 256);
-    {
-        ReadAhead ahead(source);
-        EXPECT_EQ(ahead.next()->text, "one line");
-        EXPECT_EQ(ahead.next()->text, "another");
-    } // the thread waits for a third line, and nobody will ever write one
+    std::stop_source stop;
+    JsonlSource source(options, *tokenizer, 256, {}, stop.get_token());
+    EXPECT_EQ(source.next()->text, "one line");
+    EXPECT_EQ(source.next()->text, "another");
+    stop.request_stop(); // nobody will ever write a third line
     EXPECT_EQ(source.next(), nullptr);
     ::close(writer);
 }

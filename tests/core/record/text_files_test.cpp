@@ -3,7 +3,6 @@
 
 #include "core/base/files.h"
 #include "core/base/sha256.h"
-#include "core/record/read_ahead.h"
 #include "core/trace/reader.h"
 #include "tests/core/checkpoint/support.h"
 #include "tests/support/test_data.h"
@@ -171,8 +170,7 @@ TEST_F(TextFilesOf, AreRecordedAsTheirPartsInMemoryAre) {
     {
         TraceWriter writer(folder / "a.ponder");
         TextFiles source(options, *tokenizer);
-        ReadAhead ahead(source);
-        (void)record(engine, *checkpoint, ahead, &*tokenizer, writer, {});
+        (void)record(engine, *checkpoint, source, &*tokenizer, writer, {});
     }
     {
         TraceWriter writer(folder / "b.ponder");
