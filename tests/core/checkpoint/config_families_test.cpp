@@ -2,7 +2,6 @@
 // Configs of Llama's newer relatives and of Dory and HRM-Text: what is read, what is refused by name, and the
 // page that lists every architecture.
 #include "core/base/files.h"
-#include "core/checkpoint/architecture_info.h"
 #include "core/checkpoint/checkpoint.h"
 #include "tests/core/checkpoint/support.h"
 
@@ -262,19 +261,12 @@ TEST(Families, TheFirstLayersAlone) {
 }
 
 TEST(Families, ThePageListsEveryArchitecture) {
-    const std::vector<ArchitectureInfo>& infos = architecture_infos();
-    std::size_t number = 0;
-#define PONDERSCOPE_ARCHITECTURE(name)                                                                       \
-    ASSERT_LT(number, infos.size());                                                                         \
-    EXPECT_EQ(infos[number++].architecture, Architecture::name) << #name;
-#include "core/checkpoint/architectures.def"
-#undef PONDERSCOPE_ARCHITECTURE
-    EXPECT_EQ(number, infos.size());
     const std::string page =
         read_file(std::filesystem::path(PONDERSCOPE_SOURCE) / "resources" / "docs" / "architectures.md");
-    EXPECT_NE(page.find(architectures_as_markdown()), std::string::npos)
-        << "resources/docs/architectures.md must hold this table:\n"
-        << architectures_as_markdown();
+#define PONDERSCOPE_ARCHITECTURE(name)                                                                       \
+    EXPECT_NE(page.find("| `" + to_string(Architecture::name) + "` | "), std::string::npos) << #name;
+#include "core/checkpoint/architectures.def"
+#undef PONDERSCOPE_ARCHITECTURE
 }
 
 } // namespace
