@@ -14,7 +14,6 @@
 #include "core/base/files.h"
 #include "core/base/words.h"
 #include "core/policy/agreement.h"
-#include "core/policy/replay_scan.h"
 #include "core/policy/scored_rows.h"
 #include "core/policy/split.h"
 #include "core/record/rerun.h"
@@ -34,43 +33,10 @@
 namespace ponderscope::cli {
 namespace {
 
-ScoredRows scored_rows(const ReplayTable& table, const std::vector<ReplayResult>& results) {
-    std::vector<std::span<const float>> nll;
-    for (const ReplayResult& one : results) {
-        nll.emplace_back(one.nll);
-    }
-    return ScoredRows(table, nll);
-}
-
-/// Of tokens that lie in memory.
-ScoredReplays outcomes_of(const ReplayTable& table, const std::vector<PolicySpec>& specs,
-                          const std::vector<ReplayResult>& results) {
-    const ScoredRows scored = scored_rows(table, results);
-    ScoredReplays found{scored.layout, {}, {}};
-    for (std::size_t i = 0; i < results.size(); ++i) {
-        found.settings.push_back(scored.of(specs[i].text(), results[i]));
-    }
-    return found;
-}
-
-/// The replays with an NLL at \p reported of the scored rows alone.
-std::vector<ReplayResult> reported_half(const ReplayTable& table, std::vector<ReplayResult> replays,
-                                        const std::vector<std::size_t>& reported) {
-    const ScoredRows scored = scored_rows(table, replays);
-    for (ReplayResult& one : replays) {
-        std::vector<float> nll(one.nll.size(), std::numeric_limits<float>::quiet_NaN());
-        for (const std::size_t row : reported) {
-            nll[scored.rows[row]] = one.nll[scored.rows[row]];
-        }
-        one.nll = std::move(nll);
-    }
-    return replays;
-}
-
-struct Replayed {
-    ReplayTable table;                 ///< of all tokens, where these were needed
-    std::vector<ReplayResult> results; ///< likewise
-    ScoredReplays found;
+/// What policies did, a value for each row.
+struct Outcomes {
+    ScoredRows scored;
+    std::vector<ScoredSetting> settings;
 };
 
 struct PolicyVerb : ReportOptions {
@@ -82,25 +48,20 @@ struct PolicyVerb : ReportOptions {
     double within = 0.01;
 
     void run();
-
-private:
-    [[nodiscard]] Replayed replay_all(const TraceReader& reader, const RunInfo& run,
-                                      std::vector<PolicySpec>& specs, PolicyReport& report,
-                                      ProgressPrinter& printer) const;
 };
 
 /// Fills in means, intervals and fronts of the points' outcomes, all replays or all reruns.
 class Comparison {
 public:
     /// \p split: settings are chosen on one half of the clusters, and all that is said is of the other.
-    Comparison(ScoredReplays found, const std::vector<PolicySpec>& specs, const BootstrapOptions& options,
+    Comparison(Outcomes found, const std::vector<PolicySpec>& specs, const BootstrapOptions& options,
                bool split)
-        : specs_(specs), rows_(std::move(found.rows)), options_(options) {
+        : specs_(specs), rows_(found.scored.layout()), options_(options) {
         std::optional<SplitRows> halves;
         if (split) {
             halves = split_rows(rows_, options.seed);
             rows_ = halves->reporting.layout;
-            reported_ = halves->reporting.rows;
+            reported_ = found.scored.tokens_of(halves->reporting.rows);
             words_ = std::move(halves->words);
         }
         flops_ = std::all_of(found.settings.begin(), found.settings.end(),
@@ -184,7 +145,7 @@ public:
     [[nodiscard]] const Resampling& resampling() const { return resampling_; }
     [[nodiscard]] std::int64_t tokens() const { return rows_.tokens(); }
     [[nodiscard]] const std::string& words() const { return words_; }
-    /// With a split: rows of the sample, those of the reported half.
+    /// With a split: tokens of the table, those of the reported half.
     [[nodiscard]] const std::vector<std::size_t>& reported() const { return reported_; }
 
 private:
@@ -252,65 +213,16 @@ std::string token_table(const ReplayTable& table, const std::vector<PolicySpec>&
     return text;
 }
 
-/// Spells the specs out, and says in the report what was replayed.
-Replayed PolicyVerb::replay_all(const TraceReader& reader, const RunInfo& run, std::vector<PolicySpec>& specs,
-                                PolicyReport& report, ProgressPrinter& printer) const {
-    const BootstrapOptions& bootstrap = intervals.bootstrap;
-    // Only what the policies look at is read; the rest of a long run costs as much again.
-    std::vector<PolicySignal> signals;
-    bool own_rate = false;
+/// Only what the policies look at is read; the rest of a long run costs as much again.
+std::vector<PolicySignal> signals_of(const std::vector<PolicySpec>& specs) {
+    std::vector<PolicySignal> signals{PolicySignal::nll};
     for (const PolicySpec& spec : specs) {
         signals.insert(signals.end(), spec.kind->needs.begin(), spec.kind->needs.end());
-        own_rate = own_rate || (spec.kind->find("rate") != nullptr && !spec.has("rate"));
-    }
-    if (own_rate) {
-        signals.push_back(PolicySignal::continue_value);
-    }
-    signals.push_back(PolicySignal::nll);
-    ReplayScan scan(reader, run, signals, bootstrap);
-    const ReplayTable& about = scan.about();
-    for (const PolicySpec& spec : specs) {
-        about.require(spec);
-    }
-
-    report.run = about.run;
-    report.max_steps = about.columns.max_steps();
-    report.layers_as_steps = about.layers_as_steps;
-    report.knows_flops = about.flops.has_value();
-    const auto put = [&](const PolicySpec& spec, const ReplayResult& result) {
-        report.scored = result.scored;
-        report.points.push_back(
-            {spec, {result.mean_steps, result.mean_nll, result.mean_flops}, result.histogram, std::nullopt});
-    };
-    Replayed all;
-    if (scan.suffices(split ? 2 : 1) && !reruns.wanted() && per_token.empty()) {
-        if (own_rate) {
-            scan.find_learned_rate();
+        if (spec.kind->find("rate") != nullptr && !spec.has("rate")) { // that of the model's own rule
+            signals.push_back(PolicySignal::continue_value);
         }
-        std::vector<ReplayScan::Setting> settings;
-        for (PolicySpec& spec : specs) {
-            spec = spelled_out(spec, about.context);
-            settings.push_back(ReplayScan::Setting::of(spec));
-        }
-        all.found = scan.replays(settings);
-        for (std::size_t i = 0; i < specs.size(); ++i) {
-            put(specs[i], all.found.totals[i]);
-        }
-        report.halted = all.found.halted;
-        return all;
     }
-    all.table = ReplayTable::load(reader, run, printer.sink(), bootstrap.stop, signals);
-    report.halted = all.table.halted;
-    for (PolicySpec& spec : specs) {
-        if (bootstrap.stop.stop_requested()) {
-            throw Cancelled();
-        }
-        spec = spelled_out(spec, all.table.context);
-        all.results.push_back(replay(all.table, spec));
-        put(spec, all.results.back());
-    }
-    all.found = outcomes_of(all.table, specs, all.results);
-    return all;
+    return signals;
 }
 
 void PolicyVerb::run() {
@@ -326,30 +238,57 @@ void PolicyVerb::run() {
     if (split && sweeps.empty()) {
         throw InputError("--split chooses among the settings of a sweep; add --sweep KEY=FIRST:LAST:COUNT.");
     }
-    auto [table, replays, found] = replay_all(reader, run, specs, report, printer);
-    // Where tokens are held, all intervals of the report come from blocks of one length, which the run
-    // decides.
-    const BootstrapOptions settled =
-        table.tokens() > 0 ? with_block_of_run(table, ScoredRows(table), bootstrap) : bootstrap;
-    Comparison replayed(std::move(found), specs, settled, split);
-    std::vector<ReplayResult> half; // that reruns are set beside
-    if (split && reruns.wanted()) {
-        half = reported_half(table, replays, replayed.reported());
+    const ReplayTable table =
+        ReplayTable::load(reader, run, printer.sink(), bootstrap.stop, {}, signals_of(specs));
+    report.run = table.run;
+    report.max_steps = table.columns.max_steps();
+    report.layers_as_steps = table.layers_as_steps;
+    report.knows_flops = table.flops.has_value();
+    report.halted = table.halted;
+    const std::int64_t parts = split ? 2 : 1;
+    Outcomes found{ScoredRows(table), {}};
+    found.scored.add_up_clusters(bootstrap, parts);
+    // Where blocks are drawn, all intervals of the report have blocks of one length, which the run decides.
+    const BootstrapOptions settled = with_block_of_run(table, found.scored, bootstrap);
+    const bool keep = reruns.wanted() || !per_token.empty(); // values of tokens
+    std::vector<ReplayResult> replays(keep ? specs.size() : 1);
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+        if (bootstrap.stop.stop_requested()) {
+            throw Cancelled();
+        }
+        specs[i] = spelled_out(specs[i], table.context);
+        ReplayResult& result = replays[keep ? i : 0];
+        replay(table, specs[i], result);
+        found.settings.push_back(found.scored.of(specs[i].text(), result));
+        report.scored = result.scored;
+        report.points.push_back({specs[i],
+                                 {result.mean_steps, result.mean_nll, result.mean_flops},
+                                 result.histogram,
+                                 std::nullopt});
     }
-    const std::vector<ReplayResult>& beside = half.empty() ? replays : half;
+    Comparison replayed(std::move(found), specs, settled, split);
     std::vector<ReplayResult> exact_results;
     if (reruns.wanted()) {
         const std::vector<RunInfo> runs = reruns.make(reader, run, table, specs, printer, bootstrap.stop);
         const TraceReader exact_reader = TraceReader::open(reruns.trace(reader));
         for (std::size_t i = 0; i < specs.size(); ++i) {
+            ReplayResult beside = replays[i];
+            if (split) { // the reported half alone
+                std::ranges::fill(beside.nll, std::numeric_limits<float>::quiet_NaN());
+                for (const std::size_t token : replayed.reported()) {
+                    beside.nll[token] = replays[i].nll[token];
+                }
+            }
             RerunDifference difference =
-                rerun_difference(table, beside[i], reader, run, exact_reader, runs[i], bootstrap.stop);
-            exact_results.emplace_back();
-            exact_results.back().steps = std::move(difference.steps);
-            exact_results.back().nll = std::move(difference.nll);
-            exact_results.back().flops = std::move(difference.flops);
+                rerun_difference(table, beside, reader, run, exact_reader, runs[i], bootstrap.stop);
+            ReplayResult& exact = exact_results.emplace_back();
+            exact.steps = std::move(difference.steps);
+            exact.nll = std::move(difference.nll);
+            exact.flops = std::move(difference.flops);
             const PolicyOutcome outcome{difference.mean_steps, difference.mean_nll, difference.mean_flops};
-            report.points[i].exact = {exact_reader.name_of(runs[i]), outcome, std::move(difference), {}};
+            report.points[i].exact = {
+                exact_reader.name_of(runs[i]), outcome, std::move(difference),
+                agreement_of(table, beside.steps, beside.nll, exact.steps, exact.nll, settled)};
         }
     }
 
@@ -366,7 +305,16 @@ void PolicyVerb::run() {
         report.chosen = replayed.choose(false, within);
     }
     if (!exact_results.empty()) {
-        Comparison exact(outcomes_of(table, specs, exact_results), specs, settled, split);
+        std::vector<std::span<const float>> nll;
+        for (const ReplayResult& one : exact_results) {
+            nll.emplace_back(one.nll);
+        }
+        Outcomes reran{ScoredRows(table, nll), {}};
+        reran.scored.add_up_clusters(bootstrap, parts);
+        for (std::size_t i = 0; i < specs.size(); ++i) {
+            reran.settings.push_back(reran.scored.of(specs[i].text(), exact_results[i]));
+        }
+        Comparison exact(std::move(reran), specs, settled, split);
         outcomes.clear();
         for (PolicyPoint& point : report.points) {
             outcomes.push_back(&point.exact->outcome);
@@ -377,10 +325,6 @@ void PolicyVerb::run() {
             for (ChosenSetting& one : exact.choose(true, within)) {
                 report.chosen.push_back(std::move(one));
             }
-        }
-        for (std::size_t i = 0; i < specs.size(); ++i) {
-            report.points[i].exact->agreement = agreement_of(
-                table, beside[i].steps, beside[i].nll, exact_results[i].steps, exact_results[i].nll, settled);
         }
     }
     printer.finish();

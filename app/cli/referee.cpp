@@ -207,15 +207,6 @@ std::string RefereeReport::to_latex(const IntervalOptions& intervals) const {
     return text;
 }
 
-/// What a rule looks at, and the NLL.
-std::vector<PolicySignal> signals_of(const std::string& rule) {
-    std::vector<PolicySignal> signals{PolicySignal::nll};
-    if (const PolicyKind* kind = find_policy_kind(rule)) {
-        signals.insert(signals.end(), kind->needs.begin(), kind->needs.end());
-    }
-    return signals;
-}
-
 std::vector<std::string> RefereeVerb::rules_of(const ReplayTable& table) const {
     const std::vector<std::string> known = matched_rules(table);
     std::vector<std::string> rules = policies.empty() ? known : policies;
@@ -320,72 +311,51 @@ void RefereeVerb::run() {
     const TraceReader reader = TraceReader::open(where.trace);
     reruns.check(reader);
     const RunInfo run = find_run(reader, where.run);
-    RefereeReport report;
-    bool halted = false;
-    const auto match = [&](const ReplayReader& of, const PolicyContext& context, double reached,
-                           const ScoredRows* tokens, const RowLayout& rows, const BootstrapOptions& settled,
-                           const std::function<ReplayScan(const std::string& rule)>& scan_of) {
-        const std::vector<std::string> rules = rules_of(of.none());
-        MatchedCosts wanted{costs.empty() ? even_costs(reached, 4) : costs, {}};
-        if (costs.empty() && context.learned_rate > 0 && context.learned_rate < reached) {
-            wanted.steps.push_back(context.learned_rate);
-        }
-        std::sort(wanted.steps.begin(), wanted.steps.end());
-        std::vector<MatchedRule> plain;
-        for (const RunInfo& one : plain_runs(reader.runs(), run)) {
-            MatchedRule found = plain_rule(reader, one, of, tokens, rows);
-            if (!found.settings.empty() && one.flops_sum > 0) {
-                wanted.flops.push_back(rows.mean(found.settings.front().flops));
-                plain.push_back(std::move(found));
-            }
-        }
-        report.run = of.none().run;
-        report.scored = rows.tokens();
-        const auto base =
-            static_cast<std::size_t>(std::find(rules.begin(), rules.end(), against) - rules.begin());
-        report.replayed = compare_matched(
-            rules.size() + plain.size(),
-            [&](std::size_t i, const MatchedCosts& at) {
-                return i < rules.size() ? replayed_rule(scan_of(rules[i]), rows, rules[i], settings, at)
-                                        : std::move(plain[i - rules.size()]);
-            },
-            base, wanted, rows, settled);
-        note_own_rule(context, report);
-        note_plain_models(report);
-    };
     std::vector<PolicySignal> also;
     for (const std::string& name : policies) {
-        const std::vector<PolicySignal> signals = signals_of(name);
-        also.insert(also.end(), signals.begin(), signals.end());
-    }
-    const ReplayScan scan(reader, run, {}, bootstrap, also);
-    if (scan.suffices() && !reruns.wanted()) {
-        const ReplayScan::Setting own{"", [](const ReplayTable& part, ReplayResult& result) {
-                                          result.steps = part.ran;
-                                          read_replay(part, false, result);
-                                      }};
-        ReplayScan short_scan(reader, run, {PolicySignal::nll, PolicySignal::continue_value}, bootstrap);
-        short_scan.find_learned_rate();
-        const ScoredReplays as_run = short_scan.replays(std::span(&own, 1));
-        halted = as_run.halted;
-        // Of a long run no more is read than a rule looks at.
-        match(scan.reader(), short_scan.about().context, as_run.totals.front().mean_steps, nullptr,
-              as_run.rows, bootstrap,
-              [&](const std::string& name) { return ReplayScan(reader, run, signals_of(name), bootstrap); });
-    } else {
-        const ReplayTable table = ReplayTable::load(reader, run, printer.sink(), bootstrap.stop, also);
-        const ScoredRows scored(table);
-        const RowLayout rows = scored.layout;
-        const BootstrapOptions settled = with_block_of_run(table, scored, bootstrap);
-        halted = table.halted;
-        match(scan.reader(), table.context, scored.rows.empty() ? 0 : rows.mean(scored.of(table.ran)),
-              &scored, rows, settled, [&](const std::string&) { return ReplayScan(table); });
-        if (reruns.wanted()) {
-            report.exact = rerun(reader, run, table, scored, report.replayed, settled, printer);
+        if (const PolicyKind* kind = find_policy_kind(name)) {
+            also.insert(also.end(), kind->needs.begin(), kind->needs.end());
         }
     }
+    const ReplayTable table = ReplayTable::load(reader, run, printer.sink(), bootstrap.stop, also);
+    const std::vector<std::string> rules = rules_of(table);
+    ScoredRows scored(table);
+    scored.add_up_clusters(bootstrap);
+    const RowLayout& rows = scored.layout();
+    const BootstrapOptions settled = with_block_of_run(table, scored, bootstrap);
+    const double reached = rows.mean(scored.of(table.ran));
+    MatchedCosts wanted{costs.empty() ? even_costs(reached, 4) : costs, {}};
+    if (costs.empty() && table.context.learned_rate > 0 && table.context.learned_rate < reached) {
+        wanted.steps.push_back(table.context.learned_rate);
+    }
+    std::sort(wanted.steps.begin(), wanted.steps.end());
+    std::vector<MatchedRule> plain;
+    for (const RunInfo& one : plain_runs(reader.runs(), run)) {
+        MatchedRule found = plain_rule(reader, one, scored);
+        if (!found.settings.empty() && one.flops_sum > 0) {
+            wanted.flops.push_back(rows.mean(found.settings.front().flops));
+            plain.push_back(std::move(found));
+        }
+    }
+    RefereeReport report;
+    report.run = table.run;
+    report.scored = rows.tokens();
+    const auto base =
+        static_cast<std::size_t>(std::find(rules.begin(), rules.end(), against) - rules.begin());
+    report.replayed = compare_matched(
+        rules.size() + plain.size(),
+        [&](std::size_t i, const MatchedCosts& at) {
+            return i < rules.size() ? replayed_rule(table, scored, rules[i], settings, at)
+                                    : std::move(plain[i - rules.size()]);
+        },
+        base, wanted, rows, settled);
+    note_own_rule(table.context, report);
+    note_plain_models(report);
+    if (reruns.wanted()) {
+        report.exact = rerun(reader, run, table, scored, report.replayed, settled, printer);
+    }
     printer.finish();
-    if (halted) {
+    if (table.halted) {
         report.notices.emplace_back(
             "tokens of this run halted, so no rule can be seen beyond the steps that ran; "
             "record with --policy full to see all of them.");

@@ -16,15 +16,15 @@ Agreement agreement_of(const ReplayTable& table, std::span<const std::int32_t> r
                        std::span<const float> rerun_nll, const BootstrapOptions& options) {
     const std::span<const float> both[] = {replay_nll, rerun_nll};
     const ScoredRows scored(table, both);
-    if (scored.rows.empty()) {
+    if (scored.tokens().empty()) {
         throw InputError(table.run + ": expected tokens that replay and rerun both scored, found none.");
     }
     Agreement result;
-    result.tokens = static_cast<std::int64_t>(scored.rows.size());
+    result.tokens = static_cast<std::int64_t>(scored.tokens().size());
     constexpr std::size_t width = 3;
     std::vector<double> columns, differences;
     std::map<std::int32_t, std::int64_t> counts;
-    for (const std::size_t row : scored.rows) {
+    for (const std::size_t row : scored.tokens()) {
         const std::int32_t steps = rerun_steps[row] - replay_steps[row];
         const double nll = static_cast<double>(rerun_nll[row]) - static_cast<double>(replay_nll[row]);
         columns.insert(columns.end(), {nll, static_cast<double>(steps), steps == 0 ? 1.0 : 0.0});
@@ -32,15 +32,15 @@ Agreement agreement_of(const ReplayTable& table, std::span<const std::int32_t> r
         ++counts[steps];
     }
     const std::span<const double> series[] = {differences};
-    result.resampling = choose_resampling(scored.layout, series, options);
+    result.resampling = scored.layout().resampling(series, options);
     std::vector<Statistic> statistics;
     for (std::size_t column = 0; column < width; ++column) {
         statistics.emplace_back([column](std::span<const double> sums, std::int64_t tokens) {
             return sums[column] / static_cast<double>(tokens);
         });
     }
-    const std::vector<Estimate> estimates =
-        bootstrap(PrefixSums(columns, width, scored.layout), statistics, result.resampling.apply(options));
+    const std::vector<Estimate> estimates = bootstrap(scored.layout().sums(std::move(columns), width),
+                                                      statistics, result.resampling.apply(options));
     result.nll = estimates[0];
     result.steps = estimates[1];
     result.equal_steps = estimates[2];

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <numeric>
 
 namespace ponderscope {
@@ -378,22 +377,6 @@ const PolicyKind* kind_with_threshold(const std::string& rule) {
     return kind;
 }
 
-/// What is tried of a rule that is no bound.
-std::vector<ReplayScan::Setting> settings_at(const PolicyKind& kind, const std::vector<double>& thresholds) {
-    std::vector<PolicySpec> specs;
-    for (const double value : thresholds) {
-        specs.push_back(policy_at(kind, value));
-    }
-    if (specs.empty()) {
-        specs.push_back(PolicySpec::parse("full")); // tokens that all stopped before the rule could
-    }
-    std::vector<ReplayScan::Setting> settings;
-    for (const PolicySpec& spec : specs) {
-        settings.push_back(ReplayScan::Setting::of(spec));
-    }
-    return settings;
-}
-
 std::string name_of_price(double price, CostAxis axis) {
     return axis == CostAxis::steps ? "oracle:lambda=" + rounded(price)
                                    : "oracle at " + rounded(price * 1e9) + " nats a GFLOP";
@@ -401,51 +384,44 @@ std::string name_of_price(double price, CostAxis axis) {
 
 } // namespace
 
-MatchedRule replayed_rule(const ReplayScan& scan, const RowLayout& rows, const std::string& name,
+MatchedRule replayed_rule(const ReplayTable& table, const ScoredRows& scored, const std::string& name,
                           int settings, const MatchedCosts& costs) {
-    const auto points_of = [&](const std::vector<ReplayScan::Setting>& tried) {
-        ScoredReplays found = scan.replays(tried);
-        if (found.rows.layout().stretches != rows.layout().stretches) {
-            throw InputError(scan.about().run +
+    ReplayResult result;
+    const auto add = [&](std::vector<ScoredSetting>& to, const std::string& setting) {
+        to.push_back(scored.of(setting, result));
+        if (std::ranges::any_of(to.back().nll, [](double nll) { return std::isnan(nll); })) {
+            throw InputError(table.run +
                              ": expected an NLL at every step of every token with a target, found steps of " +
                              name + " without; the trace is damaged, record it again.");
         }
-        return std::move(found.settings);
     };
     const PolicyKind& kind = *kind_with_threshold(name);
+    MatchedRule rule{name, kind.causal, name == blind_rule || !kind.causal, {}, {}};
     if (kind.causal) {
-        return {name,
-                true,
-                name == blind_rule,
-                points_of(settings_at(kind, threshold_values(kind, scan, settings))),
-                {}};
-    }
-    const auto on_axis = [&](CostAxis axis, const std::vector<double>& at) {
-        const std::vector<std::size_t> before = scan.tokens_before();
-        const auto steps = static_cast<std::size_t>(scan.about().columns.max_steps() + 1);
-        const std::size_t stride = before.back() * steps / most_oracle_turns + 1;
-        Oracle::Turns turns;
-        std::shared_ptr<const Oracle> held; // of a table in memory
-        scan.each([&](const ReplayTable& part, std::size_t first) {
-            auto oracle = std::make_shared<const Oracle>(part, axis);
-            Oracle::Turns found = oracle->turns(before[first], stride);
-            if (&part == &scan.about()) {
-                held = std::move(oracle);
-            }
-            return [&turns, found = std::move(found)] { turns.add(found); };
-        });
-        std::vector<ReplayScan::Setting> tried;
-        for (const double price : oracle_prices(std::move(turns), settings, at)) {
-            tried.push_back({name_of_price(price, axis),
-                             [axis, price, held](const ReplayTable& part, ReplayResult& result) {
-                                 (held ? *held : Oracle(part, axis)).replay(price, result);
-                             }});
+        std::vector<PolicySpec> specs;
+        for (const double value : threshold_values(kind, table, settings)) {
+            specs.push_back(policy_at(kind, value));
         }
-        return points_of(tried);
+        if (specs.empty()) {
+            specs.push_back(PolicySpec::parse("full")); // tokens that all stopped before the rule could
+        }
+        for (const PolicySpec& spec : specs) {
+            replay(table, spec, result);
+            add(rule.settings, spec.text());
+        }
+        return rule;
+    }
+    const auto on_axis = [&](CostAxis axis, const std::vector<double>& at,
+                             std::vector<ScoredSetting>& found) {
+        const Oracle oracle(table, axis);
+        for (const double price : oracle_prices(oracle.turns(), settings, at)) {
+            oracle.replay(price, result);
+            add(found, name_of_price(price, axis));
+        }
     };
-    MatchedRule rule{"oracle", false, true, on_axis(CostAxis::steps, costs.steps), {}};
-    if (scan.about().flops) {
-        rule.for_flops = on_axis(CostAxis::flops, costs.flops);
+    on_axis(CostAxis::steps, costs.steps, rule.settings);
+    if (table.flops) {
+        on_axis(CostAxis::flops, costs.flops, rule.for_flops);
     }
     return rule;
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "core/policy/oracle.h"
-#include "core/policy/replay_scan.h"
 #include "core/policy/scored_rows.h"
 
 #include <cstdint>
@@ -84,8 +83,8 @@ std::vector<Estimate> against_blind(std::span<const ScoredSetting> settings,
 /// Rules over a signal by name can be asked for beside them (find_policy_kind).
 std::vector<std::string> matched_rules(const ReplayTable& table);
 /// One of them, replayed. \p costs: those at which the oracle is exact. InputError: a rule without an NLL of
-/// some token of \p rows.
-MatchedRule replayed_rule(const ReplayScan& scan, const RowLayout& rows, const std::string& name,
+/// some token of \p scored.
+MatchedRule replayed_rule(const ReplayTable& table, const ScoredRows& scored, const std::string& name,
                           int settings, const MatchedCosts& costs = {});
 
 /// \p parts - 1 costs that part what the run reached evenly: \p reached mean steps, K where none

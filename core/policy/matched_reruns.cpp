@@ -4,12 +4,10 @@
 #include "core/base/error.h"
 #include "core/policy/policy_spec.h"
 #include "core/policy/rerun_difference.h"
-
 #include "core/trace/recorded_choices.h"
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace ponderscope {
 namespace {
@@ -86,8 +84,7 @@ MatchedComparison compare_reruns(const ReplayTable& table, const ScoredRows& sco
     const auto base = static_cast<std::size_t>(found - rules.begin());
     std::vector<double> reached;
     for (const ScoredSetting& one : rule(base).settings) {
-        reached.push_back(std::accumulate(one.steps.begin(), one.steps.end(), 0.0) /
-                          static_cast<double>(one.steps.size()));
+        reached.push_back(scored.layout().mean(one.steps));
     }
     std::sort(reached.begin(), reached.end());
     if (costs.empty()) {
@@ -97,7 +94,7 @@ MatchedComparison compare_reruns(const ReplayTable& table, const ScoredRows& sco
     for (double& cost : costs) {
         cost = std::clamp(cost, reached.front(), reached.back());
     }
-    return compare_matched(rules.size(), rule, base, {costs, {}}, scored.layout, options);
+    return compare_matched(rules.size(), rule, base, {costs, {}}, scored.layout(), options);
 }
 
 std::vector<RunInfo> plain_runs(const std::vector<RunInfo>& runs, const RunInfo& run) {
@@ -112,61 +109,25 @@ std::vector<RunInfo> plain_runs(const std::vector<RunInfo>& runs, const RunInfo&
     return plain;
 }
 
-MatchedRule plain_rule(const TraceReader& trace, const RunInfo& plain, const ReplayReader& of,
-                       const ScoredRows* tokens, const RowLayout& rows) {
+MatchedRule plain_rule(const TraceReader& trace, const RunInfo& plain, const ScoredRows& scored) {
+    std::vector<double> nll, flops;
+    for (const SequenceInfo& sequence : trace.sequences(plain.id)) {
+        constexpr std::int64_t slice = 1 << 16;
+        for (std::int64_t begin = 0; begin < sequence.tokens; begin += slice) {
+            const TokenColumns read =
+                trace.tokens(plain.id, sequence.number, begin, std::min(begin + slice, sequence.tokens));
+            nll.insert(nll.end(), read.nll.begin(), read.nll.end());
+            flops.insert(flops.end(), read.flops.begin(), read.flops.end());
+        }
+    }
     MatchedRule rule;
     rule.name = plain.name;
     rule.plain = true;
-    ScoredSetting setting{"run " + plain.name, {}, {}, {}};
-    const std::vector<SequenceInfo> sequences = trace.sequences(plain.id);
-    std::vector<double> nll, flops;
-    std::vector<std::int64_t> counts;
-    for (std::size_t s = 0; s < of.sequences().size() && s < sequences.size(); ++s) {
-        const auto cluster = static_cast<std::size_t>(of.clusters()[s]);
-        if (tokens == nullptr && cluster >= counts.size()) {
-            nll.resize(cluster + 1);
-            flops.resize(cluster + 1);
-            counts.resize(cluster + 1);
-        }
-        constexpr std::int64_t slice = 1 << 16;
-        for (std::int64_t begin = 0; begin < sequences[s].tokens; begin += slice) {
-            const TokenColumns read = trace.tokens(plain.id, sequences[s].number, begin,
-                                                   std::min(begin + slice, sequences[s].tokens));
-            for (std::size_t i = 0; i < read.size(); ++i) {
-                const auto loss = static_cast<double>(read.nll[i]);
-                if (tokens != nullptr) {
-                    nll.push_back(loss);
-                    flops.push_back(static_cast<double>(read.flops[i]));
-                } else if (std::isfinite(loss)) {
-                    nll[cluster] += loss;
-                    flops[cluster] += static_cast<double>(read.flops[i]);
-                    ++counts[cluster];
-                }
-            }
-        }
+    if (std::ranges::all_of(scored.tokens(), [&](std::size_t token) {
+            return token < nll.size() && std::isfinite(nll[token]);
+        })) {
+        rule.settings.push_back({"run " + plain.name, {}, scored.of(nll), scored.of(flops)});
     }
-    if (tokens != nullptr) {
-        const bool all = std::all_of(tokens->rows.begin(), tokens->rows.end(), [&](std::size_t row) {
-            return row < nll.size() && std::isfinite(nll[row]);
-        });
-        if (!all) {
-            return {};
-        }
-        setting.nll = tokens->of(nll);
-        setting.flops = tokens->of(flops);
-    } else {
-        for (std::size_t c = 0; c < counts.size(); ++c) {
-            if (counts[c] > 0) {
-                setting.nll.push_back(nll[c]);
-                setting.flops.push_back(flops[c]);
-            }
-        }
-        std::erase(counts, 0);
-        if (counts != rows.layout().stretches) {
-            return {};
-        }
-    }
-    rule.settings.push_back(std::move(setting));
     return rule;
 }
 

@@ -32,9 +32,7 @@ MatchedComparison compare_reruns(const ReplayTable& table, const ScoredRows& sco
 
 /// The runs of a model that does not ponder over the same tokens: each a point at its own FLOPs.
 std::vector<RunInfo> plain_runs(const std::vector<RunInfo>& runs, const RunInfo& run);
-/// One of them, read from \p trace. \p of: reads the run whose rules it stands beside; \p tokens: the rows of
-/// its table, null where \p rows are clusters. Without settings where it did not score all of these tokens.
-MatchedRule plain_rule(const TraceReader& trace, const RunInfo& plain, const ReplayReader& of,
-                       const ScoredRows* tokens, const RowLayout& rows);
+/// One of them, over the tokens of \p scored. Without settings where it did not score all of these.
+MatchedRule plain_rule(const TraceReader& trace, const RunInfo& plain, const ScoredRows& scored);
 
 } // namespace ponderscope

@@ -54,13 +54,10 @@ Oracle::Oracle(const ReplayTable& table, CostAxis axis) : table_(table) {
     }
 }
 
-void Oracle::Turns::add(const Turns& more) {
-    base += more.base;
-    tokens += more.tokens;
-    turns.insert(turns.end(), more.turns.begin(), more.turns.end());
-}
-
-Oracle::Turns Oracle::turns(std::size_t before, std::size_t stride) const {
+Oracle::Turns Oracle::turns() const {
+    constexpr std::size_t most = 4'000'000; // pairs of token and step
+    const std::size_t stride =
+        table_.tokens() * static_cast<std::size_t>(table_.columns.max_steps() + 1) / most + 1;
     struct Corner {
         double cost, nll;
     };
@@ -70,7 +67,7 @@ Oracle::Turns Oracle::turns(std::size_t before, std::size_t stride) const {
     Turns found;
     std::vector<Corner> hull;
     for (std::size_t i = 0; i < table_.tokens(); ++i) {
-        if (std::isnan(table_.nll[i]) || (before + i) % stride != 0) {
+        if (std::isnan(table_.nll[i]) || i % stride != 0) {
             continue;
         }
         hull.clear();

@@ -30,10 +30,9 @@ public:
         double base = 0; ///< sum of the tokens' costs at step 0
         std::int64_t tokens = 0;
         std::vector<std::pair<double, double>> turns;
-        void add(const Turns& more);
     };
-    /// Of every \p stride-th token; \p before: tokens of the run before the table's.
-    [[nodiscard]] Turns turns(std::size_t before = 0, std::size_t stride = 1) const;
+    /// Of all tokens; beyond 4 million pairs of token and step of a sample of them.
+    [[nodiscard]] Turns turns() const;
 
     /// The replay at a price (nats a step, or a FLOP). With CostAxis::flops, `flops` are the bound's.
     void replay(double price, ReplayResult& result) const;
@@ -50,8 +49,5 @@ private:
 /// Prices of \p most points of the hull with evenly spread costs, both its ends, and the two points around
 /// each of \p costs, so that the line between them is the hull itself. From the dearest to 0.
 std::vector<double> oracle_prices(Oracle::Turns turns, int most, std::span<const double> costs);
-
-/// Nothing beyond this many (token, step) pairs: prices come from a sample of the tokens then.
-inline constexpr std::size_t most_oracle_turns = 4'000'000;
 
 } // namespace ponderscope

@@ -19,8 +19,6 @@ PolicyPoint replayed_point(const std::string& spec, const ReplayResult& result) 
 
 void add_oracle_fronts(std::vector<PolicyFront>& fronts, const ReplayTable& table, std::size_t number,
                        int points) {
-    const std::size_t stride =
-        table.tokens() * static_cast<std::size_t>(table.columns.max_steps() + 1) / most_oracle_turns + 1;
     ReplayResult result;
     for (const CostAxis axis : {CostAxis::steps, CostAxis::flops}) {
         if (axis == CostAxis::flops && !table.flops) {
@@ -28,7 +26,7 @@ void add_oracle_fronts(std::vector<PolicyFront>& fronts, const ReplayTable& tabl
         }
         const Oracle oracle(table, axis);
         PolicyFront front{"oracle", number, false, {}, axis};
-        for (const double price : oracle_prices(oracle.turns(0, stride), points, {})) {
+        for (const double price : oracle_prices(oracle.turns(), points, {})) {
             oracle.replay(price, result);
             front.points.push_back(
                 replayed_point(axis == CostAxis::steps ? "oracle:lambda=" + shortest(price) : "", result));
@@ -89,12 +87,12 @@ std::vector<PolicyFront> policy_fronts(const ReplayTable& table, const std::vect
 
 void add_bands(std::vector<PolicyFront>& fronts, const ReplayTable& table, const BootstrapOptions& options) {
     const ScoredRows scored(table);
-    if (scored.rows.empty() || scored.rows.size() > most_banded) {
+    if (scored.tokens().empty() || scored.tokens().size() > most_banded) {
         return;
     }
     const BootstrapOptions settled = with_block_of_run(table, scored, options);
     const std::vector<double> full = scored.of(replay(table, PolicySpec::parse("full")).nll);
-    const std::vector<ScoredSetting> depths = replayed_rule(table, scored.layout, blind_rule, 0).settings;
+    const std::vector<ScoredSetting> depths = replayed_rule(table, scored, blind_rule, 0).settings;
     ReplayResult result;
     for (PolicyFront& front : fronts) {
         if (!front.causal || front.policy == blind_rule) {
@@ -110,8 +108,8 @@ void add_bands(std::vector<PolicyFront>& fronts, const ReplayTable& table, const
             nll.push_back(scored.of(result.nll));
             settings.push_back(scored.of(point.spec, result));
         }
-        const PairedDifferences found = paired_differences(full, nll, scored.layout, settled);
-        const std::vector<Estimate> apart = against_blind(settings, depths, scored.layout, settled);
+        const PairedDifferences found = paired_differences(full, nll, scored.layout(), settled);
+        const std::vector<Estimate> apart = against_blind(settings, depths, scored.layout(), settled);
         for (std::size_t i = 0; i < front.points.size(); ++i) {
             front.points[i].difference = found.each[i];
             front.points[i].better = apart[i].high < 0;

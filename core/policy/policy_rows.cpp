@@ -26,14 +26,14 @@ void set_against(const ReplayTable& table, const std::vector<float>& full,
     std::vector<std::span<const float>> columns{full};
     columns.insert(columns.end(), nll.begin(), nll.end());
     const ScoredRows scored(table, columns);
-    if (scored.rows.empty() || nll.empty()) {
+    if (scored.tokens().empty() || nll.empty()) {
         return;
     }
     std::vector<std::vector<double>> values;
     for (const std::vector<float>& one : nll) {
         values.push_back(scored.of(one));
     }
-    const PairedDifferences found = paired_differences(scored.of(full), values, scored.layout, options);
+    const PairedDifferences found = paired_differences(scored.of(full), values, scored.layout(), options);
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
         outcomes[i]->difference = found.each[i];
     }
@@ -214,7 +214,7 @@ std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of
     if (!exact_full.empty()) {
         set_against(table, exact_full, exact_nll, by_rerun, settled);
     }
-    if (scored.rows.empty() || rows.empty()) {
+    if (scored.tokens().empty() || rows.empty()) {
         return rows;
     }
     std::vector<ScoredSetting> settings;
@@ -223,7 +223,7 @@ std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of
     }
     const std::span<const ScoredSetting> all(settings);
     const std::vector<Estimate> apart =
-        against_blind(all.first(count), all.subspan(count), scored.layout, settled);
+        against_blind(all.first(count), all.subspan(count), scored.layout(), settled);
     for (std::size_t i = 0; i < rows.size(); ++i) {
         rows[i].replayed.against_blind = rows[i].causal ? apart[i] : unknown_estimate;
     }

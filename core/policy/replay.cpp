@@ -160,18 +160,15 @@ void read_replay(const ReplayTable& table, bool by_head, ReplayResult& result) {
             flops += static_cast<double>(one);
         }
     }
-    result.finish(sum, flops, static_cast<std::int64_t>(tokens));
-}
-
-void ReplayResult::finish(double nll_sum, double flops_sum, std::int64_t tokens) {
     double ran = 0;
-    for (std::size_t k = 0; k < histogram.size(); ++k) {
-        ran += static_cast<double>(k) * static_cast<double>(histogram[k]);
+    for (std::size_t k = 0; k <= last; ++k) {
+        ran += static_cast<double>(k) * static_cast<double>(result.histogram[k]);
     }
-    mean_steps = scored > 0 ? ran / static_cast<double>(scored) : not_a_number;
-    mean_nll = scored > 0 ? nll_sum / static_cast<double>(scored) : not_a_number;
-    perplexity = std::exp(mean_nll);
-    mean_flops = flops_sum / static_cast<double>(tokens);
+    const double scored = result.scored > 0 ? static_cast<double>(result.scored) : not_a_number;
+    result.mean_steps = ran / scored;
+    result.mean_nll = sum / scored;
+    result.perplexity = std::exp(result.mean_nll);
+    result.mean_flops = flops / static_cast<double>(tokens);
 }
 
 } // namespace ponderscope

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <initializer_list>
 #include <limits>
 #include <string_view>
@@ -101,52 +102,59 @@ void apply(OwnRule::Form form, SignalColumns& columns) {
     }
 }
 
-} // namespace
+/// Reads the signals of a run into a table.
+class TableReader {
+public:
+    TableReader(const TraceReader& trace, const RunInfo& run, const std::vector<PolicySignal>& only,
+                const std::vector<PolicySignal>& also);
+    [[nodiscard]] ReplayTable read(const ProgressSink& progress, const std::stop_token& stop);
 
-ReplayReader::ReplayReader(const TraceReader& trace, const RunInfo& run,
-                           const std::vector<PolicySignal>& only, const std::vector<PolicySignal>& also)
-    : run_(run), chosen_(recorded_choices(run)), sequences_(trace.sequences(run.id)) {
-    none_.run = trace.name_of(run);
-    ClusterNumbers numbers;
-    for (const SequenceInfo& sequence : sequences_) {
-        if (sequence.tokens > std::numeric_limits<std::uint32_t>::max()) {
-            throw InputError(none_.run + ": expected sequences of fewer than 2^32 tokens, found one of " +
-                             std::to_string(sequence.tokens) + ".");
-        }
-        clusters_.push_back(numbers.of(sequence));
-    }
-    choose_columns(trace, only, also);
-    none_.context.max_steps = run.max_steps;
+private:
+    struct Column {
+        PolicySignal signal;
+        std::string name;
+    };
+    [[noreturn]] void misshapen(const std::string& name) const;
+    void check(const SignalChunk& chunk, const std::string& name) const;
+    void choose_columns(const std::vector<PolicySignal>& only, const std::vector<PolicySignal>& also);
+    void plan_costs();
+    void read_sequence(const SequenceInfo& sequence, const std::function<void(std::int64_t tokens)>& done);
+
+    const TraceReader& trace_;
+    RunInfo run_;
+    RecordedChoices chosen_; ///< kv full: an exit only chose the read-out, and the steps behind it are there
+    ReplayTable table_;
+    std::vector<Column> wanted_;
+    OwnRule::Form form_ = OwnRule::Form::value_at_k;
+};
+
+TableReader::TableReader(const TraceReader& trace, const RunInfo& run, const std::vector<PolicySignal>& only,
+                         const std::vector<PolicySignal>& also)
+    : trace_(trace), run_(run), chosen_(recorded_choices(run)) {
+    table_.run = trace.name_of(run);
+    choose_columns(only, also);
     plan_costs();
 }
 
-std::vector<std::size_t> ReplayReader::tokens_before() const {
-    std::vector<std::size_t> before{0};
-    for (const SequenceInfo& sequence : sequences_) {
-        before.push_back(before.back() + static_cast<std::size_t>(sequence.tokens));
-    }
-    return before;
-}
-
-void ReplayReader::misshapen(const std::string& name) const {
-    throw InputError(none_.run + ": expected signal " + name +
+void TableReader::misshapen(const std::string& name) const {
+    throw InputError(table_.run + ": expected signal " + name +
                      " as tokens by steps, found another shape; "
                      "the trace is damaged, record it again.");
 }
 
 /// What steps cost, if the trace says it of a run like this one.
-void ReplayReader::plan_costs() {
+void TableReader::plan_costs() {
     std::optional<FlopsModel> flops = FlopsModel::from_json(run_.flops_model);
-    if (flops && flops->layers_as_steps() == none_.layers_as_steps && flops->max_steps() == run_.max_steps &&
+    if (flops && flops->layers_as_steps() == table_.layers_as_steps && flops->max_steps() == run_.max_steps &&
         run_.stride >= 1 && run_.stride <= run_.context) {
-        none_.flops = std::move(flops);
+        table_.flops = std::move(flops);
     }
 }
 
-void ReplayReader::choose_columns(const TraceReader& trace, const std::vector<PolicySignal>& only,
-                                  const std::vector<PolicySignal>& also) {
-    std::vector<std::string>& names = none_.by_step;
-    for (const SignalInfo& info : trace.signal_infos(run_.id)) {
+void TableReader::choose_columns(const std::vector<PolicySignal>& only,
+                                 const std::vector<PolicySignal>& also) {
+    std::vector<std::string>& names = table_.by_step;
+    for (const SignalInfo& info : trace_.signal_infos(run_.id)) {
         if (info.is_by_step()) {
             names.push_back(info.name);
         }
@@ -155,30 +163,29 @@ void ReplayReader::choose_columns(const TraceReader& trace, const std::vector<Po
         return std::find(names.begin(), names.end(), name) != names.end();
     };
     const std::int64_t last = run_.max_steps;
-    none_.layers_as_steps = run_.step_unit == "layer";
+    table_.layers_as_steps = run_.step_unit == "layer";
     if (last == 0 && run_.method == "vanilla") {
-        throw InputError(none_.run +
+        throw InputError(table_.run +
                          ": every token of this run has one step, so there is nothing to choose from; "
                          "record the model with ponderscope record ... --record layers to compare exits "
                          "over its layers, or take a run of a model that ponders.");
     }
     if (!there(signal::nll)) {
-        throw InputError(none_.run +
+        throw InputError(table_.run +
                          ": policies are replayed from the NLL at each step, which this trace lacks; "
                          "record the run again with ponderscope record ... --record steps.");
     }
     if (last == 0) {
         throw InputError(
-            none_.run +
+            table_.run +
             ": every token of this run has one step, so there is nothing to choose from; take a run of "
             "a model that ponders, recorded with ponderscope record ... --policy full.");
     }
     constexpr std::int64_t most_steps = 4096;
     if (last < 1 || last > most_steps) {
-        throw InputError(none_.run + ": expected from 1 to " + std::to_string(most_steps) +
+        throw InputError(table_.run + ": expected from 1 to " + std::to_string(most_steps) +
                          " further steps, found " + std::to_string(last) + ".");
     }
-    none_.columns = SignalColumns(last, 0);
     const std::optional<RunRule> rule = own_rule(run_, chosen_);
     const auto in = [](const auto& list, const auto& one) {
         return std::find(std::begin(list), std::end(list), one) != std::end(list);
@@ -194,10 +201,10 @@ void ReplayReader::choose_columns(const TraceReader& trace, const std::vector<Po
         }
     }
     if (rule) {
-        none_.context.own_rule = rule->stops;
-        none_.context.own_threshold = rule->threshold;
+        table_.context.own_rule = rule->stops;
+        table_.context.own_threshold = rule->threshold;
         if (const auto exit_step = own_exit_step(run_, chosen_); exit_step && !chosen_.rule) {
-            none_.context.exit_step = std::min(*exit_step, run_.max_steps);
+            table_.context.exit_step = std::min(*exit_step, run_.max_steps);
         }
         if (there(rule->signal) && asked(PolicySignal::continue_value)) {
             wanted_.push_back({PolicySignal::continue_value, rule->signal});
@@ -207,23 +214,21 @@ void ReplayReader::choose_columns(const TraceReader& trace, const std::vector<Po
     // Memory only for signals whose first chunk has the size that was promised.
     for (const Column& column : wanted_) {
         const std::optional<SignalChunk> probe =
-            run_.sequences > 0 ? trace.signal(run_.id, 0, column.name, 0, 1) : std::nullopt;
+            run_.sequences > 0 ? trace_.signal(run_.id, 0, column.name, 0, 1) : std::nullopt;
         if (probe) {
             check(*probe, column.name);
         }
-        none_.columns.add(column.signal);
     }
 }
 
-void ReplayReader::check(const SignalChunk& chunk, const std::string& name) const {
+void TableReader::check(const SignalChunk& chunk, const std::string& name) const {
     const std::int64_t steps = run_.max_steps + 1;
     if (chunk.shape.size() != 2 || chunk.shape[1] > steps || chunk.shape[1] < steps - 1) {
         misshapen(name);
     }
 }
 
-void ReplayReader::read_sequence(const TraceReader& reader, const SequenceInfo& sequence, ReplayTable& table,
-                                 const std::function<void(std::int64_t)>& done) const {
+void TableReader::read_sequence(const SequenceInfo& sequence, const std::function<void(std::int64_t)>& done) {
     constexpr std::int64_t page = 1 << 16;
     const auto number = static_cast<std::uint32_t>(sequence.number);
     const auto length =
@@ -231,68 +236,68 @@ void ReplayReader::read_sequence(const TraceReader& reader, const SequenceInfo& 
     const auto last = static_cast<std::int32_t>(run_.max_steps);
     for (std::int64_t begin = 0; begin < sequence.tokens; begin += page) {
         const std::int64_t end = std::min(begin + page, sequence.tokens);
-        const std::size_t first = table.ran.size();
-        const TokenColumns tokens = reader.tokens(run_.id, sequence.number, begin, end);
+        const std::size_t first = table_.ran.size();
+        const TokenColumns tokens = trace_.tokens(run_.id, sequence.number, begin, end);
         for (std::size_t i = 0; i < tokens.size(); ++i) {
             const std::int32_t steps = tokens.steps[i];
             if (steps > last) {
-                throw InputError(none_.run + ": expected at most " + std::to_string(last) +
+                throw InputError(table_.run + ": expected at most " + std::to_string(last) +
                                  " steps a token, found " + std::to_string(steps) +
                                  "; the trace is damaged, record it again.");
             }
-            table.places.push_back(
+            table_.places.push_back(
                 {number, static_cast<std::uint32_t>(begin) + static_cast<std::uint32_t>(i), length});
-            table.ran.push_back(chosen_.kv == "full" ? last : steps);
-            table.nll.push_back(tokens.nll[i]);
+            table_.ran.push_back(chosen_.kv == "full" ? last : steps);
+            table_.nll.push_back(tokens.nll[i]);
         }
         for (const Column& column : wanted_) {
             const std::optional<SignalChunk> chunk =
-                reader.signal(run_.id, sequence.number, column.name, begin, end);
+                trace_.signal(run_.id, sequence.number, column.name, begin, end);
             if (!chunk && is_named(column.signal)) { // sequences may lack a signal of somebody's own
                 for (std::int64_t k = 0; k <= last; ++k) {
-                    const std::span<float> values = table.columns.column(column.signal, k);
+                    const std::span<float> values = table_.columns.column(column.signal, k);
                     std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(first), end - begin,
                                 std::numeric_limits<float>::quiet_NaN());
                 }
                 continue;
             }
             if (!chunk || chunk->first != begin || chunk->shape.empty() || chunk->shape[0] != end - begin) {
-                throw InputError(none_.run + ": signal " + column.name + " lacks tokens of sequence " +
-                                 std::to_string(sequence.number) + "; the trace is damaged, record it again.");
+                throw InputError(table_.run + ": signal " + column.name + " lacks tokens of sequence " +
+                                 std::to_string(sequence.number) +
+                                 "; the trace is damaged, record it again.");
             }
             check(*chunk, column.name);
             if (chunk->shape[1] > 0) {
-                transpose(to_floats(*chunk), static_cast<std::size_t>(chunk->shape[1]), table.columns,
+                transpose(to_floats(*chunk), static_cast<std::size_t>(chunk->shape[1]), table_.columns,
                           column.signal, first);
             }
         }
         done(end - begin);
     }
-    table.sequences.push_back(sequence.tokens);
+    table_.sequences.push_back(sequence.tokens);
 }
 
-ReplayTable ReplayReader::read(const TraceReader& reader, std::size_t first, std::size_t end,
-                               const ProgressSink& progress, const std::stop_token& stop) const {
-    ReplayTable table;
-    table.run = none_.run;
-    table.flops = none_.flops;
-    table.by_step = none_.by_step;
-    table.layers_as_steps = none_.layers_as_steps;
-    table.context = none_.context;
+ReplayTable TableReader::read(const ProgressSink& progress, const std::stop_token& stop) {
+    const std::vector<SequenceInfo> sequences = trace_.sequences(run_.id);
     std::size_t total = 0;
-    for (std::size_t s = first; s < end; ++s) {
-        total += static_cast<std::size_t>(sequences_[s].tokens);
+    for (const SequenceInfo& sequence : sequences) {
+        if (sequence.tokens > std::numeric_limits<std::uint32_t>::max()) {
+            throw InputError(table_.run + ": expected sequences of fewer than 2^32 tokens, found one of " +
+                             std::to_string(sequence.tokens) + ".");
+        }
+        total += static_cast<std::size_t>(sequence.tokens);
     }
-    table.columns = SignalColumns(run_.max_steps, total);
+    table_.columns = SignalColumns(run_.max_steps, total);
     for (const Column& column : wanted_) {
-        table.columns.add(column.signal);
+        table_.columns.add(column.signal);
     }
-    table.places.reserve(total);
-    table.ran.reserve(total);
-    table.nll.reserve(total);
+    table_.places.reserve(total);
+    table_.ran.reserve(total);
+    table_.nll.reserve(total);
     std::int64_t read = 0;
-    for (std::size_t s = first; s < end; ++s) {
-        read_sequence(reader, sequences_[s], table, [&](std::int64_t tokens) {
+    ClusterNumbers clusters;
+    for (const SequenceInfo& sequence : sequences) {
+        read_sequence(sequence, [&](std::int64_t tokens) {
             if (stop.stop_requested()) {
                 throw Cancelled();
             }
@@ -301,21 +306,23 @@ ReplayTable ReplayReader::read(const TraceReader& reader, std::size_t first, std
                 progress({"reading", read, run_.tokens, "tokens"});
             }
         });
-        table.clusters.push_back(clusters_[s]);
-        if (table.flops) {
-            table.windows.push_back(plan_windows(sequences_[s].tokens, run_.context, run_.stride));
+        table_.clusters.push_back(clusters.of(sequence));
+        if (table_.flops) {
+            table_.windows.push_back(plan_windows(sequence.tokens, run_.context, run_.stride));
         }
     }
-    if (table.columns.has(PolicySignal::continue_value)) {
-        apply(form_, table.columns);
+    if (table_.columns.has(PolicySignal::continue_value)) {
+        apply(form_, table_.columns);
     }
-    return table;
+    return std::move(table_);
 }
 
+} // namespace
+
 ReplayTable ReplayTable::load(const TraceReader& trace, const RunInfo& run, const ProgressSink& progress,
-                              const std::stop_token& stop, const std::vector<PolicySignal>& also) {
-    const ReplayReader reader(trace, run, {}, also);
-    ReplayTable table = reader.read(trace, 0, reader.sequences().size(), progress, stop);
+                              const std::stop_token& stop, const std::vector<PolicySignal>& also,
+                              const std::vector<PolicySignal>& only) {
+    ReplayTable table = TableReader(trace, run, only, also).read(progress, stop);
     if (std::all_of(table.nll.begin(), table.nll.end(), [](float nll) { return std::isnan(nll); })) {
         throw InputError(table.run +
                          ": expected tokens with a next token, found none; let the recording get further.");

@@ -12,6 +12,7 @@ ScoredRows::ScoredRows(const ReplayTable& table, std::span<const std::span<const
     const std::span<const std::span<const float>> columns = nll.empty() ? own : nll;
     // Clusters are numbered as they first give a row; a table without clusters has one for each sequence.
     std::map<std::int64_t, std::int64_t> numbers;
+    TokenLayout layout;
     for (std::size_t i = 0; i < table.tokens(); ++i) {
         if (std::any_of(columns.begin(), columns.end(),
                         [i](std::span<const float> one) { return std::isnan(one[i]); })) {
@@ -20,9 +21,39 @@ ScoredRows::ScoredRows(const ReplayTable& table, std::span<const std::span<const
         const std::uint32_t sequence = table.places[i].sequence;
         const std::int64_t cluster = table.clusters.empty() ? sequence : table.clusters[sequence];
         const auto number = numbers.emplace(cluster, static_cast<std::int64_t>(numbers.size())).first;
-        layout.add(number->second, !rows.empty() && rows.back() + 1 == i && table.places[i].position != 0);
-        rows.push_back(i);
+        layout.add(number->second,
+                   !tokens_.empty() && tokens_.back() + 1 == i && table.places[i].position != 0);
+        tokens_.push_back(i);
     }
+    layout_ = std::move(layout);
+}
+
+void ScoredRows::add_up_clusters(const BootstrapOptions& options, std::int64_t parts) {
+    const TokenLayout& tokens = layout_.layout();
+    if (!draws_whole_clusters(options, tokens.clusters() / parts)) {
+        return;
+    }
+    std::vector<std::int64_t> counts(static_cast<std::size_t>(tokens.clusters()));
+    for (std::size_t s = 0; s < tokens.stretches.size(); ++s) {
+        const auto cluster = static_cast<std::size_t>(tokens.cluster_of[s]);
+        cluster_.insert(cluster_.end(), static_cast<std::size_t>(tokens.stretches[s]), cluster);
+        counts[cluster] += tokens.stretches[s];
+    }
+    layout_ = RowLayout::of_clusters(std::move(counts));
+}
+
+std::vector<std::size_t> ScoredRows::tokens_of(std::span<const std::size_t> rows) const {
+    std::vector<bool> wanted(layout_.rows());
+    for (const std::size_t row : rows) {
+        wanted[row] = true;
+    }
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < tokens_.size(); ++i) {
+        if (wanted[cluster_.empty() ? i : cluster_[i]]) {
+            found.push_back(tokens_[i]);
+        }
+    }
+    return found;
 }
 
 ScoredSetting ScoredRows::of(const std::string& policy, const ReplayResult& result) const {
@@ -32,7 +63,7 @@ ScoredSetting ScoredRows::of(const std::string& policy, const ReplayResult& resu
 
 BootstrapOptions with_block_of_run(const ReplayTable& table, const ScoredRows& rows,
                                    const BootstrapOptions& options) {
-    if (rows.rows.empty() || options.block != 0) {
+    if (rows.tokens().empty() || rows.layout().by_cluster() || options.block != 0) {
         return options;
     }
     const std::vector<double> full = rows.of(replay(table, PolicySpec::parse("full")).nll);
@@ -44,7 +75,7 @@ BootstrapOptions with_block_of_run(const ReplayTable& table, const ScoredRows& r
     BootstrapOptions blocks = options;
     blocks.unit = ResamplingUnit::blocks;
     BootstrapOptions settled = options; // whether blocks are drawn is up to the rows that are compared
-    settled.block = choose_resampling(rows.layout, series, blocks).block;
+    settled.block = rows.layout().resampling(series, blocks).block;
     settled.block_from_data = true;
     return settled;
 }

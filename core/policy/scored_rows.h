@@ -1,40 +1,61 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/policy/replay_scan.h"
-#include "core/stats/bootstrap.h"
+#include "core/policy/replay.h"
+#include "core/stats/row_layout.h"
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace ponderscope {
 
-/// The rows of a replay table that have a target in every one of some columns, and how they lie.
-struct ScoredRows {
-    std::vector<std::size_t> rows;
-    TokenLayout layout;
+/// A policy at one setting over the scored tokens of a run: a value for each row of a RowLayout.
+struct ScoredSetting {
+    std::string policy; ///< "entropy:theta=1.37"; how it came about, where no policy says it
+    std::vector<double> steps;
+    std::vector<double> nll;   ///< nats
+    std::vector<double> flops; ///< empty: not known
+};
 
+/// The tokens of a replay table that have a target in every one of some columns, and how they lie. Values
+/// are of these tokens, or sums over the tokens of each cluster.
+class ScoredRows {
+public:
     ScoredRows() = default;
-    /// \p nll: a value for each row of the table, NaN without a target; none: the run's own.
+    /// \p nll: a value for each token of the table, NaN without a target; none: the run's own.
     explicit ScoredRows(const ReplayTable& table, std::span<const std::span<const float>> nll = {});
 
+    /// Makes a row of each cluster where \p options draw whole ones from each of \p parts equal parts of
+    /// them: settings of a long run then take little memory. Before the first use.
+    void add_up_clusters(const BootstrapOptions& options, std::int64_t parts = 1);
+
+    [[nodiscard]] const std::vector<std::size_t>& tokens() const { return tokens_; } ///< of the table
+    [[nodiscard]] const RowLayout& layout() const { return layout_; }
+    /// Tokens of the table that \p rows of the layout stand for.
+    [[nodiscard]] std::vector<std::size_t> tokens_of(std::span<const std::size_t> rows) const;
+    /// \p column: a value for each token of the table.
     template <typename T>
     [[nodiscard]] std::vector<double> of(const std::vector<T>& column) const {
-        std::vector<double> values;
-        values.reserve(rows.size());
-        for (const std::size_t row : rows) {
-            values.push_back(static_cast<double>(column[row]));
+        std::vector<double> values(layout_.rows());
+        for (std::size_t i = 0; i < tokens_.size(); ++i) {
+            values[cluster_.empty() ? i : cluster_[i]] += static_cast<double>(column[tokens_[i]]);
         }
         return values;
     }
     /// A replay, or a rerun, over the rows.
     [[nodiscard]] ScoredSetting of(const std::string& policy, const ReplayResult& result) const;
+
+private:
+    std::vector<std::size_t> tokens_;
+    std::vector<std::size_t> cluster_; ///< of each token; empty: a row a token
+    RowLayout layout_;
 };
 
 /// \p options with the length of blocks that all reports of this run have, whatever policies they are of:
 /// chosen from the NLL of the last step and from what the steps gain together. The same options where they
-/// name a length.
+/// name a length, or where rows are clusters.
 BootstrapOptions with_block_of_run(const ReplayTable& table, const ScoredRows& rows,
                                    const BootstrapOptions& options);
 

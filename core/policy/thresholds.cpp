@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 
 namespace ponderscope {
@@ -18,26 +17,16 @@ struct Compared {
     std::vector<double> some; ///< a sample: a threshold is a place on a slider, not a statistic
     double low = std::numeric_limits<double>::infinity(); ///< of all
     double high = -std::numeric_limits<double>::infinity();
-
-    void add(const Compared& more) {
-        some.insert(some.end(), more.some.begin(), more.some.end());
-        low = std::min(low, more.low);
-        high = std::max(high, more.high);
-    }
 };
 
-/// Every how many tokens of a run the sample has one.
-std::size_t stride_of(std::size_t tokens, std::int64_t steps) {
-    constexpr std::size_t enough = 100'000;
-    return tokens * static_cast<std::size_t>(std::max<std::int64_t>(steps, 1)) / enough + 1;
-}
-
-/// \p before: tokens of the run before those of the table.
-Compared compared_in(const ReplayTable& table, const PolicyKind& kind, std::size_t before,
-                     std::size_t stride) {
+Compared compared_in(const ReplayTable& table, const PolicyKind& kind) {
     const PolicySignal signal = kind.needs.front();
+    constexpr std::size_t enough = 100'000;
+    const std::int64_t steps = table.columns.max_steps();
+    const std::size_t stride =
+        table.tokens() * static_cast<std::size_t>(std::max<std::int64_t>(steps, 1)) / enough + 1;
     Compared found;
-    for (std::int64_t k = kind.first_step; k < table.columns.max_steps(); ++k) {
+    for (std::int64_t k = kind.first_step; k < steps; ++k) {
         for (std::size_t i = 0; i < table.tokens(); ++i) {
             const double value = kind.compared != nullptr
                                      ? kind.compared(table.columns, i, table.places[i], k)
@@ -47,7 +36,7 @@ Compared compared_in(const ReplayTable& table, const PolicyKind& kind, std::size
             }
             found.low = std::min(found.low, value);
             found.high = std::max(found.high, value);
-            if ((before + i) % stride == 0 && k <= table.ran[i]) {
+            if (i % stride == 0 && k <= table.ran[i]) {
                 found.some.push_back(value);
             }
         }
@@ -73,9 +62,10 @@ std::vector<double> quantiles_of(Compared compared, int most) {
     return chosen;
 }
 
-/// \p compared: asked only where there is something to compare.
-std::vector<double> values_of(const PolicyKind& kind, const PolicyContext& context, int most,
-                              const std::function<Compared()>& compared) {
+} // namespace
+
+std::vector<double> threshold_values(const PolicyKind& kind, const ReplayTable& table, int most) {
+    const PolicyContext& context = table.context;
     const std::int64_t steps = context.max_steps;
     std::vector<double> values;
     if (kind.parameters.empty()) {
@@ -91,7 +81,7 @@ std::vector<double> values_of(const PolicyKind& kind, const PolicyContext& conte
             values.push_back(static_cast<double>(steps) * i / std::max(1, most - 1));
         }
     } else {
-        values = quantiles_of(compared(), most);
+        values = quantiles_of(compared_in(table, kind), most);
     }
     for (double& value : values) {
         value = std::clamp(value, parameter.low, parameter.high);
@@ -103,20 +93,6 @@ std::vector<double> values_of(const PolicyKind& kind, const PolicyContext& conte
     }
     values.erase(std::unique(values.begin(), values.end()), values.end());
     return values;
-}
-
-} // namespace
-
-std::vector<double> threshold_values(const PolicyKind& kind, const ReplayScan& scan, int most) {
-    return values_of(kind, scan.about().context, most, [&] {
-        const std::vector<std::size_t> before = scan.tokens_before();
-        const std::size_t stride = stride_of(before.back(), scan.about().columns.max_steps());
-        Compared all;
-        scan.each([&](const ReplayTable& table, std::size_t first) {
-            return [&all, part = compared_in(table, kind, before[first], stride)] { all.add(part); };
-        });
-        return all;
-    });
 }
 
 PolicySpec policy_at(const PolicyKind& kind, double threshold) {

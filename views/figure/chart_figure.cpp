@@ -108,9 +108,8 @@ Chart matched_of(const FigureSpec& spec, FigureData& data, const ProgressSink& p
     }
     const std::vector<RunInfo> plain = plain_runs(runs, run);
     if (look.over_flops && !plain.empty()) {
-        const ReplayReader of(reader, run);
         for (const RunInfo& one : plain) {
-            MatchedRule rule = plain_rule(reader, one, of, &scored, scored.layout);
+            MatchedRule rule = plain_rule(reader, one, scored);
             if (!rule.settings.empty() && one.flops_sum > 0) {
                 look.plain.push_back(std::move(rule));
             }

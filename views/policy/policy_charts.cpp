@@ -136,13 +136,13 @@ Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
         }
     }
     const ScoredRows scored(table);
-    const RowLayout layout = scored.layout;
+    const RowLayout& layout = scored.layout();
     const BootstrapOptions settled = with_block_of_run(table, scored, options);
     const double most =
-        scored.rows.empty() ? 0 : layout.mean(scored.of(table.ran)); // beyond it nothing was recorded
+        scored.tokens().empty() ? 0 : layout.mean(scored.of(table.ran)); // beyond it nothing was recorded
     MatchedCosts costs;
-    if (!scored.rows.empty()) {
-        costs.steps = costs_within(replayed_rule(table, layout, look.against, settings), layout, most, parts);
+    if (!scored.tokens().empty()) {
+        costs.steps = costs_within(replayed_rule(table, scored, look.against, settings), layout, most, parts);
     }
     if (costs.steps.empty()) {
         throw InputError(table.run + ": no threshold of " + look.against +
@@ -156,7 +156,7 @@ Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
     const MatchedComparison found = compare_matched(
         rules.size() + look.plain.size(),
         [&](std::size_t i, const MatchedCosts& at) {
-            return i < rules.size() ? replayed_rule(table, layout, rules[i], settings, at)
+            return i < rules.size() ? replayed_rule(table, scored, rules[i], settings, at)
                                     : look.plain[i - rules.size()];
         },
         base, costs, layout, settled);

@@ -2,6 +2,7 @@
 #include "core/policy/matched_reruns.h"
 
 #include "core/base/error.h"
+#include "core/base/splitmix.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
 #include "tests/support/test_data.h"
@@ -9,6 +10,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
 
 namespace ponderscope {
 namespace {
@@ -134,6 +139,99 @@ TEST_F(MatchedReruns, WithoutTheReferenceSaySo) {
     } catch (const InputError& error) {
         EXPECT_NE(std::string(error.what()).find("reruns of entropy"), std::string::npos) << error.what();
     }
+}
+
+/// A run that ponders, and one of a plain model over the same tokens that loses half a nat less than its own.
+void write_with_plain_model(const std::filesystem::path& trace, std::int64_t flops_a_token) {
+    constexpr std::int64_t length = 20;
+    FlopsModel flops;
+    flops.steps = {100, 80, 80, 80};
+    flops.windows = {0};
+    flops.decisions = {0, 0, 0};
+    flops.read_out = 50;
+    TraceWriter writer(trace);
+    for (const bool plain : {false, true}) {
+        RunInfo run = testing::sample_run(plain ? "plain" : "ponders");
+        run.method = plain ? "vanilla" : "ponderlm";
+        run.step_unit = "step";
+        run.max_steps = plain ? 0 : 3;
+        run.flops_model = plain ? "" : flops.to_json();
+        writer.begin_run(
+            run, plain ? std::vector<SignalInfo>{}
+                       : std::vector<SignalInfo>{{signal::nll, {"token", "step"}, "nats", "NLL", "NLL."}});
+        for (std::int64_t s = 0; s < 35; ++s) {
+            TokenColumns tokens = testing::sample_tokens(1, 0, length, length);
+            SignalChunk nll{0, DType::f32, {length, 4}, {}};
+            std::vector<float> values;
+            for (std::int64_t t = 0; t < length; ++t) {
+                for (std::int64_t k = 0; k < 4; ++k) {
+                    values.push_back(t + 1 == length
+                                         ? std::numeric_limits<float>::quiet_NaN()
+                                         : static_cast<float>(4 - k +
+                                                              token_draw(40, static_cast<std::uint64_t>(s),
+                                                                         static_cast<std::uint64_t>(t))));
+                }
+                const auto row = static_cast<std::size_t>(t);
+                tokens.steps[row] = plain ? 0 : 3;
+                tokens.nll[row] = values.back() - (plain ? 0.5F : 0);
+                tokens.flops[row] = plain ? flops_a_token : 390;
+            }
+            nll.data.resize(values.size() * sizeof(float));
+            std::memcpy(nll.data.data(), values.data(), nll.data.size());
+            writer.begin_sequence("s", testing::sample_text(length));
+            std::vector<std::pair<std::string, SignalChunk>> chunks;
+            if (!plain) {
+                chunks.emplace_back(signal::nll, nll);
+            }
+            writer.append(std::move(tokens), std::move(chunks));
+            writer.end_sequence();
+        }
+        writer.end_run(1);
+    }
+    writer.finish();
+}
+
+TEST(PlainModels, ArePointsAtTheirFlops) {
+    const testing::TemporaryFolder folder;
+    write_with_plain_model(folder / "t.ponder", 250);
+    const TraceReader reader = TraceReader::open(folder / "t.ponder");
+    const std::vector<RunInfo> runs = reader.runs();
+    const std::vector<RunInfo> plain = plain_runs(runs, runs.at(0));
+    ASSERT_EQ(plain.size(), 1U);
+    EXPECT_EQ(plain.front().name, "plain");
+    RunInfo other = runs.at(0);
+    other.text_digest += "x";
+    EXPECT_TRUE(plain_runs(runs, other).empty());
+    const ReplayTable table = ReplayTable::load(reader, runs.at(0));
+    BootstrapOptions options;
+    options.replicates = 100;
+    const ScoredRows tokens(table);
+    ScoredRows clusters = tokens;
+    clusters.add_up_clusters(options);
+    for (const ScoredRows* scored : {&tokens, &std::as_const(clusters)}) {
+        const MatchedRule rule = plain_rule(reader, plain.front(), *scored);
+        ASSERT_EQ(rule.settings.size(), 1U);
+        EXPECT_EQ(scored->layout().mean(rule.settings[0].flops), 250);
+        const MatchedComparison found = compare_matched(
+            2,
+            [&](std::size_t i, const MatchedCosts& at) {
+                return i == 1 ? rule : replayed_rule(table, *scored, blind_rule, 9, at);
+            },
+            0, {{1.5}, {250, 9000}}, scored->layout(), options);
+        ASSERT_EQ(found.rows[1].at_flops.size(), 2U); // 250, and what 1.5 steps take: 270; nothing takes 9000
+        EXPECT_EQ(found.rows[1].at_flops[0].cost, 250);
+        // Blind at 250 of 150, 230, 310, 390 FLOPs: a quarter on from one step to the next.
+        EXPECT_NEAR(found.rows[1].at_flops[0].difference.value, -0.5 + 1 - 2.75, 1e-5);
+        EXPECT_FALSE(found.rows[1].at_flops[0].better); // it does not think
+        EXPECT_TRUE(std::isnan(found.rows[1].at_flops[1].nll.value));
+        EXPECT_TRUE(std::isnan(found.rows[1].at_steps[0].nll.value));
+    }
+    // One that scored fewer tokens is none.
+    ReplayTable longer = table;
+    longer.places.push_back({34, 20, 21});
+    longer.ran.push_back(3);
+    longer.nll.push_back(1);
+    EXPECT_TRUE(plain_rule(reader, plain.front(), ScoredRows(longer)).settings.empty());
 }
 
 } // namespace

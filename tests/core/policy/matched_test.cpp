@@ -64,10 +64,8 @@ MatchedComparison compare(const ReplayTable& table, const std::vector<std::strin
     const ScoredRows rows(table);
     return compare_matched(
         rules.size(),
-        [&](std::size_t i, const MatchedCosts& at) {
-            return replayed_rule(table, rows.layout, rules[i], 33, at);
-        },
-        0, {costs, {}}, rows.layout, with_block_of_run(table, rows, options));
+        [&](std::size_t i, const MatchedCosts& at) { return replayed_rule(table, rows, rules[i], 33, at); },
+        0, {costs, {}}, rows.layout(), with_block_of_run(table, rows, options));
 }
 
 TEST(Matched, FindsTheRuleThatKnowsAndNotTheOneThatDoesNot) {
@@ -228,7 +226,7 @@ TEST(Matched, TheBestBlindRuleIsTheHullOfTheFixedDepths) {
         depths.push_back({"", rows.of(one.steps), rows.of(one.nll), {}});
     }
     const std::vector<ScoredSetting> settings{depths[1], depths[3]};
-    const std::vector<Estimate> apart = against_blind(settings, depths, rows.layout, options);
+    const std::vector<Estimate> apart = against_blind(settings, depths, rows.layout(), options);
     EXPECT_NEAR(apart[0].value, 0.9, 1e-6);
     EXPECT_NEAR(apart[1].value, 0.5, 1e-6);
     EXPECT_LE(apart[0].low, apart[0].value);
@@ -242,6 +240,52 @@ TEST(Matched, BlocksAreThoseOfTheRunWhateverRulesAreAskedFor) {
     EXPECT_EQ(some.resampling.words(), more.resampling.words());
     EXPECT_TRUE(some.resampling.chosen);
     EXPECT_EQ(some.rows[1].at_steps[0].nll.low, more.rows[4].at_steps[0].nll.low);
+}
+
+TEST(Matched, SumsOfClustersGiveWhatTheirTokensGive) {
+    ReplayTable table = made_up(60);
+    for (std::int64_t s = 0; s < 60; ++s) {
+        table.clusters.push_back(s < 20 ? s / 2 : s - 10); // some clusters are of two sequences
+    }
+    BootstrapOptions options;
+    options.replicates = 200;
+    const ScoredRows tokens(table);
+    ScoredRows clusters = tokens;
+    clusters.add_up_clusters(options, 2); // half of 50 are too few
+    EXPECT_FALSE(clusters.layout().by_cluster());
+    clusters.add_up_clusters(options);
+    ASSERT_TRUE(clusters.layout().by_cluster());
+    EXPECT_EQ(clusters.layout().rows(), 50U);
+    EXPECT_EQ(clusters.layout().tokens(), tokens.layout().tokens());
+    EXPECT_EQ(clusters.of(table.ran).front(), 2 * 39 * last_step);
+    const std::vector<std::size_t> first{0, 49};
+    EXPECT_EQ(clusters.tokens_of(first).size(), 3U * 39);
+    EXPECT_EQ(tokens.tokens_of(first),
+              (std::vector<std::size_t>{0, 51})); // the last token of a sequence has no target
+    const std::vector<std::string> rules{"blind", "entropy", "oracle"};
+    const std::vector<double> costs{0.8, 1.5};
+    const auto compared = [&](const ScoredRows& scored) {
+        return compare_matched(
+            rules.size(),
+            [&](std::size_t i, const MatchedCosts& at) {
+                return replayed_rule(table, scored, rules[i], 9, at);
+            },
+            0, {costs, {}}, scored.layout(), options);
+    };
+    const MatchedComparison sums = compared(clusters);
+    const MatchedComparison whole = compared(tokens);
+    EXPECT_EQ(sums.resampling.words(), whole.resampling.words());
+    for (std::size_t r = 0; r < rules.size(); ++r) {
+        for (std::size_t c = 0; c < costs.size(); ++c) {
+            const MatchedCell& a = sums.rows[r].at_steps[c];
+            const MatchedCell& b = whole.rows[r].at_steps[c];
+            EXPECT_NEAR(a.nll.value, b.nll.value, 1e-9);
+            EXPECT_NEAR(a.nll.low, b.nll.low, 1e-9);
+            EXPECT_NEAR(a.difference.high, b.difference.high, 1e-9);
+        }
+    }
+    std::ranges::fill(table.columns.column(PolicySignal::nll, 1), std::numeric_limits<float>::quiet_NaN());
+    EXPECT_THROW((void)replayed_rule(table, clusters, "entropy", 9), InputError);
 }
 
 TEST(Matched, BelowWhatTheReferenceReachesMoreStepsAreAdvised) {
@@ -432,23 +476,23 @@ TEST(Agreement, CountsWhatBothDid) {
 TEST(Split, HalvesOfTheClusters) {
     const ReplayTable table = made_up(41);
     const ScoredRows all(table);
-    const SplitRows split = split_rows(all.layout, 7);
+    const SplitRows split = split_rows(all.layout(), 7);
     EXPECT_EQ(split.choosing.layout.layout().clusters(), 21);
     EXPECT_EQ(split.reporting.layout.layout().clusters(), 20);
     EXPECT_EQ(split.choosing.layout.tokens(), 21 * 39);
     std::set<std::size_t> rows(split.choosing.rows.begin(), split.choosing.rows.end());
     std::set<std::uint32_t> sequences;
     for (const std::size_t row : split.choosing.rows) {
-        sequences.insert(table.places[all.rows[row]].sequence);
+        sequences.insert(table.places[all.tokens()[row]].sequence);
     }
     for (const std::size_t row : split.reporting.rows) {
         EXPECT_TRUE(rows.insert(row).second);
-        EXPECT_FALSE(sequences.contains(table.places[all.rows[row]].sequence)); // whole clusters
+        EXPECT_FALSE(sequences.contains(table.places[all.tokens()[row]].sequence)); // whole clusters
     }
-    EXPECT_EQ(rows.size(), all.rows.size());
-    EXPECT_NE(split_rows(all.layout, 8).choosing.rows, split.choosing.rows);
+    EXPECT_EQ(rows.size(), all.tokens().size());
+    EXPECT_NE(split_rows(all.layout(), 8).choosing.rows, split.choosing.rows);
     EXPECT_EQ(split.words, "21 clusters chose, the other 20 are reported");
-    const SplitRows one = split_rows(ScoredRows(made_up(1)).layout, 7);
+    const SplitRows one = split_rows(ScoredRows(made_up(1)).layout(), 7);
     EXPECT_EQ(one.choosing.rows.size(), 19U);
     EXPECT_EQ(one.reporting.rows.front(), 19U);
     EXPECT_EQ(one.reporting.layout.layout().stretches, std::vector<std::int64_t>{20});

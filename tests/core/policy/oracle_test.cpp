@@ -156,10 +156,8 @@ TEST(Oracle, NoRuleIsBelowItAtEqualCost) {
     const std::vector<std::string> rules{"blind", "uniform", "oracle"};
     const MatchedComparison found = compare_matched(
         rules.size(),
-        [&](std::size_t i, const MatchedCosts& at) {
-            return replayed_rule(table, rows.layout, rules[i], 3, at);
-        },
-        0, {{0.25, 0.5, 1.2, 1.7}, {}}, rows.layout, options);
+        [&](std::size_t i, const MatchedCosts& at) { return replayed_rule(table, rows, rules[i], 3, at); }, 0,
+        {{0.25, 0.5, 1.2, 1.7}, {}}, rows.layout(), options);
     const std::vector<FrontPoint> hull = convex_front(every_assignment(table, CostAxis::steps));
     for (std::size_t c = 0; c < 4; ++c) {
         const MatchedCell& bound = found.rows[2].at_steps[c];

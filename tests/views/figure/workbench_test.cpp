@@ -407,13 +407,13 @@ private Q_SLOTS:
             }
         }
         // What the model did stands beside it, as points with bands of their own.
-        const std::vector<double> costs = even_costs(RowLayout(scored.layout).mean(scored.of(table.ran)), 3);
+        const std::vector<double> costs = even_costs(scored.layout().mean(scored.of(table.ran)), 3);
         MatchedComparison reruns = compare_matched(
             2,
             [&](std::size_t i, const MatchedCosts& at) {
-                return replayed_rule(table, scored.layout, i == 0 ? "blind" : "entropy", 9, at);
+                return replayed_rule(table, scored, i == 0 ? "blind" : "entropy", 9, at);
             },
-            0, {costs, {}}, scored.layout, options);
+            0, {costs, {}}, scored.layout(), options);
         for (MatchedCell& cell : reruns.rows[1].at_steps) {
             cell.difference.value += 1;
             cell.band.low += 1;
