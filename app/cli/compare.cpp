@@ -19,6 +19,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 
 namespace ponderscope::cli {
@@ -126,13 +127,15 @@ Pair pair_of(PairedComparison found) {
     return pair;
 }
 
-Pair pair_of(ByteComparison found) {
+/// Of runs with different tokenizers: bits per byte alone. \p found: over stretches of text.
+Pair pair_by_bytes(PairedComparison found, double bytes) {
     Pair pair{{}, found.resampling, {}, std::move(found.notices)};
     DataTable& row = pair.row;
     row.add({"by", ""}, "bytes");
-    add_count(row, "bytes", "common scored bytes", found.bytes);
-    add_count(row, "segments", "  stretches", found.segments);
-    add_difference(row, "bits_per_byte_difference", "bits per byte A - B", found.difference, found.p, "");
+    add_count(row, "bytes", "common scored bytes", static_cast<std::int64_t>(bytes));
+    add_count(row, "segments", "  stretches", found.tokens);
+    add_difference(row, "bits_per_byte_difference", "bits per byte A - B", found.bits_per_byte_difference,
+                   found.p, "");
     add_estimate(row, "bits_per_byte_a", "bits per byte of A", found.bits_per_byte_a);
     add_estimate(row, "bits_per_byte_b", "bits per byte of B", found.bits_per_byte_b);
     return pair;
@@ -292,10 +295,11 @@ void CompareVerb::run() {
                     ? pair_runs_by_bytes(*a.reader, a.run, *b.reader, b.run, printer.sink(), options.stop)
                     : pair_runs(*a.reader, a.run, *b.reader, b.run, printer.sink(), options.stop);
         }
-        Pair pair = by_bytes(b)
-                        ? pair_of(compare_by_bytes(*sample, options))
-                        : pair_of(sample ? compare_paired(*sample, options, margin)
-                                         : compare_runs(*a.reader, a.run, *b.reader, b.run, options, margin));
+        PairedComparison found = sample ? compare_paired(*sample, options, margin)
+                                        : compare_runs(*a.reader, a.run, *b.reader, b.run, options, margin);
+        Pair pair = by_bytes(b) ? pair_by_bytes(std::move(found), std::accumulate(sample->bytes.begin(),
+                                                                                  sample->bytes.end(), 0.0))
+                                : pair_of(std::move(found));
         if (sensitivity) {
             std::vector<double> apart;
             for (std::size_t i = 0; i < sample->a.size(); ++i) {

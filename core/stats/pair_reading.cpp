@@ -175,10 +175,13 @@ void PairedSample::append(const PairedSample& more) {
 
 PairedSample pair_runs(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                        const RunInfo& run_b, const ProgressSink& progress, const std::stop_token& stop) {
-    const PairReading reading(trace_a, run_a, trace_b, run_b, progress, stop);
-    PairedSample sample = read_all(reading.scan(), reading.pages());
-    reading.finish(sample, static_cast<std::int64_t>(sample.a.size()));
-    return sample;
+    return PairReading(trace_a, run_a, trace_b, run_b, progress, stop).sample();
+}
+
+PairedSample PairReading::sample() const {
+    PairedSample all = read_all(scan_, pages());
+    finish(all, static_cast<std::int64_t>(all.a.size()));
+    return all;
 }
 
 } // namespace ponderscope

@@ -32,6 +32,8 @@ public:
     [[nodiscard]] std::int64_t most_clusters() const { return most_clusters_; }
     /// Clusters with tokens that both scored, as far as the traces' totals tell.
     [[nodiscard]] std::int64_t likely_clusters() const { return likely_clusters_; }
+    /// All of it in memory, as pair_runs gives it.
+    [[nodiscard]] PairedSample sample() const;
     /// Sets what is said of \p count tokens that both scored. InputError: none.
     void finish(PairedSample& sample, std::int64_t count) const;
 

@@ -336,26 +336,23 @@ PairedComparison compare_paired(const PairedSample& sample, const BootstrapOptio
 PairedComparison compare_runs(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                               const RunInfo& run_b, const BootstrapOptions& options,
                               std::optional<double> margin) {
-    {
-        const PairReading reading(trace_a, run_a, trace_b, run_b, options.progress, options.stop,
-                                  options.threads);
-        if (draws_whole_clusters(options, reading.likely_clusters())) {
-            const PairedSums pairs(source_of(reading.scan(), reading.pages()), reading.scan().workers(),
-                                   reading.most_tokens(), reading.most_clusters());
-            PairedSample said;
-            reading.finish(said, pairs.all.tokens);
-            const TokenLayout clusters(pairs.cluster_tokens());
-            if (draws_whole_clusters(options, clusters.clusters())) {
-                PairedComparison result;
-                result.resampling = choose_resampling(clusters, {}, options);
-                result.notices = std::move(said.notices);
-                compare(pairs, clusters, options, margin, result);
-                return result;
-            }
+    const PairReading reading(trace_a, run_a, trace_b, run_b, options.progress, options.stop,
+                              options.threads);
+    if (draws_whole_clusters(options, reading.likely_clusters())) {
+        const PairedSums pairs(source_of(reading.scan(), reading.pages()), reading.scan().workers(),
+                               reading.most_tokens(), reading.most_clusters());
+        PairedSample said;
+        reading.finish(said, pairs.all.tokens);
+        const TokenLayout clusters(pairs.cluster_tokens());
+        if (draws_whole_clusters(options, clusters.clusters())) {
+            PairedComparison result;
+            result.resampling = choose_resampling(clusters, {}, options);
+            result.notices = std::move(said.notices);
+            compare(pairs, clusters, options, margin, result);
+            return result;
         }
     }
-    return compare_paired(pair_runs(trace_a, run_a, trace_b, run_b, options.progress, options.stop), options,
-                          margin);
+    return compare_paired(reading.sample(), options, margin);
 }
 
 } // namespace ponderscope

@@ -23,7 +23,7 @@ struct PairedSample {
     std::vector<double> bytes; ///< of text under each target; 0 without a text
     /// Whether the most likely token is the right one (rank 1), 0 or 1; empty where it is not known.
     std::vector<std::uint8_t> right_a, right_b;
-    std::vector<std::int32_t> steps_a; ///< where it was read by pair_runs
+    std::vector<double> steps_a;       ///< where it was read from traces
     TokenLayout layout;                ///< runs of consecutive positions, in clusters
     std::int64_t last = -2;            ///< position of the last token
     std::int64_t sequences = 0;        ///< with at least one common token

@@ -102,40 +102,38 @@ std::vector<StepsCorrelation> correlate_steps(const TraceReader& trace, const Ru
 
 StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run, const TraceReader& other_trace,
                                  const RunInfo& other, const BootstrapOptions& options) {
-    if (run.text_digest == other.text_digest && !have_same_tokens(trace, run, other_trace, other)) {
-        const AlignedSteps aligned = align_steps_by_bytes(trace, run, other_trace, other, options.stop);
-        return {"NLL of " + other.name + ", by bytes", static_cast<std::int64_t>(aligned.steps.size()),
-                spearman_with_interval(aligned.steps, aligned.nll, aligned.layout, options)};
-    }
-    const std::string with = "NLL of " + other.name;
-    const PairReading reading(trace, run, other_trace, other, options.progress, options.stop,
-                              options.threads);
     const auto correlate = [&](const Source<PairedSample>& source, std::size_t workers, std::int64_t clusters,
-                               std::int64_t tokens, bool by_cluster,
-                               const TokenLayout& layout) -> std::optional<StepsCorrelation> {
-        RankSums<PairedSample> ranks(
-            {[](const PairedSample& pair, std::size_t i) { return static_cast<double>(pair.steps_a[i]); },
-             [](const PairedSample& pair, std::size_t i) { return pair.b[i]; }},
-            workers, clusters, tokens);
+                               std::int64_t tokens, bool by_cluster, const TokenLayout& layout,
+                               const std::string& with) -> std::optional<StepsCorrelation> {
+        RankSums<PairedSample> ranks({[](const PairedSample& pair, std::size_t i) { return pair.steps_a[i]; },
+                                      [](const PairedSample& pair, std::size_t i) { return pair.b[i]; }},
+                                     workers, clusters, tokens);
         source(looked_at_by(ranks), {});
         if (by_cluster && !draws_whole_clusters(options, ranks.clusters())) {
             return std::nullopt; // too few have common tokens
         }
-        PairedSample said;
-        reading.finish(said, ranks.tokens());
         return StepsCorrelation{with, ranks.tokens(),
                                 *ranks.estimates(source, by_cluster, layout, options).front()};
     };
+    const auto correlate_sample = [&](const PairedSample& sample, const std::string& with) {
+        return *correlate(source_of(sample), 1, sample.layout.clusters(),
+                          static_cast<std::int64_t>(sample.a.size()),
+                          draws_whole_clusters(options, sample.layout.clusters()), sample.layout, with);
+    };
+    const std::string with = "NLL of " + other.name;
+    if (run.text_digest == other.text_digest && !have_same_tokens(trace, run, other_trace, other)) {
+        return correlate_sample(pair_runs_by_bytes(trace, run, other_trace, other, {}, options.stop),
+                                with + ", by bytes");
+    }
+    const PairReading reading(trace, run, other_trace, other, options.progress, options.stop,
+                              options.threads);
     if (draws_whole_clusters(options, reading.likely_clusters())) {
         if (auto found = correlate(source_of(reading.scan(), reading.pages()), reading.scan().workers(),
-                                   reading.most_clusters(), reading.most_tokens(), true, {})) {
+                                   reading.most_clusters(), reading.most_tokens(), true, {}, with)) {
             return *std::move(found);
         }
     }
-    const PairedSample sample = read_all(reading.scan(), reading.pages());
-    return *correlate(source_of(sample), 1, sample.layout.clusters(),
-                      static_cast<std::int64_t>(sample.a.size()),
-                      draws_whole_clusters(options, sample.layout.clusters()), sample.layout);
+    return correlate_sample(reading.sample(), with);
 }
 
 namespace {

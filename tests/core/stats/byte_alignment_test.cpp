@@ -11,6 +11,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 namespace ponderscope {
 namespace {
@@ -18,7 +19,7 @@ namespace {
 using Spans = std::vector<ScoredSpan>;
 
 TEST(AlignByBytes, MeetsAtCommonBoundaries) {
-    const Spans a{{0, 2, 1}, {2, 5, 2}, {5, 6, 4}, {6, 9, 8}};
+    const Spans a{{0, 2, 1, 3}, {2, 5, 2, 1}, {5, 6, 4, 5}, {6, 9, 8, 2}};
     const Spans b{{0, 5, 10}, {5, 7, 20}, {7, 9, 40}};
     const std::vector<AlignedSegment> segments = align_by_bytes(a, b);
     ASSERT_EQ(segments.size(), 2U);
@@ -29,6 +30,8 @@ TEST(AlignByBytes, MeetsAtCommonBoundaries) {
     EXPECT_EQ(segments[1].end, 9U);
     EXPECT_EQ(segments[1].nll_a, 12);
     EXPECT_EQ(segments[1].nll_b, 60);
+    EXPECT_EQ(segments[0].steps_a, 2); // means of A's tokens
+    EXPECT_EQ(segments[1].steps_a, 3.5);
     EXPECT_TRUE(segments[1].follows);
 }
 
@@ -131,12 +134,14 @@ TEST(CompareByBytes, RunsOfDifferentTokenizers) {
     BootstrapOptions options;
     options.replicates = 200;
     options.block = 8;
-    const ByteComparison comparison = compare_by_bytes(sample, options);
+    const PairedComparison comparison = compare_paired(sample, options);
     // A nat a byte in both, on stretches of six bytes.
     EXPECT_NEAR(comparison.bits_per_byte_a.value, 1 / std::numbers::ln2, 1e-9);
     EXPECT_NEAR(comparison.bits_per_byte_b.value, 1 / std::numbers::ln2, 1e-9);
-    EXPECT_NEAR(comparison.difference.value, 0, 1e-12);
-    EXPECT_GT(comparison.bytes, (comparison.segments - 1) * 6);
+    EXPECT_NEAR(comparison.bits_per_byte_difference.value, 0, 1e-12);
+    EXPECT_GT(std::accumulate(sample.bytes.begin(), sample.bytes.end(), 0.0),
+              static_cast<double>(comparison.tokens - 1) * 6);
+    EXPECT_EQ(sample.steps_a, std::vector<double>(sample.a.size(), 0.0));
     std::string said;
     for (const std::string& notice : comparison.notices) {
         said += notice + "\n";
