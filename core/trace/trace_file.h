@@ -67,6 +67,9 @@ public:
     [[nodiscard]] std::string check() const override;
 
     [[nodiscard]] Database& database() const { return database_; }
+    /// runs() without check_run.
+    [[nodiscard]] std::vector<RunInfo> unchecked_runs() const;
+    void check_run(const RunInfo& run) const; ///< InputError: counts that cannot be
 
 private:
     /// A chunk without its values.
@@ -94,8 +97,6 @@ private:
                                              std::int64_t end) const;
     template <class Row>
     std::vector<Row> read_rows(const char* table, const std::string& where) const;
-    void check_run(const RunInfo& run) const;
-
     [[noreturn]] void damaged(const std::string& expected, const std::string& found) const {
         throw InputError(path_, expected, found, take_again);
     }

@@ -3,17 +3,21 @@
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
+#include "core/trace/digests.h"
+#include "core/trace/recorded_choices.h"
 #include "core/trace/rows.h"
 #include "core/trace/signal_sums.h"
 #include "core/trace/tools/annotations.h"
-#include "core/trace/tools/check_sequence.h"
 #include "core/trace/tools/kept_digests.h"
 #include "core/trace/trace_file.h"
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
+#include <utility>
 
 namespace ponderscope {
 namespace {
@@ -83,6 +87,51 @@ constexpr Invariant invariants[] = {
      "names a training that is not there"},
 };
 
+/// Rounding of what was computed in fp16 or fp32, as probabilities and logarithms of them.
+constexpr double slack = 2e-2;
+constexpr std::int64_t page_tokens = 1 << 14;
+constexpr std::size_t page_bytes = std::size_t{4} << 20; // of a signal
+
+/// The faults of a trace, up to a number.
+class FaultList {
+public:
+    FaultList(std::filesystem::path path, TraceCheck& result, std::size_t most)
+        : path_(std::move(path)), result_(result), most_(most) {}
+
+    /// Thrown when there are enough faults.
+    struct Enough {};
+    void add(const std::string& place, const std::string& message) {
+        if (result_.faults.size() >= most_) {
+            throw Enough();
+        }
+        result_.faults.push_back({place, message});
+    }
+    void clear() { result_ = {}; }
+    /// Runs \p body; what it refuses to read (InputError) is a fault.
+    template <class Body>
+    void guard(const std::string& place, const Body& body) {
+        try {
+            body();
+        } catch (const InputError& error) {
+            add(place, without_path(error.what()));
+        }
+    }
+
+private:
+    /// A sentence of InputError without the path in front and what to do.
+    [[nodiscard]] std::string without_path(std::string message) const {
+        for (const std::string& path : {path_.string(), path_.string() + ".annotations"}) {
+            if (const std::string prefix = path + ": "; message.starts_with(prefix)) {
+                message.erase(0, prefix.size());
+            }
+        }
+        return message.substr(0, message.find("; "));
+    }
+    std::filesystem::path path_;
+    TraceCheck& result_;
+    std::size_t most_;
+};
+
 std::string with_column(std::string sql, const std::string& column) {
     for (std::size_t at = sql.find('?'); at != std::string::npos; at = sql.find('?', at + column.size())) {
         sql.replace(at, 1, column);
@@ -93,11 +142,13 @@ std::string with_column(std::string sql, const std::string& column) {
 /// The whole of a trace; faults go to a FaultList.
 class TraceChecker {
 public:
-    TraceChecker(FaultList& faults, const TraceReader& reader, Database& database, TraceCheck& result,
+    /// \p reader: of \p file.
+    TraceChecker(FaultList& faults, const TraceReader& reader, const FileTrace& file, TraceCheck& result,
                  const ProgressSink& progress, const std::stop_token& stop)
         : faults_(faults),
           reader_(reader),
-          database_(database),
+          file_(file),
+          database_(file.database()),
           result_(result),
           progress_(progress),
           stop_(stop) {}
@@ -119,7 +170,7 @@ public:
         check_rows_of_sequences("token_row");
         check_rows_of_sequences("text");
         faults_.guard({}, [&] {
-            const std::vector<RunInfo> runs = reader_.runs();
+            const std::vector<RunInfo> runs = file_.unchecked_runs();
             for (const RunInfo& info : runs) {
                 all_tokens_ += info.tokens;
             }
@@ -195,9 +246,11 @@ private:
         }
     }
 
-    void check_run(const RunInfo& info) {
-        const std::string place = "run " + std::to_string(info.id) + " (" + printable(info.name, 60) + ")";
-        each_digest(database_, info.id, [&](const DigestedPart& part) {
+    void check_run(const RunInfo& run) {
+        const std::string place = "run " + std::to_string(run.id) + " (" + printable(run.name, 60) + ")";
+        ++result_.runs;
+        faults_.guard(place, [&] { file_.check_run(run); });
+        each_digest(database_, run.id, [&](const DigestedPart& part) {
             stop_here();
             result_.chunks += part.is_chunk ? 1 : 0;
             result_.without_digest += part.due ? 0 : 1;
@@ -207,15 +260,14 @@ private:
                                        " is due");
             }
         });
-        ++result_.runs;
         faults_.guard(place, [&] {
-            const std::vector<SignalInfo> signals = reader_.signal_infos(info.id);
-            check_sums(info, place, signals);
-            RunCheck run(faults_, reader_, info, place, signals, stop_);
+            const std::vector<SignalInfo> signals = reader_.signal_infos(run.id);
+            check_sums(run, place, signals);
             TokenTotals of_run;
-            for (const SequenceInfo& sequence : reader_.sequences(info.id)) {
+            for (const SequenceInfo& sequence : reader_.sequences(run.id)) {
                 stop_here();
-                const TokenTotals found = run.check(sequence);
+                const std::string where = place + ", sequence " + std::to_string(sequence.number);
+                const TokenTotals found = check_sequence(run, sequence, where, signals);
                 of_run += found;
                 ++result_.sequences;
                 result_.tokens += found.tokens;
@@ -223,18 +275,184 @@ private:
                     progress_({"checking", result_.tokens, all_tokens_, "tokens"});
                 }
             }
-            run.compare(place, info, of_run);
+            compare(place, run, of_run);
         });
     }
 
-    void check_sums(const RunInfo& info, const std::string& place, const std::vector<SignalInfo>& signals) {
+    /// \p told: what the row says.
+    void compare(const std::string& place, const TokenTotals& told, const TokenTotals& found) {
+        const auto each = [&](const char* name, auto TokenTotals::*member) {
+            const auto a = static_cast<double>(told.*member);
+            const auto b = static_cast<double>(found.*member);
+            if (!(std::abs(a - b) <= 1e-6 + 1e-6 * std::max(std::abs(a), std::abs(b)))) {
+                faults_.add(place, std::string(name) + " is " + nlohmann::json(a).dump() +
+                                       " and its tokens give " + nlohmann::json(b).dump());
+            }
+        };
+        each("tokens", &TokenTotals::tokens);
+        each("scored_tokens", &TokenTotals::scored_tokens);
+        each("scored_bytes", &TokenTotals::scored_bytes);
+        each("nll_sum", &TokenTotals::nll_sum);
+        each("steps_sum", &TokenTotals::steps_sum);
+        each("flops_sum", &TokenTotals::flops_sum);
+    }
+
+    /// The totals that the tokens of a sequence add up to.
+    TokenTotals check_sequence(const RunInfo& run, const SequenceInfo& sequence, const std::string& place,
+                               const std::vector<SignalInfo>& signals) {
+        faults_.guard(place, [&] { (void)reader_.text(run.id, sequence.number); });
+        // Where an exit only chose the read-out, every step ran.
+        const bool all_ran = recorded_choices(run.choices).kv == "full";
+        TotalsCounter totals;
+        std::vector<std::int64_t> last_steps;
+        SequenceSoFar so_far;
+        faults_.guard(place, [&] {
+            for (std::int64_t begin = 0; begin < sequence.tokens; begin += page_tokens) {
+                const TokenColumns tokens = reader_.tokens(run.id, sequence.number, begin,
+                                                           std::min(begin + page_tokens, sequence.tokens));
+                totals.add(tokens);
+                check_tokens(run, sequence, place, tokens, so_far);
+                for (const std::int32_t step : tokens.steps) {
+                    last_steps.push_back(all_ran ? run.max_steps
+                                                 : std::min<std::int64_t>(step, run.max_steps));
+                }
+            }
+        });
+        if (so_far.unranked >= 0 && so_far.ranked) { // of a sequence without any, nobody knew them
+            faults_.add(place + ", token " + std::to_string(so_far.unranked), "it has an nll and no rank");
+        }
+        compare(place, sequence, totals.totals());
+        for (const SignalInfo& signal : signals) {
+            const std::string where = place + ", signal " + printable(signal.name, 60);
+            faults_.guard(where, [&] { check_signal(run, sequence, where, signal, last_steps); });
+        }
+        return totals.totals();
+    }
+
+    struct SequenceSoFar {
+        std::uint64_t covered = 0;  ///< bytes up to here are under tokens
+        bool ranked = false;        ///< some rank is known
+        std::int64_t unranked = -1; ///< the first token that is scored, without a rank
+    };
+
+    void check_tokens(const RunInfo& run, const SequenceInfo& sequence, const std::string& place,
+                      const TokenColumns& tokens, SequenceSoFar& so_far) {
+        const double most_entropy =
+            std::log(static_cast<double>(std::max<std::int64_t>(run.vocab_size, 1))) + slack;
+        for (std::size_t i = 0; i < tokens.size(); ++i) {
+            const std::int64_t position = tokens.first + static_cast<std::int64_t>(i);
+            const auto nll = static_cast<double>(tokens.nll[i]);
+            const auto entropy = static_cast<double>(tokens.entropy[i]);
+            const auto probability = static_cast<double>(tokens.max_probability[i]);
+            const bool scored = !std::isnan(nll);
+            const bool is_last = sequence.complete && position + 1 == sequence.tokens;
+            const std::pair<bool, const char*> promises[] = {
+                {tokens.id[i] >= 0 && tokens.id[i] < run.vocab_size, "its id is not below vocab_size"},
+                {tokens.begin[i] == tokens.end[i] || tokens.begin[i] >= so_far.covered,
+                 "it begins before the end of the tokens before it"},
+                {!scored || nll >= -slack, "its nll is below 0"},
+                {!scored || !is_last, "it is the last of its sequence and has an nll"},
+                {scored || tokens.rank[i] == 0, "it has a rank and no nll"},
+                {tokens.rank[i] <= run.vocab_size, "its rank is above vocab_size"},
+                {std::isnan(entropy) || (entropy >= -slack && entropy <= most_entropy),
+                 "its entropy is not between 0 and ln vocab_size"},
+                {std::isnan(probability) || (probability > 0 && probability <= 1 + slack),
+                 "its max_probability is not between 0 and 1"},
+                {tokens.steps[i] <= run.max_steps, "its steps are above the run's max_steps"},
+                {tokens.flops[i] >= 0, "its flops are below 0"},
+            };
+            for (const auto& [kept, broken] : promises) {
+                if (!kept) {
+                    faults_.add(place + ", token " + std::to_string(position), broken);
+                }
+            }
+            so_far.covered = std::max(so_far.covered, tokens.end[i]);
+            so_far.ranked = so_far.ranked || (scored && tokens.rank[i] > 0);
+            if (so_far.unranked < 0 && scored && tokens.rank[i] == 0) {
+                so_far.unranked = position;
+            }
+        }
+    }
+
+    void check_signal(const RunInfo& run, const SequenceInfo& sequence, const std::string& place,
+                      const SignalInfo& signal, const std::vector<std::int64_t>& last_steps) {
+        const auto read = [&](std::int64_t begin, std::int64_t end) {
+            return reader_.signal(run.id, sequence.number, signal.name, begin,
+                                  std::min(end, sequence.tokens));
+        };
+        // Where chunks differ in their length, the last token's is the longest.
+        const auto probe = sequence.tokens > 0 ? read(sequence.tokens - 1, sequence.tokens) : std::nullopt;
+        if (sequence.tokens == 0 || (!probe && !read(0, 1))) {
+            return; // the sequence has none of it
+        }
+        const std::size_t bytes = probe ? std::max<std::size_t>(probe->data.size(), 1) : page_bytes;
+        const std::int64_t page =
+            std::clamp<std::int64_t>(static_cast<std::int64_t>(page_bytes / bytes), 1, page_tokens);
+        for (std::int64_t begin = 0; begin < sequence.tokens; begin += page) {
+            stop_here();
+            const auto chunk = read(begin, begin + page);
+            if (!chunk) {
+                faults_.add(place,
+                            "it has values of other tokens, and none from token " + std::to_string(begin));
+                return;
+            }
+            check_values(place, run, signal, *chunk, last_steps);
+        }
+    }
+
+    /// Numbers where steps ran, and none where they did not.
+    void check_values(const std::string& place, const RunInfo& run, const SignalInfo& signal,
+                      const SignalChunk& chunk, const std::vector<std::int64_t>& last_steps) {
+        if (signal.axes.size() < 2 || signal.axes[1] != "step") {
+            return;
+        }
+        const bool real = is_real(chunk.dtype);
+        const std::int64_t steps = chunk.shape[1];
+        if (steps > run.max_steps + 1) {
+            faults_.add(place, "its axis step has " + std::to_string(steps) +
+                                   " places and the run's max_steps is " + std::to_string(run.max_steps));
+            return;
+        }
+        const std::vector<double> values = to_doubles(chunk);
+        const auto of_step = static_cast<std::int64_t>(values.size()) / (chunk.shape[0] * steps);
+        // Where the last axis ends in zeros, its first entry, which every token has, says it.
+        const std::int64_t stride = signal.storage == SignalStorage::trimmed ? chunk.shape.back() : 1;
+        bool empty_behind = false;
+        std::int64_t number_behind = -1; // the first token with one
+        for (std::int64_t t = 0; t < chunk.shape[0]; ++t) {
+            const auto token = static_cast<std::size_t>(chunk.first + t);
+            const std::int64_t last = token < last_steps.size() ? last_steps[token] : run.max_steps;
+            for (std::int64_t k = 0; k < steps; ++k) {
+                for (std::int64_t i = 0; i < of_step; i += stride) {
+                    const double value = values[static_cast<std::size_t>((t * steps + k) * of_step + i)];
+                    const bool is_there = real ? !std::isnan(value) : value != did_not_run;
+                    if (k <= last && !real && !is_there) {
+                        faults_.add(place, "token " + std::to_string(token) + " ran step " +
+                                               std::to_string(k) + ", where its value says that it did not");
+                        return;
+                    }
+                    if (k > last && is_there && number_behind < 0) {
+                        number_behind = static_cast<std::int64_t>(token);
+                    }
+                    empty_behind = empty_behind || (k > last && !is_there);
+                }
+            }
+        }
+        if (number_behind >= 0 && (empty_behind || !signal.every_step)) {
+            faults_.add(place, "token " + std::to_string(number_behind) +
+                                   " has a value behind its last step, where " + (real ? "NaN" : "-1") +
+                                   " is due");
+        }
+    }
+
+    void check_sums(const RunInfo& run, const std::string& place, const std::vector<SignalInfo>& signals) {
         for (const SignalInfo& signal : signals) {
             const std::string where = place + ", signal " + printable(signal.name, 60);
             faults_.guard(where, [&] {
-                const std::optional<SignalSums> sums = signal_sums(reader_, info, signal);
+                const std::optional<SignalSums> sums = signal_sums(reader_, run, signal);
                 if (sums && (sums->shape.size() + 1 != signal.axes.size() ||
                              std::any_of(sums->counts.begin(), sums->counts.end(), [&](std::int64_t count) {
-                                 return count < 0 || count > info.tokens;
+                                 return count < 0 || count > run.tokens;
                              }))) {
                     faults_.add(where,
                                 "its sums are of other axes, or of more values than the run has tokens");
@@ -251,6 +469,7 @@ private:
 
     FaultList& faults_;
     const TraceReader& reader_;
+    const FileTrace& file_;
     Database& database_;
     TraceCheck& result_;
     const ProgressSink& progress_;
@@ -259,17 +478,16 @@ private:
 };
 
 /// What lies beside the trace.
-void check_annotations(FaultList& faults, const TraceReader& reader, const ProgressSink& progress,
+void check_annotations(FaultList& faults, const FileTrace& trace, const ProgressSink& progress,
                        const std::stop_token& stop) {
     constexpr std::int64_t slice = 1 << 14; // values between two looks at the clock
-    const std::optional<AnnotationReader> annotations = AnnotationReader::beside(reader.path());
+    const std::optional<AnnotationReader> annotations = AnnotationReader::beside(trace.path());
     if (!annotations) {
         return;
     }
     std::map<std::string, RunInfo> runs;
-    for (RunInfo& run : reader.runs()) {
-        std::string name = run.name;
-        runs.emplace(std::move(name), std::move(run));
+    for (const RunInfo& run : trace.unchecked_runs()) {
+        runs.emplace(run.name, run);
     }
     std::int64_t total = 0;
     for (const AnnotationInfo& one : annotations->all()) {
@@ -287,7 +505,7 @@ void check_annotations(FaultList& faults, const TraceReader& reader, const Progr
             faults.add(place, "it was made for another text or other tokens than the run has now");
             continue;
         }
-        const std::vector<SequenceInfo> sequences = reader.sequences(found->second.id);
+        const std::vector<SequenceInfo> sequences = trace.sequences(found->second.id);
         std::int64_t values = 0;
         annotations->each(one, [&](std::int64_t sequence, std::int64_t position, double) {
             if (values++ % slice == 0) {
@@ -319,12 +537,12 @@ TraceCheck check_trace(const std::filesystem::path& path, std::size_t most_fault
         with_read_access([&](Database::Access access) {
             faults.clear();
             faults.guard({}, [&] {
-                auto file = std::make_unique<FileTrace>(path, access);
-                Database& database = file->database();
-                const TraceReader reader(std::move(file));
+                auto owned = std::make_unique<FileTrace>(path, access);
+                const FileTrace& file = *owned;
+                const TraceReader reader(std::move(owned));
                 const std::shared_ptr<const void> snapshot = reader.pin_snapshot();
-                TraceChecker(faults, reader, database, result, progress, stop).run();
-                faults.guard("annotations", [&] { check_annotations(faults, reader, progress, stop); });
+                TraceChecker(faults, reader, file, result, progress, stop).run();
+                faults.guard("annotations", [&] { check_annotations(faults, file, progress, stop); });
             });
         });
     } catch (const FaultList::Enough&) {
