@@ -12,7 +12,6 @@
 #include "views/common/readout.h"
 #include "views/common/run_stamp.h"
 #include "views/depth/depth_charts.h"
-#include "views/heatmap/map_options.h"
 #include "views/heatmap/scale_bar.h"
 #include "views/heatmap/step_map_canvas.h"
 
@@ -45,13 +44,12 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
       mapTitle_(new QLabel(this)),
       mapScale_(new ScaleBar(context.theme, this)),
       map_(new StepMapCanvas(context, this)),
-      options_(new MapOptions(context.theme, *map_, this)),
       right_(new QWidget(this)),
       ablation_(new ChartPlot(context.theme, this)),
       effects_(this),
       sampling_(this),
       reading_(this),
-      loader_(this) {
+      loader_(*map_, this) {
     chooser_->setAccessibleName(tr("Signal by layer and source"));
     chooser_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     head_->setAccessibleName(tr("KV head"));
@@ -110,7 +108,6 @@ void DepthView::layOut() {
     mapTitle_->setWordWrap(true); // a narrow panel shows two lines
     mapHeader->addWidget(mapTitle_, 1);
     mapHeader->addWidget(mapScale_);
-    mapHeader->addWidget(options_);
     mapHeader->addStretch(1);
     column->addLayout(mapHeader);
     column->addWidget(map_, 1);
@@ -140,20 +137,7 @@ void DepthView::connectAll() {
         selection_.setLayer(layer);
     });
 
-    connect(options_, &MapOptions::changed, this, &DepthView::showMapScale);
-    connect(map_, &StepMapCanvas::viewChanged, this, &DepthView::wantPage);
-    connect(&loader_, &MipLoader::progressed, this, [this](int perMille) {
-        if (map_->map() == nullptr) {
-            map_->setHint(tr("Preparing the overview of this long sequence… %1 %").arg(perMille / 10));
-        }
-    });
-    connect(&loader_, &MipLoader::ready, this, [this] { showLongMap(nullptr); });
-    connect(&loader_, &MipLoader::pageReady, this, &DepthView::showLongMap);
-    connect(&loader_, &MipLoader::failed, this, [this](const QString& sentence) {
-        if (map_->map() == nullptr) {
-            map_->setHint(sentence);
-        }
-    });
+    connect(&loader_, &MipLoader::shown, this, &DepthView::showMapScale);
     follow(*this, {data_, selection_, theme_}, Follows::a);
     const auto read = seen(&DepthView::refreshData);
     const auto redraw = seen(&DepthView::redraw);
@@ -296,7 +280,6 @@ void DepthView::refreshData() {
         reading_.cancel();
         sampleOf_.clear();
         loader_.cancel();
-        mapOf_.clear();
     }
     if (long_) {
         chunk_.reset();
@@ -465,7 +448,7 @@ void DepthView::showMapScale() {
         mapScale_->clear();
         return;
     }
-    options_->apply();
+    map_->fitScale();
     mapScale_->setLook(map_->look(), {}, false);
 }
 

@@ -21,7 +21,6 @@ namespace ponderscope {
 
 class ChartPlot;
 class DepthGrid;
-class MapOptions;
 class Readout;
 class ScaleBar;
 class StepMapCanvas;
@@ -31,7 +30,7 @@ class StepMapCanvas;
 /// of run A; a trace without one is told what to record.
 ///
 /// Of a long sequence only what is shown is read: a sample of its rows for averages, the row of the selected
-/// token, and the pyramid of the chosen source's map, which is made in the background and kept in the cache.
+/// token, and the pyramid of the chosen source's map, which is made in the background.
 ///
 /// Says that weights are not causes, and which layers hardly depend on the token.
 class DepthView : public QWidget, public LiveView, public ShowsCommand {
@@ -48,7 +47,6 @@ public:
     void setSource(int source);
     [[nodiscard]] DepthGrid* grid() const { return grid_; }
     [[nodiscard]] StepMapCanvas* map() const { return map_; }
-    [[nodiscard]] MapOptions* mapOptions() const { return options_; }
     /// Weights against what leaving a source out does, from runs that did (record --ablate-source); hidden
     /// where there are none.
     [[nodiscard]] ChartPlot* ablation() const { return ablation_; }
@@ -76,8 +74,6 @@ private:
     [[nodiscard]] bool sampleLong(QString& hint); ///< whether the sample is there
     void readRow(qint64 row);
     void refreshLongMap(std::int64_t step, int head);
-    void showLongMap(std::shared_ptr<const StepMap::Page> page);
-    void wantPage();
     void showMapScale();
     [[nodiscard]] QString sourceLabel(int source) const;
     void showCell(int layer, int source);
@@ -96,7 +92,6 @@ private:
     QLabel* mapTitle_;
     ScaleBar* mapScale_;
     StepMapCanvas* map_;
-    MapOptions* options_;
     QWidget* right_;
     ChartPlot* ablation_;
     Task effects_;
@@ -110,8 +105,6 @@ private:
     qint64 rowOf_ = -1;
     Task reading_;
     MipLoader loader_;
-    QString mapOf_; ///< what loader_ is of
-    std::pair<qint64, qint64> asked_{-1, -1};
 
     QString signal_;
     SignalInfo info_;

@@ -42,7 +42,6 @@ bool DepthView::sampleLong(QString& hint) {
     row_.reset();
     averages_.reset();
     loader_.cancel();
-    mapOf_.clear();
     depth_.reset();
     sampling_.start(
         [key = selection_.runA(), run = *run, info = info_,
@@ -80,61 +79,20 @@ void DepthView::readRow(qint64 row) {
 }
 
 void DepthView::refreshLongMap(std::int64_t step, int head) {
-    const QString wanted = sampleOf_ + QStringLiteral(" %1 %2 %3").arg(source_).arg(step).arg(head);
-    if (wanted == mapOf_) {
-        if (loader_.mips()) {
-            showLongMap(nullptr); // attributed otherwise, perhaps
-        }
-        return;
-    }
-    mapOf_ = wanted;
-    asked_ = {-1, -1};
-    map_->setHint(tr("Preparing the overview of this long sequence…"));
-    map_->setMap(nullptr);
-    MipRequest request;
-    request.run = selection_.runA();
-    request.sequence = sequence_;
-    request.info = info_;
-    request.rows = StepMap::Rows::layers;
-    request.what = "source " + std::to_string(source_) + " step " + std::to_string(step) + " head " +
-                   std::to_string(head);
-    request.pick = [info = info_, source = source_, step, head](SignalChunk chunk,
-                                                                std::vector<std::int32_t> executed) {
-        return DepthMap(std::make_shared<const SignalChunk>(std::move(chunk)), info, std::move(executed))
-            .over_tokens(source, step, head);
-    };
-    loader_.start(std::move(request));
-}
-
-void DepthView::showLongMap(std::shared_ptr<const StepMap::Page> page) {
-    if (!long_ || !sequence_ || !loader_.mips()) {
-        return;
-    }
-    if (!page) {
-        asked_ = {-1, -1};
-    }
-    SignalInfo info = info_;
-    info.unit = "probability"; // 0 to 1, as the grid beside it
-    map_->setMap(std::make_shared<const StepMap>(sequence_, loader_.mips(), std::move(page), std::move(info),
-                                                 selection_.attribution(), StepMap::Rows::layers));
-    showMapScale();
-    wantPage();
-}
-
-void DepthView::wantPage() {
-    const StepMap* map = map_->map();
-    if (!long_ || map == nullptr || !loader_.mips() ||
-        map_->tokensPerPixel() >= static_cast<double>(4 * MipPyramid::base)) {
-        return;
-    }
-    const auto first = static_cast<std::int64_t>(map_->viewFirst());
-    const auto last = static_cast<std::int64_t>(map_->viewLast()) + 1;
-    const std::int64_t room = (last - first) / 2 + 64; // to pan in without reading again
-    const std::pair<qint64, qint64> wanted{first - room - 1, last + room};
-    if (!map->exact(first, last) && wanted != asked_) {
-        asked_ = wanted;
-        loader_.page(wanted.first, wanted.second);
-    }
+    MipRequest request{
+        selection_.runA(),
+        sequence_,
+        info_,
+        selection_.attribution(),
+        StepMap::Rows::layers,
+        "source " + std::to_string(source_) + " step " + std::to_string(step) + " head " +
+            std::to_string(head),
+        [info = info_, source = source_, step, head](SignalChunk chunk, std::vector<std::int32_t> executed) {
+            return DepthMap(std::make_shared<const SignalChunk>(std::move(chunk)), info, std::move(executed))
+                .over_tokens(source, step, head);
+        }};
+    request.info.unit = "probability"; // 0 to 1, as the grid beside it
+    loader_.show(std::move(request));
 }
 
 ViewCommand DepthView::viewCommand() const {

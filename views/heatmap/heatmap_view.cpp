@@ -34,7 +34,7 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
       layers_(new LayerMap(context, this)),
       chooser_(header_->chooser()),
       merge_(new QComboBox(this)),
-      loader_(this) {
+      loader_(*canvas_, this) {
     chooser_->setAccessibleName(tr("Signal"));
     chooser_->setToolTip(tr("Which per-step signal the heatmap shows"));
     merge_->setAccessibleName(tr("Tokens in one pixel"));
@@ -62,7 +62,7 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
     layout->setContentsMargins(14, 8, 14, 6);
     layout->setSpacing(8);
     layout->addWidget(header_);
-    header_->options()->setRanges(ColourRanges::of(context.data));
+    header_->setRanges(ColourRanges::of(context.data));
     auto* maps = new QHBoxLayout;
     maps->setSpacing(14);
     maps->addWidget(canvas_, 3);
@@ -86,24 +86,10 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
             scaledFor_ = extent; // other numbers of tokens in a pixel have another scale; panning keeps it
             showScale();
         }
-        wantPage();
     });
-    connect(&loader_, &MipLoader::progressed, this, [this](int perMille) {
-        if (canvas_->map() == nullptr) {
-            canvas_->setHint(tr("Preparing the overview of this long sequence… %1 %").arg(perMille / 10));
-        }
-    });
-    connect(&loader_, &MipLoader::ready, this, &HeatmapView::refreshMap);
-    connect(&loader_, &MipLoader::pageReady, this, [this](std::shared_ptr<const StepMap::Page> page) {
-        if (loader_.mips() && sequence_ && canvas_->map() != nullptr) {
-            canvas_->setMap(std::make_shared<const StepMap>(sequence_, loader_.mips(), std::move(page),
-                                                            canvas_->map()->info(), attribution_));
-        }
-    });
-    connect(&loader_, &MipLoader::failed, this, [this](const QString& sentence) {
-        if (canvas_->map() == nullptr) {
-            canvas_->setHint(sentence);
-        }
+    connect(&loader_, &MipLoader::shown, this, [this] {
+        takeView();
+        showScale();
     });
 
     follow(*this, context_, Follows::a);
@@ -217,10 +203,6 @@ void HeatmapView::screenChanged() {
     }
 }
 
-MapOptions* HeatmapView::options() const {
-    return header_->options();
-}
-
 QString HeatmapView::readout() const {
     return header_->readout();
 }
@@ -260,6 +242,7 @@ void HeatmapView::renew() {
 void HeatmapView::refreshMap() {
     const RunKey run = selection_.runA();
     const auto nothing = [this](const QString& hint) {
+        loader_.cancel();
         sequence_.reset();
         chunk_.reset();
         canvas_->setHint(hint);
@@ -282,14 +265,11 @@ void HeatmapView::refreshMap() {
         const RunInfo* known = data_.run(run);
         if (sequence && known != nullptr && candidate.name == signal_.toStdString() &&
             static_cast<qint64>(sequence->tokens.size()) * (known->max_steps + 1) > wholeCells_) {
-            if (!refreshLong(sequence, candidate)) {
-                nothing(tr("Preparing the overview of this long sequence…"));
-            }
+            refreshLong(sequence, candidate);
             return;
         }
     }
     loader_.cancel();
-    loading_.clear();
     const auto chunk = data_.signal(run, selection_.sequence(), signal_);
     if (!sequence || !chunk) {
         // What is shown of this very sequence may stay until more of it has been read; anything else would be
@@ -328,60 +308,21 @@ void HeatmapView::refreshMap() {
     }
 }
 
-bool HeatmapView::refreshLong(const std::shared_ptr<const SequenceData>& sequence, const SignalInfo& info) {
-    const QString wanted = QStringLiteral("%1#%2 %3 %4 %5")
-                               .arg(sequence->run.trace)
-                               .arg(sequence->run.run)
-                               .arg(sequence->sequence)
-                               .arg(sequence->tokens.size())
-                               .arg(signal_);
-    if (wanted != loading_) {
-        loading_ = wanted;
-        chunk_.reset();
-        sequence_ = sequence;
-        MipRequest request;
-        request.run = sequence->run;
-        request.sequence = sequence;
-        request.info = info;
-        request.pick = [info](const SignalChunk& chunk, const std::vector<std::int32_t>&) {
-            if (chunk.shape.size() != 2 || chunk.shape[1] < 1) {
-                throw InputError("The signal \"" + info.name +
-                                 "\" is not one value a token and step; record the trace again.");
-            }
-            return to_floats(chunk);
-        };
-        asked_ = {-1, -1};
-        loader_.start(std::move(request));
-        return false;
-    }
-    if (!loader_.mips()) {
-        return false;
-    }
+void HeatmapView::refreshLong(const std::shared_ptr<const SequenceData>& sequence, const SignalInfo& info) {
+    chunk_.reset();
     sequence_ = sequence;
     attribution_ = selection_.attribution();
-    asked_ = {-1, -1}; // the new map has no page yet
-    canvas_->setMap(
-        std::make_shared<const StepMap>(sequence, loader_.mips(), nullptr, info, selection_.attribution()));
-    takeView();
-    showScale();
-    wantPage();
-    return true;
-}
-
-void HeatmapView::wantPage() {
-    const StepMap* map = canvas_->map();
-    if (map == nullptr || !loader_.mips() || canvas_->tokensPerPixel() >= 4 * MipPyramid::base) {
-        return;
-    }
-    const auto first = static_cast<std::int64_t>(canvas_->viewFirst());
-    const auto last = static_cast<std::int64_t>(canvas_->viewLast()) + 1;
-    if (!map->exact(first, last)) {
-        const std::int64_t room = (last - first) / 2 + 64; // to pan in without reading again
-        const std::pair<qint64, qint64> wanted{first - room - 1, last + room};
-        if (wanted != asked_) {
-            asked_ = wanted;
-            loader_.page(wanted.first, wanted.second);
+    MipRequest request{sequence->run, sequence, info, attribution_, StepMap::Rows::steps, {}, {}};
+    request.pick = [name = info.name](const SignalChunk& chunk, const std::vector<std::int32_t>&) {
+        if (chunk.shape.size() != 2 || chunk.shape[1] < 1) {
+            throw InputError("The signal \"" + name +
+                             "\" is not one value a token and step; record the trace again.");
         }
+        return to_floats(chunk);
+    };
+    if (!loader_.show(std::move(request))) {
+        header_->clear();
+        merge_->hide();
     }
 }
 

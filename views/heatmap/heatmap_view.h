@@ -18,14 +18,12 @@ namespace ponderscope {
 
 class LayerMap;
 class MapHeader;
-class MapOptions;
 class StepMapCanvas;
 
 /// The step × token heatmap of any signal that has a value a token and step: a chooser of the signal, the
 /// map, its scale with unit, and the value under the cursor in numbers. Shows run A and the sequence of the
 /// selection; follows a run that is being recorded. Long sequences are drawn from a pyramid that is made in
-/// the background when they are first looked at and kept in the user's cache; of the trace only what is near
-/// is read then.
+/// the background when they are shown; of the trace only what is near is read then.
 ///
 /// Needs per-step signals in the trace (`record --record steps`, or what a method computes anyway, such as
 /// gates); says so otherwise.
@@ -51,7 +49,6 @@ public:
     /// From this number of cells on a pyramid is used; for tests.
     void setWholeCells(qint64 cells) { wholeCells_ = cells; }
 
-    [[nodiscard]] MapOptions* options() const;
     /// "token 5 “seventeen” · step 2 · 0.71", empty when the cursor is elsewhere.
     [[nodiscard]] QString readout() const;
 
@@ -63,8 +60,7 @@ private:
     void renew() override; ///< the signals of run A
     void screenChanged() override;
     void refreshMap();
-    bool refreshLong(const std::shared_ptr<const SequenceData>& sequence, const SignalInfo& info);
-    void wantPage();
+    void refreshLong(const std::shared_ptr<const SequenceData>& sequence, const SignalInfo& info);
     void showScale();
     void showCell(qint64 token, int step);
 
@@ -80,9 +76,7 @@ private:
     QComboBox* chooser_;
     QComboBox* merge_;
     MipLoader loader_;
-    std::pair<qint64, qint64> asked_{-1, -1}; ///< rows of the last page, so that none is asked for twice
-    double scaledFor_ = 0;                    ///< tokens in view
-    QString loading_;                         ///< what loader_ is of
+    double scaledFor_ = 0; ///< tokens in view
     qint64 wholeCells_ = qint64{1} << 20;
     QString signal_;
     QString unreadable_; ///< the signal that was asked for and could not be read

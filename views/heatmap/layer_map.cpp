@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/heatmap/layer_map.h"
 
+#include "core/base/error.h"
 #include "core/trace/column_labels.h"
 #include "core/trace/reader.h"
 #include "views/common/chooser.h"

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/heatmap/map_header.h"
 
+#include "views/common/colour_ranges.h"
 #include "views/common/flow_layout.h"
 #include "views/common/readout.h"
 #include "views/common/theme.h"
 #include "views/heatmap/scale_bar.h"
+#include "views/heatmap/step_map_canvas.h"
 
 #include <QComboBox>
+#include <QToolButton>
 
 namespace ponderscope {
 
@@ -17,19 +20,16 @@ MapHeader::MapHeader(Theme& theme, StepMapCanvas& canvas, QWidget* parent)
       line_(new FlowLayout(this)),
       chooser_(new QComboBox(this)),
       scale_(new ScaleBar(theme, this)),
-      options_(new MapOptions(theme, canvas, this)),
       readout_(new Readout(theme, this)) {
     chooser_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     line_->setContentsMargins(0, 0, 0, 0);
     line_->setSpacing(12);
     line_->addWidget(chooser_);
     line_->addWidget(scale_);
-    line_->addWidget(options_);
     line_->addWidget(readout_);
     const auto dress = [this] { chooser_->setFont(theme_.strong()); };
     dress();
     connect(&theme_, &Theme::changed, this, dress);
-    connect(options_, &MapOptions::changed, this, [this] { showScale(unit_, halted_); });
 }
 
 void MapHeader::insert(QWidget* widget) {
@@ -43,8 +43,32 @@ void MapHeader::showScale(const QString& unit, bool halted) {
         scale_->clear();
         return;
     }
-    options_->apply();
+    canvas_.fitScale(ranges_ == nullptr ? HeldRange() : ranges_->held(signalName()));
     scale_->setLook(canvas_.look(), unit, halted);
+}
+
+void MapHeader::setRanges(ColourRanges& ranges) {
+    ranges_ = &ranges;
+    connect(&ranges, &ColourRanges::changed, this, [this] { showScale(unit_, halted_); });
+    auto* ends = new QToolButton(this);
+    ends->setText(tr("Ends of the scale…"));
+    ends->setToolTip(tr("Holds them for this signal, in every map and run"));
+    ends->setAutoRaise(true);
+    ends->setFont(theme_.small());
+    connect(&theme_, &Theme::changed, ends, [this, ends] { ends->setFont(theme_.small()); });
+    connect(ends, &QToolButton::clicked, this, [this] {
+        if (canvas_.map() != nullptr) {
+            HeldRange range = ranges_->held(signalName());
+            if (ask_for_range(window(), canvas_.scale(), range)) {
+                ranges_->hold(signalName(), range);
+            }
+        }
+    });
+    insert(ends);
+}
+
+QString MapHeader::signalName() const {
+    return QString::fromStdString(canvas_.map()->info().name);
 }
 
 void MapHeader::setReadout(const QString& text) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "views/heatmap/map_options.h"
-
 #include <QString>
 #include <QWidget>
 
@@ -10,34 +8,39 @@ class QComboBox;
 
 namespace ponderscope {
 
+class ColourRanges;
 class FlowLayout;
 class Readout;
 class ScaleBar;
+class StepMapCanvas;
+class Theme;
 
-/// The line above a map: what is shown, its scale, its options, and at the right the cell under the cursor in
-/// numbers.
+/// The line above a map: what is shown, its scale, and at the right the cell under the cursor in numbers.
 class MapHeader : public QWidget {
     Q_OBJECT
 public:
     MapHeader(Theme& theme, StepMapCanvas& canvas, QWidget* parent = nullptr);
 
     [[nodiscard]] QComboBox* chooser() const { return chooser_; }
-    [[nodiscard]] MapOptions* options() const { return options_; }
-    /// Between scale and options.
+    /// Behind the scale.
     void insert(QWidget* widget);
-    /// Gives canvas and scale bar what the options make of the canvas's map; again whenever they change.
+    /// Ends that are held for the map's signal, here or in another panel, are those of the scale.
+    void setRanges(ColourRanges& ranges);
+    /// Fits the scale of the canvas and shows it.
     void showScale(const QString& unit, bool halted);
     void setReadout(const QString& text);
     [[nodiscard]] QString readout() const;
     void clear(); ///< no scale, no readout
 
 private:
+    [[nodiscard]] QString signalName() const;
+
     Theme& theme_;
     StepMapCanvas& canvas_;
     FlowLayout* line_;
     QComboBox* chooser_;
     ScaleBar* scale_;
-    MapOptions* options_;
+    ColourRanges* ranges_ = nullptr;
     Readout* readout_;
     QString unit_;
     bool halted_ = false;

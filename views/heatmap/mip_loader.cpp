@@ -4,10 +4,12 @@
 #include "core/base/error.h"
 #include "core/trace/reader.h"
 #include "views/common/paths.h"
+#include "views/heatmap/step_map_canvas.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 namespace ponderscope {
 namespace {
@@ -37,86 +39,127 @@ std::vector<float> read_rows(const TraceReader& reader, const MipRequest& reques
     return values;
 }
 
+std::shared_ptr<const MipPyramid> pyramid_of(const MipRequest& wanted, const std::stop_token& stop,
+                                             const std::function<void(std::int64_t percent)>& tell) {
+    const auto rows = static_cast<std::int64_t>(wanted.sequence->tokens.size());
+    const TraceReader reader = TraceReader::open(path_of(wanted.run.trace));
+    std::optional<MipPyramid::Builder> builder;
+    std::int64_t told = -1;
+    for (std::int64_t begin = 0; begin < rows; begin += slice_rows) {
+        if (stop.stop_requested()) {
+            throw Cancelled();
+        }
+        const std::int64_t end = std::min(begin + slice_rows, rows);
+        const std::vector<float> values = read_rows(reader, wanted, begin, end);
+        if (values.empty()) {
+            break; // what is still being recorded ends here
+        }
+        if (!builder) {
+            builder.emplace(rows, static_cast<std::int64_t>(values.size()) / (end - begin));
+        }
+        std::vector<std::int32_t> executed(static_cast<std::size_t>(end - begin),
+                                           std::numeric_limits<std::int32_t>::max() - 1);
+        if (wanted.rows == StepMap::Rows::steps) {
+            const auto& steps = wanted.sequence->tokens.steps;
+            std::copy(steps.begin() + begin, steps.begin() + end, executed.begin());
+        }
+        builder->add(values, executed);
+        if (const std::int64_t now = end * 100 / rows; now != told) {
+            told = now;
+            tell(now);
+        }
+    }
+    if (!builder) {
+        throw InputError(path_of(wanted.run.trace), "values of \"" + wanted.info.name + "\"", "none",
+                         "record the run again");
+    }
+    return std::make_shared<const MipPyramid>(std::move(*builder).finish());
+}
+
+bool is_same_map(const MipRequest& a, const MipRequest& b) {
+    return a.sequence && b.sequence && a.run == b.run && a.sequence->sequence == b.sequence->sequence &&
+           a.sequence->tokens.size() == b.sequence->tokens.size() && a.info.name == b.info.name &&
+           a.what == b.what;
+}
+
 } // namespace
 
-void MipLoader::start(MipRequest request) {
-    cancel();
+MipLoader::MipLoader(StepMapCanvas& canvas, QObject* parent)
+    : QObject(parent), canvas_(canvas), building_(this), paging_(this) {
+    connect(&canvas_, &StepMapCanvas::viewChanged, this, &MipLoader::wantPage);
+}
+
+bool MipLoader::show(MipRequest request) {
+    const bool known = is_same_map(request_, request);
     request_ = std::move(request);
+    if (known) {
+        put();
+        return mips_ != nullptr;
+    }
+    building_.cancel();
+    paging_.cancel();
+    mips_.reset();
+    page_.reset();
+    asked_ = {-1, -1};
+    canvas_.setHint(tr("Preparing the overview of this long sequence…"));
+    canvas_.setMap(nullptr);
     building_.start(
         [this, wanted = request_](const std::stop_token& stop, const Task::Tell& tell) {
-            const auto rows = static_cast<std::int64_t>(wanted.sequence->tokens.size());
-            const std::string key =
-                mip_key(path_of(wanted.run.trace),
-                        std::to_string(wanted.run.run) + " " + std::to_string(wanted.sequence->sequence) +
-                            " " + std::to_string(rows) + " " + wanted.info.name + " " + wanted.what);
-            const std::filesystem::path sidecar = mip_sidecar(key);
-            if (auto known = MipPyramid::read(sidecar, key); known && known->rows() == rows) {
-                return std::make_shared<const MipPyramid>(std::move(*known));
-            }
-            const TraceReader reader = TraceReader::open(path_of(wanted.run.trace));
-            std::optional<MipPyramid::Builder> builder;
-            int told = -1;
-            for (std::int64_t begin = 0; begin < rows; begin += slice_rows) {
-                if (stop.stop_requested()) {
-                    throw Cancelled();
-                }
-                const std::int64_t end = std::min(begin + slice_rows, rows);
-                const std::vector<float> values = read_rows(reader, wanted, begin, end);
-                if (values.empty()) {
-                    break; // what is still being recorded ends here
-                }
-                if (!builder) {
-                    builder.emplace(rows, static_cast<std::int64_t>(values.size()) / (end - begin));
-                }
-                std::vector<std::int32_t> executed(static_cast<std::size_t>(end - begin),
-                                                   std::numeric_limits<std::int32_t>::max() - 1);
-                if (wanted.rows == StepMap::Rows::steps) {
-                    const auto& steps = wanted.sequence->tokens.steps;
-                    std::copy(steps.begin() + begin, steps.begin() + end, executed.begin());
-                }
-                builder->add(values, executed);
-                if (const int now = static_cast<int>(end * 1000 / rows); now / 10 != told) {
-                    told = now / 10;
-                    tell([this, now] { Q_EMIT progressed(now); });
-                }
-            }
-            if (!builder) {
-                throw InputError(path_of(wanted.run.trace), "values of \"" + wanted.info.name + "\"", "none",
-                                 "record the run again");
-            }
-            MipPyramid made = std::move(*builder).finish();
-            (void)made.write(sidecar, key); // without a cache it is made again next time
-            return std::make_shared<const MipPyramid>(std::move(made));
+            return pyramid_of(wanted, stop, [&](std::int64_t percent) {
+                tell([this, percent] {
+                    canvas_.setHint(tr("Preparing the overview of this long sequence… %1 %").arg(percent));
+                });
+            });
         },
         [this](std::shared_ptr<const MipPyramid> mips) {
             mips_ = std::move(mips);
-            Q_EMIT ready();
+            put();
         },
-        [this](const QString& sentence) { Q_EMIT failed(sentence); });
+        [this](const QString& sentence) { canvas_.setHint(sentence); });
+    return false;
 }
 
 void MipLoader::cancel() {
     building_.cancel();
     paging_.cancel();
+    request_ = {};
     mips_.reset();
+    page_.reset();
 }
 
-void MipLoader::page(std::int64_t first, std::int64_t last) {
-    if (!mips_) {
+void MipLoader::put() {
+    if (mips_) {
+        canvas_.setMap(std::make_shared<const StepMap>(request_.sequence, mips_, page_, request_.info,
+                                                       request_.attribution, request_.rows));
+        Q_EMIT shown();
+    }
+}
+
+void MipLoader::wantPage() {
+    const StepMap* map = canvas_.map();
+    if (map == nullptr || !mips_ || canvas_.tokensPerPixel() >= static_cast<double>(4 * MipPyramid::base)) {
         return;
     }
-    first = std::clamp<std::int64_t>(first, 0, mips_->rows());
-    last = std::clamp<std::int64_t>(last, first, mips_->rows());
+    const auto first = static_cast<std::int64_t>(canvas_.viewFirst());
+    const auto last = static_cast<std::int64_t>(canvas_.viewLast()) + 1;
+    const std::int64_t room = (last - first) / 2 + 64; // to pan in without reading again
+    const std::pair wanted{std::clamp<std::int64_t>(first - room - 1, 0, mips_->rows()),
+                           std::clamp<std::int64_t>(last + room, 0, mips_->rows())};
+    if (map->exact(first, last) || wanted == asked_) {
+        return;
+    }
+    asked_ = wanted;
     paging_.start(
-        [wanted = request_, first, last](const std::stop_token&) {
-            const TraceReader reader = TraceReader::open(path_of(wanted.run.trace));
-            auto page = std::make_shared<StepMap::Page>();
-            page->first = first;
-            page->values = read_rows(reader, wanted, first, last);
-            return std::shared_ptr<const StepMap::Page>(std::move(page));
+        [request = request_, wanted](const std::stop_token&) {
+            const TraceReader reader = TraceReader::open(path_of(request.run.trace));
+            return std::make_shared<const StepMap::Page>(
+                StepMap::Page{wanted.first, read_rows(reader, request, wanted.first, wanted.second)});
         },
-        [this](std::shared_ptr<const StepMap::Page> page) { Q_EMIT pageReady(std::move(page)); },
-        [this](const QString& sentence) { Q_EMIT failed(sentence); });
+        [this](std::shared_ptr<const StepMap::Page> page) {
+            page_ = std::move(page);
+            put();
+        },
+        [](const QString&) {}); // the overview stays
 }
 
 } // namespace ponderscope

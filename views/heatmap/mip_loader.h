@@ -8,16 +8,18 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace ponderscope {
 
-class TraceReader;
+class StepMapCanvas;
 
 /// A heatmap that is too long to be held: what to read of a trace, and how its elements become rows.
 struct MipRequest {
     RunKey run;
     std::shared_ptr<const SequenceData> sequence; ///< for the steps that ran
-    SignalInfo info;
+    SignalInfo info;                              ///< its name is read
+    Attribution attribution = Attribution::predicted;
     StepMap::Rows rows = StepMap::Rows::steps;
     std::string what; ///< beside the signal's name, what is picked of it: "source 3 head -1"
     /// Values [n * steps] of a chunk of n tokens, with the steps that those ran. InputError for a shape that
@@ -25,32 +27,31 @@ struct MipRequest {
     std::function<std::vector<float>(SignalChunk chunk, std::vector<std::int32_t> executed)> pick;
 };
 
-/// Makes or finds the pyramid of a heatmap, and reads pages of it, on threads of its own; both can be
-/// overtaken and cancelled at any time. The pyramid lies in the user's cache, never beside the trace, so that
-/// a trace that cannot be written stays as it is. GUI thread.
+/// Shows a long heatmap on a canvas: makes its pyramid, and reads the page that is in view where single
+/// tokens can be told apart, on threads of its own. While there is no map, the canvas says how far it is, or
+/// what is wrong. GUI thread.
 class MipLoader : public QObject {
     Q_OBJECT
 public:
-    explicit MipLoader(QObject* parent = nullptr) : QObject(parent), building_(this), paging_(this) {}
+    explicit MipLoader(StepMapCanvas& canvas, QObject* parent = nullptr);
 
-    /// Ends in ready or failed.
-    void start(MipRequest request);
+    /// Whether the map is shown at once, because its pyramid is that of the request before.
+    bool show(MipRequest request);
     void cancel();
-    /// Rows [first, last), as they were recorded; pageReady follows. Nothing before ready.
-    void page(std::int64_t first, std::int64_t last);
     [[nodiscard]] bool isBusy() const { return building_.isBusy() || paging_.isBusy(); }
-    [[nodiscard]] bool isBuilding() const { return building_.isBusy(); }
-    [[nodiscard]] std::shared_ptr<const MipPyramid> mips() const { return mips_; }
 
 Q_SIGNALS:
-    void progressed(int perMille); ///< while it is made
-    void ready();
-    void failed(const QString& sentence);
-    void pageReady(std::shared_ptr<const ponderscope::StepMap::Page> page);
+    void shown(); ///< the canvas has the map, or another page of it
 
 private:
+    void put();
+    void wantPage();
+
+    StepMapCanvas& canvas_;
     MipRequest request_;
     std::shared_ptr<const MipPyramid> mips_;
+    std::shared_ptr<const StepMap::Page> page_;
+    std::pair<std::int64_t, std::int64_t> asked_{-1, -1}; ///< rows of the last page, read or under way
     Task building_;
     Task paging_;
 };

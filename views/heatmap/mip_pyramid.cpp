@@ -1,32 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/heatmap/mip_pyramid.h"
 
-#include "core/base/error.h"
-#include "core/base/files.h"
-#include "views/common/paths.h"
-
-#include <QCryptographicHash>
-#include <QStandardPaths>
-
 #include <algorithm>
-#include <bit>
-#include <chrono>
 #include <cmath>
-#include <cstring>
-#include <fstream>
 #include <limits>
 #include <stdexcept>
-#include <system_error>
 
 namespace ponderscope {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::size_t quantile_count = 1001;
 constexpr std::int64_t most_cells = std::int64_t{1} << 32; ///< of the finest level: 48 GB, far beyond use
-constexpr char magic[8] = {'P', 'S', 'M', 'I', 'P', '0', '0', '1'};
-static_assert(sizeof(MipPyramid::Block) == 12 && std::endian::native == std::endian::little);
 
 std::int64_t blocks_of(std::int64_t rows, std::int64_t extent) {
     return (rows + extent - 1) / extent;
@@ -150,149 +134,6 @@ std::size_t MipPyramid::bytes() const {
         sum += level.size() * sizeof(Block);
     }
     return sum;
-}
-
-namespace {
-
-/// Fixed head of a sidecar; the key, the quantiles and the levels follow.
-struct Head {
-    char magic[8];
-    std::int64_t rows = 0;
-    std::int64_t steps = 0;
-    std::uint64_t key_bytes = 0;
-    std::uint64_t quantiles = 0;
-    std::uint64_t halted = 0;
-};
-
-} // namespace
-
-bool MipPyramid::write(const fs::path& path, const std::string& key) const {
-    if (path.empty()) {
-        return false;
-    }
-    Head head{{}, rows_, steps_, key.size(), quantiles_.size(), has_halted_ ? 1U : 0U};
-    std::memcpy(head.magic, magic, sizeof magic);
-    // A name of its own first: a reader never sees half a file.
-    fs::path half = path;
-    half += ".part";
-    std::error_code ignored;
-    {
-        std::ofstream file(half, std::ios::binary | std::ios::trunc);
-        const auto put = [&file](const void* data, std::size_t size) {
-            file.write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
-        };
-        put(&head, sizeof head);
-        put(key.data(), key.size());
-        put(quantiles_.data(), quantiles_.size() * sizeof(float));
-        for (const std::vector<Block>& level : levels_) {
-            put(level.data(), level.size() * sizeof(Block));
-        }
-        file.close();
-        if (!file) {
-            fs::remove(half, ignored);
-            return false;
-        }
-    }
-    std::error_code failed;
-    fs::rename(half, path, failed);
-    if (failed) {
-        fs::remove(half, ignored);
-    }
-    return !failed;
-}
-
-std::optional<MipPyramid> MipPyramid::read(const fs::path& path, const std::string& key) {
-    std::error_code failed;
-    const std::uintmax_t size = path.empty() ? 0 : fs::file_size(path, failed);
-    Head head{};
-    if (failed || size < sizeof head) {
-        return std::nullopt;
-    }
-    std::ifstream file(path, std::ios::binary);
-    const auto get = [&file](void* data, std::size_t bytes) {
-        file.read(static_cast<char*>(data), static_cast<std::streamsize>(bytes));
-        return static_cast<bool>(file);
-    };
-    if (!get(&head, sizeof head) || std::memcmp(head.magic, magic, sizeof magic) != 0 || head.rows < 1 ||
-        head.steps < 1 || head.steps > (1 << 20) || head.key_bytes != key.size() ||
-        head.quantiles > quantile_count || blocks_of(head.rows, base) > most_cells / head.steps) {
-        return std::nullopt;
-    }
-    // The sizes follow from rows and steps; the file must have exactly them before anything is reserved.
-    std::vector<std::int64_t> blocks{blocks_of(head.rows, base)};
-    while (blocks.back() > 1) {
-        blocks.push_back(blocks_of(blocks.back(), factor));
-    }
-    std::uintmax_t expected = sizeof head + head.key_bytes + head.quantiles * sizeof(float);
-    for (const std::int64_t count : blocks) {
-        expected +=
-            static_cast<std::uintmax_t>(count) * static_cast<std::uintmax_t>(head.steps) * sizeof(Block);
-    }
-    std::string stored(key.size(), '\0');
-    if (expected != size || !get(stored.data(), stored.size()) || stored != key) {
-        return std::nullopt;
-    }
-    MipPyramid made;
-    made.rows_ = head.rows;
-    made.steps_ = head.steps;
-    made.has_halted_ = head.halted != 0;
-    made.quantiles_.resize(head.quantiles);
-    if (!get(made.quantiles_.data(), made.quantiles_.size() * sizeof(float))) {
-        return std::nullopt;
-    }
-    for (const std::int64_t count : blocks) {
-        made.levels_.emplace_back(static_cast<std::size_t>(count * head.steps));
-        if (!get(made.levels_.back().data(), made.levels_.back().size() * sizeof(Block))) {
-            return std::nullopt;
-        }
-    }
-    fs::last_write_time(path, fs::file_time_type::clock::now(), failed); // used just now
-    return made;
-}
-
-std::string mip_key(const fs::path& trace, const std::string& rest) {
-    std::error_code failed;
-    const fs::path absolute = fs::absolute(trace, failed).lexically_normal();
-    const std::uintmax_t size = fs::file_size(absolute, failed);
-    const auto time = fs::last_write_time(absolute, failed).time_since_epoch().count();
-    return absolute.string() + "\n" + std::to_string(size) + "\n" + std::to_string(time) + "\n" + rest;
-}
-
-fs::path mip_sidecar(const std::string& key, std::uintmax_t limit) {
-    const QString cache = QStandardPaths::writableLocation(QStandardPaths::GenericCacheLocation);
-    if (cache.isEmpty()) {
-        return {};
-    }
-    const fs::path folder = path_of(cache) / "ponderscope" / "heatmaps";
-    std::error_code failed;
-    fs::create_directories(folder, failed);
-    if (failed) {
-        return {};
-    }
-    struct Known {
-        fs::path path;
-        fs::file_time_type time;
-        std::uintmax_t size = 0;
-    };
-    std::vector<Known> files;
-    std::uintmax_t sum = 0;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, failed)) {
-        if (entry.path().extension() == ".mip") {
-            files.push_back({entry.path(), entry.last_write_time(failed), entry.file_size(failed)});
-            sum += files.back().size;
-        }
-    }
-    std::sort(files.begin(), files.end(), [](const Known& a, const Known& b) { return a.time < b.time; });
-    for (const Known& file : files) {
-        if (sum <= limit) {
-            break;
-        }
-        sum -= std::min(sum, file.size);
-        fs::remove(file.path, failed);
-    }
-    const QByteArray name =
-        QCryptographicHash::hash(QByteArray::fromStdString(key), QCryptographicHash::Sha256).toHex();
-    return folder / (name.toStdString() + ".mip");
 }
 
 } // namespace ponderscope

@@ -2,11 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <functional>
-#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace ponderscope {
@@ -66,12 +62,6 @@ public:
     [[nodiscard]] double quantile(double share) const;
     [[nodiscard]] std::size_t bytes() const;
 
-    /// A sidecar: everything above in one file, with \p key, which says what it was made of. Replaces the
-    /// file in one step. False where it cannot be written: a cache may be missing.
-    bool write(const std::filesystem::path& path, const std::string& key) const;
-    /// Nothing where there is no such file, or one that is of something else, cut off or damaged.
-    static std::optional<MipPyramid> read(const std::filesystem::path& path, const std::string& key);
-
 private:
     std::int64_t rows_ = 0;
     std::int64_t steps_ = 0;
@@ -79,12 +69,5 @@ private:
     std::vector<std::vector<Block>> levels_; ///< [block * steps + step]
     std::vector<float> quantiles_;           ///< 0, 0.1 %, … 100 %
 };
-
-/// The file of a sidecar within the user's cache, by what it is made of; its folder is made. \p limit: of all
-/// such files together, bytes; those that were not used for longest go. Empty where there is no cache.
-std::filesystem::path mip_sidecar(const std::string& key, std::uintmax_t limit = std::uintmax_t{2} << 30);
-
-/// What a pyramid is made of: the file as it is now (path, size, time), and the rest as its reader names it.
-std::string mip_key(const std::filesystem::path& trace, const std::string& rest);
 
 } // namespace ponderscope

@@ -62,8 +62,6 @@ public:
     [[nodiscard]] const ColourScale& scale() const { return look_.scale; }
     [[nodiscard]] const ValueLook& look() const { return look_; }
     [[nodiscard]] bool hasHalted() const { return has_halted_; }
-    /// The value that a share of (a sample of) the values does not exceed; NaN without any. For clipping.
-    [[nodiscard]] double quantile(double share) const;
     /// Whether at() tells recorded values of these tokens, and not those of blocks.
     [[nodiscard]] bool exact(std::int64_t first, std::int64_t last) const;
 
@@ -75,6 +73,8 @@ public:
 
 private:
     [[nodiscard]] Cell rowCell(std::int64_t row, std::int64_t step) const;
+    /// The value that a share of (a sample of) the values does not exceed; NaN without any.
+    [[nodiscard]] double quantile(double share) const;
     void findScale(); ///< from the quantiles
     void sampleValues();
     [[nodiscard]] std::int32_t executed(std::int64_t row) const;

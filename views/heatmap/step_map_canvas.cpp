@@ -11,8 +11,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <numeric>
 
 namespace ponderscope {
 namespace {
@@ -20,6 +18,7 @@ namespace {
 constexpr int gutter = 24; // step numbers
 constexpr int axis = 22;   // token numbers and the scale
 constexpr double least_tokens = 8;
+constexpr double merged_from = 8; ///< tokens in a pixel: from here on the scale is that of the means
 
 } // namespace
 
@@ -46,76 +45,36 @@ void StepMapCanvas::setMap(std::shared_ptr<const StepMap> map) {
         first_ = 0;
         last_ = now;
     }
-    arrangeRows();
+    look_ = map_ ? map_->look() : ValueLook();
     drop();
     Q_EMIT viewChanged();
 }
 
-void StepMapCanvas::setLook(const std::optional<ValueLook>& look) {
-    ownLook_ = look;
-    drop();
-}
-
-ValueLook StepMapCanvas::look() const {
-    return ownLook_ ? *ownLook_ : map_ ? map_->look() : ValueLook();
-}
-
-void StepMapCanvas::setOrder(Order order, int group) {
-    order_ = order;
-    group_ = std::max(1, group);
-    arrangeRows();
-    drop();
-}
-
-void StepMapCanvas::arrangeRows() {
-    shown_.clear();
+void StepMapCanvas::fitScale(const HeldRange& held) {
     if (!map_) {
         return;
     }
-    std::vector<int> steps(static_cast<std::size_t>(map_->steps()));
-    std::iota(steps.begin(), steps.end(), 0);
-    if (order_ == Order::reversed) {
-        std::reverse(steps.begin(), steps.end());
-    } else if (order_ == Order::by_mean) {
-        const std::vector<StepMap::Cell> means =
-            map_->columns(0, static_cast<double>(map_->tokens()), 1, StepMap::Merge::mean);
-        const auto value = [&](int step) {
-            const StepMap::Cell& cell = means[static_cast<std::size_t>(step)];
-            return cell.kind == StepMap::Kind::value ? static_cast<double>(cell.value)
-                                                     : -std::numeric_limits<double>::infinity();
-        };
-        std::stable_sort(steps.begin(), steps.end(), [&](int a, int b) { return value(a) > value(b); });
-    }
-    for (std::size_t i = 0; i < steps.size(); i += static_cast<std::size_t>(group_)) {
-        const auto end = std::min(i + static_cast<std::size_t>(group_), steps.size());
-        shown_.emplace_back(steps.begin() + static_cast<std::ptrdiff_t>(i),
-                            steps.begin() + static_cast<std::ptrdiff_t>(end));
-    }
-}
-
-/// A value where any of the rows has one, halted where all are.
-StepMap::Cell StepMapCanvas::cellOf(const StepMap::Cell* column, const std::vector<int>& steps) const {
-    if (steps.size() == 1) {
-        return column[steps.front()];
-    }
-    StepMap::Cell result{StepMap::Kind::halted, 0};
-    double sum = 0;
-    int values = 0;
-    for (const int step : steps) {
-        const StepMap::Cell& cell = column[step];
-        if (cell.kind == StepMap::Kind::value) {
-            result.value = values == 0 ? cell.value : std::max(result.value, cell.value);
-            sum += static_cast<double>(cell.value);
-            ++values;
-        } else if (cell.kind == StepMap::Kind::missing) {
-            result.kind = StepMap::Kind::missing;
+    look_ = map_->look();
+    ColourScale& scale = look_.scale;
+    if (tokensPerPixel() >= merged_from && !scale.logarithmic) {
+        // Means of many tokens lie close together: a scale for single tokens would show them in one colour.
+        if (const std::vector<float> drawn = mergedValues(); !drawn.empty()) {
+            const auto at = [&](double share) {
+                return static_cast<double>(
+                    drawn[static_cast<std::size_t>(share * static_cast<double>(drawn.size() - 1))]);
+            };
+            const double step = std::pow(10, std::floor(std::log10(std::max(at(0.99) - at(0.01), 1e-9)))) / 2;
+            scale = {std::floor(at(0.01) / step) * step, std::ceil(at(0.99) / step) * step, false};
+            if (!(scale.high > scale.low)) {
+                scale.high = scale.low + step;
+            }
+            if (look_.diverging) { // equal distances from 0 have equal strength
+                scale = ColourScale::symmetric(std::max(std::abs(scale.low), std::abs(scale.high)));
+            }
         }
     }
-    if (values > 0) {
-        result.kind = StepMap::Kind::value;
-        result.value = merge_ == StepMap::Merge::largest ? result.value : static_cast<float>(sum / values);
-    }
-    return result;
+    look_.hold(held);
+    drop();
 }
 
 void StepMapCanvas::setMerge(StepMap::Merge merge) {
@@ -191,20 +150,18 @@ qint64 StepMapCanvas::tokenAt(QPointF position) const {
 
 int StepMapCanvas::rowTop(std::int64_t row) const {
     const QRect plot = plotRect();
-    const auto rows = std::max<std::int64_t>(1, static_cast<std::int64_t>(shown_.size()));
-    return plot.top() + static_cast<int>(plot.height() * row / rows);
+    return plot.top() + static_cast<int>(plot.height() * row / map_->steps());
 }
 
 int StepMapCanvas::stepAt(QPointF position) const {
     if (tokenAt(position) < 0) {
         return -1;
     }
-    for (std::size_t row = 0; row < shown_.size(); ++row) {
-        if (position.y() < rowTop(static_cast<std::int64_t>(row) + 1)) {
-            return shown_[row].front();
-        }
+    int step = 0;
+    while (position.y() >= rowTop(step + 1)) {
+        ++step;
     }
-    return -1;
+    return step;
 }
 
 QSize StepMapCanvas::sizeHint() const {
@@ -227,19 +184,17 @@ void StepMapCanvas::render() {
         return;
     }
     const std::vector<StepMap::Cell> cells = map_->columns(first_, last_, width, merge_);
-    const ValueLook look = this->look();
-    const ColourMap& colours = look.diverging ? theme_.differenceMap() : theme_.magnitudeMap();
-    const ColourScale& values = look.scale;
+    const ColourMap& colours = look_.diverging ? theme_.differenceMap() : theme_.magnitudeMap();
     const QRgb halted = theme_.colours().halted.rgb();
     const QRgb missing = theme_.colours().panel.rgb();
-    picture_ = QImage(width, static_cast<int>(shown_.size()), QImage::Format_RGB32);
-    for (std::size_t row = 0; row < shown_.size(); ++row) {
-        auto* line = reinterpret_cast<QRgb*>(picture_.scanLine(static_cast<int>(row)));
+    picture_ = QImage(width, steps, QImage::Format_RGB32);
+    for (int row = 0; row < steps; ++row) {
+        auto* line = reinterpret_cast<QRgb*>(picture_.scanLine(row));
         for (int column = 0; column < width; ++column) {
-            const StepMap::Cell cell =
-                cellOf(cells.data() + static_cast<std::size_t>(column) * static_cast<std::size_t>(steps),
-                       shown_[row]);
-            line[column] = cell.kind == StepMap::Kind::value    ? colours.at(values.position(cell.value))
+            const StepMap::Cell& cell =
+                cells[static_cast<std::size_t>(column) * static_cast<std::size_t>(steps) +
+                      static_cast<std::size_t>(row)];
+            line[column] = cell.kind == StepMap::Kind::value    ? colours.at(look_.scale.position(cell.value))
                            : cell.kind == StepMap::Kind::halted ? halted
                                                                 : missing;
         }
@@ -273,16 +228,12 @@ void StepMapCanvas::drawAxes(QPainter& painter) const {
     painter.setFont(theme_.small());
     painter.setPen(theme_.colours().soft);
     const QFontMetrics metrics(theme_.small());
-    const auto rows = static_cast<std::int64_t>(shown_.size());
-    const int pitch = plot.height() / static_cast<int>(std::max<std::int64_t>(1, rows));
+    const std::int64_t rows = map_->steps();
+    const int pitch = plot.height() / static_cast<int>(rows);
     const int every = std::max(1, (metrics.height() + std::max(1, pitch) - 1) / std::max(1, pitch));
     for (std::int64_t row = 0; row < rows; row += every) {
-        const std::vector<int>& steps = shown_[static_cast<std::size_t>(row)];
-        // A group is named by its first.
         painter.drawText(QRect(0, rowTop(row), gutter - 8, rowTop(row + 1) - rowTop(row)),
-                         Qt::AlignRight | Qt::AlignVCenter | Qt::TextDontClip,
-                         QString::number(steps.front()) +
-                             (steps.size() > 1 ? QStringLiteral("…") : QString()));
+                         Qt::AlignRight | Qt::AlignVCenter | Qt::TextDontClip, QString::number(row));
     }
     const QRect below(plot.left(), plot.bottom() + 4, plot.width(), axis - 4);
     const auto begin = static_cast<qint64>(std::floor(first_));
@@ -314,7 +265,7 @@ void StepMapCanvas::paintEvent(QPaintEvent*) {
     if (picture_.isNull()) {
         render();
     }
-    const auto rows = static_cast<std::int64_t>(shown_.size());
+    const std::int64_t rows = map_->steps();
     for (std::int64_t step = 0; step < rows && !picture_.isNull(); ++step) {
         const int top = rowTop(step);
         const int next = rowTop(step + 1);
@@ -428,15 +379,11 @@ void StepMapCanvas::moveRow(int by) {
     if (map_->rows() == StepMap::Rows::experts) {
         return; // no view shares an expert
     }
-    // As the rows are displayed.
-    const int count = static_cast<int>(shown_.size());
+    const int count = static_cast<int>(map_->steps());
     const int now = map_->rows() == StepMap::Rows::layers ? selection_.layer() : selection_.step();
-    const auto found = std::find_if(shown_.begin(), shown_.end(), [now](const std::vector<int>& steps) {
-        return std::find(steps.begin(), steps.end(), now) != steps.end();
-    });
-    const int row = found == shown_.end() ? -1 : static_cast<int>(found - shown_.begin());
-    const int from = row < 0 && by < 0 ? count : row;
-    chooseRow(shown_[static_cast<std::size_t>(std::clamp(from + by, 0, count - 1))].front());
+    const bool known = now >= 0 && now < count;
+    const int from = known ? now : by < 0 ? count : -1;
+    chooseRow(std::clamp(from + by, 0, count - 1));
 }
 
 void StepMapCanvas::keyPressEvent(QKeyEvent* event) {

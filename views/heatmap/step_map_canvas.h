@@ -8,7 +8,6 @@
 #include <QWidget>
 
 #include <memory>
-#include <optional>
 #include <vector>
 
 namespace ponderscope {
@@ -29,14 +28,11 @@ public:
     [[nodiscard]] const StepMap* map() const { return map_.get(); }
     void setMerge(StepMap::Merge merge);
     [[nodiscard]] StepMap::Merge merge() const { return merge_; }
-    void setLook(const std::optional<ValueLook>& look); ///< instead of the map's own; nothing: that one
-    [[nodiscard]] ValueLook look() const;
-    [[nodiscard]] ColourScale scale() const { return look().scale; }
-    /// How rows follow each other from the top, and how many of them are one.
-    enum class Order { recorded, reversed, by_mean };
-    void setOrder(Order order, int group);
-    /// Steps (or layers) that a displayed row stands for, from the top.
-    [[nodiscard]] const std::vector<std::vector<int>>& shown() const { return shown_; }
+    /// Makes the scale fit what is in view: that of the means where a pixel stands for many tokens, with the
+    /// ends that are held. A new map has the scale of single tokens until then.
+    void fitScale(const HeldRange& held = {});
+    [[nodiscard]] const ValueLook& look() const { return look_; }
+    [[nodiscard]] const ColourScale& scale() const { return look_.scale; }
     /// What stands in the middle when there is no map.
     void setHint(const QString& hint);
     [[nodiscard]] QString hint() const { return hint_; }
@@ -54,8 +50,6 @@ public:
     [[nodiscard]] int stepAt(QPointF position) const;
     /// Tokens that one pixel column stands for, at least 1.
     [[nodiscard]] double tokensPerPixel() const;
-    /// Values of the columns in view as they are merged, ascending.
-    [[nodiscard]] std::vector<float> mergedValues() const;
 
     [[nodiscard]] QSize sizeHint() const override;
     [[nodiscard]] QSize minimumSizeHint() const override;
@@ -84,9 +78,9 @@ private:
     void outline(class QPainter& painter, qint64 token, bool pinned) const;
     void drawAxes(class QPainter& painter) const;
     [[nodiscard]] QRectF columnRect(qint64 token) const;
-    [[nodiscard]] int rowTop(std::int64_t row) const; ///< of a displayed row
-    void arrangeRows();
-    [[nodiscard]] StepMap::Cell cellOf(const StepMap::Cell* column, const std::vector<int>& steps) const;
+    [[nodiscard]] int rowTop(std::int64_t row) const;
+    /// Values of the columns in view as they are merged, ascending.
+    [[nodiscard]] std::vector<float> mergedValues() const;
     void moveToken(qint64 by);
     void moveRow(int by);
     void chooseRow(int row); ///< the shared step or layer, as the map has it
@@ -96,10 +90,7 @@ private:
     Theme& theme_;
     std::shared_ptr<const StepMap> map_;
     StepMap::Merge merge_ = StepMap::Merge::mean;
-    std::optional<ValueLook> ownLook_;
-    Order order_ = Order::recorded;
-    int group_ = 1;
-    std::vector<std::vector<int>> shown_;
+    ValueLook look_;
     QString hint_;
     double first_ = 0;
     double last_ = 0;

@@ -10,7 +10,6 @@
 #include "views/heatmap/step_map_canvas.h"
 
 #include <QComboBox>
-#include <QStandardPaths>
 #include <QtTest>
 
 #include <cmath>
@@ -225,7 +224,6 @@ private Q_SLOTS:
     }
 
     void longSequencesAreReadInPieces() {
-        QStandardPaths::setTestModeEnabled(true); // a cache of its own
         Stage plain;
         QVERIFY(plain.settle());
         Stage stage;

@@ -9,15 +9,12 @@
 #include "views/common/depth_grid.h"
 #include "views/heatmap/heatmap_view.h"
 #include "views/heatmap/layer_map.h"
-#include "views/heatmap/map_options.h"
 #include "views/heatmap/step_map_canvas.h"
 
 #include <QApplication>
 #include <QComboBox>
-#include <QDir>
 #include <QMouseEvent>
 #include <QSignalSpy>
-#include <QStandardPaths>
 #include <QtTest>
 
 #include <cmath>
@@ -283,17 +280,11 @@ private Q_SLOTS:
         };
         QImage plain;
         QImage mips;
-        QImage cached;
-        QString told[3];
+        QString told[2];
         picture(1 << 30, plain, told[0]);
         picture(100, mips, told[1]);
-        picture(100, cached, told[2]); // from the sidecar
         QCOMPARE(mips, plain);
-        QCOMPARE(cached, plain);
         QCOMPARE(told[1], told[0]);
-        const QDir cache(QStandardPaths::writableLocation(QStandardPaths::GenericCacheLocation) +
-                         QStringLiteral("/ponderscope/heatmaps"));
-        QVERIFY(!cache.entryList({QStringLiteral("*.mip")}).isEmpty());
     }
 
     void mapsShareOneTokenAxis() {
@@ -344,37 +335,22 @@ private Q_SLOTS:
             Attribution::predicting));
         f.view.resize(640, 240);
         f.view.show();
-        f.view.options()->apply();
+        f.view.canvas()->fitScale();
         const ColourScale scale = f.view.canvas()->scale();
         QVERIFY2(scale.low > 3.5 && scale.high < 4.7 && scale.low < 4.01 && scale.high > 4.29,
                  qPrintable(QStringLiteral("%1 to %2").arg(scale.low).arg(scale.high)));
         // Single tokens have the scale of single tokens again.
         f.view.canvas()->setView(0, 100);
-        f.view.options()->apply();
+        f.view.canvas()->fitScale();
         QVERIFY(f.view.canvas()->scale().low <= 0 && f.view.canvas()->scale().high >= 5);
     }
 
-    void scalesAndRowsAreChosen() {
-        const auto path = folder_ / "rows.ponder";
-        testing::write_sample_trace(path, {.sequences = 1, .tokens = 300, .secondRun = false});
+    void endsThatAreHeldForASignalAreThoseOfItsMaps() {
         Fixture stage;
-        stage.view.setSignalName(QStringLiteral("entropy"));
-        stage.open(path);
+        stage.view.setSignalName(QStringLiteral("nll"));
+        stage.open(folder_ / "story.ponder");
         QTRY_VERIFY(stage.view.canvas()->map());
         StepMapCanvas& canvas = *stage.view.canvas();
-        MapOptions& options = *stage.view.options();
-        const ColourScale usual = canvas.scale();
-        options.setClip(MapOptions::Clip::five_percent);
-        QVERIFY(canvas.scale().high < usual.high && canvas.scale().low > usual.low);
-        QCOMPARE(canvas.scale().low, canvas.map()->quantile(0.05));
-        options.setScaleLocked(true);
-        const ColourScale locked = canvas.scale();
-        stage.view.setSignalName(QStringLiteral("nll"));
-        QTRY_VERIFY(canvas.map() && canvas.map()->info().name == "nll");
-        QCOMPARE(canvas.scale().high, locked.high);
-        options.setScaleLocked(false);
-        QVERIFY(canvas.scale().high != locked.high);
-        // Ends that another panel holds for the signal are the map's, too; those of other signals are not.
         const ColourScale before = canvas.scale();
         ColourRanges& ranges = ColourRanges::of(stage.data);
         ranges.hold(QStringLiteral("entropy"), std::array{0.0, 1.0});
@@ -384,29 +360,6 @@ private Q_SLOTS:
         QCOMPARE(canvas.scale().high, 3.25);
         ranges.hold(QStringLiteral("nll"), {});
         QCOMPARE(canvas.scale().high, before.high);
-        options.setCentre(MapOptions::Centre::zero);
-        QVERIFY(canvas.look().diverging);
-        QCOMPARE(canvas.scale().low, -canvas.scale().high);
-        options.setCentre(MapOptions::Centre::median);
-        const double median = canvas.map()->quantile(0.5);
-        QCOMPARE((canvas.scale().low + canvas.scale().high) / 2, median);
-        QVERIFY(canvas.scale().high >= canvas.map()->quantile(0.95));
-        options.setCentre(MapOptions::Centre::value, 2.5);
-        QCOMPARE((canvas.scale().low + canvas.scale().high) / 2, 2.5);
-        options.setCentre(MapOptions::Centre::none);
-        QVERIFY(!canvas.look().diverging);
-        canvas.setOrder(StepMapCanvas::Order::reversed, 1);
-        QCOMPARE(canvas.shown().front(), std::vector<int>{3});
-        canvas.setOrder(StepMapCanvas::Order::recorded, 2);
-        QCOMPARE(canvas.shown().size(), 2U);
-        QCOMPARE(canvas.shown()[1], (std::vector<int>{2, 3}));
-        canvas.setOrder(StepMapCanvas::Order::by_mean, 1);
-        const auto means = canvas.map()->columns(0, 300, 1, StepMap::Merge::mean);
-        for (std::size_t row = 1; row < canvas.shown().size(); ++row) {
-            QVERIFY(means[static_cast<std::size_t>(canvas.shown()[row - 1].front())].value >=
-                    means[static_cast<std::size_t>(canvas.shown()[row].front())].value);
-        }
-        QVERIFY(!canvas.grab().isNull());
     }
 
 private:
