@@ -12,7 +12,6 @@
 #include "views/depth/depth_view.h"
 #include "views/experts/experts_view.h"
 #include "views/figure/figure_panel.h"
-#include "views/halting/halting_view.h"
 #include "views/heatmap/heatmap_view.h"
 #include "views/inspector/inspector_view.h"
 #include "views/library/library_panel.h"
@@ -57,25 +56,17 @@ void attach_think(QWidget& panel, const WindowParts& parts) {
 }
 
 void attach_halting(QWidget& panel, const WindowParts& parts) {
-    auto* halting = static_cast<HaltingView*>(&panel);
-    QObject::connect(halting, &HaltingView::tokenTypeChosen, &parts.text,
-                     [&text = parts.text](int id) { text.findText(QStringLiteral("#%1").arg(id)); });
-    QObject::connect(&parts.text.findBar(), &FindBar::sent, halting,
-                     [halting](const QString& name, const TokenSubset& subset) {
-                         if (name == QLatin1String("halting")) {
-                             halting->setSubset(subset);
+    QObject::connect(static_cast<FigurePanel*>(&panel), &FigurePanel::linkChosen, &parts.text,
+                     [&text = parts.text](const QString& link) {
+                         if (link.startsWith(QLatin1String("type:"))) {
+                             text.findText(link.mid(5));
                          }
                      });
 }
 
 void attach_compare(QWidget& panel, const WindowParts& parts) {
-    auto* compare = static_cast<CompareView*>(&panel);
-    QObject::connect(&parts.text.findBar(), &FindBar::sent, compare,
-                     [compare](const QString& name, const TokenSubset& subset) {
-                         if (name == QLatin1String("compare")) {
-                             compare->setSubset(subset);
-                         }
-                     });
+    QObject::connect(&parts.text.findBar(), &FindBar::sent, static_cast<CompareView*>(&panel),
+                     &CompareView::setSubset);
 }
 
 void attach_lab(QWidget& panel, const WindowParts& parts) {
@@ -112,6 +103,10 @@ QWidget* make_pareto(const ViewContext& context, QWidget* parent) {
     return panel;
 }
 
+QWidget* make_halting(const ViewContext& context, QWidget* parent) {
+    return new FigurePanel(context, halting_page(), parent);
+}
+
 QWidget* make_training(const ViewContext& context, QWidget* parent) {
     return new FigurePanel(context, training_page(), parent);
 }
@@ -126,7 +121,7 @@ constexpr Panel registered_panels[] = {
      make<AttentionView>},
     {"experts", "Experts", PanelPlace::upper, "Experts by token, and their load", true, make<ExpertsView>},
     {"think", "Think", PanelPlace::lower, "Live generation", true, make<ThinkPanel>, attach_think},
-    {"halting", "Halting", PanelPlace::lower, "Halting by step and token type", true, make<HaltingView>,
+    {"halting", "Halting", PanelPlace::lower, "Halting by step and token type", true, make_halting,
      attach_halting},
     {"lab", "Policy lab", PanelPlace::lower, "Other halting rules, by replay", false, make<PolicyLab>,
      attach_lab},

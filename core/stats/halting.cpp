@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <unordered_map>
 
 namespace ponderscope {
 namespace {
@@ -49,9 +48,8 @@ std::vector<std::int64_t> HaltingStats::histogram() const {
     return counts;
 }
 
-HaltingStats halting_stats(const std::filesystem::path& trace, const std::string& run, LabelPlace types_of,
-                           const std::stop_token& stop,
-                           const std::map<std::int64_t, std::vector<std::int64_t>>& only) {
+HaltingStats halting_stats(const std::filesystem::path& trace, const std::string& run,
+                           const std::stop_token& stop) {
     const TraceReader reader = TraceReader::open(trace);
     const RunInfo info = find_run(reader, run);
     constexpr std::int64_t most_steps = 4096;
@@ -71,29 +69,12 @@ HaltingStats halting_stats(const std::filesystem::path& trace, const std::string
     if (gate) {
         stats.gate_title = gate->title.empty() ? gate->name : gate->title;
     }
-    struct Sums {
-        std::int64_t count = 0;
-        double steps = 0;
-        double nll = 0;
-        std::int64_t dropped = 0;
-    };
-    std::unordered_map<std::int32_t, Sums> types;
     for_each_slice(
         reader, info, stop, [&](const SequenceInfo& sequence, std::int64_t begin, std::int64_t end) {
-            const auto chosen = only.find(sequence.number);
-            if (!only.empty() && chosen == only.end()) {
-                return;
-            }
-            const auto counts = [&](std::size_t i) {
-                return only.empty() || std::binary_search(chosen->second.begin(), chosen->second.end(),
-                                                          begin + static_cast<std::int64_t>(i));
-            };
-            // One more: the token that the last row predicts.
-            const TokenColumns tokens = reader.tokens(info.id, sequence.number, begin, end + 1);
-            const auto rows = std::min(tokens.size(), static_cast<std::size_t>(end - begin));
-            for (std::size_t i = 0; i < rows; ++i) {
+            const TokenColumns tokens = reader.tokens(info.id, sequence.number, begin, end);
+            for (std::size_t i = 0; i < tokens.size(); ++i) {
                 const auto nll = static_cast<double>(tokens.nll[i]);
-                if (!std::isfinite(nll) || !counts(i)) {
+                if (!std::isfinite(nll)) {
                     continue;
                 }
                 const std::int64_t ran = std::clamp<std::int64_t>(tokens.steps[i], 0, info.max_steps);
@@ -102,14 +83,6 @@ HaltingStats halting_stats(const std::filesystem::path& trace, const std::string
                 stats.entropy_by_step[static_cast<std::size_t>(ran)].add(
                     static_cast<double>(tokens.entropy[i]));
                 stats.probability_by_step[static_cast<std::size_t>(ran)].add(std::exp(-nll));
-                const std::size_t typed = types_of == LabelPlace::prediction ? i + 1 : i;
-                if (typed < tokens.size()) {
-                    Sums& sums = types[tokens.id[typed]];
-                    ++sums.count;
-                    sums.steps += static_cast<double>(ran);
-                    sums.nll += nll;
-                    sums.dropped += ran < info.max_steps ? 1 : 0;
-                }
             }
             const std::optional<SignalChunk> chunk =
                 gate ? reader.signal(info.id, sequence.number, gate->name, begin, end) : std::nullopt;
@@ -120,23 +93,14 @@ HaltingStats halting_stats(const std::filesystem::path& trace, const std::string
                 if (stats.gate_by_step.size() < width) {
                     stats.gate_by_step.resize(width);
                 }
-                for (std::size_t i = 0; i < std::min(rows, values.size() / width); ++i) {
-                    for (std::size_t k = 0;
-                         counts(i) && k < width && static_cast<std::int64_t>(k) <= tokens.steps[i]; ++k) {
+                for (std::size_t i = 0; i < std::min(tokens.size(), values.size() / width); ++i) {
+                    for (std::size_t k = 0; k < width && static_cast<std::int64_t>(k) <= tokens.steps[i];
+                         ++k) {
                         stats.gate_by_step[k].add(values[i * width + k]);
                     }
                 }
             }
         });
-    for (const auto& [id, sums] : types) {
-        const auto count = static_cast<double>(sums.count);
-        stats.types.push_back({id, reader.token_bytes(info.id, id), sums.count, sums.steps / count,
-                               sums.nll / count, static_cast<double>(sums.dropped) / count});
-    }
-    std::sort(stats.types.begin(), stats.types.end(),
-              [](const HaltingStats::TokenType& a, const HaltingStats::TokenType& b) {
-                  return a.count != b.count ? a.count > b.count : a.id < b.id;
-              });
     return stats;
 }
 

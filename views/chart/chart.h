@@ -47,7 +47,7 @@ struct Chart {
         std::vector<double> low, high; ///< of bands and whiskers
         std::vector<double> value;     ///< of cells: on the chart's scale, 0 to 1 without one
         std::vector<QString> labels;   ///< of the marks, for the cursor
-        /// What a click on a mark chooses: "run:TRACE#ID", "policy:SPEC". Empty: nothing.
+        /// What a click on a mark chooses: "run:TRACE#ID", "policy:SPEC", "type:#ID". Empty: nothing.
         std::vector<QString> links;
     };
     struct Axis {

@@ -220,9 +220,13 @@ Chart ablation_of(const FigureSpec& spec, const std::stop_token& stop) {
     return depth_ablation_chart(effects);
 }
 
-Chart halting_of(const FigureSpec& spec, HaltingChart kind, FigureData& data, const std::stop_token& stop) {
+Chart halting_of(const FigureSpec& spec, HaltingChart kind, FigureData& data, const std::stop_token& stop,
+                 GatherCache& shared) {
     const RunName& run = spec.runs.front();
-    const HaltingStats stats = halting_stats(run.trace, run.run, place_of(spec.attribution), stop);
+    if (!shared.halting || shared.halting_of != run) {
+        shared = {run, std::make_shared<const HaltingStats>(halting_stats(run.trace, run.run, stop))};
+    }
+    const HaltingStats& stats = *shared.halting;
     Chart chart = halting_chart(kind, stats);
     if (chart.empty()) {
         throw InputError(run.trace, "a run with " + halting_title(kind).toLower().toStdString(), "none",
@@ -262,10 +266,6 @@ Chart training_of(const FigureSpec& spec, const std::stop_token& stop) {
     return chart;
 }
 
-} // namespace
-
-namespace {
-
 Chart experts_of(const FigureSpec& spec, const std::stop_token& stop) {
     const TraceReader reader = TraceReader::open(spec.runs.front().trace);
     const RunInfo run = find_run(reader, spec.runs.front().run);
@@ -280,7 +280,7 @@ Chart experts_of(const FigureSpec& spec, const std::stop_token& stop) {
 } // namespace
 
 Chart gather_chart(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
-                   const std::stop_token& stop) {
+                   const std::stop_token& stop, GatherCache& shared) {
     const RunName& run = spec.runs.front();
     switch (spec.kind) {
     case FigureKind::policy_front:
@@ -312,15 +312,15 @@ Chart gather_chart(const FigureSpec& spec, FigureData& data, const ProgressSink&
     case FigureKind::training_curves:
         return training_of(spec, stop);
     case FigureKind::steps_histogram:
-        return halting_of(spec, HaltingChart::steps, data, stop);
+        return halting_of(spec, HaltingChart::steps, data, stop, shared);
     case FigureKind::nll_by_halt_step:
-        return halting_of(spec, HaltingChart::nll, data, stop);
+        return halting_of(spec, HaltingChart::nll, data, stop, shared);
     case FigureKind::gate_curves:
-        return halting_of(spec, HaltingChart::gates, data, stop);
+        return halting_of(spec, HaltingChart::gates, data, stop, shared);
     case FigureKind::steps_probability:
-        return halting_of(spec, HaltingChart::probability, data, stop);
+        return halting_of(spec, HaltingChart::probability, data, stop, shared);
     default:
-        return halting_of(spec, HaltingChart::entropy, data, stop);
+        return halting_of(spec, HaltingChart::entropy, data, stop, shared);
     }
 }
 

@@ -10,7 +10,10 @@
 
 namespace ponderscope::figure {
 
-FigureData gather(const FigureSpec& asked, const ProgressSink& progress, const std::stop_token& stop) {
+FigureData gather(const FigureSpec& asked, const ProgressSink& progress, const std::stop_token& stop,
+                  GatherCache* shared) {
+    GatherCache own;
+    GatherCache& cache = shared != nullptr ? *shared : own;
     FigureSpec spec = asked;
     for (RunName& run : spec.runs) {
         if (run.numbered) {
@@ -20,7 +23,7 @@ FigureData gather(const FigureSpec& asked, const ProgressSink& progress, const s
     FigureData data;
     if (spec.kind == FigureKind::panels) {
         for (const FigureSpec& panel : spec.panels) {
-            data.panels.push_back(gather(panel, progress, stop));
+            data.panels.push_back(gather(panel, progress, stop, &cache));
         }
         return data;
     }
@@ -41,7 +44,7 @@ FigureData gather(const FigureSpec& asked, const ProgressSink& progress, const s
         return data;
     }
     if (is_chart(spec.kind)) {
-        data.chart = gather_chart(spec, data, progress, stop);
+        data.chart = gather_chart(spec, data, progress, stop, cache);
         return data;
     }
     const bool text = spec.kind == FigureKind::token_text;

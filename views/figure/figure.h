@@ -9,6 +9,7 @@
 #include "views/figure/source.h"
 #include "views/figure/spec.h"
 
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -16,6 +17,7 @@
 
 namespace ponderscope {
 struct BootstrapOptions;
+struct HaltingStats;
 struct ReplayTable;
 } // namespace ponderscope
 
@@ -61,9 +63,15 @@ struct Figure {
         notices; ///< what a user should know: characters that the typeface lacks, columns that were merged
 };
 
+/// What several charts of one page are made from, so that each run is read once.
+struct GatherCache {
+    RunName halting_of;
+    std::shared_ptr<const HaltingStats> halting;
+};
+
 /// Reads and computes. InputError as load_rows and load_step_signal say; Cancelled when \p stop is requested.
 FigureData gather(const FigureSpec& asked, const ProgressSink& progress = {},
-                  const std::stop_token& stop = {});
+                  const std::stop_token& stop = {}, GatherCache* shared = nullptr);
 
 /// Lays out. GUI thread. InputError when the content does not fit the height that was asked for.
 Figure compose(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
@@ -82,7 +90,7 @@ Figure compose_chart(const FigureSpec& spec, const FigureData& data, const Fonts
 void dress_chart(Chart& chart, const FigureSpec& spec, Figure& figure);
 /// The chart of a kind that is one, read and computed. Any thread.
 Chart gather_chart(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
-                   const std::stop_token& stop);
+                   const std::stop_token& stop, GatherCache& shared);
 
 BootstrapOptions bootstrap_of(const FigureSpec& spec, const std::stop_token& stop);
 /// The replay table of the first run; what must be said of it goes into \p data.

@@ -56,6 +56,20 @@ FigureSpec training_page() {
     return page;
 }
 
+FigureSpec halting_page() {
+    FigureSpec page;
+    page.kind = FigureKind::panels;
+    page.width_mm = double_column_mm;
+    for (const FigureKind kind : {FigureKind::steps_histogram, FigureKind::nll_by_halt_step,
+                                  FigureKind::gate_curves, FigureKind::steps_by_type}) {
+        FigureSpec one;
+        one.kind = kind;
+        page.panels.push_back(std::move(one));
+    }
+    page.panels.back().by = "type";
+    return page;
+}
+
 FigurePanel::FigurePanel(ViewContext context, FigureSpec spec, QWidget* parent)
     : QWidget(parent),
       context_(context),
@@ -65,8 +79,15 @@ FigurePanel::FigurePanel(ViewContext context, FigureSpec spec, QWidget* parent)
       notices_(new QLabel(this)),
       hint_(new QLabel(this)) {
     const bool page = spec_.kind == FigureKind::panels;
+    const std::vector<FigureSpec> specs = partsOf(spec_);
+    // Charts of one kind share their keys; those of several have only their own.
+    const bool alike =
+        std::ranges::all_of(specs, [&](const FigureSpec& part) { return part.kind == specs.front().kind; });
     form_ = new FigureForm(
-        [page](const FieldForm& field) { return is_of_window(field) && !(page && is_own(field)); }, this);
+        [page, alike](const FieldForm& field) {
+            return alike && is_of_window(field) && !(page && is_own(field));
+        },
+        this);
     auto* scroll = new QScrollArea(body_);
     scroll->setFrameShape(QFrame::NoFrame);
     scroll->setWidgetResizable(true);
@@ -75,7 +96,7 @@ FigurePanel::FigurePanel(ViewContext context, FigureSpec spec, QWidget* parent)
     scroll->setFocusPolicy(Qt::NoFocus);
     auto* charts = new QHBoxLayout;
     charts->setSpacing(14);
-    for (const FigureSpec& part : partsOf(spec_)) {
+    for (const FigureSpec& part : specs) {
         addCell(*charts, part, page);
     }
     auto* row = new QHBoxLayout(body_);
@@ -96,7 +117,7 @@ FigurePanel::FigurePanel(ViewContext context, FigureSpec spec, QWidget* parent)
     column->addWidget(notices_);
     column->addWidget(hint_, 1);
     offerChoices(*form_);
-    form_->setSpec(partsOf(spec_).front());
+    form_->setSpec(specs.front());
     scroll->setFixedWidth(std::max(panel_form_width, form_->minimumSizeHint().width() +
                                                          scroll->verticalScrollBar()->sizeHint().width()));
     scroll->setVisible(form_->rows()->rowCount() > 0);
@@ -194,7 +215,8 @@ std::vector<RunName> FigurePanel::runs() const {
         return {};
     }
     found = window_figure(context_.data, context_.selection, kind).runs;
-    if (kind != FigureKind::policy_front) {
+    // Rules of other runs, and runs that left a source out.
+    if (kind != FigureKind::policy_front && kind != FigureKind::depth_ablation) {
         found.resize(std::min<std::size_t>(found.size(), info_of(kind).uses_b ? 2 : 1));
         return found;
     }
@@ -266,6 +288,8 @@ void FigurePanel::renew() {
             partsOf(spec_).front().kind == FigureKind::training_curves
                 ? tr("No open trace has a training in it. “ponderscope train RECIPE.json -o FOLDER” writes "
                      "one as it goes: drop the folder on the window, while it trains or afterwards.")
+            : context_.data.isLive(context_.selection.runA().trace)
+                ? tr("The model is still generating. The figure is made once the run is recorded.")
                 : tr("Open a trace to see this figure of its run."));
         return;
     }
@@ -282,10 +306,11 @@ void FigurePanel::renew() {
     work_.start(
         [specs = partsOf(wanted)](const std::stop_token& stop) {
             std::vector<Gathered> all;
+            GatherCache shared;
             for (const FigureSpec& spec : specs) {
                 Gathered part{spec, {}, {}};
                 try {
-                    part.data = gather(spec, {}, stop);
+                    part.data = gather(spec, {}, stop, &shared);
                 } catch (const InputError& error) { // one chart of a page that this run has nothing for
                     part.problem = QString::fromUtf8(error.what());
                 }
@@ -339,6 +364,7 @@ void FigurePanel::showParts(const std::vector<Gathered>& all) {
             showProblem(cells_[i], all[i].problem);
         }
     }
+    notices.removeDuplicates();
     notices_->setText(notices.join(u' '));
     showHint({});
 }

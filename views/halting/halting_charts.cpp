@@ -4,12 +4,10 @@
 #include "views/common/format.h"
 #include "views/common/translated.h"
 #include "views/halting/spread_series.h"
-#include "views/halting/step_charts.h"
 
 #include <cmath>
 
 namespace ponderscope {
-
 
 QString halting_title(HaltingChart chart, const std::string& unit) {
     const QString step = step_word(unit);
@@ -60,27 +58,6 @@ void density(Chart& chart, const std::vector<HaltingStats::Bins>& by_step, const
 }
 
 } // namespace
-
-DataTable types_table(const HaltingStats& stats) {
-    const std::string tip = tr("Share of its places that stopped before the last step").toStdString();
-    DataTable table{
-        {},
-        {{"token", tr("Token").toStdString(), CellFormat::text},
-         {"count", tr("Count").toStdString(), CellFormat::count},
-         {"mean_steps", halting_title(HaltingChart::steps, stats.unit).toStdString(), CellFormat::number, 2},
-         {"mean_nll", tr("NLL").toStdString(), CellFormat::number, 2},
-         {.key = "drops_last_step",
-          .title = tr("Stops early").toStdString(),
-          .format = CellFormat::share,
-          .decimals = 0,
-          .tip = tip}},
-        {}};
-    for (const HaltingStats::TokenType& type : stats.types) {
-        table.rows.push_back({type_name(type.id, type.bytes).toStdString(), type.count,
-                              stats.max_steps == 0 ? Cell() : Cell(type.steps), type.nll, type.dropped});
-    }
-    return table;
-}
 
 Chart halting_chart(HaltingChart kind, const HaltingStats& stats) {
     Chart chart;

@@ -14,7 +14,6 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListView>
-#include <QMenu>
 #include <QPainter>
 #include <QSignalBlocker>
 #include <QStringListModel>
@@ -97,14 +96,10 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
     summary_->setAccessibleName(tr("What was found, in numbers"));
     summary_->setContentsMargins(24, 0, 14, 6);
     summary_->hide();
-    send_->setText(tr("Send to"));
-    send_->setToolTip(tr("Restrict another panel to the tokens found"));
-    send_->setPopupMode(QToolButton::InstantPopup);
+    send_->setText(tr("Send to Compare"));
+    send_->setToolTip(tr("Restrict Compare to the tokens found"));
     send_->setAutoRaise(true);
-    auto* panels = new QMenu(send_);
-    panels->addAction(tr("Halting"), this, [this] { Q_EMIT sent(QStringLiteral("halting"), subset()); });
-    panels->addAction(tr("Compare"), this, [this] { Q_EMIT sent(QStringLiteral("compare"), subset()); });
-    send_->setMenu(panels);
+    connect(send_, &QToolButton::clicked, this, [this] { Q_EMIT sent(subset()); });
     edit_->setClearButtonEnabled(true);
     edit_->setMaximumWidth(460);
     edit_->setMinimumWidth(220);

@@ -57,7 +57,7 @@ public:
 
 Q_SIGNALS:
     void queryChanged();
-    void sent(const QString& panel, const ponderscope::TokenSubset& subset); ///< "halting", "compare"
+    void sent(const ponderscope::TokenSubset& subset); ///< for Compare
 
 public Q_SLOTS:
     void next();

@@ -6,7 +6,6 @@
 #include "app/desktop/thinker.h"
 #include "app/desktop/top_bar.h"
 #include "tests/app/desktop/desktop_stage.h"
-#include "views/halting/halting_view.h"
 #include "views/heatmap/heatmap_view.h"
 #include "views/heatmap/step_map_canvas.h"
 #include "views/inspector/inspector_view.h"

@@ -206,7 +206,9 @@ private Q_SLOTS:
         QVERIFY(stage.window.raisePanel(QStringLiteral("training")));
         const auto all = stage.window.findChildren<FigurePanel*>();
         const auto view = std::find_if(all.begin(), all.end(), [](const FigurePanel* one) {
-            return one->spec().kind == figure::FigureKind::panels;
+            const figure::FigureSpec spec = one->spec();
+            return spec.kind == figure::FigureKind::panels &&
+                   spec.panels.front().kind == figure::FigureKind::training_curves;
         });
         QVERIFY(view != all.end());
         QTRY_VERIFY(!(*view)->chart()->chart().empty());

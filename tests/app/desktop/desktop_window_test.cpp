@@ -9,7 +9,6 @@
 #include "tests/app/desktop/desktop_stage.h"
 #include "views/figure/export_dialog.h"
 #include "views/figure/figure_panel.h"
-#include "views/halting/halting_view.h"
 #include "views/library/library_panel.h"
 #include "views/text/find_bar.h"
 #include "views/text/span_bar.h"
@@ -352,14 +351,15 @@ private Q_SLOTS:
         QVERIFY(stage.window.text().view().values().replay.contains(QStringLiteral("learned")));
         QVERIFY(stage.window.raisePanel(QStringLiteral("halting")));
         QTRY_VERIFY(!stage.window.text().view().showsReplay());
-        QTRY_VERIFY(stage.window.panel<HaltingView>().stats());
         // A token type is found in the text.
-        Q_EMIT stage.window.panel<HaltingView>().tokenTypeChosen(
-            stage.window.panel<HaltingView>().stats()->types.front().id);
+        auto* halting =
+            stage.window.findChild<QDockWidget*>(QStringLiteral("halting"))->findChild<FigurePanel*>();
+        QVERIFY(halting != nullptr);
+        const std::int32_t id = stage.window.text().view().sequence()->tokens.id.back();
+        Q_EMIT halting->linkChosen(QStringLiteral("type:#%1").arg(id));
         QTRY_VERIFY(stage.window.selection().token() >= 0);
         const auto shown = stage.window.text().view().sequence();
-        QCOMPARE(shown->tokens.id[static_cast<std::size_t>(stage.window.selection().token())],
-                 stage.window.panel<HaltingView>().stats()->types.front().id);
+        QCOMPARE(shown->tokens.id[static_cast<std::size_t>(stage.window.selection().token())], id);
     }
 
     void theIconIsCrispWhereItIsSmall() {

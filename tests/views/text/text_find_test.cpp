@@ -12,7 +12,6 @@
 
 #include <QLocale>
 #include <QLineEdit>
-#include <QMenu>
 #include <QToolButton>
 
 #include <algorithm>
@@ -323,16 +322,13 @@ private Q_SLOTS:
         QVERIFY2(bar.summary().contains(QStringLiteral("[")), qPrintable(bar.summary())); // an interval
         QSignalSpy sent(&bar, &FindBar::sent);
         for (QToolButton* button : bar.findChildren<QToolButton*>()) {
-            if (button->menu() != nullptr) {
+            if (button->text().contains(QStringLiteral("Compare"))) {
                 QVERIFY(button->isEnabled());
-                for (QAction* action : button->menu()->actions()) {
-                    action->trigger();
-                }
+                button->click();
             }
         }
-        QCOMPARE(sent.size(), 2);
-        QCOMPARE(sent[0][0].toString(), QStringLiteral("halting"));
-        const auto subset = sent[1][1].value<TokenSubset>();
+        QCOMPARE(sent.size(), 1);
+        const auto subset = sent[0][0].value<TokenSubset>();
         QCOMPARE(subset.query, QStringLiteral("nll > 4"));
         QCOMPARE(subset.where, QStringLiteral("in sequence 1"));
         QCOMPARE(subset.rows.at(0).size(), bar.hits().size());
