@@ -11,12 +11,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <tuple>
 
 namespace ponderscope {
 namespace {
-
 
 /// Column of the map that holds the weight of a source layer; nothing: there is none of that name.
 std::optional<std::int64_t> column_of(const DepthMap& map, std::int64_t source, std::int64_t layer) {
@@ -258,21 +256,6 @@ Chart depth_ablation_chart(const std::vector<AblationEffect>& effects) {
     zero.y = {0, 0};
     chart.series = {std::move(zero), std::move(points)};
     return chart;
-}
-
-std::vector<float> effect_grid(const DepthMap& map, const std::vector<AblationEffect>& effects) {
-    std::vector<float> grid(static_cast<std::size_t>(map.layers() * map.sources()),
-                            std::numeric_limits<float>::quiet_NaN());
-    for (const AblationEffect& effect : effects) {
-        if (!effect.what.layer || *effect.what.layer >= map.layers()) {
-            continue;
-        }
-        if (const auto column = column_of(map, effect.what.source, *effect.what.layer)) {
-            grid[static_cast<std::size_t>(*effect.what.layer * map.sources() + *column)] =
-                static_cast<float>(effect.difference.value);
-        }
-    }
-    return grid;
 }
 
 } // namespace ponderscope

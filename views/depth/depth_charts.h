@@ -46,8 +46,5 @@ bool ablates(const RunInfo& candidate, const RunInfo& base);
 Chart depth_weights_chart(const DepthMap& map);
 /// Weight against change in NLL, a point a source.
 Chart depth_ablation_chart(const std::vector<AblationEffect>& effects);
-/// Change in NLL by layer and source, in the places of the weights' grid; sources left out of all layers at
-/// once are in none.
-std::vector<float> effect_grid(const DepthMap& map, const std::vector<AblationEffect>& effects);
 
 } // namespace ponderscope

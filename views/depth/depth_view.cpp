@@ -4,14 +4,10 @@
 #include "core/base/error.h"
 #include "core/stats/token_dependence.h"
 #include "core/trace/signal_sums.h"
-#include "views/chart/chart_plot.h"
 #include "views/common/chooser.h"
 #include "views/common/depth_grid.h"
 #include "views/common/format.h"
-#include "views/common/paths.h"
 #include "views/common/readout.h"
-#include "views/common/run_stamp.h"
-#include "views/depth/depth_charts.h"
 #include "views/heatmap/scale_bar.h"
 #include "views/heatmap/step_map_canvas.h"
 
@@ -37,16 +33,16 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
       scale_(new ScaleBar(context.theme, this)),
       readout_(new Readout(context.theme, this)),
       grid_(new DepthGrid(context.theme, this)),
-      caption_(new QLabel(tr("Weights are not causes: the source with the largest weight need not be the one "
-                             "that matters. Ablate it to know."),
-                          this)),
+      caption_(
+          new QLabel(tr("Weights are not causes: the source with the largest weight need not be the one "
+                        "that matters. Record with --ablate-source SOURCE:LAYER to know: the figure “Weights "
+                        "against ablation” shows both."),
+                     this)),
       flag_(new QLabel(this)),
       mapTitle_(new QLabel(this)),
       mapScale_(new ScaleBar(context.theme, this)),
       map_(new StepMapCanvas(context, this)),
       right_(new QWidget(this)),
-      ablation_(new ChartPlot(context.theme, this)),
-      effects_(this),
       sampling_(this),
       reading_(this),
       loader_(*map_, this) {
@@ -114,8 +110,6 @@ void DepthView::layOut() {
     auto* body = new QHBoxLayout;
     body->setSpacing(16);
     body->addWidget(grid_, 4);
-    body->addWidget(ablation_, 4);
-    ablation_->hide();
     body->addWidget(right_, 5);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(14, 8, 14, 6);
@@ -182,49 +176,6 @@ void DepthView::setSource(int source) {
 void DepthView::redraw() {
     refreshGrid();
     refreshMap();
-}
-
-void DepthView::refreshAblation() {
-    const RunInfo* known = data_.run(selection_.runA());
-    std::vector<std::pair<std::filesystem::path, std::string>> candidates;
-    QString fingerprint;
-    if (known != nullptr && depth_) {
-        const RunInfo base = *known;
-        const QStringList traces = data_.traces();
-        for (const QString& trace : traces) {
-            for (const RunInfo& run : data_.runs(trace)) {
-                if (ablates(run, base)) {
-                    candidates.emplace_back(path_of(trace), run.name);
-                    fingerprint += QStringLiteral("%1#%2 %3\n").arg(trace).arg(run.id).arg(run_stamp(run));
-                }
-            }
-        }
-        fingerprint += selection_.runA().trace + QString::number(base.id) + u' ' + run_stamp(base);
-    }
-    caption_->setText(
-        candidates.empty()
-            ? tr("Weights are not causes: the source with the largest weight need not be the one that "
-                 "matters. Record with --ablate-source SOURCE:LAYER to know.")
-            : tr("Weights are not causes: beside them, what leaving a source out did to the NLL."));
-    if (fingerprint == effectsOf_) {
-        return;
-    }
-    effectsOf_ = fingerprint;
-    effects_.cancel();
-    ablation_->setVisible(!candidates.empty());
-    if (candidates.empty()) {
-        return;
-    }
-    ablation_->setHint(tr("Comparing the runs without a source…"));
-    effects_.start(
-        [trace = path_of(selection_.runA().trace), name = known->name,
-         candidates](const std::stop_token& stop) {
-            BootstrapOptions options;
-            options.stop = stop;
-            return depth_ablation_chart(ablation_effects(trace, name, candidates, options));
-        },
-        [this](Chart chart) { ablation_->setChart(std::move(chart)); },
-        [this](const QString& sentence) { ablation_->setHint(sentence); });
 }
 
 void DepthView::renew() {
@@ -308,7 +259,6 @@ void DepthView::refreshData() {
         readout_->say({});
         map_->setMap(nullptr);
         flag_->clear();
-        refreshAblation();
         return;
     }
     source_ = std::clamp(source_, 0, static_cast<int>(depth_->sources()) - 1);
@@ -320,7 +270,6 @@ void DepthView::refreshData() {
     head_->setVisible(depth_->heads() > 1);
     refreshGrid();
     refreshMap();
-    refreshAblation();
 }
 
 void DepthView::refreshGrid() {

@@ -19,7 +19,6 @@ class QLabel;
 
 namespace ponderscope {
 
-class ChartPlot;
 class DepthGrid;
 class Readout;
 class ScaleBar;
@@ -47,11 +46,8 @@ public:
     void setSource(int source);
     [[nodiscard]] DepthGrid* grid() const { return grid_; }
     [[nodiscard]] StepMapCanvas* map() const { return map_; }
-    /// Weights against what leaving a source out does, from runs that did (record --ablate-source); hidden
-    /// where there are none.
-    [[nodiscard]] ChartPlot* ablation() const { return ablation_; }
     [[nodiscard]] bool isBusy() const override {
-        return effects_.isBusy() || sampling_.isBusy() || reading_.isBusy() || loader_.isBusy();
+        return sampling_.isBusy() || reading_.isBusy() || loader_.isBusy();
     }
     /// From this number of weights on a sequence is long; for tests.
     void setWholeWeights(qint64 weights) { wholeWeights_ = weights; }
@@ -67,7 +63,6 @@ private:
     void refreshGrid();
     void refreshMap();
     void redraw(); ///< both
-    void refreshAblation();
     [[nodiscard]] bool isLong() const;
     /// Of the whole run, and of no single token.
     [[nodiscard]] bool isSummed() const;
@@ -93,9 +88,6 @@ private:
     ScaleBar* mapScale_;
     StepMapCanvas* map_;
     QWidget* right_;
-    ChartPlot* ablation_;
-    Task effects_;
-    QString effectsOf_; ///< what ablation_ shows
     // Of long sequences:
     qint64 wholeWeights_ = qint64{1} << 24;
     bool long_ = false;
