@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -40,6 +41,17 @@ private:
     int system_error_;
 };
 
+inline constexpr const char* take_again =
+    "the file is damaged; take it from its source again, or record it again";
+
+/// What a failure to read \p path means: InputError for damage, EnvironmentError for the machine.
+[[noreturn]] void throw_read_failure(const std::filesystem::path& path, const SqliteFailure& failure,
+                                     const char* sound = "a sound trace", const char* remedy = take_again);
+/// The same of a failure to write it, as a sentence and as an error. \p kept: what was committed before stays
+/// there.
+std::string write_failure(const std::filesystem::path& path, const SqliteFailure& failure, bool kept = true);
+[[noreturn]] void throw_write_failure(const std::filesystem::path& path, const SqliteFailure& failure);
+
 /// One prepared statement. Bound text and BLOBs must outlive the step that uses them (nothing is copied).
 class Statement {
 public:
@@ -55,11 +67,24 @@ public:
     Statement& bind(int index, std::span<const std::byte> blob);
     Statement& bind_copy(int index, std::string_view text); ///< keeps a copy
     Statement& bind_null(int index);
+    /// Binds all parameters: whole numbers, reals (NaN becomes NULL), texts, BLOBs, nullptr (NULL).
+    template <class... Values>
+    Statement& bind_all(const Values&... values) {
+        int at = 0;
+        (bind_any(++at, values), ...);
+        return *this;
+    }
 
     /// True when there is a row.
     bool step();
     /// Runs to the end and makes the statement ready for the next use.
     void run();
+    /// bind_all and run.
+    template <class First, class... Others>
+    void run(const First& first, const Others&... others) {
+        bind_all(first, others...);
+        run();
+    }
     void reset();
 
     /// Columns count from 0; they are valid until the next step or reset.
@@ -74,6 +99,20 @@ private:
     friend class Database;
     explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}
     void refuse_lack_of_memory(const void* value) const;
+    template <class Value>
+    void bind_any(int index, const Value& value) {
+        if constexpr (std::is_null_pointer_v<Value>) {
+            bind_null(index);
+        } else if constexpr (std::is_floating_point_v<Value>) {
+            bind(index, static_cast<double>(value));
+        } else if constexpr (std::is_integral_v<Value>) {
+            bind(index, static_cast<std::int64_t>(value));
+        } else if constexpr (std::is_convertible_v<const Value&, std::string_view>) {
+            bind(index, std::string_view(value));
+        } else {
+            bind(index, std::span<const std::byte>(value));
+        }
+    }
     sqlite3_stmt* statement_ = nullptr;
 };
 

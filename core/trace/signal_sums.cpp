@@ -137,7 +137,7 @@ std::optional<SignalSums> signal_sums(const TraceReader& trace, const RunInfo& r
         Statement row = database.prepare(
             "SELECT m.shape, m.data, m.crc32 FROM signal_sum m JOIN signal g ON g.id = m.signal "
             "JOIN run r ON r.id = g.run WHERE g.name = ? AND r.name = ?");
-        row.bind(1, std::string_view(signal.name)).bind(2, std::string_view(run.name));
+        row.bind_all(signal.name, run.name);
         if (!row.step()) {
             continue;
         }

@@ -19,15 +19,6 @@ bool is_packed_token_signal(const SignalInfo& info) {
 
 } // namespace
 
-void throw_read_failure(const std::filesystem::path& path, const SqliteFailure& failure) {
-    if (failure.is_damage()) {
-        throw InputError(path, "a sound trace", std::string("a damaged one (") + failure.what() + ")",
-                         take_again);
-    }
-    throw EnvironmentError(path.string() + ": cannot be read (" + failure.what() +
-                           "); check the permissions of the file and of its folder, and the disk.");
-}
-
 FileTrace::FileTrace(std::filesystem::path path, Database::Access access)
     : path_(std::move(path)), database_(path_, access) {
     database_.execute(
@@ -73,11 +64,7 @@ std::unique_ptr<FileTrace> FileTrace::open(const std::filesystem::path& path) {
             return trace;
         });
     } catch (const SqliteFailure& failure) {
-        if (failure.is_damage()) {
-            throw_read_failure(path, failure);
-        }
-        throw EnvironmentError(path.string() + ": cannot be opened (" + failure.what() +
-                               "); check the permissions of the file and of its folder.");
+        throw_read_failure(path, failure);
     }
 }
 
@@ -233,7 +220,7 @@ std::string FileTrace::token_bytes(std::int64_t run, std::int32_t id) const {
     return read([&] {
         Statement& rows = vocabulary_statement_;
         const StatementReset reset{rows};
-        rows.bind(1, run).bind(2, std::int64_t{id});
+        rows.bind_all(run, id);
         return rows.step() ? rows.bytes(0) : std::string();
     });
 }

@@ -16,9 +16,6 @@
 
 namespace ponderscope {
 
-inline constexpr const char* take_again =
-    "the file is damaged; take it from its source again, or record it again";
-
 /// Calls \p use(access) with read and, where the log's helper files cannot be made (then nobody else writes
 /// either), with read_immutable.
 template <class Use>
@@ -32,9 +29,6 @@ auto with_read_access(const Use& use) {
     }
     return use(Database::Access::read_immutable);
 }
-/// InputError for damage, EnvironmentError for the machine.
-[[noreturn]] void throw_read_failure(const std::filesystem::path& path, const SqliteFailure& failure);
-
 /// One trace file. Every call reads within a transaction (the caller's, where there is one).
 class FileTrace final : public TraceSource {
 public:

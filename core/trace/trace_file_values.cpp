@@ -43,7 +43,7 @@ std::int64_t FileTrace::ChunkRow::token_bytes() const {
 
 SequenceInfo FileTrace::find_sequence(std::int64_t run, std::int64_t number) const {
     const StatementReset reset{sequence_statement_};
-    sequence_statement_.bind(1, run).bind(2, number);
+    sequence_statement_.bind_all(run, number);
     if (!sequence_statement_.step()) {
         throw InputError(path_, "sequence " + std::to_string(number) + " of run " + std::to_string(run),
                          "none", "choose one of those that ponderscope inspect lists");
@@ -67,7 +67,7 @@ std::vector<FileTrace::ChunkRow> FileTrace::find_chunks(const SequenceInfo& plac
     std::vector<ChunkRow> chunks;
     Statement& rows = chunks_statement_;
     const StatementReset reset{rows};
-    rows.bind(1, place.id).bind(2, id).bind(3, begin).bind(4, until);
+    rows.bind_all(place.id, id, begin, until);
     while (rows.step()) {
         ChunkRow chunk;
         chunk.id = rows.integer(0);
@@ -133,7 +133,7 @@ TokenColumns FileTrace::tokens(std::int64_t run, std::int64_t sequence, std::int
         Statement& rows = tokens_statement_;
         const StatementReset reset{rows};
         const std::int64_t first_row = place.id << schema::position_bits | begin;
-        rows.bind(1, first_row).bind(2, first_row + static_cast<std::int64_t>(n));
+        rows.bind_all(first_row, first_row + static_cast<std::int64_t>(n));
         std::int64_t position = begin;
         for (; rows.step(); ++position) {
             bool fits = rows.integer(0) == first_row + (position - begin);
@@ -168,7 +168,7 @@ std::optional<SignalChunk> FileTrace::signal(std::int64_t run, std::int64_t sequ
         end = end < 0 ? place.tokens : std::clamp(end, begin, place.tokens);
         Statement& find = signal_statement_;
         const StatementReset reset{find};
-        find.bind(1, run).bind(2, std::string_view(name));
+        find.bind_all(run, name);
         if (!find.step()) {
             return std::nullopt;
         }
@@ -246,7 +246,7 @@ std::string FileTrace::text(std::int64_t run, std::int64_t sequence) const {
         std::string text;
         text.reserve(static_cast<std::size_t>(place.text_bytes));
         Statement rows = database_.prepare("SELECT bytes FROM text WHERE row >= ? AND row < ? ORDER BY row");
-        rows.bind(1, place.id << schema::position_bits).bind(2, (place.id + 1) << schema::position_bits);
+        rows.bind_all(place.id << schema::position_bits, (place.id + 1) << schema::position_bits);
         while (rows.step()) {
             const std::span<const std::byte> piece = rows.blob(0);
             if (piece.size() > static_cast<std::size_t>(place.text_bytes) - text.size()) {

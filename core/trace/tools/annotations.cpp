@@ -190,16 +190,7 @@ struct AnnotationReader::Impl {
         throw InputError(path, expected, found, annotate_again);
     }
     [[noreturn]] void rethrow(const SqliteFailure& failure) const {
-        if (failure.is_damage()) {
-            damaged("sound annotations", std::string("a damaged file (") + failure.what() + ")");
-        }
-        throw EnvironmentError(path.string() +
-                               (failure.is_busy()
-                                    ? ": another program holds a lock on it; close that program and "
-                                      "try again."
-                                    : std::string(": cannot be read (") + failure.what() +
-                                          "); check the permissions of the file and of its "
-                                          "folder, and the disk."));
+        throw_read_failure(path, failure, "sound annotations", annotate_again);
     }
 
     void read_list() {
@@ -313,7 +304,7 @@ std::vector<double> AnnotationReader::values(const AnnotationInfo& annotation, s
         Statement rows = impl_->database.prepare("SELECT position, value FROM annotation_value WHERE "
                                                  "annotation = ? AND sequence = ? AND position >= ? AND "
                                                  "position < ?");
-        rows.bind(1, annotation.id).bind(2, sequence).bind(3, begin).bind(4, end);
+        rows.bind_all(annotation.id, sequence, begin, end);
         while (rows.step()) {
             values.at(static_cast<std::size_t>(rows.integer(0) - begin)) =
                 impl_->checked(annotation, rows.real(1));
@@ -379,20 +370,17 @@ public:
     void begin(const AnnotationInfo& info) {
         ++id_;
         guarded([&] {
-            Statement row = database_.prepare("INSERT INTO annotation VALUES (?,?,?,?,?,?,?,?,?)");
-            row.bind(1, id_).bind(2, std::string_view(info.run)).bind(3, std::string_view(info.name));
-            row.bind(4, std::string_view(info.category ? "category" : "number"));
-            row.bind(5, std::string_view(info.text_digest)).bind(6, std::string_view(info.tokenizer_digest));
-            row.bind(7, info.sequences).bind(8, info.tokens).bind(9, std::string_view(info.created)).run();
+            database_.prepare("INSERT INTO annotation VALUES (?,?,?,?,?,?,?,?,?)")
+                .run(id_, info.run, info.name, info.category ? "category" : "number", info.text_digest,
+                     info.tokenizer_digest, info.sequences, info.tokens, info.created);
             Statement one = database_.prepare("INSERT INTO annotation_class VALUES (?,?,?)");
             for (std::size_t i = 0; i < info.classes.size(); ++i) {
-                one.bind(1, id_).bind(2, static_cast<std::int64_t>(i));
-                one.bind(3, std::string_view(info.classes[i])).run();
+                one.run(id_, i, info.classes[i]);
             }
         });
     }
     void put(std::int64_t sequence, std::int64_t position, double value) {
-        guarded([&] { value_.bind(1, id_).bind(2, sequence).bind(3, position).bind(4, value).run(); });
+        guarded([&] { value_.run(id_, sequence, position, value); });
     }
     void commit() {
         guarded([&] {
@@ -409,8 +397,7 @@ private:
         try {
             return body();
         } catch (const SqliteFailure& failure) {
-            throw EnvironmentError(path_.string() + ": cannot be written (" + failure.what() +
-                                   "); check the disk and the permissions of the folder.");
+            throw EnvironmentError(write_failure(path_, failure, false));
         }
     }
 

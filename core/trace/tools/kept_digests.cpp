@@ -60,11 +60,11 @@ void each_digest(Database& database, std::int64_t run,
         const std::int64_t number = sequences.integer(1);
         const std::string of = " of sequence " + std::to_string(number);
         if (sequences.integer(2) > 0) {
-            pieces.bind(1, first).bind(2, last);
+            pieces.bind_all(first, last);
             visit({"the text" + of, digest_in(sequences, 3), digest_of_pieces(pieces), number, false});
         }
         if (sequences.integer(5) == 0) {
-            tokens.bind(1, first).bind(2, last);
+            tokens.bind_all(first, last);
             visit({"the rows in the table token_row" + of, digest_in(sequences, 4), digest_of_rows(tokens),
                    number, false});
         }

@@ -4,10 +4,10 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/utf8.h"
-#include "core/trace/tools/annotations.h"
 #include "core/trace/database.h"
-#include "core/trace/writing/lock_file.h"
 #include "core/trace/schema.h"
+#include "core/trace/tools/annotations.h"
+#include "core/trace/writing/lock_file.h"
 
 #include <algorithm>
 #include <optional>
@@ -34,24 +34,9 @@ struct Passing {
     fs::path path;
 };
 
-[[noreturn]] void refuse(const fs::path& trace, const SqliteFailure& failure) {
-    if (failure.is_damage()) {
-        throw InputError(trace, "a sound trace", std::string("a damaged one (") + failure.what() + ")",
-                         "take it from its source again");
-    }
-    if (failure.is_busy()) {
-        throw EnvironmentError(trace.string() +
-                               ": another program holds a lock on it; close that program and try again.");
-    }
-    throw EnvironmentError(trace.string() + ": cannot be written (" + failure.what() +
-                           "); nothing was changed. Check the permissions of the file and of its folder, "
-                           "and the room on the disk.");
-}
-
 void need(Database& database, const fs::path& trace, const RunInfo& run) {
     Statement found = database.prepare("SELECT 1 FROM run WHERE id = ? AND name = ? AND started = ?");
-    found.bind(1, run.id).bind(2, std::string_view(run.name)).bind(3, std::string_view(run.started));
-    if (!found.step()) {
+    if (!found.bind_all(run.id, run.name, run.started).step()) {
         throw InputError(trace.string() + ": holds no run '" + printable(run.name, 100) +
                          "' any more: another window or program changed it. Nothing was done.");
     }
@@ -71,7 +56,7 @@ void edit(const fs::path& trace, const RunInfo& run, const Edit& how) {
         need(database, target, run);
         how(database, target);
     } catch (const SqliteFailure& failure) {
-        refuse(target, failure);
+        throw_write_failure(target, failure);
     }
 }
 
@@ -132,9 +117,7 @@ void rename_run(const fs::path& trace, const RunInfo& run, const std::string& na
                              "' already; choose another name.");
         }
         taken.reset();
-        Statement update = database.prepare("UPDATE run SET name = ? WHERE id = ?");
-        update.bind(1, std::string_view(name)).bind(2, run.id);
-        update.run();
+        database.prepare("UPDATE run SET name = ? WHERE id = ?").run(name, run.id);
         rename_annotations(target, run.name, name); // a failure rolls the trace back
         database.execute("COMMIT");
         database.make_single_file(250);
@@ -146,9 +129,7 @@ void replace_run(const fs::path& trace, const RunInfo& old, const RunInfo& fresh
         need(database, target, old);
         database.execute("BEGIN IMMEDIATE");
         delete_run(database, old.id);
-        Statement update = database.prepare("UPDATE run SET name = ? WHERE id = ?");
-        update.bind(1, std::string_view(old.name)).bind(2, fresh.id);
-        update.run();
+        database.prepare("UPDATE run SET name = ? WHERE id = ?").run(old.name, fresh.id);
         database.execute("COMMIT");
         database.make_single_file(250);
     });

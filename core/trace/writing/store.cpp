@@ -35,16 +35,6 @@ bool is_file_with_content(const std::filesystem::path& path) {
            (!std::filesystem::is_regular_file(path, error) || std::filesystem::file_size(path, error) > 0);
 }
 
-/// The totals as they stand in `run` and `sequence`, one after the other.
-void bind_totals(Statement& statement, int first, const TokenTotals& t) {
-    statement.bind(first, t.tokens)
-        .bind(first + 1, t.scored_tokens)
-        .bind(first + 2, t.nll_sum)
-        .bind(first + 3, t.steps_sum)
-        .bind(first + 4, t.flops_sum)
-        .bind(first + 5, t.scored_bytes);
-}
-
 } // namespace
 
 std::string utc_now() {
@@ -174,9 +164,7 @@ void TraceStore::begin_run(const RunInfo& info, const std::vector<SignalInfo>& s
         signals_[signal.name] = {next_signal_++, signal.storage};
     }
     if (shard) {
-        Statement insert = database_.prepare(schema::insert_into("shard"));
-        insert.bind(1, run_).bind(2, shard->rank).bind(3, shard->world).bind(4, shard->batch);
-        insert.run();
+        database_.prepare(schema::insert_into("shard")).run(run_, shard->rank, shard->world, shard->batch);
     }
 }
 
@@ -201,9 +189,8 @@ void TraceStore::begin_sequence(std::int64_t id, const SequenceInfo& info, const
     const std::string_view all(text);
     constexpr auto piece_bytes = static_cast<std::size_t>(schema::text_piece);
     for (std::size_t piece = 0; piece * piece_bytes < all.size(); ++piece) {
-        insert_text_.bind(1, id << schema::position_bits | static_cast<std::int64_t>(piece))
-            .bind(2, bytes_of(all.substr(piece * piece_bytes, piece_bytes)));
-        insert_text_.run();
+        insert_text_.run(id << schema::position_bits | static_cast<std::int64_t>(piece),
+                         bytes_of(all.substr(piece * piece_bytes, piece_bytes)));
     }
 }
 
@@ -257,12 +244,11 @@ void TraceStore::write_sequence_totals() {
         return;
     }
     flush_tails();
-    update_sequence_.bind(1, std::int64_t{sequence_complete_}).bind(9, sequence_);
-    bind_totals(update_sequence_, 2, sequence_totals_.totals());
+    const TokenTotals& t = sequence_totals_.totals();
+    update_sequence_.bind_all(sequence_complete_, t.tokens, t.scored_tokens, t.nll_sum, t.steps_sum,
+                              t.flops_sum, t.scored_bytes, sequence_rows_.value(), sequence_);
     if (packed_) {
-        update_sequence_.bind_null(8);
-    } else {
-        update_sequence_.bind(8, std::int64_t{sequence_rows_.value()});
+        update_sequence_.bind_null(8); // it has no rows
     }
     update_sequence_.run();
 }
@@ -275,12 +261,9 @@ void TraceStore::write_run_totals() {
         std::chrono::duration<double>(std::chrono::steady_clock::now() - run_began_).count();
     TokenTotals t = run_totals_;
     t += sequence_totals_.totals();
-    update_run_.bind(1, run_seconds_before_ + (run_seconds_ >= 0 ? run_seconds_ : so_far))
-        .bind(2, std::int64_t{run_complete_})
-        .bind(3, run_sequences_)
-        .bind(10, run_);
-    bind_totals(update_run_, 4, t);
-    update_run_.run();
+    update_run_.run(run_seconds_before_ + (run_seconds_ >= 0 ? run_seconds_ : so_far), run_complete_,
+                    run_sequences_, t.tokens, t.scored_tokens, t.nll_sum, t.steps_sum, t.flops_sum,
+                    t.scored_bytes, run_);
 }
 
 void TraceStore::end_sequence(bool complete) {
@@ -302,28 +285,20 @@ void TraceStore::end_sequence(bool complete) {
 void TraceStore::put_labels(const std::vector<TextLabel>& labels) {
     begin();
     for (const TextLabel& label : labels) {
-        insert_label_.bind(1, sequence_)
-            .bind(2, static_cast<std::int64_t>(label.begin))
-            .bind(3, static_cast<std::int64_t>(label.end))
-            .bind(4, std::string_view(label.name));
-        insert_label_.run();
+        insert_label_.run(sequence_, label.begin, label.end, label.name);
     }
 }
 
 void TraceStore::put_text_digest(const std::string& digest) {
     begin();
-    Statement update = database_.prepare("UPDATE run SET text_digest=? WHERE id=?");
-    update.bind(1, std::string_view(digest)).bind(2, run_);
-    update.run();
+    database_.prepare("UPDATE run SET text_digest=? WHERE id=?").run(digest, run_);
 }
 
 void TraceStore::put_vocabulary(std::int64_t tokenizer,
                                 const std::vector<std::pair<std::int32_t, std::string>>& token_bytes) {
     begin();
     for (const auto& [id, bytes] : token_bytes) {
-        insert_vocabulary_.bind(1, tokenizer).bind(2, std::int64_t{id}).bind(3, bytes_of(bytes));
-        insert_vocabulary_.bind(4, std::int64_t{crc32_of(bytes_of(bytes))});
-        insert_vocabulary_.run();
+        insert_vocabulary_.run(tokenizer, id, bytes_of(bytes), crc32_of(bytes_of(bytes)));
     }
 }
 

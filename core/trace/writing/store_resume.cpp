@@ -62,7 +62,7 @@ TraceStore::Resumed TraceStore::resume_run(std::int64_t run, const std::vector<S
     }
     for (const SignalInfo& signal : all) {
         Statement find = database_.prepare("SELECT id FROM signal WHERE run = ? AND name = ?");
-        find.bind(1, run).bind(2, std::string_view(signal.name));
+        find.bind_all(run, signal.name);
         if (find.step()) {
             signals_[signal.name] = {find.integer(0), signal.storage};
         }

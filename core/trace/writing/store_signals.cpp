@@ -21,25 +21,11 @@ std::int64_t TraceStore::store_chunk(const SignalPlace& signal, const ChunkBuffe
         std::string(name_of(piece.dtype)) + std::string(packed.empty() ? "" : compressed_suffix);
     const std::int64_t crc = crc32_of(data);
     if (piece.row != 0) {
-        update_chunk_.bind(1, piece.tokens)
-            .bind(2, std::string_view(piece.shape))
-            .bind(3, data)
-            .bind(4, crc)
-            .bind(5, std::string_view(dtype))
-            .bind(6, piece.row);
-        update_chunk_.run();
+        update_chunk_.run(piece.tokens, piece.shape, data, crc, dtype, piece.row);
         return piece.row;
     }
-    insert_chunk_.bind(1, next_chunk_)
-        .bind(2, sequence_)
-        .bind(3, signal.id)
-        .bind(4, piece.first_token)
-        .bind(5, piece.tokens)
-        .bind(6, std::string_view(dtype))
-        .bind(7, std::string_view(piece.shape))
-        .bind(8, data)
-        .bind(9, crc);
-    insert_chunk_.run();
+    insert_chunk_.run(next_chunk_, sequence_, signal.id, piece.first_token, piece.tokens, dtype, piece.shape,
+                      data, crc);
     return next_chunk_++;
 }
 
@@ -62,18 +48,9 @@ void TraceStore::write_sums() {
     }
     for (const auto& [name, sums] : sums_) {
         const std::vector<std::byte> data = sums.bytes();
-        std::string shape = "[";
-        for (const std::int64_t length : sums.shape) {
-            shape += (shape.size() == 1 ? "" : ",") + std::to_string(length);
-        }
-        shape += "]";
-        Statement put = database_.prepare("INSERT OR REPLACE INTO signal_sum (signal, shape, data, crc32) "
-                                          "VALUES (?, ?, ?, ?)");
-        put.bind(1, signals_.at(name).id)
-            .bind(2, std::string_view(shape))
-            .bind(3, std::span<const std::byte>(data))
-            .bind(4, std::int64_t{crc32_of(data)});
-        put.run();
+        database_
+            .prepare("INSERT OR REPLACE INTO signal_sum (signal, shape, data, crc32) VALUES (?, ?, ?, ?)")
+            .run(signals_.at(name).id, shape_to_json(sums.shape), data, crc32_of(data));
     }
     sums_changed_ = false;
 }

@@ -38,23 +38,15 @@ void TraceStore::put_points(std::int64_t training, const TrainingMoment& moment,
                             const std::vector<TrainingValue>& values) {
     begin();
     for (const TrainingValue& value : values) {
-        insert_point_.bind(1, training)
-            .bind(2, moment.step)
-            .bind(3, std::string_view(value.quantity))
-            .bind(4, value.place)
-            .bind(5, moment.tokens)
-            .bind(6, moment.seconds)
-            .bind(7, value.value); // NaN becomes NULL
-        insert_point_.run();
+        insert_point_.run(training, moment.step, value.quantity, value.place, moment.tokens, moment.seconds,
+                          value.value);
     }
-    update_training_.bind(1, moment.step).bind(2, moment.tokens).bind(3, moment.seconds).bind(4, training);
-    update_training_.run();
+    update_training_.run(moment.step, moment.tokens, moment.seconds, training);
 }
 
 void TraceStore::end_training(std::int64_t training, bool complete, const std::string& fault) {
     begin();
-    end_training_.bind(1, std::int64_t{complete}).bind(2, std::string_view(fault)).bind(3, training);
-    end_training_.run();
+    end_training_.run(complete, fault, training);
 }
 
 void TraceStore::cut_training(std::int64_t training, std::int64_t step) {

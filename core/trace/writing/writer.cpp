@@ -77,8 +77,7 @@ void TraceWriter::Impl::open() {
             remove_files();
         }
         if (refusal.is_damage()) {
-            throw InputError(path, "a sound trace", std::string("a damaged one (") + refusal.what() + ")",
-                             "take it from its source again or choose another name");
+            throw_read_failure(path, refusal);
         }
         throw failed(refusal, exists);
     }

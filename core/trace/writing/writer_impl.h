@@ -23,9 +23,6 @@
 
 namespace ponderscope {
 
-/// What a failure of SQLite means for whoever writes \p path. \p kept: what was committed before stays there.
-std::string sentence_of(const std::filesystem::path& path, const SqliteFailure& failure, bool kept = true);
-
 /// A call of TraceStore with its arguments, for the writer thread.
 struct QueuedCall {
     /// When the call's rows must reach the disk: with the next commit, as soon as the queue is idle, or

@@ -9,28 +9,9 @@
 
 namespace ponderscope {
 
-std::string sentence_of(const std::filesystem::path& path, const SqliteFailure& failure, bool kept) {
-    if (failure.is_full()) {
-        return path.string() + (kept
-                                    ? ": the disk is full; what was written before is kept. Make room and "
-                                      "record the rest."
-                                    : ": the disk is full; nothing was written. Make room, or choose another "
-                                      "place.");
-    }
-    if (failure.lost_its_file()) {
-        return path.string() + ": the file was moved, removed or replaced while it was written; what was "
-                               "written before went with it. Record it again.";
-    }
-    if (failure.is_busy()) {
-        return path.string() + ": another program holds a lock on it; close that program and try again.";
-    }
-    return path.string() + ": cannot be written (" + failure.what() +
-           "); check the permissions of the file and of its folder, and the disk.";
-}
-
 EnvironmentError TraceWriter::Impl::failed(const SqliteFailure& why, bool kept) const {
-    return EnvironmentError(options.final_path.empty() ? sentence_of(path, why, kept)
-                                                       : sentence_of(options.final_path, why, false));
+    return EnvironmentError(options.final_path.empty() ? write_failure(path, why, kept)
+                                                       : write_failure(options.final_path, why, false));
 }
 
 void TraceWriter::Impl::check_siblings(const Recording& own, const ShardInfo& shard) const {
@@ -101,11 +82,7 @@ void TraceWriter::forget_after(const std::filesystem::path& path, std::int64_t t
         store.cut_training(training, step);
         store.finish();
     } catch (const SqliteFailure& refusal) {
-        if (refusal.is_damage()) {
-            throw InputError(path, "a sound trace", std::string("a damaged one (") + refusal.what() + ")",
-                             "take it from its source again or choose another name");
-        }
-        throw EnvironmentError(sentence_of(path, refusal));
+        throw_write_failure(path, refusal);
     }
 }
 
