@@ -6,9 +6,7 @@ namespace ponderscope {
 
 MethodInfo dory_info() {
     return {.kind = MethodKind::dory,
-            .summary =
-                "Between input and output layers the middle layers run several times over their own output, "
-                "which the input layers' output is added to before every loop (Dory, NVIDIA)",
+            .summary = "The middle layers loop over their own output plus that of the input layers (Dory, NVIDIA)",
             .has_section = false,
             .any_steps = true,
             .exits_select = true,

@@ -6,9 +6,7 @@ namespace ponderscope {
 
 MethodInfo hrm_text_info() {
     return {.kind = MethodKind::hrm_text,
-            .summary =
-                "A cycle runs a low stack several times over its own state and the high one, then a high "
-                "stack over both; a step is a cycle (HRM-Text, Sapient)",
+            .summary = "A step is a cycle: a low stack runs several times, then a high stack once (HRM-Text, Sapient)",
             .has_section = false,
             .any_steps = true,
             .exits_select = true,

@@ -50,9 +50,8 @@ std::string ouro_peculiarity(const ModelConfig& config) {
 
 MethodInfo ouro_info() {
     return {.kind = MethodKind::ouro,
-            .summary =
-                "The stack runs over its own normed output, and a gate says after each pass how likely "
-                "the token leaves there (Ouro / LoopLM, arXiv 2510.25741)",
+            .summary = "The stack runs over its own normed output, with an exit gate after each pass (Ouro / LoopLM, "
+                       "arXiv 2510.25741)",
             .own_rule = {"exit_cdf", OwnRule::Form::value_at_k, OwnRule::Stops::at_least},
             .has_section = false,
             .any_steps = true,

@@ -6,7 +6,7 @@ namespace ponderscope {
 
 MethodInfo parcae_info() {
     return {.kind = MethodKind::parcae,
-            .summary = "As huginn, with an injection that lets the state decay and pre-norm blocks (Parcae)",
+            .summary = "As huginn, with a state that decays and pre-norm blocks (Parcae)",
             .has_section = false,
             .any_steps = true,
             .exits_select = true,

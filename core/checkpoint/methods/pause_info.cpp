@@ -31,8 +31,7 @@ void read_pause_token(const ConfigReader& reader, ModelConfig& config) {
 
 MethodInfo pause_info() {
     return {.kind = MethodKind::pause,
-            .summary = "K pause tokens follow every token, and it is read out at the last (arXiv "
-                       "2310.02226)",
+            .summary = "K pause tokens follow every token, and the last one is read out (arXiv 2310.02226)",
             .read_beside = &read_pause_token,
             .public_form = {.meant = &pause_is_meant, .read = &read_pause_public, .keys = {"pause_token_id"}},
             .sees_by_own_rule = true};

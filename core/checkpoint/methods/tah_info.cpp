@@ -159,8 +159,8 @@ std::string tah_peculiarity(const ModelConfig& config) {
 
 MethodInfo tah_info() {
     return {.kind = MethodKind::tah,
-            .summary = "Hard tokens run again with adapters on, from a mixture of their likeliest words, and "
-                       "the logits of the iterations add up (Think-at-Hard, arXiv 2511.08577)",
+            .summary = "Hard tokens run again, with adapters, from a mixture of their likeliest words; logits add up "
+                       "(Think-at-Hard, arXiv 2511.08577)",
             .own_rule = {"gate", OwnRule::Form::value_at_k, OwnRule::Stops::at_most},
             .has_section = false,
             .any_steps = true,

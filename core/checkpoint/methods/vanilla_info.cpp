@@ -18,7 +18,7 @@ void read_vanilla_public(const ConfigReader& reader, ModelConfig& config, const 
 
 MethodInfo vanilla_info() {
     return {.kind = MethodKind::vanilla,
-            .summary = "One slot a token: the plain model",
+            .summary = "The plain model, one slot a token",
             .public_form = {.steps_key = nullptr, .read = &read_vanilla_public}};
 }
 
