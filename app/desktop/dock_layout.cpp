@@ -74,10 +74,6 @@ QWidget* DockLayout::panel(const QString& name) const {
 }
 
 bool DockLayout::raise(const QString& name) {
-    if (const auto page = pages_.find(name); page != pages_.end()) {
-        page->second.show();
-        return raise(page->second.panel);
-    }
     QDockWidget* known = dock(name);
     if (known == nullptr) {
         return false;

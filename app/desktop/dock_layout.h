@@ -8,7 +8,6 @@
 #include <QSize>
 #include <QString>
 
-#include <functional>
 #include <map>
 #include <vector>
 
@@ -32,12 +31,8 @@ public:
     [[nodiscard]] QDockWidget* dock(const QString& name) const; ///< null: there is none of that name
     [[nodiscard]] QWidget* panel(const QString& name) const;    ///< in the dock; null: none
     [[nodiscard]] static QDockWidget* focusedDock();            ///< null: the text has the focus
-    /// Brings a panel, or a page of one, to the front. False: there is none of that name.
+    /// Brings a panel to the front. False: there is none of that name.
     bool raise(const QString& name);
-    /// \p name: another name for \p panel, which \p show turns to that page.
-    void addPage(const QString& name, const QString& panel, std::function<void()> show) {
-        pages_[name] = {panel, std::move(show)};
-    }
     [[nodiscard]] bool isBusy() const; ///< a panel computes
 
     /// The panels as they come, for a window of this size: low ones show what stands under the text as tabs
@@ -60,17 +55,12 @@ Q_SIGNALS:
     void restored();
 
 private:
-    struct Page {
-        QString panel;
-        std::function<void()> show;
-    };
     void addPanel(const Panel& panel, QWidget* view);
     /// Ends a dock drag in progress: Qt keeps places of the layout in a drag, which must not change then.
     void putDown();
 
     std::vector<QDockWidget*> docks_;
     std::map<QString, QDockWidget*> dockByName_;
-    std::map<QString, Page> pages_;
     std::vector<LiveView*> live_;
     bool low_ = false;    ///< the lower panels were put among the upper ones
     bool narrow_ = false; ///< the inspector was put beside the library

@@ -52,7 +52,6 @@ Launch parse_launch(const QStringList& arguments) {
     for (const Panel& panel : panels()) {
         names << QString::fromLatin1(panel.name);
     }
-    names << QStringLiteral("policies"); // the other page of the lab
     const QCommandLineOption tab(
         QStringLiteral("tab"),
         tr("Raises a panel; may be given several times: %1.").arg(names.join(QStringLiteral(", "))),

@@ -71,8 +71,6 @@ void attach_compare(QWidget& panel, const WindowParts& parts) {
 
 void attach_lab(QWidget& panel, const WindowParts& parts) {
     auto* lab = static_cast<PolicyLab*>(&panel);
-    parts.docks.addPage(QStringLiteral("policies"), QStringLiteral("lab"),
-                        [lab] { lab->setTableShown(true); });
     parts.figures.addFiller([lab](figure::FigureSpec& spec) {
         if (spec.kind == figure::FigureKind::policy_table || spec.kind == figure::FigureKind::policy_front) {
             lab->fillFigure(spec);
@@ -90,7 +88,7 @@ void attach_lab(QWidget& panel, const WindowParts& parts) {
     QObject::connect(lab, &PolicyLab::rerunRequested, &parts.runs, &RunController::rerun);
     QObject::connect(lab, &PolicyLab::rerunCancelRequested, &parts.runs, &RunController::cancelRecording);
     QObject::connect(&parts.runs, &RunController::rerunProgressed, lab, &PolicyLab::setRerunProgress);
-    QObject::connect(&parts.runs, &RunController::rerunEnded, lab, &PolicyLab::endRerun);
+    QObject::connect(&parts.runs, &RunController::rerunEnded, lab, [lab] { lab->setRerunProgress(-1); });
 }
 
 QWidget* make_pareto(const ViewContext& context, QWidget* parent) {

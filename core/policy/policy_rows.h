@@ -37,7 +37,6 @@ struct PolicyOutcome {
 /// A policy at one setting, its replay and its rerun beside each other.
 struct PolicyRow {
     std::string spec;                ///< "entropy:theta=1.37"
-    std::size_t number = 0;          ///< of the kind in the list of all: its colour
     bool causal = true;              ///< false: a bound
     double threshold = not_a_number; ///< of its first parameter; NaN: it has none
     PolicyOutcome replayed;

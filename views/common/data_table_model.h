@@ -30,10 +30,6 @@ public:
     [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
     [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
-protected:
-    /// The table anew, without a reset: rows have come, gone or changed by the caller's begin and end calls.
-    DataTable& edit() { return table_; }
-
 private:
     [[nodiscard]] std::size_t column(int section) const { return shown_[static_cast<std::size_t>(section)]; }
 

@@ -114,16 +114,9 @@ std::vector<PolicyRerun> PolicyData::storedReruns() const {
     return stored;
 }
 
-void PolicyData::choose(const QString& policy) {
-    if (policy != chosen_) {
-        chosen_ = policy;
-        Q_EMIT policyChosen(policy);
-    }
-}
-
 void PolicyData::chooseLink(const QString& link) {
     if (link.startsWith(QLatin1String("policy:"))) {
-        choose(link.mid(7));
+        Q_EMIT policyChosen(link.mid(7));
     }
 }
 

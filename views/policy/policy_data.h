@@ -45,9 +45,6 @@ public:
     /// All exact reruns of run() that are open; that of \p chosen is marked.
     [[nodiscard]] std::vector<RunPoint> reruns(const QString& chosen) const;
     [[nodiscard]] std::vector<PolicyRerun> storedReruns() const;
-    /// The policy that is looked at, chosen in one of the views.
-    [[nodiscard]] const QString& chosen() const { return chosen_; }
-    void choose(const QString& policy);
     /// A mark of a front was clicked; links to other things are ignored.
     void chooseLink(const QString& link);
 
@@ -71,7 +68,6 @@ private:
     bool failed_ = false; ///< this run has no table; sentence_ says why
     QString sentence_;
     std::map<QString, RunKey> reruns_; ///< by policy
-    QString chosen_;
     std::shared_ptr<const ReplayTable> table_;
     std::shared_ptr<const std::vector<PolicyFront>> fronts_;
     Task loading_;

@@ -2,6 +2,7 @@
 #include "views/policy/policy_lab.h"
 
 #include "core/base/error.h"
+#include "core/policy/policy_rows.h"
 #include "core/policy/replay.h"
 #include "core/policy/rerun_difference.h"
 #include "views/chart/chart_plot.h"
@@ -11,8 +12,6 @@
 #include "views/policy/front_chart.h"
 #include "views/policy/marked_slider.h"
 #include "views/policy/policy_data.h"
-#include "views/policy/policy_table.h"
-#include "views/policy/policy_table_model.h"
 
 #include <QCheckBox>
 #include <QComboBox>
@@ -23,8 +22,6 @@
 #include <QPushButton>
 #include <QSignalBlocker>
 #include <QSlider>
-#include <QStackedWidget>
-#include <QTimer>
 #include <QToolButton>
 #include <QVBoxLayout>
 
@@ -49,8 +46,6 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
       body_(new QWidget(this)),
       histogram_(new ChartPlot(context.theme, this)),
       front_(new ChartPlot(context.theme, this)),
-      pages_(new QStackedWidget(this)),
-      table_(new PolicyTable(context, shared_, this)),
       result_(std::make_unique<ReplayResult>()),
       comparing_(this) {
     policy_->setAccessibleName(tr("Policy"));
@@ -80,8 +75,8 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     grid->setHorizontalSpacing(10);
     grid->setVerticalSpacing(7);
     grid->addWidget(label(tr("Policy"), policy_), 0, 0);
-    auto* all = new QPushButton(tr("Table"), body_);
-    all->setToolTip(tr("All policies as a table, replay and rerun beside each other"));
+    auto* all = new QPushButton(tr("Table…"), body_);
+    all->setToolTip(tr("All policies as a table, replay and rerun beside each other: a figure with its CSV"));
     grid->addWidget(policy_, 0, 1);
     grid->addWidget(all, 0, 2);
     grid->addWidget(label(tr("Threshold"), slider_), 1, 0);
@@ -100,15 +95,8 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     auto* row = new QHBoxLayout(body_);
     row->setContentsMargins(0, 0, 0, 0);
     row->setSpacing(18);
-    auto* one = new QWidget(pages_);
-    auto* beside = new QHBoxLayout(one);
-    beside->setContentsMargins(0, 0, 0, 0);
-    beside->setSpacing(18);
-    beside->addLayout(grid, 3);
-    beside->addWidget(histogram_, 2);
-    pages_->addWidget(one);
-    pages_->addWidget(table_);
-    row->addWidget(pages_, 5);
+    row->addLayout(grid, 3);
+    row->addWidget(histogram_, 2);
     row->addWidget(front_, 4);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(14, 10, 14, 8);
@@ -135,7 +123,7 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     connect(slider_, &QSlider::valueChanged, this, [this] {
         exact_.clear();
         replayNow();
-        table_->follow(spec_);
+        remember();
     });
     connect(threshold_, &QLineEdit::returnPressed, this, &PolicyLab::takeThreshold);
     connect(threshold_, &QLineEdit::editingFinished, this, [this] {
@@ -151,13 +139,9 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
             slider_->setValue(static_cast<int>(starting_place(*kind_, *table, values_)));
         }
         replayNow();
-        table_->follow(spec_);
+        remember();
     });
-    connect(all, &QPushButton::clicked, this, [this] { setTableShown(true); });
-    connect(table_, &PolicyTable::backRequested, this, [this] { setTableShown(false); });
-    connect(table_, &PolicyTable::figureRequested, this, &PolicyLab::figureWanted);
-    connect(table_, &PolicyTable::policyChosen, &shared_, &PolicyData::choose);
-    connect(table_, &PolicyTable::rerunRequested, this, &PolicyLab::rerunAll);
+    connect(all, &QPushButton::clicked, this, &PolicyLab::figureWanted);
     connect(&shared_, &PolicyData::policyChosen, this, &PolicyLab::setPolicy);
     connect(front_, &ChartPlot::markClicked, this, [this](int series, int index) {
         shared_.chooseLink(front_->linkOf({series, index}));
@@ -171,7 +155,7 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
         if (rerunProgress_ >= 0) {
             Q_EMIT rerunCancelRequested();
         } else if (!spec_.isEmpty()) {
-            rerunAll({spec_});
+            Q_EMIT rerunRequested(shared_.run(), spec_);
         }
     });
     renew();
@@ -181,7 +165,7 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
 PolicyLab::~PolicyLab() = default;
 
 bool PolicyLab::isBusy() const {
-    return onScreen() && (shared_.isBusy() || comparing_.isBusy() || (isTableShown() && table_->isBusy()));
+    return onScreen() && (shared_.isBusy() || comparing_.isBusy());
 }
 
 QString PolicyLab::rerunText() const {
@@ -190,48 +174,13 @@ QString PolicyLab::rerunText() const {
 
 void PolicyLab::setRerunProgress(int perMille) {
     rerunProgress_ = perMille;
-    table_->setRunning(perMille >= 0);
     showRerun();
 }
 
-void PolicyLab::rerunAll(const QStringList& policies) {
-    waiting_.clear();
-    for (const QString& policy : policies) {
-        if (PolicySpec::parse(policy.toStdString()).kind->can_run() && !shared_.rerunOf(policy).isValid()) {
-            waiting_ << policy;
-        }
+void PolicyLab::remember() {
+    if (kind_ != nullptr && !spec_.isEmpty()) {
+        followed_[kind_->name] = spec_;
     }
-    waitingFor_ = shared_.run();
-    if (!waiting_.isEmpty()) {
-        Q_EMIT rerunRequested(waitingFor_, waiting_.takeFirst());
-    }
-}
-
-void PolicyLab::endRerun(bool done) {
-    setRerunProgress(-1);
-    if (!done) {
-        waiting_.clear();
-    } else if (!waiting_.isEmpty()) {
-        // After everybody has heard that the last one has ended.
-        QTimer::singleShot(0, this, [this] {
-            if (!waiting_.isEmpty()) {
-                Q_EMIT rerunRequested(waitingFor_, waiting_.takeFirst());
-            }
-        });
-    }
-}
-
-bool PolicyLab::isTableShown() const {
-    return pages_->currentWidget() == table_;
-}
-
-void PolicyLab::setTableShown(bool on) {
-    pages_->setCurrentIndex(on ? 1 : 0);
-    auto* row = static_cast<QHBoxLayout*>(body_->layout());
-    row->setStretch(0, on ? 8 : 5);
-    row->setStretch(1, on ? 3 : 4);
-    table_->setOnScreen(on && onScreen());
-    table_->setCurrent(spec_);
 }
 
 void PolicyLab::setPolicy(const QString& policy) {
@@ -265,7 +214,6 @@ void PolicyLab::setColoursText(bool on) {
 }
 
 void PolicyLab::screenChanged() {
-    table_->setOnScreen(onScreen() && isTableShown());
     renew(); // hidden, it takes its colours off the text
 }
 
@@ -280,6 +228,7 @@ void PolicyLab::renew() {
     if (!table) {
         kind_ = nullptr;
         spec_.clear();
+        followed_.clear(); // of another run
         findRerun();
         tellText();
         return;
@@ -319,7 +268,9 @@ void PolicyLab::choosePolicy() {
         slider_->setEnabled(values_.size() > 1);
         slider_->setRange(0, std::max(0, static_cast<int>(values_.size()) - 1));
         // Where it stood when it was looked at last; else where its slider begins.
-        exact_ = exact_.isEmpty() ? table_->followed(kind_->name) : exact_;
+        if (const auto known = followed_.find(kind_->name); exact_.isEmpty() && known != followed_.end()) {
+            exact_ = known->second;
+        }
         std::size_t start = starting_place(*kind_, *table, values_);
         const std::string key = kind_->parameters.empty() ? "" : kind_->parameters.front().key;
         const PolicySpec spec = PolicySpec::parse(exact_.isEmpty() ? "full" : exact_.toStdString());
@@ -360,7 +311,7 @@ void PolicyLab::takeThreshold() {
     }
     exact_ = QString::fromStdString(policy_at(*kind_, value).text());
     choosePolicy();
-    table_->follow(spec_);
+    remember();
 }
 
 void PolicyLab::replayNow() {
@@ -408,8 +359,6 @@ void PolicyLab::replayNow() {
     findRerun();
     drawFront();
     tellText();
-    table_->setCurrent(spec_);
-    shared_.choose(spec_);
 }
 
 void PolicyLab::findRerun() {
@@ -533,14 +482,22 @@ void PolicyLab::tellText() {
 void PolicyLab::fillFigure(figure::FigureSpec& spec) const {
     if (spec.kind == figure::FigureKind::policy_front) {
         spec.bands = true; // as in the Pareto panel
+    }
+    if (spec.kind != figure::FigureKind::policy_table || !shared_.table()) {
         return;
     }
     spec.policies.clear();
-    for (const PolicyRow& row : table_->model().rows()) {
-        spec.policies.push_back(row.spec);
+    for (const std::string& start : starting_policies(*shared_.table())) {
+        const auto moved = followed_.find(PolicySpec::parse(start).kind->name);
+        spec.policies.push_back(moved == followed_.end() ? start : moved->second.toStdString());
     }
     spec.runs.resize(std::min<std::size_t>(spec.runs.size(), 1));
     for (const PolicyRerun& rerun : shared_.storedReruns()) {
+        const PolicyKind* kind = PolicySpec::kind_of(rerun.policy);
+        if (kind != nullptr && shared_.table()->can(*kind) &&
+            std::find(spec.policies.begin(), spec.policies.end(), rerun.policy) == spec.policies.end()) {
+            spec.policies.push_back(rerun.policy);
+        }
         spec.runs.push_back({rerun.stored.trace, run_name(rerun.stored.run).toStdString()});
     }
 }
@@ -550,14 +507,8 @@ ViewCommand PolicyLab::viewCommand() const {
         !why.isEmpty() || spec_.isEmpty()) {
         return no_command(why.isEmpty() ? tr("No policy is replayed; choose one first.") : why);
     }
-    QStringList line{QStringLiteral("policy"), run_a_reference(context_.data, context_.selection)};
-    if (!isTableShown()) {
-        return shell_view({line << QStringLiteral("--policy=") + spec_});
-    }
-    for (const PolicyRow& row : table_->model().rows()) {
-        line << QStringLiteral("--policy=") + QString::fromStdString(row.spec);
-    }
-    return shell_view({line});
+    return shell_view({{QStringLiteral("policy"), run_a_reference(context_.data, context_.selection),
+                        QStringLiteral("--policy=") + spec_}});
 }
 
 } // namespace ponderscope

@@ -8,7 +8,9 @@
 
 #include <QWidget>
 
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 class QCheckBox;
@@ -17,7 +19,6 @@ class QLabel;
 class QLineEdit;
 class QPushButton;
 class QSlider;
-class QStackedWidget;
 class QToolButton;
 
 namespace ponderscope {
@@ -28,7 +29,6 @@ struct FigureSpec;
 
 class ChartPlot;
 class PolicyData;
-class PolicyTable;
 struct PolicyFront;
 struct PolicyKind;
 struct ReplayResult;
@@ -43,10 +43,10 @@ struct ReplayedSteps {
     std::vector<std::int32_t> steps; ///< by row of the sequence
 };
 
-/// Asks what another halting policy would have done: policy, threshold, histogram of steps, or all policies
-/// as a table, the text coloured by the steps it would have had, and the point among the fronts of all
-/// policies. Everything here is replay from recorded signals, and says so, but for the exact rerun of the
-/// policy: where the open traces hold one, its numbers and its difference from the replay stand beside it.
+/// Asks what another halting policy would have done: policy, threshold, histogram of steps, the text coloured
+/// by the steps it would have had, and the point among the fronts of all policies. Everything here is replay
+/// from recorded signals, and says so, but for the exact rerun of the policy: where the open traces hold one,
+/// its numbers and its difference from the replay stand beside it.
 class PolicyLab : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
@@ -73,25 +73,18 @@ public:
     [[nodiscard]] QString rerunText() const;
     /// A rerun that was asked for is under way; negative: none is. Its end shows as a run of the trace.
     void setRerunProgress(int perMille);
-    /// It ended; what waited behind it comes next, unless it was not \p done.
-    void endRerun(bool done);
-    [[nodiscard]] PolicyTable& policyTable() const { return *table_; }
-    [[nodiscard]] bool isTableShown() const;
-    /// Of the table: its rows and the reruns that fill its cells. Of fronts: how they are drawn in the
-    /// window.
+    /// Of the table: every policy at its slider, and the reruns that are there. Of fronts: how they are drawn
+    /// in the window.
     void fillFigure(figure::FigureSpec& spec) const;
-    void setTableShown(bool on);
 
 public Q_SLOTS:
     /// Shows it as if its slider had been moved there.
     void setPolicy(const QString& policy);
-    /// Those that can be and have not been, one after the other.
-    void rerunAll(const QStringList& policies);
 
 Q_SIGNALS:
     void rerunRequested(const ponderscope::RunKey& run, const QString& policy);
     void rerunCancelRequested();
-    void figureWanted(); ///< of the table
+    void figureWanted(); ///< the table of all policies
     /// Steps of the sequence on the screen; null: the text goes back to what was recorded.
     void replayed(std::shared_ptr<const ponderscope::ReplayedSteps> steps);
 
@@ -100,6 +93,7 @@ private:
     void screenChanged() override;
     void choosePolicy();  ///< another kind: its thresholds
     void replayNow();     ///< another threshold
+    void remember();      ///< where the slider stands now
     void takeThreshold(); ///< that was typed
     void drawFront();
     void tellText();
@@ -121,12 +115,9 @@ private:
     QWidget* body_;
     ChartPlot* histogram_;
     ChartPlot* front_;
-    QStackedWidget* pages_; ///< one policy, all policies
-    PolicyTable* table_;
     QString exact_;                  ///< what was chosen elsewhere; empty: where the slider stands
     std::vector<PolicyFront> drawn_; ///< of the front
-    QStringList waiting_;            ///< to be rerun, of
-    RunKey waitingFor_;
+    std::map<std::string, QString> followed_; ///< by kind: where its slider was moved to
     std::vector<double> values_; ///< thresholds of the slider's places
     const PolicyKind* kind_ = nullptr;
     std::unique_ptr<ReplayResult> result_;

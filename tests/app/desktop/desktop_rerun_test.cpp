@@ -14,8 +14,6 @@
 #include "views/chart/chart_plot.h"
 #include "views/policy/policy_data.h"
 #include "views/policy/policy_lab.h"
-#include "views/policy/policy_table.h"
-#include "views/policy/policy_table_model.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
@@ -170,53 +168,6 @@ private Q_SLOTS:
                  qPrintable(said.join(u' ')));
         lab.slider()->setValue(lab.slider()->maximum() / 2);
         QTRY_VERIFY(lab.rerunText().contains(QStringLiteral("rerun − replay")));
-    }
-
-    void rowsOfTheTableAreRerunOneAfterTheOther() {
-        Stage stage;
-        QVERIFY(stage.record());
-        QVERIFY(stage.open());
-        PolicyLab& lab = stage.window.panel<PolicyLab>();
-        lab.setTableShown(true);
-        PolicyTable& table = lab.policyTable();
-        PolicyTableModel& model = table.model();
-        QTRY_VERIFY(model.rowCount() > 4 && !lab.isBusy());
-        QItemSelectionModel& selection = *table.table().selectionModel();
-        selection.clear();
-        QStringList wanted;
-        for (const char* name : {"entropy:", "fixed:"}) {
-            for (int row = 0; row < model.rowCount(); ++row) {
-                const QString spec = QString::fromStdString(model.rows()[static_cast<std::size_t>(row)].spec);
-                if (spec.startsWith(QLatin1String(name))) {
-                    wanted << spec;
-                    selection.select(table.table().model()->index(row, 0),
-                                     QItemSelectionModel::Select | QItemSelectionModel::Rows);
-                }
-            }
-        }
-        QCOMPARE(wanted.size(), 2);
-        table.rerunButton().click();
-        const auto rerun = [&](const QString& spec) -> const PolicyOutcome* {
-            const int row = model.rowOf(spec);
-            const PolicyRow* found = row < 0 ? nullptr : &model.rows()[static_cast<std::size_t>(row)];
-            return found != nullptr && found->rerun ? &*found->rerun : nullptr;
-        };
-        QTRY_VERIFY_WITH_TIMEOUT(rerun(wanted[0]) != nullptr && rerun(wanted[1]) != nullptr, 120'000);
-        // Their cells are of the runs that the model made, against the run itself, where every step ran.
-        const TraceReader scratch = stage.scratch();
-        QCOMPARE(scratch.runs().size(), 2U);
-        const RunInfo full = find_run(TraceReader::open(stage.trace().toStdString()), "1");
-        const auto mean = [](const RunInfo& run) {
-            return run.nll_sum / static_cast<double>(run.scored_tokens);
-        };
-        for (const RunInfo& run : scratch.runs()) {
-            const PolicyOutcome* outcome = rerun(QString::fromStdString(run.policy));
-            QVERIFY(outcome != nullptr);
-            QVERIFY(std::abs(outcome->nll - mean(run)) < 1e-9);
-            QVERIFY(std::abs(outcome->difference.value - (mean(run) - mean(full))) < 1e-6);
-            QVERIFY(outcome->difference.low <= outcome->difference.value);
-            QVERIFY(std::abs(outcome->saved - (1 - run.flops_sum / full.flops_sum)) < 1e-9);
-        }
     }
 
     void itCanBeCancelled() {

@@ -1,25 +1,30 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/policy/policy_rows.h"
 #include "core/policy/replay.h"
 #include "tests/support/expert_trace.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
 #include "views/chart/chart_plot.h"
+#include "views/figure/figure_form.h"
 #include "views/figure/figure_panel.h"
+#include "views/figure/spec.h"
 #include "views/policy/front_chart.h"
 #include "views/policy/policy_data.h"
 #include "views/policy/policy_lab.h"
-#include "views/policy/policy_table_model.h"
 #include "views/text/text_view.h"
 
 #include <QApplication>
+#include <QCheckBox>
 #include <QComboBox>
 #include <QLineEdit>
 #include <QMouseEvent>
+#include <QPushButton>
 #include <QSignalSpy>
 #include <QSlider>
 #include <QToolButton>
 #include <QtTest>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -255,6 +260,181 @@ private Q_SLOTS:
         stage.data.refresh();
         QTRY_COMPARE(stage.data.runs(stage.trace).size(), runs + 1);
         QVERIFY(!pareto.isBusy());
+    }
+
+    void rowsSayWhatReplayAndRerunGave() {
+        PolicyRow row;
+        row.spec = "entropy:theta=2";
+        row.threshold = 2;
+        row.replayed = {1.25, 2.5, 3e6, 0.4, {0.031, 0.020, 0.042, 0.005}, {-0.1, -0.2, -0.05, 0.04}};
+        row.rerun = PolicyOutcome{1.5, 2.6, 3.2e6, 0.35, {0.051, 0.040, 0.062, 0.005}};
+        QVERIFY(row.replayed.thinks_better()); // below 0 as a whole
+        const QStringList csv = QString::fromStdString(csv_of(table_of(std::span(&row, 1)))).split(u'\n');
+        QCOMPARE(csv[0], QStringLiteral(
+                             "policy,threshold,mean_steps,mean_steps_rerun,difference,difference_low,"
+                             "difference_high,difference_rerun,difference_rerun_low,difference_rerun_high,"
+                             "against_blind,against_blind_low,against_blind_high,thinks_better,flops_saved,"
+                             "flops_saved_rerun,rule"));
+        QVERIFY2(
+            csv[1].startsWith(QStringLiteral(
+                "entropy,2,1.25,1.5,0.031,0.02,0.042,0.051,0.04,0.062,-0.1,-0.2,-0.05,1,0.4,0.35,A token")),
+            qPrintable(csv[1]));
+        row.replayed.against_blind.high = 0.01;
+        QVERIFY(!row.replayed.thinks_better());
+    }
+
+    void aSignalByNameIsARowAndAFrontLikeOthers() {
+        testing::TemporaryFolder folder;
+        const auto path = folder / "lab.ponder";
+        testing::write_sample_trace(path, {.sequences = 2, .tokens = 300, .secondRun = false});
+        const TraceReader reader = TraceReader::open(path);
+        const RunInfo run = reader.runs().front();
+        const ReplayTable table = ReplayTable::load(reader, run);
+        const std::vector<PolicyRow> rows = policy_rows(
+            table, {path, run}, {"entropy:theta=2", "signal:name=entropy,theta=2"}, {}, {.replicates = 100});
+        QCOMPARE(rows[1].replayed.steps, rows[0].replayed.steps);
+        QCOMPARE(rows[1].replayed.difference.low, rows[0].replayed.difference.low);
+        QCOMPARE(rows[1].threshold, 2.0);
+        std::vector<PolicyFront> fronts = policy_fronts(table, {"entropy", "signal:name=entropy"}, 9, {});
+        QCOMPARE(std::erase_if(fronts, [](const PolicyFront& one) { return one.policy == blind_rule; }), 1U);
+        QCOMPARE(fronts.size(), 2U);
+        QCOMPARE(fronts[1].policy, "signal:name=entropy,stops=below");
+        QCOMPARE(fronts[1].points.size(), fronts[0].points.size());
+        QCOMPARE(std::get<std::string>(table_of(rows).at(1, "rule")),
+                 "A token stops when the signal entropy is below 2.");
+    }
+
+    void rerunsAreSetAgainstFullAlone() {
+        testing::TemporaryFolder folder;
+        const auto path = folder / "lab.ponder";
+        testing::write_sample_trace(path, {.sequences = 2, .tokens = 300, .secondRun = false});
+        const TraceReader reader = TraceReader::open(path);
+        RunInfo run = reader.runs().front();
+        const BootstrapOptions options{.replicates = 100};
+        ReplayTable table = ReplayTable::load(reader, run);
+        QVERIFY(table.halted);
+        FlopsModel costs;
+        costs.steps.assign(4, 100);
+        costs.decisions.assign(3, 0);
+        const auto with_costs = [&](ReplayTable& given) {
+            given.flops = costs;
+            for (const std::int64_t tokens : given.sequences) {
+                given.windows.push_back(plan_windows(tokens, tokens, tokens));
+            }
+        };
+        table.windows.clear();
+        with_costs(table);
+        // The run as if it were a rerun: of what all steps would lose or cost it knows nothing.
+        const auto rerun_in = [&](const ReplayTable& given) {
+            const std::vector<PolicyRow> rows =
+                policy_rows(given, {path, run}, {"fixed:n=1"}, {{"fixed:n=1", {path, run}}}, options);
+            return *rows.front().rerun;
+        };
+        PolicyOutcome found = rerun_in(table);
+        QVERIFY(std::isfinite(found.nll) && std::isfinite(found.flops));
+        QVERIFY(std::isnan(found.difference.value));
+        QVERIFY(std::isnan(found.saved));
+        // Exits that only choose the read-out: what the run is read out as is not full.
+        run.choices = R"({"kv":"full"})";
+        ReplayTable chosen = ReplayTable::load(reader, run);
+        QVERIFY(!chosen.halted);
+        chosen.windows.clear();
+        with_costs(chosen);
+        found = rerun_in(chosen);
+        QVERIFY(std::isnan(found.difference.value));
+        QVERIFY(std::isfinite(found.saved));
+    }
+
+    void theTableIsAFigureOfAllPoliciesAtTheirSliders() {
+        Stage stage({.sequences = 2, .tokens = 300, .secondRun = false});
+        QVERIFY(stage.open());
+        const auto table = PolicyData::of(stage.context).table();
+        stage.lab.policies()->setCurrentIndex(stage.lab.policies()->findText(QStringLiteral("entropy")));
+        stage.lab.slider()->setValue(stage.lab.slider()->maximum() / 3);
+        const QString spec = stage.lab.policyText();
+        // Another kind and back: it stands where it stood.
+        stage.lab.policies()->setCurrentIndex(stage.lab.policies()->findText(QStringLiteral("fixed")));
+        stage.lab.policies()->setCurrentIndex(stage.lab.policies()->findText(QStringLiteral("entropy")));
+        QCOMPARE(stage.lab.policyText(), spec);
+        figure::FigureSpec wanted;
+        wanted.kind = figure::FigureKind::policy_table;
+        wanted.runs = {{stage.trace.toStdString(), "adaponderlm-1m"}};
+        stage.lab.fillFigure(wanted);
+        std::vector<std::string> expected = starting_policies(*table);
+        QVERIFY(expected.size() > 3);
+        std::ranges::replace_if(
+            expected, [](const std::string& one) { return one.starts_with("entropy:"); }, spec.toStdString());
+        QCOMPARE(wanted.policies, expected);
+        QSignalSpy asked(&stage.lab, &PolicyLab::figureWanted);
+        for (QPushButton* button : stage.lab.findChildren<QPushButton*>()) {
+            if (button->text().startsWith(QStringLiteral("Table"))) {
+                button->click();
+            }
+        }
+        QCOMPARE(asked.size(), 1);
+        const StoredRun of{stage.trace.toStdString(), stage.data.runs(stage.trace)[0]};
+        const ReplayResult full = replay(*table, PolicySpec::parse("full"));
+        for (const PolicyRow& row : policy_rows(*table, of, expected, {}, {.replicates = 100})) {
+            const ReplayResult exact = replay(*table, PolicySpec::parse(row.spec));
+            QCOMPARE(row.replayed.steps, exact.mean_steps);
+            QVERIFY2(std::abs(row.replayed.difference.value - (exact.mean_nll - full.mean_nll)) < 1e-9,
+                     row.spec.c_str());
+            QVERIFY(row.replayed.difference.low <= row.replayed.difference.value);
+            QVERIFY(row.replayed.difference.value <= row.replayed.difference.high);
+            QVERIFY(!row.rerun);
+        }
+    }
+
+    void aPointOfTheFrontChoosesItsPolicy() {
+        Stage stage({.sequences = 2, .tokens = 300, .secondRun = false});
+        QVERIFY(stage.open());
+        const auto fronts = PolicyData::of(stage.context).fronts();
+        QVERIFY(fronts);
+        const auto front = std::find_if(fronts->begin(), fronts->end(),
+                                        [](const PolicyFront& one) { return one.policy == "entropy"; });
+        PolicyData::of(stage.context)
+            .chooseLink(QStringLiteral("policy:") + QString::fromStdString(front->points[3].spec));
+        QCOMPARE(stage.lab.policyText(), QString::fromStdString(front->points[3].spec));
+        QCOMPARE(stage.lab.policies()->currentText(), QStringLiteral("entropy"));
+    }
+
+    void bandsAxesAndLimitsAreThoseOfTheFigure() {
+        Stage stage({.sequences = 2, .tokens = 300, .secondRun = false});
+        QVERIFY(stage.open());
+        figure::FigureSpec spec;
+        spec.kind = figure::FigureKind::policy_front;
+        spec.bands = true;
+        spec.replicates = 200;
+        FigurePanel pareto(stage.context, spec);
+        const auto bands = [&] {
+            const auto& series = pareto.chart()->chart().series;
+            return std::count_if(series.begin(), series.end(),
+                                 [](const auto& one) { return one.mark == Chart::Mark::band; });
+        };
+        const auto settled = [&] { return !pareto.isBusy() && !pareto.chart()->chart().empty(); };
+        QTRY_VERIFY_WITH_TIMEOUT(settled() && bands() > 0, 60'000);
+        for (const auto& series : pareto.chart()->chart().series) {
+            for (std::size_t i = 0; i < series.low.size(); ++i) {
+                QVERIFY(series.low[i] <= series.y[i] && series.y[i] <= series.high[i]);
+            }
+        }
+        const auto editor = [&](const char* key) { return pareto.form()->editor(QLatin1String(key)); };
+        qobject_cast<QCheckBox*>(editor("bands"))->setChecked(false);
+        QTRY_VERIFY_WITH_TIMEOUT(settled() && bands() == 0, 60'000);
+        auto* log = qobject_cast<QComboBox*>(editor("log"));
+        log->setCurrentIndex(log->findData("both"));
+        QTRY_VERIFY_WITH_TIMEOUT(settled() && pareto.chart()->chart().x.log, 60'000);
+        const QList<QLineEdit*> ends = editor("y_range")->findChildren<QLineEdit*>();
+        QCOMPARE(ends.size(), 2);
+        ends[0]->setText(QStringLiteral("2"));
+        ends[1]->setText(QStringLiteral("50"));
+        QTRY_VERIFY_WITH_TIMEOUT(settled() && pareto.chart()->chart().y.high == 50.0, 60'000);
+        QVERIFY(pareto.chart()->chart().y.log);
+        const QString command = pareto.viewCommand().text;
+        for (const char* part : {"\"log\": \"both\"", "y_range", "policy_front"}) {
+            QVERIFY2(command.contains(QLatin1String(part)), qPrintable(command));
+        }
+        QVERIFY(!command.contains(QLatin1String("bands")));
     }
 
     void whatIsMissingIsSaid() {
