@@ -6,7 +6,8 @@ namespace ponderscope {
 
 MethodInfo dory_info() {
     return {.kind = MethodKind::dory,
-            .summary = "The middle layers loop over their own output plus that of the input layers (Dory, NVIDIA)",
+            .summary =
+                "The middle layers loop over their own output plus that of the input layers (Dory, NVIDIA)",
             .has_section = false,
             .any_steps = true,
             .exits_select = true,

@@ -5,24 +5,26 @@
 namespace ponderscope {
 
 MethodInfo hrm_text_info() {
-    return {.kind = MethodKind::hrm_text,
-            .summary = "A step is a cycle: a low stack runs several times, then a high stack once (HRM-Text, Sapient)",
-            .has_section = false,
-            .any_steps = true,
-            .exits_select = true,
-            .architecture = Architecture::hrm_text,
-            .read =
-                [](const ConfigReader& reader, ModelConfig& config) {
-                    config.ponder.max_steps = reader.size("H_cycles", 2, config_limits::steps) - 1;
-                },
-            .peculiarity = [](const ModelConfig& config) -> std::string {
-                return std::to_string(config.released.low_passes) +
-                       " passes of the low stack and one of the high stack in every step; scores are causal" +
-                       (config.released.prefix_lm
-                            ? ", though the model was trained to see its prompt in both directions"
-                            : "");
+    return {
+        .kind = MethodKind::hrm_text,
+        .summary =
+            "A step is a cycle: a low stack runs several times, then a high stack once (HRM-Text, Sapient)",
+        .has_section = false,
+        .any_steps = true,
+        .exits_select = true,
+        .architecture = Architecture::hrm_text,
+        .read =
+            [](const ConfigReader& reader, ModelConfig& config) {
+                config.ponder.max_steps = reader.size("H_cycles", 2, config_limits::steps) - 1;
             },
-            .untrained = "whose authors train it with gradients of the last passes alone"};
+        .peculiarity = [](const ModelConfig& config) -> std::string {
+            return std::to_string(config.released.low_passes) +
+                   " passes of the low stack and one of the high stack in every step; scores are causal" +
+                   (config.released.prefix_lm
+                        ? ", though the model was trained to see its prompt in both directions"
+                        : "");
+        },
+        .untrained = "whose authors train it with gradients of the last passes alone"};
 }
 
 } // namespace ponderscope

@@ -6,8 +6,9 @@ namespace ponderscope {
 
 MethodInfo huginn_info() {
     return {.kind = MethodKind::huginn,
-            .summary = "The core blocks run again over a state, each time with the prelude's output (Huginn, arXiv "
-                       "2502.05171, and retrofits of other models)",
+            .summary =
+                "The core blocks run again over a state, each time with the prelude's output (Huginn, arXiv "
+                "2502.05171, and retrofits of other models)",
             .has_section = false,
             .any_steps = true,
             .exits_select = true,

@@ -49,18 +49,20 @@ std::string ouro_peculiarity(const ModelConfig& config) {
 } // namespace
 
 MethodInfo ouro_info() {
-    return {.kind = MethodKind::ouro,
-            .summary = "The stack runs over its own normed output, with an exit gate after each pass (Ouro / LoopLM, "
-                       "arXiv 2510.25741)",
-            .own_rule = {"exit_cdf", OwnRule::Form::value_at_k, OwnRule::Stops::at_least},
-            .has_section = false,
-            .any_steps = true,
-            .exits_select = true,
-            .architecture = Architecture::ouro,
-            .instead = {MethodKind::looped, MethodKind::vanilla}, // a stack that runs several times
-            .read = &read_ouro_keys,
-            .peculiarity = &ouro_peculiarity,
-            .untrained = "whose loss weighs the read-outs of all steps with its gate"};
+    return {
+        .kind = MethodKind::ouro,
+        .summary =
+            "The stack runs over its own normed output, with an exit gate after each pass (Ouro / LoopLM, "
+            "arXiv 2510.25741)",
+        .own_rule = {"exit_cdf", OwnRule::Form::value_at_k, OwnRule::Stops::at_least},
+        .has_section = false,
+        .any_steps = true,
+        .exits_select = true,
+        .architecture = Architecture::ouro,
+        .instead = {MethodKind::looped, MethodKind::vanilla}, // a stack that runs several times
+        .read = &read_ouro_keys,
+        .peculiarity = &ouro_peculiarity,
+        .untrained = "whose loss weighs the read-outs of all steps with its gate"};
 }
 
 } // namespace ponderscope

@@ -158,18 +158,20 @@ std::string tah_peculiarity(const ModelConfig& config) {
 } // namespace
 
 MethodInfo tah_info() {
-    return {.kind = MethodKind::tah,
-            .summary = "Hard tokens run again, with adapters, from a mixture of their likeliest words; logits add up "
-                       "(Think-at-Hard, arXiv 2511.08577)",
-            .own_rule = {"gate", OwnRule::Form::value_at_k, OwnRule::Stops::at_most},
-            .has_section = false,
-            .any_steps = true,
-            .sees_by_own_rule = true,
-            .companion = "tah_config.json",
-            .instead = {MethodKind::vanilla},
-            .read = &read_tah_keys,
-            .peculiarity = &tah_peculiarity,
-            .untrained = "whose gate learns from labels and whose weights lie in several files"};
+    return {
+        .kind = MethodKind::tah,
+        .summary =
+            "Hard tokens run again, with adapters, from a mixture of their likeliest words; logits add up "
+            "(Think-at-Hard, arXiv 2511.08577)",
+        .own_rule = {"gate", OwnRule::Form::value_at_k, OwnRule::Stops::at_most},
+        .has_section = false,
+        .any_steps = true,
+        .sees_by_own_rule = true,
+        .companion = "tah_config.json",
+        .instead = {MethodKind::vanilla},
+        .read = &read_tah_keys,
+        .peculiarity = &tah_peculiarity,
+        .untrained = "whose gate learns from labels and whose weights lie in several files"};
 }
 
 } // namespace ponderscope
