@@ -3,9 +3,9 @@
 
 #include "core/base/error.h"
 #include "core/base/words.h"
+#include "core/kernels/gradient.h"
 #include "core/model/backbone_table.h"
 #include "core/model/depth_attention.h"
-#include "core/model/gradient.h"
 #include "core/model/residual.h"
 #include "core/model/rope.h"
 

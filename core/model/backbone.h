@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/checkpoint/model_config.h"
-#include "core/model/attend.h"
-#include "core/model/head.h"
+#include "core/kernels/attend.h"
+#include "core/kernels/head.h"
 #include "core/model/parameters.h"
 #include "core/model/tap.h"
 
@@ -19,7 +19,6 @@ namespace ponderscope {
 
 class ResidualStructure;
 struct Pass;
-
 
 /// K and V of every layer as rows, kept beyond one pass: halted tokens' last entries, or the past of a
 /// generation. Layers hold [rows, g, d_h]. With gradients the rows are replaced, not overwritten, so that

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/blocks.h"
 
-#include "core/model/cuda_library.h"
+#include "core/kernels/cuda_library.h"
 #include "core/model/rope.h"
 
 #include <ATen/ATen.h>

@@ -3,7 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/words.h"
-#include "core/model/cuda_library.h"
+#include "core/kernels/cuda_library.h"
 #include "core/model/local_gpu.h"
 #include "core/model/verified_gpus.h"
 

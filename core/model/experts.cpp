@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/experts.h"
 
-#include "core/model/autocast.h"
+#include "core/kernels/autocast.h"
 #include "core/model/blocks.h"
 
 #include <ATen/ATen.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/model/attend.h"
+#include "core/kernels/attend.h"
 
 #include <ATen/core/Tensor.h>
 

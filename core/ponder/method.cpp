@@ -3,7 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/checkpoint/method_info.h"
-#include "core/model/autocast.h"
+#include "core/kernels/autocast.h"
 
 #include <ATen/ATen.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/model/head.h"
+#include "core/kernels/head.h"
 
 #include <ATen/core/Tensor.h>
 

@@ -2,7 +2,7 @@
 #include "core/train/held_out.h"
 
 #include "core/base/error.h"
-#include "core/model/autocast.h"
+#include "core/kernels/autocast.h"
 #include "core/train/contexts.h"
 
 #include <ATen/ATen.h>

@@ -4,7 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/words.h"
-#include "core/model/autocast.h"
+#include "core/kernels/autocast.h"
 #include "core/ponder/method.h"
 #include "core/train/schedule.h"
 

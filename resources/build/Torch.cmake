@@ -64,7 +64,7 @@ target_link_directories(ponderscope_torch INTERFACE "${torch_lib}")
 # wheels export parts of an older std::filesystem, which would otherwise be called in its place (remove_all jumps to null).
 target_link_libraries(ponderscope_torch INTERFACE "-Wl,--no-as-needed" -lstdc++ "${torch_lib}/libtorch_cpu.so" "${torch_lib}/libc10.so"
   "-Wl,--as-needed")
-# The CUDA half, for the one library that needs it (core/model/cuda).
+# The CUDA half, for the one library that needs it (core/kernels/cuda).
 set(PONDERSCOPE_TORCH_HAS_CUDA OFF)
 if(EXISTS "${torch_lib}/libtorch_cuda.so" AND ponderscope_cuda_runtime AND ponderscope_cuda_crt)
   set(PONDERSCOPE_TORCH_HAS_CUDA ON)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/model/cuda_library.h"
+#include "core/kernels/cuda_library.h"
 #include "core/ponder/engine/engine_impl.h"
 #include "core/ponder/recording/recorder.h"
 

@@ -3,8 +3,8 @@
 
 #include "core/base/error.h"
 #include "core/checkpoint/method_info.h"
+#include "core/kernels/head.h"
 #include "core/model/device.h"
-#include "core/model/head.h"
 #include "core/policy/policy.h"
 #include "core/ponder/halting/acceleration.h"
 #include "core/ponder/halting/halting.h"

@@ -12,10 +12,10 @@
 // of the same drawn weights. Rounds are interleaved, figures are medians; none is asserted.
 #include "core/base/files.h"
 #include "core/base/splitmix.h"
-#include "core/model/attend.h"
-#include "core/model/depth_mix.h"
+#include "core/kernels/attend.h"
+#include "core/kernels/depth_mix.h"
+#include "core/kernels/head.h"
 #include "core/model/device.h"
-#include "core/model/head.h"
 #include "core/ponder/engine/engine.h"
 #include "tests/bench/engine/random_checkpoint.h"
 #include "tests/bench/program.h"

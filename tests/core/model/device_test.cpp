@@ -3,7 +3,7 @@
 #include "core/model/device.h"
 #include "core/model/verified_gpus.h"
 
-#include "core/model/cuda_library.h"
+#include "core/kernels/cuda_library.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What becomes of LibTorch's memory of GPUs, and of the choice between them, on a machine that only says that
 // it has some (tests/support/host_cuda/feigned_gpu.cpp).
-#include "core/model/cuda_library.h"
+#include "core/kernels/cuda_library.h"
 #include "core/model/device.h"
 #include "core/model/local_gpu.h"
 #include "core/model/parameters.h"

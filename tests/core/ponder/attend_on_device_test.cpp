@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What goes to flash attention in half precision, on a device that has it: a bias of rows as elements of the
 // product, and sequences whose lengths the device alone knows.
-#include "core/model/attend.h"
-#include "core/model/cuda_library.h"
+#include "core/kernels/attend.h"
+#include "core/kernels/cuda_library.h"
 #include "core/model/device.h"
 #include "tests/support/test_data.h"
 

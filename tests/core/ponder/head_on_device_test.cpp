@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The differentiable head on a device that is not the CPU, under autocast: products of halves.
-#include "core/model/autocast.h"
-#include "core/model/cuda_library.h"
+#include "core/kernels/autocast.h"
+#include "core/kernels/cuda_library.h"
+#include "core/kernels/head.h"
+#include "core/kernels/head_fields.h"
 #include "core/model/device.h"
-#include "core/model/head.h"
-#include "core/model/head_fields.h"
 #include "tests/support/test_data.h"
 
 #include <ATen/ATen.h>

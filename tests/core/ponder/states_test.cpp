@@ -3,8 +3,8 @@
 // of them, and a state that is put in the place of another changes what comes after and nothing before.
 #include "core/base/error.h"
 #include "core/base/half.h"
+#include "core/kernels/head.h"
 #include "core/model/device.h"
-#include "core/model/head.h"
 #include "core/ponder/engine/model.h"
 #include "core/ponder/halting/halting_rules.h"
 #include "core/ponder/method.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/support/host_device/host_device.h"
 
-#include "core/model/cuda_library.h"
+#include "core/kernels/cuda_library.h"
 #include "tests/support/host_device/host_graph.h"
 #include "tests/support/host_device/host_rounding.h"
 #include "tests/support/test_data.h"

@@ -15,7 +15,7 @@
 /// counted by name. Products are rounded as a GPU's are: in the last digits by their shape, so that a row
 /// among other rows comes out otherwise, and where LibTorch was told that they may be, to TF32.
 ///
-/// With PONDERSCOPE_TEST_KERNELS set the engine finds core/model/cuda there, over the host form of CUDA
+/// With PONDERSCOPE_TEST_KERNELS set the engine finds core/kernels/cuda there, over the host form of CUDA
 /// (host_kernels.cpp): the GPU's very sources, kernels and what calls them, under the same tests. Its memory
 /// can then be read.
 namespace ponderscope::testing {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What runs on a GPU alone, as the kernels of the tests' own device.
-#include "core/model/cuda/kernels.h"
+#include "core/kernels/cuda/kernels.h"
 #include "tests/support/host_device/host_device.h"
 #include "tests/support/host_device/host_graph.h"
 

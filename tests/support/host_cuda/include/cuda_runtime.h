@@ -56,7 +56,7 @@ inline int lane() {
     return static_cast<int>(threadIdx.x % 32);
 }
 
-/// ldmatrix.x4 as PTX has it: core/model/cuda/matrix_unit.cuh says who gives and gets what.
+/// ldmatrix.x4 as PTX has it: core/kernels/cuda/matrix_unit.cuh says who gives and gets what.
 inline void load_matrices(const void* row, bool turned, std::uint32_t (&to)[4]) {
     std::uint64_t rows[32];
     exchange_all(0xffffffffU, reinterpret_cast<std::uint64_t>(row), rows);

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/kernels/attend.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+namespace ponderscope {
+
+namespace {
+
+/// bool [n, R]: which rows each query sees.
+at::Tensor visibility_mask(const Visibility& visibility, std::int64_t queries, std::int64_t rows,
+                           at::Device device) {
+    const auto ranges = visible_ranges(visibility, queries, device);
+    const auto row = at::arange(rows, ranges.options()).view({1, 1, rows});
+    return row.ge(ranges.narrow(2, 0, 1)).logical_and(row.lt(ranges.narrow(2, 1, 1))).any(1);
+}
+
+} // namespace
+
+at::Tensor visible_ranges(const Visibility& visibility, std::int64_t queries, at::Device device) {
+    const auto integers = at::TensorOptions().dtype(at::kLong).device(device);
+    if (!visibility.ranges.defined()) {
+        auto ranges = at::zeros({queries, 1, 2}, integers);
+        for (const auto& block : visibility.causal) {
+            const auto end = at::arange(block.length, integers) + (block.row_begin + block.past + 1);
+            const auto begin = visibility.window > 0 ? (end - visibility.window).clamp_min(block.row_begin)
+                                                     : at::full_like(end, block.row_begin);
+            ranges.narrow(0, block.query_begin, block.length).copy_(at::stack({begin, end}, 1).unsqueeze(1));
+        }
+        return ranges;
+    }
+    const auto ranges = visibility.ranges.to(at::kLong);
+    if (visibility.window == 0) {
+        return ranges;
+    }
+    // Rows that the ranges behind this one have already taken of the window.
+    auto taken = at::zeros({queries}, integers);
+    std::vector<at::Tensor> trimmed;
+    for (std::int64_t m = ranges.size(1) - 1; m >= 0; --m) {
+        const auto last = ranges.select(1, m).select(1, 1);
+        const auto first =
+            at::maximum(ranges.select(1, m).select(1, 0), last - (visibility.window - taken).clamp_min(0));
+        taken = taken + (last - first).clamp_min(0);
+        trimmed.insert(trimmed.begin(), at::stack({first, last}, 1));
+    }
+    return at::stack(trimmed, 1);
+}
+
+namespace {
+
+/// Of queries [begin, begin + count).
+at::Tensor attend_some(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values,
+                       const at::Tensor& mask, double scale, const at::Tensor& row_bias,
+                       const ScoreExtras& extras) {
+    auto scores = at::matmul(q.to(keys.scalar_type()).transpose(0, 1), keys.transpose(1, 2)) * scale;
+    if (extras.softcap > 0) {
+        scores = at::tanh(scores / extras.softcap) * extras.softcap;
+    }
+    if (row_bias.defined()) {
+        scores = scores + row_bias.to(keys.scalar_type());
+    }
+    scores = scores.masked_fill(mask.logical_not().unsqueeze(0), -std::numeric_limits<double>::infinity());
+    if (extras.sinks.defined()) {
+        const auto sinks = extras.sinks.to(keys.scalar_type()).view({-1, 1, 1}).expand({-1, q.size(0), 1});
+        const auto shares = at::softmax(at::cat({scores, sinks}, -1), -1);
+        return at::matmul(shares.narrow(2, 0, scores.size(2)), values).transpose(0, 1);
+    }
+    return at::matmul(at::softmax(scores, -1), values).transpose(0, 1);
+}
+
+} // namespace
+
+at::Tensor attend_plain(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                        const Visibility& visibility, double scale, const at::Tensor& row_bias,
+                        const ScoreExtras& extras) {
+    constexpr std::int64_t most_scores = std::int64_t{1} << 28; // alive at once
+    const auto n = q.size(0);
+    const auto group = q.size(1) / k.size(1);
+    const auto compute = q.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+    // Heads lead: [n_q, n, d_h] against [n_q, R, d_h], the KV heads repeated.
+    const auto keys = k.to(compute).transpose(0, 1).repeat_interleave(group, 0);
+    const auto values = v.to(compute).transpose(0, 1).repeat_interleave(group, 0);
+    const auto mask = visibility_mask(visibility, n, k.size(0), q.device());
+    const std::int64_t some =
+        std::max<std::int64_t>(1, most_scores / std::max<std::int64_t>(1, q.size(1) * k.size(0)));
+    std::vector<at::Tensor> parts;
+    for (std::int64_t begin = 0; begin < std::max<std::int64_t>(n, 1); begin += some) {
+        const std::int64_t count = std::min(some, n - begin);
+        parts.push_back(attend_some(q.narrow(0, begin, count), keys, values, mask.narrow(0, begin, count),
+                                    scale, row_bias, extras));
+    }
+    return (parts.size() == 1 ? parts.front() : at::cat(parts)).contiguous().to(q.scalar_type());
+}
+
+} // namespace ponderscope

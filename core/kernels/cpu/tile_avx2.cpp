@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/kernels/cpu/tile_loops.h"
+
+namespace ponderscope::kernels {
+
+// Constant-initialised: no code of this file runs before the processor is known.
+extern const TileKernels tile_kernels_avx2;
+constexpr TileKernels tile_kernels_avx2 = kernels_of("avx2");
+
+} // namespace ponderscope::kernels

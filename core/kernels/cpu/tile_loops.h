@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The loops behind core/kernels/cpu/tile.h, included once by each tile_*.cpp, which are compiled for one
+// instruction set each. Nothing but built-in types is used here: an inline function of the library, compiled
+// for a newer processor in this file, could be the copy that the linker keeps for all of the program.
+#pragma once
+
+#include "core/kernels/cpu/tile.h"
+#include "core/kernels/cpu/tile_vectors.h"
+
+namespace ponderscope::kernels {
+namespace {
+
+constexpr int full_vectors = 3;
+
+/// Rows that are summed up at once beside N vectors, so that the sums fill the registers (32 with AVX-512,
+/// else 16) and there are enough of them to hide an addition's latency.
+template <int N>
+constexpr int block_rows() {
+#if defined(__AVX512F__)
+    return 8;
+#else
+    return N == 1 ? 8 : N == 2 ? 6 : 4;
+#endif
+}
+
+/// R rows times N vectors, held in registers over the whole depth. Element (r, k) of the table is table[r *
+/// RowStep + k * DepthStep], one of the two steps being 1.
+template <int R, int N, bool RowsTogether>
+inline void multiply(const float* table, std::ptrdiff_t stride, std::int64_t depth, const Vector* queries,
+                     Vector (&sum)[R][N]) {
+#pragma GCC unroll 1
+    for (std::int64_t k = 0; k < depth; ++k) {
+        Vector x[N];
+        for (int v = 0; v < N; ++v) {
+            x[v] = queries[k * N + v];
+        }
+        const float* row = RowsTogether ? table + k * stride : table + k;
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) {
+            const float element = RowsTogether ? row[r] : row[r * stride];
+            for (int v = 0; v < N; ++v) {
+                sum[r][v] = multiply_add(splat(element), x[v], sum[r][v]);
+            }
+        }
+    }
+}
+
+template <int R, int N>
+inline void product_block(const float* table, std::ptrdiff_t stride, std::int64_t depth, const float* queries,
+                          float* tile, const float* bias) {
+    Vector sum[R][N] = {};
+    multiply<R, N, false>(table, stride, depth, vectors_at(queries), sum);
+    Vector* out = vectors_at(tile);
+    for (int r = 0; r < R; ++r) {
+        for (int v = 0; v < N; ++v) {
+            out[r * N + v] = bias != nullptr ? sum[r][v] + bias[r] : sum[r][v];
+        }
+    }
+}
+
+template <int N>
+void product_of(const float* table, std::ptrdiff_t stride, std::int64_t rows, std::int64_t depth,
+                const float* queries, int, float* tile, const float* bias) {
+    constexpr int width = N * lane_count;
+    constexpr int step = block_rows<N>();
+    std::int64_t r = 0;
+    for (; r + step <= rows; r += step) {
+        product_block<step, N>(table + r * stride, stride, depth, queries, tile + r * width,
+                               bias != nullptr ? bias + r : nullptr);
+    }
+    for (; r < rows; ++r) {
+        product_block<1, N>(table + r * stride, stride, depth, queries, tile + r * width,
+                            bias != nullptr ? bias + r : nullptr);
+    }
+}
+
+template <int R, int N>
+inline void mix_block(const float* table, std::ptrdiff_t stride, std::int64_t rows, const float* tile,
+                      float* out) {
+    Vector sum[R][N];
+    Vector* target = vectors_at(out);
+    for (int r = 0; r < R; ++r) {
+        for (int v = 0; v < N; ++v) {
+            sum[r][v] = target[r * N + v];
+        }
+    }
+    multiply<R, N, true>(table, stride, rows, vectors_at(tile), sum);
+    for (int r = 0; r < R; ++r) {
+        for (int v = 0; v < N; ++v) {
+            target[r * N + v] = sum[r][v];
+        }
+    }
+}
+
+template <int N>
+void mix_of(const float* table, std::ptrdiff_t stride, std::int64_t rows, std::int64_t depth,
+            const float* tile, int, float* out) {
+    constexpr int width = N * lane_count;
+    constexpr int step = block_rows<N>();
+    std::int64_t i = 0;
+    for (; i + step <= depth; i += step) {
+        mix_block<step, N>(table + i, stride, rows, tile, out + i * width);
+    }
+    for (; i < depth; ++i) {
+        mix_block<1, N>(table + i, stride, rows, tile, out + i * width);
+    }
+}
+
+template <int N>
+void scan_of(const float* tile, std::int64_t rows, int, float* maximum, const float* pivot,
+             std::int32_t* larger) {
+    const Vector* in = vectors_at(tile);
+    for (int v = 0; v < N; ++v) {
+        Vector best = vectors_at(maximum)[v];
+        for (std::int64_t r = 0; r < rows; ++r) {
+            const Vector x = in[r * N + v];
+            best = x > best ? x : best;
+        }
+        vectors_at(maximum)[v] = best;
+        if (pivot != nullptr) {
+            const Vector p = vectors_at(pivot)[v];
+            Integers count = reinterpret_cast<Integers*>(larger)[v];
+            for (std::int64_t r = 0; r < rows; ++r) {
+                count -= in[r * N + v] > p;
+            }
+            reinterpret_cast<Integers*>(larger)[v] = count;
+        }
+    }
+}
+
+/// Puts one value into a falling list that is known to have a smaller last one. Returns the new last one.
+inline float insert(float value, std::int32_t id, std::int64_t length, float* values, std::int32_t* ids) {
+    std::int64_t at = length - 1;
+    while (at > 0 && values[at - 1] < value) {
+        values[at] = values[at - 1];
+        ids[at] = ids[at - 1];
+        --at;
+    }
+    values[at] = value;
+    ids[at] = id;
+    return values[length - 1];
+}
+
+template <int N>
+void keep_largest_of(const float* tile, std::int64_t rows, int, int columns, std::int32_t first_id,
+                     std::int64_t length, float* values, std::int32_t* ids, float* thresholds) {
+    constexpr std::int64_t together = 8;
+    const Vector* in = vectors_at(tile);
+    for (int v = 0; v < N; ++v) {
+        for (std::int64_t r = 0; r < rows; r += together) {
+            const std::int64_t end = r + together < rows ? r + together : rows;
+            // Most rows hold nothing for a list: eight of them are dismissed by one comparison.
+            Vector best = in[r * N + v];
+            for (std::int64_t s = r + 1; s < end; ++s) {
+                const Vector x = in[s * N + v];
+                best = x > best || best != best ? x : best;
+            }
+            unsigned lanes = greater_lanes(best, vectors_at(thresholds)[v]);
+            while (lanes != 0) {
+                const int lane = __builtin_ctz(lanes);
+                lanes &= lanes - 1;
+                const int column = v * lane_count + lane;
+                if (column >= columns) {
+                    break;
+                }
+                for (std::int64_t s = r; s < end; ++s) {
+                    const float x = tile[(s * N + v) * lane_count + lane];
+                    if (x > thresholds[column]) {
+                        thresholds[column] = insert(x, first_id + static_cast<std::int32_t>(s), length,
+                                                    values + column * length, ids + column * length);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// x - maximum; -infinity becomes the lowest number, so that 0 · it is 0.
+inline Vector distance(Vector x, Vector maximum) {
+    const Vector difference = x - maximum;
+    return difference < -3.0e38F ? splat(-3.0e38F) : difference;
+}
+
+template <int N, bool Store, bool Weighted>
+void exponentials_of(float* tile, std::int64_t rows, const float* maximum, float rate, float* sum,
+                     float* weighted) {
+    Vector* in = vectors_at(tile);
+    for (int v = 0; v < N; ++v) {
+        const Vector m = vectors_at(maximum)[v];
+        // Two chains each: an addition takes four cycles.
+        Vector s[2] = {};
+        Vector w[2] = {};
+        std::int64_t r = 0;
+        for (; r + 2 <= rows; r += 2) {
+            for (int chain = 0; chain < 2; ++chain) {
+                const Vector difference = distance(in[(r + chain) * N + v], m);
+                const Vector e = exponential_of(difference * rate);
+                s[chain] += e;
+                if (Weighted) {
+                    w[chain] = multiply_add(e, difference, w[chain]);
+                }
+                if (Store) {
+                    in[(r + chain) * N + v] = e;
+                }
+            }
+        }
+        if (r < rows) {
+            const Vector difference = distance(in[r * N + v], m);
+            const Vector e = exponential_of(difference * rate);
+            s[0] += e;
+            if (Weighted) {
+                w[0] = multiply_add(e, difference, w[0]);
+            }
+            if (Store) {
+                in[r * N + v] = e;
+            }
+        }
+        vectors_at(sum)[v] = s[0] + s[1];
+        if (Weighted) {
+            vectors_at(weighted)[v] = w[0] + w[1];
+        }
+    }
+}
+
+template <int N>
+void divergence_of(const float* p, const float* q, std::int64_t rows, int, const float* p_maximum,
+                   const float* q_maximum, float* q_sum, float* forward, float* backward) {
+    for (int v = 0; v < N; ++v) {
+        const Vector pm = vectors_at(p_maximum)[v];
+        const Vector qm = vectors_at(q_maximum)[v];
+        Vector s = {};
+        Vector f = {};
+        Vector b = {};
+        const Vector infinity = splat(__builtin_inff());
+        for (std::int64_t r = 0; r < rows; ++r) {
+            const Vector x = vectors_at(p)[r * N + v];
+            const Vector y = vectors_at(q)[r * N + v];
+            const Vector dp = distance(x, pm);
+            const Vector dq = distance(y, qm);
+            const Vector ep = exponential_of(dp);
+            const Vector eq = exponential_of(dq);
+            s += eq;
+            // A word that is impossible in one of them alone.
+            f += ((y == -infinity) & (x > -infinity)) ? infinity : ep * (dp - dq);
+            b += ((x == -infinity) & (y > -infinity)) ? infinity : eq * (dq - dp);
+        }
+        vectors_at(q_sum)[v] = s;
+        vectors_at(forward)[v] = f;
+        vectors_at(backward)[v] = b;
+    }
+}
+
+template <int N>
+void mask_of(float* tile, std::int64_t rows, int, std::int32_t first_row, const std::int32_t* begin,
+             const std::int32_t* end) {
+    const Vector nothing = splat(-__builtin_inff());
+    Vector* out = vectors_at(tile);
+    for (int v = 0; v < N; ++v) {
+        const Integers b = reinterpret_cast<const Integers*>(begin)[v];
+        const Integers e = reinterpret_cast<const Integers*>(end)[v];
+        for (std::int64_t r = 0; r < rows; ++r) {
+            const Integers row = splat(first_row + static_cast<std::int32_t>(r));
+            const Integers visible = (row >= b) & (row < e);
+            out[r * N + v] = visible ? out[r * N + v] : nothing;
+        }
+    }
+}
+
+void rescale_all(float* out, std::int64_t depth, int vectors, const float* factor) {
+    for (std::int64_t i = 0; i < depth; ++i) {
+        for (int v = 0; v < vectors; ++v) {
+            vectors_at(out)[i * vectors + v] *= vectors_at(factor)[v];
+        }
+    }
+}
+
+void accumulate_all(const float* row, std::int64_t count, float factor, float* out) {
+    for (std::int64_t i = 0; i < count; ++i) {
+        out[i] = multiply_add(factor, row[i], out[i]);
+    }
+}
+
+void widen_bf16_all(const std::uint16_t* from, std::int64_t count, float* to) {
+    for (std::int64_t i = 0; i < count; ++i) {
+        const std::uint32_t bits = static_cast<std::uint32_t>(from[i]) << 16;
+        __builtin_memcpy(to + i, &bits, sizeof bits);
+    }
+}
+
+void widen_f16_all(const std::uint16_t* from, std::int64_t count, float* to) {
+    for (std::int64_t i = 0; i < count; ++i) {
+        const std::uint32_t half = from[i];
+        const std::uint32_t magnitude = (half & 0x7fffU) << 13;
+        // The exponent is re-biased by a multiplication, which makes subnormal halves normal numbers too.
+        float value = 0;
+        __builtin_memcpy(&value, &magnitude, sizeof value);
+        value *= 0x1p112F;
+        std::uint32_t bits = 0;
+        __builtin_memcpy(&bits, &value, sizeof bits);
+        bits |= (half & 0x7c00U) == 0x7c00U ? 0x7f800000U : 0U; // infinity, NaN
+        bits |= (half & 0x8000U) << 16;
+        __builtin_memcpy(to + i, &bits, sizeof bits);
+    }
+}
+
+void exponential_all(const float* from, std::int64_t count, float* to) {
+    for (std::int64_t i = 0; i < count; i += lane_count) {
+        const std::int64_t here = count - i < lane_count ? count - i : lane_count;
+        Vector x = {};
+        for (std::int64_t j = 0; j < here; ++j) {
+            x[j] = from[i + j];
+        }
+        const Vector e = exponential_of(x);
+        for (std::int64_t j = 0; j < here; ++j) {
+            to[i + j] = e[j];
+        }
+    }
+}
+
+template <int N>
+void exponentials_any(float* tile, std::int64_t rows, int, const float* maximum, float rate, bool store,
+                      float* sum, float* weighted) {
+    if (store) {
+        return weighted != nullptr
+                   ? exponentials_of<N, true, true>(tile, rows, maximum, rate, sum, weighted)
+                   : exponentials_of<N, true, false>(tile, rows, maximum, rate, sum, weighted);
+    }
+    return weighted != nullptr ? exponentials_of<N, false, true>(tile, rows, maximum, rate, sum, weighted)
+                               : exponentials_of<N, false, false>(tile, rows, maximum, rate, sum, weighted);
+}
+
+/// How many vectors stand side by side: the first `int` of a kernel's parameters.
+template <typename First, typename... Rest>
+inline int vectors_in(First first, Rest... rest) {
+    if constexpr (__is_same(First, int)) {
+        return first;
+    } else {
+        return vectors_in(rest...);
+    }
+}
+
+/// A kernel of the loops for one, two and three vectors.
+template <auto One, auto Two, auto Three>
+struct Widths;
+template <typename... Parameters, void (*One)(Parameters...), void (*Two)(Parameters...),
+          void (*Three)(Parameters...)>
+struct Widths<One, Two, Three> {
+    static void any(Parameters... parameters) {
+        switch (vectors_in(parameters...)) {
+        case 1:
+            return One(parameters...);
+        case 2:
+            return Two(parameters...);
+        default:
+            return Three(parameters...);
+        }
+    }
+};
+
+constexpr TileKernels kernels_of(const char* name) {
+    TileKernels set{};
+    set.name = name;
+    set.lanes = lane_count;
+    set.max_vectors = full_vectors;
+    set.product = Widths<product_of<1>, product_of<2>, product_of<3>>::any;
+    set.mix = Widths<mix_of<1>, mix_of<2>, mix_of<3>>::any;
+    set.scan = Widths<scan_of<1>, scan_of<2>, scan_of<3>>::any;
+    set.keep_largest = Widths<keep_largest_of<1>, keep_largest_of<2>, keep_largest_of<3>>::any;
+    set.exponentials = Widths<exponentials_any<1>, exponentials_any<2>, exponentials_any<3>>::any;
+    set.divergence = Widths<divergence_of<1>, divergence_of<2>, divergence_of<3>>::any;
+    set.mask = Widths<mask_of<1>, mask_of<2>, mask_of<3>>::any;
+    set.rescale = rescale_all;
+    set.accumulate = accumulate_all;
+    set.widen_bf16 = widen_bf16_all;
+    set.widen_f16 = widen_f16_all;
+    set.exponential = exponential_all;
+    return set;
+}
+
+} // namespace
+} // namespace ponderscope::kernels

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/kernels/cuda/attend_ranges.h"
+#include "core/kernels/cuda/kernels.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/DeviceGuard.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+namespace ponderscope {
+
+namespace {
+
+/// What is made of causal blocks for a kernel, on the device.
+struct OfBlocks {
+    std::vector<Visibility::CausalBlock> blocks;
+    at::Tensor ranges;  ///< int32 [n, 1, 2]
+    at::Tensor offsets; ///< int32 [3, blocks + 1]: first query, first row, rows that are used
+};
+
+/// One of them, made once for all layers of a pass: of the blocks that this thread had last. What is sent
+/// lies in pinned memory, which the allocator keeps until it has arrived.
+template <typename Make>
+at::Tensor once(const Visibility& visibility, at::Tensor OfBlocks::*kind, at::IntArrayRef sizes,
+                at::Device device, const Make& make) {
+    thread_local auto* made = new OfBlocks; // not freed: at a program's end the device may be gone
+    const auto same = [](const Visibility::CausalBlock& a, const Visibility::CausalBlock& b) {
+        return a.query_begin == b.query_begin && a.length == b.length && a.row_begin == b.row_begin &&
+               a.past == b.past;
+    };
+    if (!std::equal(made->blocks.begin(), made->blocks.end(), visibility.causal.begin(),
+                    visibility.causal.end(), same)) {
+        *made = {visibility.causal, {}, {}};
+    }
+    at::Tensor& numbers = made->*kind;
+    if (!numbers.defined() || numbers.device() != device) {
+        const auto on_host = at::empty(sizes, at::TensorOptions().dtype(at::kInt).pinned_memory(true));
+        make(on_host.data_ptr<std::int32_t>());
+        numbers = on_host.to(device, /*non_blocking=*/true);
+    }
+    return numbers;
+}
+
+at::Tensor as_ranges(const Visibility& visibility, std::int64_t queries, at::Device device) {
+    if (visibility.ranges.defined()) {
+        return visibility.ranges.contiguous();
+    }
+    return once(visibility, &OfBlocks::ranges, {queries, 1, 2}, device, [&](std::int32_t* numbers) {
+        for (const auto& block : visibility.causal) {
+            for (std::int64_t i = 0; i < block.length; ++i) {
+                numbers[2 * (block.query_begin + i)] = static_cast<std::int32_t>(block.row_begin);
+                numbers[2 * (block.query_begin + i) + 1] =
+                    static_cast<std::int32_t>(block.row_begin + block.past + i + 1);
+            }
+        }
+    });
+}
+
+/// Elements that a head gets more of for the bias: three are used, and flash attention counts in eights.
+constexpr std::int64_t bias_room = 8;
+
+/// \p x [n, heads, d_h] with \p columns [n or 1, 1, bias_room] behind each head.
+at::Tensor with_columns(const at::Tensor& x, const at::Tensor& columns) {
+    auto wide = at::empty({x.size(0), x.size(1), x.size(2) + bias_room}, x.options());
+    wide.narrow(2, 0, x.size(2)).copy_(x);
+    wide.narrow(2, x.size(2), bias_room).copy_(columns);
+    return wide;
+}
+
+/// The bias of every row as elements that are multiplied with 1: in half precision one alone would be wrong
+/// by hundredths of a nat, what is left of it after three by less than fp32 is. [R, 1, bias_room].
+at::Tensor bias_columns(const at::Tensor& row_bias, double scale, const at::TensorOptions& options) {
+    // Within fp16's range; whatever is so far below is seen by nobody.
+    auto left = row_bias.to(at::kFloat).div(scale).clamp_(-3e4, 3e4);
+    auto columns = at::zeros({left.size(0), 1, bias_room}, options);
+    for (std::int64_t i = 0; i < 3; ++i) {
+        auto part = columns.select(2, i).select(1, 0);
+        part.copy_(left);
+        left.sub_(part);
+    }
+    return columns;
+}
+
+/// LibTorch's flash attention. \p queries, \p rows: int32 [sequences + 1], where each begins; \p used: int32
+/// [sequences], its rows, or nothing where they end where the next one's begin.
+at::Tensor flash(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, double scale,
+                 const Visibility& visibility, const at::Tensor& queries, const at::Tensor& rows,
+                 std::int64_t most_queries, std::int64_t most_rows, const std::optional<at::Tensor>& used) {
+    // Keys before the own one; undefined: all.
+    const std::optional<std::int64_t> before =
+        visibility.window > 0 ? std::optional(visibility.window - 1) : std::nullopt;
+    return std::get<0>(at::_flash_attention_forward(
+        q, k, v, queries, rows, most_queries, most_rows, /*dropout_p=*/0.0, /*is_causal=*/true,
+        /*return_debug_mask=*/false, scale, before, before ? std::optional(0) : std::nullopt, used));
+}
+
+/// Of all sequences at once.
+at::Tensor by_flash(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                    const Visibility& visibility, double scale) {
+    if (visibility.runs.defined()) {
+        return flash(q, k, v, scale, visibility, visibility.runs, visibility.runs, visibility.longest_run,
+                     visibility.longest_run, std::nullopt);
+    }
+    const auto& blocks = visibility.causal;
+    const auto count = static_cast<std::int64_t>(blocks.size());
+    std::int64_t most_queries = 0;
+    std::int64_t most_rows = 0;
+    for (const auto& block : blocks) {
+        most_queries = std::max(most_queries, block.length);
+        most_rows = std::max(most_rows, block.past + block.length);
+    }
+    const auto offsets =
+        once(visibility, &OfBlocks::offsets, {3, count + 1}, q.device(), [&](std::int32_t* numbers) {
+            for (std::int64_t i = 0; i <= count; ++i) {
+                const auto& block = blocks[static_cast<std::size_t>(std::min(i, count - 1))];
+                const std::int64_t rows = block.past + block.length;
+                const bool end = i == count;
+                numbers[i] = static_cast<std::int32_t>(block.query_begin + (end ? block.length : 0));
+                numbers[count + 1 + i] = static_cast<std::int32_t>(block.row_begin + (end ? rows : 0));
+                numbers[2 * (count + 1) + i] = static_cast<std::int32_t>(rows);
+            }
+        });
+    // Rows of a sequence end where it is said, not where the next one begins: a cache has room behind them.
+    return flash(q, k, v, scale, visibility, offsets.select(0, 0), offsets.select(0, 1), most_queries,
+                 most_rows, offsets.select(0, 2).narrow(0, 0, count));
+}
+
+/// The bias rides in the product of queries and keys: q' = [q, 1], k' = [k, bias / scale].
+at::Tensor by_flash_biased(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                           const Visibility& visibility, double scale, const at::Tensor& row_bias) {
+    const auto ones = at::ones({1, 1, bias_room}, q.options());
+    return by_flash(with_columns(q, ones), with_columns(k, bias_columns(row_bias, scale, k.options())),
+                    with_columns(v, ones), visibility, scale)
+        .narrow(2, 0, q.size(2));
+}
+
+/// Whether queries that are neighbours see nearly the same rows, so that the matrix unit has something to do.
+/// Of ranges only their number is known here: a decoded batch has few queries, a step over texts many.
+bool has_neighbours(const Visibility& visibility, std::int64_t queries) {
+    if (visibility.ranges.defined()) {
+        return queries >= 4 * kernels::attend_tile_lines;
+    }
+    return std::any_of(visibility.causal.begin(), visibility.causal.end(),
+                       [](const auto& block) { return 4 * block.length >= kernels::attend_tile_lines; });
+}
+
+/// Where queries are too few for the GPU, several warps share one; room for their parts.
+at::Tensor share_queries(kernels::AttendRanges& a, const Visibility& visibility, std::int64_t rows,
+                         const at::TensorOptions& options) {
+    constexpr std::int64_t wanted = 8192; // warps that keep any of today's GPUs busy
+    constexpr std::int64_t most_bytes = std::int64_t{256} << 20;
+    std::int64_t seen = !visibility.ranges.defined() ? 0
+                        : visibility.most_rows > 0   ? std::min(rows, visibility.most_rows)
+                                                     : rows;
+    for (const auto& block : visibility.causal) {
+        seen = std::max(seen, block.past + block.length);
+    }
+    a.segments = kernels::most_segments(a.window > 0 ? std::min(seen, a.window) : seen, a.ranges_per_query);
+    const std::int64_t warps = a.queries * a.query_heads;
+    const std::int64_t elements = warps * a.segments * (2 + a.head_size);
+    a.splits = std::min(a.segments, (wanted + warps - 1) / warps);
+    if (a.splits <= 1 || elements > most_bytes / 4) {
+        a.splits = 1;
+        return {};
+    }
+    auto parts = at::empty({elements}, options.dtype(at::kFloat));
+    a.parts = parts.data_ptr<float>();
+    return parts;
+}
+
+at::Tensor with_contiguous_heads(const at::Tensor& tensor) {
+    return tensor.stride(2) == 1 ? tensor : tensor.contiguous();
+}
+
+} // namespace
+
+bool attend_cuda_fits(const at::Tensor& q) {
+    const auto type = q.scalar_type();
+    return !q.is_cpu() && kernels::fits_cuda_head(q.size(2)) &&
+           (type == at::kFloat || type == at::kBFloat16 || type == at::kHalf);
+}
+
+bool flash_fits(const at::Tensor& q, const Visibility& visibility, const at::Tensor& row_bias) {
+    const auto type = q.scalar_type();
+    const std::int64_t size = q.size(2) + (row_bias.defined() ? bias_room : 0);
+    if ((type != at::kBFloat16 && type != at::kHalf) || size % 8 != 0 || !kernels::fits_cuda_head(size)) {
+        return false;
+    }
+    if (visibility.ranges.defined()) {
+        return visibility.runs.defined();
+    }
+    std::int64_t next = 0;
+    bool longer = false; // than a token: of single ones ours reads the rows with more threads
+    for (const auto& block : visibility.causal) {
+        if (block.query_begin != next || block.length == 0) {
+            return false;
+        }
+        next += block.length;
+        longer = longer || block.length > 1;
+    }
+    return longer;
+}
+
+at::Tensor attend_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                       const Visibility& visibility, double scale, const at::Tensor& row_bias) {
+    const c10::DeviceGuard guard(q.device());
+    const auto queries = with_contiguous_heads(q);
+    const auto keys = with_contiguous_heads(k);
+    const auto values = with_contiguous_heads(v);
+    if (flash_fits(q, visibility, row_bias)) {
+        return row_bias.defined() ? by_flash_biased(queries, keys, values, visibility, scale, row_bias)
+                                  : by_flash(queries, keys, values, visibility, scale);
+    }
+    const auto ranges = as_ranges(visibility, q.size(0), q.device());
+    const auto bias = row_bias.defined() ? row_bias.to(at::kFloat).contiguous() : at::Tensor();
+    auto out = at::empty(q.sizes(), q.options().memory_format(at::MemoryFormat::Contiguous));
+
+    kernels::AttendRanges arguments;
+    arguments.q = queries.const_data_ptr();
+    arguments.k = keys.const_data_ptr();
+    arguments.v = values.const_data_ptr();
+    arguments.out = out.data_ptr();
+    arguments.ranges = ranges.const_data_ptr<std::int32_t>();
+    arguments.row_bias = bias.defined() ? bias.const_data_ptr<float>() : nullptr;
+    arguments.queries = q.size(0);
+    arguments.ranges_per_query = ranges.size(1);
+    arguments.query_heads = q.size(1);
+    arguments.kv_heads = k.size(1);
+    arguments.head_size = q.size(2);
+    arguments.window = visibility.window;
+    arguments.q_stride = queries.stride(0);
+    arguments.q_head_stride = queries.stride(1);
+    arguments.k_stride = keys.stride(0);
+    arguments.k_head_stride = keys.stride(1);
+    arguments.v_stride = values.stride(0);
+    arguments.v_head_stride = values.stride(1);
+    arguments.scale = static_cast<float>(scale);
+    arguments.element = kernels::element_of(q.scalar_type());
+    void* const stream = c10::cuda::getCurrentCUDAStream(q.device().index()).stream();
+    const char* error = nullptr;
+    if (kernels::fits_attend_tiles(arguments) && has_neighbours(visibility, q.size(0))) {
+        error = kernels::attend_tiles_cuda(arguments, stream);
+    } else {
+        const auto parts = share_queries(arguments, visibility, k.size(0), q.options());
+        error = kernels::attend_ranges_cuda(arguments, stream);
+    }
+    TORCH_CHECK(error == nullptr, "attend on ", q.device(), ": ", error);
+    return out;
+}
+
+} // namespace ponderscope

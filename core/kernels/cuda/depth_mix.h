@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/kernels/cuda/attend_ranges.h"
+
+#include <cstdint>
+
+namespace ponderscope::kernels {
+
+/// The sources' addresses travel among the kernel's arguments (4 KB at most), without a copy to the device.
+constexpr std::int64_t most_depth_sources = 128;
+constexpr std::int64_t largest_mixed_head = 256;
+
+/// Mixing of one layer's values with those of earlier layers on a GPU (core/kernels/depth_mix.h has the
+/// mathematics). All pointers are device pointers to contiguous arrays: q [rows, query_heads, head_size], the
+/// others [rows, kv_heads, head_size]. `out` may be `v`.
+struct DepthMix {
+    const void* q = nullptr;
+    const void* k = nullptr;
+    const void* v = nullptr;
+    void* out = nullptr;
+    float* weights = nullptr; ///< [rows, kv_heads, sources + 1], the own value last; null: nobody listens
+    const void* source_keys[most_depth_sources] = {};
+    const void* source_values[most_depth_sources] = {};
+    std::int64_t sources = 0;
+    std::int64_t rows = 0;
+    std::int64_t query_heads = 0;
+    std::int64_t kv_heads = 0;
+    std::int64_t head_size = 0;
+    Element element = Element::f32;
+};
+
+/// Queues the kernel on a cudaStream_t. Returns null, or what the CUDA runtime says is wrong.
+const char* depth_mix_cuda(const DepthMix& arguments, void* stream);
+
+} // namespace ponderscope::kernels

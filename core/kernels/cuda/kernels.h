@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/kernels/cuda/attend_ranges.h"
+#include "core/kernels/cuda_library.h"
+
+namespace ponderscope {
+
+namespace kernels {
+
+/// Of fp32, bf16 and fp16.
+inline Element element_of(at::ScalarType type) {
+    return type == at::kFloat ? Element::f32 : type == at::kBFloat16 ? Element::bf16 : Element::f16;
+}
+
+} // namespace kernels
+
+/// On a GPU, fp32, bf16 or fp16, heads of at most 256 elements.
+bool attend_cuda_fits(const at::Tensor& q);
+/// Plainly causal blocks of queries in order, of more than one query, in half precision; a bias takes eight
+/// elements of a head.
+bool flash_fits(const at::Tensor& q, const Visibility& visibility, const at::Tensor& row_bias);
+/// attend for checked arguments, without gradient: LibTorch's flash attention over sequences of any lengths
+/// where it fits; else our kernels, to which causal blocks are sent as ranges: on the matrix unit for many
+/// queries in half precision, else a query at a time, whose result then depends on nothing but what it sees.
+/// Nothing is read back from the device.
+at::Tensor attend_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                       const Visibility& visibility, double scale, const at::Tensor& row_bias);
+
+/// On a GPU, fp32, bf16 or fp16, heads of at most 256 elements, a number of sources that the kernel's
+/// arguments hold.
+bool depth_mix_cuda_fits(const at::Tensor& v, std::size_t sources);
+/// depth_mix by our kernel, for checked, contiguous arguments, without gradient.
+DepthMixed depth_mix_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                          std::span<const DepthSource> sources, bool want_weights);
+
+bool read_out_cuda_fits(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request);
+/// read_out on a GPU for checked requests: logits of some thousand tokens at a time, read once by a kernel
+/// that makes their statistics. In half precision, where no mixture of the whole vocabulary is asked for,
+/// they are a tile in the cache; words within the rounding of a target's logit then count for its rank or
+/// not. Nothing is read back from the device.
+HeadResult read_out_cuda(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request);
+/// fp32, bf16 or fp16 on a GPU, a head's elements side by side.
+bool rotate_cuda_fits(const at::Tensor& x);
+/// rotate_into of rope.h by our kernel.
+void rotate_into_cuda(at::Tensor& out, const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin,
+                      const at::Tensor& rows, const at::Tensor& places, bool neighbours);
+
+/// Logits [n, V] in fp32, the tables multiplied as they lie.
+at::Tensor logits_cuda(const at::Tensor& h, const HeadWeights& weights);
+
+/// All of them.
+inline void add_kernels(CudaKernels& table) {
+    table.attend_fits = attend_cuda_fits;
+    table.flash_fits = flash_fits;
+    table.attend = attend_cuda;
+    table.depth_mix_fits = depth_mix_cuda_fits;
+    table.depth_mix = depth_mix_cuda;
+    table.read_out_fits = read_out_cuda_fits;
+    table.read_out = read_out_cuda;
+    table.logits = logits_cuda;
+    table.rotate_fits = rotate_cuda_fits;
+    table.rotate_into = rotate_into_cuda;
+}
+
+} // namespace ponderscope

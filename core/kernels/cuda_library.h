@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/kernels/attend.h"
+#include "core/kernels/depth_mix.h"
+#include "core/kernels/head.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace ponderscope {
+
+/// What a device was asked to do while it was captured, done again by one call: on the same memory, whatever
+/// lies there by then. Keeps the memory of everything that was made meanwhile.
+class DeviceGraph {
+public:
+    virtual ~DeviceGraph() = default;
+    virtual void replay() = 0;
+};
+
+/// What core/kernels/cuda gives the engine. It is a library of its own, libponderscope_cuda.so, because
+/// LibTorch's CUDA libraries want half a gigabyte of memory and a second before they have done anything, and
+/// a run on the CPU needs none of them. Each *_fits says whether its neighbour takes these arguments; built
+/// without a CUDA compiler, none does, and plain operations of LibTorch run in their place.
+struct CudaKernels {
+    std::string (*name_of)(at::Device) = nullptr; ///< "NVIDIA H200"
+    int (*capability_of)(at::Device) = nullptr;   ///< 90: compute capability 9.0
+    std::string (*why_none)() = nullptr;          ///< where no GPU is found, what the CUDA runtime says of it
+
+    bool (*attend_fits)(const at::Tensor& q) = [](const at::Tensor&) { return false; };
+    /// Whether attend takes LibTorch's flash attention for it, which is the fastest where there are ranges of
+    /// queries of a sequence.
+    bool (*flash_fits)(const at::Tensor& q, const Visibility&, const at::Tensor& row_bias) = nullptr;
+    at::Tensor (*attend)(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                         const Visibility& visibility, double scale, const at::Tensor& row_bias) = nullptr;
+    bool (*depth_mix_fits)(const at::Tensor& v, std::size_t sources) = [](const at::Tensor&, std::size_t) {
+        return false;
+    };
+    decltype(&ponderscope::depth_mix) depth_mix = nullptr;
+    bool (*read_out_fits)(const at::Tensor& h, const HeadWeights&, const HeadRequest&) =
+        [](const at::Tensor&, const HeadWeights&, const HeadRequest&) { return false; };
+    decltype(&ponderscope::read_out) read_out = nullptr;
+    decltype(&full_logits) logits = nullptr; ///< of what read_out_fits, by the same products
+    bool (*rotate_fits)(const at::Tensor& x) = [](const at::Tensor&) { return false; };
+    /// rotate from any layout whose last axis is dense into a contiguous \p out; cos undefined: a copy.
+    /// \p places: int64 [n], rows of \p out; undefined: its first n.
+    void (*rotate_into)(at::Tensor& out, const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin,
+                        const at::Tensor& rows, const at::Tensor& places, bool neighbours) = nullptr;
+    /// Takes down what \p work asks of that device, and does none of it yet. Nothing may travel to or from
+    /// the host meanwhile, and what is asked must have run once before. c10::Error where the device cannot.
+    std::unique_ptr<DeviceGraph> (*capture)(at::Device device, const std::function<void()>& work) = nullptr;
+};
+
+/// Loads the library and LibTorch's CUDA half with it, once a process. InputError when this build has none or
+/// it cannot be loaded; std::logic_error when LibTorch was asked for a GPU before, as the first gradient
+/// does. Threads: any.
+void load_cuda();
+/// For a backend that is registered with LibTorch and brings kernels of its own.
+void use_kernels(const CudaKernels& kernels);
+
+/// Null for what lies on the CPU, and where there are none. What lies on a GPU got there after load_cuda().
+const CudaKernels* cuda_kernels(const at::Tensor& tensor);
+const CudaKernels* cuda_kernels(at::Device device);
+
+} // namespace ponderscope

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/kernels/autocast.h"
+#include "core/kernels/head.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+
+#include <limits>
+#include <optional>
+
+namespace ponderscope {
+
+namespace {
+
+/// The head of a CPU multiplies in the table's type: autocast may have left the states in bf16.
+class HeadAutocast {
+public:
+    explicit HeadAutocast(const at::Tensor& h)
+        : autocast_(h.device().type(), !h.is_cpu() && at::autocast::is_autocast_enabled(h.device().type()),
+                    at::autocast::get_autocast_dtype(h.device().type())) {}
+
+private:
+    Autocast autocast_;
+};
+
+at::Tensor training_logits(const at::Tensor& h, const HeadWeights& weights) {
+    TORCH_CHECK(weights.softcap == 0, "capped logits have no gradient here");
+    const at::Tensor logits =
+        at::linear(h.is_cpu() ? h.to(weights.head.scalar_type()) : h, weights.head,
+                   weights.head_bias.defined() ? std::optional(weights.head_bias) : std::nullopt);
+    return weights.scale == 1.0 ? logits : logits * weights.scale;
+}
+
+/// The top_k largest logits of every row; of equals the lower id.
+at::Tensor largest_ids(const at::Tensor& h, const HeadWeights& weights, std::int64_t top_k) {
+    const c10::NoGradGuard no_grad;
+    HeadRequest request;
+    request.candidates = top_k;
+    return read_out(h.detach(), weights, request).candidate_ids;
+}
+
+} // namespace
+
+at::Tensor expected_embedding(const at::Tensor& states, const HeadWeights& weights, double temperature,
+                              std::int64_t top_k) {
+    TORCH_CHECK(temperature > 0, "expected_embedding: temperature ", temperature);
+    const HeadAutocast autocast(states);
+    at::Tensor logits = training_logits(states, weights) / temperature;
+    if (top_k > 0 && top_k < weights.head.size(0)) {
+        const at::Tensor kept = at::zeros_like(logits, logits.options().dtype(at::kBool))
+                                    .scatter_(1, largest_ids(states, weights, top_k), true);
+        logits = logits.masked_fill(kept.logical_not(), -std::numeric_limits<double>::infinity());
+    }
+    return at::mm(at::softmax(logits, 1), weights.embedding).to(weights.embedding.scalar_type());
+}
+
+at::Tensor cross_entropy(const at::Tensor& states, const HeadWeights& weights, const at::Tensor& targets) {
+    TORCH_CHECK(targets.sizes() == at::IntArrayRef({states.size(0)}), "cross_entropy: targets are ",
+                targets.sizes(), " for states ", states.sizes());
+    const HeadAutocast autocast(states);
+    return at::cross_entropy_loss(training_logits(states, weights), targets, {}, at::Reduction::Mean, -1);
+}
+
+} // namespace ponderscope

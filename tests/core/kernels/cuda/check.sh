@@ -1,0 +1,250 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The kernels' tests in other builds than that of ./run test; a compiler and GoogleTest are all they need.
+#
+#   tests/core/kernels/cuda/check.sh [plain] [address] [thread] [mutants] [long]
+#
+#   plain     as ./run test has them
+#   address   with AddressSanitizer (shared memory included) and UndefinedBehaviorSanitizer
+#   thread    with ThreadSanitizer, every 17th shape: what two threads of a block do without a barrier between them
+#   mutants   one wrong change of a kernel at a time: every barrier left out and the atomic a plain addition, in the
+#             plain and the thread build; the list below, in the build named there. Each must be caught. Some ten
+#             minutes; MUTANTS='NaN|barrier': only those whose line fits it
+#   long      with the test that counts 2^31 words (8 GB of addresses, not of memory)
+#
+# Without arguments: plain address thread. Builds below build/kernels.
+set -euo pipefail
+cd "$(dirname "$0")/../../../.."
+tree=$PWD
+out=$tree/build/kernels
+cxx=${CXX:-g++}
+kernels=(attend_ranges attend_tiles depth_mix head_stats rotate_rows)
+common="-x c++ -std=c++20 -g1 -Wall -Wextra -Wno-unknown-pragmas -fno-strict-aliasing -ffunction-sections"
+declare -A flags=(
+    [plain]="-O2"
+    [address]="-O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -fsanitize-sections=host_cuda_shared"
+    [thread]="-O1 -fsanitize=thread"
+)
+declare -A built=()
+fail() { printf 'check.sh: %s\n' "$*" >&2; exit 2; }
+
+# compile BUILD FOLDER SOURCE...: objects into FOLDER; sources and headers that FOLDER has of its own come first.
+compile() {
+    local build=$1 folder=$2 source from
+    shift 2
+    for source in "$@"; do
+        from=$tree/$source
+        [ -e "$folder/$source" ] && from=$folder/$source
+        local own=${flags[$build]}
+        # Switches of stacks are not for sanitizers; they are told of them.
+        case $source in */host_cuda.cpp) own=-O2 ;; esac
+        echo "$cxx $common $own -I$tree/tests/support/host_cuda/include -I$folder -I$tree -c $from -o $folder/$(basename "$source").o"
+    done | xargs -P "$(nproc)" -I{} sh -c '{}' || fail "the $build build failed (the compiler's words above)."
+}
+
+everything() {
+    local name
+    for name in "${kernels[@]}"; do
+        echo "core/kernels/cuda/$name.cu" "tests/core/kernels/cuda/${name}_test.cpp"
+    done
+    echo tests/core/kernels/cuda/{host_cuda,online_sums}_test.cpp tests/support/host_cuda/host_cuda.cpp
+}
+
+link() {
+    # shellcheck disable=SC2086
+    "$cxx" ${flags[$1]} "$2"/*.o -o "$2/kernels_test" -lgtest -lgtest_main -lpthread || fail "the $1 build failed (the linker's words above)."
+}
+
+build() {
+    mkdir -p "$out/$1"
+    # shellcheck disable=SC2046
+    compile "$1" "$out/$1" $(everything)
+    link "$1" "$out/$1"
+}
+
+# The tests of a build, by name. The sanitizers' last word counts: no finding is a success.
+run() {
+    printf '%s:\n' "$1"
+    build "$1"
+    "$out/$1/kernels_test" --gtest_brief=1 || fail "the $1 build's tests failed (above)."
+}
+
+# Tells which of the builds catch a mutant whose file lies in a folder: mutant WHAT FOLDER FILE "BUILD..."
+mutant() {
+    local what=$1 folder=$2 file=$3 builds=$4 filter build caught="" rebuilt source
+    [[ $what =~ ${MUTANTS:-} ]] || return 0
+    case $file in
+        *attend_ranges.cu) filter='AttendKernel*' ;;
+        *attend_tiles.cu | *matrix_unit.cuh) filter='AttendTiles*' ;;
+        *depth_mix.cu) filter='Depth*' ;;
+        *rotate_rows.cu) filter='Rotate*' ;;
+        *elements.cuh) filter='Attend*:Depth*' ;;
+        *) filter='Head*:Div*:Online*' ;;
+    esac
+    for build in $builds; do
+        [ -n "${built[$build]:-}" ] || build "$build"
+        built[$build]=1
+        mkdir -p "$folder/$build"
+        cp -r "$folder/core" "$folder/$build/"
+        ln -sf "$out/$build"/*.o "$folder/$build/"
+        case $file in
+            *.cu) rebuilt=$file ;;
+            *matrix_unit.cuh) rebuilt=core/kernels/cuda/attend_tiles.cu ;;
+            *elements.cuh) rebuilt="core/kernels/cuda/attend_ranges.cu core/kernels/cuda/depth_mix.cu" ;;
+            *) rebuilt="core/kernels/cuda/head_stats.cu tests/core/kernels/cuda/head_stats_test.cpp tests/core/kernels/cuda/online_sums_test.cpp" ;;
+        esac
+        # A link would be written through.
+        for source in $rebuilt; do rm -f "$folder/$build/$(basename "$source").o"; done
+        # shellcheck disable=SC2086
+        compile "$build" "$folder/$build" $rebuilt 2>"$folder/$build/compiler.log"
+        link "$build" "$folder/$build"
+        # One that never ends is caught too.
+        if ! GTEST_FAIL_FAST=1 TSAN_OPTIONS=halt_on_error=1 timeout 120 "$folder/$build/kernels_test" --gtest_filter="$filter" \
+                >"$folder/$build/log" 2>&1; then
+            caught+=" $build"
+        fi
+    done
+    if [ -n "$caught" ]; then
+        printf '  caught by%-13s %s\n' "$caught" "$what"
+    else
+        printf '  NOT CAUGHT             %s\n' "$what"
+    fi
+    mutants_all=$((mutants_all + 1))
+    [ -n "$caught" ] || mutants_missed=$((mutants_missed + 1))
+}
+
+# change WHAT FILE FROM TO [BUILDS]: the one place of FILE that reads FROM reads TO.
+change() {
+    local what=$1 file=core/kernels/cuda/$2 folder=$out/mutant builds=${5:-plain}
+    [ -e "$file" ] || file=core/kernels/cpu/$2
+    rm -rf "$folder"
+    mkdir -p "$folder/$(dirname "$file")"
+    python3 - "$tree/$file" "$folder/$file" "$3" "$4" <<'PYTHON' || fail "the mutant '$what' no longer fits $file."
+import sys
+text = open(sys.argv[1]).read()
+sys.exit(1) if text.count(sys.argv[3]) != 1 else open(sys.argv[2], "w").write(text.replace(sys.argv[3], sys.argv[4]))
+PYTHON
+    mutant "$2: $what" "$folder" "$file" "$builds"
+}
+
+every_barrier() {
+    local name file line folder=$out/mutant
+    for name in "${kernels[@]}"; do
+        file=core/kernels/cuda/$name.cu
+        while IFS=: read -r line _; do
+            rm -rf "$folder"
+            mkdir -p "$folder/core/kernels/cuda"
+            sed "${line}d" "$file" >"$folder/$file"
+            mutant "$name.cu: without the barrier in line $line" "$folder" "$file" "plain thread"
+        done < <(grep -n '^ *__sync[a-z]*();' "$file")
+    done
+}
+
+mutants() {
+    mutants_all=0
+    mutants_missed=0
+    printf 'mutants:\n'
+    every_barrier
+    change "a plain addition for the atomic" head_stats.cu "atomicAdd(&collected, 1)" "collected++" "plain thread"
+    change "a list that was not filled" head_stats.cu "count < length" "count < 0"
+    change "a full list overflows" head_stats.cu "count > collected_most ||" "false ||"
+    change "one candidate too many for shared memory" head_stats.cu "place < collected_most" "place <= collected_most" address
+    change "the last word is left out" head_stats.cu "unsigned v = threadIdx.x; v < vocabulary; v += threads) {
+        const float x = row[v];
+        own" "unsigned v = threadIdx.x; v + 1 < vocabulary; v += threads) {
+        const float x = row[v];
+        own"
+    change "an equal logit counts as larger" head_stats.cu "x > pivot ? 1" "x >= pivot ? 1"
+    change "NaN enter the list" head_stats.cu "x == x && after" "after"
+    change "an impossible word is cut at 1e30" head_stats.cu "y == -INFINITY && x != -INFINITY ? INFINITY" "false ? INFINITY"
+    change "a tile forgets those before" head_stats.cu "t.word > 0 && lane == 0" "false"
+    change "a tile's list begins anew" head_stats.cu "t.word > 0 && lane < length" "false"
+    change "a tile's target is larger than itself" head_stats.cu " && word.id != target" ""
+    change "a tile's target is another lane's" head_stats.cu "(target - t.word) % 32)" "(target - t.word) % 31)"
+    change "an equal logit of a tile counts as larger" head_stats.cu "word.value > pivot" "word.value >= pivot"
+    change "a list's end does not move" head_stats.cu "lane == before ? next : above" "lane == before ? next : kept"
+    change "words of a tile join alone" head_stats.cu "joining &= joining - 1;" "joining = 0;"
+    change "NaN of a tile come before numbers" head_stats.cu "b_is_nan && (!a_is_nan || a.id < b.id)" "a_is_nan"
+    change "each tile tells" head_stats.cu "t.word + t.words == a.vocabulary" "true"
+    change "a tile knows no divergence so far" head_stats.cu "apart = so_far.divergence" "apart"
+    change "another row's words before" head_stats.cu "t.before[index * t.words + v]" "t.before[v]"
+    change "a word that is impossible in the other alone is skipped" online_sums.h "other == -INFINITY && own != -INFINITY ? INFINITY" "other == -INFINITY ? 0"
+    change "what is apart does not move with the other's maximum" online_sums.h "other.apart += other.sum == 0 ? 0 : other.sum * up;" ""
+    change "what is apart does not move with the own maximum" online_sums.h "factor * (side.apart - side.sum * up)" "factor * side.apart"
+    change "an infinite divergence is scaled away" online_sums.h "side.apart != INFINITY" "true"
+    change "differences without a unit" online_sums.h "unit = 0x1p-32F" "unit = 1"
+    change "a row of -infinity is a distribution" online_sums.h "maximum == INFINITY || sum == 0" "maximum == INFINITY"
+    change "a row of +infinity is a distribution" online_sums.h "maximum == INFINITY || sum == 0" "sum == 0"
+    change "0 times infinity" online_sums.h "factor == 0 ? 0 : factor * (weighted" "factor * (weighted"
+    change "+infinity less itself" online_sums.h "x == maximum ? 0 : x - maximum" "x - maximum"
+    change "maxima of +infinity raised" online_sums.h "to == maximum ? 0 : to - maximum" "to - maximum"
+    change "chunks past a row's end are read" device_elements.cuh "const bool inside = wanted && begin < size;" "const bool inside = wanted;" address
+    change "any address is aligned" device_elements.cuh "% 16 == 0" "% 2 == 0" address
+    change "a row is read one element too far" device_elements.cuh "if (wanted && begin + i < size)" "if (wanted && begin + i <= size)" address
+    change "a row is written one element too far" device_elements.cuh "
+            if (begin + i < size)" "
+            if (begin + i <= size)" address
+    change "the window cuts nothing" attend_ranges.cu "RangeTrim::of(rows_of(a, ranges), a.window);
+    std::int64_t rounds = 0;   // of the ranges before" "RangeTrim::of(rows_of(a, ranges), 0);
+    std::int64_t rounds = 0;   // of the ranges before"
+    change "a range's last rows are left out" attend_ranges.cu "end > begin ? (std::int64_t{end} - begin + round_rows - 1)" "end > begin ? (std::int64_t{end} - begin + round_rows - 4)"
+    change "rows are compared in int32" attend_ranges.cu "element(c), size, row < end, to[r][c]" "element(c), size, static_cast<std::int32_t>(row) < static_cast<std::int32_t>(end), to[r][c]"
+    change "teams keep their own maxima" attend_ranges.cu "highest = fmaxf(highest, __shfl_xor_sync(all_lanes, highest, step));" "(void)step;"
+    change "the neighbours' K/V head" attend_ranges.cu "static_cast<const T*>(of.k) + of_head / (of.query_heads / of.kv_heads)" "static_cast<const T*>(of.k) + of_head % of.kv_heads"
+    change "a segment is summed up by the wrong warp" attend_ranges.cu "belongs % a.splits != turn" "belongs % a.splits != 0"
+    change "one round of another warp's is computed" attend_ranges.cu "round += segment_rounds - 1 - (rounds" "round += segment_rounds - 2 - (rounds"
+    change "segments are forgotten" attend_ranges.cu "if (belongs != segment && segment >= 0)" "if (false)"
+    change "segments keep their own maxima" attend_ranges.cu "next = __expf(maximum_next - maximum);" "next = 1;"
+    change "the last part is left out" attend_ranges.cu "segment * segment_rounds < rounds" "(segment + 1) * segment_rounds < rounds"
+    change "parts know of no window" attend_ranges.cu "trim.first(ranges[2 * m], ranges[2 * m + 1]);
+        rounds" "ranges[2 * m];
+        rounds"
+    change "no bias" attend_ranges.cu "dot += a.row_bias[row];" ""
+    change "a block's queries begin where they like" attend_tiles.cu "begin = tile.firsts[w] < begin ? tile.firsts[w] : begin;" "begin = tile.firsts[0];"
+    change "the window cuts no tile" attend_tiles.cu "RangeTrim::of(visible, a.window)" "RangeTrim::of(visible, 0)"
+    change "everybody sees a tile" attend_tiles.cu "(seen[i / 2] >> row & 1) != 0 ? score" "true ? score"
+    change "rows that nobody sees are read" attend_tiles.cu "const bool read = (any >> row & 1) != 0; //" "const bool read = true; //"
+    change "a bias that nobody sees" attend_tiles.cu "a.row_bias != nullptr && (any >> thread & 1) != 0" "a.row_bias != nullptr" address
+    change "a strange value is multiplied" attend_tiles.cu "if (strange) {" "if (false) {"
+    change "a thread keeps what it found strange" attend_tiles.cu "strange = __syncthreads_or(strange) != 0;" "__syncthreads();" "plain thread"
+    change "tiles forget the sums before" attend_tiles.cu "sum[half] *= factor;" ""
+    change "tiles forget the mixtures before" attend_tiles.cu "numbers[2 * half + 1] *= factor;" ""
+    change "lanes keep their own maxima" attend_tiles.cu "highest[half] = fmaxf(highest[half], __shfl_xor_sync(all_lanes, highest[half], step));" "(void)step;"
+    change "a tile's end is one row early" attend_tiles.cu "from = begin + rows;" "from = begin + rows - 1;"
+    change "a tile's end is one row late" attend_tiles.cu "from = begin + rows;" "from = begin + rows + 1;"
+    change "all lines are of the first head" attend_tiles.cu "kv_head * group + line % group" "kv_head * group"
+    change "a query's element too many" attend_tiles.cu "present[half] && element + 1 < size" "present[half]" address
+    change "no room between a tile's rows and its banks" attend_tiles.cu "(j * 16 + matrix % 2 * 8 + lane % 8) * width" "(j * 16 + matrix % 2 * 8 + lane % 8) * (width - chunk)"
+    change "halves of a slice change places" attend_tiles.cu "s * slice + matrix % 2 * 8, b);" "s * slice + (matrix + 1) % 2 * 8, b);"
+    change "values are not turned" attend_tiles.cu "load_matrices<true>" "load_matrices<false>"
+    change "the own value first" depth_mix.cu "source ? a.source_keys[j] : a.k" "j > 0 ? a.source_keys[j - 1] : a.k"
+    change "earlier sources keep their weight" depth_mix.cu "total *= shrink;" ""
+    change "teams without a head take part" depth_mix.cu "const int size = present ? static_cast<int>(a.head_size) : 0;" "const int size = static_cast<int>(a.head_size);" address
+    change "a query's group has one head" depth_mix.cu "j < group; ++j" "j < 1; ++j"
+    change "weights of a lane's first source only" depth_mix.cu "j < count; j += Lanes" "j < Lanes && j < count; j += Lanes"
+    change "heads of a warp are one" depth_mix.cu "first + lane / Lanes" "first"
+    change "pairs are halves apart" rotate_rows.cu "a.neighbours ? one + 1 : one + a.half" "one + a.half"
+    change "angles turn the other way" rotate_rows.cu "first * c - second * s" "first * c + second * s"
+    change "everybody's angles are the first row's" rotate_rows.cu "a.sin[a.rows[row] * a.half + j]" "a.sin[j]"
+    change "rows go to their own places" rotate_rows.cu "a.places != nullptr ? a.places[row] : row;
+    T* to = static_cast<T*>(a.out) + (place * a.heads + head) * a.size;
+    for" "row;
+    T* to = static_cast<T*>(a.out) + (place * a.heads + head) * a.size;
+    for"
+    change "chunks turn the other way" rotate_rows.cu "first[i] * cosine[i] - second[i] * sine[i]" "first[i] * cosine[i] + second[i] * sine[i]"
+    change "chunks behind the pairs stay where they are" rotate_rows.cu "store_chunk<true>(first, one + half, size, to);" ""
+    change "what does not turn is left out" rotate_rows.cu "e < a.size; e += 32" "e + 1 < a.size; e += 32"
+    rm -rf "$out/mutant"
+    printf '%d of %d mutants caught\n' "$((mutants_all - mutants_missed))" "$mutants_all"
+    [ "$mutants_missed" -eq 0 ] || exit 1
+}
+
+[ $# -gt 0 ] || set -- plain address thread
+for what in "$@"; do
+    case $what in
+        plain | address | thread) run "$what" ;;
+        mutants) mutants ;;
+        long) PONDERSCOPE_LONG_KERNEL_TESTS=1 run plain ;;
+        *) fail "unknown build '$what'; plain, address, thread, mutants, long." ;;
+    esac
+done
