@@ -468,6 +468,13 @@ void Database::read_blob(const char* table, const char* column, std::int64_t row
     }
 }
 
+void remove_database(const std::filesystem::path& path) noexcept {
+    std::error_code ignored;
+    for (const char* suffix : {"", "-journal", "-wal", "-shm"}) {
+        std::filesystem::remove(path.string() + suffix, ignored);
+    }
+}
+
 void sync_folder_of(const std::filesystem::path& file) {
     const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
     const int directory = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

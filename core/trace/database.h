@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -175,6 +176,17 @@ public:
 private:
     sqlite3* handle_ = nullptr;
     std::filesystem::path left_log_of_; ///< of a reader of a file of this machine: that file
+};
+
+/// Removes a database and what SQLite puts beside it.
+void remove_database(const std::filesystem::path& path) noexcept;
+/// The name of a database that is removed with this object, if it still has the name then.
+struct TemporaryDatabase {
+    explicit TemporaryDatabase(std::filesystem::path name) : path(std::move(name)) {}
+    ~TemporaryDatabase() { remove_database(path); }
+    TemporaryDatabase(const TemporaryDatabase&) = delete;
+    TemporaryDatabase& operator=(const TemporaryDatabase&) = delete;
+    std::filesystem::path path;
 };
 
 /// A name that a file was given survives a power cut only when its folder is synced; some file systems

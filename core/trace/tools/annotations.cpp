@@ -181,70 +181,68 @@ std::string misfit_of(const AnnotationInfo& annotation, const RunInfo& run) {
                                 printable(run.name) + " has now; annotate it again";
 }
 
-struct AnnotationReader::Impl {
-    fs::path path;
-    mutable Database database;
-    std::vector<AnnotationInfo> all;
-
-    [[noreturn]] void damaged(const std::string& expected, const std::string& found) const {
-        throw InputError(path, expected, found, annotate_again);
+AnnotationReader::AnnotationReader(fs::path path)
+    : path_(std::move(path)), database_(std::make_unique<Database>(path_, Database::Access::read)) {
+    // A writer never changes the file, it puts another in its place: nobody needs a lock, and who holds one
+    // is another program, which may hold it for long.
+    database_->wait_for_locks(300);
+    database_->execute(
+        "PRAGMA query_only=ON; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA cache_size=-4096");
+    check_tables(*database_, path_, schema::annotation_tables());
+    Statement rows = database_->prepare("SELECT id, run, name, kind, text_digest, tokenizer_digest, "
+                                        "sequences, tokens, created FROM annotation ORDER BY run, name");
+    while (rows.step()) {
+        AnnotationInfo info{rows.integer(0),
+                            rows.text(1),
+                            rows.text(2),
+                            rows.text(3) == "category",
+                            {},
+                            rows.text(4),
+                            rows.text(5),
+                            rows.integer(6),
+                            rows.integer(7),
+                            rows.text(8)};
+        if (const std::string fault = fault_of_annotation_name(info.name); !fault.empty()) {
+            throw InputError(path_.string() + ": " + fault + "; " + annotate_again + ".");
+        }
+        if (!info.category && rows.text(3) != "number") {
+            throw InputError(path_, "an annotation of the kind number or category", in_quotes(rows.text(3)),
+                             annotate_again);
+        }
+        read_classes(info);
+        all_.push_back(std::move(info));
     }
-    [[noreturn]] void rethrow(const SqliteFailure& failure) const {
-        throw_read_failure(path, failure, "sound annotations", annotate_again);
-    }
+}
 
-    void read_list() {
-        Statement rows = database.prepare("SELECT id, run, name, kind, text_digest, tokenizer_digest, "
-                                          "sequences, tokens, created FROM annotation ORDER BY run, name");
-        while (rows.step()) {
-            AnnotationInfo info;
-            info.id = rows.integer(0);
-            info.run = rows.text(1);
-            info.name = rows.text(2);
-            info.category = rows.text(3) == "category";
-            info.text_digest = rows.text(4);
-            info.tokenizer_digest = rows.text(5);
-            info.sequences = rows.integer(6);
-            info.tokens = rows.integer(7);
-            info.created = rows.text(8);
-            if (const std::string fault = fault_of_annotation_name(info.name); !fault.empty()) {
-                throw InputError(path.string() + ": " + fault + "; " + annotate_again + ".");
-            }
-            if (!info.category && rows.text(3) != "number") {
-                damaged("an annotation of the kind number or category", in_quotes(rows.text(3)));
-            }
-            read_classes(info);
-            all.push_back(std::move(info));
+void AnnotationReader::read_classes(AnnotationInfo& info) const {
+    Statement rows =
+        database_->prepare("SELECT number, name FROM annotation_class WHERE annotation = ? ORDER BY number");
+    rows.bind(1, info.id);
+    while (rows.step()) {
+        const auto due = static_cast<std::int64_t>(info.classes.size());
+        if (rows.integer(0) != due || info.classes.size() == most_annotation_classes) {
+            throw InputError(
+                path_, "classes numbered from 0, at most " + std::to_string(most_annotation_classes),
+                "the number " + std::to_string(rows.integer(0)) + " as the " + std::to_string(due),
+                annotate_again);
+        }
+        info.classes.push_back(rows.text(1));
+        if (const std::string fault = fault_of_class(info.classes.back()); !fault.empty()) {
+            throw InputError(path_.string() + ": annotation " + info.name + ": " + fault + "; " +
+                             annotate_again + ".");
         }
     }
+}
 
-    void read_classes(AnnotationInfo& info) {
-        Statement rows = database.prepare(
-            "SELECT number, name FROM annotation_class WHERE annotation = ? ORDER BY number");
-        rows.bind(1, info.id);
-        while (rows.step()) {
-            const auto due = static_cast<std::int64_t>(info.classes.size());
-            if (rows.integer(0) != due || info.classes.size() == most_annotation_classes) {
-                damaged("classes numbered from 0, at most " + std::to_string(most_annotation_classes),
-                        "the number " + std::to_string(rows.integer(0)) + " as the " + std::to_string(due));
-            }
-            info.classes.push_back(rows.text(1));
-            if (const std::string fault = fault_of_class(info.classes.back()); !fault.empty()) {
-                throw InputError(path.string() + ": annotation " + info.name + ": " + fault + "; " +
-                                 annotate_again + ".");
-            }
-        }
+double AnnotationReader::checked(const AnnotationInfo& info, double value) const {
+    if (!std::isfinite(value) || (info.category && class_number(value, info.classes.size()) < 0)) {
+        throw InputError(path_,
+                         info.category ? "the number of a class of " + info.name
+                                       : "a finite number for " + info.name,
+                         std::to_string(value), annotate_again);
     }
-
-    [[nodiscard]] double checked(const AnnotationInfo& info, double value) const {
-        if (!std::isfinite(value) || (info.category && class_number(value, info.classes.size()) < 0)) {
-            damaged(info.category ? "the number of a class of " + info.name
-                                  : "a finite number for " + info.name,
-                    std::to_string(value));
-        }
-        return value;
-    }
-};
+    return value;
+}
 
 std::optional<AnnotationReader> AnnotationReader::beside(const fs::path& trace) {
     const fs::path path = annotations_path(trace);
@@ -255,37 +253,16 @@ std::optional<AnnotationReader> AnnotationReader::beside(const fs::path& trace) 
     }
     check_header(path, {"annotations of a trace", schema::annotations_id, schema::annotations_version,
                         "remove it or give it another name"});
-    // A writer never changes the file, it puts another in its place: nobody needs a lock, and who holds one
-    // is another program, which may hold it for long.
-    auto impl = std::make_unique<Impl>(Impl{path, Database(path, Database::Access::read), {}});
     try {
-        impl->database.wait_for_locks(300);
-        impl->database.execute(
-            "PRAGMA query_only=ON; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA cache_size=-4096");
-        check_tables(impl->database, path, schema::annotation_tables());
-        impl->read_list();
+        return AnnotationReader(path);
     } catch (const SqliteFailure& failure) {
-        impl->rethrow(failure);
+        throw_read_failure(path, failure, "sound annotations", annotate_again);
     }
-    return AnnotationReader(std::move(impl));
-}
-
-AnnotationReader::AnnotationReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-AnnotationReader::AnnotationReader(AnnotationReader&&) noexcept = default;
-AnnotationReader& AnnotationReader::operator=(AnnotationReader&&) noexcept = default;
-AnnotationReader::~AnnotationReader() = default;
-
-const fs::path& AnnotationReader::path() const {
-    return impl_->path;
-}
-
-const std::vector<AnnotationInfo>& AnnotationReader::all() const {
-    return impl_->all;
 }
 
 std::vector<AnnotationInfo> AnnotationReader::of(const RunInfo& run) const {
     std::vector<AnnotationInfo> own;
-    std::copy_if(impl_->all.begin(), impl_->all.end(), std::back_inserter(own),
+    std::copy_if(all_.begin(), all_.end(), std::back_inserter(own),
                  [&](const AnnotationInfo& one) { return one.run == run.name; });
     return own;
 }
@@ -301,30 +278,29 @@ std::vector<double> AnnotationReader::values(const AnnotationInfo& annotation, s
     std::vector<double> values(static_cast<std::size_t>(std::max<std::int64_t>(0, end - begin)),
                                std::numeric_limits<double>::quiet_NaN());
     try {
-        Statement rows = impl_->database.prepare("SELECT position, value FROM annotation_value WHERE "
-                                                 "annotation = ? AND sequence = ? AND position >= ? AND "
-                                                 "position < ?");
+        Statement rows = database_->prepare("SELECT position, value FROM annotation_value WHERE "
+                                            "annotation = ? AND sequence = ? AND position >= ? AND "
+                                            "position < ?");
         rows.bind_all(annotation.id, sequence, begin, end);
         while (rows.step()) {
-            values.at(static_cast<std::size_t>(rows.integer(0) - begin)) =
-                impl_->checked(annotation, rows.real(1));
+            values.at(static_cast<std::size_t>(rows.integer(0) - begin)) = checked(annotation, rows.real(1));
         }
     } catch (const SqliteFailure& failure) {
-        impl_->rethrow(failure);
+        throw_read_failure(path_, failure, "sound annotations", annotate_again);
     }
     return values;
 }
 
 void AnnotationReader::each(const AnnotationInfo& annotation, const Visit& visit) const {
     try {
-        Statement rows = impl_->database.prepare("SELECT sequence, position, value FROM annotation_value "
-                                                 "WHERE annotation = ? ORDER BY sequence, position");
+        Statement rows = database_->prepare("SELECT sequence, position, value FROM annotation_value "
+                                            "WHERE annotation = ? ORDER BY sequence, position");
         rows.bind(1, annotation.id);
         while (rows.step()) {
-            visit(rows.integer(0), rows.integer(1), impl_->checked(annotation, rows.real(2)));
+            visit(rows.integer(0), rows.integer(1), checked(annotation, rows.real(2)));
         }
     } catch (const SqliteFailure& failure) {
-        impl_->rethrow(failure);
+        throw_read_failure(path_, failure, "sound annotations", annotate_again);
     }
 }
 
@@ -408,28 +384,40 @@ private:
     std::int64_t id_ = 0;
 };
 
-void copy(const AnnotationReader& from, const AnnotationInfo& info, AnnotationWriter& to) {
-    to.begin(info);
-    from.each(info, [&](std::int64_t sequence, std::int64_t position, double value) {
-        to.put(sequence, position, value);
-    });
-}
-
 LockFile lock(const fs::path& trace) {
     check_can_annotate(trace);
     return LockFile(annotations_path(trace), "annotations that nobody writes to",
                     "some that another process is writing");
 }
 
-/// Copies all annotations beside a trace but those of \p run with one of the names.
-void copy_others(const std::optional<AnnotationReader>& old, const RunInfo& run,
-                 const std::set<std::string>& names, AnnotationWriter& to) {
-    if (old) {
-        for (const AnnotationInfo& info : old->all()) {
-            if (info.run != run.name || !names.contains(info.name)) {
-                copy(*old, info, to);
+/// Copies annotations for which \p run_of gives a run's name, under that name.
+void copy(const AnnotationReader& from, const std::function<std::string(const AnnotationInfo&)>& run_of,
+          std::optional<AnnotationWriter>& to, const fs::path& trace) {
+    for (AnnotationInfo info : from.all()) {
+        if (const std::string run = run_of(info); !run.empty()) {
+            if (!to) {
+                to.emplace(annotations_path(trace));
             }
+            info.run = run;
+            to->begin(info);
+            from.each(info, [&](std::int64_t sequence, std::int64_t position, double value) {
+                to->put(sequence, position, value);
+            });
         }
+    }
+}
+
+/// Replaces the file by what \p run_of keeps of it; nothing: removes it.
+void rewrite(const fs::path& trace, const std::optional<AnnotationReader>& old,
+             const std::function<std::string(const AnnotationInfo&)>& run_of) {
+    std::optional<AnnotationWriter> writer;
+    if (old) {
+        copy(*old, run_of, writer, trace);
+    }
+    if (writer) {
+        writer->commit();
+    } else {
+        fs::remove(annotations_path(trace));
     }
 }
 
@@ -499,20 +487,27 @@ void put_annotations(const fs::path& trace, const RunInfo& run, const std::vecto
             }
         }
     }
-    AnnotationWriter writer(annotations_path(trace));
-    copy_others(old, run, names, writer);
+    std::optional<AnnotationWriter> writer(std::in_place, annotations_path(trace));
+    if (old) {
+        copy(
+            *old,
+            [&](const AnnotationInfo& info) {
+                return info.run == run.name && names.contains(info.name) ? "" : info.run;
+            },
+            writer, trace);
+    }
     for (const Annotation& one : annotations) {
-        writer.begin({0, run.name, one.name, one.category, one.classes, run.text_digest, run.tokenizer_digest,
-                      run.sequences, run.tokens, utc_now()});
+        writer->begin({0, run.name, one.name, one.category, one.classes, run.text_digest,
+                       run.tokenizer_digest, run.sequences, run.tokens, utc_now()});
         for (std::size_t s = 0; s < one.values.size(); ++s) {
             for (std::size_t t = 0; t < one.values[s].size(); ++t) {
                 if (!std::isnan(one.values[s][t])) {
-                    writer.put(sequences[s].number, static_cast<std::int64_t>(t), one.values[s][t]);
+                    writer->put(sequences[s].number, static_cast<std::int64_t>(t), one.values[s][t]);
                 }
             }
         }
     }
-    writer.commit();
+    writer->commit();
 }
 
 void remove_annotations(const fs::path& trace, const RunInfo& run, const std::vector<std::string>& names) {
@@ -524,50 +519,32 @@ void remove_annotations(const fs::path& trace, const RunInfo& run, const std::ve
             static_cast<void>(find_annotation(old, trace, run, name)); // says which there are
         }
     }
-    const std::set<std::string> gone(names.begin(), names.end());
-    if (old && old->all().size() == gone.size()) { // all of them: each was found above
-        fs::remove(annotations_path(trace));
-        return;
-    }
-    AnnotationWriter writer(annotations_path(trace));
-    copy_others(old, run, gone, writer);
-    writer.commit();
+    rewrite(trace, old, [&](const AnnotationInfo& info) {
+        const bool gone =
+            info.run == run.name && std::find(names.begin(), names.end(), info.name) != names.end();
+        return gone ? "" : info.run;
+    });
 }
 
 void rename_annotations(const fs::path& trace, const std::string& run, const std::string& name) {
     const LockFile held = lock(trace);
     const std::optional<AnnotationReader> old = AnnotationReader::beside(trace);
-    std::set<std::string> runs;
-    for (const AnnotationInfo& info : old ? old->all() : std::vector<AnnotationInfo>()) {
-        runs.insert(info.run);
+    if (old && std::any_of(old->all().begin(), old->all().end(),
+                           [&](const auto& info) { return info.run == run || info.run == name; })) {
+        // A run that had the name before may be gone, and what was said of its tokens is not said of these.
+        rewrite(trace, old, [&](const AnnotationInfo& info) {
+            return info.run == name ? "" : info.run == run ? name : info.run;
+        });
     }
-    // A run that had the name before may be gone, and what was said of its tokens is not said of these.
-    if (runs.erase(name) == 0 && !runs.contains(run)) {
-        return;
-    }
-    if (runs.empty()) {
-        fs::remove(annotations_path(trace));
-        return;
-    }
-    std::vector<AnnotationsToCopy> wanted;
-    for (const std::string& one : runs) {
-        wanted.push_back({&*old, one, one == run ? name : one});
-    }
-    copy_annotations(trace, wanted);
 }
 
 void copy_annotations(const fs::path& trace, const std::vector<AnnotationsToCopy>& runs) {
     std::optional<AnnotationWriter> writer;
     for (const AnnotationsToCopy& one : runs) {
-        for (AnnotationInfo info : one.from->all()) {
-            if (info.run == one.run) {
-                if (!writer) {
-                    writer.emplace(annotations_path(trace));
-                }
-                info.run = one.name;
-                copy(*one.from, info, *writer);
-            }
-        }
+        copy(
+            *one.from,
+            [&](const AnnotationInfo& info) { return info.run == one.run ? one.name : std::string(); },
+            writer, trace);
     }
     if (writer) {
         writer->commit();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/trace/database.h"
 #include "core/trace/records.h"
 #include "core/trace/schema.h"
 
@@ -54,12 +55,10 @@ public:
     /// program holds a lock on it, or the machine could not read.
     static std::optional<AnnotationReader> beside(const std::filesystem::path& trace);
 
-    AnnotationReader(AnnotationReader&&) noexcept;
-    AnnotationReader& operator=(AnnotationReader&&) noexcept;
-    ~AnnotationReader();
-
-    [[nodiscard]] const std::filesystem::path& path() const;
-    [[nodiscard]] const std::vector<AnnotationInfo>& all() const; ///< as they were when it was opened
+    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+    [[nodiscard]] const std::vector<AnnotationInfo>& all() const {
+        return all_;
+    } ///< as they were when it was opened
     /// Those of that run, in the order of their names.
     [[nodiscard]] std::vector<AnnotationInfo> of(const RunInfo& run) const;
     /// Of these, those that were made for the tokens that the run has now.
@@ -72,9 +71,12 @@ public:
     void each(const AnnotationInfo& annotation, const Visit& visit) const;
 
 private:
-    struct Impl;
-    explicit AnnotationReader(std::unique_ptr<Impl> impl);
-    std::unique_ptr<Impl> impl_;
+    explicit AnnotationReader(std::filesystem::path path);
+    void read_classes(AnnotationInfo& info) const;
+    [[nodiscard]] double checked(const AnnotationInfo& info, double value) const;
+    std::filesystem::path path_;
+    std::unique_ptr<Database> database_;
+    std::vector<AnnotationInfo> all_;
 };
 
 /// Why an annotation cannot be of the run as it is now, one sentence without its end; empty: it can.

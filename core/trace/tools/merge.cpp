@@ -2,14 +2,14 @@
 #include "core/trace/tools/merge.h"
 
 #include "core/base/error.h"
-#include "core/trace/tools/annotations.h"
-#include "core/trace/tools/check.h"
 #include "core/trace/database.h"
 #include "core/trace/reader.h"
-#include "core/trace/tools/run_edits.h"
 #include "core/trace/schema.h"
 #include "core/trace/shard.h"
 #include "core/trace/signal_sums.h"
+#include "core/trace/tools/annotations.h"
+#include "core/trace/tools/check.h"
+#include "core/trace/tools/run_edits.h"
 #include "core/trace/writer.h"
 
 #include <algorithm>
@@ -40,25 +40,6 @@ bool is_compressed(const std::filesystem::path& trace, std::int64_t run = 0) {
         return false; // what cannot be read is said by whoever reads it, and the values are the same
     }
 }
-
-/// The file under a passing name, removed with what lies beside it.
-class PassingFile {
-public:
-    explicit PassingFile(const std::filesystem::path& output)
-        : path_(output.string() + ".merging-" + std::to_string(::getpid())) {}
-    ~PassingFile() {
-        std::error_code ignored;
-        for (const char* suffix : {"", "-journal", "-wal", "-shm", "-lock", ".annotations"}) {
-            std::filesystem::remove(path_.string() + suffix, ignored);
-        }
-    }
-    PassingFile(const PassingFile&) = delete;
-    PassingFile& operator=(const PassingFile&) = delete;
-    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
-private:
-    std::filesystem::path path_;
-};
 
 /// A trace to merge, as it was when the merge began: it may be growing.
 struct Input {
@@ -151,7 +132,8 @@ private:
     void copy(const TraceReader& reader, const RunInfo& run, const std::vector<SignalInfo>& signals,
               const SequenceInfo& sequence) {
         writer_.begin_sequence(sequence.title, reader.text(run.id, sequence.number), sequence.group,
-                               sequence.joined_number >= 0 ? std::optional(sequence.joined_number) : std::nullopt);
+                               sequence.joined_number >= 0 ? std::optional(sequence.joined_number)
+                                                           : std::nullopt);
         if (const auto labels = labels_.find(sequence.number); labels != labels_.end()) {
             writer_.put_labels(std::move(labels->second));
         }
@@ -253,9 +235,10 @@ void merge(std::vector<Input> opened, const std::filesystem::path& output, bool 
         throw InputError(beside, "a name that is free", "annotations of a trace that is gone",
                          "remove them or choose another name");
     }
-    const PassingFile passing(output);
+    const TemporaryDatabase passing(output.string() + ".merging-" + std::to_string(::getpid()));
+    const TemporaryDatabase passing_annotations(annotations_path(passing.path));
     {
-        TraceWriter writer(passing.path(), {.compress = compress, .append = false, .final_path = output});
+        TraceWriter writer(passing.path, {.compress = compress, .append = false, .final_path = output});
         Merge copies(writer, progress, stop);
         for (const Input& input : opened) {
             for (const RunInfo& run : input.runs) {
@@ -271,16 +254,15 @@ void merge(std::vector<Input> opened, const std::filesystem::path& output, bool 
         writer.finish();
     }
     if (!stay) {
-        copy_annotations_of(opened, passing.path());
+        copy_annotations_of(opened, passing.path);
     }
     // The annotations first: a trace never stands there without them.
-    const std::filesystem::path annotations = annotations_path(passing.path());
-    const bool annotated = std::filesystem::exists(annotations, error);
+    const bool annotated = std::filesystem::exists(passing_annotations.path, error);
     if (annotated) {
-        publish(annotations, beside);
+        publish(passing_annotations.path, beside);
     }
     try {
-        publish(passing.path(), output);
+        publish(passing.path, output);
     } catch (...) {
         if (annotated) {
             std::filesystem::remove(beside, error);
@@ -388,9 +370,7 @@ std::string copy_run(const std::filesystem::path& from, std::int64_t run, const 
     } catch (...) {
         // The failure itself is what is said, whatever becomes of cleaning up after it.
         if (fresh && begun > 0) {
-            for (const char* suffix : {"", "-journal", "-wal", "-shm", "-lock"}) {
-                std::filesystem::remove(to.string() + suffix, error);
-            }
+            remove_database(to);
         } else if (begun > 0) {
             forget_run(to, begun);
         }

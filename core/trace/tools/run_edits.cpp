@@ -19,21 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Removes a file that did not get its name in the end.
-struct Passing {
-    explicit Passing(const fs::path& trace)
-        : path(trace.string() + ".without-" + std::to_string(::getpid())) {}
-    ~Passing() {
-        std::error_code ignored;
-        for (const char* suffix : {"", "-journal"}) {
-            fs::remove(path.string() + suffix, ignored);
-        }
-    }
-    Passing(const Passing&) = delete;
-    Passing& operator=(const Passing&) = delete;
-    fs::path path;
-};
-
 void need(Database& database, const fs::path& trace, const RunInfo& run) {
     Statement found = database.prepare("SELECT 1 FROM run WHERE id = ? AND name = ? AND started = ?");
     if (!found.bind_all(run.id, run.name, run.started).step()) {
@@ -138,7 +123,7 @@ void replace_run(const fs::path& trace, const RunInfo& old, const RunInfo& fresh
 void remove_run(const fs::path& trace, const RunInfo& run, const std::stop_token& stop) {
     edit(trace, run, [&](Database& database, const fs::path& target) {
         const FileId read = FileId::of(target);
-        const Passing passing(target);
+        const TemporaryDatabase passing(target.string() + ".without-" + std::to_string(::getpid()));
         database.vacuum(passing.path);
         const auto go_on = [&stop] {
             if (stop.stop_requested()) {

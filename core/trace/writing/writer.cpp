@@ -74,7 +74,7 @@ void TraceWriter::Impl::open() {
         store.emplace(target, options.compress, !options.final_path.empty());
     } catch (const SqliteFailure& refusal) {
         if (!exists) {
-            remove_files();
+            remove_database(target);
         }
         if (refusal.is_damage()) {
             throw_read_failure(path, refusal);
@@ -89,19 +89,12 @@ void TraceWriter::Impl::open() {
     } catch (const std::system_error& refusal) {
         store.reset();
         if (made) {
-            remove_files();
+            remove_database(target);
         }
         throw EnvironmentError(path.string() + ": cannot be written, the system starts no more threads (" +
                                refusal.code().message() +
                                "); close other programs or raise the limits "
                                "(ulimit -u, ulimit -v).");
-    }
-}
-
-void TraceWriter::Impl::remove_files() const noexcept {
-    std::error_code ignored;
-    for (const char* suffix : {"", "-journal", "-wal", "-shm"}) {
-        std::filesystem::remove(target.string() + suffix, ignored);
     }
 }
 
@@ -225,7 +218,7 @@ void TraceWriter::Impl::stop() noexcept {
     // What failed before it began anything leaves no file behind.
     if (made && FileId::of(target) == file &&
         (discard || nothing_kept || (!finished && known.last_run == 0 && known.last_training == 0))) {
-        remove_files();
+        remove_database(target);
     }
     lock.reset();
 }

@@ -88,7 +88,6 @@ struct TraceWriter::Impl {
     }
 
     void open();
-    void remove_files() const noexcept;
     /// Of a failure that leaves \p kept or nothing: of the file that the caller named.
     [[nodiscard]] EnvironmentError failed(const SqliteFailure& why, bool kept) const;
     /// InputError where other shards of the run, as far as they are there, are of other texts or options.
