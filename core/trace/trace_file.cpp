@@ -169,8 +169,12 @@ std::vector<SignalInfo> FileTrace::signal_infos(std::int64_t run) const {
         std::vector<SignalInfo> signals =
             read_rows<SignalInfo>("signal", "WHERE run = " + std::to_string(run) + " ORDER BY id");
         for (const SignalInfo& info : signals) {
-            if (info.axes.front() != "token") {
-                damaged("axes of signal " + info.name + " that begin with token", info.axes.front());
+            const auto is_axis = [](const std::string& axis) { return schema::is_name(axis); };
+            if (!schema::is_name(info.name) || info.axes.front() != "token" ||
+                !std::all_of(info.axes.begin(), info.axes.end(), is_axis)) {
+                damaged("a name and axes of signal " + info.name +
+                            " of letters, digits, _ . and -, the first axis token",
+                        info.axes.front());
             }
         }
         std::erase_if(signals, is_packed_token_signal);

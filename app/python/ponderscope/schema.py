@@ -17,6 +17,8 @@ from importlib import resources
 from pathlib import Path
 from urllib.parse import quote
 
+from .columns import PLAIN_NAME
+
 POSITION_BITS = 32
 """Rows of tokens and of text are numbered sequence * 2^32 + place."""
 MAX_TOKENS = (1 << POSITION_BITS) - 1
@@ -185,6 +187,7 @@ def axes_of(text: str, path: Path, signal: str) -> tuple[str, ...]:
         axes = json.loads(text) if len(text) < 10_000 else None
     except (ValueError, RecursionError):
         axes = None
-    if not isinstance(axes, list) or not axes or axes[0] != "token" or not all(isinstance(a, str) for a in axes):
-        raise refusal(path, f"axes of signal {signal} that begin with token", text[:100], DAMAGED)
+    names = [signal, *axes] if isinstance(axes, list) else []
+    if len(names) < 2 or names[1] != "token" or not all(isinstance(name, str) and PLAIN_NAME.match(name) for name in names):
+        raise refusal(path, f"a name and axes of signal {signal:.100} that begin with token", text[:100], DAMAGED)
     return tuple(axes)

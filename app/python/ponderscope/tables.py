@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -148,7 +147,7 @@ def _sequence_tables(
                 if begin == 0 and not _has_chunks(run, sequence, name):
                     continue  # declared, and not recorded for this sequence
                 raise
-            file = files.setdefault((name, axes), _file_name(name, axes, files))
+            file = files.setdefault((name, axes), _file_name(name, files))
             yield file, pa.table({**place, "value": _lists(values)})
 
 
@@ -169,13 +168,11 @@ def _lists(values: np.ndarray[Any, Any]) -> Any:
     return flat
 
 
-def _file_name(name: str, axes: tuple[str, ...], files: dict[tuple[str, tuple[str, ...]], str]) -> str:
-    """A signal's name is a stranger's: nothing but letters, digits, - and _ becomes a file name."""
-    base = "signals/" + (re.sub(r"[^A-Za-z0-9_-]", lambda m: "".join(f"%{b:02X}" for b in m[0].encode()), name)[:100] or "%")
-    taken = {file.lower() for file in files.values()}
-    result, i = base, 2
-    while result.lower() in taken:
-        result, i = f"{base}.{i}", i + 1
+def _file_name(name: str, files: dict[tuple[str, tuple[str, ...]], str]) -> str:
+    """Signals of one name along several sets of axes are several tables."""
+    result, i = f"signals/{name}", 2
+    while result in files.values():
+        result, i = f"signals/{name}.{i}", i + 1
     return result
 
 

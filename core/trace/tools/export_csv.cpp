@@ -87,25 +87,6 @@ private:
     bool first_ = true;
 };
 
-/// The name of a file for a signal, which the trace's author chose: nothing but letters, digits, - and _
-/// survives.
-std::string file_name_of(const std::string& signal) {
-    static constexpr char digits[] = "0123456789ABCDEF";
-    std::string name;
-    for (const char c : signal.substr(0, 60)) {
-        const auto byte = static_cast<unsigned char>(c);
-        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-            c == '-') {
-            name += c;
-        } else {
-            name += '%';
-            name += digits[byte >> 4];
-            name += digits[byte & 15];
-        }
-    }
-    return name.empty() ? "%" : name;
-}
-
 /// The folder under a passing name until everything is in it.
 class PassingFolder {
 public:
@@ -162,14 +143,9 @@ public:
         if (known != tables_.end()) {
             return known->second;
         }
-        // Names that differ only in what a file name cannot hold, or in capitals, would meet on some file
-        // systems.
-        std::string name = file_name_of(signal.name);
-        std::string lower = name;
-        std::transform(lower.begin(), lower.end(), lower.begin(),
-                       [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-        if (const int count = ++names_[lower]; count > 1) {
-            name += "." + std::to_string(count);
+        std::string file = signal.name;
+        for (int i = 2; !files_.insert(file).second; ++i) {
+            file = signal.name + "." + std::to_string(i);
         }
         const bool summed = signal.storage == SignalStorage::summed;
         std::vector<std::string> header{"run"};
@@ -177,13 +153,12 @@ public:
             header.insert(header.end(), {"sequence", "position"});
         }
         for (std::size_t axis = 1; axis < signal.axes.size(); ++axis) {
-            header.push_back(valid_utf8(signal.axes[axis]));
+            header.push_back(signal.axes[axis]);
         }
-        const std::vector<std::string> values = summed
-                                                    ? std::vector<std::string>{"tokens", "mean", "variance"}
-                                                    : std::vector<std::string>{"value"};
-        header.insert(header.end(), values.begin(), values.end());
-        return tables_.try_emplace(key, folder_ / ("signals/" + name + ".csv"), header).first->second;
+        for (const char* const value : summed ? std::span<const char* const>(of_sums) : of_values) {
+            header.emplace_back(value);
+        }
+        return tables_.try_emplace(key, folder_ / ("signals/" + file + ".csv"), header).first->second;
     }
     void commit() {
         for (auto& [key, table] : tables_) {
@@ -192,9 +167,11 @@ public:
     }
 
 private:
+    static constexpr const char* of_values[] = {"value"};
+    static constexpr const char* of_sums[] = {"tokens", "mean", "variance"};
     const PassingFolder& folder_;
     std::map<std::vector<std::string>, Table> tables_;
-    std::map<std::string, int> names_;
+    std::set<std::string> files_;
 };
 
 template <class Value>

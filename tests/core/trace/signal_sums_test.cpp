@@ -149,7 +149,7 @@ TEST(SignalSums, OfShardsAndCopiesAreThoseOfTheRun) {
     EXPECT_EQ(fault_lines(folder / "joined.ponder"), "");
     export_csv(TraceReader::open(folder / "t.ponder"), folder / "a");
     export_csv(TraceReader::open(folder / "joined.ponder"), folder / "b");
-    const std::string table = "signals/depth_weights%2Esum.csv";
+    const std::string table = "signals/depth_weights.sum.csv";
     EXPECT_EQ(read_file(folder / "a" / table), read_file(folder / "b" / table));
     EXPECT_TRUE(
         read_file(folder / "a" / table).starts_with("run,step,source,tokens,mean,variance\n1,0,0,300,"));
