@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/checkpoint_inquiry.h"
 
-#include "app/desktop/record_command.h"
-#include "app/desktop/remote_command.h"
 #include "views/common/format.h"
 
 #include <QJsonArray>
@@ -47,66 +45,39 @@ QString CheckpointAbout::sentence() const {
     return parts.join(QStringLiteral(" · "));
 }
 
-CheckpointInquiry::CheckpointInquiry(QObject* parent) : QObject(parent) {}
-
-CheckpointInquiry::~CheckpointInquiry() {
-    giveUp();
-}
-
-void CheckpointInquiry::giveUp() {
-    if (process_ != nullptr) {
-        process_->disconnect(this);
-        process_->kill();
-        process_->waitForFinished(1000);
-        process_->deleteLater();
-        process_ = nullptr;
-    }
-}
-
 void CheckpointInquiry::ask(const QString& folder) {
-    giveUp();
-    folder_ = folder;
-    const QString program = program_.isEmpty() ? find_command_line_program() : program_;
-    if (program.isEmpty()) {
-        Q_EMIT failed(folder_, tr("The command line program 'ponderscope' was not found, so the checkpoint "
-                                  "could not be looked at."));
-        return;
-    }
-    process_ = new QProcess(this);
-    connect(process_, &QProcess::finished, this, &CheckpointInquiry::end);
-    connect(process_, &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
-        if (error == QProcess::FailedToStart) {
-            const QString sentence =
-                tr("%1 could not be started: %2").arg(process_->program(), process_->errorString());
-            giveUp();
-            Q_EMIT failed(folder_, sentence);
-        }
+    engine_ = std::make_unique<EngineProcess>();
+    engine_->setProgram(program_);
+    auto output = std::make_shared<QByteArray>();
+    connect(engine_.get(), &EngineProcess::outputLine, this,
+            [output](const QByteArray& line) { *output += line; });
+    const auto fail = [this, folder](const QString& sentence) {
+        Q_EMIT failed(folder, sentence.isEmpty() ? tr("%1 could not be read as a checkpoint.").arg(folder)
+                                                 : sentence);
+    };
+    const auto done = [this] { engine_.release()->deleteLater(); }; // it is emitting
+    connect(engine_.get(), &EngineProcess::failedToStart, this, [done, fail](const QString& sentence) {
+        done();
+        fail(sentence);
     });
-    const EngineCommand command =
-        engine_command(program, {QStringLiteral("inspect"), QStringLiteral("--json"), folder});
-    process_->setProgram(command.program);
-    process_->setArguments(command.arguments);
-    process_->setStandardInputFile(QProcess::nullDevice());
-    process_->start();
+    connect(engine_.get(), &EngineProcess::ended, this,
+            [this, folder, output, done, fail](EngineProcess::End end, const QString& sentence) {
+                done();
+                const QJsonObject object = QJsonDocument::fromJson(*output).object();
+                end == EngineProcess::End::done&& object.value(u"kind").toString() == u"checkpoint"
+                    ? read(folder, object)
+                    : fail(sentence);
+            });
+    const QString problem = engine_->start({QStringLiteral("inspect"), QStringLiteral("--json"), folder});
+    if (!problem.isEmpty()) {
+        engine_.reset();
+        fail(problem);
+    }
 }
 
-void CheckpointInquiry::end(int code, QProcess::ExitStatus status) {
-    const QByteArray output = process_->readAllStandardOutput();
-    QString said = QString::fromUtf8(process_->readAllStandardError()).trimmed().section(u'\n', -1);
-    process_->deleteLater();
-    process_ = nullptr;
-    if (said.startsWith(QLatin1String("ponderscope: "))) {
-        said.remove(0, 13);
-    }
-    const QJsonObject object = QJsonDocument::fromJson(output).object();
-    if (status != QProcess::NormalExit || code != 0 ||
-        object.value(QLatin1String("kind")).toString() != QLatin1String("checkpoint")) {
-        Q_EMIT failed(folder_,
-                      said.isEmpty() ? tr("%1 could not be read as a checkpoint.").arg(folder_) : said);
-        return;
-    }
+void CheckpointInquiry::read(const QString& folder, const QJsonObject& object) {
     CheckpointAbout about;
-    about.folder = folder_;
+    about.folder = folder;
     about.architecture = object.value(QLatin1String("architecture")).toString();
     about.method = object.value(QLatin1String("method")).toString();
     about.candidates = strings_of(object.value(QLatin1String("candidate_methods")));

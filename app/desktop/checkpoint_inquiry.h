@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QObject>
-#include <QProcess>
+#include "app/desktop/engine_process.h"
+
 #include <QStringList>
+
+#include <memory>
+
+class QJsonObject;
 
 namespace ponderscope {
 
@@ -33,25 +37,23 @@ struct CheckpointAbout {
 class CheckpointInquiry : public QObject {
     Q_OBJECT
 public:
-    explicit CheckpointInquiry(QObject* parent = nullptr);
-    ~CheckpointInquiry() override;
+    using QObject::QObject;
     /// The program that is started instead of the one beside this; for tests.
     void setProgram(const QString& program) { program_ = program; }
     /// Ends in known or failed, unless another folder is asked about first.
     void ask(const QString& folder);
-    void giveUp(); ///< no answer comes
-    [[nodiscard]] bool isRunning() const { return process_ != nullptr; }
+    void giveUp() { engine_.reset(); } ///< no answer comes
+    [[nodiscard]] bool isRunning() const { return engine_ != nullptr; }
 
 Q_SIGNALS:
     void known(const ponderscope::CheckpointAbout& about);
     void failed(const QString& folder, const QString& sentence);
 
 private:
-    void end(int code, QProcess::ExitStatus status);
+    void read(const QString& folder, const QJsonObject& object);
 
     QString program_;
-    QString folder_;
-    QProcess* process_ = nullptr;
+    std::unique_ptr<EngineProcess> engine_; ///< null: nothing is asked
 };
 
 } // namespace ponderscope
