@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/dock_layout.h"
 
-#include "app/desktop/dock_title.h"
 #include "app/desktop/panel_frame.h"
 #include "app/desktop/panel_help.h"
 #include "app/desktop/panels.h"

@@ -4,6 +4,7 @@
 #include <QByteArray>
 #include <QObject>
 #include <QProcess>
+#include <QString>
 #include <QStringList>
 #include <QTimer>
 
@@ -59,5 +60,17 @@ private:
     bool cancelling_ = false;
     bool heard_ = false; ///< the program said something: it was started
 };
+
+/// A verb as a program to start. Where its paths are names on another machine (ssh://host/path), it runs
+/// there, through ssh, and the paths are that machine's.
+struct EngineCommand {
+    QString program;
+    QStringList arguments;
+    QString machine; ///< "ssh://host"; empty: this one
+    QString problem; ///< why it cannot be started, a sentence
+};
+
+/// \p program runs \p arguments here.
+EngineCommand engine_command(const QString& program, const QStringList& arguments);
 
 } // namespace ponderscope

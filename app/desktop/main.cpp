@@ -2,15 +2,18 @@
 #include "app/desktop/application_icon.h"
 #include "app/desktop/launch.h"
 #include "app/desktop/main_window.h"
-#include "app/desktop/screenshot.h"
 #include "app/desktop/settings.h"
+#include "core/base/utf8.h"
 #include "core/remote/address.h"
 #include "views/common/style.h"
 #include "views/figure/command.h"
 
 #include <QApplication>
+#include <QElapsedTimer>
+#include <QPixmap>
 #include <QScreen>
 #include <QTemporaryDir>
+#include <QThread>
 
 #include <clocale>
 #include <csignal>
@@ -42,6 +45,52 @@ void while_connecting(QtMsgType type, const QMessageLogContext& /*unused*/, cons
     if (type == QtWarningMsg && !message.startsWith(QLatin1String("Could not load the Qt platform plugin"))) {
         said << message.simplified();
     }
+}
+
+/// Nothing has changed for this long: the picture is final.
+constexpr qint64 quiet_ms = 400;
+constexpr qint64 patience_ms = 60'000;
+
+void say(const QString& sentence) {
+    std::fprintf(stderr, "ponderscope-desktop: %s\n", ponderscope::visible(sentence.toStdString()).c_str());
+}
+
+/// Until nothing has changed for a while; false, having said why, when it does not come to rest.
+bool settle(ponderscope::MainWindow& window) {
+    QElapsedTimer all;
+    QElapsedTimer quiet;
+    all.start();
+    quiet.start();
+    while (quiet.elapsed() < quiet_ms) {
+        QCoreApplication::processEvents(QEventLoop::AllEvents, 20);
+        QThread::msleep(5);
+        if (window.isBusy()) {
+            quiet.restart();
+        }
+        if (all.elapsed() > patience_ms) {
+            say(QStringLiteral("the window was still loading after a minute; nothing was written."));
+            return false;
+        }
+    }
+    const QStringList errors = window.errors();
+    if (!errors.isEmpty()) {
+        say(errors.constFirst());
+    }
+    return errors.isEmpty();
+}
+
+/// Waits until the window has loaded and laid out all of it, then writes what it shows. An exit code; says on
+/// stderr why there is no picture.
+int write_screenshot(ponderscope::MainWindow& window, const ponderscope::Launch& launch) {
+    if (!settle(window)) {
+        return 2;
+    }
+    if (!window.grab().save(launch.screenshot, "PNG")) {
+        say(QStringLiteral("cannot write %1. Check that its folder exists and is writable.")
+                .arg(launch.screenshot));
+        return 2;
+    }
+    return 0;
 }
 
 } // namespace

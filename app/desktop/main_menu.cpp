@@ -12,7 +12,6 @@
 #include "app/desktop/run_controller.h"
 #include "app/desktop/session_state.h"
 #include "app/desktop/settings.h"
-#include "app/desktop/shortcut_dialog.h"
 #include "app/desktop/think_panel.h"
 #include "app/desktop/top_bar.h"
 #include "app/desktop/what_if.h"
@@ -37,6 +36,29 @@
 #include <utility>
 
 namespace ponderscope {
+
+namespace {
+
+constexpr char keys_outside_of_menus[] = R"(
+| in the text | |
+| --- | --- |
+| Token by token, line by line, page by page | Arrows, Page Up, Page Down |
+| Beginning and end of the line | Home, End |
+| Beginning and end of the sequence | Ctrl+Home, Ctrl+End |
+| Deselect the token | Escape |
+| Zoom, from one token per line to a map of all sequences | Ctrl+wheel |
+| What if, notes, search for this token | Menu key, Shift+F10, right button |
+
+| elsewhere | |
+| --- | --- |
+| Next, previous in the find bar | Enter, Shift+Enter |
+| Close the find bar | Escape |
+| Next, previous saved view while presenting (F5) | Page Down, Page Up |
+| End of presenting | Escape, F5 |
+| Generate in Think | Ctrl+Enter |
+)";
+
+} // namespace
 
 void empty_menu(QMenu& menu) {
     menu.clear();
@@ -273,9 +295,14 @@ void MainMenu::showPalette() {
 }
 
 void MainMenu::showShortcuts() {
-    auto* dialog = new ShortcutDialog(commands_of(top_.menus().actions()), theme_, window_);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->show();
+    QString text = QStringLiteral("### Keyboard Shortcuts\n\n| in the menus | |\n| --- | --- |\n");
+    for (const CommandModel::Command& command : commands_of(top_.menus().actions())) {
+        if (command.action && !command.action->shortcut().isEmpty()) {
+            text += QStringLiteral("| %1 | %2 |\n")
+                        .arg(command.text, command.action->shortcut().toString(QKeySequence::NativeText));
+        }
+    }
+    show_panel_help({{}, {}, text + QString::fromUtf8(keys_outside_of_menus)}, &top_, theme_);
 }
 
 void MainMenu::showAbout() {

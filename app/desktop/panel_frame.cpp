@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/panel_frame.h"
 
+#include "app/desktop/panel_help.h"
 #include "views/common/theme.h"
+#include "views/common/view_command.h"
 
 #include <QDockWidget>
+#include <QHBoxLayout>
 #include <QLabel>
+#include <QPainter>
 #include <QResizeEvent>
 #include <QScrollArea>
+#include <QToolButton>
 #include <QVBoxLayout>
 
 namespace ponderscope {
+
 namespace {
 
 constexpr int lowest_with_caveat = 230; ///< pixels
@@ -56,6 +62,72 @@ void PanelFrame::resizeEvent(QResizeEvent* event) {
 QWidget* panel_of(const QDockWidget& dock) {
     const auto* frame = qobject_cast<PanelFrame*>(dock.widget());
     return frame == nullptr ? dock.widget() : frame->panel();
+}
+
+DockTitle::DockTitle(QDockWidget* dock, const PanelHelp* help, const QString& heading, Theme& theme)
+    : QWidget(dock), dock_(dock), help_(help), heading_(heading), theme_(theme) {
+    setAccessibleName(tr("Title of %1").arg(dock->windowTitle()));
+    setFocusPolicy(Qt::NoFocus);
+    setToolTip(tr("Drag to move the panel; double click to take it out of the window"));
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(0, 0, 6, 0);
+    row->setSpacing(0);
+    row->addStretch(1);
+    const auto button = [&](const QString& sign, const QString& tip) {
+        auto* made = new QToolButton(this);
+        made->setText(sign);
+        made->setToolTip(tip);
+        made->setAccessibleName(tr("%1: %2").arg(dock->windowTitle(), tip));
+        made->setAutoRaise(true);
+        made->setFocusPolicy(Qt::TabFocus);
+        made->setFixedSize(22, 20);
+        ++buttons_;
+        made->setFont(theme.small());
+        const auto dress = [made, &theme] {
+            QPalette quiet = made->palette();
+            quiet.setColor(QPalette::ButtonText, theme.colours().soft);
+            made->setPalette(quiet);
+        };
+        dress();
+        connect(&theme, &Theme::changed, made, dress);
+        row->addWidget(made);
+        return made;
+    };
+    ask_ = button(QStringLiteral("?"),
+                  help == nullptr
+                      ? QString()
+                      : tr("What this shows, and what must not be concluded (F1): %1").arg(help->brief));
+    ask_->setVisible(help != nullptr);
+    connect(ask_, &QToolButton::clicked, this, &DockTitle::showHelp);
+    if (dynamic_cast<ShowsCommand*>(panel_of(*dock)) != nullptr) {
+        QToolButton* copy =
+            button(QStringLiteral("$"), tr("Copy as Command: makes the same outside the window"));
+        connect(copy, &QToolButton::clicked, this, &DockTitle::copyRequested);
+    }
+    QToolButton* large = button(QStringLiteral("⤢"), tr("Maximize Panel, or restore it"));
+    connect(large, &QToolButton::clicked, this, &DockTitle::maximiseRequested);
+    QToolButton* out = button(QStringLiteral("❐"), tr("Float Panel, or dock it"));
+    connect(out, &QToolButton::clicked, dock, [dock] { dock->setFloating(!dock->isFloating()); });
+    QToolButton* close = button(QStringLiteral("×"), tr("Close Panel; View → Panels shows it again"));
+    connect(close, &QToolButton::clicked, dock, &QDockWidget::close);
+    connect(&theme, &Theme::changed, this, qOverload<>(&QWidget::update));
+    connect(dock, &QDockWidget::topLevelChanged, this, qOverload<>(&QWidget::update));
+}
+
+void DockTitle::showHelp() {
+    if (help_ != nullptr) {
+        show_panel_help(*help_, ask_->isVisible() ? static_cast<QWidget*>(ask_) : this, theme_);
+    }
+}
+
+void DockTitle::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    painter.fillRect(rect(), theme_.colours().panel);
+    painter.setFont(theme_.strong());
+    painter.setPen(theme_.colours().text);
+    const QRect room = rect().adjusted(14, 0, -22 * buttons_ - 10, 0);
+    painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter,
+                     QFontMetrics(theme_.strong()).elidedText(heading_, Qt::ElideRight, room.width()));
 }
 
 } // namespace ponderscope

@@ -5,10 +5,12 @@
 
 class QDockWidget;
 class QLabel;
+class QToolButton;
 
 namespace ponderscope {
 
 class Theme;
+struct PanelHelp;
 
 /// A panel in its dock: what must not be concluded stands below it, and a dock that is smaller than what the
 /// panel needs scrolls instead of cutting it. Low docks leave the caveat to the title's "?".
@@ -29,5 +31,32 @@ private:
 
 /// The panel that a dock frames.
 QWidget* panel_of(const QDockWidget& dock);
+
+/// The slim line above a panel, by which it is dragged: the panel's name or, where a tab or the view itself
+/// names it, what must not be concluded from it; help, copy, float and close at the right.
+class DockTitle : public QWidget {
+    Q_OBJECT
+public:
+    /// \p help may be null; \p heading: what the panel shows.
+    DockTitle(QDockWidget* dock, const PanelHelp* help, const QString& heading, Theme& theme);
+    [[nodiscard]] QSize sizeHint() const override { return {120, 22}; }
+    [[nodiscard]] QSize minimumSizeHint() const override { return {70, 22}; }
+    void showHelp();
+
+Q_SIGNALS:
+    void copyRequested();
+    void maximiseRequested(); ///< over the whole window, or back
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    QDockWidget* dock_;
+    const PanelHelp* help_;
+    QString heading_;
+    int buttons_ = 0;
+    Theme& theme_;
+    QToolButton* ask_;
+};
 
 } // namespace ponderscope

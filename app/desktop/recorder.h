@@ -5,8 +5,15 @@
 #include "app/desktop/record_command.h"
 
 #include <QObject>
+#include <QWidget>
+
+class QLabel;
+class QProgressBar;
+class QToolButton;
 
 namespace ponderscope {
+
+class Theme;
 
 /// How far a recording is, as the command line tells it.
 struct RecordingProgress {
@@ -51,6 +58,28 @@ private:
     RecordingProgress progress_;
     EngineProcess engine_;
     QByteArray result_; ///< the last line of its output
+};
+
+/// In the status bar: "recording vanilla-1m   41,200 tokens/s   0:07 left", a bar, and Cancel. Hidden when
+/// nothing runs.
+class RecordingStatus : public QWidget {
+    Q_OBJECT
+public:
+    explicit RecordingStatus(Theme& theme, QWidget* parent = nullptr);
+    void begin(const QString& name);
+    void show(const RecordingProgress& progress);
+    void cancelling();
+    void end();
+    [[nodiscard]] QString text() const;
+
+Q_SIGNALS:
+    void cancelRequested();
+
+private:
+    QString name_;
+    QLabel* label_;
+    QProgressBar* bar_;
+    QToolButton* cancel_;
 };
 
 } // namespace ponderscope

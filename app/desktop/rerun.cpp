@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/rerun.h"
 
+#include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/checkpoint/method_info.h"
 #include "core/trace/reader.h"

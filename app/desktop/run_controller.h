@@ -3,11 +3,11 @@
 
 #include "app/desktop/recorder.h"
 #include "app/desktop/rerun.h"
-#include "app/desktop/scratch.h"
 #include "app/desktop/shell.h"
 #include "app/desktop/thinker.h"
 
 #include <QPointer>
+#include <QString>
 
 #include <utility>
 
@@ -20,6 +20,21 @@ class RecordingStatus;
 class RunEdits;
 class RunFollower;
 class ThinkPanel;
+
+/// The file for runs that nobody asked to keep: what-ifs, reruns, generations. One a window, in the
+/// user's cache; nothing is made before it is needed, and files of earlier sessions go after two weeks.
+class Scratch {
+public:
+    Scratch();
+    [[nodiscard]] const QString& trace() const { return trace_; } ///< absolute; perhaps not there yet
+    /// Makes its folder. Why it cannot be written, one sentence; empty: it can.
+    [[nodiscard]] QString prepare() const;
+    /// The same for what is computed on \p machine ("ssh://host"): a file in /tmp there. Empty: trace().
+    [[nodiscard]] QString on(const QString& machine) const;
+
+private:
+    QString trace_;
+};
 
 /// Makes runs: recordings, exact reruns, generations. Owns the processes and where temporary runs go.
 class RunController : public ShellPart {

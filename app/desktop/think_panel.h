@@ -2,8 +2,8 @@
 #pragma once
 
 #include "app/desktop/checkpoint_inquiry.h"
+#include "app/desktop/record_command.h"
 #include "app/desktop/samples.h"
-#include "app/desktop/think_command.h"
 #include "views/common/view_command.h"
 #include "views/common/view_context.h"
 

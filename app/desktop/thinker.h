@@ -3,7 +3,7 @@
 
 #include "app/desktop/engine_process.h"
 #include "app/desktop/live_run.h"
-#include "app/desktop/think_command.h"
+#include "app/desktop/record_command.h"
 
 #include <QObject>
 #include <QTimer>

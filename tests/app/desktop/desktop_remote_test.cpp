@@ -2,9 +2,9 @@
 // The window on traces and checkpoints of "another machine": another process, behind a line that can be cut
 // (tests/support/far_shell.py). With the real program.
 #include "app/desktop/connect_dialog.h"
+#include "app/desktop/engine_process.h"
 #include "app/desktop/message_bar.h"
 #include "app/desktop/record_dialog.h"
-#include "app/desktop/remote_command.h"
 #include "core/remote/address.h"
 #include "core/trace/reader.h"
 #include "core/trace/shard.h"

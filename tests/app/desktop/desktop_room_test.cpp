@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Whether everything can be read in windows from 1024 x 700 to 2560 x 1440: the widgets of the window are
 // walked with a trace open and every panel raised.
-#include "app/desktop/dock_title.h"
 #include "app/desktop/main_window.h"
 #include "app/desktop/panel_frame.h"
 #include "app/desktop/panel_help.h"

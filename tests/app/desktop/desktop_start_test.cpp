@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The first minutes: the welcome page, the samples, the tour, help on every panel.
-#include "app/desktop/dock_title.h"
+#include "app/desktop/panel_frame.h"
 #include "app/desktop/panel_help.h"
 #include "app/desktop/panels.h"
 #include "app/desktop/samples.h"
