@@ -14,20 +14,10 @@
 #include <cstdio>
 #include <iterator>
 #include <memory>
-#include <optional>
 #include <string_view>
 
 namespace ponderscope::figure {
 namespace {
-
-constexpr const char* usage =
-    "Usage: ponderscope-desktop --figure SPEC.json -o FILE.pdf|svg|png|tex|csv\n"
-    "\n"
-    "Makes a figure from its specification (- is standard input), without a window. The numbers that\n"
-    "it shows are written beside it as CSV. The same specification and trace give the same bytes.\n"
-    "\n"
-    "Example:\n"
-    "  ponderscope-desktop --figure overlay.json -o overlay.pdf\n";
 
 std::string format_of(std::string extension) {
     if (!extension.empty() && extension.front() == '.') {
@@ -41,50 +31,6 @@ std::string format_of(std::string extension) {
 
 std::string_view view_of(const QByteArray& bytes) {
     return {bytes.constData(), static_cast<std::size_t>(bytes.size())};
-}
-
-struct Arguments {
-    std::filesystem::path spec;
-    std::filesystem::path output;
-};
-
-/// Takes "--name value" and "--name=value". InputError says what is wrong.
-Arguments parse(int argc, char** argv) {
-    Arguments arguments;
-    for (int i = 1; i < argc; ++i) {
-        const std::string_view argument = argv[i];
-        const auto value = [&](std::string_view name) -> std::optional<std::string_view> {
-            if (argument == name) {
-                if (i + 1 >= argc) {
-                    throw InputError("The option " + std::string(name) + " needs a file name after it.");
-                }
-                return argv[++i];
-            }
-            if (argument.size() > name.size() && argument.substr(0, name.size()) == name &&
-                argument[name.size()] == '=') {
-                return argument.substr(name.size() + 1);
-            }
-            return std::nullopt;
-        };
-        if (const auto spec = value("--figure")) {
-            arguments.spec = *spec;
-        } else if (const auto output = value("-o")) {
-            arguments.output = *output;
-        } else if (const auto longer = value("--output")) {
-            arguments.output = *longer;
-        } else {
-            throw InputError("\"" + std::string(argument) +
-                             "\" is no option of --figure; see --figure --help.");
-        }
-    }
-    if (arguments.spec.empty()) {
-        throw InputError("The option --figure needs the JSON file of a figure after it.");
-    }
-    if (arguments.output.empty()) {
-        throw InputError("Say with -o where the figure goes, such as -o figure.pdf; svg, png, tex and csv "
-                         "are possible too.");
-    }
-    return arguments;
 }
 
 void check_ending(const std::filesystem::path& path) {
@@ -103,13 +49,13 @@ const Table* latex_table(const Figure& figure) {
     return found == figure.tables.end() ? nullptr : &*found;
 }
 
-void make(const Arguments& arguments) {
-    check_ending(arguments.output);
-    const FigureSpec spec = read_figure_spec(arguments.spec);
+void make(const std::filesystem::path& spec_file, const std::filesystem::path& output) {
+    check_ending(output);
+    const FigureSpec spec = read_figure_spec(spec_file);
     const FigureData data = gather(spec);
     const Fonts fonts = Fonts::load(QString::fromStdString(spec.font));
     const Figure figure = compose(spec, data, fonts);
-    const auto written = write_figure(figure, fonts, arguments.output, spec.dpi);
+    const auto written = write_figure(figure, fonts, output, spec.dpi);
     for (const std::string& notice : figure.notices) {
         std::fprintf(stderr, "%s\n", visible(notice).c_str());
     }
@@ -171,22 +117,15 @@ std::vector<std::filesystem::path> write_figure(const Figure& figure, const Font
 }
 
 bool asks_for_figure(int argc, char** argv) {
-    return std::any_of(argv + 1, argv + std::max(1, argc), [](const char* text) {
-        const std::string_view argument = text;
-        return argument == "--figure" || argument.substr(0, 9) == "--figure=";
-    });
+    return argc > 1 && std::string_view(argv[1]) == "--figure";
 }
 
 int run_figure_command(int argc, char** argv) {
     try {
-        // "--figure --help" asks for help; it is no file of that name.
-        for (int i = 1; i < argc; ++i) {
-            if (std::string_view(argv[i]) == "--help" || std::string_view(argv[i]) == "-h") {
-                std::fputs(usage, stdout);
-                return 0;
-            }
+        if (argc != 5 || !asks_for_figure(argc, argv) || std::string_view(argv[3]) != "-o") {
+            throw InputError("expected --figure SPEC.json -o FILE.pdf|svg|png|tex|csv; see ponderscope "
+                             "figure --help.");
         }
-        const Arguments arguments = parse(argc, argv);
         std::unique_ptr<QGuiApplication> application;
         if (!QCoreApplication::instance()) {
             qputenv("QT_QPA_PLATFORM", "offscreen");
@@ -199,7 +138,7 @@ int run_figure_command(int argc, char** argv) {
             application = std::make_unique<QGuiApplication>(argc, argv);
             std::setlocale(LC_NUMERIC, "C"); // as in the window
         }
-        make(arguments);
+        make(argv[2], argv[4]);
         return 0;
     } catch (const Error& error) {
         std::fprintf(stderr, "ponderscope: %s\n", visible(error.what()).c_str());

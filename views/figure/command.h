@@ -10,7 +10,6 @@
 
 namespace ponderscope::figure {
 
-/// "pdf", "svg", "png", "csv".
 inline constexpr const char* formats[] = {"pdf", "svg", "png", "tex", "csv"};
 
 /// The bytes of a figure in the format that \p extension names (with or without a full stop, any case).
@@ -23,9 +22,10 @@ QByteArray encode(const Figure& figure, const Fonts& fonts, const std::string& e
 std::vector<std::filesystem::path> write_figure(const Figure& figure, const Fonts& fonts,
                                                 const std::filesystem::path& path, double dpi);
 
-/// `ponderscope-desktop --figure SPEC.json -o FILE.pdf|svg|png|csv`, without a window and without a display:
-/// makes an application of its own on Qt's offscreen platform unless there is one. Prints what it wrote; one
-/// sentence on stderr when something is wrong. Returns the exit code: 0 done, 2 wrong use or input.
+/// What `ponderscope figure` starts: `ponderscope-desktop --figure SPEC.json -o FILE`, with exactly these
+/// arguments. Needs neither a window nor a display: makes an application on Qt's offscreen platform unless
+/// there is one. Prints what it wrote; one sentence on stderr when something is wrong. Returns the exit code:
+/// 0 done, 2 wrong use or input.
 int run_figure_command(int argc, char** argv);
 
 /// Whether the arguments ask for run_figure_command; to be asked before any application object is made.

@@ -382,9 +382,7 @@ private Q_SLOTS:
             QVERIFY(fs::exists(folder_ / "made.csv"));
         }
         const std::string first = read_file(folder_ / "made.pdf");
-        QCOMPARE(command({"--figure=" + (folder_ / "a.json").string(),
-                          "--output=" + (folder_ / "made.pdf").string()}),
-                 0);
+        QCOMPARE(command({"--figure", folder_ / "a.json", "-o", folder_ / "made.pdf"}), 0);
         QCOMPARE(read_file(folder_ / "made.pdf"), first);
     }
 
@@ -407,7 +405,6 @@ private Q_SLOTS:
         QVERIFY(!fs::exists(folder_ / "b.pdf"));
         QCOMPARE(command({"--figure", folder_ / "b.json", "-o", folder_ / "no" / "such" / "folder.pdf"}), 2);
         QCOMPARE(command({"--figure", folder_ / "b.json", "-o", folder_ / "b.pdf", "--colour"}), 2);
-        QCOMPARE(command({"--figure", "--help"}), 0);
     }
 
 private:
