@@ -181,21 +181,11 @@ void AttentionView::showRow() {
             values[key * static_cast<std::size_t>(count) + static_cast<std::size_t>(i)] = weights[key];
         }
     }
-    SignalChunk chunk;
-    chunk.dtype = DType::f32;
-    chunk.shape = {tokens, count};
-    chunk.data.resize(values.size() * sizeof(float));
-    std::memcpy(chunk.data.data(), values.data(), chunk.data.size());
     SignalInfo info = *info_;
     info.unit.clear(); // from 0 to the largest, not to 1
-    try {
-        // Where the key stands, whatever row its own prediction has.
-        map_->setMap(std::make_shared<const StepMap>(*sequence_, chunk, std::move(info),
-                                                     Attribution::predicting, StepMap::Rows::layers));
-    } catch (const InputError& error) {
-        nothing(QString::fromUtf8(error.what()));
-        return;
-    }
+    // Where the key stands, whatever row its own prediction has.
+    map_->setMap(std::make_shared<const StepMap>(*sequence_, std::move(values), count, std::move(info),
+                                                 Attribution::predicting, StepMap::Rows::layers));
     header_->showScale({}, false);
 
     const std::vector<float> all = row_->weights(step, -1, -1);

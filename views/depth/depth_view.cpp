@@ -19,7 +19,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace ponderscope {
 DepthView::DepthView(ViewContext context, QWidget* parent)
@@ -369,27 +368,17 @@ void DepthView::refreshMap() {
         map_->setHint(tr("The weights of single tokens were not kept, only what they add up to."));
         return;
     }
+    const std::int64_t step = depth_->steps() > 1 ? selection_.step() : -1;
     if (long_) {
-        refreshLongMap(depth_->steps() > 1 ? selection_.step() : -1, head);
+        refreshLongMap(step, head);
         return;
     }
-    const std::vector<float> values =
-        depth_->over_tokens(source_, depth_->steps() > 1 ? selection_.step() : -1, head);
-    SignalChunk chunk;
-    chunk.dtype = DType::f32;
-    chunk.shape = {depth_->rows(), depth_->layers()};
-    chunk.data.resize(values.size() * sizeof(float));
-    std::memcpy(chunk.data.data(), values.data(), chunk.data.size());
     SignalInfo info = info_;
     info.unit = "probability"; // 0 to 1, as the grid beside it
-    try {
-        map_->setMap(std::make_shared<const StepMap>(*sequence_, chunk, std::move(info),
-                                                     selection_.attribution(), StepMap::Rows::layers));
-        showMapScale();
-    } catch (const InputError& error) {
-        map_->setMap(nullptr);
-        map_->setHint(QString::fromUtf8(error.what()));
-    }
+    map_->setMap(std::make_shared<const StepMap>(*sequence_, depth_->over_tokens(source_, step, head),
+                                                 depth_->layers(), std::move(info), selection_.attribution(),
+                                                 StepMap::Rows::layers));
+    showMapScale();
 }
 
 void DepthView::showMapScale() {

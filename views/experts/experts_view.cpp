@@ -3,12 +3,12 @@
 
 #include "core/base/error.h"
 #include "core/trace/column_labels.h"
+#include "views/chart/chart_plot.h"
 #include "views/common/chooser.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/common/run_stamp.h"
 #include "views/experts/expert_charts.h"
-#include "views/chart/chart_plot.h"
 #include "views/heatmap/map_header.h"
 #include "views/heatmap/step_map_canvas.h"
 
@@ -18,7 +18,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace ponderscope {
 namespace {
@@ -163,17 +162,11 @@ void ExpertsView::refreshMap() {
         if (selection_.step() >= 0) {
             steps.assign(steps.size(), selection_.step());
         }
-        const std::vector<float> values =
-            expert_map(*rows_, weights_, experts, static_cast<std::int64_t>(layer()), steps);
-        SignalChunk chunk;
-        chunk.dtype = DType::f32;
-        chunk.shape = {rows_->tokens, experts};
-        chunk.data.resize(values.size() * sizeof(float));
-        std::memcpy(chunk.data.data(), values.data(), chunk.data.size());
         SignalInfo shown = *info_;
         shown.unit.clear(); // weights, from 0 to the largest
-        map_->setMap(std::make_shared<const StepMap>(*sequence_, chunk, std::move(shown),
-                                                     selection_.attribution(), StepMap::Rows::experts));
+        map_->setMap(std::make_shared<const StepMap>(
+            *sequence_, expert_map(*rows_, weights_, experts, static_cast<std::int64_t>(layer()), steps),
+            experts, std::move(shown), selection_.attribution(), StepMap::Rows::experts));
     } catch (const InputError& error) {
         nothing(QString::fromUtf8(error.what()));
         return;

@@ -12,20 +12,36 @@
 
 namespace ponderscope {
 
-StepMap::StepMap(const SequenceData& sequence, const SignalChunk& chunk, SignalInfo info,
-                 Attribution attribution, Rows rows_are)
-    : info_(std::move(info)), attribution_(attribution), rows_(rows_are) {
+namespace {
+
+std::vector<float> values_of(const SequenceData& sequence, const SignalChunk& chunk, const SignalInfo& info) {
     if (chunk.shape.size() != 2 || chunk.shape[0] < 0 || chunk.shape[1] < 1 || chunk.first != 0) {
-        throw InputError("The signal \"" + info_.name +
+        throw InputError("The signal \"" + info.name +
                          "\" is not one value a token and step; record the trace again.");
     }
-    values_ = to_floats(chunk);
-    steps_ = chunk.shape[1];
+    std::vector<float> values = to_floats(chunk);
     const std::int64_t rows = std::min(chunk.shape[0], static_cast<std::int64_t>(sequence.tokens.size()));
-    if (static_cast<std::int64_t>(values_.size()) < rows * steps_) {
-        throw InputError("The signal \"" + info_.name +
-                         "\" is shorter than it says; record the trace again.");
+    if (static_cast<std::int64_t>(values.size()) < rows * chunk.shape[1]) {
+        throw InputError("The signal \"" + info.name + "\" is shorter than it says; record the trace again.");
     }
+    return values;
+}
+
+} // namespace
+
+StepMap::StepMap(const SequenceData& sequence, const SignalChunk& chunk, const SignalInfo& info,
+                 Attribution attribution, Rows rows_are)
+    : StepMap(sequence, values_of(sequence, chunk, info), chunk.shape[1], info, attribution, rows_are) {}
+
+StepMap::StepMap(const SequenceData& sequence, std::vector<float> values, std::int64_t steps, SignalInfo info,
+                 Attribution attribution, Rows rows_are)
+    : info_(std::move(info)),
+      attribution_(attribution),
+      rows_(rows_are),
+      steps_(steps),
+      values_(std::move(values)) {
+    const auto recorded = static_cast<std::int64_t>(values_.size()) / steps_;
+    const std::int64_t rows = std::min(recorded, static_cast<std::int64_t>(sequence.tokens.size()));
     tokens_ = static_cast<std::int64_t>(sequence.tokens.size());
     recorded_ = rows;
     if (rows_ != Rows::steps) {

@@ -48,8 +48,11 @@ public:
     /// \p chunk [tokens, steps] over the whole \p sequence (shorter is possible while a run is being
     /// recorded). InputError when the shape is another one, or when the element type is none that can be
     /// shown.
-    StepMap(const SequenceData& sequence, const SignalChunk& chunk, SignalInfo info, Attribution attribution,
-            Rows rows = Rows::steps);
+    StepMap(const SequenceData& sequence, const SignalChunk& chunk, const SignalInfo& info,
+            Attribution attribution, Rows rows = Rows::steps);
+    /// \p values [token * steps + step].
+    StepMap(const SequenceData& sequence, std::vector<float> values, std::int64_t steps, SignalInfo info,
+            Attribution attribution, Rows rows);
 
     [[nodiscard]] bool isEmpty() const { return tokens_ == 0 || steps_ == 0; }
     [[nodiscard]] std::int64_t tokens() const { return tokens_; }
