@@ -182,25 +182,12 @@ void LayerMap::refresh() {
 
 void LayerMap::read(const Place& row) {
     wanted_ = row;
-    if (reading_.isBusy()) {
-        return; // who moves fast waits for the last one only
-    }
-    const auto go_on = [this, row] {
-        const bool overtaken = !(wanted_ == row);
-        if (overtaken && wanted_.at >= 0) {
-            read(wanted_);
-        }
-        return overtaken;
-    };
     reading_.start(
         [row](const std::stop_token&) {
             return reader_of(row.run.trace)
                 .signal(row.run.run, row.sequence, row.signal.toStdString(), row.at, row.at + 1);
         },
-        [this, row, go_on](std::optional<SignalChunk> chunk) {
-            if (go_on()) {
-                return;
-            }
+        [this, row](const std::optional<SignalChunk>& chunk) {
             row_ = chunk ? row_of(*chunk, row.at) : std::nullopt;
             if (!row_) {
                 nothing(tr("What the layers say of this word was not recorded."));
@@ -209,11 +196,7 @@ void LayerMap::read(const Place& row) {
             shown_ = row;
             draw();
         },
-        [this, go_on](const QString& sentence) {
-            if (!go_on()) {
-                nothing(sentence);
-            }
-        });
+        [this](const QString& sentence) { nothing(sentence); });
 }
 
 void LayerMap::readRange(const Place& all) {
