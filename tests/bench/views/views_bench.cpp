@@ -9,7 +9,6 @@
 #include "views/common/style.h"
 #include "views/depth/depth_view.h"
 #include "views/heatmap/heatmap_view.h"
-#include "views/heatmap/mip_pyramid.h"
 #include "views/heatmap/step_map_canvas.h"
 #include "views/policy/policy_lab.h"
 #include "views/text/corpus_map.h"
@@ -227,59 +226,6 @@ void measure_lab(std::int64_t tokens) {
     }
 }
 
-/// A heatmap of 48 rows, panned and zoomed: the real canvas, over the pyramid of a long sequence.
-void measure_heatmap(std::int64_t tokens) {
-    constexpr std::int64_t rows = 48;
-    constexpr std::int64_t slice = 1 << 14;
-    auto sequence = std::make_shared<SequenceData>();
-    sequence->tokens.id.assign(static_cast<std::size_t>(tokens), 0);
-    sequence->tokens.steps.assign(static_cast<std::size_t>(tokens), rows - 1);
-    QElapsedTimer clock;
-    clock.start();
-    MipPyramid::Builder builder(tokens, rows);
-    std::vector<float> values;
-    std::uint32_t state = 1;
-    for (std::int64_t begin = 0; begin < tokens; begin += slice) {
-        const std::int64_t n = std::min(slice, tokens - begin);
-        values.resize(static_cast<std::size_t>(n * rows));
-        for (float& value : values) {
-            state = state * 1664525U + 1013904223U;
-            value = static_cast<float>(state >> 8) * 0x1p-24F;
-        }
-        builder.add(values, std::vector<std::int32_t>(static_cast<std::size_t>(n), rows - 1));
-    }
-    const auto mips = std::make_shared<const MipPyramid>(std::move(builder).finish());
-    std::printf("heatmap, %lld tokens x %lld rows: pyramid of %.0f MB made in %.0f ms\n",
-                static_cast<long long>(tokens), static_cast<long long>(rows),
-                static_cast<double>(mips->bytes()) / 1e6, static_cast<double>(clock.nsecsElapsed()) / 1e6);
-    Theme theme(Appearance::light);
-    TraceData data;
-    Selection selection;
-    StepMapCanvas canvas(ViewContext{data, selection, theme});
-    canvas.resize(1200, 400);
-    canvas.setMap(std::make_shared<const StepMap>(
-        sequence, mips, nullptr, SignalInfo{"weights", {"token", "layer"}, "probability", "", ""},
-        Attribution::predicted, StepMap::Rows::layers));
-    canvas.show();
-    QCoreApplication::processEvents();
-    const auto all = static_cast<double>(tokens);
-    Times pan;
-    for (int i = 0; i < 300; ++i) {
-        pan.frame(&canvas, [&] { canvas.setView(all * i / 600, all * i / 600 + all / 2); });
-    }
-    pan.print("pan by half of all");
-    Times zoom;
-    for (int i = 0; i < 300; ++i) {
-        zoom.frame(&canvas, [&] { canvas.zoom(i < 150 ? 1.06 : 1 / 1.06, all / 3); });
-    }
-    zoom.print("zoom in and out");
-    Times hover;
-    for (int i = 0; i < 300; ++i) {
-        hover.frame(&canvas, [&] { selection.setHover(i * 100); });
-    }
-    hover.print("hover");
-}
-
 /// The maps as panels, of a recorded run: one, three over one token axis, and the depth attention's.
 void measure_maps(std::int64_t tokens) {
     QTemporaryDir folder;
@@ -356,9 +302,6 @@ int main(int argc, char** argv) {
     }
     std::printf("text view, characters cut in two\n");
     measure(1'000'000, {cut_characters(1'000'000)});
-    for (const std::int64_t tokens : {std::int64_t{100'000}, std::int64_t{1'000'000}}) {
-        measure_heatmap(tokens);
-    }
     for (const std::int64_t tokens : {std::int64_t{10'000}, std::int64_t{100'000}}) {
         measure_maps(tokens);
     }

@@ -42,9 +42,9 @@ void add_run(const fs::path& trace, const std::function<void(RunInfo&)>& change,
             for (std::size_t i = 0; i < tokens.size() * 4; ++i) {
                 values.push_back(one.value(i / 4, static_cast<int>(i % 4)));
             }
-            chunks.emplace_back(one.info.name,
-                                testing::chunk_of({static_cast<std::int64_t>(tokens.size()), 4}, values,
-                                                  one.info.dtype));
+            chunks.emplace_back(
+                one.info.name,
+                testing::chunk_of({static_cast<std::int64_t>(tokens.size()), 4}, values, one.info.dtype));
         }
         return chunks;
     });

@@ -119,6 +119,16 @@ private Q_SLOTS:
             "viridis, cividis, magma, grey");
         row("unknown theme", "{'kind':'token_text','trace':'story.ponder','runs':[1],'theme':'pink'}",
             "light, dark");
+        row("no panels", "{'kind':'panels','trace':'story.ponder'}", "panels");
+        row("panels of panels", "{'kind':'panels','panels':[{'kind':'panels','panels':[]}]}", "panels");
+        row("winners of one run", "{'kind':'winners','trace':'story.ponder','runs':['a']}", "two runs");
+        row("unknown palette", "{'kind':'token_text','trace':'story.ponder','palette':'pink'}", "okabe_ito");
+        for (const char* wrong : {"[-1]", "[1.5]", "['teal']", "7"}) {
+            row(wrong,
+                qPrintable(QStringLiteral("{'kind':'nll_comparison','trace':'story.ponder','colours':%1}")
+                               .arg(QLatin1String(wrong))),
+                "\"colours\"");
+        }
         row("other text",
             "{'kind':'nll_comparison','runs':['story.ponder#vanilla-1m','basic.ponder#vanilla-1m']}", "");
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // From a specification to files: every kind of figure over a trace that was made up.
-#include "core/trace/tools/annotations.h"
 #include "core/trace/reader.h"
+#include "core/trace/tools/annotations.h"
 
 #include "core/base/error.h"
 #include "core/base/files.h"

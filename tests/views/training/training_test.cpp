@@ -153,13 +153,7 @@ private Q_SLOTS:
     }
 
     void showsTheNumbersOfTheTrace() {
-        const auto path = folder_ / "one.ponder";
-        {
-            Trained trained(path, "one");
-            trained.points(1, 60);
-            trained.writer.end_training(1, true);
-            trained.writer.finish();
-        }
+        const auto path = trained("one.ponder", 60);
         Stage stage({path});
         QVERIFY(stage.settle());
         QCOMPARE(stage.view.hint(), QString());
@@ -190,12 +184,7 @@ private Q_SLOTS:
     }
 
     void theAxisIsStepsTokensOrTime() {
-        const auto path = folder_ / "axis.ponder";
-        {
-            Trained trained(path, "one");
-            trained.points(1, 60);
-            trained.writer.finish();
-        }
+        const auto path = trained("axis.ponder", 60);
         Stage stage({path});
         QVERIFY(stage.settle());
         const auto first = [&] { return stage.view.chart(0)->chart().series[0].x.front(); };
@@ -209,12 +198,7 @@ private Q_SLOTS:
     }
 
     void smoothingIsOfTheTrainingLossAlone() {
-        const auto path = folder_ / "smooth.ponder";
-        {
-            Trained trained(path, "one");
-            trained.points(1, 60);
-            trained.writer.finish();
-        }
+        const auto path = trained("smooth.ponder", 60);
         Stage stage({path});
         QVERIFY(stage.settle());
         stage.set("smoothing", 0.93);
@@ -238,12 +222,7 @@ private Q_SLOTS:
     }
 
     void hoverSaysTheNumbersAndAClickOnARingSelectsItsRun() {
-        const auto path = folder_ / "hover.ponder";
-        {
-            Trained trained(path, "one");
-            trained.points(1, 60);
-            trained.writer.finish();
-        }
+        const auto path = trained("hover.ponder", 60);
         Stage stage({path});
         QVERIFY(stage.settle());
         ChartPlot* chart = stage.view.chart(0);
@@ -331,12 +310,7 @@ private Q_SLOTS:
     }
 
     void nothingIsReadBehindOtherTabs() {
-        const auto path = folder_ / "behind.ponder";
-        {
-            Trained trained(path, "one");
-            trained.points(1, 3);
-            trained.writer.finish();
-        }
+        const auto path = trained("behind.ponder", 3);
         Stage stage({});
         stage.view.setOnScreen(false);
         QSignalSpy opened(&stage.data, &TraceData::traceOpened);
@@ -408,6 +382,13 @@ private Q_SLOTS:
     }
 
 private:
+    [[nodiscard]] std::filesystem::path trained(const char* file, std::int64_t points) const {
+        Trained made(folder_ / file, "one");
+        made.points(1, points);
+        made.writer.end_training(1, true);
+        made.writer.finish();
+        return folder_ / file;
+    }
     testing::TemporaryFolder folder_;
 };
 
