@@ -60,13 +60,13 @@ FigureSpec halting_page() {
     FigureSpec page;
     page.kind = FigureKind::panels;
     page.width_mm = double_column_mm;
-    for (const FigureKind kind : {FigureKind::steps_histogram, FigureKind::nll_by_halt_step,
-                                  FigureKind::gate_curves, FigureKind::steps_by_type}) {
+    page.columns = 3;
+    for (const FigureKind kind :
+         {FigureKind::steps_histogram, FigureKind::nll_by_halt_step, FigureKind::steps_by_type}) {
         FigureSpec one;
         one.kind = kind;
         page.panels.push_back(std::move(one));
     }
-    page.panels.back().by = "type";
     return page;
 }
 

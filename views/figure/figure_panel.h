@@ -96,7 +96,7 @@ private:
 
 /// Loss, steps and gates of trainings beside each other.
 figure::FigureSpec training_page();
-/// When the tokens of a run stop: steps, NLL and gates by step, and steps by token type.
+/// When the tokens of a run stop: steps, NLL by them, and steps by kind of token.
 figure::FigureSpec halting_page();
 
 } // namespace ponderscope
