@@ -47,7 +47,7 @@ FigureSpec training_page() {
     page.columns = 3;
     page.width_mm = double_column_mm;
     for (const char* curve :
-         {training_quantity::loss, training_quantity::mean_steps, training_quantity::held_out_gate}) {
+         {training_quantity::loss, training_quantity::mean_steps, training_quantity::gradient_norm}) {
         FigureSpec one;
         one.kind = FigureKind::training_curves;
         one.curve = curve;
@@ -354,6 +354,7 @@ QString FigurePanel::hint() const {
 
 void FigurePanel::showParts(const std::vector<Gathered>& all) {
     QStringList notices;
+    named_.clear();
     for (std::size_t i = 0; i < cells_.size(); ++i) {
         for (const std::string& notice : all[i].data.notices) {
             notices << QString::fromStdString(notice);
@@ -378,6 +379,13 @@ void FigurePanel::showCell(Cell& cell, const FigureSpec& spec, const FigureData&
             if (cells_.size() == 1) {
                 made_chart.title.clear(); // the panel's heading
             }
+            // A legend that says what one before it says leaves its room to the chart.
+            const bool said = std::ranges::all_of(
+                made.entries, [&](const std::string& name) { return std::ranges::count(named_, name) > 0; });
+            if (said) {
+                made_chart.legend = Chart::Legend::none;
+            }
+            named_.insert(named_.end(), made.entries.begin(), made.entries.end());
             cell.plot->setRunColours(spec.colours);
             cell.plot->setChart(std::move(made_chart));
             return;

@@ -12,6 +12,7 @@
 #include <QWidget>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 class QHBoxLayout;
@@ -89,12 +90,13 @@ private:
     std::unique_ptr<figure::Fonts> fonts_;
     FigureForm* form_;
     std::vector<Cell> cells_;
+    std::vector<std::string> named_; ///< in the legends of the charts that are shown
     QWidget* body_;
     QLabel* notices_;
     QLabel* hint_;
 };
 
-/// Loss, steps and gates of trainings beside each other.
+/// Loss, steps and gradient of trainings beside each other.
 figure::FigureSpec training_page();
 /// When the tokens of a run stop: steps, NLL by them, and steps by kind of token.
 figure::FigureSpec halting_page();

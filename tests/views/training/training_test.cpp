@@ -172,9 +172,14 @@ private Q_SLOTS:
         QCOMPARE(steps.series[0].y.front(), 1.5);
         QCOMPARE(steps.series[1].y.front(), 1.25);
         // Gates, or any other curve.
+        auto* curve = qobject_cast<QComboBox*>(stage.view.ownForm(2)->editor(QStringLiteral("curve")));
+        curve->setCurrentIndex(curve->findData("held_out_gate"));
+        QVERIFY(stage.settle());
         QCOMPARE(stage.view.chart(2)->chart().series.size(), 2U);
         QCOMPARE(stage.view.chart(2)->chart().series[1].y, std::vector<double>(12, 0.3));
-        auto* curve = qobject_cast<QComboBox*>(stage.view.ownForm(2)->editor(QStringLiteral("curve")));
+        // The legend of the loss says what that of the steps would say.
+        QVERIFY(!stage.view.chart(0)->legend().entries().empty());
+        QVERIFY(stage.view.chart(1)->legend().entries().empty());
         curve->setCurrentIndex(curve->findData("learning_rate"));
         QVERIFY(stage.settle());
         QCOMPARE(stage.view.chart(2)->chart().series[0].y, std::vector<double>(60, 0.001));
