@@ -139,7 +139,7 @@ struct AnnotateVerb {
     std::string reference, run;
     std::filesystem::path csv;
     std::vector<std::string> categories, removed, derived;
-    std::string against, from;
+    std::string from;
     bool json = false;
 
     void operator()() const;
@@ -177,20 +177,16 @@ void list(const RunReference& where, const std::vector<RunInfo>& runs, bool json
     }
 }
 
-/// NAME=COLUMN, each worked out of the run, of another one over the same tokens (\p from), or of the
-/// difference of another one and the run (\p against).
+/// NAME=COLUMN, each worked out of the run, or of another one over the same tokens (\p from).
 std::vector<Annotation> derived_columns(const std::vector<std::string>& wanted, const TraceReader& reader,
-                                        const RunInfo& run, const std::string& against,
-                                        const std::string& from) {
+                                        const RunInfo& run, const std::string& from) {
     std::optional<TraceReader> other;
-    RunInfo run_b;
-    if (!against.empty() || !from.empty()) {
-        const RunReference where = parse_run_reference(from.empty() ? against : from);
+    RunInfo source = run;
+    if (!from.empty()) {
+        const RunReference where = parse_run_reference(from);
         other = TraceReader::open(where.trace);
-        run_b = find_run(*other, where.run);
-        if (!from.empty()) {
-            require_same_tokens(reader, run, *other, run_b);
-        }
+        source = find_run(*other, where.run);
+        require_same_tokens(reader, run, *other, source);
     }
     std::vector<Annotation> all;
     for (const std::string& one : wanted) {
@@ -200,20 +196,14 @@ std::vector<Annotation> derived_columns(const std::vector<std::string>& wanted, 
                              printable(one) + "\".");
         }
         const StepColumn column = StepColumn::parse(one.substr(equals + 1));
-        const std::string name = one.substr(0, equals);
-        const std::int64_t last = !from.empty() ? run_b.max_steps
-                                  : other       ? std::min(run.max_steps, run_b.max_steps)
-                                                : run.max_steps;
         for (const auto& term : {std::optional(column.of), column.minus}) {
-            if (term && term->step.value_or(0) > last) {
-                throw InputError("--derive: expected a step from 0 to " + std::to_string(last) +
+            if (term && term->step.value_or(0) > source.max_steps) {
+                throw InputError("--derive: expected a step from 0 to " + std::to_string(source.max_steps) +
                                  " or `last`, found " + printable(term->signal) + "@" +
                                  std::to_string(*term->step) + ".");
             }
         }
-        all.push_back(!from.empty() ? annotation_by_step(*other, run_b, name, column)
-                      : other       ? difference_by_step(reader, run, *other, run_b, name, column)
-                                    : annotation_by_step(reader, run, name, column));
+        all.push_back(annotation_by_step(other ? *other : reader, source, one.substr(0, equals), column));
     }
     return all;
 }
@@ -228,16 +218,8 @@ void AnnotateVerb::operator()() const {
     if (!categories.empty() && csv.empty()) {
         throw InputError("--category needs --csv FILE.");
     }
-    for (const auto& [option, given] :
-         {std::pair{"--against", !against.empty()}, {"--from", !from.empty()}}) {
-        if (given && derived.empty()) {
-            throw InputError(std::string(option) + " needs --derive.");
-        }
-    }
-    if (!against.empty() && !from.empty()) {
-        throw InputError(
-            "--against takes the difference to another run, --from the other run alone; give one "
-            "of them.");
+    if (!from.empty() && derived.empty()) {
+        throw InputError("--from needs --derive.");
     }
     const bool changes = !csv.empty() || !removed.empty() || !derived.empty();
     if (changes) {
@@ -258,7 +240,7 @@ void AnnotateVerb::operator()() const {
             }
         }
     }
-    std::vector<Annotation> made = derived_columns(derived, reader, chosen, against, from);
+    std::vector<Annotation> made = derived_columns(derived, reader, chosen, from);
     std::string notices;
     if (!csv.empty()) {
         const PlacedTable table = PlacedTable::read(csv, header);
@@ -302,8 +284,6 @@ void add_annotate(CLI::App& program) {
            "a difference (nll@0-nll@last: what pondering gained), or a signal with one value a token "
            "(prediction_depth, answer_flips). It stands at the token that was predicted")
         ->type_name("NAME=COLUMN");
-    app->add_option("--against", verb->against, "Of this run minus the annotated one, over the same tokens")
-        ->type_name("TRACE.ponder#RUN");
     app->add_option("--from", verb->from,
                     "Take the column of --derive from this run over the same tokens, and annotate the first "
                     "run with it")

@@ -32,7 +32,7 @@ using nlohmann::json;
 /// Bytes of what is kept for each step, before compression.
 constexpr std::int64_t step_budget = std::int64_t{8} << 20;
 constexpr std::int64_t candidate_bytes = 6;
-constexpr std::array<std::int64_t, 4> candidate_counts{10, 5, 3, 1};
+constexpr std::int64_t most_candidates = 5; // the page shows so many
 /// By step, the most telling first.
 constexpr std::array<const char*, 9> first_maps{signal::nll,
                                                 signal::entropy,
@@ -407,27 +407,20 @@ private:
                 recorded[r] = ids->shape[2];
             }
         }
-        for (const std::int64_t most : candidate_counts) {
-            std::int64_t cost = 0;
-            std::int64_t largest = 0;
-            for (const auto& [r, count] : recorded) {
-                cost += candidate_bytes * static_cast<std::int64_t>(ids_.size()) * (runs_[r].max_steps + 1) *
-                        std::min(most, count);
-                largest = std::max(largest, count);
-            }
-            if (cost > left) {
-                continue;
-            }
-            left -= cost;
-            if (!recorded.empty() && most < std::min<std::int64_t>(10, largest)) {
-                left_out.push_back("candidates beyond " + std::to_string(most));
-            }
-            for (const auto& [r, count] : recorded) {
-                keep_candidates(r, std::min(most, count));
-            }
+        std::int64_t cost = 0;
+        for (auto& [r, count] : recorded) {
+            count = std::min(count, most_candidates);
+            cost +=
+                candidate_bytes * static_cast<std::int64_t>(ids_.size()) * (runs_[r].max_steps + 1) * count;
+        }
+        if (cost > left) {
+            left_out.emplace_back("candidates");
             return;
         }
-        left_out.emplace_back("candidates");
+        left -= cost;
+        for (const auto& [r, count] : recorded) {
+            keep_candidates(r, count);
+        }
     }
 
     void keep_candidates(std::size_t r, std::int64_t kept) {

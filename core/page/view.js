@@ -69,7 +69,7 @@ function stepTable(r, i) {
     cell(line, `${info.step_unit} ${k}`);
     const list = document.createElement("div");
     list.className = "cands";
-    for (let j = 0; c && j < Math.min(c.count, 5); ++j) {
+    for (let j = 0; c && j < c.count; ++j) {
       const at = (row * steps + k) * c.count + j, p = c.p[at];
       if (!(p > 0)) break;
       const candidate = document.createElement("span"), word = D.words[c.words[at]] ?? "", bdi = document.createElement("bdi"), share = document.createElement("i");

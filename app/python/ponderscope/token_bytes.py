@@ -10,18 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .checkpoint import file_of
 from .columns import byte_spans
 from .tokenizer_digest import tokenizer_digest
-
-PROBES = (
-    "he w123", "The year 2026, 3.14159 and 1,000,000.", "it's we'll  two\n\n\tfour    spaces \r\n", "na\u00efve fa\u00e7ade \ufb01 \uff21 e\u0301",
-    "\u4f60\u597d, \u043c\u0438\u0440 \U0001f989!", "HTTPServer_v2 foo(bar)[0] == x*y // 7", " leading and trailing ",
-)  # fmt: skip
-"""Texts that tell tokenizers apart: digits, blanks, contractions, forms of letters, scripts, code."""
-PROBED_CHARACTERS = 10_000
-"""Of the first text."""
-
 
 class TokenBytes:
     """Bytes by id: of byte-level vocabularies (GPT-2's alphabet) and of SentencePiece-style ones exactly, parts of
@@ -36,41 +26,6 @@ class TokenBytes:
         self._alphabet = _byte_alphabet() if '"ByteLevel"' in decoder else None
         self._metaspace = "\u2581" in decoder
         self.digest = tokenizer_digest(description) if description else ""
-
-    def doubt(self, text: str, add_special: bool) -> str:
-        """A sentence where this tokenizer cuts a text, or a probe, otherwise than the tokenizer.json that it was loaded from
-        says, which the engine reads; else nothing. Classes of transformers rebuild some tokenizers without parts of theirs."""
-        file = file_of(str(getattr(self._tokenizer, "name_or_path", "") or ""), "tokenizer.json")
-        if file is None:
-            return ""
-        from tokenizers import Tokenizer
-
-        plain = Tokenizer.from_file(str(file))
-        for probe in (*PROBES, text[:PROBED_CHARACTERS]):
-            mine = self._tokenizer(probe, add_special_tokens=False, verbose=False)["input_ids"]
-            theirs = plain.encode(probe, add_special_tokens=False).ids
-            if mine != theirs:
-                at = next((i for i, (a, b) in enumerate(zip(mine, theirs)) if a != b), min(len(mine), len(theirs)))
-                return (
-                    f"{type(self._tokenizer).__name__} cuts {probe[:40]!r} otherwise than the tokenizer.json beside it, which the "
-                    f"engine reads: from token {at} on into {mine[at : at + 8]}, not {theirs[at : at + 8]}. "
-                    "PreTrainedTokenizerFast(tokenizer_file=...) cuts as the file says."
-                )
-        return self._doubt_around(plain) if add_special else ""
-
-    def _doubt_around(self, plain: Any) -> str:
-        """The same of the start and end tokens. Of GPTNeoXTokenizer the engine, too, drops those of the file's template."""
-        probe = PROBES[0]
-        mine = self._tokenizer(probe, verbose=False)["input_ids"]
-        name = type(self._tokenizer).__name__
-        theirs = plain.encode(probe, add_special_tokens=not name.startswith("GPTNeoXTokenizer")).ids
-        if mine == theirs:
-            return ""
-        middle = plain.encode(probe, add_special_tokens=False).ids
-        return (
-            f"{name} puts start and end tokens around a text otherwise than the tokenizer.json beside it, which the engine reads: "
-            f"{_around(mine, middle)}, not {_around(theirs, middle)}. add_special=False adds none in either."
-        )
 
     def __call__(self, token: int) -> bytes:
         if token in self._added:
@@ -110,12 +65,6 @@ class TokenBytes:
                 "(AutoTokenizer.from_pretrained(..., use_fast=True)) or record ids."
             )
         return ids, byte_spans(text, offsets)
-
-
-def _around(ids: list[int], middle: list[int]) -> str:
-    """The ids before and behind "middle", as a sentence says them."""
-    at = next((i for i in range(len(ids) - len(middle) + 1) if ids[i : i + len(middle)] == middle), None)
-    return str(ids) if at is None else f"{ids[:at]} before and {ids[at + len(middle) :]} behind it"
 
 
 def _byte_alphabet() -> dict[str, int]:

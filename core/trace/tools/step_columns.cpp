@@ -138,9 +138,9 @@ Annotation annotation_by_step(const TraceReader& trace, const RunInfo& run, cons
             values.resize(static_cast<std::size_t>(end) + 1, not_a_number);
             const std::vector<double> of =
                 rows_of(trace, run, sequence.number, signal, column.of, begin, end, tokens.steps);
-            const std::vector<double> minus =
-                column.minus ? rows_of(trace, run, sequence.number, other, *column.minus, begin, end, tokens.steps)
-                             : std::vector<double>(of.size(), 0.0);
+            const std::vector<double> minus = column.minus ? rows_of(trace, run, sequence.number, other,
+                                                                     *column.minus, begin, end, tokens.steps)
+                                                           : std::vector<double>(of.size(), 0.0);
             for (std::size_t i = 0; i < of.size(); ++i) {
                 const double value = of[i] - minus[i];
                 values[static_cast<std::size_t>(begin) + i + 1] = std::isfinite(value) ? value : not_a_number;
@@ -184,20 +184,6 @@ void require_same_tokens(const TraceReader& trace_a, const RunInfo& run_a, const
         throw InputError(trace_b.path(), "a run over the same tokens as \"" + run_a.name + "\"", found,
                          "compare runs of one text and one tokenizer");
     }
-}
-
-Annotation difference_by_step(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
-                              const RunInfo& run_b, const std::string& name, const StepColumn& column,
-                              const std::stop_token& stop) {
-    require_same_tokens(trace_a, run_a, trace_b, run_b);
-    Annotation a = annotation_by_step(trace_a, run_a, name, column, stop);
-    const Annotation b = annotation_by_step(trace_b, run_b, name, column, stop);
-    for (std::size_t s = 0; s < a.values.size(); ++s) {
-        for (std::size_t token = 0; token < a.values[s].size(); ++token) {
-            a.values[s][token] = b.values[s][token] - a.values[s][token];
-        }
-    }
-    return a;
 }
 
 } // namespace ponderscope

@@ -40,9 +40,4 @@ std::string difference_of_tokens(const TraceReader& trace_a, const RunInfo& run_
 void require_same_tokens(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                          const RunInfo& run_b);
 
-/// The same of B minus A, as an annotation of A. InputError where they do not read the same tokens.
-Annotation difference_by_step(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
-                              const RunInfo& run_b, const std::string& name, const StepColumn& column,
-                              const std::stop_token& stop = {});
-
 } // namespace ponderscope

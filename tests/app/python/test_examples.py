@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import ponderscope as ps
@@ -43,15 +42,3 @@ def test_early_exit(ponderscope, tmp_path: Path) -> None:
     assert {r["rule"] for r in ponderscope("referee", trace, "--json", "--policy", "learned", "--policy", "entropy")["curves"]} >= {"learned"}
     pair = ponderscope("compare", trace, f"{tmp_path / 'early_exit.ponder'}#gate", "--json")["pairs"][0]
     assert pair["tokens"] == everything.info["scored_tokens"]
-
-
-def test_layer_by_layer(ponderscope, tmp_path: Path) -> None:
-    pytest.importorskip("transformers")
-    samples = TREE / "sample_models"
-    said = run_example("layer_by_layer.py", samples / "vanilla-neox-1m", samples / "texts" / "passage.txt", "-o", tmp_path)
-    losses = [float(x) for x in re.findall(r"NLL (\d+\.\d+)", said)]
-    assert len(losses) == 4 and losses[-1] == min(losses)
-    run = ps.open(tmp_path / "layers.ponder").run()
-    assert losses[-1] == pytest.approx(np.nanmean(run.columns()["nll"]), abs=1e-3)
-    points = ponderscope("policy", tmp_path / "layers.ponder", "--policy", "argmax_stable", "--json")["points"]
-    assert all(p["mean_nll"] > 0 for p in points)

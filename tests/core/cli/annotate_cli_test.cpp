@@ -68,7 +68,7 @@ TEST_F(Annotate, ColumnsAreDerivedFromSteps) {
     EXPECT_EQ(rows[0]["name"], "gain");
     EXPECT_GT(rows[0]["tokens_with_value"], 600);
     EXPECT_EQ(
-        run_ponderscope({"annotate", trace("one"), "--derive", "zero=nll@0", "--against", trace("one")}).code,
+        run_ponderscope({"annotate", trace("one"), "--derive", "zero=nll@0", "--from", trace("one")}).code,
         0);
 }
 
@@ -79,13 +79,9 @@ TEST_F(Annotate, ColumnsThatCannotBeAreRefused) {
     expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "x=nll@0-nll@99"}),
                    "a step from 0 to 3 or `last`, found nll@99");
     expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "nll=nll@0"}), "nll");
-    expect_refusal(run_ponderscope({"annotate", trace("one"), "--against", trace("two")}), "--derive");
     expect_refusal(run_ponderscope({"annotate", trace("one"), "--from", trace("two")}), "--derive");
     expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "x=nll@0", "--from", trace("two")}),
                    "a run over the same tokens");
-    expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "x=nll@0", "--from", trace("one"),
-                                    "--against", trace("one")}),
-                   "give one of them");
     // Nothing is written of what is half right.
     expect_refusal(run_ponderscope({"annotate", trace("one"), "--csv", whole(), "--derive", "x=absent@0"}),
                    "absent");
