@@ -220,7 +220,8 @@ void GenerateVerb::run() {
     }
     Engine engine = model.load(checkpoint, printer, stop);
     if (how.jacobi.empty()) {
-        engine.use_scoring(std::nullopt); // what is watched is exact, and so is what is kept of it
+        engine.choose(&RunPlan::refreshes,
+                      std::nullopt); // what is watched is exact, and so is what is kept of it
     }
     how.apply(engine);
     engine.check_attention(wanted);

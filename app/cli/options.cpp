@@ -185,16 +185,16 @@ void RunOptions::apply(Engine& engine) const {
         if (!seen) {
             throw InputError("--kv: expected full, per_step, shared or skip, found '" + kv + "'.");
         }
-        engine.use_kv(seen);
+        engine.choose(&RunPlan::kv, seen);
     }
     if (prefix) {
-        engine.use_prefix(prefix);
+        engine.choose(&RunPlan::prefix, prefix);
     }
     if (!start_state.empty()) {
-        engine.use_start_state(start_state);
+        engine.choose(&RunPlan::start_state, start_state);
     }
     if (!attention.empty()) {
-        engine.use_attention(AttentionChoice::parse(attention, engine.config()));
+        engine.choose(&RunPlan::attention, AttentionChoice::parse(attention, engine.config()));
     }
     std::shared_ptr<const HaltingRule> rule;
     if (!policy.empty()) {
@@ -204,18 +204,18 @@ void RunOptions::apply(Engine& engine) const {
         rule = forced_halting(forced_steps(force_steps, engine.max_steps()), rule);
     }
     if (rule) {
-        engine.use_halting(std::move(rule));
+        engine.choose(&RunPlan::rule, std::move(rule));
     }
     // Behind the rule: pause tokens, known without one, can be computed in passes only where one decides.
     if (jacobi == "exact") {
-        engine.use_scoring(std::nullopt);
+        engine.choose(&RunPlan::refreshes, std::nullopt);
     } else if (!jacobi.empty()) {
         const std::int64_t refreshes = parse_count(jacobi);
         if (refreshes < 0 || refreshes > 1'000'000) {
             throw InputError("--jacobi: expected exact or a number of refreshes from 0 to 1000000, found '" +
                              jacobi + "'.");
         }
-        engine.use_scoring(refreshes);
+        engine.choose(&RunPlan::refreshes, refreshes);
     }
 }
 

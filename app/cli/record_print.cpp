@@ -77,7 +77,7 @@ void RecordVerb::print(const RecordReport& report, const Engine& engine) const {
     } else {
         print_run(run, report, engine);
     }
-    if (engine.layers_are_steps() && engine.config().depth.kind == DepthMixing::depth_attention) {
+    if (engine.plan().layers_are_steps && engine.config().depth.kind == DepthMixing::depth_attention) {
         std::cerr << engine.notices().back() << '\n';
     }
     if (report.cancelled) {

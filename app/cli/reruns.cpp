@@ -5,7 +5,7 @@
 #include "core/base/error.h"
 #include "core/checkpoint/method_info.h"
 #include "core/policy/rerun_difference.h"
-#include "core/ponder/choices/kv_policy.h"
+#include "core/ponder/choices/run_plan.h"
 #include "core/ponder/halting/policy_halting.h"
 #include "core/record/rerun.h"
 #include "core/trace/recorded_choices.h"
@@ -99,7 +99,7 @@ std::vector<RunInfo> RerunOptions::make(const TraceReader& reader, const RunInfo
         const std::vector<SequenceInput> sequences = recorded_sequences(reader, source, stop);
         Engine engine = options.load(checkpoint, printer, stop);
         if (!kv.empty()) {
-            engine.use_kv(kv_policy_from_string(kv));
+            engine.choose(&RunPlan::kv, kv_policy_from_string(kv));
         }
         for (const PolicySpec& spec : missing) {
             if (spec.kind->causal) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/model/backbone.h"
-#include "core/ponder/choices/kv_policy.h"
+#include "core/ponder/choices/run_plan.h"
 #include "core/ponder/training.h"
 #include "core/trace/records.h"
 

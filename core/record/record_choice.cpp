@@ -77,11 +77,12 @@ void RecordChoice::apply(Engine& engine) const {
                              ") has steps of its own; write --record steps,layers to read every layer out "
                              "at every step.");
         }
-        engine.use_layers_as_steps();
+        engine.choose(&RunPlan::layers_are_steps, true);
     }
-    engine.use_lens(lens);
-    engine.use_experts(experts);
-    engine.use_states(states ? std::optional(StateChoice::parse(*states, engine.config())) : std::nullopt);
+    engine.choose(&RunPlan::lens, lens);
+    engine.choose(&RunPlan::experts, experts);
+    engine.choose(&RunPlan::states,
+                  states ? std::optional(StateChoice::parse(*states, engine.config())) : std::nullopt);
 }
 
 } // namespace ponderscope

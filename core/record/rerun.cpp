@@ -66,16 +66,16 @@ RecordReport rerun(Engine& engine, const Checkpoint& checkpoint, const RunInfo& 
                    const std::vector<SequenceInput>& sequences, const Tokenizer* tokenizer,
                    const PolicySpec& spec, TraceWriter& writer, RecordOptions options,
                    const ProgressSink& progress, std::stop_token stop) {
-    if (table.layers_as_steps && !engine.layers_are_steps()) {
-        engine.use_layers_as_steps();
+    if (table.layers_as_steps) {
+        engine.choose(&RunPlan::layers_are_steps, true);
     }
     const KvPolicy own_kv = kv_policy_from_string(kv_of_rerun(run)).value_or(KvPolicy::per_step);
-    if (!engine.kv().empty() && !engine.kv_named()) {
-        engine.use_kv(own_kv);
+    if (!engine.kv().empty() && !engine.plan().kv) {
+        engine.choose(&RunPlan::kv, own_kv);
     }
     const RecordedChoices chosen = recorded_choices(run);
     if (!chosen.initial_state.empty()) {
-        engine.use_start_state(chosen.initial_state);
+        engine.choose(&RunPlan::start_state, chosen.initial_state);
         if (!chosen.initial_state_digest.empty() &&
             engine.start_state_digest() != chosen.initial_state_digest) {
             throw InputError(chosen.initial_state, "the start states of run \"" + run.name + "\"",
@@ -88,13 +88,13 @@ RecordReport rerun(Engine& engine, const Checkpoint& checkpoint, const RunInfo& 
                          std::to_string(engine.max_steps()) + "; rerun it with the run's own steps.");
     }
     if (spec.kind->causal) {
-        engine.use_halting(rule_of(spec, engine));
+        engine.choose(&RunPlan::rule, rule_of(spec, engine));
     } else {
-        engine.use_halting(prescribed_halting(spec.text(), steps_of(table, replay(table, spec))));
+        engine.choose(&RunPlan::rule, prescribed_halting(spec.text(), steps_of(table, replay(table, spec))));
     }
     // Behind the rule: pause tokens, known without one, can be computed in passes only where one decides.
     if (run.scoring != engine.scoring()) {
-        engine.use_scoring(refreshes_of(run));
+        engine.choose(&RunPlan::refreshes, refreshes_of(run));
     }
     options.context = run.context;
     options.stride = run.stride;

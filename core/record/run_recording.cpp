@@ -38,8 +38,8 @@ std::string choices_of(const Engine& engine, const SequenceSource& source, const
     if (const auto step = config.ponder.own.find("exit_step"); step != config.ponder.own.end()) {
         choices["exit_step"] = static_cast<std::int64_t>(step->second);
     }
-    if (engine.prefix()) {
-        choices["prefix"] = *engine.prefix();
+    if (engine.plan().prefix) {
+        choices["prefix"] = *engine.plan().prefix;
     }
     if (config.layers_left_out > 0) {
         choices["layers"] = config.layers; // the first ones, not all
@@ -115,7 +115,7 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const S
     info.training = options.training;
     info.training_step = options.training_step;
     info.flops_model = engine.flops_model();
-    info.step_unit = engine.layers_are_steps() ? "layer" : "step";
+    info.step_unit = engine.plan().layers_are_steps ? "layer" : "step";
     info.choices = choices_of(engine, source, options);
     info.max_steps = engine.max_steps();
     info.layers = config.layers;

@@ -110,7 +110,7 @@ struct RecordingPrice {
     std::int64_t tokens = 0;          ///< of that one
     std::int64_t windows_a_batch = 0; ///< that fit into memory at once
 };
-/// Of sequence attention (Engine::use_attention). InputError when not even one window fits into memory, with
+/// Of sequence attention (RunPlan::attention). InputError when not even one window fits into memory, with
 /// a context that would.
 RecordingPrice attention_price(const Engine& engine, const std::vector<SequenceInput>& sequences,
                                const WindowShape& shape);

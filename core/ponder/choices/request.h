@@ -17,10 +17,6 @@ namespace ponderscope {
 /// price of recording is measured against.
 enum class RecordLevel : std::uint8_t { basic, steps, nll };
 
-/// What is recorded of mixtures of experts: nothing; the chosen experts with their weights and a few numbers
-/// of the router; or the probabilities of all experts as well.
-enum class RecordedExperts : std::uint8_t { none, chosen, probabilities };
-
 /// Consecutive tokens of one sequence that the model sees at once. Position 0 is ids[0].
 struct Window {
     std::span<const std::int32_t> ids;

@@ -16,10 +16,10 @@ Decoder::Decoder(const EngineParts& parts, StepCache* cache, Wish wish)
       options_(parts.generation_options(cache != nullptr)),
       wish_(wish),
       device_(cuda_kernels(parts.device)) {
-    options_.choices.refreshes = std::nullopt; // what is kept in the cache is exact
-    options_.choices.attention = {};           // of a text, not of what is being written
-    options_.choices.states = std::nullopt;
-    options_.choices.lens = false;
+    options_.plan.refreshes = std::nullopt; // what is kept in the cache is exact
+    options_.plan.attention = {};           // of a text, not of what is being written
+    options_.plan.states = std::nullopt;
+    options_.plan.lens = false;
     options_.read_steps = wish.level == RecordLevel::steps;
     options_.cache = cache;
     const bool alike = cache != nullptr && wish.repeats && !parts.halts() &&
@@ -93,7 +93,7 @@ void Decoder::compute() {
     Recorder* recorder = nullptr;
     if (wish_.level) {
         newest_.recorder =
-            std::make_unique<Recorder>(backbone, parts_.method(), options.choices, *wish_.level, reported_);
+            std::make_unique<Recorder>(backbone, parts_.method(), options.plan, *wish_.level, reported_);
         recorder = newest_.recorder.get();
         options.observer = recorder;
         options.taps = recorder->listener();

@@ -46,13 +46,13 @@ void require_finite(const Parameters& parameters, const Checkpoint& checkpoint) 
 
 void EngineParts::place(TokenBatch& batch, std::span<const Window> windows) const {
     const bool starts = backbone().config().has_start_state();
-    if (choices.prefix.value_or(0) > 0 && batch.prefix.empty()) {
+    if (plan.prefix.value_or(0) > 0 && batch.prefix.empty()) {
         for (const Window& window : windows) {
-            batch.prefix.push_back(std::clamp<std::int64_t>(*choices.prefix - window.first, 0,
+            batch.prefix.push_back(std::clamp<std::int64_t>(*plan.prefix - window.first, 0,
                                                             static_cast<std::int64_t>(window.ids.size())));
         }
     }
-    if (choices.rule || starts) {
+    if (plan.rule || starts) {
         batch.places = token_places(windows, device);
     }
     if (starts) {
@@ -63,29 +63,29 @@ void EngineParts::place(TokenBatch& batch, std::span<const Window> windows) cons
 
 StepsOptions EngineParts::steps_options() const {
     StepsOptions options;
-    options.choices = choices;
+    options.plan = plan;
     options.stop = &GivenUpBy::current(); // of this thread, which is the one that runs them
     return options;
 }
 
 StepsOptions EngineParts::generation_options(bool cached) const {
     StepsOptions options = steps_options();
-    if (cached && model.config().released.last_loop_kv && !choices.kv && !halts()) {
-        options.choices.kv = KvPolicy::shared;
+    if (cached && model.config().released.last_loop_kv && !plan.kv && !halts()) {
+        options.plan.kv = KvPolicy::shared;
         options.chunks = true; // a prompt is one chunk
     }
     return options;
 }
 
 std::int64_t EngineParts::prefix_of_prompt(std::int64_t tokens) const {
-    const bool whole = model.config().released.prefix_lm && !choices.kv && !choices.rule;
-    return std::min(choices.prefix.value_or(whole ? tokens : 0), tokens);
+    const bool whole = model.config().released.prefix_lm && !plan.kv && !plan.rule;
+    return std::min(plan.prefix.value_or(whole ? tokens : 0), tokens);
 }
 
 void EngineParts::refuse_attention_by_token(RecordLevel level) const {
     StepsOptions options = steps_options();
     options.read_steps = level == RecordLevel::steps;
-    if (!choices.attention.none() && goes_token_by_token(backbone(), method(), options)) {
+    if (!plan.attention.none() && goes_token_by_token(backbone(), method(), options)) {
         throw InputError("Sequence attention is not recorded where tokens are computed one after the other; "
                          "record it as a run of its own, with --kv full.");
     }
@@ -142,23 +142,6 @@ Engine Engine::load(const Checkpoint& checkpoint, const LoadOptions& options) {
                                                checkpoint.folder}}));
 }
 
-namespace {
-
-/// Tokens of a prefix are computed together, and later tokens see all of their steps.
-void refuse_with_prefix(std::optional<std::int64_t> prefix, std::optional<KvPolicy> kv,
-                        const AttentionChoice& attention) {
-    if (prefix.value_or(0) > 0 && kv && *kv != KvPolicy::full && *kv != KvPolicy::per_step) {
-        throw InputError(
-            "--prefix needs --kv full or per_step: the tokens of a prefix see each other at every step.");
-    }
-    if (prefix.value_or(0) > 0 && !attention.none()) {
-        throw InputError(
-            "--prefix: sequence attention is recorded of causal runs only; leave --attention out.");
-    }
-}
-
-} // namespace
-
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&&) noexcept = default;
@@ -172,62 +155,114 @@ std::string Engine::device_name() const {
     return impl_->placement.text();
 }
 
-void Engine::use_halting(std::shared_ptr<const HaltingRule> rule) {
-    if (rule && config().ponder.method == MethodKind::vanilla && !layers_are_steps()) {
-        throw InputError("A vanilla model has no ponder steps that the policy " + rule->name() +
+const RunPlan& Engine::plan() const {
+    return impl_->plan;
+}
+
+namespace {
+
+/// What the model or another choice of the plan rules out. \p method: the one that runs. \p before: the plan
+/// that runs now.
+void check_plan(const RunPlan& plan, const ModelConfig& config, const Method& method, const RunPlan& before) {
+    const std::string name = to_string(config.ponder.method);
+    const bool steps = method.max_steps() > 0 && !plan.layers_are_steps;
+    if (plan.rule && config.ponder.method == MethodKind::vanilla && !plan.layers_are_steps) {
+        throw InputError("A vanilla model has no ponder steps that the policy " + plan.rule->name() +
                          " could decide on.");
     }
-    impl_->choices.rule = std::move(rule);
-}
-
-void Engine::use_kv(std::optional<KvPolicy> policy) {
-    if (policy && (layers_are_steps() || max_steps() == 0 ||
-                   impl_->method().visibility() != VisibilityRule::per_step)) {
+    if (plan.kv && (!steps || method.visibility() != VisibilityRule::per_step)) {
         throw InputError("What later tokens see of one that stopped (--kv) is chosen where steps see each "
                          "other step by step; the method " +
-                         to_string(config().ponder.method) +
-                         (max_steps() == 0 || layers_are_steps() ? " has no steps of that kind."
-                                                                 : " has a rule of its own."));
+                         name + (steps ? " has a rule of its own." : " has no steps of that kind."));
     }
-    refuse_with_prefix(impl_->choices.prefix, policy, impl_->choices.attention);
-    impl_->choices.kv = policy;
-}
-
-void Engine::use_prefix(std::optional<std::int64_t> tokens) {
-    if (tokens && *tokens > 0 && !config().released.prefix_lm) {
+    const std::int64_t prefix = plan.prefix.value_or(0);
+    if (prefix > 0 && !config.released.prefix_lm) {
         throw InputError(
             "--prefix: the model reads every token causally; only HRM-Text with prefix_lm is trained "
             "to see its prompt in both directions.");
     }
-    if (tokens && *tokens < 0) {
-        throw InputError("--prefix: expected a number of tokens, 0 or more, found " +
-                         std::to_string(*tokens) + ".");
+    if (prefix < 0) {
+        throw InputError("--prefix: expected a number of tokens, 0 or more, found " + std::to_string(prefix) +
+                         ".");
     }
-    refuse_with_prefix(tokens, impl_->choices.kv, impl_->choices.attention);
-    impl_->choices.prefix = tokens;
+    if (prefix > 0 && plan.kv && *plan.kv != KvPolicy::full && *plan.kv != KvPolicy::per_step) {
+        throw InputError(
+            "--prefix needs --kv full or per_step: the tokens of a prefix see each other at every step.");
+    }
+    if (prefix > 0 && !plan.attention.none()) {
+        throw InputError(
+            "--prefix: sequence attention is recorded of causal runs only; leave --attention out.");
+    }
+    if (!plan.start_state.empty() && !config.has_start_state()) {
+        throw InputError("--initial-state: the method " + name +
+                         " starts from the embedding; only huginn and parcae have a state to begin with.");
+    }
+    if (plan.refreshes && plan.refreshes != before.refreshes && !plan.counts_refreshes(method)) {
+        const bool one_step = method.visibility() == VisibilityRule::interleaved && !method.knows_inputs();
+        throw InputError("A model of the method " + name +
+                         (one_step ? " that runs one step a token has nothing to refresh; leave --jacobi out."
+                                   : " is computed exactly in one go; Jacobi refreshes are for ponderlm2 and "
+                                     "ponderlm3."));
+    }
+    if (plan.refreshes.value_or(0) < 0) {
+        throw InputError("The number of Jacobi refreshes must be 0 or more, not " +
+                         std::to_string(*plan.refreshes) + ".");
+    }
+    if (plan.lens) {
+        require_single_stream(config, "--record steps,layers");
+    }
+    if (plan.experts != RecordedExperts::none && config.experts.layers.empty()) {
+        throw InputError("--record experts needs a model with a mixture of experts, and " +
+                         to_string(config.architecture) + " has none. Leave experts out.");
+    }
+    if (!plan.layers_are_steps) {
+        return;
+    }
+    // A step is one layer: its attention, its state, its read-out.
+    if (!plan.attention.none()) {
+        throw InputError(
+            "Sequence attention is not recorded where the layers of a vanilla model are its steps; "
+            "record the exits and the attention as two runs.");
+    }
+    if (plan.states && !plan.states->layers.empty()) {
+        throw InputError("--record states:LAYERS: where the layers of a vanilla model are its steps, every "
+                         "step has the state of one layer; write --record layers,states.");
+    }
+    if (plan.lens) {
+        throw InputError("The layers of a vanilla model are read out as its steps already; leave the "
+                         "read-outs of layers at every step away.");
+    }
 }
 
-std::optional<std::int64_t> Engine::prefix() const {
-    return impl_->choices.prefix;
+} // namespace
+
+void Engine::use(RunPlan plan) {
+    std::unique_ptr<const Method> layers =
+        plan.layers_are_steps ? std::make_unique<LayerSteps>(config()) : nullptr;
+    const Method& method = layers ? *layers : impl_->model.method();
+    check_plan(plan, config(), method, impl_->plan);
+    if (!impl_->patches.empty()) {
+        refuse_patches_of_passes(plan, method);
+    }
+    if (plan.start_state != impl_->plan.start_state) {
+        impl_->start = StartState::parse(plan.start_state, impl_->folder, config());
+    }
+    if (plan.layers_are_steps && !impl_->plan.layers_are_steps &&
+        config().depth.kind == DepthMixing::depth_attention) {
+        impl_->notices.emplace_back("The layers of this plain model are the steps of the run, and steps have "
+                                    "no depth weights; record without --policy and --record layers to keep "
+                                    "those.");
+    }
+    impl_->layer_steps = std::move(layers);
+    impl_->plan = std::move(plan);
 }
 
 std::string Engine::kv() const {
     const Method& method = impl_->method();
-    return method.visibility() == VisibilityRule::per_step && method.max_steps() > 0 && !layers_are_steps()
-               ? to_string(impl_->choices.kv_policy(method))
+    return method.visibility() == VisibilityRule::per_step && method.max_steps() > 0 &&
+                   !method.layers_are_steps()
+               ? to_string(impl_->plan.kv_policy(method))
                : "";
-}
-
-bool Engine::kv_named() const {
-    return impl_->choices.kv.has_value();
-}
-
-void Engine::use_start_state(const std::string& spec) {
-    if (!config().has_start_state()) {
-        throw InputError("--initial-state: the method " + to_string(config().ponder.method) +
-                         " starts from the embedding; only huginn and parcae have a state to begin with.");
-    }
-    impl_->start = StartState::parse(spec, impl_->folder, config());
 }
 
 std::string Engine::start_state() const {
@@ -238,61 +273,14 @@ std::string Engine::start_state_digest() const {
     return impl_->start.digest();
 }
 
-void Engine::use_layers_as_steps() {
-    const bool first = !layers_are_steps();
-    auto steps = std::make_unique<LayerSteps>(config());
-    refuse_with_layers_as_steps(impl_->choices);
-    impl_->layer_steps = std::move(steps);
-    if (first && config().depth.kind == DepthMixing::depth_attention) {
-        impl_->notices.emplace_back("The layers of this plain model are the steps of the run, and steps have "
-                                    "no depth weights; record without --policy and --record layers to keep "
-                                    "those.");
-    }
-}
-
-bool Engine::layers_are_steps() const {
-    return impl_->layer_steps != nullptr;
-}
-
 std::string Engine::policy() const {
-    return impl_->choices.rule ? impl_->choices.rule->name() : layers_are_steps() ? "full" : "learned";
+    return impl_->plan.rule ? impl_->plan.rule->name() : plan().layers_are_steps ? "full" : "learned";
 }
 
 std::string Engine::scoring() const {
-    return impl_->choices.refreshes && impl_->choices.counts_refreshes(impl_->method())
-               ? "jacobi:" + std::to_string(*impl_->choices.refreshes)
+    return impl_->plan.refreshes && impl_->plan.counts_refreshes(impl_->method())
+               ? "jacobi:" + std::to_string(*impl_->plan.refreshes)
                : "exact";
-}
-
-void Engine::use_scoring(std::optional<std::int64_t> refreshes) {
-    if (refreshes && !impl_->choices.counts_refreshes(impl_->method())) {
-        const Method& method = impl_->method();
-        const bool one_step = method.visibility() == VisibilityRule::interleaved && !method.knows_inputs();
-        throw InputError("A model of the method " + to_string(config().ponder.method) +
-                         (one_step ? " that runs one step a token has nothing to refresh; leave --jacobi out."
-                                   : " is computed exactly in one go; Jacobi refreshes are for ponderlm2 and "
-                                     "ponderlm3."));
-    }
-    if (refreshes && *refreshes < 0) {
-        throw InputError("The number of Jacobi refreshes must be 0 or more, not " +
-                         std::to_string(*refreshes) + ".");
-    }
-    refuse_patches_of_passes(refreshes && !impl_->patches.empty());
-    impl_->choices.refreshes = refreshes;
-}
-
-void Engine::use_attention(AttentionChoice choice) {
-    RunChoices wanted = impl_->choices;
-    wanted.attention = std::move(choice);
-    refuse_with_prefix(wanted.prefix, wanted.kv, wanted.attention);
-    impl_->choose(std::move(wanted));
-}
-
-void EngineParts::choose(RunChoices wanted) {
-    if (layer_steps != nullptr) {
-        refuse_with_layers_as_steps(wanted);
-    }
-    choices = std::move(wanted);
 }
 
 void Engine::check_attention(RecordLevel level) const {
@@ -300,7 +288,7 @@ void Engine::check_attention(RecordLevel level) const {
 }
 
 std::int64_t Engine::attention_pair_bytes() const {
-    const AttentionChoice& choice = impl_->choices.attention;
+    const AttentionChoice& choice = impl_->plan.attention;
     return choice.none() ? 0
                          : AttentionForm(choice, impl_->method().visibility(), impl_->method().max_steps())
                                .pair_bytes();
@@ -319,7 +307,7 @@ std::string Engine::flops_model() const {
 }
 
 std::vector<SignalInfo> Engine::signals(RecordLevel level) const {
-    return recorded_signals(config(), impl_->method(), impl_->choices, level);
+    return recorded_signals(config(), impl_->method(), impl_->plan, level);
 }
 
 std::vector<WindowResult> Engine::score(std::span<const Window> windows, RecordLevel level) const {
@@ -368,8 +356,8 @@ Engine::PendingPtr Engine::Impl::submit(std::span<const Window> windows, RecordL
     place(batch, windows);
     const RunPatches put_in = patches_of(windows);
     options.patches = put_in.empty() ? nullptr : &put_in;
-    Recorder recorder(backbone(), method(), choices, level,
-                      reported_tokens(windows, device, runs_parts(), choices.prefix.value_or(0)));
+    Recorder recorder(backbone(), method(), plan, level,
+                      reported_tokens(windows, device, runs_parts(), plan.prefix.value_or(0)));
     options.observer = &recorder;
     options.taps = recorder.listener();
     if (listen) {
@@ -394,8 +382,8 @@ std::shared_ptr<const HaltingRule> rule_of(const PolicySpec& spec, Engine& engin
     if (text == "learned") {
         return nullptr; // the method's own rule needs no questions, and nothing halting none either
     }
-    if (engine.config().ponder.method == MethodKind::vanilla && !engine.layers_are_steps()) {
-        engine.use_layers_as_steps();
+    if (engine.config().ponder.method == MethodKind::vanilla) {
+        engine.choose(&RunPlan::layers_are_steps, true);
     }
     return text == "full" ? full_halting() : policy_halting(spec, engine.config());
 }

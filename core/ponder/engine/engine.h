@@ -4,11 +4,9 @@
 #include "core/base/progress.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/model/precision.h"
-#include "core/ponder/choices/attention_choice.h"
-#include "core/ponder/choices/kv_policy.h"
 #include "core/ponder/choices/patch.h"
 #include "core/ponder/choices/request.h"
-#include "core/ponder/choices/state_choice.h"
+#include "core/ponder/choices/run_plan.h"
 #include "core/trace/records.h"
 
 #include <cstdint>
@@ -19,6 +17,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -73,7 +72,6 @@ struct GenerateOptions {
     ProgressSink progress = {}; ///< told of every token of the longest continuation
 };
 
-class HaltingRule;
 struct PolicySpec;
 
 /// A model on a device, ready to run: backbone, depth mixing, method. This header has no torch in it, on
@@ -90,54 +88,29 @@ public:
     [[nodiscard]] const ModelConfig& config() const;
     [[nodiscard]] std::string
     device_name() const; ///< "cpu", "cuda:0 NVIDIA H200"; of several, which blocks lie where
-    /// How score and inspect_batch compute the slots of the interleaved rule: refreshes of all inputs after
-    /// their growth, or exactly. Until it is called: the config's number, 3 where a public config has none,
-    /// exact with our own section. Generation is always exact. InputError: a number for a method without
-    /// them.
-    void use_scoring(std::optional<std::int64_t> refreshes);
-    [[nodiscard]] std::string scoring() const; ///< "exact", "jacobi:3"
-    /// Puts a rule in the place of the method's own from now on (core/ponder/halting/halting.h says how one
-    /// plugs in); nullptr: the method's own again. InputError when the method has no steps that could be
-    /// halted.
-    void use_halting(std::shared_ptr<const HaltingRule> rule);
-    /// From now on the steps of a vanilla model are its blocks (methods.md section 9): every block is read
-    /// out, and halting rules decide about exits. InputError: a model that ponders, a residual that is no
-    /// single stream.
-    void use_layers_as_steps();
-    [[nodiscard]] bool layers_are_steps() const;
-    /// What later tokens see of a token that stopped (visibility.h); nothing: as the method's authors have
-    /// it, and `per_step` under another rule than the method's. InputError where the method has no such
-    /// choice.
-    void use_kv(std::optional<KvPolicy> policy);
-    /// First tokens of every text that see each other in both directions (HRM-Text); their NLL is no
-    /// prediction and becomes NaN. Absent: none in a score, and the prompt in a generation. InputError for
-    /// models that are not trained so, and beside choices that need an order.
-    void use_prefix(std::optional<std::int64_t> tokens);
-    [[nodiscard]] std::optional<std::int64_t> prefix() const;
-    [[nodiscard]] std::string kv() const; ///< "full", ...; empty where there is no such choice
-    [[nodiscard]] bool kv_named() const;  ///< use_kv named one
-    /// What a stack with a start state begins with: "random", "random:SEED", "zero", or a safetensors file
-    /// with `initial_state` [B, T or more, d], looked for in the checkpoint's folder first. Until it is
-    /// called: random, seed 0. InputError: a model without one, a file that is none or has another shape.
-    void use_start_state(const std::string& spec);
-    [[nodiscard]] std::string start_state() const; ///< as it is stored with a run; empty: the model has none
+    /// What runs compute from now on. At first: the config's number of refreshes, 3 where a public config has
+    /// none, exact with our own section; and the method's own choices. Generation is always exact and records
+    /// neither attention nor states.
+    [[nodiscard]] const RunPlan& plan() const;
+    /// Takes a plan in the place of the one before. InputError, in one sentence, for what the model or
+    /// another choice of the plan rules out: the plan before then stays.
+    void use(RunPlan plan);
+    /// The same of one choice: `engine.choose(&RunPlan::kv, KvPolicy::full)`.
+    template <typename T>
+    void choose(T RunPlan::*choice, std::type_identity_t<T> value) {
+        RunPlan changed = plan();
+        changed.*choice = std::move(value);
+        use(std::move(changed));
+    }
+    // As they are stored with a run.
+    [[nodiscard]] std::string policy() const;      ///< "learned", "full", "fixed:n=2"
+    [[nodiscard]] std::string scoring() const;     ///< "exact", "jacobi:3"
+    [[nodiscard]] std::string kv() const;          ///< "full", ...; empty where there is no such choice
+    [[nodiscard]] std::string start_state() const; ///< empty: the model has none
     [[nodiscard]] std::string start_state_digest() const; ///< of the states in a file; empty: of no file
-    [[nodiscard]] std::string policy() const; ///< "learned", "full", "fixed:n=2": as it is stored with a run
-    /// Records sequence attention of these layers and heads from now on, at any level but nll; none: not any
-    /// more. It costs a product of its own in those layers and heads, and the bytes below; a score holds them
-    /// for all of its windows, each as wide as the longest. Generation records none.
-    void use_attention(AttentionChoice choice);
-    /// InputError: it is to be recorded, and tokens of a run of this level are computed one after the other.
+    /// InputError: attention is to be recorded, and tokens of a run of this level are computed one after the
+    /// other.
     void check_attention(RecordLevel level) const;
-    /// Records states from now on, at any level but nll; nothing: not any more. Generation records none.
-    /// InputError: layers where the layers are the steps.
-    void use_states(std::optional<StateChoice> choice);
-    /// Reads every layer out at every step from now on, at any level but nll: a product with the head each.
-    /// InputError: no single residual stream; layers that are the steps.
-    void use_lens(bool wanted);
-    /// Records what the routers of mixtures of experts choose from now on, at any level but nll. InputError:
-    /// a model without experts.
-    void use_experts(RecordedExperts what);
     /// Bytes that states, read-outs of layers and routers give for one token; 0: none are recorded.
     [[nodiscard]] std::int64_t token_bytes() const;
     /// Bytes of memory that a token takes for them while it is computed.

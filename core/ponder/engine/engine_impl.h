@@ -25,7 +25,7 @@ struct EngineParts {
     at::Device device; ///< where batches lie: the placement's home
     Precision precision;
     std::vector<std::string> notices;
-    RunChoices choices;
+    RunPlan plan;
     mutable int batches_under_way = 0;
     std::unique_ptr<const Method> layer_steps; ///< in the place of a vanilla model's method; nullptr: that
 
@@ -39,18 +39,16 @@ struct EngineParts {
     void place(TokenBatch& batch, std::span<const Window> windows) const;
     [[nodiscard]] const Backbone& backbone() const { return model.backbone(); }
     [[nodiscard]] const Method& method() const { return layer_steps ? *layer_steps : model.method(); }
-    [[nodiscard]] bool halts() const { return may_halt(method(), choices.rule.get()); }
+    [[nodiscard]] bool halts() const { return may_halt(method(), plan.rule.get()); }
     /// Whether slots may be of some tokens of a batch and not of others.
-    [[nodiscard]] bool runs_parts() const { return halts() || choices.sequential(method()); }
-    [[nodiscard]] FlopsModel cost() const { return flops_model(backbone(), method(), choices); }
-    [[nodiscard]] bool decides_by_head() const { return choices.rule && choices.rule->reads_head(); }
-    [[nodiscard]] bool plans_rows() const { return choices.keeps_rows(method()); }
+    [[nodiscard]] bool runs_parts() const { return halts() || plan.sequential(method()); }
+    [[nodiscard]] FlopsModel cost() const { return flops_model(backbone(), method(), plan); }
+    [[nodiscard]] bool decides_by_head() const { return plan.rule && plan.rule->reads_head(); }
+    [[nodiscard]] bool plans_rows() const { return plan.keeps_rows(method()); }
     /// The patches of these windows' tokens.
     [[nodiscard]] RunPatches patches_of(std::span<const Window> windows) const {
         return {patches, windows, device};
     }
-    /// Takes the choices, or refuses them (InputError) and keeps those before.
-    void choose(RunChoices wanted);
     /// InputError: sequence attention is to be recorded, and tokens are computed one after the other.
     void refuse_attention_by_token(RecordLevel level) const;
     /// The options that every run of this engine has.
@@ -71,11 +69,8 @@ struct Engine::Impl : EngineParts {
                                     StepsResult* result = nullptr) const;
 };
 
-/// InputError: where layers are steps, a step is one layer: its attention, its state, its read-out.
-void refuse_with_layers_as_steps(const RunChoices& choices);
-
-/// InputError where slots are computed by a counted number of passes.
-void refuse_patches_of_passes(bool counted);
+/// InputError where the plan counts the passes in which slots are computed.
+void refuse_patches_of_passes(const RunPlan& plan, const Method& method);
 
 class Engine::Pending {
 public:

@@ -86,15 +86,15 @@ ForwardResult Model::forward(const PackedBatch& batch, const ForwardForm& form) 
     const Backbone& backbone = *impl_->backbone;
     const Method& method = *impl_->method;
     StepsOptions options;
-    options.choices.refreshes = form.refreshes;
+    options.plan.refreshes = form.refreshes;
     if (form.training && !method.halts_in_training()) {
-        options.choices.rule = full_halting();
+        options.plan.rule = full_halting();
     }
     TORCH_CHECK(std::accumulate(batch.lengths.begin(), batch.lengths.end(), std::int64_t{0}) ==
                     batch.ids.size(0),
                 "forward: the lengths do not add up to the ids");
     const TokenBatch tokens =
-        TokenBatch::from_ids(backbone, batch.ids, batch.lengths, options.choices.keeps_rows(method));
+        TokenBatch::from_ids(backbone, batch.ids, batch.lengths, options.plan.keeps_rows(method));
     options.keep_states = true;
     StepsResult run = run_steps(backbone, method, tokens, options);
     ForwardResult result;

@@ -212,7 +212,7 @@ private:
         StepsOptions options = options_;
         std::optional<Recorder> recorder;
         if (count > 0) {
-            recorder.emplace(parts_.backbone(), parts_.method(), parts_.choices, level_,
+            recorder.emplace(parts_.backbone(), parts_.method(), parts_.plan, level_,
                              reported_tokens(windows, parts_.device, parts_.runs_parts()));
             options.observer = &*recorder;
             options.taps = recorder->listener();
@@ -241,22 +241,21 @@ private:
 
 /// Whether a token's result is the same in every window that has the same tokens before it.
 bool may_share(const EngineParts& parts, std::span<const Window> windows) {
-    const RunChoices& choices = parts.choices;
+    const RunPlan& plan = parts.plan;
     const ModelConfig& config = parts.model.config();
-    const bool by_place = choices.rule && choices.rule->may_halt() && choices.rule->reads_places();
+    const bool by_place = plan.rule && plan.rule->may_halt() && plan.rule->reads_places();
     const bool by_start = config.recurs() && !parts.start.is_zero(config);
-    const bool recorded_on_request = !choices.attention.none() || choices.states.has_value() ||
-                                     choices.lens || choices.experts != RecordedExperts::none ||
-                                     !parts.patches.empty();
+    const bool recorded_on_request = !plan.attention.none() || plan.states.has_value() || plan.lens ||
+                                     plan.experts != RecordedExperts::none || !parts.patches.empty();
     const std::int64_t alike = std::min(config.rope.longest_shared(config.max_positions),
                                         config.local_rope.longest_shared(config.max_positions));
     const bool rescaled = std::any_of(windows.begin(), windows.end(), [&](const Window& window) {
         return static_cast<std::int64_t>(window.ids.size()) > alike;
     });
     // Where tokens are skipped, sliding windows are counted in tokens of the own cache.
-    const bool skips = choices.stops(parts.method()) && choices.kv_policy(parts.method()) == KvPolicy::skip;
-    return choices.prefix.value_or(0) == 0 && !skips && !by_place && !by_start && !recorded_on_request &&
-           !rescaled && !choices.iterates(parts.method());
+    const bool skips = plan.stops(parts.method()) && plan.kv_policy(parts.method()) == KvPolicy::skip;
+    return plan.prefix.value_or(0) == 0 && !skips && !by_place && !by_start && !recorded_on_request &&
+           !rescaled && !plan.iterates(parts.method());
 }
 
 } // namespace

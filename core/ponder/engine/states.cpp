@@ -131,72 +131,32 @@ private:
 
 } // namespace
 
-void refuse_patches_of_passes(bool counted) {
-    if (counted) {
+void refuse_patches_of_passes(const RunPlan& plan, const Method& method) {
+    if (plan.refreshes && plan.iterates(method)) {
         throw InputError(
             "--patch needs exact scoring, because a fixed number of Jacobi refreshes does not carry "
             "a patched state to every later slot. Add --jacobi exact.");
     }
 }
 
-void refuse_with_layers_as_steps(const RunChoices& choices) {
-    if (!choices.attention.none()) {
-        throw InputError(
-            "Sequence attention is not recorded where the layers of a vanilla model are its steps; "
-            "record the exits and the attention as two runs.");
-    }
-    if (choices.states && !choices.states->layers.empty()) {
-        throw InputError("--record states:LAYERS: where the layers of a vanilla model are its steps, every "
-                         "step has the state of one layer; write --record layers,states.");
-    }
-    if (choices.lens) {
-        throw InputError("The layers of a vanilla model are read out as its steps already; leave the "
-                         "read-outs of layers at every step away.");
-    }
-}
-
-void Engine::use_states(std::optional<StateChoice> choice) {
-    RunChoices wanted = impl_->choices;
-    wanted.states = std::move(choice);
-    impl_->choose(std::move(wanted));
-}
-
-void Engine::use_lens(bool wanted) {
-    if (wanted) {
-        require_single_stream(config(), "--record steps,layers");
-    }
-    RunChoices choices = impl_->choices;
-    choices.lens = wanted;
-    impl_->choose(std::move(choices));
-}
-
-void Engine::use_experts(RecordedExperts what) {
-    if (what != RecordedExperts::none && config().experts.layers.empty()) {
-        throw InputError("--record experts needs a model with a mixture of experts, and " +
-                         to_string(config().architecture) + " has none. Leave experts out.");
-    }
-    impl_->choices.experts = what;
-}
-
 std::int64_t Engine::token_bytes() const {
-    const RunChoices& choices = impl_->choices;
-    return (choices.states ? StateForm(*choices.states, config(), impl_->method()).token_bytes() : 0) +
-           (choices.lens ? LensRecorder::token_bytes(config(), max_steps() + 1) : 0) +
-           (choices.experts != RecordedExperts::none
-                ? RouterRecorder::token_bytes(config(), impl_->method(), choices.experts)
+    const RunPlan& plan = impl_->plan;
+    return (plan.states ? StateForm(*plan.states, config(), impl_->method()).token_bytes() : 0) +
+           (plan.lens ? LensRecorder::token_bytes(config(), max_steps() + 1) : 0) +
+           (plan.experts != RecordedExperts::none
+                ? RouterRecorder::token_bytes(config(), impl_->method(), plan.experts)
                 : 0);
 }
 
 std::int64_t Engine::token_room() const {
-    const RunChoices& choices = impl_->choices;
+    const RunPlan& plan = impl_->plan;
     // What is kept, and the same on its way to the trace.
     std::int64_t bytes = 2 * token_bytes();
     if (impl_->method().visibility() == VisibilityRule::interleaved) {
         // All slots are computed together: their layers' states are there until the last pass is known.
-        const std::int64_t layers = choices.lens ? config().layers
-                                    : choices.states
-                                        ? static_cast<std::int64_t>(choices.states->layers.size())
-                                        : 0;
+        const std::int64_t layers = plan.lens     ? config().layers
+                                    : plan.states ? static_cast<std::int64_t>(plan.states->layers.size())
+                                                  : 0;
         bytes += layers * (max_steps() + 1) * config().hidden_size * 4;
     }
     return bytes;
@@ -212,7 +172,7 @@ std::int64_t Engine::state_width(std::int64_t layer) const {
 void Engine::check_place(const StatePlace& place, bool patched) const {
     const Method& method = impl_->method();
     if (patched) {
-        refuse_patches_of_passes(impl_->choices.refreshes && impl_->choices.iterates(method));
+        refuse_patches_of_passes(impl_->plan, method);
     }
     const auto refuse = [&](const std::string& expected, const std::string& what) {
         throw InputError("A state of " + to_string(place) + ": expected " + expected + "; " + what + ".");
@@ -266,7 +226,7 @@ std::vector<StateSum> Engine::states_at(std::span<const Window> windows,
     const c10::InferenceMode no_gradients;
     const GpuProducts products(impl_->precision);
     StepsOptions options = impl_->steps_options();
-    options.choices.attention = {};
+    options.plan.attention = {};
     StateCatcher catcher(places, windows, impl_->device);
     options.observer = &catcher;
     options.taps = &catcher;

@@ -43,7 +43,7 @@ struct HaltingAnswer {
 /// the signals of the run itself.
 ///
 /// How a policy plugs in: derive from this class in core/policy, answer from `readout` (through read_out) and
-/// `slots.hidden`, and give it to Engine::use_halting before the first score. The engine asks once a step for
+/// `slots.hidden`, and give it to RunPlan::rule before the first score. The engine asks once a step for
 /// the tokens that are still running, in ascending order; under the interleaved rule it asks again in every
 /// Jacobi pass, so an answer may depend on the question alone: whatever a rule must remember of a token
 /// travels in `carry`. A token that was once refused is never asked again (halting is irreversible), and at

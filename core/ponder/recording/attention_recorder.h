@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/model/tap.h"
-#include "core/ponder/choices/attention_choice.h"
+#include "core/ponder/choices/run_plan.h"
 #include "core/ponder/schedule/visibility.h"
 #include "core/trace/records.h"
 

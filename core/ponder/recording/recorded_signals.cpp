@@ -24,13 +24,13 @@ std::string name_of_states(const ModelConfig& config, const Method& method) {
 
 } // namespace
 
-bool reads_steps_anyway(const Method& method, const RunChoices& choices) {
-    return method.mixture() && !choices.selects(method) && !method.mixes_states() &&
+bool reads_steps_anyway(const Method& method, const RunPlan& plan) {
+    return method.mixture() && !plan.selects(method) && !method.mixes_states() &&
            method.visibility() != VisibilityRule::interleaved;
 }
 
-std::int64_t recorded_refreshes(const Method& method, const RunChoices& choices) {
-    return choices.iterates(method) ? std::min<std::int64_t>(choices.refreshes.value_or(0), 64) : 0;
+std::int64_t recorded_refreshes(const Method& method, const RunPlan& plan) {
+    return plan.iterates(method) ? std::min<std::int64_t>(plan.refreshes.value_or(0), 64) : 0;
 }
 
 ModelConfig mixing_heard(ModelConfig config, const Method& method) {
@@ -40,13 +40,13 @@ ModelConfig mixing_heard(ModelConfig config, const Method& method) {
     return config;
 }
 
-std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method& method,
-                                         const RunChoices& choices, RecordLevel level) {
+std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method& method, const RunPlan& plan,
+                                         RecordLevel level) {
     std::vector<SignalInfo> signals;
     if (level == RecordLevel::nll) {
         return signals;
     }
-    const bool free_steps = method.max_steps() == 0 || reads_steps_anyway(method, choices);
+    const bool free_steps = method.max_steps() == 0 || reads_steps_anyway(method, plan);
     const std::string unit = method.layers_are_steps() ? "layer" : "step";
     const std::string where = " of the read-out at each " + unit;
     const auto declare = [&](const char* name, const char* measure, const std::string& title,
@@ -127,7 +127,7 @@ std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method
                            "Halting mass",
                            "Mass of each step's state in the output."});
     }
-    if (recorded_refreshes(method, choices) > 0) {
+    if (recorded_refreshes(method, plan) > 0) {
         signals.push_back(
             {signal::jacobi_difference,
              {"token", "iteration"},
@@ -136,7 +136,7 @@ std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method
              "Largest movement of an input of the token's slots in each refresh of all slots; 0 "
              "once it is still."});
     }
-    if (choices.iterates(method)) {
+    if (plan.iterates(method)) {
         signals.push_back({signal::scoring_flops,
                            {"token"},
                            "FLOPs",
@@ -147,22 +147,22 @@ std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method
     for (SignalInfo& depth : DepthRecorder::infos(mixing_heard(config, method))) {
         signals.push_back(std::move(depth));
     }
-    if (choices.states) {
-        signals.push_back(StateForm(*choices.states, config, method).info(*choices.states, states));
+    if (plan.states) {
+        signals.push_back(StateForm(*plan.states, config, method).info(*plan.states, states));
     }
-    if (choices.lens) {
+    if (plan.lens) {
         for (SignalInfo& info : LensRecorder::infos(config)) {
             signals.push_back(std::move(info));
         }
     }
-    if (choices.experts != RecordedExperts::none) {
-        for (SignalInfo& info : RouterRecorder::infos(config, method, choices.experts)) {
+    if (plan.experts != RecordedExperts::none) {
+        for (SignalInfo& info : RouterRecorder::infos(config, method, plan.experts)) {
             signals.push_back(std::move(info));
         }
     }
-    if (!choices.attention.none()) {
-        signals.push_back(AttentionForm(choices.attention, method.visibility(), method.max_steps())
-                              .info(choices.attention));
+    if (!plan.attention.none()) {
+        signals.push_back(
+            AttentionForm(plan.attention, method.visibility(), method.max_steps()).info(plan.attention));
     }
     return signals;
 }

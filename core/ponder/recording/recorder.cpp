@@ -23,37 +23,37 @@ at::Tensor replaced(const at::Tensor& all, const at::Tensor& place, const at::Te
 
 } // namespace
 
-Recorder::Recorder(const Backbone& backbone, const Method& method, const RunChoices& choices,
-                   RecordLevel level, ReportedTokens reported)
+Recorder::Recorder(const Backbone& backbone, const Method& method, const RunPlan& plan, RecordLevel level,
+                   ReportedTokens reported)
     : backbone_(backbone),
       method_(method),
       level_(level),
       reported_(std::move(reported)),
       candidates_(std::min(recorded_candidates, backbone.config().vocab_size)),
-      free_steps_(level != RecordLevel::nll && reads_steps_anyway(method, choices)),
+      free_steps_(level != RecordLevel::nll && reads_steps_anyway(method, plan)),
       extra_steps_(level == RecordLevel::steps && !free_steps_ && method.max_steps() > 0),
       depth_(level == RecordLevel::nll ? ModelConfig() : mixing_heard(backbone.config(), method),
              reported_.count, method.max_steps() + 1,
              at::TensorOptions(at::kFloat).device(backbone.head().head.device())) {
     const auto options = at::TensorOptions(at::kFloat).device(backbone.head().head.device());
     listeners_.add(depth_.values().empty() ? nullptr : &depth_);
-    if (!choices.attention.none() && level != RecordLevel::nll && reported_.count > 0) {
-        attention_.emplace(choices.attention,
-                           AttentionForm(choices.attention, method.visibility(), method.max_steps()),
+    if (!plan.attention.none() && level != RecordLevel::nll && reported_.count > 0) {
+        attention_.emplace(plan.attention,
+                           AttentionForm(plan.attention, method.visibility(), method.max_steps()),
                            reported_.all, reported_.tokens, reported_.longest, options.device());
         listeners_.add(&*attention_);
     }
-    if (level != RecordLevel::nll && choices.states) {
-        states_.emplace(*choices.states, StateForm(*choices.states, backbone.config(), method),
-                        reported_.count, options.device());
+    if (level != RecordLevel::nll && plan.states) {
+        states_.emplace(*plan.states, StateForm(*plan.states, backbone.config(), method), reported_.count,
+                        options.device());
         listeners_.add(&*states_);
     }
-    if (level != RecordLevel::nll && choices.lens) {
+    if (level != RecordLevel::nll && plan.lens) {
         lens_.emplace(backbone, reported_.count, method.max_steps() + 1, reported_.targets);
         listeners_.add(&*lens_);
     }
-    if (level != RecordLevel::nll && choices.experts != RecordedExperts::none) {
-        router_.emplace(backbone.config(), method, choices.experts, reported_.count, options.device());
+    if (level != RecordLevel::nll && plan.experts != RecordedExperts::none) {
+        router_.emplace(backbone.config(), method, plan.experts, reported_.count, options.device());
         listeners_.add(&*router_);
     }
     std::map<std::string, at::Tensor> kept_elsewhere(depth_.values().begin(), depth_.values().end());
@@ -69,7 +69,7 @@ Recorder::Recorder(const Backbone& backbone, const Method& method, const RunChoi
     if (router_) {
         kept_elsewhere.insert(router_->values().begin(), router_->values().end());
     }
-    for (const SignalInfo& info : recorded_signals(backbone.config(), method, choices, level)) {
+    for (const SignalInfo& info : recorded_signals(backbone.config(), method, plan, level)) {
         if (const auto found = kept_elsewhere.find(info.name); found != kept_elsewhere.end()) {
             signals_.push_back({info, found->second});
             continue;
@@ -78,7 +78,7 @@ Recorder::Recorder(const Backbone& backbone, const Method& method, const RunChoi
         if (info.name == signal::gate && !method.values_last_step()) {
             shape[1] = method.max_steps(); // the last step asks nothing
         } else if (info.name == signal::jacobi_difference) {
-            shape[1] = recorded_refreshes(method, choices);
+            shape[1] = recorded_refreshes(method, plan);
         } else if (info.axes.size() == 1) {
             shape.pop_back();
         }

@@ -37,7 +37,7 @@ inline constexpr std::int64_t recorded_candidates = 10;
 /// did not run are NaN, in signals of whole numbers did_not_run (records.h).
 class Recorder final : public StepObserver {
 public:
-    Recorder(const Backbone& backbone, const Method& method, const RunChoices& choices, RecordLevel level,
+    Recorder(const Backbone& backbone, const Method& method, const RunPlan& plan, RecordLevel level,
              ReportedTokens reported);
 
     at::Tensor expected_embedding(const Slots& slots, const HeadWeights& head,

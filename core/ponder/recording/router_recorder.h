@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/ponder/choices/request.h"
+#include "core/ponder/choices/run_plan.h"
 #include "core/ponder/method.h"
 #include "core/ponder/recording/recorded_signals.h"
 #include "core/ponder/recording/state_recorder.h"

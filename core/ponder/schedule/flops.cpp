@@ -67,11 +67,11 @@ FlopsModel::Visibility visibility_of(VisibilityRule rule) {
 
 } // namespace
 
-FlopsModel flops_model(const Backbone& backbone, const Method& method, const RunChoices& choices) {
+FlopsModel flops_model(const Backbone& backbone, const Method& method, const RunPlan& plan) {
     const ModelConfig& config = backbone.config();
     FlopsModel model;
     const bool skips = method.visibility() == VisibilityRule::per_step && !method.layers_are_steps() &&
-                       choices.kv_policy(method) == KvPolicy::skip;
+                       plan.kv_policy(method) == KvPolicy::skip;
     model.visibility = skips ? FlopsModel::Visibility::skip : visibility_of(method.visibility());
     model.key = 4 * config.query_heads * config.head_dim;
     model.windows = config.sliding_windows;

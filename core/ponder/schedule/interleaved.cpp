@@ -28,8 +28,8 @@ public:
           batch_(batch),
           options_(options),
           slots_a_token_(method.max_steps() + 1),
-          halts_(may_halt(method, options.choices.rule.get())),
-          cost_(flops_model(backbone, method, options.choices)),
+          halts_(may_halt(method, options.plan.rule.get())),
+          cost_(flops_model(backbone, method, options.plan)),
           taps_(options.taps, batch.size(), slots_a_token_),
           cache_(options.cache) {
         const double scale = method.embed_scale();
@@ -46,8 +46,8 @@ public:
         if (method_.max_steps() == 0 || (method_.knows_inputs() && !halts_)) {
             fill_known_inputs();
             pass({}, Hear::all);
-        } else if (options_.choices.refreshes) {
-            run_counted(*options_.choices.refreshes);
+        } else if (options_.plan.refreshes) {
+            run_counted(*options_.plan.refreshes);
         } else {
             run_exactly();
         }
@@ -60,7 +60,7 @@ public:
 
 private:
     [[nodiscard]] WalkParts parts(StepObserver* observer) const {
-        return {method_,        backbone_.head(), batch_.size(), options_.choices.rule.get(),
+        return {method_,        backbone_.head(), batch_.size(), options_.plan.rule.get(),
                 &batch_.places, observer,         nullptr};
     }
 

@@ -22,7 +22,7 @@ inline constexpr double still_units_half = 1;
 /// Runs all slots of all tokens under the interleaved rule, in which every slot of token t comes before token
 /// t + 1 (methods.md sections 4 and 6).
 ///
-/// With RunChoices::refreshes: a pass computes all slots that a token has so far at once, with inputs from
+/// With RunPlan::refreshes: a pass computes all slots that a token has so far at once, with inputs from
 /// the pass before; the next pass has at most one slot more a token. After the growth so many passes refresh
 /// all inputs, and a last one gives the output.
 ///

@@ -72,7 +72,7 @@ LayerSteps::LayerSteps(const ModelConfig& config) : Method(config, last_block(co
 
 StepsResult run_layers(const Backbone& backbone, const Method& method, const TokenBatch& batch,
                        const StepsOptions& options) {
-    const HaltingRule* rule = options.choices.rule.get();
+    const HaltingRule* rule = options.plan.rule.get();
     const bool halts = may_halt(method, rule);
     const LayerRows rows(batch, options.cache, halts);
     const std::unique_ptr<ValueMixer> mixer = backbone.make_mixer();

@@ -59,7 +59,7 @@ StartState StartState::parse(const std::string& spec, const std::filesystem::pat
                              const ModelConfig& config) {
     StartState start;
     const std::string random = "random";
-    if (spec == random) {
+    if (spec.empty() || spec == random) {
         return start;
     }
     if (spec == "zero") {

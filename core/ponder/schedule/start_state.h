@@ -19,7 +19,7 @@ namespace ponderscope {
 class StartState {
 public:
     StartState() = default; ///< random, seed 0
-    /// "random", "random:SEED", "zero" or the name of a file, as Engine::use_start_state.
+    /// "random", "random:SEED", "zero" or the name of a file, as RunPlan::start_state.
     static StartState parse(const std::string& spec, const std::filesystem::path& folder,
                             const ModelConfig& config);
 

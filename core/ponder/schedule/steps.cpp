@@ -35,17 +35,17 @@ std::vector<std::int64_t> windows_of(const ModelConfig& config) {
 class KeptRows {
 public:
     KeptRows(const Backbone& backbone, const Method& method, const TokenBatch& batch, StepCache* cache,
-             const RunChoices& choices)
+             const RunPlan& plan)
         : batch_(batch),
           cache_(cache),
           config_(backbone.config()),
           longest_(batch.longest()),
           on_device_(batch.single() && !batch.ids.device().is_cpu()) {
-        const bool halts = choices.stops(method);
+        const bool halts = plan.stops(method);
         const bool per_step = method.visibility() == VisibilityRule::per_step;
-        const KvPolicy kv = choices.kv_policy(method);
+        const KvPolicy kv = plan.kv_policy(method);
         const bool skips = per_step && halts && kv == KvPolicy::skip;
-        const bool shares = choices.sequential(method);
+        const bool shares = plan.sequential(method);
         const bool every_step =
             (cache != nullptr && !shares) || method.visibility() == VisibilityRule::two_dimensional;
         if (std::any_of(batch.prefix.begin(), batch.prefix.end(), [](auto tokens) { return tokens > 0; })) {
@@ -62,7 +62,7 @@ public:
                 causal_.push_back({begin, length, begin, 0});
                 begin += length;
             }
-            if (!choices.keeps_rows(method)) {
+            if (!plan.keeps_rows(method)) {
                 return;
             }
         }
@@ -298,12 +298,12 @@ TokenBatch TokenBatch::from_ids(const Backbone& backbone, const at::Tensor& ids,
 }
 
 bool goes_token_by_token(const Backbone& backbone, const Method& method, const StepsOptions& options) {
-    if (options.choices.sequential(method)) {
+    if (options.plan.sequential(method)) {
         return !options.chunks;
     }
     // A token's coda sees where the tokens before it stopped.
-    const HaltingRule* rule = options.choices.rule.get();
-    return backbone.config().recurs() && options.choices.stops(method) &&
+    const HaltingRule* rule = options.plan.rule.get();
+    return backbone.config().recurs() && options.plan.stops(method) &&
            (options.read_steps || (rule != nullptr && rule->reads_head()));
 }
 
@@ -312,9 +312,9 @@ namespace {
 /// Whether the coda runs after every step: somebody reads that step out. Without one the head reads states
 /// themselves.
 bool reads_each_step(const Backbone& backbone, const Method& method, const StepsOptions& options) {
-    const RunChoices& choices = options.choices;
-    return backbone.config().recurs() && (options.read_steps || choices.selects(method) ||
-                                          (choices.rule != nullptr && choices.rule->reads_head()));
+    const RunPlan& plan = options.plan;
+    return backbone.config().recurs() &&
+           (options.read_steps || plan.selects(method) || (plan.rule != nullptr && plan.rule->reads_head()));
 }
 
 } // namespace
@@ -322,17 +322,17 @@ bool reads_each_step(const Backbone& backbone, const Method& method, const Steps
 StepCache make_step_cache(const Backbone& backbone, const Method& method, const StepsOptions& options,
                           std::int64_t total, std::int64_t sequences) {
     const ModelConfig& config = backbone.config();
-    const RunChoices& choices = options.choices;
+    const RunPlan& plan = options.plan;
     const bool per_step = method.visibility() == VisibilityRule::per_step;
     const bool interleaved = method.visibility() == VisibilityRule::interleaved;
     // Interleaved slots lie one after the other, those of other rules in a segment a step. Where layers are
     // steps a block writes to its own layer's rows only, and where a token's last step is all that is seen of
     // it the steps before need no rows: one segment does.
-    const bool one = interleaved || method.layers_are_steps() || choices.sequential(method);
+    const bool one = interleaved || method.layers_are_steps() || plan.sequential(method);
     const std::int64_t steps = method.max_steps() + 1;
     const std::int64_t segments = one ? 1 : steps;
     const std::int64_t room = total * (interleaved ? steps : 1);
-    const bool coda_each_step = reads_each_step(backbone, method, options) && !choices.stops(method) &&
+    const bool coda_each_step = reads_each_step(backbone, method, options) && !plan.stops(method) &&
                                 !goes_token_by_token(backbone, method, options);
     std::vector<std::int64_t> rows(static_cast<std::size_t>(config.layers), segments * room);
     for (std::int64_t l = 0; l < config.layers; ++l) {
@@ -341,7 +341,7 @@ StepCache make_step_cache(const Backbone& backbone, const Method& method, const 
         }
     }
     at::Tensor counts;
-    const bool skips = per_step && choices.stops(method) && choices.kv_policy(method) == KvPolicy::skip;
+    const bool skips = per_step && plan.stops(method) && plan.kv_policy(method) == KvPolicy::skip;
     if (!per_step || skips) {
         counts = at::zeros({segments, sequences},
                            at::TensorOptions(at::kLong).device(backbone.head().head.device()));
@@ -390,10 +390,10 @@ StepsResult run_steps(const Backbone& backbone, const Method& method, const Toke
         return run_token_by_token(backbone, method, batch, options);
     }
     const double scale = method.embed_scale();
-    const RunChoices& choices = options.choices;
+    const RunPlan& plan = options.plan;
     const bool sandwich = backbone.config().recurs();
-    const bool selects = choices.selects(method);
-    KeptRows kept(backbone, method, batch, options.cache, choices);
+    const bool selects = plan.selects(method);
+    KeptRows kept(backbone, method, batch, options.cache, plan);
     const auto coda = [&](const at::Tensor& state, const at::Tensor& tokens, std::int64_t step) {
         Pass pass = pass_over(batch, tokens, step, options);
         kept.prepare_outside(tokens, options.cache != nullptr && options.cache->coda_each_step ? step : 0,
@@ -403,9 +403,8 @@ StepsResult run_steps(const Backbone& backbone, const Method& method, const Toke
         return hidden;
     };
     const bool reads_each = reads_each_step(backbone, method, options);
-    WalkParts parts{method,        backbone.head(),  batch.size(), choices.rule.get(),
-                    &batch.places, options.observer, options.taps, {},
-                    selects};
+    WalkParts parts{method,           backbone.head(), batch.size(), plan.rule.get(), &batch.places,
+                    options.observer, options.taps,    {},           selects};
     if (reads_each) {
         parts.read = [&](const at::Tensor& state, const Slots& slots) {
             return coda(state, slots.tokens, slots.step);
@@ -415,7 +414,7 @@ StepsResult run_steps(const Backbone& backbone, const Method& method, const Toke
     const std::unique_ptr<ValueMixer> mixer = backbone.make_mixer();
     StepsResult result;
     result.all_ran = selects;
-    if (may_halt(method, choices.rule.get())) {
+    if (may_halt(method, plan.rule.get())) {
         result.steps = at::zeros_like(batch.ids);
     }
     const at::Tensor rows = backbone.embed(batch.ids);

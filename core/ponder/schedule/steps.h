@@ -2,9 +2,8 @@
 #pragma once
 
 #include "core/model/backbone.h"
-#include "core/ponder/choices/attention_choice.h"
 #include "core/ponder/choices/request.h"
-#include "core/ponder/choices/state_choice.h"
+#include "core/ponder/choices/run_plan.h"
 #include "core/ponder/method.h"
 #include "core/ponder/schedule/visibility.h"
 #include "core/ponder/schedule/walk.h"
@@ -79,52 +78,6 @@ struct StepsResult {
     at::Tensor pass_flops; ///< int64 [N]: what the passes cost, where decoding costs what section 11 counts
 };
 
-/// What is chosen about a run, beside the model.
-struct RunChoices {
-    std::shared_ptr<const HaltingRule> rule; ///< in the place of the method's own; nullptr: that
-    /// Interleaved rule: refreshes after the growth of slots; absent: exact (interleaved.h).
-    std::optional<std::int64_t> refreshes;
-    AttentionChoice attention;       ///< recorded on request, of tokens without a past in a cache
-    std::optional<KvPolicy> kv = {}; ///< absent: as the method's authors have it, per_step under another rule
-    std::optional<StateChoice> states = {}; ///< recorded on request
-    bool lens = false;                      ///< every layer is read out at every step, on request
-    RecordedExperts experts = RecordedExperts::none; ///< recorded on request
-    /// First tokens of every text that see each other; absent: none in a score, the prompt in a generation of
-    /// a model that is trained so (config.released.prefix_lm).
-    std::optional<std::int64_t> prefix = {};
-    /// What is seen of tokens that stop; means something under the per-step rule alone.
-    [[nodiscard]] KvPolicy kv_policy(const Method& method) const {
-        return kv ? *kv : method.exits_select() && !rule ? KvPolicy::full : KvPolicy::per_step;
-    }
-    /// Whether tokens may be read out before K while every step runs.
-    [[nodiscard]] bool selects(const Method& method) const {
-        return may_halt(method, rule.get()) && !method.layers_are_steps() &&
-               method.visibility() == VisibilityRule::per_step && kv_policy(method) == KvPolicy::full;
-    }
-    /// Whether tokens may stop, so that later steps do not run for them.
-    [[nodiscard]] bool stops(const Method& method) const {
-        return may_halt(method, rule.get()) && !selects(method);
-    }
-    /// Whether slots see rows that their own pass did not make, even without a cache.
-    [[nodiscard]] bool keeps_rows(const Method& method) const {
-        return stops(method) || method.visibility() != VisibilityRule::per_step || sequential(method);
-    }
-    /// Whether every slot needs finished predecessors, though the per-step rule knows no order.
-    [[nodiscard]] bool sequential(const Method& method) const {
-        return method.max_steps() > 0 && !method.layers_are_steps() &&
-               method.visibility() == VisibilityRule::per_step && kv_policy(method) == KvPolicy::shared;
-    }
-    /// Whether slots are computed in passes over all of them.
-    [[nodiscard]] bool iterates(const Method& method) const {
-        return method.visibility() == VisibilityRule::interleaved && method.max_steps() > 0 &&
-               (!method.knows_inputs() || may_halt(method, rule.get()));
-    }
-    /// Whether refreshes may be counted: also under a rule that lets no token stop, where there are none.
-    [[nodiscard]] bool counts_refreshes(const Method& method) const {
-        return iterates(method) || (rule && method.knows_inputs());
-    }
-};
-
 struct StepsOptions {
     /// Somebody looks at the read-out after every step: where it costs a coda, it is made then. Otherwise it
     /// is made where a rule asks for it, and at the end.
@@ -132,7 +85,7 @@ struct StepsOptions {
     StepObserver* observer = nullptr;
     StepCache* cache = nullptr;
     TapListener* taps = nullptr;
-    RunChoices choices;
+    RunPlan plan;
     bool keep_states = false;
     bool chunks = false; ///< under KvPolicy::shared: tokens of a run go through each step together
     std::optional<std::int64_t> pass_overhead = {}; ///< interleaved.h; absent: as the device has it

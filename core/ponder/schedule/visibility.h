@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/kernels/attend.h"
-#include "core/ponder/choices/kv_policy.h"
+#include "core/ponder/choices/run_plan.h"
 
 #include <ATen/core/Tensor.h>
 

@@ -118,7 +118,7 @@ void measure(Engine& engine, std::int64_t batch, std::int64_t tokens, int repeat
     std::vector<double> flops(rules.size());
     for (int repeat = -1; repeat < repeats; ++repeat) { // the first is a warm-up
         for (std::size_t i = 0; i < rules.size(); ++i) {
-            engine.use_halting(rules[i]);
+            engine.choose(&RunPlan::rule, rules[i]);
             const Run run = run_once(engine, windows);
             flops[i] = run.flops;
             if (repeat >= 0) {

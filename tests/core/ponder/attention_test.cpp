@@ -222,11 +222,11 @@ TEST_P(Attention, IsOneForEverySlotAndChangesNoNumber) {
     const auto b = random_ids(9, vocabulary, 32);
     const std::vector<Window> windows{{b, 0, 9, 0}, {a, 4, 21, 1}};
     if (const auto rule = testing::rule_beyond_rounding(engine)) {
-        engine.use_halting(rule);
+        engine.choose(&RunPlan::rule, rule);
     }
     const auto without = engine.score(windows, RecordLevel::basic);
     EXPECT_EQ(find(without[1]), nullptr) << "never by default";
-    engine.use_attention(AttentionChoice::parse("all", engine.config()));
+    engine.choose(&RunPlan::attention, AttentionChoice::parse("all", engine.config()));
     const std::int64_t pair = engine.attention_pair_bytes();
     const auto with = engine.score(windows, RecordLevel::basic);
     const WindowResult alone = engine.score(std::span(&windows[1], 1), RecordLevel::basic).front();
@@ -270,7 +270,7 @@ TEST_P(Attention, IsOneForEverySlotAndChangesNoNumber) {
         }
     }
     testing::expect_near(heard, alone_heard, 3e-4, "alone and in the batch");
-    engine.use_attention({});
+    engine.choose(&RunPlan::attention, {});
     EXPECT_EQ(find(engine.score(windows, RecordLevel::basic)[1]), nullptr);
 }
 

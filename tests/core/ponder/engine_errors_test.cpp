@@ -67,16 +67,17 @@ TEST(EngineErrors, AChoiceThatIsRefusedLeavesTheOneBefore) {
     const TemporaryFolder folder;
     (void)make_checkpoint(folder.path(), tiny_llama());
     Engine engine = Engine::load(Checkpoint::open(folder.path()));
-    engine.use_attention(AttentionChoice::parse("0:0", engine.config()));
-    EXPECT_THROW(engine.use_layers_as_steps(), InputError);
-    EXPECT_FALSE(engine.layers_are_steps());
+    engine.choose(&RunPlan::attention, AttentionChoice::parse("0:0", engine.config()));
+    EXPECT_THROW(engine.choose(&RunPlan::layers_are_steps, true), InputError);
+    EXPECT_FALSE(engine.plan().layers_are_steps);
     EXPECT_GT(engine.attention_pair_bytes(), 0);
-    engine.use_attention({});
-    engine.use_layers_as_steps();
-    EXPECT_THROW(engine.use_attention(AttentionChoice::parse("0:0", engine.config())), InputError);
+    engine.choose(&RunPlan::attention, {});
+    engine.choose(&RunPlan::layers_are_steps, true);
+    EXPECT_THROW(engine.choose(&RunPlan::attention, AttentionChoice::parse("0:0", engine.config())),
+                 InputError);
     EXPECT_EQ(engine.attention_pair_bytes(), 0);
-    EXPECT_THROW(engine.use_states(StateChoice::parse("0", engine.config())), InputError);
-    EXPECT_THROW(engine.use_lens(true), InputError);
+    EXPECT_THROW(engine.choose(&RunPlan::states, StateChoice::parse("0", engine.config())), InputError);
+    EXPECT_THROW(engine.choose(&RunPlan::lens, true), InputError);
     EXPECT_EQ(engine.token_bytes(), 0);
 }
 

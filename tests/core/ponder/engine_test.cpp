@@ -294,7 +294,7 @@ TEST_P(EveryModel, DepthWeightsAreSharesOfEverySlot) {
 
 TEST_P(EveryModel, HaltingHappensWhereAMethodHalts) {
     if (rule_) {
-        engine_->use_halting(nullptr);
+        engine_->choose(&RunPlan::rule, nullptr);
     }
     const auto ids = random_ids(60, vocabulary, 16);
     const Window window = whole(ids);
@@ -362,24 +362,24 @@ TEST_P(EveryModel, RefreshesConvergeToTheExactResult) {
     if (engine_->config().ponder.method != MethodKind::ponderlm2 &&
         engine_->config().ponder.method != MethodKind::ponderlm3) {
         EXPECT_EQ(engine_->scoring(), "exact");
-        EXPECT_THROW(engine_->use_scoring(3), InputError);
+        EXPECT_THROW(engine_->choose(&RunPlan::refreshes, 3), InputError);
         return;
     }
     const auto a = random_ids(9, vocabulary, 18);
     const auto b = random_ids(4, vocabulary, 19);
     const std::vector<Window> windows{whole(a), whole(b)};
-    engine_->use_scoring(std::nullopt);
+    engine_->choose(&RunPlan::refreshes, std::nullopt);
     EXPECT_EQ(engine_->scoring(), "exact");
     const auto exact = engine_->score(windows, RecordLevel::steps);
     // After T·K refreshes nothing can move any more, whatever the weights.
-    engine_->use_scoring(9 * engine_->config().ponder.max_steps);
+    engine_->choose(&RunPlan::refreshes, 9 * engine_->config().ponder.max_steps);
     const auto refreshed = engine_->score(windows, RecordLevel::steps);
     for (std::size_t i = 0; i < 2; ++i) {
         expect_near(exact[i].tokens.nll, refreshed[i].tokens.nll, 1e-4, "nll");
         EXPECT_EQ(exact[i].tokens.steps, refreshed[i].tokens.steps);
         EXPECT_EQ(exact[i].tokens.flops, refreshed[i].tokens.flops) << "decoding costs what it costs";
     }
-    engine_->use_scoring(1);
+    engine_->choose(&RunPlan::refreshes, 1);
     EXPECT_EQ(engine_->scoring(), "jacobi:1");
     const auto quick = engine_->score(windows, RecordLevel::steps);
     double gap = 0;
@@ -395,12 +395,12 @@ TEST_P(EveryModel, RefreshesConvergeToTheExactResult) {
 
 TEST_P(EveryModel, WithTheFullPolicyEveryStepRuns) {
     if (engine_->config().ponder.method == MethodKind::vanilla) {
-        EXPECT_THROW(engine_->use_halting(full_halting()), InputError);
+        EXPECT_THROW(engine_->choose(&RunPlan::rule, full_halting()), InputError);
         return;
     }
     const auto ids = random_ids(21, vocabulary, 20);
     const Window window = whole(ids);
-    engine_->use_halting(full_halting());
+    engine_->choose(&RunPlan::rule, full_halting());
     EXPECT_EQ(engine_->policy(), "full");
     const WindowResult full = engine_->score(std::span(&window, 1), RecordLevel::steps).front();
     for (const std::int32_t steps : full.tokens.steps) {
@@ -422,12 +422,12 @@ TEST_P(EveryModel, ForcedTokensRunAsFarAsTheyAreTold) {
     if (engine_->config().ponder.method == MethodKind::vanilla) {
         GTEST_SKIP() << "no steps";
     }
-    engine_->use_scoring(std::nullopt);
+    engine_->choose(&RunPlan::refreshes, std::nullopt);
     const auto ids = random_ids(18, vocabulary, 21);
     const Window window = whole(ids);
     const WindowResult usual = engine_->score(std::span(&window, 1), RecordLevel::steps).front();
     const std::string others = rule_ ? engine_->policy() : "learned";
-    engine_->use_halting(forced_halting({{0, 5, 0}, {0, 9, max_steps}, {1, 2, 0}}, rule_));
+    engine_->choose(&RunPlan::rule, forced_halting({{0, 5, 0}, {0, 9, max_steps}, {1, 2, 0}}, rule_));
     EXPECT_EQ(engine_->policy(), others + "; forced 5:0,9:" + std::to_string(max_steps) + ",1/2:0");
     const std::vector<Window> twice{window, window};
     const auto forced = engine_->score(twice, RecordLevel::steps);

@@ -96,7 +96,7 @@ protected:
         }
         rule_ = rule_beyond_rounding(*engine_);
         if (rule_) {
-            engine_->use_halting(rule_);
+            engine_->choose(&RunPlan::rule, rule_);
         }
     }
     /// How far apart two ways to the same number may be (expect_near), where \p on_cpu is what fp32 on the
@@ -122,7 +122,7 @@ protected:
 
     /// A random router says much the same of every token: puts the threshold where half of them stop early.
     void halve(nlohmann::json config) {
-        engine_->use_halting(full_halting());
+        engine_->choose(&RunPlan::rule, full_halting());
         const auto ids = random_ids(60, vocabulary, 16);
         const Window window = whole(ids);
         const WindowResult full = engine_->score(std::span(&window, 1), RecordLevel::basic).front();

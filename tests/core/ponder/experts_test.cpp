@@ -165,8 +165,8 @@ TEST_F(RecordedExpertsOf, NothingElseChanges) {
 
 TEST_F(RecordedExpertsOf, LayersBehindAnExitDidNotRun) {
     const std::shared_ptr<const HaltingRule> rule = rule_of(PolicySpec::parse("fixed:n=1"), engine_);
-    engine_.use_halting(rule);
-    engine_.use_experts(RecordedExperts::chosen);
+    engine_.choose(&RunPlan::rule, rule);
+    engine_.choose(&RunPlan::experts, RecordedExperts::chosen);
     const Window window{ids_, 0, static_cast<std::int64_t>(ids_.size())};
     const WindowResult result = engine_.score({&window, 1}, RecordLevel::basic).front();
     const SignalChunk* const chosen = testing::find(result, signal::router_experts);

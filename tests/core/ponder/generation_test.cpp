@@ -38,7 +38,7 @@ TEST_P(EveryModelGenerates, CachedGenerationEqualsTheFullForward) {
     third.repeat_steps = false;
     expect_equal(continued(*engine_, {prompts[2]}, third).front(), cached[2], tolerance(1e-4),
                  "step by step");
-    engine_->use_scoring(std::nullopt); // generation is exact
+    engine_->choose(&RunPlan::refreshes, std::nullopt); // generation is exact
     std::vector<std::int32_t> text = prompts[0];
     text.insert(text.end(), cached[0].ids.begin(), cached[0].ids.end());
     const Window window = whole(text);
@@ -182,13 +182,13 @@ TEST_P(EveryModelGenerates, PromptsThatStopAtDifferentTokensGiveTogetherWhatEach
         return; // no single residual stream to exit from
     }
     if (vanilla) {
-        engine_->use_layers_as_steps();
+        engine_->choose(&RunPlan::layers_are_steps, true);
     }
     for (const char* policy : {"uniform:rate=1,seed=3", "entropy:theta=2.2", "full"}) {
         if (half_precision() && std::string(policy).starts_with("entropy")) {
             continue; // rounding would decide
         }
-        engine_->use_halting(rule_of(PolicySpec::parse(policy), *engine_));
+        engine_->choose(&RunPlan::rule, rule_of(PolicySpec::parse(policy), *engine_));
         check(sampled, policy);
     }
 }

@@ -226,11 +226,11 @@ void compute_passes(Engine& engine, const std::vector<std::vector<std::int32_t>>
                                  "\": expected the number of a pass in its "
                                  "name, as in jacobi.pass3.logits.");
             }
-            engine.use_scoring(*number - engine.config().ponder.max_steps - 1);
+            engine.choose(&RunPlan::refreshes, *number - engine.config().ponder.max_steps - 1);
             ArrayMap refreshed = compute(engine, rows);
             ours[pass + "logits"] = std::move(refreshed.at("logits"));
             ours[pass + "steps"] = std::move(refreshed.at("steps"));
-            engine.use_scoring(std::nullopt);
+            engine.choose(&RunPlan::refreshes, std::nullopt);
         }
     }
 }
@@ -243,9 +243,10 @@ void compare_attention(Engine& engine, const ArrayMap& golden,
         if (!name.starts_with("attention.layer") && !name.starts_with("attention_head.layer")) {
             continue;
         }
-        engine.use_attention(AttentionChoice::parse(name.substr(name.rfind("layer") + 5), engine.config()));
+        engine.choose(&RunPlan::attention,
+                      AttentionChoice::parse(name.substr(name.rfind("layer") + 5), engine.config()));
         const ArrayMap arrays = engine.inspect_batch({rows.front()});
-        engine.use_attention({});
+        engine.choose(&RunPlan::attention, {});
         const NamedArray& ours = arrays.at("signal.attention"); // [1, token, step, layer, head, back]
         const auto heads = static_cast<std::size_t>(theirs.shape[1]);
         const auto length = static_cast<std::size_t>(theirs.shape[2]);
@@ -269,7 +270,7 @@ void compute_policies(Engine& engine, const std::vector<std::vector<std::int32_t
     const bool exits = golden.contains("exit_entropy");
     const auto first_full = golden.lower_bound("full.");
     if (exits || (first_full != golden.end() && first_full->first.starts_with("full."))) {
-        engine.use_halting(rule_of(PolicySpec::parse("full"), engine));
+        engine.choose(&RunPlan::rule, rule_of(PolicySpec::parse("full"), engine));
         ArrayMap full = compute(engine, rows);
         for (const auto& [name, theirs] : golden) {
             const std::string block = "hidden.block";
@@ -297,7 +298,7 @@ void compute_policies(Engine& engine, const std::vector<std::vector<std::int32_t
     }
     for (const nlohmann::json& entry : description.value("rerun", nlohmann::json::array())) {
         const std::string name = entry.value("name", "");
-        engine.use_halting(rule_of(PolicySpec::parse(policy_of(description, name)), engine));
+        engine.choose(&RunPlan::rule, rule_of(PolicySpec::parse(policy_of(description, name)), engine));
         ArrayMap arrays = compute(engine, rows);
         for (const char* const what : {"steps", "nll", "logits"}) {
             ours["rerun." + name + "." + what] = std::move(arrays.at(what));
@@ -320,13 +321,13 @@ void compute_exits(Engine& engine, const std::vector<std::vector<std::int32_t>>&
     for (std::size_t i = 0; i < exits.size(); ++i) {
         const std::string number = std::to_string(i) + ".";
         const std::string policy = "learned:theta=" + exits[i].at("threshold").dump();
-        engine.use_halting(rule_of(PolicySpec::parse(policy), engine));
-        engine.use_kv(KvPolicy::full);
+        engine.choose(&RunPlan::rule, rule_of(PolicySpec::parse(policy), engine));
+        engine.choose(&RunPlan::kv, KvPolicy::full);
         take("exit." + number, engine.inspect_batch(rows));
         for (const KvPolicy kv : {KvPolicy::per_step, KvPolicy::shared, KvPolicy::skip}) {
             const std::string prefix = "rerun." + number + to_string(kv) + ".";
             if (golden.contains(prefix + "nll") || golden.contains(prefix + "logits")) {
-                engine.use_kv(kv);
+                engine.choose(&RunPlan::kv, kv);
                 take(prefix, engine.inspect_batch(rows));
             }
         }
@@ -341,14 +342,14 @@ void compute_exits(Engine& engine, const std::vector<std::vector<std::int32_t>>&
         const auto begin = given->second.integers.begin() + static_cast<std::ptrdiff_t>(row * length);
         steps.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(length));
     }
-    engine.use_halting(prescribed_halting("given", steps));
+    engine.choose(&RunPlan::rule, prescribed_halting("given", steps));
     for (const auto& [name, kv] : {std::pair{"latest", KvPolicy::per_step},
                                    {"per_step", KvPolicy::per_step},
                                    {"shared", KvPolicy::shared},
                                    {"skip", KvPolicy::skip}}) {
         const std::string prefix = std::string("rerun.") + name + ".";
         if (golden.contains(prefix + "logits")) {
-            engine.use_kv(kv);
+            engine.choose(&RunPlan::kv, kv);
             ArrayMap arrays = engine.inspect_batch(rows);
             ours["rerun.steps"] = arrays.at("steps");
             take(prefix, std::move(arrays));
@@ -418,7 +419,7 @@ ReferenceResult compare_with_reference(Engine& engine, const std::filesystem::pa
     const bool exact_only = exact_too && engine.scoring() == "exact";
     if (exact_too) {
         if (!exact_only) {
-            engine.use_scoring(std::nullopt);
+            engine.choose(&RunPlan::refreshes, std::nullopt);
         }
         ArrayMap exact = exact_only ? ours : compute(engine, rows);
         for (const char* const name : {"logits", "nll"}) {
@@ -431,7 +432,7 @@ ReferenceResult compare_with_reference(Engine& engine, const std::filesystem::pa
     }
 
     if (engine.config().architecture == Architecture::hrm_text) {
-        engine.use_prefix(0); // what a reference generates without saying more is causal
+        engine.choose(&RunPlan::prefix, 0); // what a reference generates without saying more is causal
     }
     if (const auto generated = golden.find("generated"); generated != golden.end()) {
         for (const auto& [name, cached] : {std::pair{"generated", true}, {uncached, false}}) {
@@ -441,12 +442,12 @@ ReferenceResult compare_with_reference(Engine& engine, const std::filesystem::pa
     }
     if (const auto generated = golden.find("prefix.generated");
         generated != golden.end() && engine.config().released.prefix_lm) {
-        engine.use_prefix(std::nullopt);
+        engine.choose(&RunPlan::prefix, std::nullopt);
         ours["prefix.generated"] =
             generate_like(engine, ids->second, generated->second, description, golden_path, true);
-        engine.use_prefix(description.at("prefix").at("tokens").get<std::int64_t>());
+        engine.choose(&RunPlan::prefix, description.at("prefix").at("tokens").get<std::int64_t>());
         ours["prefix.logits"] = compute(engine, rows).at("logits");
-        engine.use_prefix(0);
+        engine.choose(&RunPlan::prefix, 0);
     }
     if (const auto generated = golden.find("last_loop.generated");
         generated != golden.end() && engine.config().released.last_loop_kv) {
@@ -456,9 +457,9 @@ ReferenceResult compare_with_reference(Engine& engine, const std::filesystem::pa
             generate_like(engine, ids->second, generated->second, description, golden_path, false);
     }
     if (golden.contains("last_loop.token_by_token.logits")) {
-        engine.use_kv(KvPolicy::shared);
+        engine.choose(&RunPlan::kv, KvPolicy::shared);
         ours["last_loop.token_by_token.logits"] = compute(engine, rows).at("logits");
-        engine.use_kv(std::nullopt);
+        engine.choose(&RunPlan::kv, std::nullopt);
     }
     ReferenceResult result;
     compare_attention(engine, golden, rows, result);
@@ -532,7 +533,7 @@ ReferenceResult compare_case(const std::filesystem::path& folder) {
     }
     Engine engine = load_engine(Checkpoint::open(folder, method));
     if (!start_state.empty()) {
-        engine.use_start_state(start_state);
+        engine.choose(&RunPlan::start_state, start_state);
     }
     return compare_with_reference(engine, folder);
 }

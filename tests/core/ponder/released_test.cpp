@@ -96,8 +96,8 @@ protected:
     static std::unique_ptr<Engine> open(const Checkpoint& checkpoint) {
         const auto& [model, policy, kv] = GetParam();
         auto engine = std::make_unique<Engine>(Engine::load(checkpoint));
-        engine->use_halting(rule_of(PolicySpec::parse(policy), *engine));
-        engine->use_kv(kv_policy_from_string(kv));
+        engine->choose(&RunPlan::rule, rule_of(PolicySpec::parse(policy), *engine));
+        engine->choose(&RunPlan::kv, kv_policy_from_string(kv));
         return engine;
     }
 
@@ -166,8 +166,8 @@ TEST_P(Ways, StatesAreRecordedAndPutBackWhereTheyWere) {
     EXPECT_THROW((void)StateChoice::parse(std::to_string(engine_->config().core_end()), engine_->config()),
                  InputError)
         << "a layer that no step runs";
-    engine_->use_states(StateChoice::parse(std::to_string(layer), engine_->config()));
-    engine_->use_lens(true);
+    engine_->choose(&RunPlan::states, StateChoice::parse(std::to_string(layer), engine_->config()));
+    engine_->choose(&RunPlan::lens, true);
     const auto before = engine_->score(windows, RecordLevel::steps);
     std::vector<StatePlace> places;
     for (std::int64_t token = 1; token < 7; token += 2) {
@@ -253,10 +253,10 @@ TEST(Kv, AnExitThatOnlySelectsIsTheReadOutOfThatStep) {
     for (const char* const name : {"ouro", "huginn", "parcae"}) {
         Engine engine = Engine::load(make_checkpoint(folder.path() / name, config_of(name)));
         const auto text = random_ids(15, vocabulary, 11);
-        engine.use_halting(full_halting());
+        engine.choose(&RunPlan::rule, full_halting());
         const auto full = engine.inspect_batch({text});
-        engine.use_halting(rule_of(PolicySpec::parse("uniform:rate=1.5,seed=9"), engine));
-        engine.use_kv(KvPolicy::full);
+        engine.choose(&RunPlan::rule, rule_of(PolicySpec::parse("uniform:rate=1.5,seed=9"), engine));
+        engine.choose(&RunPlan::kv, KvPolicy::full);
         const auto chosen = engine.inspect_batch({text});
         const NamedArray& steps = chosen.at("steps");
         const NamedArray& by_step = full.at("signal.nll");
@@ -292,15 +292,15 @@ TEST(Kv, PoliciesAgreeWhereNobodyStops) {
     Engine engine = Engine::load(make_checkpoint(folder.path() / "m", tiny_huginn()));
     const auto text = random_ids(12, vocabulary, 4);
     const auto reference = engine.inspect_batch({text});
-    engine.use_halting(rule_of(PolicySpec::parse("fixed:n=3"), engine));
+    engine.choose(&RunPlan::rule, rule_of(PolicySpec::parse("fixed:n=3"), engine));
     for (const KvPolicy kv : {KvPolicy::full, KvPolicy::per_step, KvPolicy::skip}) {
-        engine.use_kv(kv);
+        engine.choose(&RunPlan::kv, kv);
         // A token at a time is multiplied by other kernels than a text: logits of about ten, 2^-18 of that.
         EXPECT_LE(largest(engine.inspect_batch({text}).at("logits").floats, reference.at("logits").floats),
                   4e-5)
             << to_string(kv);
     }
-    engine.use_kv(KvPolicy::shared);
+    engine.choose(&RunPlan::kv, KvPolicy::shared);
     EXPECT_GT(largest(engine.inspect_batch({text}).at("logits").floats, reference.at("logits").floats), 1e-3)
         << "shared reads the last step at every step, also when nobody stops early";
 }
@@ -309,7 +309,7 @@ TEST(StartState, IsThatOfThePageWhateverTheWidth) {
     const TemporaryFolder folder;
     const Checkpoint checkpoint = make_checkpoint(folder.path() / "m", tiny_huginn());
     Engine engine = Engine::load(checkpoint);
-    engine.use_start_state("random:20261122");
+    engine.choose(&RunPlan::start_state, "random:20261122");
     EXPECT_EQ(engine.start_state(), "random:20261122");
     const auto arrays = engine.inspect_batch({random_ids(3, vocabulary, 1), random_ids(3, vocabulary, 2)});
     const NamedArray& states = arrays.at("initial_state");
@@ -325,7 +325,7 @@ TEST(StartState, BelongsToTheTokenNotToTheWindow) {
     Engine engine = Engine::load(make_checkpoint(folder.path() / "m", tiny_huginn()));
     const auto text = random_ids(12, vocabulary, 6);
     const auto other_seed = [&](const char* spec) {
-        engine.use_start_state(spec);
+        engine.choose(&RunPlan::start_state, spec);
         const Window window{text, 0, 12, 2, 5, 40};
         return engine.score({&window, 1}, RecordLevel::nll).front().tokens.nll;
     };
@@ -340,7 +340,7 @@ TEST(StartState, WrongOnesAreNamed) {
     Engine engine = Engine::load(make_checkpoint(folder.path() / "m", tiny_huginn()));
     const auto sentence = [&](const std::string& spec) -> std::string {
         try {
-            engine.use_start_state(spec);
+            engine.choose(&RunPlan::start_state, spec);
         } catch (const InputError& error) {
             return error.what();
         }
@@ -351,8 +351,8 @@ TEST(StartState, WrongOnesAreNamed) {
     EXPECT_NE(sentence("model.safetensors").find("initial_state of shape [sequences, tokens, 24]"),
               std::string::npos);
     Engine plain = Engine::load(make_checkpoint(folder.path() / "l", testing::tiny_llama()));
-    EXPECT_THROW(plain.use_start_state("zero"), InputError);
-    EXPECT_THROW(plain.use_kv(KvPolicy::full), InputError);
+    EXPECT_THROW(plain.choose(&RunPlan::start_state, "zero"), InputError);
+    EXPECT_THROW(plain.choose(&RunPlan::kv, KvPolicy::full), InputError);
 }
 
 TEST(Steps, AreReadOutThroughTheCodaWhileGeneratingToo) {
@@ -407,9 +407,9 @@ TEST(MethodInfos, SayWhereTheChoiceOfWhatIsSeenIsTheMethodsOwn) {
         Engine engine = Engine::load(checkpoint);
         SCOPED_TRACE(folder.filename().string());
         if (method_info(method).sees_by_own_rule || engine.max_steps() == 0) {
-            EXPECT_THROW(engine.use_kv(KvPolicy::shared), InputError);
+            EXPECT_THROW(engine.choose(&RunPlan::kv, KvPolicy::shared), InputError);
         } else {
-            EXPECT_NO_THROW(engine.use_kv(KvPolicy::shared));
+            EXPECT_NO_THROW(engine.choose(&RunPlan::kv, KvPolicy::shared));
         }
     }
     EXPECT_GE(seen.size(), 10U);

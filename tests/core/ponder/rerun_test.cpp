@@ -147,7 +147,7 @@ protected:
             std::make_unique<Checkpoint>(make_checkpoint(folder_.path(), subject.config, 1, subject.method));
         engine_ = std::make_unique<Engine>(testing::load_engine(*checkpoint_));
         if (checkpoint_->config.ponder.method == MethodKind::vanilla) {
-            engine_->use_layers_as_steps();
+            engine_->choose(&RunPlan::layers_are_steps, true);
         }
         ids_ = random_ids(length, vocabulary, 5);
     }
@@ -168,7 +168,7 @@ void expect_near(const std::vector<float>& a, const std::vector<float>& b, const
 
 TEST_P(Reruns, StopWhereTheRuleSaysSoOnTheRunsOwnSignals) {
     const std::int64_t last = engine_->max_steps();
-    engine_->use_halting(full_halting());
+    engine_->choose(&RunPlan::rule, full_halting());
     const WindowResult full = run();
     for (const Rule& rule : rules()) {
         if (rule.first >= last) {
@@ -179,7 +179,7 @@ TEST_P(Reruns, StopWhereTheRuleSaysSoOnTheRunsOwnSignals) {
         std::snprintf(text, sizeof text, "%s:%s=%.9g", rule.policy, rule.key, threshold);
         SCOPED_TRACE(text);
         const PolicySpec spec = PolicySpec::parse(text);
-        engine_->use_halting(rule_of(spec, *engine_));
+        engine_->choose(&RunPlan::rule, rule_of(spec, *engine_));
         const WindowResult result = run();
         std::int64_t early = 0, beside = 0;
         for (std::size_t t = 0; t < static_cast<std::size_t>(length); ++t) {
@@ -210,7 +210,7 @@ TEST_P(Reruns, StopWhereTheRuleSaysSoOnTheRunsOwnSignals) {
         }
 
         // The same steps, told instead of found, give the same run.
-        engine_->use_halting(prescribed_halting("told", {result.tokens.steps}));
+        engine_->choose(&RunPlan::rule, prescribed_halting("told", {result.tokens.steps}));
         const WindowResult told = run(RecordLevel::basic);
         EXPECT_EQ(told.tokens.steps, result.tokens.steps);
         expect_near(told.tokens.nll, result.tokens.nll, "NLL");
@@ -218,7 +218,7 @@ TEST_P(Reruns, StopWhereTheRuleSaysSoOnTheRunsOwnSignals) {
 }
 
 TEST_P(Reruns, EqualTheReplayWhereNobodySeesTheChange) {
-    engine_->use_halting(full_halting());
+    engine_->choose(&RunPlan::rule, full_halting());
     const WindowResult full = run();
     const Table nll = table(full, signal::nll);
     // The last token that has a target: only one without a target sees it.
@@ -230,7 +230,7 @@ TEST_P(Reruns, EqualTheReplayWhereNobodySeesTheChange) {
         std::vector<std::int32_t> steps(static_cast<std::size_t>(length),
                                         static_cast<std::int32_t>(engine_->max_steps()));
         steps[changed] = static_cast<std::int32_t>(k);
-        engine_->use_halting(prescribed_halting("told", {steps}));
+        engine_->choose(&RunPlan::rule, prescribed_halting("told", {steps}));
         const WindowResult result = run(RecordLevel::basic);
         EXPECT_EQ(result.tokens.steps, steps);
         EXPECT_NEAR(result.tokens.nll[changed], nll.at(changed, k), testing::within(tolerance))
@@ -244,7 +244,7 @@ TEST_P(Reruns, CostWhatTheReplayCounts) {
     const WindowSpan whole{0, length, 0, length};
     for (const char* text : {"full", "fixed:n=1", "uniform:rate=1.1,seed=3", "entropy:theta=2.5"}) {
         const PolicySpec spec = PolicySpec::parse(text);
-        engine_->use_halting(rule_of(spec, *engine_));
+        engine_->choose(&RunPlan::rule, rule_of(spec, *engine_));
         const WindowResult result = run(RecordLevel::nll);
         std::vector<std::int64_t> counted(static_cast<std::size_t>(length));
         cost.count(result.tokens.steps, spec.kind->reads_head(), {&whole, 1}, counted);
@@ -273,10 +273,10 @@ TEST(Pauses, AreComputedExactlyUnderAPolicy) {
         return engine.score(std::span(&window, 1), RecordLevel::basic).front().tokens.steps;
     };
     for (const char* text : {"full", "entropy:theta=2.5", "latent_difference:theta=0.7"}) {
-        engine.use_halting(rule_of(PolicySpec::parse(text), engine));
+        engine.choose(&RunPlan::rule, rule_of(PolicySpec::parse(text), engine));
         EXPECT_EQ(engine.scoring(), "exact") << text;
         const auto usual = steps();
-        engine.use_scoring(std::nullopt);
+        engine.choose(&RunPlan::refreshes, std::nullopt);
         EXPECT_EQ(usual, steps()) << text;
     }
 }
@@ -296,13 +296,13 @@ TEST(Pauses, AreKnownUnderARuleThatNeverHalts) {
                                   &std::pair<std::string, SignalChunk>::first);
     };
     const WindowResult known = run();
-    engine.use_halting(full_halting());
-    engine.use_scoring(2);
+    engine.choose(&RunPlan::rule, full_halting());
+    engine.choose(&RunPlan::refreshes, 2);
     EXPECT_EQ(engine.scoring(), "jacobi:2");
     const WindowResult full = run();
     EXPECT_EQ(passes(full), 0);
     EXPECT_TRUE(std::equal(full.tokens.nll.begin(), full.tokens.nll.end() - 1, known.tokens.nll.begin()));
-    engine.use_halting(rule_of(PolicySpec::parse("fixed:n=1"), engine));
+    engine.choose(&RunPlan::rule, rule_of(PolicySpec::parse("fixed:n=1"), engine));
     EXPECT_EQ(passes(run()), 1);
 }
 
@@ -316,7 +316,7 @@ TEST_P(Exits, EqualTheSlowWay) {
     for (std::int64_t t = 0; t < length; ++t) {
         steps.push_back(static_cast<std::int32_t>((t * 7 + t / 5) % (engine_->max_steps() + 1)));
     }
-    engine_->use_halting(prescribed_halting("told", {steps}));
+    engine_->choose(&RunPlan::rule, prescribed_halting("told", {steps}));
     const WindowResult result = run();
     EXPECT_EQ(result.tokens.steps, steps);
     const auto arrays = engine_->inspect_batch({ids_});
@@ -369,7 +369,7 @@ TEST_P(Exits, TheLastLayerIsTheModel) {
 }
 
 TEST_P(Exits, AreTheSameWithACacheAndInABatch) {
-    engine_->use_halting(rule_of(PolicySpec::parse("uniform:rate=1.2,seed=9"), *engine_));
+    engine_->choose(&RunPlan::rule, rule_of(PolicySpec::parse("uniform:rate=1.2,seed=9"), *engine_));
     GenerateOptions options;
     options.max_new_tokens = 6;
     const std::vector<std::vector<std::int32_t>> prompts{random_ids(9, vocabulary, 6),
@@ -403,7 +403,7 @@ TEST(ExitsRefuse, WhatHasNoSingleStreamOrPonders) {
         const Subject subject = subject_named(name);
         const Checkpoint checkpoint = make_checkpoint(folder.path(), subject.config, 1, subject.method);
         Engine engine = testing::load_engine(checkpoint);
-        EXPECT_THROW(engine.use_layers_as_steps(), InputError) << name;
+        EXPECT_THROW(engine.choose(&RunPlan::layers_are_steps, true), InputError) << name;
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Windows that share the computation of their common beginnings: every number as of windows computed alone.
 #include "core/policy/policy_spec.h"
-#include "core/ponder/choices/kv_policy.h"
+#include "core/ponder/choices/run_plan.h"
 #include "core/ponder/halting/policy_halting.h"
 #include "core/trace/reader.h"
 #include "tests/core/ponder/every_model.h"
@@ -121,22 +121,22 @@ class EveryModelShares : public EveryModel {};
 TEST_P(EveryModelShares, EqualsWindowsScoredAlone) {
     expect_alike(*engine_, tolerance(1e-4), "as configured",
                  {RecordLevel::steps, RecordLevel::basic, RecordLevel::nll});
-    engine_->use_scoring(std::nullopt);
+    engine_->choose(&RunPlan::refreshes, std::nullopt);
     expect_alike(*engine_, tolerance(1e-4), "exact");
     if (half_precision() || engine_->max_steps() == 0) {
         return; // thresholds on rounded signals would decide by rounding
     }
     for (const char* policy :
          {"full", "entropy:theta=2.5", "fixed:n=1", "calm_margin:lambda=0.3", "uniform:rate=1,seed=4"}) {
-        engine_->use_halting(rule_of(PolicySpec::parse(policy), *engine_));
+        engine_->choose(&RunPlan::rule, rule_of(PolicySpec::parse(policy), *engine_));
         expect_alike(*engine_, tolerance(1e-4), policy);
         for (const KvPolicy kv : {KvPolicy::full, KvPolicy::skip, KvPolicy::shared}) {
             if (engine_->kv().empty()) {
                 break;
             }
-            engine_->use_kv(kv);
+            engine_->choose(&RunPlan::kv, kv);
             expect_alike(*engine_, tolerance(1e-4), std::string(policy) + ", kv " + engine_->kv());
-            engine_->use_kv(std::nullopt);
+            engine_->choose(&RunPlan::kv, std::nullopt);
         }
     }
 }
@@ -147,7 +147,7 @@ INSTANTIATE_TEST_SUITE_P(Models, EveryModelShares, ::testing::Range<std::size_t>
 TEST(Sharing, ExitsOverLayers) {
     const TemporaryFolder folder;
     Engine engine = load_engine(make_checkpoint(folder.path(), tiny_llama()));
-    engine.use_halting(rule_of(PolicySpec::parse("fixed:n=1"), engine));
+    engine.choose(&RunPlan::rule, rule_of(PolicySpec::parse("fixed:n=1"), engine));
     expect_alike(engine, within(1e-4), "exits");
 }
 

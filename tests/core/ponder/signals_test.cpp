@@ -79,7 +79,7 @@ TEST_P(Signals, AreThoseOfTheTable) {
     const TemporaryFolder folder;
     Engine engine = testing::load_engine(make_checkpoint(folder.path(), model(method, mixing)));
     if (expected.contains(signal::jacobi_difference)) {
-        engine.use_scoring(4);
+        engine.choose(&RunPlan::refreshes, 4);
     }
     Names announced;
     for (const SignalInfo& info : engine.signals(RecordLevel::steps)) {

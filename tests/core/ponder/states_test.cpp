@@ -47,7 +47,7 @@ protected:
         }
         if (engine_->scoring() != "exact") {
             EXPECT_THROW(engine_->use_patches({{{}, {}}}), InputError) << "refreshes that are counted";
-            engine_->use_scoring(std::nullopt);
+            engine_->choose(&RunPlan::refreshes, std::nullopt);
         }
         ids_ = random_ids(tokens, vocabulary, 31);
         others_ = random_ids(9, vocabulary, 32);
@@ -88,7 +88,7 @@ protected:
 
 TEST_P(States, RecordedAtTheEndOfStepsAreWhatTheForwardComputed) {
     const WindowResult without = scored();
-    engine_->use_states(StateChoice{});
+    engine_->choose(&RunPlan::states, StateChoice{});
     const WindowResult with = scored();
     EXPECT_EQ(std::vector(without.tokens.nll.begin(), without.tokens.nll.end() - 1),
               std::vector(with.tokens.nll.begin(), with.tokens.nll.end() - 1))
@@ -121,7 +121,7 @@ TEST_P(States, RecordedAtTheEndOfStepsAreWhatTheForwardComputed) {
         }
     }
     expect_near(heard, computed, tolerance(0x1p-11), "states, stored in half precision");
-    engine_->use_states(std::nullopt);
+    engine_->choose(&RunPlan::states, std::nullopt);
     EXPECT_EQ(find(scored(), signal::state), nullptr);
 }
 
@@ -129,7 +129,7 @@ TEST_P(States, RecordedStatesThroughTheHeadGiveTheRecordedPredictions) {
     if (model_->method().mixes_states()) {
         GTEST_SKIP() << "the head reads a mixture of states";
     }
-    engine_->use_states(StateChoice{});
+    engine_->choose(&RunPlan::states, StateChoice{});
     const WindowResult result = scored();
     const std::vector<float> recorded = floats_of(result, signal::state);
     const auto width = engine_->config().embed_dim;
@@ -158,11 +158,12 @@ TEST_P(States, RecordedStatesThroughTheHeadGiveTheRecordedPredictions) {
 TEST_P(States, AfterLayersAndTheirReadOutsAreWhatTheForwardComputed) {
     if (!single_stream()) {
         EXPECT_THROW((void)StateChoice::parse("0", engine_->config()), InputError);
-        EXPECT_THROW(engine_->use_lens(true), InputError);
+        EXPECT_THROW(engine_->choose(&RunPlan::lens, true), InputError);
         return;
     }
-    engine_->use_states(StateChoice::parse("0," + std::to_string(last_layer()), engine_->config()));
-    engine_->use_lens(true);
+    engine_->choose(&RunPlan::states,
+                    StateChoice::parse("0," + std::to_string(last_layer()), engine_->config()));
+    engine_->choose(&RunPlan::lens, true);
     const WindowResult result = scored();
     const std::vector<float> recorded = floats_of(result, signal::state);
     const std::vector<float> entropy = floats_of(result, signal::layer_entropy);
@@ -226,9 +227,9 @@ TEST_P(States, AfterLayersAndTheirReadOutsAreWhatTheForwardComputed) {
 }
 
 TEST_P(States, AreTheSameAloneAndOfAPartOfAWindow) {
-    engine_->use_states(StateChoice{});
+    engine_->choose(&RunPlan::states, StateChoice{});
     if (single_stream()) {
-        engine_->use_lens(true);
+        engine_->choose(&RunPlan::lens, true);
     }
     const Window part{ids_, 4, static_cast<std::int64_t>(tokens), 1, 0, 0};
     const WindowResult together = scored();
@@ -307,7 +308,7 @@ TEST_P(States, TheLastStateIsThePrediction) {
         GTEST_SKIP() << "the head reads a mixture of states";
     }
     if (engine_->max_steps() > 0) {
-        engine_->use_halting(full_halting());
+        engine_->choose(&RunPlan::rule, full_halting());
     }
     const WindowResult before = scored();
     for (const std::int64_t layer : {StatePlace::end_of_step, last_layer()}) {
@@ -329,7 +330,7 @@ TEST_P(States, TheLastStateIsThePrediction) {
 }
 
 TEST_P(States, TheMeanIsOverTheTokensThatRanTheStep) {
-    engine_->use_states(StateChoice{});
+    engine_->choose(&RunPlan::states, StateChoice{});
     const WindowResult result = scored();
     const std::vector<float> recorded = floats_of(result, signal::state);
     const auto width = static_cast<std::size_t>(engine_->config().embed_dim);
@@ -372,9 +373,9 @@ TEST_P(States, TheMeanIsOverTheTokensThatRanTheStep) {
 }
 
 TEST_P(States, AreOfTextsAndNotOfWhatIsBeingWritten) {
-    engine_->use_states(StateChoice{});
+    engine_->choose(&RunPlan::states, StateChoice{});
     if (single_stream()) {
-        engine_->use_lens(true);
+        engine_->choose(&RunPlan::lens, true);
     }
     GenerateOptions options;
     options.max_new_tokens = 3;
@@ -400,7 +401,7 @@ TEST(StatesOfExits, ABlockThatIsAStepIsPatchedAsALayer) {
     const Checkpoint checkpoint = testing::make_checkpoint(folder.path(), testing::tiny_llama());
     Engine plain = testing::load_engine(checkpoint);
     Engine exits = testing::load_engine(checkpoint);
-    exits.use_layers_as_steps();
+    exits.choose(&RunPlan::layers_are_steps, true);
     const auto ids = random_ids(12, vocabulary, 8);
     const Window window = whole(ids);
     const auto state = plain.states_at({&window, 1}, std::vector{StatePlace{0, 2, 0, 1}}).front().mean();
@@ -410,8 +411,8 @@ TEST(StatesOfExits, ABlockThatIsAStepIsPatchedAsALayer) {
     const WindowResult b = exits.score({&window, 1}, RecordLevel::steps).front();
     expect_near(a.tokens.entropy, b.tokens.entropy, 1e-5, "entropy");
     EXPECT_THROW(exits.use_patches({{{0, 7, 1, 0}, state}}), InputError);
-    EXPECT_THROW(exits.use_lens(true), InputError);
-    EXPECT_THROW(exits.use_states(StateChoice::parse("0", exits.config())), InputError);
+    EXPECT_THROW(exits.choose(&RunPlan::lens, true), InputError);
+    EXPECT_THROW(exits.choose(&RunPlan::states, StateChoice::parse("0", exits.config())), InputError);
 }
 
 TEST(StatesOfExits, WrongPatchesAreRefusedInASentence) {

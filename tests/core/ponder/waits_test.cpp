@@ -93,7 +93,7 @@ TEST_P(Waiting, AFixedNumberOfRefreshesWaitsForNothing) {
     if (!interleaved() || tokens_stop()) {
         GTEST_SKIP() << "not interleaved, or tokens stop";
     }
-    engine_->use_scoring(2);
+    engine_->choose(&RunPlan::refreshes, 2);
     expect_one_a_step(scoring(RecordLevel::steps, 24), false, 0, "two refreshes");
 }
 
@@ -102,7 +102,7 @@ TEST_P(Waiting, APolicyLooksOnceAStep) {
     if (interleaved() || method == MethodKind::pause || method == MethodKind::vanilla) {
         GTEST_SKIP() << "no steps, or waits for its inputs to rest";
     }
-    engine_->use_halting(rule_of(PolicySpec::parse("entropy:theta=2.2"), *engine_));
+    engine_->choose(&RunPlan::rule, rule_of(PolicySpec::parse("entropy:theta=2.2"), *engine_));
     const Waits waits = scoring(RecordLevel::nll, 24);
     for (const auto& [name, count] : waits) {
         // What it looks at travels down, its answer up, and then who goes on is known.

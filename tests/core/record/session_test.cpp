@@ -79,7 +79,7 @@ TEST_F(Session, ForcedTokensAreThoseOfTheTextWhateverTheWindow) {
     options.stride = 10;
     options.batch = 3;
     const Recorded forced = record_story("ponderlm", "forced.ponder", options, [](Engine& engine) {
-        engine.use_halting(forced_halting({{0, 30, 0}, {0, 31, 1}}, nullptr));
+        engine.choose(&RunPlan::rule, forced_halting({{0, 30, 0}, {0, 31, 1}}, nullptr));
     });
     EXPECT_EQ(forced.run.policy, "learned; forced 30:0,31:1");
     for (std::size_t t = 0; t < forced.tokens.size(); ++t) {
@@ -100,8 +100,8 @@ TEST_F(Session, TheRunSaysHowItWasScored) {
     write_file_atomically(folder_ / "latent" / "config.json", config.dump());
     const Recorded exact = record_story("latent", "latent.ponder", {});
     EXPECT_EQ(exact.run.scoring, "exact") << "our own section's default";
-    const Recorded quick =
-        record_story("latent", "latent.ponder", {}, [](Engine& engine) { engine.use_scoring(2); });
+    const Recorded quick = record_story("latent", "latent.ponder", {},
+                                        [](Engine& engine) { engine.choose(&RunPlan::refreshes, 2); });
     EXPECT_EQ(quick.run.scoring, "jacobi:2");
     const TraceReader reader = TraceReader::open(folder_ / "latent.ponder");
     for (const std::int64_t run : {exact.run.id, quick.run.id}) {
@@ -233,7 +233,7 @@ TEST_F(Session, ACancelledRunIsPartialAndReadable) {
 TEST_F(Session, APartialRunIsRerunAsFarAsItGot) {
     const Checkpoint checkpoint = Checkpoint::open(folder_ / "ponderlm");
     Engine engine = Engine::load(checkpoint);
-    engine.use_halting(full_halting());
+    engine.choose(&RunPlan::rule, full_halting());
     const Tokenizer tokenizer = Tokenizer::load_folder(checkpoint.folder);
     std::vector<SequenceInput> texts(4, sequence_from_prompt(story, tokenizer));
     for (SequenceInput& text : texts) {
@@ -420,7 +420,7 @@ TEST_F(Session, AStateIsPutInInEveryWindowThatHoldsItsToken) {
 TEST_F(Session, StatesThatNoMemoryHoldsAreRefusedWithAContextThatFits) {
     Engine engine = Engine::load(Checkpoint::open(folder_ / "ponderlm"));
     EXPECT_EQ(states_price(engine, {}, {24, 12}).bytes, 0) << "none are recorded";
-    engine.use_states(StateChoice{});
+    engine.choose(&RunPlan::states, StateChoice{});
     EXPECT_EQ(engine.token_bytes(), 3 * 16 * 2);
     SequenceInput sequence;
     sequence.ids.resize(1000);
