@@ -5,16 +5,14 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <vector>
 
 namespace ponderscope {
 
 /// What the attention of a layer is computed from. Its weights are never all there at once: a listener that
-/// wants some of them makes them itself (core/ponder/recording/attention_recorder.h).
+/// wants some of them makes them itself (core/ponder/recording/attention_recorder.cpp).
 struct Attending {
     std::int64_t layer = 0;
     at::Tensor query;      ///< [n, n_q, d_h], as it meets the keys
@@ -49,43 +47,6 @@ public:
                        const at::Tensor& tensor) = 0;
     /// Where "attention" is wanted: what every layer's attention is about to be computed from.
     virtual void attends(const Attending& attending) { (void)attending; }
-};
-
-/// Several listeners that hear one forward. They outlive it; nullptr is left out.
-class TapListeners final : public TapListener {
-public:
-    void add(TapListener* listener) {
-        if (listener != nullptr) {
-            all_.push_back(listener);
-        }
-    }
-    [[nodiscard]] bool empty() const { return all_.empty(); }
-    [[nodiscard]] bool wants(std::string_view name) const override {
-        return std::any_of(all_.begin(), all_.end(),
-                           [&](const TapListener* one) { return one->wants(name); });
-    }
-    [[nodiscard]] bool wants_layer(std::string_view name, std::int64_t layer) const override {
-        return std::any_of(all_.begin(), all_.end(),
-                           [&](const TapListener* one) { return one->wants_layer(name, layer); });
-    }
-    void heard(std::string_view name, std::int64_t step, std::int64_t layer,
-               const at::Tensor& tensor) override {
-        for (TapListener* one : all_) {
-            if (one->wants(name)) {
-                one->heard(name, step, layer, tensor);
-            }
-        }
-    }
-    void attends(const Attending& attending) override {
-        for (TapListener* one : all_) {
-            if (one->wants("attention")) {
-                one->attends(attending);
-            }
-        }
-    }
-
-private:
-    std::vector<TapListener*> all_;
 };
 
 /// A named call in our own forward; with no listener it costs a branch.

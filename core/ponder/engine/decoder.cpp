@@ -95,8 +95,7 @@ void Decoder::compute() {
         newest_.recorder =
             std::make_unique<Recorder>(backbone, parts_.method(), options.plan, *wish_.level, reported_);
         recorder = newest_.recorder.get();
-        options.observer = recorder;
-        options.taps = recorder->listener();
+        options.listener = recorder;
     }
     const StepsResult result = run_steps(backbone, parts_.method(), batch_, options);
     if (recorder != nullptr) {

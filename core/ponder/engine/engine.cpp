@@ -287,11 +287,26 @@ void Engine::check_attention(RecordLevel level) const {
     impl_->refuse_attention_by_token(level);
 }
 
+namespace {
+
+/// Bytes of what is recorded on request: sequence attention, or all else.
+std::int64_t requested_bytes(const EngineParts& parts, bool attention) {
+    std::int64_t bytes = 0;
+    for (const RecordedSignal& one :
+         recorded_signals(parts.backbone().config(), parts.method(), parts.plan, RecordLevel::basic)) {
+        bytes += one.on_request && (one.info.name == signal::attention) == attention ? one.token_bytes() : 0;
+    }
+    return bytes;
+}
+
+} // namespace
+
 std::int64_t Engine::attention_pair_bytes() const {
-    const AttentionChoice& choice = impl_->plan.attention;
-    return choice.none() ? 0
-                         : AttentionForm(choice, impl_->method().visibility(), impl_->method().max_steps())
-                               .pair_bytes();
+    return requested_bytes(*impl_, true);
+}
+
+std::int64_t Engine::token_bytes() const {
+    return requested_bytes(*impl_, false);
 }
 
 std::vector<std::string> Engine::notices() const {
@@ -307,7 +322,11 @@ std::string Engine::flops_model() const {
 }
 
 std::vector<SignalInfo> Engine::signals(RecordLevel level) const {
-    return recorded_signals(config(), impl_->method(), impl_->plan, level);
+    std::vector<SignalInfo> infos;
+    for (RecordedSignal& one : recorded_signals(config(), impl_->method(), impl_->plan, level)) {
+        infos.push_back(std::move(one.info));
+    }
+    return infos;
 }
 
 std::vector<WindowResult> Engine::score(std::span<const Window> windows, RecordLevel level) const {
@@ -358,8 +377,7 @@ Engine::PendingPtr Engine::Impl::submit(std::span<const Window> windows, RecordL
     options.patches = put_in.empty() ? nullptr : &put_in;
     Recorder recorder(backbone(), method(), plan, level,
                       reported_tokens(windows, device, runs_parts(), plan.prefix.value_or(0)));
-    options.observer = &recorder;
-    options.taps = recorder.listener();
+    options.listener = &recorder;
     if (listen) {
         listen(options);
     }

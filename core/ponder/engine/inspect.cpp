@@ -34,20 +34,23 @@ NamedArray to_array(const at::Tensor& tensor, std::vector<std::int64_t> shape) {
 }
 
 /// Collects what the forward says, beside the recorder. Tokens that did not run a step have NaN there.
-class Inspector final : public StepObserver, public TapListener {
+class Inspector final : public RunListener {
 public:
     Inspector(std::int64_t batch, std::int64_t tokens) : batch_(batch), tokens_(tokens) {}
 
     void listen(StepsOptions& options) {
-        recorder_ = options.observer;
-        taps_.add(options.taps);
-        taps_.add(this);
-        options.observer = this;
-        options.taps = &taps_;
+        recorder_ = options.listener;
+        options.listener = this;
     }
+
+    [[nodiscard]] bool wants(std::string_view) const override { return true; }
+    void attends(const Attending& attending) override { recorder_->attends(attending); }
 
     void heard(std::string_view name, std::int64_t step, std::int64_t layer,
                const at::Tensor& tensor) override {
+        if (recorder_->wants(name)) {
+            recorder_->heard(name, step, layer, tensor);
+        }
         std::string full = std::string(name) + ".step" + std::to_string(step);
         if (layer >= 0) {
             full += ".layer" + std::to_string(layer);
@@ -108,8 +111,7 @@ private:
 
     std::int64_t batch_;
     std::int64_t tokens_;
-    StepObserver* recorder_ = nullptr;
-    TapListeners taps_;
+    RunListener* recorder_ = nullptr;
     at::Tensor mixed_tokens_;
     std::map<std::string, at::Tensor> whole_; ///< of all tokens
     std::vector<std::pair<std::string, at::Tensor>> waiting_;

@@ -214,8 +214,7 @@ private:
         if (count > 0) {
             recorder.emplace(parts_.backbone(), parts_.method(), parts_.plan, level_,
                              reported_tokens(windows, parts_.device, parts_.runs_parts()));
-            options.observer = &*recorder;
-            options.taps = recorder->listener();
+            options.listener = &*recorder;
         }
         const StepsResult run = run_steps(parts_.backbone(), parts_.method(), batch, options);
         if (result != nullptr) {

@@ -3,9 +3,7 @@
 #include "core/base/error.h"
 #include "core/model/device.h"
 #include "core/ponder/engine/engine_impl.h"
-#include "core/ponder/recording/lens_recorder.h"
-#include "core/ponder/recording/router_recorder.h"
-#include "core/ponder/recording/state_recorder.h"
+#include "core/ponder/recording/recorded_signals.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
@@ -22,7 +20,7 @@ namespace ponderscope {
 namespace {
 
 /// Sums of states at chosen places of a run, kept on its device until it has ended.
-class StateCatcher final : public StepObserver, public TapListener {
+class StateCatcher final : public RunListener {
 public:
     StateCatcher(std::span<const StatePlace> places, std::span<const Window> windows, at::Device device) {
         std::map<Where, Members> members;
@@ -139,15 +137,6 @@ void refuse_patches_of_passes(const RunPlan& plan, const Method& method) {
     }
 }
 
-std::int64_t Engine::token_bytes() const {
-    const RunPlan& plan = impl_->plan;
-    return (plan.states ? StateForm(*plan.states, config(), impl_->method()).token_bytes() : 0) +
-           (plan.lens ? LensRecorder::token_bytes(config(), max_steps() + 1) : 0) +
-           (plan.experts != RecordedExperts::none
-                ? RouterRecorder::token_bytes(config(), impl_->method(), plan.experts)
-                : 0);
-}
-
 std::int64_t Engine::token_room() const {
     const RunPlan& plan = impl_->plan;
     // What is kept, and the same on its way to the trace.
@@ -163,10 +152,7 @@ std::int64_t Engine::token_room() const {
 }
 
 std::int64_t Engine::state_width(std::int64_t layer) const {
-    return StateForm({layer == StatePlace::end_of_step ? std::vector<std::int64_t>()
-                                                       : std::vector<std::int64_t>{layer}},
-                     config(), impl_->method())
-        .width;
+    return ponderscope::state_width(config(), impl_->method(), layer);
 }
 
 void Engine::check_place(const StatePlace& place, bool patched) const {
@@ -228,8 +214,7 @@ std::vector<StateSum> Engine::states_at(std::span<const Window> windows,
     StepsOptions options = impl_->steps_options();
     options.plan.attention = {};
     StateCatcher catcher(places, windows, impl_->device);
-    options.observer = &catcher;
-    options.taps = &catcher;
+    options.listener = &catcher;
     std::vector<std::span<const std::int32_t>> sequences;
     for (const Window& window : windows) {
         impl_->check_ids(window.ids);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/ponder/recording/recorded_signals.h"
 
-#include "core/ponder/recording/attention_recorder.h"
-#include "core/ponder/recording/depth_recorder.h"
-#include "core/ponder/recording/lens_recorder.h"
-#include "core/ponder/recording/router_recorder.h"
-#include "core/ponder/recording/state_recorder.h"
+#include "core/model/depth_sources.h"
+#include "core/ponder/choices/patch.h"
+#include "core/trace/column_labels.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -22,6 +21,212 @@ std::string name_of_states(const ModelConfig& config, const Method& method) {
                                      : "state after the final norm";
 }
 
+/// Snapshots that Block AttnRes has taken when the stack ends, the embedding included.
+std::int64_t snapshots(const ModelConfig& config) {
+    const std::int64_t layers_a_block = (config.depth.block_size + 1) / 2;
+    return 1 + config.layers / layers_a_block;
+}
+
+/// What depth mixing weighs.
+std::vector<RecordedSignal> depth_signals(const ModelConfig& config, std::int64_t steps) {
+    const std::int64_t sublayers = 2 * config.layers;
+    switch (config.depth.kind) {
+    case DepthMixing::depth_attention: {
+        const DepthColumns columns(config);
+        return {
+            {{signal::depth_weights,
+              {"token", "step", "layer", "source", "head"},
+              "weight",
+              "Depth-attention weights",
+              with_column_labels("Share of each source layer's value in the value that a layer's attention "
+                                 "reads, a KV head (arXiv 2606.05014); 0 where a layer has no such source.",
+                                 columns.labels()),
+              DType::f16,
+              SignalStorage::compressed},
+             {steps, config.layers, columns.size(), config.kv_heads}}};
+    }
+    case DepthMixing::mhc:
+        return {
+            {{signal::mhc_read,
+              {"token", "step", "sublayer", "stream"},
+              "weight",
+              "What sublayers read of each stream",
+              "Weight p of each residual stream in a sublayer's input; sublayers are attention and MLP in "
+              "turn.",
+              DType::f16},
+             {steps, sublayers, config.depth.streams}},
+            {{signal::mhc_write,
+              {"token", "step", "sublayer", "stream"},
+              "weight",
+              "What sublayers write to each stream",
+              "Weight w of a sublayer's output in each residual stream; sublayers are attention and MLP in "
+              "turn.",
+              DType::f16},
+             {steps, sublayers, config.depth.streams}}};
+    case DepthMixing::attnres: {
+        std::vector<std::string> labels{"embedding"};
+        for (std::int64_t snapshot = 1; snapshot < snapshots(config); ++snapshot) {
+            labels.push_back("snapshot " + std::to_string(snapshot));
+        }
+        labels.emplace_back("running stream");
+        return {{{signal::attnres_weights,
+                  {"token", "step", "sublayer", "source"},
+                  "weight",
+                  "Weights over snapshots",
+                  with_column_labels("Share of each snapshot of the stream in a sublayer's input; the last "
+                                     "sublayer is the final mixture.",
+                                     labels),
+                  DType::f16,
+                  SignalStorage::compressed},
+                 {steps, sublayers + 1, snapshots(config) + 1}}};
+    }
+    case DepthMixing::none:
+    case DepthMixing::denseformer: // its weights are parameters: the same for every token
+        break;
+    }
+    return {};
+}
+
+/// Layers that the steps run, read out at every step.
+std::vector<RecordedSignal> lens_signals(const ModelConfig& config, std::int64_t steps) {
+    std::vector<std::string> labels;
+    for (std::int64_t layer = config.core_begin(); layer < config.core_end(); ++layer) {
+        labels.push_back(std::to_string(layer));
+    }
+    const auto declared = [&](const char* name, const char* unit, const char* title, const char* what,
+                              DType dtype = DType::f32, bool of_target = false) {
+        SignalInfo info{name,
+                        {"token", "step", "layer"},
+                        unit,
+                        title,
+                        with_column_labels(std::string(what) + " when the layer's state goes through the "
+                                                               "final norm and the head.",
+                                           labels),
+                        dtype};
+        info.of_target = of_target;
+        return RecordedSignal{std::move(info), {steps, config.core_end() - config.core_begin()}, true};
+    };
+    return {
+        declared(signal::layer_nll, "nats", "NLL by step and layer",
+                 "Negative log-likelihood of the next token", DType::f32, true),
+        declared(signal::layer_entropy, "nats", "Entropy by step and layer", "Entropy of the distribution"),
+        declared(signal::layer_max_probability, "probability", "Maximum probability by step and layer",
+                 "Largest probability"),
+        declared(signal::layer_rank, "", "Rank by step and layer",
+                 "1 + the number of logits above the next token's", DType::i32, true),
+        declared(signal::layer_argmax, "", "Most likely token by step and layer", "Id of the largest logit",
+                 DType::i32)};
+}
+
+struct RouterSignal {
+    const char* name;
+    const char* axis; ///< behind the layer; nullptr: none
+    const char* unit;
+    const char* title;
+    const char* what;
+};
+
+constexpr RouterSignal router_table[] = {
+    {signal::router_experts, "choice", "", "Chosen experts",
+     "Experts that the router chooses, by falling probability."},
+    {signal::router_weights, "choice", "weight", "Weights of the chosen experts",
+     "What the output of each chosen expert is multiplied by."},
+    {signal::router_entropy, nullptr, "nats", "Router entropy",
+     "Entropy of the router's probabilities over all experts."},
+    {signal::router_mass, nullptr, "probability", "Chosen mass",
+     "Sum of the router's probabilities of the chosen experts."},
+    {signal::router_margin, nullptr, "probability", "Router margin",
+     "Probability of the last chosen expert minus that of the first expert that is not chosen."},
+    {signal::router_probabilities, "expert", "probability", "Router probabilities",
+     "Probability of every expert."}};
+
+std::vector<RecordedSignal> router_signals(const ModelConfig& config, const Method& method,
+                                           RecordedExperts what) {
+    const ExpertsConfig& experts = config.experts;
+    std::vector<std::string> layers;
+    for (const std::int64_t layer : experts.layers) {
+        layers.push_back(std::to_string(layer));
+    }
+    // Expert ids as bytes, if they and did_not_run fit into one.
+    const DType id = experts.count <= 128 ? DType::i8 : DType::i16;
+    std::vector<RecordedSignal> signals;
+    for (const RouterSignal& one : router_table) {
+        const bool of_all = one.name == signal::router_probabilities;
+        if (of_all && what != RecordedExperts::probabilities) {
+            continue;
+        }
+        RecordedSignal& declared = signals.emplace_back();
+        declared.info = {
+            one.name,
+            {"token"},
+            one.unit,
+            one.title,
+            with_column_labels(one.what + (" Experts: " + std::to_string(experts.count) + "."), layers),
+            one.name == signal::router_experts ? id : DType::f16};
+        if (!method.layers_are_steps()) {
+            declared.info.axes.emplace_back("step");
+            declared.shape.push_back(method.max_steps() + 1);
+        }
+        declared.info.axes.emplace_back("layer");
+        declared.shape.push_back(static_cast<std::int64_t>(experts.layers.size()));
+        if (one.axis != nullptr) {
+            declared.info.axes.emplace_back(one.axis);
+            declared.shape.push_back(of_all ? experts.count : experts.chosen);
+        }
+        declared.on_request = declared.half = declared.sparse = true; // layers behind an exit do not run
+    }
+    return signals;
+}
+
+RecordedSignal state_signal(const StateChoice& choice, const ModelConfig& config, const Method& method,
+                            const std::string& states) {
+    RecordedSignal declared{
+        {signal::state, {"token", "step"}, "", "States", "The " + states + ".", DType::f16},
+        {method.max_steps() + 1},
+        true,
+        true,
+        true};
+    if (!choice.layers.empty()) {
+        std::vector<std::string> labels;
+        for (const std::int64_t layer : choice.layers) {
+            labels.push_back(std::to_string(layer));
+        }
+        declared.info.axes.emplace_back("layer");
+        declared.info.description =
+            with_column_labels("The residual stream after each chosen layer.", labels);
+        declared.shape.push_back(static_cast<std::int64_t>(labels.size()));
+    }
+    declared.info.axes.emplace_back("dim");
+    declared.shape.push_back(
+        state_width(config, method, choice.layers.empty() ? StatePlace::end_of_step : choice.layers.front()));
+    return declared;
+}
+
+/// `layer` and `head` count the chosen ones, `back` the tokens from the query's to the key's; a query may see
+/// more than one slot of a token.
+RecordedSignal attention_signal(const AttentionChoice& choice, const Method& method) {
+    const std::int64_t steps = method.max_steps() + 1;
+    RecordedSignal declared{{signal::attention,
+                             {"token", "step", "layer", "head"},
+                             "weight",
+                             "Sequence attention",
+                             "Weight of the key so many tokens back in the attention of each slot, of " +
+                                 choice.text() + " in that order; 0 where there is no such slot.",
+                             DType::f16,
+                             SignalStorage::trimmed},
+                            {steps, static_cast<std::int64_t>(choice.layers.size()),
+                             static_cast<std::int64_t>(choice.heads.size())},
+                            true,
+                            true};
+    if (method.visibility() != VisibilityRule::per_step && steps > 1) {
+        declared.info.axes.emplace_back("key_step");
+        declared.shape.push_back(steps);
+    }
+    declared.info.axes.emplace_back("back");
+    declared.shape.push_back(1);
+    return declared;
+}
+
 } // namespace
 
 bool reads_steps_anyway(const Method& method, const RunPlan& plan) {
@@ -29,30 +234,41 @@ bool reads_steps_anyway(const Method& method, const RunPlan& plan) {
            method.visibility() != VisibilityRule::interleaved;
 }
 
-std::int64_t recorded_refreshes(const Method& method, const RunPlan& plan) {
-    return plan.iterates(method) ? std::min<std::int64_t>(plan.refreshes.value_or(0), 64) : 0;
+std::int64_t state_width(const ModelConfig& config, const Method& method, std::int64_t layer) {
+    // opt's blocks are wider than what goes in and comes out.
+    return layer == StatePlace::end_of_step && !method.layers_are_steps() ? config.embed_dim
+                                                                          : config.hidden_size;
 }
 
-ModelConfig mixing_heard(ModelConfig config, const Method& method) {
-    if (method.layers_are_steps()) {
-        config.depth.kind = DepthMixing::none;
-    }
-    return config;
+std::int64_t RecordedSignal::token_bytes() const {
+    return std::accumulate(shape.begin(), shape.end(), static_cast<std::int64_t>(size_of(info.dtype)),
+                           std::multiplies<>());
 }
 
-std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method& method, const RunPlan& plan,
-                                         RecordLevel level) {
-    std::vector<SignalInfo> signals;
+std::vector<RecordedSignal> recorded_signals(const ModelConfig& config, const Method& method,
+                                             const RunPlan& plan, RecordLevel level) {
+    std::vector<RecordedSignal> signals;
     if (level == RecordLevel::nll) {
         return signals;
     }
     const bool free_steps = method.max_steps() == 0 || reads_steps_anyway(method, plan);
     const std::string unit = method.layers_are_steps() ? "layer" : "step";
     const std::string where = " of the read-out at each " + unit;
+    const std::int64_t steps = method.max_steps() + 1;
     const auto declare = [&](const char* name, const char* measure, const std::string& title,
                              const std::string& description, DType dtype = DType::f32) -> SignalInfo& {
-        return signals.emplace_back(
-            SignalInfo{name, {"token", "step"}, measure, title, description, dtype});
+        return signals
+            .emplace_back(
+                RecordedSignal{{name, {"token", "step"}, measure, title, description, dtype}, {steps}})
+            .info;
+    };
+    const auto declare_by_token = [&](const char* name, const char* measure, const std::string& title,
+                                      const std::string& description, DType dtype = DType::f32) {
+        declare(name, measure, title, description, dtype).axes = {"token"};
+        signals.back().shape.clear();
+    };
+    const auto append = [&](std::vector<RecordedSignal> more) {
+        std::move(more.begin(), more.end(), std::back_inserter(signals));
     };
     if (free_steps || level == RecordLevel::steps) {
         declare(signal::nll, "nats", "NLL by " + unit,
@@ -71,9 +287,11 @@ std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method
         declare(signal::candidate_ids, "", "Candidates by " + unit,
                 "Ids of the most likely tokens" + where + ".", DType::i32)
             .axes.emplace_back("candidate");
+        signals.back().shape.push_back(std::min(recorded_candidates, config.vocab_size));
         declare(signal::candidate_probabilities, "probability", "Candidate probabilities by " + unit,
                 "Probabilities of the most likely tokens" + where + ".", DType::f16)
             .axes.emplace_back("candidate");
+        signals.back().shape.push_back(std::min(recorded_candidates, config.vocab_size));
     }
     const std::string states = name_of_states(config, method);
     if (level == RecordLevel::steps && method.max_steps() > 0) {
@@ -98,71 +316,56 @@ std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method
                     "|(h^k - h^{k-1}) - (h^{k-1} - h^{k-2})| / |h^k - h^{k-1}|, h^k the " + states +
                         "; 0 at " + unit + "s 0 and 1.");
         }
-        signals.push_back({signal::prediction_depth,
-                           {"token"},
-                           "",
-                           "Prediction depth",
-                           "First " + unit +
-                               " from which on the most likely token stays what it is at the "
-                               "last one.",
-                           DType::i32});
-        signals.push_back({signal::answer_flips,
-                           {"token"},
-                           "",
-                           "Answer flips",
-                           "How often the most likely token changes from one " + unit + " to the next.",
-                           DType::i32});
+        declare_by_token(signal::prediction_depth, "", "Prediction depth",
+                         "First " + unit +
+                             " from which on the most likely token stays what it is at the last one.",
+                         DType::i32);
+        declare_by_token(signal::answer_flips, "", "Answer flips",
+                         "How often the most likely token changes from one " + unit + " to the next.",
+                         DType::i32);
     }
     for (SignalInfo& own : method.signals()) {
         // Of one step alone nobody asks whether there is another.
         const bool asked = own.name != signal::gate || method.max_steps() > 0 || method.values_last_step();
         if (asked && (own.name != signal::expected_nll || level == RecordLevel::steps)) {
-            signals.push_back(std::move(own));
+            RecordedSignal& declared = signals.emplace_back(RecordedSignal{std::move(own), {}});
+            if (declared.info.axes.size() > 1) { // the last step asks nothing
+                const bool fewer = declared.info.name == signal::gate && !method.values_last_step();
+                declared.shape = {fewer ? method.max_steps() : steps};
+            }
         }
     }
     if (method.mixes_states()) {
-        signals.push_back({signal::halting_mass,
-                           {"token", "step"},
-                           "",
-                           "Halting mass",
-                           "Mass of each step's state in the output."});
+        declare(signal::halting_mass, "", "Halting mass", "Mass of each step's state in the output.");
     }
-    if (recorded_refreshes(method, plan) > 0) {
-        signals.push_back(
-            {signal::jacobi_difference,
-             {"token", "iteration"},
-             "",
-             "Jacobi difference",
-             "Largest movement of an input of the token's slots in each refresh of all slots; 0 "
-             "once it is still."});
+    const std::int64_t refreshes =
+        plan.iterates(method) ? std::min<std::int64_t>(plan.refreshes.value_or(0), 64) : 0;
+    if (refreshes > 0) {
+        declare(signal::jacobi_difference, "", "Jacobi difference",
+                "Largest movement of an input of the token's slots in each refresh of all slots; 0 "
+                "once it is still.")
+            .axes = {"token", "iteration"};
+        signals.back().shape = {refreshes};
     }
     if (plan.iterates(method)) {
-        signals.push_back({signal::scoring_flops,
-                           {"token"},
-                           "FLOPs",
-                           "FLOPs of the passes",
-                           "What all passes cost for this token, slots that were computed again counted "
-                           "again; `flops` is what decoding costs."});
+        declare_by_token(signal::scoring_flops, "FLOPs", "FLOPs of the passes",
+                         "What all passes cost for this token, slots that were computed again counted "
+                         "again; `flops` is what decoding costs.");
     }
-    for (SignalInfo& depth : DepthRecorder::infos(mixing_heard(config, method))) {
-        signals.push_back(std::move(depth));
+    if (!method.layers_are_steps()) { // there a step has weights of its own layer only
+        append(depth_signals(config, steps));
     }
     if (plan.states) {
-        signals.push_back(StateForm(*plan.states, config, method).info(*plan.states, states));
+        signals.push_back(state_signal(*plan.states, config, method, states));
     }
     if (plan.lens) {
-        for (SignalInfo& info : LensRecorder::infos(config)) {
-            signals.push_back(std::move(info));
-        }
+        append(lens_signals(config, steps));
     }
     if (plan.experts != RecordedExperts::none) {
-        for (SignalInfo& info : RouterRecorder::infos(config, method, plan.experts)) {
-            signals.push_back(std::move(info));
-        }
+        append(router_signals(config, method, plan.experts));
     }
     if (!plan.attention.none()) {
-        signals.push_back(
-            AttentionForm(plan.attention, method.visibility(), method.max_steps()).info(plan.attention));
+        signals.push_back(attention_signal(plan.attention, method));
     }
     return signals;
 }

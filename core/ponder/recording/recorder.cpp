@@ -2,13 +2,12 @@
 #include "core/ponder/recording/recorder.h"
 
 #include "core/ponder/halting/acceleration.h"
-#include "core/ponder/recording/recorded_signals.h"
 
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
-#include <map>
 #include <string>
 #include <utility>
 
@@ -21,6 +20,20 @@ at::Tensor replaced(const at::Tensor& all, const at::Tensor& place, const at::Te
     return place.defined() ? all.index_copy(0, place, values) : values;
 }
 
+/// What a read-out gives, by the signal of its step.
+std::array<std::pair<const char*, at::Tensor>, 10> by_signal(const HeadResult& result) {
+    return {{{signal::nll, result.nll},
+             {signal::entropy, result.entropy},
+             {signal::max_probability, result.max_probability},
+             {signal::margin, result.margin},
+             {signal::rank, result.rank},
+             {signal::argmax, result.argmax},
+             {signal::candidate_ids, result.candidate_ids},
+             {signal::candidate_probabilities, result.candidate_probabilities},
+             {signal::kl_previous_current, result.kl_previous_current},
+             {signal::kl_current_previous, result.kl_current_previous}}};
+}
+
 } // namespace
 
 Recorder::Recorder(const Backbone& backbone, const Method& method, const RunPlan& plan, RecordLevel level,
@@ -29,64 +42,73 @@ Recorder::Recorder(const Backbone& backbone, const Method& method, const RunPlan
       method_(method),
       level_(level),
       reported_(std::move(reported)),
-      candidates_(std::min(recorded_candidates, backbone.config().vocab_size)),
       free_steps_(level != RecordLevel::nll && reads_steps_anyway(method, plan)),
-      extra_steps_(level == RecordLevel::steps && !free_steps_ && method.max_steps() > 0),
-      depth_(level == RecordLevel::nll ? ModelConfig() : mixing_heard(backbone.config(), method),
-             reported_.count, method.max_steps() + 1,
-             at::TensorOptions(at::kFloat).device(backbone.head().head.device())) {
-    const auto options = at::TensorOptions(at::kFloat).device(backbone.head().head.device());
-    listeners_.add(depth_.values().empty() ? nullptr : &depth_);
-    if (!plan.attention.none() && level != RecordLevel::nll && reported_.count > 0) {
-        attention_.emplace(plan.attention,
-                           AttentionForm(plan.attention, method.visibility(), method.max_steps()),
-                           reported_.all, reported_.tokens, reported_.longest, options.device());
-        listeners_.add(&*attention_);
-    }
-    if (level != RecordLevel::nll && plan.states) {
-        states_.emplace(*plan.states, StateForm(*plan.states, backbone.config(), method), reported_.count,
-                        options.device());
-        listeners_.add(&*states_);
-    }
-    if (level != RecordLevel::nll && plan.lens) {
-        lens_.emplace(backbone, reported_.count, method.max_steps() + 1, reported_.targets);
-        listeners_.add(&*lens_);
-    }
-    if (level != RecordLevel::nll && plan.experts != RecordedExperts::none) {
-        router_.emplace(backbone.config(), method, plan.experts, reported_.count, options.device());
-        listeners_.add(&*router_);
-    }
-    std::map<std::string, at::Tensor> kept_elsewhere(depth_.values().begin(), depth_.values().end());
-    if (attention_) {
-        kept_elsewhere[signal::attention] = attention_->values();
-    }
-    if (states_) {
-        kept_elsewhere[signal::state] = states_->values();
-    }
-    if (lens_) {
-        kept_elsewhere.insert(lens_->values().begin(), lens_->values().end());
-    }
-    if (router_) {
-        kept_elsewhere.insert(router_->values().begin(), router_->values().end());
-    }
-    for (const SignalInfo& info : recorded_signals(backbone.config(), method, plan, level)) {
-        if (const auto found = kept_elsewhere.find(info.name); found != kept_elsewhere.end()) {
-            signals_.push_back({info, found->second});
-            continue;
+      extra_steps_(level == RecordLevel::steps && !free_steps_ && method.max_steps() > 0) {
+    for (RecordedSignal& declared : recorded_signals(backbone.config(), method, plan, level)) {
+        std::vector<std::int64_t> shape = declared.shape;
+        shape.insert(shape.begin(), reported_.count);
+        if (declared.info.name == signal::attention) {
+            shape.back() = reported_.longest;
         }
-        std::vector<std::int64_t> shape{reported_.count, method.max_steps() + 1};
-        if (info.name == signal::gate && !method.values_last_step()) {
-            shape[1] = method.max_steps(); // the last step asks nothing
-        } else if (info.name == signal::jacobi_difference) {
-            shape[1] = recorded_refreshes(method, plan);
-        } else if (info.axes.size() == 1) {
-            shape.pop_back();
+        const bool whole = !is_real(declared.info.dtype);
+        const double nothing = whole ? did_not_run : std::numeric_limits<double>::quiet_NaN();
+        const auto options = at::TensorOptions(whole           ? at::kLong
+                                               : declared.half ? at::kHalf
+                                                               : at::kFloat)
+                                 .device(backbone.head().head.device());
+        signals_.push_back(
+            {std::move(declared.info), at::full(shape, declared.sparse ? nothing : 0, options)});
+    }
+    if (level != RecordLevel::nll) {
+        make_parts(plan);
+    }
+}
+
+void Recorder::make_parts(const RunPlan& plan) {
+    const ModelConfig& config = backbone_.config();
+    SignalTensors signals;
+    for (const Signal& one : signals_) {
+        signals[one.info.name] = one.values;
+    }
+    if (signals.contains(signal::depth_weights) || signals.contains(signal::mhc_read) ||
+        signals.contains(signal::attnres_weights)) {
+        parts_.push_back(depth_recorder(config, signals));
+    }
+    if (!plan.attention.none() && reported_.count > 0) {
+        parts_.push_back(attention_recorder(plan.attention, signals.at(signal::attention), reported_.all,
+                                            reported_.tokens));
+    }
+    if (plan.states) {
+        parts_.push_back(state_recorder(*plan.states, signals.at(signal::state)));
+    }
+    if (plan.lens) {
+        parts_.push_back(lens_recorder(backbone_, signals, reported_.targets));
+    }
+    if (plan.experts != RecordedExperts::none) {
+        parts_.push_back(router_recorder(config.experts, !method_.layers_are_steps(), signals));
+    }
+}
+
+bool Recorder::wants(std::string_view name) const {
+    return std::any_of(parts_.begin(), parts_.end(), [&](const auto& part) { return part->wants(name); });
+}
+
+bool Recorder::wants_layer(std::string_view name, std::int64_t layer) const {
+    return std::any_of(parts_.begin(), parts_.end(),
+                       [&](const auto& part) { return part->wants_layer(name, layer); });
+}
+
+void Recorder::heard(std::string_view name, std::int64_t step, std::int64_t layer, const at::Tensor& tensor) {
+    for (const auto& part : parts_) {
+        if (part->wants(name)) {
+            part->heard(name, step, layer, tensor);
         }
-        if (info.axes.size() == 3) {
-            shape.push_back(candidates_);
-        }
-        const auto kept = is_real(info.dtype) ? options : options.dtype(at::kLong);
-        signals_.push_back({info, at::zeros(shape, kept)});
+    }
+}
+
+void Recorder::attends(const Attending& attending) {
+    for (const auto& part : parts_) {
+        part->attends(attending);
     }
 }
 
@@ -109,19 +131,12 @@ void Recorder::put(const char* name, const at::Tensor& place, std::int64_t step,
 }
 
 void Recorder::keep(const HeadResult& result, const at::Tensor& place, std::int64_t step) {
-    put(signal::nll, place, step, result.nll);
-    put(signal::entropy, place, step, result.entropy);
-    put(signal::max_probability, place, step, result.max_probability);
-    put(signal::margin, place, step, result.margin);
-    put(signal::rank, place, step, result.rank);
-    put(signal::argmax, place, step, result.argmax);
-    put(signal::candidate_ids, place, step, result.candidate_ids);
-    put(signal::candidate_probabilities, place, step, result.candidate_probabilities);
-    put(signal::kl_previous_current, place, step, result.kl_previous_current);
-    put(signal::kl_current_previous, place, step, result.kl_current_previous);
+    for (const auto& [name, values] : by_signal(result)) {
+        put(name, place, step, values);
+    }
 }
 
-const Recorder::Rows& Recorder::rows_of(const at::Tensor& tokens) {
+const RecordedRows& Recorder::rows_of(const at::Tensor& tokens) {
     if (rows_ && tokens.is_same(rows_of_)) {
         return *rows_; // a step asks several times, and each answer may wait for the device
     }
@@ -140,14 +155,14 @@ const Recorder::Rows& Recorder::rows_of(const at::Tensor& tokens) {
     return *rows_;
 }
 
-HeadRequest Recorder::request(const Rows& rows, std::int64_t step) const {
+HeadRequest Recorder::request(const RecordedRows& rows, std::int64_t step) const {
     HeadRequest request;
     request.targets = select_rows(reported_.targets, rows.place);
     if (level_ == RecordLevel::nll) {
         return request;
     }
     request.distribution = true;
-    request.candidates = candidates_;
+    request.candidates = std::min(recorded_candidates, backbone_.config().vocab_size);
     if (level_ == RecordLevel::steps && step > 0) {
         request.previous = select_rows(earlier_readout_, rows.place);
     }
@@ -155,16 +170,10 @@ HeadRequest Recorder::request(const Rows& rows, std::int64_t step) const {
 }
 
 void Recorder::step_begins(const Slots& slots) {
-    if (states_ || lens_ || router_) {
-        const Rows rows = rows_of(slots.tokens);
-        if (router_) {
-            router_->begin(rows);
-        }
-        if (states_) {
-            states_->begin(rows);
-        }
-        if (lens_) {
-            lens_->begin(rows);
+    if (!parts_.empty()) {
+        const RecordedRows rows = rows_of(slots.tokens);
+        for (const auto& part : parts_) {
+            part->begin(rows);
         }
     }
 }
@@ -173,12 +182,13 @@ void Recorder::step_ran(const Slots& slots, const Decision& decision, const at::
     if (level_ == RecordLevel::nll) {
         return;
     }
-    const Rows rows = rows_of(slots.tokens);
+    for (const auto& part : parts_) {
+        part->step_ran(slots);
+    }
+    const RecordedRows rows = rows_of(slots.tokens);
     if (rows.empty) {
-        depth_.forget();
         return;
     }
-    depth_.place(slots.hidden.size(0), slots.step, rows.local, rows.place);
     if (decision.value.defined() && (!slots.last || method_.values_last_step())) {
         put(signal::gate, rows.place, slots.step, select_rows(decision.value, rows.local));
     }
@@ -196,9 +206,6 @@ void Recorder::step_ran(const Slots& slots, const Decision& decision, const at::
     }
     if (method_.mixes_states()) {
         put_masses(rows, slots, decision);
-    }
-    if (states_) {
-        states_->step_ran(slots.step, slots.hidden);
     }
     if (level_ != RecordLevel::steps || method_.max_steps() == 0) {
         return;
@@ -282,7 +289,7 @@ void Recorder::follow_answers(const at::Tensor& last) {
 }
 
 /// As if every token stopped here; those that come back a step later had gone on.
-void Recorder::put_masses(const Rows& rows, const Slots& slots, const Decision& decision) {
+void Recorder::put_masses(const RecordedRows& rows, const Slots& slots, const Decision& decision) {
     if (slots.step > 0) {
         put(signal::halting_mass, rows.place, slots.step - 1, select_rows(mass_on_, rows.place));
     }
@@ -300,11 +307,11 @@ void Recorder::put_masses(const Rows& rows, const Slots& slots, const Decision& 
 at::Tensor Recorder::expected_embedding(const Slots& slots, const HeadWeights& head,
                                         const MixtureWish& wish) {
     if (!free_steps_) {
-        return StepObserver::expected_embedding(slots, head, wish);
+        return RunListener::expected_embedding(slots, head, wish);
     }
-    const Rows rows = rows_of(slots.tokens);
+    const RecordedRows rows = rows_of(slots.tokens);
     if (rows.empty) {
-        return StepObserver::expected_embedding(slots, head, wish);
+        return RunListener::expected_embedding(slots, head, wish);
     }
     HeadRequest wanted = request(rows, slots.step);
     wanted.mixture = true;
@@ -415,19 +422,11 @@ void Recorder::put_last(const HeadResult& result, const at::Tensor& last) {
         }
         all->scatter_(1, index, values.unsqueeze(1).to(all->scalar_type()));
     };
-    put_one(signal::nll, result.nll);
-    put_one(signal::entropy, result.entropy);
-    put_one(signal::max_probability, result.max_probability);
-    put_one(signal::margin, result.margin);
-    put_one(signal::rank, result.rank);
-    put_one(signal::argmax, result.argmax);
-    put_one(signal::candidate_ids, result.candidate_ids);
-    put_one(signal::candidate_probabilities, result.candidate_probabilities);
-    for (const auto& [name, values] : {std::pair{signal::kl_previous_current, result.kl_previous_current},
-                                       std::pair{signal::kl_current_previous, result.kl_current_previous}}) {
-        if (values.defined()) { // a token without a step before its last one has no divergence
-            put_one(name, at::where(last > 0, values, at::zeros_like(values)));
-        }
+    for (const auto& [name, values] : by_signal(result)) {
+        const bool divergence = name == signal::kl_previous_current || name == signal::kl_current_previous;
+        // A token without a step before its last one has no divergence.
+        put_one(name, divergence && values.defined() ? at::where(last > 0, values, at::zeros_like(values))
+                                                     : values);
     }
 }
 

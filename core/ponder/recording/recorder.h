@@ -2,17 +2,14 @@
 #pragma once
 
 #include "core/ponder/choices/request.h"
-#include "core/ponder/recording/attention_recorder.h"
-#include "core/ponder/recording/depth_recorder.h"
-#include "core/ponder/recording/lens_recorder.h"
+#include "core/ponder/recording/part_recorders.h"
 #include "core/ponder/recording/recorded_signals.h"
-#include "core/ponder/recording/router_recorder.h"
-#include "core/ponder/recording/state_recorder.h"
 #include "core/ponder/schedule/steps.h"
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,18 +27,20 @@ struct ReportedTokens {
     std::int64_t longest = 0; ///< tokens of the longest window
 };
 
-/// Candidates kept for each token and step.
-inline constexpr std::int64_t recorded_candidates = 10;
-
 /// Reads tokens out while a run goes on and keeps what a level asks for, on the device. Entries of steps that
 /// did not run are NaN, in signals of whole numbers did_not_run (records.h).
-class Recorder final : public StepObserver {
+class Recorder final : public RunListener {
 public:
     Recorder(const Backbone& backbone, const Method& method, const RunPlan& plan, RecordLevel level,
              ReportedTokens reported);
 
     at::Tensor expected_embedding(const Slots& slots, const HeadWeights& head,
                                   const MixtureWish& wish) override;
+    [[nodiscard]] bool wants(std::string_view name) const override;
+    [[nodiscard]] bool wants_layer(std::string_view name, std::int64_t layer) const override;
+    void heard(std::string_view name, std::int64_t step, std::int64_t layer,
+               const at::Tensor& tensor) override;
+    void attends(const Attending& attending) override;
     void step_begins(const Slots& slots) override;
     void step_ran(const Slots& slots, const Decision& decision, const at::Tensor& readout) override;
     /// The read-out of the output; call once after run_steps.
@@ -58,20 +57,18 @@ public:
     [[nodiscard]] const std::vector<Signal>& signals() const { return signals_; }
     at::Tensor steps;     ///< int64 [N], K_t; undefined: K everywhere
     bool all_ran = false; ///< StepsResult::all_ran
-    /// What must hear the forward; nullptr where nothing has to.
-    [[nodiscard]] TapListener* listener() { return listeners_.empty() ? nullptr : &listeners_; }
 
 private:
+    void make_parts(const RunPlan& plan);
     /// Rows of slots that are reported, and their places among the M.
-    using Rows = RecordedRows;
-    const Rows& rows_of(const at::Tensor& tokens);
+    const RecordedRows& rows_of(const at::Tensor& tokens);
     void read_output(const StepsResult& result);
     void set_unrun_steps_to_nan();
-    [[nodiscard]] HeadRequest request(const Rows& rows, std::int64_t step) const;
+    [[nodiscard]] HeadRequest request(const RecordedRows& rows, std::int64_t step) const;
     void follow_answers(const at::Tensor& last);
     [[nodiscard]] at::Tensor kept(const at::Tensor& all, const at::Tensor& place,
                                   const at::Tensor& values) const;
-    void put_masses(const Rows& rows, const Slots& slots, const Decision& decision);
+    void put_masses(const RecordedRows& rows, const Slots& slots, const Decision& decision);
     void keep(const HeadResult& result, const at::Tensor& place, std::int64_t step);
     void put_last(const HeadResult& result, const at::Tensor& last);
     void put(const char* name, const at::Tensor& place, std::int64_t step, const at::Tensor& values);
@@ -81,18 +78,12 @@ private:
     const Method& method_;
     RecordLevel level_;
     at::Tensor rows_of_; ///< the tokens of the last question, and the answer
-    std::optional<Rows> rows_;
+    std::optional<RecordedRows> rows_;
     ReportedTokens reported_;
-    std::int64_t candidates_;
     bool free_steps_;  ///< the pass that makes the expected embedding reads the step out
     bool extra_steps_; ///< read-outs made only for the record
     std::vector<Signal> signals_;
-    DepthRecorder depth_;
-    std::optional<AttentionRecorder> attention_; ///< where it is asked for
-    std::optional<StateRecorder> states_;        ///< likewise
-    std::optional<LensRecorder> lens_;           ///< likewise
-    std::optional<RouterRecorder> router_;       ///< likewise
-    TapListeners listeners_;
+    std::vector<std::unique_ptr<PartRecorder>> parts_;
     at::Tensor state_;    ///< [M, d]: h of each reported token's last step
     at::Tensor update_;   ///< fp32 [M, d]: the last difference of two states
     at::Tensor expected_; ///< fp32 [M, d]: mean of the states so far, by Decision::expected_mass

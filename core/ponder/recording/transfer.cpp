@@ -83,7 +83,8 @@ ReportedTokens reported_tokens(std::span<const Window> windows, at::Device devic
             tokens.push_back(first + t);
             // Inside a prefix nothing is predicted.
             const bool predicts = window.first + t + 1 >= prefix;
-            const std::int64_t next = t + 1 < length ? window.ids[static_cast<std::size_t>(t + 1)] : window.next;
+            const std::int64_t next =
+                t + 1 < length ? window.ids[static_cast<std::size_t>(t + 1)] : window.next;
             targets.push_back(predicts ? next : -1);
         }
         first += length;

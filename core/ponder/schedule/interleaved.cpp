@@ -30,7 +30,7 @@ public:
           slots_a_token_(method.max_steps() + 1),
           halts_(may_halt(method, options.plan.rule.get())),
           cost_(flops_model(backbone, method, options.plan)),
-          taps_(options.taps, batch.size(), slots_a_token_),
+          taps_(options.listener, batch.size(), slots_a_token_),
           cache_(options.cache) {
         const double scale = method.embed_scale();
         const at::Tensor embedded = backbone.embed(batch.ids);
@@ -59,9 +59,8 @@ public:
     }
 
 private:
-    [[nodiscard]] WalkParts parts(StepObserver* observer) const {
-        return {method_,        backbone_.head(), batch_.size(), options_.plan.rule.get(),
-                &batch_.places, observer,         nullptr};
+    [[nodiscard]] WalkParts parts(RunListener* listener) const {
+        return {method_, backbone_.head(), batch_.size(), options_.plan.rule.get(), &batch_.places, listener};
     }
 
     void fill_known_inputs() {
@@ -471,11 +470,11 @@ private:
     /// Goes through what the slots have become, step by step, as the other rules do while they compute.
     StepsResult tell() {
         StepsResult result;
-        Walk walk(parts(options_.observer));
+        Walk walk(parts(options_.listener));
         walk.begin({}, inputs_.select(1, 0));
         while (true) {
             const Slots& slots = walk.slots();
-            const Tap tap{options_.taps, slots.step};
+            const Tap tap{options_.listener, slots.step};
             const at::Tensor hidden = select_rows(hidden_.select(1, slots.step), slots.tokens);
             tap("embeds", slots.input);
             tap("hidden", hidden);

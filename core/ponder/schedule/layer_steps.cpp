@@ -90,7 +90,7 @@ StepsResult run_layers(const Backbone& backbone, const Method& method, const Tok
     if (mixer) {
         mixer->begin_pass(pass);
     }
-    Walk walk({method, backbone.head(), batch.size(), rule, &batch.places, options.observer, options.taps,
+    Walk walk({method, backbone.head(), batch.size(), rule, &batch.places, options.listener,
                [&](const at::Tensor& state, const Slots&) { return backbone.final_norm(state); }});
     // Of tokens that exited it stays what it was there: blocks above make their keys and values of it.
     at::Tensor stream = backbone.enter(backbone.embed(batch.ids), pass);
@@ -98,7 +98,7 @@ StepsResult run_layers(const Backbone& backbone, const Method& method, const Tok
     bool anybody = true;
     for (std::int64_t l = 0; l <= method.max_steps(); ++l) {
         const Slots& slots = walk.slots();
-        pass.tap = {options.taps, l};
+        pass.tap = {options.listener, l};
         if (!anybody) {
             rows.prepare(at::empty({0}, batch.ids.options()), pass);
             backbone.block(l, stream, pass);

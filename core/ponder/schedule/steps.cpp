@@ -360,7 +360,7 @@ Pass pass_over(const TokenBatch& batch, const at::Tensor& tokens, std::int64_t s
                const StepsOptions& options) {
     Pass pass = pass_of(batch, tokens, options);
     pass.tokens = tokens;
-    pass.tap = {options.taps, step};
+    pass.tap = {options.listener, step};
     return pass;
 }
 
@@ -403,8 +403,8 @@ StepsResult run_steps(const Backbone& backbone, const Method& method, const Toke
         return hidden;
     };
     const bool reads_each = reads_each_step(backbone, method, options);
-    WalkParts parts{method,           backbone.head(), batch.size(), plan.rule.get(), &batch.places,
-                    options.observer, options.taps,    {},           selects};
+    WalkParts parts{method,        backbone.head(),  batch.size(), plan.rule.get(),
+                    &batch.places, options.listener, {},           selects};
     if (reads_each) {
         parts.read = [&](const at::Tensor& state, const Slots& slots) {
             return coda(state, slots.tokens, slots.step);

@@ -82,9 +82,8 @@ struct StepsOptions {
     /// Somebody looks at the read-out after every step: where it costs a coda, it is made then. Otherwise it
     /// is made where a rule asks for it, and at the end.
     bool read_steps = false;
-    StepObserver* observer = nullptr;
+    RunListener* listener = nullptr;
     StepCache* cache = nullptr;
-    TapListener* taps = nullptr;
     RunPlan plan;
     bool keep_states = false;
     bool chunks = false; ///< under KvPolicy::shared: tokens of a run go through each step together

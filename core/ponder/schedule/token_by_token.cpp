@@ -15,18 +15,28 @@ namespace ponderscope {
 
 namespace {
 
-/// Tells an observer of the whole run what happens to some of its tokens.
-class Renumbered final : public StepObserver {
+/// Tells a listener of the whole run what happens to some of its tokens.
+class Renumbered final : public RunListener {
 public:
-    Renumbered(StepObserver& observer, at::Tensor tokens) : observer_(observer), tokens_(std::move(tokens)) {}
+    Renumbered(RunListener& listener, at::Tensor tokens) : listener_(listener), tokens_(std::move(tokens)) {}
+
+    [[nodiscard]] bool wants(std::string_view name) const override { return listener_.wants(name); }
+    [[nodiscard]] bool wants_layer(std::string_view name, std::int64_t layer) const override {
+        return listener_.wants_layer(name, layer);
+    }
+    void heard(std::string_view name, std::int64_t step, std::int64_t layer,
+               const at::Tensor& tensor) override {
+        listener_.heard(name, step, layer, tensor);
+    }
+    void attends(const Attending& attending) override { listener_.attends(attending); }
 
     at::Tensor expected_embedding(const Slots& slots, const HeadWeights& head,
                                   const MixtureWish& wish) override {
-        return observer_.expected_embedding(renumbered(slots), head, wish);
+        return listener_.expected_embedding(renumbered(slots), head, wish);
     }
-    void step_begins(const Slots& slots) override { observer_.step_begins(renumbered(slots)); }
+    void step_begins(const Slots& slots) override { listener_.step_begins(renumbered(slots)); }
     void step_ran(const Slots& slots, const Decision& decision, const at::Tensor& readout) override {
-        observer_.step_ran(renumbered(slots), decision, readout);
+        listener_.step_ran(renumbered(slots), decision, readout);
     }
 
 private:
@@ -36,7 +46,7 @@ private:
         return whole;
     }
 
-    StepObserver& observer_;
+    RunListener& listener_;
     at::Tensor tokens_; ///< int64 [m]: of the run
 };
 
@@ -89,10 +99,10 @@ StepsResult run_token_by_token(const Backbone& backbone, const Method& method, c
     const std::int64_t longest = *std::max_element(batch.lengths.begin(), batch.lengths.end());
     for (std::int64_t place = 0; place < longest; ++place) {
         const Part part = part_at(batch, place, here.cache->segment_rows);
-        std::optional<Renumbered> observer;
-        if (options.observer != nullptr) {
-            observer.emplace(*options.observer, part.tokens);
-            here.observer = &*observer;
+        std::optional<Renumbered> listener;
+        if (options.listener != nullptr) {
+            listener.emplace(*options.listener, part.tokens);
+            here.listener = &*listener;
         }
         RunPatches patches;
         if (options.patches != nullptr) {

@@ -11,8 +11,8 @@
 
 namespace ponderscope {
 
-at::Tensor StepObserver::expected_embedding(const Slots& slots, const HeadWeights& head,
-                                            const MixtureWish& wish) {
+at::Tensor RunListener::expected_embedding(const Slots& slots, const HeadWeights& head,
+                                           const MixtureWish& wish) {
     if (at::GradMode::is_enabled() &&
         (slots.hidden.requires_grad() || head.head.requires_grad() || head.embedding.requires_grad())) {
         return ponderscope::expected_embedding(slots.hidden, head, wish.temperature, wish.top_k);
@@ -23,10 +23,6 @@ at::Tensor StepObserver::expected_embedding(const Slots& slots, const HeadWeight
     request.top_k = wish.top_k;
     return read_out(slots.hidden, head, request).mixture;
 }
-
-void StepObserver::step_begins(const Slots&) {}
-
-void StepObserver::step_ran(const Slots&, const Decision&, const at::Tensor&) {}
 
 at::Tensor Readout::if_stopped(const Slots& slots, const Decision& decision) const {
     if (!mixes_) {
@@ -74,8 +70,8 @@ void Walk::begin(const at::Tensor& tokens, const at::Tensor& input, const at::Te
     slots_.carry = carry;
     slots_.before = before;
     slots_.last = parts_.method.max_steps() == 0;
-    if (parts_.observer != nullptr) {
-        parts_.observer->step_begins(slots_);
+    if (parts_.listener != nullptr) {
+        parts_.listener->step_begins(slots_);
     }
 }
 
@@ -90,8 +86,8 @@ void Walk::ran(const at::Tensor& hidden, const at::Tensor& stream) {
     if (parts_.read) {
         stopped_ = parts_.read(stopped_, slots_);
     }
-    if (parts_.observer != nullptr) {
-        parts_.observer->step_ran(slots_, decision_, stopped_);
+    if (parts_.listener != nullptr) {
+        parts_.listener->step_ran(slots_, decision_, stopped_);
     }
     readout_.add(slots_, decision_, stopped_, running_);
 }
@@ -143,13 +139,13 @@ void Walk::make_inputs() {
     const double scale = parts_.method.embed_scale() * parts_.head.embedding_scale;
     at::Tensor expected;
     if (const std::optional<MixtureWish> wish = parts_.method.mixture()) {
-        StepObserver plain;
-        StepObserver& observer = parts_.observer != nullptr ? *parts_.observer : plain;
+        RunListener plain;
+        RunListener& listener = parts_.listener != nullptr ? *parts_.listener : plain;
         Slots asked = slots_;
         asked.hidden = parts_.method.mixture_state(slots_, decision_);
-        expected = observer.expected_embedding(asked, parts_.head, *wish);
+        expected = listener.expected_embedding(asked, parts_.head, *wish);
         expected = (scale == 1.0 ? expected : expected * scale).to(slots_.input.scalar_type());
-        Tap{parts_.taps, slots_.step}("expected_embedding", expected);
+        Tap{parts_.listener, slots_.step}("expected_embedding", expected);
     }
     slots_.carry = decision_.carry;
     slots_.input = parts_.method.next_input(slots_, decision_, expected);
@@ -171,8 +167,8 @@ void Walk::step() {
     slots_.before = at::Tensor();
     ++slots_.step;
     slots_.last = slots_.step == parts_.method.max_steps();
-    if (parts_.observer != nullptr) {
-        parts_.observer->step_begins(slots_);
+    if (parts_.listener != nullptr) {
+        parts_.listener->step_begins(slots_);
     }
 }
 

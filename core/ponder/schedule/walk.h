@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/model/tap.h"
 #include "core/ponder/halting/halting.h"
 #include "core/ponder/method.h"
 
@@ -8,23 +9,30 @@
 
 #include <functional>
 #include <optional>
+#include <string_view>
 
 namespace ponderscope {
 
-/// Sees a run of steps while it happens, and supplies the expected embeddings, since the pass over the
+/// Hears a run of steps while it happens, and supplies the expected embeddings, since the pass over the
 /// vocabulary that makes them is the same that reads a state out for the record.
-class StepObserver {
+class RunListener : public TapListener {
 public:
-    virtual ~StepObserver() = default;
+    [[nodiscard]] bool wants(std::string_view name) const override {
+        (void)name;
+        return false;
+    }
+    void heard(std::string_view, std::int64_t, std::int64_t, const at::Tensor&) override {}
     /// Expected embeddings [n, d] of the slots' states, not scaled. The default is the differentiable one
     /// where a gradient is wanted, else read_out.
     virtual at::Tensor expected_embedding(const Slots& slots, const HeadWeights& head,
                                           const MixtureWish& wish);
     /// Before slots run: whose states are heard next. They have their tokens, step and input.
-    virtual void step_begins(const Slots& slots);
+    virtual void step_begins(const Slots& slots) { (void)slots; }
     /// After slots ran and their method answered. \p readout: [n, d], the token's read-out had it stopped
     /// here.
-    virtual void step_ran(const Slots& slots, const Decision& decision, const at::Tensor& readout);
+    virtual void step_ran(const Slots& slots, const Decision& decision, const at::Tensor& readout) {
+        (void)slots, (void)decision, (void)readout;
+    }
 };
 
 /// Σ of mass times state, a token. Only methods whose masses are not 1 at K_t keep the sum; for the others
@@ -55,8 +63,7 @@ struct WalkParts {
     std::int64_t tokens = 0;           ///< N of the run
     const HaltingRule* rule = nullptr; ///< nullptr: the method's own
     const TokenPlaces* places = nullptr;
-    StepObserver* observer = nullptr;
-    TapListener* taps = nullptr;
+    RunListener* listener = nullptr;
     /// What the head reads of a state of the slots; empty: the state itself.
     std::function<at::Tensor(const at::Tensor&, const Slots&)> read = {};
     bool selects = false; ///< a token that would stop goes on, and is read out where it would have
@@ -77,7 +84,7 @@ public:
                const at::Tensor& before = {});
     /// What left the blocks that the method wants, before ran().
     void take_blocks(std::vector<at::Tensor> blocks) { slots_.blocks = std::move(blocks); }
-    /// The slots ran: the method answers, the read-out takes the step in, the observer hears of it.
+    /// The slots ran: the method answers, the read-out takes the step in, the listener hears of it.
     void ran(const at::Tensor& hidden, const at::Tensor& stream = {});
     /// Asks who goes on, by the rule of the run, and keeps those; not at the last step. False: nobody does,
     /// and the walk stays where it is. Where tokens may stop the host waits for the device here, once a step.

@@ -4,7 +4,8 @@
 #include "core/base/error.h"
 #include "core/base/half.h"
 #include "core/ponder/engine/engine.h"
-#include "core/ponder/recording/attention_recorder.h"
+#include "core/ponder/recording/part_recorders.h"
+#include "core/ponder/schedule/visibility.h"
 #include "tests/core/ponder/engine_subjects.h"
 #include "tests/core/ponder/every_model.h"
 #include "tests/core/ponder/tiny_models.h"
@@ -57,25 +58,24 @@ TEST(AttentionRecorder, PlainlyCausalSequencesAndWindows) {
         Attending attending = random_attention(rows);
         attending.visibility.causal = {{0, 70, 0, 0}, {70, 26, 70, 0}};
         attending.visibility.window = window;
-        const AttentionForm form(choice, VisibilityRule::per_step, 1);
         // Only the tokens from 40 on are reported, at step 1.
         const at::Tensor reported = at::arange(40, rows);
-        AttentionRecorder recorder(choice, form, rows, reported, 70, at::kCPU);
+        const at::Tensor values = at::zeros({56, 2, 2, 2, 70}, at::kHalf);
+        const auto recorder = attention_recorder(choice, values, rows, reported);
         attending.step = 1;
-        recorder.attends(attending);
+        recorder->attends(attending);
         attending.layer = 1; // nobody asked for it
         attending.query = attending.query * 100;
-        const at::Tensor before = recorder.values().clone();
-        recorder.attends(attending);
-        EXPECT_TRUE(at::equal(before, recorder.values()));
+        const at::Tensor before = values.clone();
+        recorder->attends(attending);
+        EXPECT_TRUE(at::equal(before, values));
         attending.layer = 2;
         attending.query = attending.query / 100;
 
         const at::Tensor expected = reference(attending);
-        ASSERT_EQ(recorder.values().sizes(), (std::vector<std::int64_t>{56, 2, 2, 2, 70}));
-        EXPECT_EQ(recorder.values().select(1, 0).count_nonzero().item<std::int64_t>(), 0) << "step 0";
-        EXPECT_EQ(recorder.values().select(2, 0).count_nonzero().item<std::int64_t>(), 0) << "layer 0";
-        const at::Tensor got = recorder.values().select(1, 1).select(1, 1).to(at::kFloat);
+        EXPECT_EQ(values.select(1, 0).count_nonzero().item<std::int64_t>(), 0) << "step 0";
+        EXPECT_EQ(values.select(2, 0).count_nonzero().item<std::int64_t>(), 0) << "layer 0";
+        const at::Tensor got = values.select(1, 1).select(1, 1).to(at::kFloat);
         at::Tensor wanted = at::zeros({56, 2, 70});
         for (std::int64_t t = 40; t < rows; ++t) {
             const std::int64_t begin = t < 70 ? 0 : 70;
@@ -105,9 +105,9 @@ TEST(AttentionRecorder, InterleavedSlotsWithBiases) {
     attending.row_bias = at::randn({rows});
     attending.tokens = packed.tokens;
     attending.steps = packed.steps;
-    const AttentionForm form(choice, VisibilityRule::interleaved, 2);
-    AttentionRecorder recorder(choice, form, tokens, {}, tokens, at::kCPU);
-    recorder.attends(attending);
+    const at::Tensor values = at::zeros({tokens, 3, 2, 2, 3, tokens}, at::kHalf);
+    const auto recorder = attention_recorder(choice, values, tokens, {});
+    recorder->attends(attending);
     const at::Tensor expected = reference(attending);
     at::Tensor wanted = at::zeros({tokens, 3, 2, 3, tokens}); // token, step, head, key step, back
     for (std::int64_t q = 0; q < rows; ++q) {
@@ -121,8 +121,7 @@ TEST(AttentionRecorder, InterleavedSlotsWithBiases) {
                 .copy_(expected.select(0, q).select(1, r));
         }
     }
-    ASSERT_EQ(recorder.values().sizes(), (std::vector<std::int64_t>{tokens, 3, 2, 2, 3, tokens}));
-    EXPECT_LE((recorder.values().select(2, 1).to(at::kFloat) - wanted).abs().max().item<float>(), 5e-4F);
+    EXPECT_LE((values.select(2, 1).to(at::kFloat) - wanted).abs().max().item<float>(), 5e-4F);
 }
 
 TEST(AttentionRecorder, HaltedTokensAreSeenWhereTheyStopped) {
@@ -140,20 +139,20 @@ TEST(AttentionRecorder, HaltedTokensAreSeenWhereTheyStopped) {
     }
     const StepRows zero = planner.next({});
     const StepRows one = planner.next(integers(active));
-    const AttentionForm form(choice, VisibilityRule::two_dimensional, 1);
-    AttentionRecorder recorder(choice, form, tokens, {}, tokens, at::kCPU);
+    const at::Tensor values = at::zeros({tokens, 2, 2, 2, 2, tokens}, at::kHalf);
+    const auto recorder = attention_recorder(choice, values, tokens, {});
     Attending attending = random_attention(tokens);
     attending.visibility.ranges = zero.ranges;
     attending.rows = zero.rows;
-    recorder.attends(attending);
+    recorder->attends(attending);
     attending.query = at::randn({20, 4, rows});
     attending.visibility.ranges = one.ranges;
     attending.rows = one.rows;
     attending.tokens = integers(active);
     attending.step = 1;
-    recorder.attends(attending);
+    recorder->attends(attending);
     const at::Tensor expected = reference(attending);
-    const at::Tensor got = recorder.values().select(1, 1).select(1, 1).to(at::kFloat); // [t, head, key, back]
+    const at::Tensor got = values.select(1, 1).select(1, 1).to(at::kFloat); // [t, head, key, back]
     double largest = 0;
     for (std::int64_t i = 0; i < 20; ++i) {
         const std::int64_t t = active[static_cast<std::size_t>(i)];

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ponder/recording/part_recorders.h"
+
+#include "core/ponder/schedule/visibility.h"
+#include "core/trace/records.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+namespace ponderscope {
+
+at::Tensor PartRecorder::recorded(const at::Tensor& rows) const {
+    return select_rows(rows, rows_.local);
+}
+
+void PartRecorder::put(at::Tensor column, const at::Tensor& values) const {
+    rows_.place.defined() ? column.index_copy_(0, rows_.place, values.to(column.scalar_type()))
+                          : column.copy_(values);
+}
+
+namespace {
+
+class LensRecorder final : public PartRecorder {
+public:
+    LensRecorder(const Backbone& backbone, const SignalTensors& signals, at::Tensor targets)
+        : backbone_(backbone), signals_(signals), targets_(std::move(targets)) {}
+
+    [[nodiscard]] bool wants(std::string_view name) const override { return name == "layer_output"; }
+    [[nodiscard]] bool wants_layer(std::string_view name, std::int64_t layer) const override {
+        const ModelConfig& config = backbone_.config();
+        return wants(name) && layer >= config.core_begin() && layer < config.core_end();
+    }
+    void heard(std::string_view name, std::int64_t step, std::int64_t layer,
+               const at::Tensor& tensor) override {
+        if (rows_.empty || !wants_layer(name, layer)) {
+            return;
+        }
+        const HeadWeights head = backbone_.head();
+        HeadRequest request;
+        request.distribution = true;
+        request.targets = select_rows(targets_, rows_.place);
+        const at::Tensor states = backbone_.final_norm(recorded(tensor));
+        const HeadResult read = read_out(states.to(head.head.scalar_type()), head, request);
+        const auto keep = [&](const char* of, const at::Tensor& values) {
+            if (values.defined()) {
+                const std::int64_t column = layer - backbone_.config().core_begin();
+                put(signals_.at(of).select(1, step).select(1, column), values);
+            }
+        };
+        keep(signal::layer_nll, read.nll);
+        keep(signal::layer_entropy, read.entropy);
+        keep(signal::layer_max_probability, read.max_probability);
+        keep(signal::layer_rank, read.rank);
+        keep(signal::layer_argmax, read.argmax);
+    }
+
+private:
+    const Backbone& backbone_;
+    SignalTensors signals_;
+    at::Tensor targets_;
+};
+
+class RouterRecorder final : public PartRecorder {
+public:
+    RouterRecorder(ExpertsConfig config, bool by_step, const SignalTensors& signals)
+        : config_(std::move(config)), by_step_(by_step), signals_(signals) {}
+
+    [[nodiscard]] bool wants(std::string_view name) const override {
+        return name == signal::router_experts || name == signal::router_weights ||
+               name == signal::router_probabilities;
+    }
+    void heard(std::string_view name, std::int64_t step, std::int64_t layer,
+               const at::Tensor& tensor) override {
+        const auto found = std::find(config_.layers.begin(), config_.layers.end(), layer);
+        if (rows_.empty || !wants(name) || found == config_.layers.end()) {
+            return;
+        }
+        const at::Tensor rows = recorded(tensor);
+        const auto keep = [&](std::string_view of, const at::Tensor& values) {
+            if (const auto all = signals_.find(std::string(of)); all != signals_.end()) {
+                const at::Tensor of_step = by_step_ ? all->second.select(1, step) : all->second;
+                put(of_step.select(1, found - config_.layers.begin()), values);
+            }
+        };
+        keep(name, rows);
+        if (name != signal::router_probabilities) {
+            return;
+        }
+        const std::int64_t k = config_.chosen;
+        const at::Tensor largest = std::get<0>(at::topk(rows, std::min(k + 1, config_.count), 1));
+        const at::Tensor chosen = largest.narrow(1, 0, k);
+        const at::Tensor last = chosen.select(1, k - 1);
+        keep(signal::router_entropy, -at::xlogy(rows, rows).sum(1));
+        keep(signal::router_mass, chosen.sum(1));
+        keep(signal::router_margin, k < config_.count ? last - largest.select(1, k) : last);
+    }
+
+private:
+    ExpertsConfig config_;
+    bool by_step_;
+    SignalTensors signals_;
+};
+
+class StateRecorder final : public PartRecorder {
+public:
+    StateRecorder(StateChoice choice, at::Tensor values)
+        : choice_(std::move(choice)), values_(std::move(values)) {}
+
+    [[nodiscard]] bool wants(std::string_view name) const override {
+        return name == "layer_output" && !choice_.layers.empty();
+    }
+    [[nodiscard]] bool wants_layer(std::string_view name, std::int64_t layer) const override {
+        return wants(name) && std::binary_search(choice_.layers.begin(), choice_.layers.end(), layer);
+    }
+    void heard(std::string_view name, std::int64_t step, std::int64_t layer,
+               const at::Tensor& tensor) override {
+        if (!rows_.empty && wants_layer(name, layer)) {
+            const auto column = std::lower_bound(choice_.layers.begin(), choice_.layers.end(), layer);
+            put(values_.select(1, step).select(1, column - choice_.layers.begin()), recorded(tensor));
+        }
+    }
+    void step_ran(const Slots& slots) override {
+        if (!rows_.empty && choice_.layers.empty()) {
+            put(values_.select(1, slots.step), recorded(slots.hidden));
+        }
+    }
+
+private:
+    StateChoice choice_;
+    at::Tensor values_;
+};
+
+} // namespace
+
+std::unique_ptr<PartRecorder> lens_recorder(const Backbone& backbone, const SignalTensors& signals,
+                                            const at::Tensor& targets) {
+    return std::make_unique<LensRecorder>(backbone, signals, targets);
+}
+
+std::unique_ptr<PartRecorder> router_recorder(const ExpertsConfig& config, bool by_step,
+                                              const SignalTensors& signals) {
+    return std::make_unique<RouterRecorder>(config, by_step, signals);
+}
+
+std::unique_ptr<PartRecorder> state_recorder(const StateChoice& choice, const at::Tensor& values) {
+    return std::make_unique<StateRecorder>(choice, values);
+}
+
+} // namespace ponderscope
