@@ -70,9 +70,15 @@ void Recorder::make_parts(const RunPlan& plan) {
     for (const Signal& one : signals_) {
         signals[one.info.name] = one.values;
     }
-    if (signals.contains(signal::depth_weights) || signals.contains(signal::mhc_read) ||
-        signals.contains(signal::attnres_weights)) {
-        parts_.push_back(depth_recorder(config, signals));
+    SignalTensors of_depth;
+    for (const char* name :
+         {signal::depth_weights, signal::mhc_read, signal::mhc_write, signal::attnres_weights}) {
+        if (const auto found = signals.find(name); found != signals.end()) {
+            of_depth.insert(*found);
+        }
+    }
+    if (!of_depth.empty()) {
+        parts_.push_back(depth_recorder(config, of_depth));
     }
     if (!plan.attention.none() && reported_.count > 0) {
         parts_.push_back(attention_recorder(plan.attention, signals.at(signal::attention), reported_.all,
