@@ -264,9 +264,9 @@ void add_annotate(CLI::App& program) {
     auto verb = std::make_shared<AnnotateVerb>();
     CLI::App* app = add_verb(program, "annotate");
     app->add_option("trace", verb->reference,
-                    "TRACE.ponder#RUN; the run's name may be left out when it is the only one")
+                    "TRACE.ponder#RUN; the name is optional if the trace has only one run")
         ->required();
-    app->add_option("--run", verb->run, "The run, where # does not name it")->type_name("NAME");
+    app->add_option("--run", verb->run, "Name of the run, if not given by #")->type_name("NAME");
     app->add_option(
            "--csv", verb->csv,
            "Table with a header: sequence,token and a column a name, or document,begin,end (bytes of "
@@ -276,7 +276,7 @@ void add_annotate(CLI::App& program) {
            "of categories; an empty field says nothing, nor does NaN among numbers. Names that are there "
            "are replaced")
         ->type_name("FILE.csv");
-    app->add_option("--category", verb->categories, "Columns of numbers that stand for categories")
+    app->add_option("--category", verb->categories, "Columns of numbers that are categories")
         ->type_name("NAME");
     app->add_option(
            "--derive", verb->derived,
@@ -284,11 +284,9 @@ void add_annotate(CLI::App& program) {
            "a difference (nll@0-nll@last: what pondering gained), or a signal with one value a token "
            "(prediction_depth, answer_flips). It stands at the token that was predicted")
         ->type_name("NAME=COLUMN");
-    app->add_option("--from", verb->from,
-                    "Take the column of --derive from this run over the same tokens, and annotate the first "
-                    "run with it")
+    app->add_option("--from", verb->from, "Derive the column from this run, over the same tokens")
         ->type_name("TRACE.ponder#RUN");
-    app->add_option("--remove", verb->removed, "Names of annotations to remove")->type_name("NAME");
+    app->add_option("--remove", verb->removed, "Annotations to remove")->type_name("NAME");
     app->add_flag("--json", verb->json, "Print the list as JSON");
     app->footer("Without --csv, --derive and --remove it lists what there is. The trace stays as it is: "
                 "annotations lie "

@@ -67,10 +67,10 @@ void add_check(CLI::App& program) {
     };
     auto verb = std::make_shared<Verb>();
     CLI::App* app = add_verb(program, "check");
-    app->add_option("trace", verb->trace, "TRACE.ponder; or its shards, each of which is checked")
+    app->add_option("trace", verb->trace, "Trace, or several shards, each of which is checked")
         ->required()
         ->type_name("TRACE.ponder");
-    app->add_option("--most", verb->most, "Stop after so many faults")
+    app->add_option("--most", verb->most, "Stop after this many faults")
         ->check(number_from<std::size_t>(1, 1'000'000'000))
         ->capture_default_str();
     verb->progress.add_to(*app);

@@ -350,23 +350,22 @@ void CompareVerb::run() {
 void add_compare(CLI::App& program) {
     auto verb = std::make_shared<CompareVerb>();
     CLI::App* app = add_verb(program, "compare");
-    app->add_option(
-           "run", verb->references,
-           "TRACE.ponder#RUN, or TRACE.ponder for all its runs; with --seeds: a method, its runs joined "
-           "by commas")
+    app->add_option("run", verb->references,
+                    "TRACE.ponder#RUN, or TRACE.ponder for all its runs; with --seeds a method, its runs "
+                    "joined by commas")
         ->required();
     app->add_option("--equivalence", verb->margin,
-                    "Also test that B is as good as A: two one-sided tests with this margin, nats a token")
+                    "Also test that B is as good as A: two one-sided tests with this margin in nats a token")
         ->check(number_above(0))
         ->type_name("MARGIN");
     app->add_flag(
         "--seeds", verb->seeds,
-        "Every argument is a method, its runs trained from several seeds: seeds and text are resampled "
-        "together");
-    app->add_flag("--paired-seeds", verb->paired_seeds,
-                  "As --seeds; run i of one method belongs to run i of the other (same data order, say)");
+        "Compare methods, each given as its runs from several seeds; seeds and text are resampled together");
+    app->add_flag(
+        "--paired-seeds", verb->paired_seeds,
+        "As --seeds, with run i of one method paired with run i of the other (same data order, for example)");
     app->add_flag("--block-sensitivity", verb->sensitivity,
-                  "Also show the difference's interval with blocks of half, once and twice the length");
+                  "Also print the interval with blocks of half, once and twice the length");
     verb->add_to(*app);
     app->footer("Differences are A - B: negative means that A predicts better. What the numbers assume: "
                 "resources/docs/statistics.md.\n"

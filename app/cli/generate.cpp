@@ -307,27 +307,27 @@ void add_generate(CLI::App& program) {
     CLI::App* app = add_verb(program, "generate");
     verb->model.add_to(*app);
     verb->how.add_to(*app);
-    app->add_option("--prompt", verb->prompt, "What it begins with")->required()->type_name("STR");
+    app->add_option("--prompt", verb->prompt, "Text to continue")->required()->type_name("STR");
     verb->generate.max_new_tokens = 64;
     app->add_option("--tokens", verb->generate.max_new_tokens,
-                    "New tokens at most; 0 reads the prompt and generates nothing")
+                    "Largest number of new tokens; 0 only reads the prompt")
         ->check(number_from<std::int64_t>(0, std::int64_t{1} << 20))
         ->capture_default_str();
-    app->add_option("-o,--output", verb->trace, "Also record all of it into this trace, with every signal")
+    app->add_option("-o,--output", verb->trace,
+                    "Also record prompt and continuation into this trace, with every signal")
         ->type_name("TRACE.ponder");
-    app->add_option("--record", verb->level, "basic or steps, as of record")
+    app->add_option("--record", verb->level, "What to record: basic or steps, as for record")
         ->check(CLI::IsMember({"basic", "steps"}))
         ->capture_default_str();
     app->add_option("--name", verb->run_name, "Name of the run (default: the folder's name)");
     app->add_option("--ablate-source", verb->ablated_sources,
-                    "Leave the value of layer S out of the depth attention of all layers, or of one")
+                    "Remove the value of layer S from the depth attention of all layers, or of one")
         ->type_name("S[:LAYER]");
     add_sampling(*app, verb->generate);
     add_reading(*app, verb->reading, false);
     verb->progress.add_to(*app);
-    app->add_flag(
-        "--json", verb->json,
-        "One JSON object a line, at once: start, every token with what was computed for it, recorded");
+    app->add_flag("--json", verb->json,
+                  "Print one JSON object a line at once: start, each token with its numbers, recorded");
     app->footer("Example:\n  ponderscope generate sample_models/ponderlm-neox-1m --prompt \"The ferry was\" "
                 "--tokens 20");
     app->callback([verb] { verb->run(); });

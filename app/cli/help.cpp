@@ -132,7 +132,7 @@ private:
     /// The value's name, without what it is checked against.
     static std::string short_form(const CLI::Option& option) {
         const std::string type = option.get_type_name();
-        return type.empty() ? "" : " " + type.substr(0, type.find(':'));
+        return type.empty() ? "" : " " + type.substr(0, type.find_first_of(":[", 1));
     }
 
     static std::string description(const std::string& text) {
@@ -155,7 +155,18 @@ private:
         do {
             end = footer.find('\n', std::min(end, footer.size() - 1) + 1);
         } while (end != std::string::npos && footer[end - 1] == '\\');
-        return footer.substr(begin, end == std::string::npos ? end : end - begin);
+        return continued(footer.substr(begin, end == std::string::npos ? end : end - begin));
+    }
+
+    /// Lines of a command of at most `width` columns, as a shell continues them.
+    static std::string continued(std::string text) {
+        std::size_t begin = text.find('\n') + 1;
+        while (text.size() - begin > width) {
+            const std::size_t blank = text.rfind(' ', begin + width - 2);
+            text.replace(blank, 1, " \\\n    ");
+            begin = blank + 3;
+        }
+        return text;
     }
 };
 

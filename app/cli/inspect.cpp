@@ -317,7 +317,7 @@ void add_inspect(CLI::App& program) {
     auto verb = std::make_shared<InspectVerb>();
     CLI::App* app = add_verb(program, "inspect");
     app->add_option("path", verb->path, "Checkpoint folder or trace")->required();
-    app->add_option("--method", verb->method, "Method, where the config does not tell");
+    app->add_option("--method", verb->method, "Method, if config.json does not name one");
     app->add_flag("--check", verb->check, "Read every page of a trace and check it");
     app->add_flag("--json", verb->json, "Print the result as JSON");
     std::string methods = "Methods:\n";

@@ -29,14 +29,14 @@ std::vector<std::string> names_of(const std::map<std::string, Value>& values) {
 } // namespace
 
 void IntervalOptions::add_to(CLI::App& verb) {
-    verb.add_option(
-            "--resample", resample,
-            "What is drawn with replacement: whole clusters (sequences, or the groups given with them), or "
-            "circular blocks of tokens inside sequences; auto: clusters where there are at least 30")
+    verb.add_option("--resample", resample,
+                    "Unit of the bootstrap, one of auto, clusters, blocks: clusters are sequences or their "
+                    "groups, blocks are circular blocks of tokens inside sequences; auto takes clusters if "
+                    "there are at least 30")
         ->check(CLI::IsMember(names_of(units)))
         ->capture_default_str();
     verb.add_option("--block", bootstrap.block,
-                    "Tokens a bootstrap block; 0: chosen from the data (Politis-White)")
+                    "Tokens of a bootstrap block; 0: chosen from the data (Politis-White)")
         ->check(number_from<std::int64_t>(0))
         ->capture_default_str();
     verb.add_option("--replicates", bootstrap.replicates, "Bootstrap replicates")
@@ -46,10 +46,11 @@ void IntervalOptions::add_to(CLI::App& verb) {
         ->check(number_from(0.5, 0.9999))
         ->capture_default_str();
     verb.add_option("--interval", interval,
-                    "percentile; expanded: percentile, corrected for few clusters or blocks")
+                    "Kind of interval, expanded or percentile: expanded is percentile corrected for few "
+                    "clusters or blocks")
         ->check(CLI::IsMember(names_of(kinds)))
         ->capture_default_str();
-    verb.add_option("--seed", bootstrap.seed, "Of the bootstrap")
+    verb.add_option("--seed", bootstrap.seed, "Seed of the bootstrap")
         ->check(number_from<std::uint64_t>(0))
         ->capture_default_str();
 }
@@ -84,7 +85,7 @@ std::string IntervalOptions::sentence(const Resampling& resampling) const {
 }
 
 void ReportOptions::add_run(CLI::App& verb, const std::string& what) {
-    verb.add_option("run", reference, what + "; the run's name may be left out when it is the only one")
+    verb.add_option("run", reference, what + "; the name is optional if the trace has only one run")
         ->required();
 }
 

@@ -39,7 +39,7 @@ struct ReportOptions {
     std::filesystem::path csv;
     bool json = false;
 
-    /// The positional run. \p what: before "the run's name may be left out".
+    /// The positional run. \p what: before the note that the name is optional.
     void add_run(CLI::App& verb, const std::string& what = "TRACE.ponder#RUN");
     /// \p csv_help: what --csv also writes; nullptr: the verb has none.
     void add_to(CLI::App& verb, const char* csv_help = nullptr);

@@ -172,14 +172,14 @@ void LineageVerb::run() {
 void add_lineage(CLI::App& program) {
     auto verb = std::make_shared<LineageVerb>();
     CLI::App* app = add_verb(program, "lineage");
-    app->add_option("a", verb->a, "A checkpoint folder in Hugging Face layout")
+    app->add_option("a", verb->a, "Checkpoint folder in Hugging Face layout")
         ->required()
         ->type_name("CHECKPOINT");
-    app->add_option("b", verb->b, "Another one, of any backbone and width")
+    app->add_option("b", verb->b, "Another checkpoint folder, of any backbone and width")
         ->required()
         ->type_name("CHECKPOINT");
     app->add_option("--tokens", verb->options.tokens,
-                    "Tokens of HuRef's terms: the shared ones with the highest ids, at most so many")
+                    "Largest number of shared tokens for HuRef, those with the highest ids")
         ->check(number_from<std::int64_t>(2, std::int64_t{1} << 24))
         ->capture_default_str();
     verb->progress.add_to(*app);

@@ -57,10 +57,9 @@ void add_logits(CLI::App& program) {
     CLI::App* app = add_verb(program, "logits");
     verb->model.add_to(*app);
     verb->how.add_to(*app);
-    app->add_option(
-           "--ids", verb->ids,
-           "Token ids: JSON [[...], ...] or a safetensors file with input_ids. Rows of different lengths are "
-           "padded in the output with NaN and 0; `lengths` says how long each is")
+    app->add_option("--ids", verb->ids,
+                    "Token ids: JSON [[...], ...] or a safetensors file with input_ids. The output pads "
+                    "shorter rows with NaN and 0; `lengths` has their lengths")
         ->required()
         ->type_name("FILE");
     app->add_option("-o,--output", verb->output, "File to write")->required()->type_name("OUT.safetensors");

@@ -29,27 +29,25 @@ void ModelOptions::add_to(CLI::App& verb, bool positional) {
                         "of its hub")
             ->required();
     }
-    verb.add_option("--method", method, "Method, where the config does not tell: " + method_names());
+    verb.add_option("--method", method, "Method, if config.json does not name one: " + method_names());
     verb.add_option("--steps", steps,
                     "Recurrences of a model whose steps share all weights (" +
                         method_names([](const MethodInfo& info) { return info.any_steps; }) +
                         "), in the place of the config's; steps are then counted from 0 to N - 1")
         ->type_name("N")
         ->check(number_from<std::int64_t>(1));
-    verb.add_option("--layers", layers, "Run the first N layers only, for a quick look at a plain stack")
+    verb.add_option("--layers", layers, "Run only the first N layers of a plain stack, for a quick look")
         ->type_name("N")
         ->check(number_from<std::int64_t>(1));
-    verb.add_option(
-            "--device", device,
-            "cpu, cuda, cuda:N, several GPUs with commas between them that share the model's blocks, or "
-            "auto: as few GPUs as hold it, and the CPU where there is none")
+    verb.add_option("--device", device,
+                    "cpu, cuda, cuda:N, several GPUs with commas, or auto (as few GPUs as needed, else the "
+                    "CPU). Several GPUs share the blocks of the model")
         ->capture_default_str();
     verb.add_option(
             "--dtype", dtype,
-            "The precision of weights and products: float32; tf32, float32 whose products a GPU makes of "
-            "factors of three digits, several times as fast; bfloat16, half the memory and several times "
-            "as fast on processors and GPUs with units for it, at two to three significant digits; "
-            "float16")
+            "Precision of weights and products, one of float32, tf32, bfloat16, float16: with tf32 a GPU "
+            "rounds factors to three digits and is several times as fast; bfloat16 takes half the memory, "
+            "keeps two to three digits and is several times as fast on hardware with units for it")
         ->capture_default_str();
 }
 
@@ -135,19 +133,17 @@ std::vector<ForcedSteps> forced_steps(const std::string& text, std::int64_t max_
 
 void RunOptions::add_to(CLI::App& verb) {
     verb.add_option("--jacobi", jacobi,
-                    "Slots that follow each other, as PonderLM-2's: N refreshes of all of them at once, "
-                    "or exact (default: the config's number)")
+                    "Scoring of models whose slots follow each other, such as PonderLM-2: N refreshes of all "
+                    "slots at once, or exact (default: the number in config.json)")
         ->type_name("N|exact");
-    verb.add_option(
-            "--policy", policy,
-            "What decides whether a token runs another step: learned (the method's own rule), full (nothing "
-            "halts), or any "
-            "other policy that ponderscope policy --help lists, as in entropy:theta=2.5; of a vanilla model "
-            "it decides after which block a token exits")
+    verb.add_option("--policy", policy,
+                    "Halting policy, such as learned, full or entropy:theta=2.5 (ponderscope policy --help "
+                    "lists all). learned is the method's own rule; full runs every step. For a vanilla model "
+                    "the policy decides after which block a token exits")
         ->type_name("SPEC");
     verb.add_option("--force-steps", force_steps,
-                    "Let chosen tokens run to a given step whatever the policy says: position:steps, several "
-                    "with commas; sequence/position:steps for a further sequence")
+                    "Steps of chosen tokens, whatever the policy: POSITION:STEPS, several with commas; "
+                    "SEQUENCE/POSITION:STEPS for a later sequence")
         ->type_name("12:3,17:0");
     verb.add_option(
             "--kv", kv,
@@ -158,24 +154,20 @@ void RunOptions::add_to(CLI::App& verb) {
                 method_names([](const MethodInfo& info) { return info.exits_select; }) +
                 "), per_step under any other policy")
         ->type_name("full|per_step|shared|skip");
-    verb.add_option(
-            "--prefix", prefix,
-            "First N tokens of every text that see each other in both directions, of a model that is "
-            "trained so (HRM-Text). They are not predicted and have no NLL (default: none in a score, the "
-            "prompt in a generation)")
+    verb.add_option("--prefix", prefix,
+                    "First N tokens of each text that see each other in both directions, for a model trained "
+                    "so (HRM-Text). They are not predicted and have no NLL (default: none for a score, the "
+                    "prompt for a generation)")
         ->type_name("N");
-    verb.add_option(
-            "--initial-state", start_state,
-            "What the state of a recurrent stack with a start state begins with: random[:SEED], zero, or a "
-            "safetensors file "
-            "with initial_state [sequences, tokens, width], looked for in the checkpoint's folder first "
-            "(default: random:0). Runs of several seeds show how much of a result is the start's")
+    verb.add_option("--initial-state", start_state,
+                    "Start state of a recurrent stack: random[:SEED], zero, or a safetensors file with "
+                    "initial_state [sequences, tokens, width], searched first in the checkpoint's folder "
+                    "(default: random:0). Record several seeds to see how much the start matters")
         ->type_name("random|zero|FILE");
-    verb.add_option(
-            "--attention", attention,
-            "Record the sequence attention of chosen layers and heads too: all, or numbers and ranges "
-            "from 0 as in 0,3-5:1,2 (without heads: all of them). It grows with the square of the "
-            "text; what it takes is said before the run")
+    verb.add_option("--attention", attention,
+                    "Also record the sequence attention of these layers and heads: all, or numbers and "
+                    "ranges from 0 such as 0,3-5:1,2 (without heads: all heads). The size grows with the "
+                    "square of the text and is printed before the run")
         ->type_name("LAYERS[:HEADS]");
 }
 
@@ -240,7 +232,7 @@ void RunOptions::check_places(const std::vector<SequenceInput>& sequences) const
 }
 
 void InputOptions::add_to(CLI::App& verb, bool with_ids) {
-    verb.add_option("--text", texts, "Text file in UTF-8; several make several sequences")->type_name("FILE");
+    verb.add_option("--text", texts, "Text file in UTF-8; each file is a sequence")->type_name("FILE");
     verb.add_option("--prompt", prompt, "Text given on the command line")
         ->type_name("STR")
         ->check([](const std::string& text) {
@@ -249,9 +241,8 @@ void InputOptions::add_to(CLI::App& verb, bool with_ids) {
     if (with_ids) {
         verb.add_option("--ids", ids, "Token ids: JSON [[...], ...] or a safetensors file with input_ids")
             ->type_name("FILE");
-        verb.add_option(
-                "--from", from,
-                "Score the token ids of a recorded run again; only the options that you change differ")
+        verb.add_option("--from", from,
+                        "Token ids of a recorded run, with that run's options unless you give others")
             ->type_name("TRACE.ponder[#RUN]");
     }
     add_reading(verb, reading, with_ids);
@@ -264,13 +255,13 @@ void add_reading(CLI::App& app, TextReading& reading, bool windows) {
     }
     app.add_option_function<std::string>(
            "--bos", [&reading](const std::string& text) { reading.bos = TextReading::parse_bos(text); },
-           std::string("Start token before a text. auto: what the tokenizer adds; never: nothing is added") +
-               (windows ? "; every-window: before every window of a long text, too" : ""))
+           std::string("Start token before each text: auto (as the tokenizer's files say), always, never") +
+               (windows ? ", every-window (also before every window of a long text)" : ""))
         ->check(CLI::IsMember(values))
         ->default_str("auto");
     app.add_option_function<std::string>(
            "--parse-special", [&reading](const std::string& text) { reading.parse_special = text == "on"; },
-           "on: special tokens that stand in a text become those tokens; off: they are read as plain text")
+           "Special tokens in a text, on or off: on reads them as tokens, off as plain text")
         ->check(CLI::IsMember({"on", "off"}))
         ->default_str("on");
 }
@@ -363,20 +354,21 @@ const Tokenizer& require_tokenizer(const Checkpoint& checkpoint, const Tokenizer
 }
 
 void add_sampling(CLI::App& app, GenerateOptions& options) {
-    app.add_option("--temperature", options.temperature, "Of sampling; 0 is greedy")
+    app.add_option("--temperature", options.temperature,
+                   "Temperature of sampling; 0 takes the most probable token")
         ->check(number_from(0.0))
         ->capture_default_str();
-    app.add_option("--top-k", options.top_k, "Sample from the K most probable tokens; 0 is all")
+    app.add_option("--top-k", options.top_k, "Sample from the K most probable tokens; 0: all")
         ->type_name("K")
         ->check(number_from<std::int64_t>(0))
         ->capture_default_str();
     app.add_option("--top-p", options.top_p,
-                   "Of those, sample from the smallest set of tokens with this much of their probability")
+                   "Sample from the smallest set of these tokens that has this share of their probability")
         ->check(number_above(0, 1))
         ->capture_default_str();
     app.add_option("--seed", options.seed,
-                   "Of sampling: a draw belongs to the seed, the number of the sequence in the run and the "
-                   "position in it, so that batches of any size give the same")
+                   "Seed of sampling: a draw depends on the seed, the sequence number and the position, not "
+                   "on the batch size")
         ->check(number_from<std::uint64_t>(0))
         ->capture_default_str();
 }

@@ -67,20 +67,18 @@ void add_page(CLI::App& program) {
     auto verb = std::make_shared<PageVerb>();
     CLI::App* app = add_verb(program, "page");
     app->add_option("trace", verb->trace, "TRACE.ponder, or TRACE.ponder#RUN")->required();
-    app->add_option(
-           "--run", verb->runs,
-           "A run; twice: A and B, of one text. By default the first, and the next one that it can be "
-           "compared with")
+    app->add_option("--run", verb->runs,
+                    "Run to show, twice for A and B of one text; by default the first run and the next one "
+                    "that can be compared with it")
         ->type_name("RUN");
     app->add_option("-o,--output", verb->output, "File to write")
         ->required()
         ->type_name("PAGE.html")
         ->check(replaces_no_trace());
-    app->add_option("--title", verb->page.title, "Headline; by default the trace's name");
-    app->add_option("--sequence", verb->page.sequences,
-                    "Show these sequences, by number from 0; by default all")
+    app->add_option("--title", verb->page.title, "Headline (default: the trace's name)");
+    app->add_option("--sequence", verb->page.sequences, "Sequences to show, by number from 0 (default: all)")
         ->check(number_from<std::int64_t>(0));
-    app->add_option("--max-tokens", verb->page.max_tokens, "Show at most so many tokens")
+    app->add_option("--max-tokens", verb->page.max_tokens, "Largest number of tokens to show")
         ->check(number_from<std::int64_t>(0))
         ->capture_default_str();
     verb->intervals.add_to(*app);

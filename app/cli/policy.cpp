@@ -405,29 +405,28 @@ void add_policy(CLI::App& program) {
     auto verb = std::make_shared<PolicyVerb>();
     CLI::App* app = add_verb(program, "policy");
     verb->add_run(*app);
-    app->add_option("--policy", verb->policies, "A policy, as listed below; may be given several times")
+    app->add_option("--policy", verb->policies, "A policy of the list below; may be repeated")
         ->required()
         ->type_name("SPEC");
     app->add_option("--sweep", verb->sweeps,
-                    "[KIND:]KEY=FIRST:LAST:COUNT, with :log for equal ratios, or [KIND:]KEY=VALUE,VALUE,...; "
-                    "KEY threshold "
-                    "is the first of each policy; without KIND, of every policy that has the key; may be "
-                    "given several "
-                    "times")
+                    "Vary a key, [KIND:]KEY=FIRST:LAST:COUNT or [KIND:]KEY=VALUE,VALUE,... (:log after COUNT "
+                    "for equal ratios). The KEY threshold is the first key of each policy. Without KIND, of "
+                    "every policy that has the key. May be repeated")
         ->type_name("SWEEP")
         ->allow_extra_args(false);
     app->add_flag("--split", verb->split,
-                  "Choose settings of the sweep on one half of the clusters and report on the other: of each "
-                  "policy the cheapest that loses at most --within to full, and the settings of its front");
-    app->add_option("--within", verb->within, "Of --split: nats a token")
+                  "Choose settings on one half of the clusters and report on the other: of each policy the "
+                  "cheapest setting that loses at most --within to full, and the settings of its front");
+    app->add_option("--within", verb->within,
+                    "Largest loss of a setting that --split chooses, in nats a token")
         ->check(number_above(0))
         ->capture_default_str();
     verb->reruns.add_to(*app);
     app->add_option("--per-token", verb->per_token,
-                    "Also write a table with steps and NLL of every token, replayed and rerun")
+                    "Also write steps and NLL of every token, replayed and rerun")
         ->type_name("FILE.csv")
         ->check(replaces_no_trace());
-    verb->add_to(*app, "Also write the points as a table");
+    verb->add_to(*app, "Also write the rows as CSV");
     app->footer(list_of_policies());
     app->callback([verb] { verb->run(); });
 }

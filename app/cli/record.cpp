@@ -405,76 +405,69 @@ void add_record(CLI::App& program) {
     verb->how.add_to(*app);
     verb->input.add_to(*app, true);
     app->get_option("--text")->description(
-        "Text file in UTF-8, .gz and .zst too; several make several sequences; - for standard input. More "
+        "Text file in UTF-8 (also .gz, .zst, - for standard input); each file is a sequence. A text of more "
         "than "
-        "8 MiB are read as they are recorded, and a text of more makes several sequences, cut where lines "
-        "end: memory does not grow with it");
+        "8 MiB is cut at line ends into several sequences; memory does not grow with it");
     app->add_option("--jsonl", verb->jsonl.file,
-                    "JSON Lines: one object with a text a line, each a sequence; .gz and .zst too, - for "
-                    "standard input. Memory does not grow with the file")
+                    "JSON Lines file (also .gz, .zst, - for standard input); each line is a sequence. Memory "
+                    "does not grow with the file")
         ->type_name("FILE");
     app->add_option("--text-field", verb->jsonl.text_field,
-                    "The field that holds the text; meta.text for one within an object")
+                    "Field with the text; meta.text for a field of an object")
         ->type_name("NAME")
         ->capture_default_str();
     app->add_option("--group-field", verb->jsonl.group_field,
-                    "The field that says what a text belongs to with others (author, source): sequence.group")
+                    "Field with the group of a text, such as its author or source (sequence.group)")
         ->type_name("NAME");
     app->add_option("--label-field", verb->jsonl.label_field,
-                    "The field with the text's class, or a list of {begin, end, class} by bytes: what stats "
-                    "compares")
+                    "Field with the class of a text, or a list of {begin, end, class} by bytes, for stats")
         ->type_name("NAME");
-    app->add_flag("--skip-bad", verb->jsonl.skip_bad, "Leave wrong lines of --jsonl out and count them");
+    app->add_flag("--skip-bad", verb->jsonl.skip_bad, "Skip wrong lines of --jsonl and count them");
     app->add_option("--limit-tokens", verb->jsonl.limit_tokens,
-                    "End with the text of --jsonl or --text that reaches N tokens")
+                    "End with the text that reaches N tokens (--jsonl, --text)")
         ->type_name("N")
         ->check(number_from<std::int64_t>(1));
     app->add_option("--sample", verb->jsonl.sample,
-                    "Read a random subset, this part of the lines of --jsonl or of the files of --text. It "
-                    "depends only on --seed and the number of the line or file")
+                    "Read a random share of the lines of --jsonl or of the files of --text. It depends only "
+                    "on --seed and the number of the line or file")
         ->type_name("0.01")
         ->check(number_from(1e-9, 1.0));
     app->add_option("-o,--output", verb->trace,
-                    "Trace file. Where it exists a run is added; a name that is taken gets \" (2)\" "
-                    "(--overwrite replaces that run)")
+                    "Trace to write; an existing trace gets a further run. A name that is taken gets \" "
+                    "(2)\" (--overwrite replaces that run)")
         ->required()
         ->type_name("TRACE.ponder");
     app->add_option(
            "--record", verb->level,
-           "scalars: of each token NLL, entropy, rank, steps, FLOPs and the gate at exit, packed: about a "
-           "tenth "
-           "of basic; basic: what the method computes anyway, a few percent of time; steps: also KL, cosine, "
-           "latent difference and margin "
-           "at every step, which costs one more head product a step and is what policy replays need; "
-           "layers: of a vanilla model the same after every block, for exits over layers. With commas beside "
-           "one of these: layers, every layer's read-out at every step; states[:LAYERS], the states "
-           "themselves in fp16, at the end of each step or after these layers (all, or as in 0,3-5); "
-           "experts, "
-           "what the routers of a mixture of experts choose, and with experts:probabilities also the "
-           "probabilities of all experts. What that takes is said before the run")
+           "What to record, one of scalars, basic, steps, layers, then with commas layers, states, experts: "
+           "scalars is NLL, entropy, rank, steps, FLOPs and the gate at exit of each token, a tenth of the "
+           "size of basic; basic is what the method computes anyway; steps adds KL, cosine, latent "
+           "difference and margin at every step, which replays need, for one more head product a step; "
+           "layers is the same after every block of a vanilla model, for early exits. After a comma, layers "
+           "is every layer's read-out at every step; states[:LAYERS] the states in fp16 at the end of each "
+           "step, or after these layers (all, or as in 0,3-5); experts the choices of a mixture's routers; "
+           "experts:probabilities also the probabilities of all experts. The size is printed before the run")
         ->type_name("LEVEL[,layers][,states[:LAYERS]][,experts[:probabilities]]")
         ->capture_default_str();
     app->add_option("--patch", verb->patch_file,
-                    "Put states of another token, step, layer or run in the place of computed ones, as the "
-                    "JSON file says (resources/docs/states.md), and record that beside the run without")
+                    "Replace states by those of another token, step, layer or run, as this JSON file says "
+                    "(resources/docs/states.md), and record that run beside the unpatched one")
         ->type_name("FILE");
     app->add_flag("--patched-only", verb->patched_only, "With --patch: do not record the unpatched run");
     app->add_flag("--no-candidates", verb->no_candidates,
-                  "Leave out the ten likeliest tokens of each step, which take most of what basic takes");
+                  "Omit the ten likeliest tokens of each step, which are most of basic's size");
+    app->add_flag("--depth-sums", verb->options.depth_sums,
+                  "Replace each token's depth-mixing weights by mean and variance over all tokens, by step, "
+                  "layer, source and head");
     app->add_flag(
-        "--depth-sums", verb->options.depth_sums,
-        "Keep of the weights of depth mixing what they add up to over all tokens: mean and variance "
-        "by step, layer, source and head, as much for a billion tokens as for one");
-    app->add_flag("--compress", verb->compress,
-                  "Compress the values of signals by zstd where that takes less (scalars, and weights by "
-                  "source, always are)");
-    app->add_flag(
-        "--resume", verb->resume,
-        "Continue a run that was cut off behind the sequences that it finished: the same command line "
-        "with --resume. Of shards, each process takes what is missing, whatever their number");
+        "--compress", verb->compress,
+        "Compress signals by zstd if that takes less (scalars and depth-mixing weights always are)");
+    app->add_flag("--resume", verb->resume,
+                  "Continue an interrupted run after its last finished sequence: the same command line with "
+                  "--resume. Of shards, each process takes a part of what is missing");
     app->add_option("--name", verb->options.run_name, "Name of the run (default: the folder's name)");
     app->add_flag("--overwrite", verb->overwrite,
-                  "Replace the run of the same name in TRACE.ponder, once the new one is complete");
+                  "Replace the run of the same name in the trace once the new one is complete");
     app->add_option("--context", verb->options.context,
                     "Tokens a window (default: what the model was made for, at most 2048)")
         ->check(number_from<std::int64_t>(1));
@@ -485,11 +478,11 @@ void add_record(CLI::App& program) {
         ->check(number_from<std::int64_t>(1, 4096))
         ->capture_default_str();
     app->add_option("--ablate-source", verb->ablated_sources,
-                    "Leave the value of layer S out of the depth attention of all layers, or of one; the "
-                    "other weights are renormalised. Record it beside a run without, and compare the two")
+                    "Remove the value of layer S from the depth attention of all layers, or of one; the "
+                    "other weights are renormalised. Compare the run with one without this option")
         ->type_name("S[:LAYER]");
     app->add_option("--generate", verb->generate.max_new_tokens,
-                    "Let the model continue the prompt by N tokens and record all of it")
+                    "Continue the prompt by N tokens and record prompt and continuation")
         ->type_name("N")
         ->check(number_from<std::int64_t>(0));
     add_sampling(*app, verb->generate);

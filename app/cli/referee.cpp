@@ -384,21 +384,19 @@ void add_referee(CLI::App& program) {
     CLI::App* app = add_verb(program, "referee");
     verb->add_run(*app, "TRACE.ponder#RUN, recorded with --record steps --policy full");
     app->add_option("--policy", verb->policies,
-                    "Kinds of policies (entropy, not entropy:theta=1; signal:name=gate,stops=below for a "
-                    "signal of the run); by default all that the run can be replayed with")
+                    "Kinds of policies, such as entropy (not entropy:theta=1) or "
+                    "signal:name=gate,stops=below; by default all that can be replayed")
         ->type_name("KIND");
     app->add_option("--steps", verb->costs,
-                    "Mean steps to compare at; by default a quarter, a half and three quarters of what the "
-                    "run took, and "
-                    "what the model's own rule takes")
+                    "Mean steps at which to compare; by default a quarter, a half and three quarters of the "
+                    "run's, and those of the model's own rule")
         ->delimiter(',')
         ->check(number_from(0.0));
-    app->add_option(
-           "--against", verb->against,
-           "The rule that the others are set against; blind: the best rule that does not look at the token "
-           "(lower convex hull of the fixed depths)")
+    app->add_option("--against", verb->against,
+                    "Reference rule; blind: the best rule that does not look at the token (lower convex hull "
+                    "of the fixed depths)")
         ->capture_default_str();
-    app->add_option("--settings", verb->settings, "Thresholds tried of each kind")
+    app->add_option("--settings", verb->settings, "Thresholds of each kind")
         ->check(number_from(3, 1000))
         ->capture_default_str();
     verb->reruns.add_to(*app);

@@ -19,10 +19,10 @@ namespace ponderscope::cli {
 
 void RerunOptions::add_to(CLI::App& verb) {
     verb.add_option("--rerun", model.checkpoint,
-                    "Also run the model with each policy, exactly, and show where the replay differs. The "
-                    "reruns are runs of the trace, and are used again when they are there")
+                    "Also run the model under each policy and compare with the replay. The trace stores the "
+                    "reruns and reuses them")
         ->type_name("CHECKPOINT");
-    verb.add_option("-o,--output", output, "Trace of the reruns (default: the replayed one)")
+    verb.add_option("-o,--output", output, "Trace for the reruns (default: the replayed trace)")
         ->type_name("TRACE.ponder");
     verb.add_option(
             "--kv", kv,
@@ -30,10 +30,11 @@ void RerunOptions::add_to(CLI::App& verb) {
             "(resources/docs/recurrent-depth.md). Default: as in the run; per_step where its exits only "
             "chose the read-out")
         ->type_name("full|per_step|shared|skip");
-    verb.add_option("--batch", batch, "Of reruns: windows computed together")
+    verb.add_option("--batch", batch, "Windows computed together in reruns")
         ->check(number_from<std::int64_t>(1, 4096))
         ->capture_default_str();
-    verb.add_option("--device", model.device, "Of reruns: cpu, cuda, cuda:N, several with commas, or auto")
+    verb.add_option("--device", model.device,
+                    "Where reruns compute: cpu, cuda, cuda:N, several with commas, or auto")
         ->capture_default_str();
 }
 

@@ -180,9 +180,9 @@ void add_score(CLI::App& program) {
     verb->model.add_to(*app);
     verb->how.add_to(*app);
     app->add_option("-o,--output", verb->trace,
-                    "Also record every request as a sequence of one run in this trace")
+                    "Also record every request in this trace, as sequences of one run")
         ->type_name("TRACE.ponder");
-    app->add_option("--record", verb->level, "What is recorded: scalars, basic or steps, as of record")
+    app->add_option("--record", verb->level, "What to record: scalars, basic or steps, as for record")
         ->capture_default_str();
     app->add_option("--name", record.run_name, "Name of the run (default: the folder's name)");
     app->add_option("--context", record.context, "Tokens a window (default: what the model was made for)")
@@ -192,7 +192,7 @@ void add_score(CLI::App& program) {
         ->check(number_from<std::int64_t>(1, 4096))
         ->capture_default_str();
     add_reading(*app, verb->options.reading, false);
-    app->add_flag("--compress", verb->compress, "Compress the values of signals by zstd");
+    app->add_flag("--compress", verb->compress, "Compress signals by zstd");
     verb->progress.add_to(*app);
     app->footer("Standard input has a request a line, standard output its answer, in the same order "
                 "(resources/docs/tasks.md).\n"

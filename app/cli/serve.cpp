@@ -106,17 +106,16 @@ void add_serve(CLI::App& program) {
     auto verb = std::make_shared<Verb>();
     CLI::App* app = add_verb(program, "serve");
     CLI::Option* root =
-        app->add_option("--root", verb->options.root, "Serve what lies in this folder, and nothing else")
-            ->type_name("DIR");
+        app->add_option("--root", verb->options.root, "Serve only this folder")->type_name("DIR");
     app->add_option(
            "run", verb->run,
-           "Behind --: run this verb instead, on behalf of the other machine: any byte on standard input "
-           "is a Ctrl+C, and it goes on where the connection is cut")
+           "After --, a verb to run for the other machine: any byte on standard input is a Ctrl+C; the verb "
+           "continues if the connection breaks")
         ->type_name("VERB ARGUMENT...")
         ->excludes(root);
     app->footer(
-        "Started by the ponderscope of another machine, through ssh: no port is opened and no password "
-        "asked for.\nExample, on the other machine:\n  ponderscope stats ssh://server/runs/story.ponder");
+        "The ponderscope of the other machine starts it through ssh. It opens no port and\nasks for no "
+        "password.\nExample, on the other machine:\n  ponderscope stats ssh://server/runs/story.ponder");
     app->callback([verb] {
         std::signal(SIGPIPE, SIG_IGN); // who asked is gone: that is the end, and no fault
         if (verb->run.empty()) {

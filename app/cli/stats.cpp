@@ -408,45 +408,42 @@ void add_stats(CLI::App& program) {
     CLI::App* app = add_verb(program, "stats");
     verb->add_run(*app);
     app->add_option("--against", verb->others,
-                    "Runs whose NLL is set against the steps; of another tokenizer: by the bytes that both "
-                    "have. Of a run over the same tokens in which every step ran (--policy full), also what "
-                    "the steps gained there: whether steps go where they pay")
+                    "Runs whose NLL is correlated with the steps; runs of another tokenizer are matched by "
+                    "bytes. If every step ran (--policy full) over the same tokens, also the gain of the "
+                    "steps: whether steps go where they pay")
         ->type_name("RUN");
     app->add_option("--labels", verb->labels,
-                    "Classes of parts of the text, CSV with a header: document,begin,end,class (bytes) or "
-                    "sequence,token,class; sequence is a number from 0, else a title, document a title, else a "
-                    "number. Without it, "
-                    "those that were recorded with the text (record --label-field)")
+                    "CSV table of labels, document,begin,end,class or sequence,token,class (begin and end "
+                    "are bytes). A sequence is a number from 0, else a title; a document a title, else a "
+                    "number. Default: the labels recorded with the text (record --label-field)")
         ->type_name("FILE.csv");
-    app->add_option(
-           "--by", verb->by,
-           "Annotations (see annotate) to group by: categories as they are, numbers in fifths and by "
-           "Spearman's rho with the steps")
+    app->add_option("--by", verb->by,
+                    "Annotations to group by (see annotate): categories, or numbers in fifths with "
+                    "Spearman's rho with the steps")
         ->type_name("NAME");
-    app->add_option("--label-of", verb->label_of,
-                    "A label or an annotation belongs to the prediction of what it covers, or to the token "
-                    "that stands there")
+    app->add_option(
+           "--label-of", verb->label_of,
+           "What a label or an annotation belongs to: the prediction of its token, or the token itself")
         ->check(CLI::IsMember({"prediction", "token"}))
         ->capture_default_str();
     app->add_option("--types-of", verb->types_of,
-                    "The token types and classes are those of the token at which steps were spent, or of the "
-                    "one that they predicted")
+                    "Whose token types to use: of the predicted token, or of the token that ran the steps")
         ->check(CLI::IsMember({"prediction", "token"}))
         ->capture_default_str();
-    app->add_option("--least", verb->least, "Leave out token types with fewer tokens")
+    app->add_option("--least", verb->least, "Omit token types with fewer tokens")
         ->check(number_from<std::int64_t>(2, 1'000'000'000))
         ->capture_default_str();
     app->add_option("--discovery", verb->control,
                     "False-discovery control of q: bh (Benjamini-Hochberg) or by (Benjamini-Yekutieli, for "
-                    "tests that depend on each other in any way)")
+                    "any dependence)")
         ->check(CLI::IsMember({"bh", "by"}))
         ->capture_default_str();
     app->add_flag("--block-sensitivity", verb->sensitivity,
-                  "Also show the interval of the NLL with blocks of half, once and twice the length");
+                  "Also print the interval with blocks of half, once and twice the length");
     app->add_option("--rows", verb->rows, "Token types to print")
         ->check(number_from<std::size_t>(0))
         ->capture_default_str();
-    verb->add_to(*app, "Also write all tables");
+    verb->add_to(*app, "Also write all tables as CSV");
     app->footer("Example:\n  ponderscope stats story.ponder#adaponderlm-neox-1m --against "
                 "story.ponder#vanilla-neox-1m\n"
                 "  ponderscope stats puzzles.ponder --labels puzzles.csv --csv tables.csv\n"

@@ -193,11 +193,11 @@ void TasksVerb::run() {
 void add_tasks(CLI::App& program) {
     auto verb = std::make_shared<TasksVerb>();
     CLI::App* app = add_verb(program, "tasks");
-    app->add_option(
-           "run", verb->references,
-           "TRACE.ponder#RUN, or TRACE.ponder for all its runs; the others are compared with the first")
+    app->add_option("run", verb->references,
+                    "TRACE.ponder#RUN, or TRACE.ponder for all its runs; the first is compared with each of "
+                    "the others")
         ->required();
-    app->add_flag("--list", verb->list, "Name the documents whose answer changed");
+    app->add_flag("--list", verb->list, "List the documents whose answer changed");
     app->add_flag("--latex", verb->latex,
                   "Print two LaTeX tables: perplexity of runs over texts, accuracy of runs over tasks");
     verb->intervals.add_to(*app);

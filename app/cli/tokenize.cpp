@@ -66,10 +66,10 @@ void add_tokenize(CLI::App& program) {
     CLI::App* app = add_verb(program, "tokenize");
     app->add_option("checkpoint", verb->folder, "Checkpoint folder, or a tokenizer.json")->required();
     verb->input.add_to(*app, false);
-    app->add_option("--decode", verb->decode, "Token ids (JSON or safetensors) to turn into text")
+    app->add_option("--decode", verb->decode, "Token ids to turn into text (JSON or safetensors)")
         ->type_name("FILE");
-    app->add_flag("--spans", verb->spans, "Also each token's span in the text, in bytes");
-    app->add_flag("--json", verb->json, "Print JSON with --decode too (ids always are)");
+    app->add_flag("--spans", verb->spans, "Also print each token's span in bytes of the text");
+    app->add_flag("--json", verb->json, "Print JSON for --decode, too");
     app->footer(
         "Example:\n  ponderscope tokenize sample_models/vanilla-neox-1m --prompt 'The lamp was lit.'");
     app->callback([verb] { verb->run(); });

@@ -35,10 +35,9 @@ void add_merge(CLI::App& program) {
         ->required()
         ->type_name("TRACE.ponder");
     verb->progress.add_to(*app);
-    app->add_flag(
-        "--join", verb->join,
-        "The traces are the shards of one run, in any order, or their folder: join them to what one "
-        "process would have recorded. Shards that are missing, double or of another run are named");
+    app->add_flag("--join", verb->join,
+                  "Join the shards of one run, given in any order or as their folder, to the run that one "
+                  "process would have recorded. Missing, double and foreign shards are errors");
     app->footer("Example:\n  ponderscope merge story.ponder#full -o full.ponder\n  ponderscope merge "
                 "server-a.ponder server-b.ponder -o all.ponder\n"
                 "  ponderscope merge --join corpus.r*-of-0016.ponder -o corpus.ponder");
@@ -85,7 +84,7 @@ void add_rename(CLI::App& program) {
     auto verb = std::make_shared<Verb>();
     CLI::App* app = add_verb(program, "rename");
     app->add_option("run", verb->run, "TRACE.ponder#RUN")->required();
-    app->add_option("name", verb->name, "Its new name, which no other run of the trace has")->required();
+    app->add_option("name", verb->name, "New name, which no other run of the trace has")->required();
     app->footer("Annotations of the run follow it.\nExample:\n  ponderscope rename "
                 "story.ponder#ponderlm-neox-1m first");
     app->callback([verb] {

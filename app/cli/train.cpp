@@ -98,15 +98,16 @@ void add_train(CLI::App& program) {
     app->add_option("-o,--output", verb->options.output, "Checkpoint folder to write")
         ->required()
         ->type_name("DIR");
-    app->add_option("--texts", verb->options.texts, "Folder of the texts, instead of the recipe's")
+    app->add_option("--texts", verb->options.texts, "Folder of the texts, in place of the recipe's")
         ->type_name("DIR");
     app->add_option("--set", verb->changes,
-                    "Replace a value of the recipe, such as training.seed=2; may be given several times")
+                    "Replace a value of the recipe, such as training.seed=2; may be repeated")
         ->type_name("KEY=VALUE")
         ->allow_extra_args(false);
-    app->add_option("--device", verb->options.device, "cpu, cuda or cuda:N")->capture_default_str();
-    CLI::Option* resume = app->add_flag("--resume", verb->resume, "Go on with an interrupted training");
-    app->add_flag("--overwrite", verb->overwrite, "Begin anew in a folder that is not empty")
+    app->add_option("--device", verb->options.device, "Where to compute: cpu, cuda or cuda:N")
+        ->capture_default_str();
+    CLI::Option* resume = app->add_flag("--resume", verb->resume, "Continue an interrupted training");
+    app->add_flag("--overwrite", verb->overwrite, "Start again in a folder that is not empty")
         ->excludes(resume);
     verb->progress.add_to(*app);
     app->add_flag("--json", verb->json, "Print the result as JSON");

@@ -154,9 +154,8 @@ int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
     // Before any library starts a thread, so that all of them inherit the blocked signals.
     const GivenUpBy scope(stop_on_interrupt()); // what waits for another machine, too
 
-    CLI::App program{
-        "Looks inside language models that decide how long to think about each token.\n"
-        "Every verb has --help with an example. A run inside a trace is named TRACE.ponder#RUN."};
+    CLI::App program{"Records and shows how language models decide how long to think about each token.\n"
+                     "Every verb has --help with an example. TRACE.ponder#RUN names a run of a trace."};
     program.set_version_flag("--version", PONDERSCOPE_VERSION);
     program.require_subcommand(1);
     program.set_help_all_flag("--help-all", "Print every option and exit");
