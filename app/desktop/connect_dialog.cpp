@@ -8,7 +8,6 @@
 #include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/common/theme.h"
-#include "views/common/trace_name.h"
 
 #include <QComboBox>
 #include <QDateTime>

@@ -5,7 +5,7 @@
 #include "core/base/error.h"
 #include "core/remote/address.h"
 #include "core/remote/host.h"
-#include "views/common/trace_name.h"
+#include "views/common/paths.h"
 #include "views/common/translated.h"
 
 #include <array>

@@ -21,7 +21,7 @@
 #include "app/desktop/what_if.h"
 #include "core/trace/tools/summary.h"
 #include "views/common/format.h"
-#include "views/common/trace_name.h"
+#include "views/common/paths.h"
 #include "views/text/quantity.h"
 #include "views/text/span_bar.h"
 #include "views/text/text_panel.h"

@@ -2,7 +2,7 @@
 #include "app/desktop/open_traces.h"
 
 #include "app/desktop/message_bar.h"
-#include "views/common/trace_name.h"
+#include "views/common/paths.h"
 
 #include <QFileInfo>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/path_edit.h"
 
-#include "views/common/tip.h"
+#include "views/common/format.h"
 
 #include <QDir>
 #include <QDragEnterEvent>

@@ -5,7 +5,7 @@
 #include "core/base/error.h"
 #include "core/checkpoint/method_info.h"
 #include "core/policy/policy_spec.h"
-#include "views/common/trace_name.h"
+#include "views/common/paths.h"
 #include "views/common/translated.h"
 
 #include <QCoreApplication>

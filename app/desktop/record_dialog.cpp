@@ -5,7 +5,7 @@
 #include "app/desktop/run_fields.h"
 #include "app/desktop/settings.h"
 #include "core/policy/policy.h"
-#include "views/common/command_line.h"
+#include "views/common/controls.h"
 #include "views/common/format.h"
 #include "views/common/theme.h"
 #include "views/common/view_command.h"

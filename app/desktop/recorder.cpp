@@ -5,7 +5,6 @@
 #include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/common/theme.h"
-#include "views/common/trace_name.h"
 
 #include <QHBoxLayout>
 #include <QJsonDocument>

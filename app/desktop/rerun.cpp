@@ -7,7 +7,6 @@
 #include "core/trace/reader.h"
 #include "core/trace/recorded_choices.h"
 #include "views/common/paths.h"
-#include "views/common/trace_name.h"
 #include "views/depth/ablation.h"
 
 #include <QDir>

@@ -13,7 +13,7 @@
 #include "app/desktop/think_panel.h"
 #include "core/trace/recorded_choices.h"
 #include "views/common/format.h"
-#include "views/common/trace_name.h"
+#include "views/common/paths.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 

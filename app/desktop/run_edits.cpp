@@ -11,7 +11,6 @@
 #include "core/trace/tools/run_edits.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
-#include "views/common/trace_name.h"
 
 #include <QDir>
 #include <QFileDialog>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/run_follower.h"
 
-#include "views/common/trace_name.h"
+#include "views/common/paths.h"
 
 #include <algorithm>
 #include <utility>

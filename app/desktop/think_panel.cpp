@@ -3,9 +3,8 @@
 
 #include "app/desktop/path_edit.h"
 #include "app/desktop/run_fields.h"
-#include "views/common/asking_box.h"
+#include "views/common/controls.h"
 #include "views/common/format.h"
-#include "views/common/number_box.h"
 
 #include <QComboBox>
 #include <QFileInfo>

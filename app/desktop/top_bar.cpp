@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/top_bar.h"
 
-#include "views/common/chooser.h"
+#include "views/common/controls.h"
 #include "views/common/tables.h"
 
 #include <QAbstractItemView>

@@ -2,7 +2,7 @@
 #include "app/desktop/trace_watch.h"
 
 #include "core/remote/file.h"
-#include "views/common/trace_name.h"
+#include "views/common/paths.h"
 
 #include <QFile>
 #include <QFileInfo>

@@ -2,7 +2,7 @@
 #include "app/desktop/view_state.h"
 
 #include "core/trace/tools/annotations.h"
-#include "views/common/trace_name.h"
+#include "views/common/paths.h"
 #include "views/common/translated.h"
 
 #include <QDir>

@@ -3,7 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/trace/reader.h"
-#include "views/common/chooser.h"
+#include "views/common/controls.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/heatmap/map_header.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/chart/chart.h"
 
-#include "views/common/csv.h"
+#include "views/common/format.h"
 
 #include <algorithm>
 #include <cmath>

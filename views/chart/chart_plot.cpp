@@ -4,7 +4,7 @@
 #include "views/chart/custom_plot.h"
 #include "views/chart/plot_legend.h"
 #include "views/common/format.h"
-#include "views/common/readout.h"
+#include "views/common/labels.h"
 
 #include <QAccessibleWidget>
 #include <QBoxLayout>

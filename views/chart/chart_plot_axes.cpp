@@ -2,7 +2,7 @@
 // Axes of a chart in the window: ticks, ranges, names, colours.
 #include "views/chart/chart_plot.h"
 #include "views/chart/custom_plot.h"
-#include "views/common/readout.h"
+#include "views/common/labels.h"
 
 #include <QLabel>
 

@@ -2,7 +2,7 @@
 #include "views/chart/plot_legend.h"
 
 #include "views/chart/chart_axis.h"
-#include "views/common/flow_layout.h"
+#include "views/common/controls.h"
 
 #include <QPainter>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/common/colour_ranges.h"
 
-#include "views/common/number_box.h"
+#include "views/common/controls.h"
 
 #include <QDialog>
 #include <QDialogButtonBox>

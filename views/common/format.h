@@ -2,14 +2,17 @@
 #pragma once
 
 #include "core/trace/records.h"
-#include "views/common/tip.h"
 
 #include <QString>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+
+class QRect;
+class QWidget;
 
 namespace ponderscope {
 
@@ -52,5 +55,42 @@ std::string_view token_bytes(const TokenColumns& tokens, std::string_view text, 
 /// A number as the user types it: with a point, a comma, or the decimal sign of the user's locale. Nothing:
 /// it is no finite number, or "1,500", whose comma may part thousands.
 std::optional<double> typed_number(const QString& text);
+
+/// Text for tooltips, which take for markup what looks like it: `<s>` is a token, and words of a stranger's
+/// trace stand as they are.
+QString plain_tip(const QString& text);
+
+/// Shows a tooltip of plain text above \p box (in coordinates of \p widget): the line of text below stays
+/// readable. Below it where there is no room above. Goes when the pointer leaves the box.
+void show_tip_above(QWidget& widget, const QRect& box, const QString& text);
+
+// CSV as RFC 4180 has it: full stops, the shortest digits that read back as the same number, nothing for NaN.
+std::string csv_text(const std::string& text);
+/// Bytes of a token: as they are when they are UTF-8, else made visible.
+std::string csv_bytes(const std::string& bytes);
+std::string csv_number(float value);
+std::string csv_number(double value);
+inline std::string csv_number(std::int64_t value) {
+    return std::to_string(value);
+}
+
+/// A span of UTF-8 moved to the borders of characters: byte-level tokens begin and end inside of them.
+struct CharacterSpan {
+    /// The characters that begin inside the span, the last one to its end; empty inside a single one.
+    std::string_view bytes;
+    std::size_t before = 0; ///< bytes of the span that belong to a character begun in front of it
+    std::size_t after = 0;  ///< bytes of the last character behind the span
+};
+
+/// \p begin <= \p end <= text.size(). Bytes that are no UTF-8 are characters of their own.
+CharacterSpan whole_characters(std::string_view text, std::size_t begin, std::size_t end);
+
+/// The characters that begin in token \p row; the end of one that the token before it began is that token's,
+/// where it is shown, too (\p follows), and its text lies next to this one's. Empty where token_bytes() is.
+CharacterSpan characters_of(const TokenColumns& tokens, std::string_view text, std::size_t row, bool follows);
+
+/// A token as visible_token() shows it, and of which characters it is a part: "‹BC› of 今". Empty where
+/// token_bytes() is.
+QString visible_token_of(const TokenColumns& tokens, std::string_view text, std::size_t row, int limit = 40);
 
 } // namespace ponderscope

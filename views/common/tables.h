@@ -2,8 +2,13 @@
 #pragma once
 
 #include "core/stats/bootstrap.h"
+#include "core/stats/data_table.h"
 
+#include <QAbstractTableModel>
+#include <QColor>
 #include <QString>
+
+#include <functional>
 
 class QAbstractItemDelegate;
 class QAbstractItemModel;
@@ -33,5 +38,37 @@ void furnish_table(QTableView& table, Theme& theme);
 /// A colour (Qt::DecorationRole) as a dot, like everywhere else in the window, not as the square that Qt
 /// makes of it; names are cut in the middle, where they differ least. \p inset: pixels before it.
 QAbstractItemDelegate* dot_delegate(QObject* parent, int inset = 0);
+
+/// The titled columns of a table, in the window's formats. Values for sorting are in Qt::UserRole.
+class DataTableModel : public QAbstractTableModel {
+    Q_OBJECT
+public:
+    using QAbstractTableModel::QAbstractTableModel;
+
+    void setTable(DataTable table);
+    [[nodiscard]] const DataTable& table() const { return table_; }
+    /// Of the dot before the first column, by row.
+    void setColours(std::function<QColor(int row)> colours);
+    void coloursChanged();
+    /// Tooltips of cells; by row and column.
+    void setTips(std::function<QString(int row, int column)> tips) { tips_ = std::move(tips); }
+    [[nodiscard]] int columnOf(const char* key) const; ///< -1: not shown
+
+    [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
+    [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
+    [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
+    [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+private:
+    [[nodiscard]] std::size_t column(int section) const { return shown_[static_cast<std::size_t>(section)]; }
+
+    DataTable table_;
+    std::vector<std::size_t> shown_; ///< columns with a title
+    std::function<QColor(int)> colours_;
+    std::function<QString(int, int)> tips_;
+};
+
+/// A cell as the window shows it.
+QString window_text(const Cell& cell, const TableColumn& column);
 
 } // namespace ponderscope

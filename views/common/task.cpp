@@ -4,7 +4,6 @@
 #include "core/base/error.h"
 #include "core/base/given_up.h"
 #include "core/base/progress.h"
-#include "views/common/hand_over.h"
 
 #include <QCoreApplication>
 #include <QObject>

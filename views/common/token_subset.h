@@ -2,12 +2,16 @@
 #pragma once
 
 #include "views/common/selection.h"
+#include "views/common/theme.h"
 
 #include <QString>
+#include <QWidget>
 
 #include <cstdint>
 #include <map>
 #include <vector>
+
+class QLabel;
 
 namespace ponderscope {
 
@@ -29,6 +33,22 @@ struct TokenSubset {
         return all;
     }
     friend bool operator==(const TokenSubset&, const TokenSubset&) = default;
+};
+
+/// Says which found tokens a panel speaks of instead of all, and lets go of them. Hidden while there are
+/// none.
+class SubsetChip : public QWidget {
+    Q_OBJECT
+public:
+    explicit SubsetChip(Theme& theme, QWidget* parent = nullptr);
+    void show(const TokenSubset& subset);
+    [[nodiscard]] QString words() const; ///< empty while it is hidden
+
+Q_SIGNALS:
+    void released();
+
+private:
+    QLabel* label_;
 };
 
 } // namespace ponderscope

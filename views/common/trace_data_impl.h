@@ -2,28 +2,68 @@
 #pragma once
 
 #include "core/base/error.h"
-#include "core/trace/tools/annotations.h"
 #include "core/trace/reader.h"
+#include "core/trace/tools/annotations.h"
 #include "views/common/format.h"
-#include "views/common/hand_over.h"
-#include "views/common/job_queue.h"
 #include "views/common/paths.h"
-#include "views/common/trace_blocks.h"
+#include "views/common/task.h"
 #include "views/common/trace_contents.h"
 #include "views/common/trace_data.h"
-#include "views/common/trace_name.h"
 
 #include <QHash>
 #include <QSet>
 
 #include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
 #include <functional>
 #include <iterator>
 #include <map>
+#include <mutex>
 #include <set>
+#include <stop_token>
+#include <thread>
 #include <tuple>
 
 namespace ponderscope {
+
+/// Work on traces, one job after the other on a thread of its own. All calls from any thread; the destructor
+/// asks the running job to stop and waits for it.
+class JobQueue {
+public:
+    struct Job {
+        QString trace;
+        /// Gives up soon once \p stop is set.
+        std::function<void(const std::atomic<bool>& stop)> work;
+        bool essential = false; ///< opening and refreshing survive dropInessential
+    };
+
+    JobQueue();
+    ~JobQueue();
+    JobQueue(const JobQueue&) = delete;
+    JobQueue& operator=(const JobQueue&) = delete;
+
+    /// \p urgent jobs are what the user waits for now: the newest first.
+    void post(Job job, bool urgent);
+    /// Those of the trace that wait are forgotten, the one that runs is asked to stop.
+    void dropTrace(const QString& trace);
+    void dropInessential();
+    [[nodiscard]] bool idle() const;
+
+private:
+    void loop();
+
+    mutable std::mutex mutex_;
+    std::condition_variable wake_;
+    std::deque<Job> jobs_;
+    QString running_; ///< its trace; empty: nothing runs
+    bool runningEssential_ = false;
+    bool ending_ = false;
+    std::atomic<bool> stop_ = false;
+    std::stop_source given_up_; ///< what the worker waits for elsewhere
+    std::thread worker_;
+};
 
 // What is behind TraceData: blocks that are kept, what was asked for, and the thread that reads.
 

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/compare/compare_view.h"
 
-#include "views/common/data_table_model.h"
+#include "views/chart/chart_plot.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
-#include "views/common/run_stamp.h"
-#include "views/common/same_text.h"
-#include "views/common/subset_chip.h"
+#include "views/common/same_runs.h"
 #include "views/common/tables.h"
+#include "views/common/token_subset.h"
 #include "views/compare/task_answers.h"
 #include "views/compare/token_scatter.h"
 #include "views/compare/winners_chart.h"
-#include "views/chart/chart_plot.h"
 #include "views/figure/figure_command.h"
 
 #include <QComboBox>

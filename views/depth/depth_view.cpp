@@ -4,10 +4,10 @@
 #include "core/base/error.h"
 #include "core/stats/token_dependence.h"
 #include "core/trace/signal_sums.h"
-#include "views/common/chooser.h"
+#include "views/common/controls.h"
 #include "views/common/depth_grid.h"
 #include "views/common/format.h"
-#include "views/common/readout.h"
+#include "views/common/labels.h"
 #include "views/heatmap/scale_bar.h"
 #include "views/heatmap/step_map_canvas.h"
 

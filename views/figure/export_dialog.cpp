@@ -2,7 +2,7 @@
 #include "views/figure/export_dialog.h"
 
 #include "core/base/error.h"
-#include "views/common/command_line.h"
+#include "views/common/controls.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/figure/figure_command.h"

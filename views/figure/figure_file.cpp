@@ -4,7 +4,6 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "views/common/paths.h"
-#include "views/common/trace_name.h"
 #include "views/figure/command.h"
 
 #include <QComboBox>

@@ -3,8 +3,8 @@
 
 #include "core/base/error.h"
 #include "core/trace/records.h"
+#include "views/common/controls.h"
 #include "views/common/format.h"
-#include "views/common/number_box.h"
 #include "views/common/translated.h"
 
 #include <QCheckBox>

@@ -3,7 +3,7 @@
 
 #include "views/chart/chart_axis.h"
 #include "views/common/colour_map.h"
-#include "views/common/csv.h"
+#include "views/common/format.h"
 #include "views/figure/display_list.h"
 #include "views/figure/fonts.h"
 #include "views/figure/spec.h"

@@ -6,8 +6,8 @@
 #include "core/policy/policy_rows.h"
 #include "core/policy/replay.h"
 #include "core/policy/rerun_difference.h"
-#include "views/common/data_table_model.h"
 #include "views/common/format.h"
+#include "views/common/tables.h"
 
 #include <algorithm>
 #include <cmath>

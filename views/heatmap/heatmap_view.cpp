@@ -3,10 +3,9 @@
 
 #include "core/base/error.h"
 #include "core/trace/reader.h"
-#include "views/common/chooser.h"
 #include "views/common/colour_ranges.h"
+#include "views/common/controls.h"
 #include "views/common/format.h"
-#include "views/common/whole_characters.h"
 #include "views/figure/figure_command.h"
 #include "views/heatmap/layer_map.h"
 #include "views/heatmap/map_header.h"

@@ -4,7 +4,7 @@
 #include "core/base/error.h"
 #include "core/trace/column_labels.h"
 #include "core/trace/reader.h"
-#include "views/common/chooser.h"
+#include "views/common/controls.h"
 #include "views/common/depth_grid.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"

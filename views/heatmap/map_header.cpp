@@ -2,8 +2,8 @@
 #include "views/heatmap/map_header.h"
 
 #include "views/common/colour_ranges.h"
-#include "views/common/flow_layout.h"
-#include "views/common/readout.h"
+#include "views/common/controls.h"
+#include "views/common/labels.h"
 #include "views/common/theme.h"
 #include "views/heatmap/scale_bar.h"
 #include "views/heatmap/step_map_canvas.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/inspector/inspector_view.h"
 
-#include "views/common/same_text.h"
+#include "views/common/same_runs.h"
 #include "views/inspector/inspector_canvas.h"
 
 #include <algorithm>

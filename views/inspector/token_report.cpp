@@ -6,7 +6,6 @@
 #include "core/trace/reader.h"
 #include "views/common/format.h"
 #include "views/common/translated.h"
-#include "views/common/whole_characters.h"
 
 #include <algorithm>
 #include <cmath>

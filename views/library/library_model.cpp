@@ -4,7 +4,7 @@
 #include "core/trace/recorded_choices.h"
 #include "core/trace/tools/summary.h"
 #include "views/common/format.h"
-#include "views/common/trace_name.h"
+#include "views/common/paths.h"
 
 #include <QFileInfo>
 

@@ -2,8 +2,8 @@
 #include "views/library/library_panel.h"
 
 #include "views/common/format.h"
-#include "views/common/panel_header.h"
-#include "views/common/trace_name.h"
+#include "views/common/labels.h"
+#include "views/common/paths.h"
 #include "views/library/library_model.h"
 #include "views/library/library_rows.h"
 #include "views/library/sequence_model.h"

@@ -6,7 +6,7 @@
 #include "core/trace/tools/summary.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
-#include "views/common/run_stamp.h"
+#include "views/common/same_runs.h"
 #include "views/policy/front_chart.h"
 
 #include <algorithm>

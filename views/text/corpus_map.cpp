@@ -2,7 +2,6 @@
 #include "views/text/corpus_map.h"
 
 #include "views/common/format.h"
-#include "views/common/whole_characters.h"
 
 #include <QHelpEvent>
 #include <QImage>

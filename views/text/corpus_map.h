@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "views/common/controls.h"
 #include "views/common/view_context.h"
-#include "views/common/wheel_notches.h"
 #include "views/text/quantity.h"
 
 #include <QAbstractScrollArea>

@@ -3,7 +3,6 @@
 
 #include "core/stats/token_groups.h"
 #include "views/common/format.h"
-#include "views/common/row_delegate.h"
 #include "views/text/hit_list.h"
 #include "views/text/span.h"
 #include "views/text/text_view.h"
@@ -17,6 +16,7 @@
 #include <QPainter>
 #include <QSignalBlocker>
 #include <QStringListModel>
+#include <QStyledItemDelegate>
 #include <QTimer>
 #include <QToolButton>
 #include <QVBoxLayout>
@@ -29,14 +29,19 @@ namespace ponderscope {
 namespace {
 
 /// The word in bold where it stands, its surroundings in grey, its number at the right.
-class HitRows : public RowDelegate {
+class HitRows : public QStyledItemDelegate {
 public:
-    HitRows(Theme& theme, QObject* parent) : RowDelegate(theme, QSize(200, 24), parent) {}
-
-protected:
-    void paintRow(QPainter& painter, const QRect& rect, const QModelIndex& index) const override {
+    HitRows(Theme& theme, QObject* parent) : QStyledItemDelegate(parent), theme_(theme) {}
+    [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const override {
+        return {200, theme_.scaled(24)};
+    }
+    void paint(QPainter* to, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+        QPainter& painter = *to;
         const Palette& colours = theme_.colours();
-        const QRect room = rect.adjusted(24, 0, -14, 0);
+        painter.save();
+        painter.fillRect(option.rect,
+                         (option.state & QStyle::State_Selected) != 0 ? colours.selected : colours.panel);
+        const QRect room = option.rect.adjusted(24, 0, -14, 0);
         const QFontMetrics body(theme_.body());
         const QFontMetrics strong(theme_.strong());
         painter.setFont(theme_.small());
@@ -59,7 +64,11 @@ protected:
         painter.setPen(colours.a);
         painter.drawText(QRect(left + side, room.top(), wide + 2, room.height()),
                          Qt::AlignVCenter | Qt::AlignLeft, word);
+        painter.restore();
     }
+
+private:
+    Theme& theme_;
 };
 
 } // namespace

@@ -8,7 +8,7 @@
 #include "core/trace/tools/annotations.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
-#include "views/common/trace_blocks.h"
+#include "views/common/trace_contents.h"
 #include "views/text/find_query.h"
 
 #include <QCoreApplication>

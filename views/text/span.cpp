@@ -9,7 +9,6 @@
 #include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/common/translated.h"
-#include "views/common/whole_characters.h"
 
 #include <QStringList>
 

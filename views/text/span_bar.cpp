@@ -2,7 +2,7 @@
 #include "views/text/span_bar.h"
 
 #include "views/common/format.h"
-#include "views/common/trace_name.h"
+#include "views/common/paths.h"
 #include "views/text/text_view.h"
 
 #include <QApplication>

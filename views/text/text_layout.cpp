@@ -3,7 +3,6 @@
 
 #include "core/base/utf8.h"
 #include "views/common/format.h"
-#include "views/common/whole_characters.h"
 #include "views/text/token_text.h"
 
 #include <QFontMetricsF>

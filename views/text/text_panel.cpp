@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/text/text_panel.h"
 
-#include "views/common/flow_layout.h"
+#include "views/common/controls.h"
 #include "views/text/corpus_map.h"
 #include "views/text/find_bar.h"
 #include "views/text/legend.h"

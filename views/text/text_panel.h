@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "views/common/controls.h"
 #include "views/common/view_command.h"
 #include "views/common/view_context.h"
-#include "views/common/wheel_notches.h"
 #include "views/figure/spec.h"
 #include "views/text/quantity.h"
 

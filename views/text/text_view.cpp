@@ -2,7 +2,6 @@
 #include "views/text/text_view.h"
 
 #include "views/common/format.h"
-#include "views/common/whole_characters.h"
 #include "views/text/minimap.h"
 
 #include <QPainter>

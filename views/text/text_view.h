@@ -2,8 +2,8 @@
 #pragma once
 
 #include "views/common/colour_ranges.h"
+#include "views/common/controls.h"
 #include "views/common/view_context.h"
-#include "views/common/wheel_notches.h"
 #include "views/text/quantity.h"
 #include "views/text/span.h"
 #include "views/text/text_layout.h"

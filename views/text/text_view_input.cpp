@@ -2,7 +2,7 @@
 // What mouse and keys do to the text; text_view.cpp says what it shows.
 #include "views/text/text_view.h"
 
-#include "views/common/tip.h"
+#include "views/common/format.h"
 
 #include <QContextMenuEvent>
 #include <QHelpEvent>

@@ -2,7 +2,6 @@
 #include "views/text/token_model.h"
 
 #include "views/common/format.h"
-#include "views/common/whole_characters.h"
 
 #include <QColor>
 

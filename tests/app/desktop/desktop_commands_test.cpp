@@ -11,7 +11,7 @@
 #include "tests/support/expert_trace.h"
 #include "tests/support/test_data.h"
 #include "tests/support/tiny_checkpoint.h"
-#include "views/common/command_line.h"
+#include "views/common/controls.h"
 #include "views/common/view_command.h"
 #include "views/compare/compare_view.h"
 #include "views/depth/depth_view.h"

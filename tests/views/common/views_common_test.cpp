@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "views/common/asking_box.h"
-#include "views/common/chooser.h"
 #include "views/common/colour_map.h"
+#include "views/common/controls.h"
 #include "views/common/format.h"
-#include "views/common/number_box.h"
 #include "views/common/selection.h"
 #include "views/common/style.h"
 #include "views/common/task.h"
 #include "views/common/theme.h"
 #include "views/common/value_look.h"
-#include "views/common/wheel_notches.h"
 
 #include <QComboBox>
 #include <QLineEdit>

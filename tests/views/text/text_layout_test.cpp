@@ -4,7 +4,6 @@
 #include "tests/views/text/made_up_text.h"
 #include "views/common/format.h"
 #include "views/common/theme.h"
-#include "views/common/whole_characters.h"
 #include "views/text/quantity.h"
 #include "views/text/text_layout.h"
 #include "views/text/token_text.h"

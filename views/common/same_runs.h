@@ -16,4 +16,9 @@ inline QString run_stamp(const RunInfo& run) {
         .arg(QString::fromStdString(run.checkpoint_digest));
 }
 
+/// Runs that read the same text, cut in the same way: only those can be compared token by token.
+inline bool same_text(const RunInfo& a, const RunInfo& b) {
+    return a.text_digest == b.text_digest && a.tokenizer_digest == b.tokenizer_digest;
+}
+
 } // namespace ponderscope

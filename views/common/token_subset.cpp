@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "views/common/subset_chip.h"
+#include "views/common/token_subset.h"
 
 #include "views/common/format.h"
 

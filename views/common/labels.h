@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QLabel>
 #include <QWidget>
 
 namespace ponderscope {
@@ -30,6 +31,21 @@ private:
     QString remark_;
     Kind kind_;
     Theme& theme_;
+};
+
+/// Numbers at the right end of a line: it takes the room that is left, shows the beginning of what does not
+/// fit there and tells all of it as its tip.
+class Readout : public QLabel {
+public:
+    explicit Readout(Theme& theme, QWidget* parent = nullptr);
+    void say(const QString& text);
+    [[nodiscard]] const QString& said() const { return said_; }
+
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+
+private:
+    QString said_;
 };
 
 } // namespace ponderscope

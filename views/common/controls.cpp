@@ -1,11 +1,121 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "views/common/flow_layout.h"
+#include "views/common/controls.h"
 
+#include "views/common/format.h"
+#include "views/common/theme.h"
+
+#include <QClipboard>
+#include <QComboBox>
+#include <QGuiApplication>
+#include <QHBoxLayout>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QRegularExpression>
+#include <QSignalBlocker>
 #include <QWidget>
 
 #include <algorithm>
 
 namespace ponderscope {
+
+namespace {
+
+/// A point stands for the decimal sign of the box's locale, which may use it between thousands.
+QString in_locale(QString text, const QLocale& locale) {
+    return text.replace(u'.', locale.decimalPoint());
+}
+
+} // namespace
+
+QValidator::State NumberBox::validate(QString& text, int& position) const {
+    text = in_locale(std::move(text), locale());
+    return QDoubleSpinBox::validate(text, position);
+}
+
+double NumberBox::valueFromText(const QString& text) const {
+    return QDoubleSpinBox::valueFromText(in_locale(text, locale()));
+}
+
+QValidator::State NumberValidator::validate(QString& text, int&) const {
+    if (typed_number(text)) {
+        return Acceptable;
+    }
+    static const QRegularExpression begun(
+        QStringLiteral(R"re(^\s*[-+−]?\d*[.,]?\d*(?:[eE][-+−]?\d*)?\s*$)re"));
+    return begun.match(text).hasMatch() ? Intermediate : Invalid;
+}
+
+void fill_chooser(QComboBox& box, const std::vector<ChooserEntry>& entries, const QVariant& chosen) {
+    const QSignalBlocker quiet(box);
+    const auto listed = [&](const QVariant& data) {
+        return std::any_of(entries.begin(), entries.end(),
+                           [&](const ChooserEntry& entry) { return entry.data == data; });
+    };
+    for (int i = box.count(); i-- > 0;) {
+        if (!listed(box.itemData(i))) {
+            box.removeItem(i);
+        }
+    }
+    const auto set = [&box](int i, const QVariant& value, int role) {
+        if (box.itemData(i, role) != value) {
+            box.setItemData(i, value, role);
+        }
+    };
+    for (int i = 0; i < static_cast<int>(entries.size()); ++i) {
+        const ChooserEntry& entry = entries[static_cast<std::size_t>(i)];
+        while (i < box.count() && box.itemData(i) != entry.data &&
+               std::any_of(entries.begin(), entries.begin() + i,
+                           [&](const ChooserEntry& before) { return before.data == box.itemData(i); })) {
+            box.removeItem(i); // it stands further up now
+        }
+        if (i >= box.count() || box.itemData(i) != entry.data) {
+            box.insertItem(i, entry.text, entry.data);
+        }
+        set(i, entry.text, Qt::DisplayRole);
+        set(i, entry.tip.isEmpty() ? QVariant() : QVariant(plain_tip(entry.tip)), Qt::ToolTipRole);
+        for (const auto& [role, value] : entry.more) {
+            set(i, value, role);
+        }
+    }
+    while (box.count() > static_cast<int>(entries.size())) {
+        box.removeItem(box.count() - 1);
+    }
+    const auto current = std::find_if(entries.begin(), entries.end(),
+                                      [&](const ChooserEntry& entry) { return entry.data == chosen; });
+    box.setCurrentIndex(current == entries.end() ? -1 : static_cast<int>(current - entries.begin()));
+}
+
+CommandLine::CommandLine(const Theme& theme, QWidget* parent) : QWidget(parent), edit_(new QLineEdit(this)) {
+    edit_->setReadOnly(true);
+    edit_->setFont(theme.mono());
+    edit_->setAccessibleName(tr("Command line"));
+    auto* button = new QPushButton(tr("Copy"), this);
+    button->setAutoDefault(false);
+    button->setAccessibleName(tr("Copy as command"));
+    button->setToolTip(tr("Copy as command: for a terminal, without the window"));
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(6);
+    row->addWidget(edit_, 1);
+    row->addWidget(button);
+    setFocusProxy(edit_);
+    connect(button, &QPushButton::clicked, this, &CommandLine::copy);
+}
+
+void CommandLine::setCommand(const QString& shown, const QString& copied) {
+    edit_->setText(shown);
+    edit_->setCursorPosition(0);
+    copied_ = copied.isEmpty() ? shown : copied;
+}
+
+QString CommandLine::shown() const {
+    return edit_->text();
+}
+
+void CommandLine::copy() const {
+    QGuiApplication::clipboard()->setText(copied_);
+}
+
 namespace {
 
 bool expands(const QLayoutItem& item) {

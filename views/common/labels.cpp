@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "views/common/panel_header.h"
+#include "views/common/labels.h"
 
+#include "views/common/format.h"
 #include "views/common/theme.h"
 
 #include <QPainter>
@@ -49,6 +50,33 @@ void PanelHeader::paintEvent(QPaintEvent*) {
                              small.elidedText(remark_, Qt::ElideRight, room));
         }
     }
+}
+
+Readout::Readout(Theme& theme, QWidget* parent) : QLabel(parent) {
+    setTextFormat(Qt::PlainText);
+    setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+    setAccessibleName(tr("Numbers"));
+    const auto dress = [this, &theme] {
+        QPalette colours = palette();
+        colours.setColor(QPalette::WindowText, theme.colours().soft);
+        setPalette(colours);
+        setFont(theme.small());
+        say(said_);
+    };
+    dress();
+    connect(&theme, &Theme::changed, this, dress);
+}
+
+void Readout::say(const QString& text) {
+    said_ = text;
+    setText(fontMetrics().elidedText(text, Qt::ElideRight, width()));
+    setToolTip(plain_tip(text));
+}
+
+void Readout::resizeEvent(QResizeEvent* event) {
+    QLabel::resizeEvent(event);
+    say(said_);
 }
 
 } // namespace ponderscope

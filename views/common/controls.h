@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QComboBox>
+#include <QDoubleSpinBox>
+#include <QLayout>
+#include <QStandardItemModel>
+#include <QString>
+#include <QValidator>
+#include <QVariant>
+#include <QWheelEvent>
+#include <QWidget>
+
+#include <cstdlib>
+#include <memory>
+#include <utility>
+#include <vector>
+
+class QLineEdit;
+
+namespace ponderscope {
+
+class Theme;
+
+/// A spin box that takes the point and the decimal sign of the user's locale alike.
+class NumberBox : public QDoubleSpinBox {
+    Q_OBJECT
+public:
+    using QDoubleSpinBox::QDoubleSpinBox;
+
+protected:
+    QValidator::State validate(QString& text, int& position) const override;
+    [[nodiscard]] double valueFromText(const QString& text) const override;
+};
+
+/// For line edits that hold a number: lets through what typed_number() reads.
+class NumberValidator : public QValidator {
+    Q_OBJECT
+public:
+    using QValidator::QValidator;
+    State validate(QString& text, int& position) const override;
+};
+
+/// A combo box with an entry that opens a dialog, told by its data. Arrows, letters and the wheel pass over
+/// this entry: only its choice in the open list activates it.
+class AskingBox : public QComboBox {
+public:
+    AskingBox(QVariant asks, QWidget* parent) : QComboBox(parent), asks_(std::move(asks)) {}
+
+protected:
+    void keyPressEvent(QKeyEvent* event) override {
+        setAsksEnabled(false);
+        QComboBox::keyPressEvent(event);
+        setAsksEnabled(true);
+    }
+    void wheelEvent(QWheelEvent* event) override {
+        setAsksEnabled(false);
+        QComboBox::wheelEvent(event);
+        setAsksEnabled(true);
+    }
+
+private:
+    void setAsksEnabled(bool enabled) {
+        if (const int at = findData(asks_); at >= 0) {
+            static_cast<QStandardItemModel*>(model())->item(at)->setEnabled(enabled);
+        }
+    }
+
+    QVariant asks_;
+};
+
+/// An entry of a list that one chooses from.
+struct ChooserEntry {
+    QString text;
+    QVariant data;                                   ///< tells entries apart
+    QString tip = {};                                ///< plain text
+    std::vector<std::pair<int, QVariant>> more = {}; ///< further roles
+};
+
+/// Makes \p box hold \p entries, the one with \p chosen (or none) current. Only what differs is touched and
+/// nothing is signalled, so that an open list keeps its place and its marked entry.
+void fill_chooser(QComboBox& box, const std::vector<ChooserEntry>& entries, const QVariant& chosen);
+
+/// Shows the command line that does what a dialog does, with a button that copies it.
+class CommandLine : public QWidget {
+    Q_OBJECT
+public:
+    explicit CommandLine(const Theme& theme, QWidget* parent = nullptr);
+    /// \p copied: what the button copies; empty: what is shown.
+    void setCommand(const QString& shown, const QString& copied = {});
+    [[nodiscard]] QString shown() const;
+    [[nodiscard]] QString copied() const { return copied_; }
+    void copy() const;
+
+private:
+    QLineEdit* edit_;
+    QString copied_;
+};
+
+/// Controls in a row that goes on below where the width ends: each keeps the size that it asks for, so that
+/// none is cut. What expands takes what is left of its row.
+class FlowLayout : public QLayout {
+    Q_OBJECT
+public:
+    explicit FlowLayout(QWidget* parent = nullptr);
+    ~FlowLayout() override;
+
+    void addItem(QLayoutItem* item) override;
+    void insertWidget(int place, QWidget* widget);
+    [[nodiscard]] int count() const override;
+    [[nodiscard]] QLayoutItem* itemAt(int index) const override;
+    QLayoutItem* takeAt(int index) override;
+    [[nodiscard]] Qt::Orientations expandingDirections() const override;
+    [[nodiscard]] bool hasHeightForWidth() const override;
+    [[nodiscard]] int heightForWidth(int width) const override;
+    [[nodiscard]] QSize sizeHint() const override;
+    [[nodiscard]] QSize minimumSize() const override;
+    void setGeometry(const QRect& rect) override;
+
+private:
+    int flow(const QRect& rect, bool place) const; ///< returns the height, margins included
+
+    std::vector<std::unique_ptr<QLayoutItem>> items_;
+};
+
+/// Counts the notches of a wheel that zooms. A touchpad sends many small events, which add up; sideways
+/// events, and those without a distance, count nothing.
+class WheelNotches {
+public:
+    /// Notches since the last call, away from the user above 0.
+    int turn(const QWheelEvent& event) {
+        const QPoint delta = event.angleDelta();
+        if (event.phase() == Qt::ScrollBegin || event.phase() == Qt::ScrollEnd ||
+            (rest_ > 0) != (delta.y() > 0)) {
+            rest_ = 0;
+        }
+        if (std::abs(delta.y()) <= std::abs(delta.x())) {
+            return 0;
+        }
+        rest_ += delta.y();
+        const int notches = rest_ / QWheelEvent::DefaultDeltasPerStep;
+        rest_ -= notches * QWheelEvent::DefaultDeltasPerStep;
+        return notches;
+    }
+
+private:
+    int rest_ = 0; ///< eighths of a degree
+};
+
+} // namespace ponderscope
