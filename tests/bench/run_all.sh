@@ -29,12 +29,6 @@ if PYTHONPATH="$here/../../app/python${PYTHONPATH:+:$PYTHONPATH}" python3 -c 'im
 else
     echo "## ps.record: skipped, this Python has no torch, transformers and NumPy"
 fi
-if PYTHONPATH="$here/../../app/python${PYTHONPATH:+:$PYTHONPATH}" python3 -c 'import ponderscope' 2>/dev/null && command -v chromium chromium-browser google-chrome >/dev/null; then
-    echo "## the page in a browser"
-    PYTHONPATH="$here/../../app/python${PYTHONPATH:+:$PYTHONPATH}" python3 "$here/python/page_paint.py"
-else
-    echo "## the page in a browser: skipped, there is no Chromium or no NumPy here"
-fi
 echo "## memory of record --jsonl"
 python3 "$here/record/memory.py" --ponderscope "$build/bin/ponderscope" --megabytes 1 10
 if python3 -c 'import torch, safetensors' 2>/dev/null; then
