@@ -208,7 +208,7 @@ CommandPalette::CommandPalette(std::vector<CommandModel::Command> commands, Them
       model_(new CommandModel(this)) {
     setAttribute(Qt::WA_DeleteOnClose);
     setAccessibleName(tr("Command palette"));
-    edit_->setPlaceholderText(tr("Type a command, or text to find"));
+    edit_->setPlaceholderText(tr("Type a command or text to find"));
     edit_->setAccessibleName(tr("Command"));
     edit_->installEventFilter(this);
     list_->setModel(model_);

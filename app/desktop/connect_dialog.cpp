@@ -49,7 +49,7 @@ QString words_of(remote::Kind kind) {
 
 ConnectDialog::ConnectDialog(Settings& settings, const Theme& theme, QWidget* parent)
     : QDialog(parent), settings_(settings) {
-    setWindowTitle(tr("Connect to another machine"));
+    setWindowTitle(tr("Connect to Another Machine"));
     host_ = new QComboBox(this);
     host_->setEditable(true);
     host_->setInsertPolicy(QComboBox::NoInsert);
@@ -70,7 +70,7 @@ ConnectDialog::ConnectDialog(Settings& settings, const Theme& theme, QWidget* pa
     list_->setRootIsDecorated(false);
     list_->setUniformRowHeights(true);
     list_->setAllColumnsShowFocus(true);
-    list_->setAccessibleName(tr("Traces and checkpoints there"));
+    list_->setAccessibleName(tr("Traces and checkpoints on the server"));
     list_->header()->setStretchLastSection(false);
     list_->header()->setSectionResizeMode(QHeaderView::ResizeToContents);
     list_->header()->setSectionResizeMode(0, QHeaderView::Stretch);
@@ -80,8 +80,8 @@ ConnectDialog::ConnectDialog(Settings& settings, const Theme& theme, QWidget* pa
     said_->setTextFormat(Qt::PlainText);
     said_->setWordWrap(true);
     said_->setFont(theme.body());
-    said_->setText(tr("The way there is your own ssh: its keys, its configuration. ponderscope has to be "
-                      "installed there; nothing is copied before you fetch it."));
+    said_->setText(tr("The connection uses your ssh with its keys and configuration. ponderscope must be "
+                      "installed on the server. Nothing is copied until you fetch it."));
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Open | QDialogButtonBox::Close, this);
     open_ = buttons->button(QDialogButtonBox::Open);
     open_->setAutoDefault(false);

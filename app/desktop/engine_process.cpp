@@ -61,7 +61,7 @@ EngineProcess::~EngineProcess() {
 
 QString EngineProcess::start(const QStringList& arguments) {
     if (isRunning()) {
-        return tr("The engine is at work already; wait for it or cancel it.");
+        return tr("The engine is running. Wait for it or cancel it.");
     }
     const QString program = program_.isEmpty() ? find_command_line_program() : program_;
     if (program.isEmpty()) {
@@ -128,14 +128,14 @@ void EngineProcess::end(int code, QProcess::ExitStatus status) {
         Q_EMIT ended(End::cancelled, {});
     } else if (constexpr int ssh_failed = 255; !machine_.isEmpty() && code == ssh_failed) {
         const QString why = std::exchange(sentence_, {});
-        Q_EMIT ended(heard_ ? End::cut : End::refused,
-                     heard_
-                         ? tr("The connection to %1 was cut (%2). What was begun there goes on, and what it "
-                              "records is followed when the connection is back.")
-                               .arg(machine_.mid(6), why)
-                         : tr("ssh found no way to %1 (%2). Nothing was begun there; try `ssh %1` in a "
-                              "terminal first.")
-                               .arg(machine_.mid(6), why));
+        Q_EMIT ended(
+            heard_ ? End::cut : End::refused,
+            heard_
+                ? tr("The connection to %1 broke (%2). Runs on the server continue. The window shows them "
+                     "again when the connection is back.")
+                      .arg(machine_.mid(6), why)
+                : tr("ssh cannot connect to %1 (%2). Nothing was started. Try `ssh %1` in a terminal first.")
+                      .arg(machine_.mid(6), why));
     } else if (status == QProcess::CrashExit) {
         Q_EMIT ended(End::crashed, {});
     } else if (!machine_.isEmpty() && (code == 126 || code == 127)) {
@@ -181,8 +181,9 @@ EngineCommand engine_command(const QString& program, const QStringList& argument
             const remote::Address one = remote::parse_address(value.toStdString());
             const QString machine = QString::fromStdString(one.machine());
             if (!command.machine.isEmpty() && machine != command.machine) {
-                command.problem = tr("%1 and %2 are two machines; what a run reads and writes lies on one.")
-                                      .arg(command.machine, machine);
+                command.problem =
+                    tr("%1 and %2 are different machines. A run reads and writes on one machine only.")
+                        .arg(command.machine, machine);
             }
             command.machine = machine;
             address = one;
@@ -195,10 +196,8 @@ EngineCommand engine_command(const QString& program, const QStringList& argument
         return command;
     }
     if (!here.isEmpty() && command.problem.isEmpty()) {
-        command.problem =
-            tr("%1 lies on this machine, and the run is made on %2; copy it there and name it as "
-               "%2/…")
-                .arg(here, command.machine);
+        command.problem = tr("%1 is on this machine, but the run is on %2. Copy it there and name it %2/…")
+                              .arg(here, command.machine);
     }
     command.arguments.clear();
     for (const std::string& word : remote::ssh_command(address, there)) {

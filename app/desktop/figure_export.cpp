@@ -44,7 +44,7 @@ void FigureExport::exportFigure(figure::FigureKind kind) {
         const QString spec = names.takeLast();
         messages_->show(
             "figure.written",
-            tr("Wrote %1 to %2. The same again: ponderscope figure %3 -o %4")
+            tr("Wrote %1 to %2. Command: ponderscope figure %3 -o %4")
                 .arg(names.join(tr(" and ")), QFileInfo(files.first()).absolutePath(), spec, names.first()),
             MessageBar::Kind::success);
     });

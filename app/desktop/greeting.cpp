@@ -79,11 +79,9 @@ void Greeting::recordSample(int model) {
     }
     const QString folder = QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation);
     if (!QDir().mkpath(folder)) {
-        messages_->show(
-            "sample.no-folder",
-            tr("%1 could not be made, so there is no place for the sample's trace; record it with "
-               "Run → Record… into a folder of your choice.")
-                .arg(folder));
+        messages_->show("sample.no-folder", tr("The folder %1 for the sample's trace could not be made. "
+                                               "Record the sample with Run → Record… into another folder.")
+                                                .arg(folder));
         return;
     }
     runs_.recorder().start(
@@ -104,10 +102,9 @@ void Greeting::startTour() {
                 recordSample(0);
             } else {
                 tourWanted_ = false;
-                messages_->show(
-                    "sample.none",
-                    tr("No samples lie beside this program; open a trace, then take the tour over it."),
-                    MessageBar::Kind::notice);
+                messages_->show("sample.none",
+                                tr("This installation has no samples. Open a trace to take the tour."),
+                                MessageBar::Kind::notice);
             }
         }
         return;
@@ -148,38 +145,31 @@ void Greeting::startTour() {
     const bool two = selection_.runB().isValid();
     std::vector<TourStop> stops{
         {tr("The text is coloured by surprise"),
-         tr("Every token has the colour of its NLL: −ln p, in nats. White words were "
-            "no surprise; deep ones were. "
-            "The list above the text colours by something else."),
+         tr("The colour of a token is its NLL, −ln p in nats. White words were expected, dark words were a "
+            "surprise. The list above the text changes the quantity."),
          [this] { text_->setQuantity(Quantity::nll); }, [this] { return static_cast<QWidget*>(text_); }},
         {tr("Ticks are pondering steps"),
-         tr("Under each token stand the steps that could run; those that did are "
-            "filled. Hover shows a token, a click "
-            "pins it, arrows move. The word on the screen that took the most steps, and "
-            "that %1 knew least of, is pinned now.")
+         tr("Ticks below a token are the steps that could run; filled ticks ran. Hover shows a token, a "
+            "click pins it, arrows move. The pinned word took the most steps, and %1 was least sure of it.")
              .arg(two ? QStringLiteral("B") : QStringLiteral("A")),
          told, [this] { return static_cast<QWidget*>(&text_->view()); }},
         {tr("Inside one token"),
-         tr("What the model would have said after each step, and how NLL went. %1 "
-            "These are answers read out early, not thoughts.")
-             .arg(two ? tr("In teal run A, in orange run B.") : tr("In teal run A.")),
+         tr("The model's answer after each step, and the NLL by step. %1 These are early answers, not "
+            "thoughts.")
+             .arg(two ? tr("Run A is teal, run B orange.") : tr("Run A is teal.")),
          raise("inspector"), [this] { return docks_.panel(QStringLiteral("inspector")); }},
         {tr("Every token, every step"),
-         tr("Tokens from left to right, steps from top to bottom. Wheel zooms, drag "
-            "pans, a click selects in all views. "
-            "Grey was not computed."),
+         tr("Tokens are from left to right, steps from top to bottom. The wheel zooms, drag pans, a click "
+            "selects. Grey: the step did not run."),
          raise("heatmap"), [this] { return docks_.panel(QStringLiteral("heatmap")); }},
-        {tr("What if another rule had halted?"),
-         tr("Choose a policy and move its threshold: the text shows the steps that "
-            "each word would have had. This is "
-            "a replay of the recording, not a rerun of the model."),
+        {tr("What if another rule decided?"),
+         tr("Choose a policy and move its threshold. The text shows the steps that each word would have. "
+            "This replays the recording; it does not rerun the model."),
          raise("lab"), [this] { return docks_.panel(QStringLiteral("lab")); }},
         {tr("Yours now"),
-         tr("Drop a trace or a checkpoint folder on the window; Run → Record… "
-            "records one. Ctrl+F finds words, "
-            "/patterns/ and conditions such as steps = 3 and nll > 4. The ? of a "
-            "panel, or F1, says what it shows and "
-            "what must not be concluded."),
+         tr("Drop a trace or a checkpoint folder on the window. Run → Record… records a checkpoint. Ctrl+F "
+            "finds words, /patterns/ and conditions such as steps = 3 and nll > 4. F1 explains a panel and "
+            "what must not be concluded from it."),
          raise("compare"), [this] { return window_->menuWidget(); }}};
     tour_ = new Tour(std::move(stops), theme_, window_);
     connect(tour_, &Tour::ended, this, [this] { tour_ = nullptr; });

@@ -21,17 +21,16 @@ Launch parse_launch(const QStringList& arguments) {
     Launch launch;
     QCommandLineParser parser;
     parser.setApplicationDescription(
-        tr("Looks into language models that decide how long to think about each token.\n\n"
-           "Example:\n  ponderscope-desktop story.ponder\n"
-           "  ponderscope-desktop --screenshot window.png --theme dark --select-token 5 story.ponder\n"
-           "  ponderscope-desktop --figure spec.json -o heatmap.pdf"));
+        tr("Shows how language models decide how long to think about each token.\n\nExample:\n  "
+           "ponderscope-desktop story.ponder\n  ponderscope-desktop --screenshot window.png --theme dark "
+           "--select-token 5 story.ponder\n  ponderscope-desktop --figure spec.json -o heatmap.pdf"));
     const QCommandLineOption help({QStringLiteral("h"), QStringLiteral("help")}, tr("Shows this."));
     const QCommandLineOption version({QStringLiteral("v"), QStringLiteral("version")}, tr("Shows versions."));
     const QCommandLineOption screenshot(QStringLiteral("screenshot"),
-                                        tr("Writes the window as it looks once all is loaded, and ends."),
+                                        tr("Writes a screenshot of the loaded window and ends."),
                                         QStringLiteral("FILE.png"));
-    const QCommandLineOption size(QStringLiteral("size"), tr("Of the window in a screenshot (1440x900)."),
-                                  QStringLiteral("WxH"));
+    const QCommandLineOption size(
+        QStringLiteral("size"), tr("Size of the window in a screenshot (1440x900)."), QStringLiteral("WxH"));
     const QCommandLineOption scale(QStringLiteral("scale"),
                                    tr("Pixels of the screenshot per pixel of the window (1)."),
                                    QStringLiteral("N"));
@@ -54,13 +53,13 @@ Launch parse_launch(const QStringList& arguments) {
     }
     const QCommandLineOption tab(
         QStringLiteral("tab"),
-        tr("Raises a panel; may be given several times: %1.").arg(names.join(QStringLiteral(", "))),
+        tr("Shows a panel; may be repeated: %1.").arg(names.join(QStringLiteral(", "))),
         QStringLiteral("PANEL"));
     const QCommandLineOption figure(QStringLiteral("figure"),
-                                    tr("Makes a figure from its specification, without a window."),
+                                    tr("Draws a figure from its specification, without a window."),
                                     QStringLiteral("SPEC.json"));
     const QCommandLineOption output({QStringLiteral("o"), QStringLiteral("output")},
-                                    tr("The figure to write."), QStringLiteral("FILE.pdf|svg|png|tex|csv"));
+                                    tr("Figure file to write."), QStringLiteral("FILE.pdf|svg|png|tex|csv"));
     parser.addOptions({help, version, screenshot, size, scale, theme, sequence, token, colour,
                        difference, tab, figure, output});
     parser.addPositionalArgument(QStringLiteral("path"),

@@ -68,7 +68,7 @@ bool settle(ponderscope::MainWindow& window) {
             quiet.restart();
         }
         if (all.elapsed() > patience_ms) {
-            say(QStringLiteral("the window was still loading after a minute; nothing was written."));
+            say(QStringLiteral("the window did not load within a minute; no screenshot was written."));
             return false;
         }
     }

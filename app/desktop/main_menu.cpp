@@ -338,8 +338,8 @@ void MainMenu::copyCommand(QWidget* panel) {
     QApplication::clipboard()->setText(command.text);
     messages_->show("command.copied",
                     command.kind == ViewCommand::Kind::shell
-                        ? tr("Copied, for a terminal: %1").arg(command.text.section(u'\n', 0, 0))
-                        : tr("Copied, for Python: the lines that read these numbers (import ponderscope)."),
+                        ? tr("Copied as a command: %1").arg(command.text.section(u'\n', 0, 0))
+                        : tr("Copied Python code that reads these numbers (import ponderscope)."),
                     MessageBar::Kind::success);
 }
 

@@ -287,7 +287,7 @@ void MainWindow::showStatus() {
     // A token that was drawn from outside its candidates has no NLL before the whole text is scored.
     const bool some = data_.isLive(selection_.runA().trace) && scored > 0 && scored < tokens - 1;
     parts << (scored == 0 ? tr("no NLL yet")
-              : some      ? tr("NLL %1 over %2 of %3 predicted, the others are scored at the end")
+              : some      ? tr("NLL %1 over %2 of %3 predicted; the others are scored at the end")
                            .arg(format_nats(nll, 3), format_count(scored), format_count(tokens - 1))
                      : tr("NLL %1 over %2 predicted").arg(format_nats(nll, 3), format_count(scored)));
     if (run->max_steps > 0) {
@@ -310,7 +310,7 @@ void MainWindow::showTitle() {
     const bool file = a.isValid() && !data_.isLive(a.trace);
     const bool scratch = data_.isScratch(a.trace);
     const QString place = is_elsewhere(a.trace) ? tr(" on %1").arg(machine_of(a.trace).mid(6)) : QString();
-    setWindowTitle(scratch       ? tr("Scratch")
+    setWindowTitle(scratch       ? tr("Temporary")
                    : file        ? QFileInfo(a.trace).fileName() + place
                    : a.isValid() ? tr("thinking")
                                  : QString());

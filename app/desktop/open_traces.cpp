@@ -87,10 +87,10 @@ void OpenTraces::follow(const TraceWatch::Change& change) {
                         tr("%1 was removed. The window shows what it read before.").arg(change.trace));
         break;
     case TraceWatch::Event::replaced:
-        messages_->show("trace.replaced",
-                        tr("%1 was replaced by another file, which is shown now.")
-                            .arg(QFileInfo(change.trace).fileName()),
-                        MessageBar::Kind::notice);
+        messages_->show(
+            "trace.replaced",
+            tr("%1 was replaced. The window shows the new file.").arg(QFileInfo(change.trace).fileName()),
+            MessageBar::Kind::notice);
         with_traces([this](const QString& trace) { opener_.openTrace(trace); });
         break;
     case TraceWatch::Event::cut:
@@ -108,10 +108,9 @@ void OpenTraces::follow(const TraceWatch::Change& change) {
         with_traces(refresh); // what could not be read is asked for again
         break;
     case TraceWatch::Event::shrunk:
-        messages_->show("trace.shorter",
-                        tr("%1 has become shorter, so a part of it is missing; what is on the screen was "
-                           "read before. Close it and open it again to see what is left.")
-                            .arg(change.trace));
+        messages_->show("trace.shorter", tr("%1 became shorter: a part is missing. The window shows what it "
+                                            "read before. Close the trace and open it again to see the rest.")
+                                             .arg(change.trace));
         break;
     }
 }

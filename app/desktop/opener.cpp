@@ -53,7 +53,7 @@ void Opener::listen() {
                 return QString::fromStdString(info.name) == one.run || QString::number(info.id) == one.run;
             });
             if (run == runs.end()) {
-                Q_EMIT failed(tr("%1 holds no run '%2'.").arg(trace, one.run));
+                Q_EMIT failed(tr("%1 has no run '%2'.").arg(trace, one.run));
             } else if (one.side == 0) {
                 selection_.setRunA({trace, run->id});
             } else if (one.side == 1) {

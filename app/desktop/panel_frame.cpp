@@ -68,7 +68,7 @@ DockTitle::DockTitle(QDockWidget* dock, const PanelHelp* help, const QString& he
     : QWidget(dock), dock_(dock), help_(help), heading_(heading), theme_(theme) {
     setAccessibleName(tr("Title of %1").arg(dock->windowTitle()));
     setFocusPolicy(Qt::NoFocus);
-    setToolTip(tr("Drag to move the panel; double click to take it out of the window"));
+    setToolTip(tr("Drag to move the panel; double-click to float it"));
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(0, 0, 6, 0);
     row->setSpacing(0);
@@ -94,14 +94,11 @@ DockTitle::DockTitle(QDockWidget* dock, const PanelHelp* help, const QString& he
         return made;
     };
     ask_ = button(QStringLiteral("?"),
-                  help == nullptr
-                      ? QString()
-                      : tr("What this shows, and what must not be concluded (F1): %1").arg(help->brief));
+                  help == nullptr ? QString() : tr("Explain the panel (F1): %1").arg(help->brief));
     ask_->setVisible(help != nullptr);
     connect(ask_, &QToolButton::clicked, this, &DockTitle::showHelp);
     if (dynamic_cast<ShowsCommand*>(panel_of(*dock)) != nullptr) {
-        QToolButton* copy =
-            button(QStringLiteral("$"), tr("Copy as Command: makes the same outside the window"));
+        QToolButton* copy = button(QStringLiteral("$"), tr("Copy as Command"));
         connect(copy, &QToolButton::clicked, this, &DockTitle::copyRequested);
     }
     QToolButton* large = button(QStringLiteral("⤢"), tr("Maximize Panel, or restore it"));

@@ -56,7 +56,7 @@ PathEdit::PathEdit(Kind kind, const QString& what, const QString& filter, QWidge
     offered_->setArrowType(Qt::DownArrow);
     offered_->setPopupMode(QToolButton::InstantPopup);
     offered_->setAccessibleName(tr("Likely ones: %1").arg(what));
-    offered_->setToolTip(tr("The open run's, the samples, and recent ones"));
+    offered_->setToolTip(tr("Checkpoint of the open run, samples and recent checkpoints"));
     offered_->hide();
     row->addWidget(offered_);
     row->addWidget(choose);

@@ -66,10 +66,10 @@ QString problem_of_checkpoint(const QString& folder) {
         return tr("%1 does not exist.").arg(folder);
     }
     if (!info.isDir()) {
-        return tr("%1 is a file; a checkpoint is a folder with config.json and *.safetensors.").arg(folder);
+        return tr("%1 is a file. Choose a checkpoint folder with config.json and *.safetensors.").arg(folder);
     }
     if (!QFileInfo::exists(folder + QStringLiteral("/config.json"))) {
-        return tr("%1 holds no config.json; a checkpoint is a folder with config.json and *.safetensors.")
+        return tr("%1 has no config.json. Choose a checkpoint folder with config.json and *.safetensors.")
             .arg(folder);
     }
     return {};
@@ -123,7 +123,7 @@ QString problem_of(const RecordRequest& request) {
         return found;
     }
     if (request.trace.isEmpty()) {
-        return tr("Choose where the trace is written.");
+        return tr("Choose a trace to write.");
     }
     if (QString found = engine_command({}, record_arguments(request)).problem; !found.isEmpty()) {
         return found;
@@ -133,7 +133,7 @@ QString problem_of(const RecordRequest& request) {
     }
     const QFileInfo trace(request.trace);
     if (trace.isDir()) {
-        return tr("%1 is a folder; name a file in it.").arg(request.trace);
+        return tr("%1 is a folder. Name a file in it.").arg(request.trace);
     }
     const QFileInfo parent(trace.absolutePath());
     if (!parent.isDir()) {

@@ -141,7 +141,7 @@ void RecordDialog::dressFields(const Theme& theme) {
     fieldPalette.setColor(QPalette::Base, theme.colours().field);
     prompt_->setPalette(fieldPalette);
     prompt_->setAccessibleName(tr("Prompt"));
-    prompt_->setPlaceholderText(tr("Type what the model reads"));
+    prompt_->setPlaceholderText(tr("Type the prompt"));
     const auto number = [](QSpinBox* box, int most, const QString& otherwise, const QString& tip) {
         box->setRange(0, most);
         box->setSpecialValueText(otherwise);
@@ -160,7 +160,7 @@ void RecordDialog::dressFields(const Theme& theme) {
     method_->setObjectName(QStringLiteral("method"));
     method_->setMinimumWidth(236);
     method_->setAccessibleName(tr("Method"));
-    method_->setToolTip(tr("How the model ponders. The checkpoint's own unless its keys fit several"));
+    method_->setToolTip(tr("Method of the model. Choose one only if the checkpoint fits several"));
     offerMethods({});
     about_->setWordWrap(true);
     about_->setTextFormat(Qt::PlainText);
@@ -174,8 +174,7 @@ void RecordDialog::dressFields(const Theme& theme) {
     jacobi_->setObjectName(QStringLiteral("jacobi"));
     jacobi_->setFixedWidth(152);
     jacobi_->setAccessibleName(tr("Jacobi refreshes"));
-    jacobi_->setToolTip(
-        tr("Where slots follow each other (ponderlm2, ponderlm3): refreshes of all at once, or exact"));
+    jacobi_->setToolTip(tr("Scoring of ponderlm2 and ponderlm3: number of refreshes, or exact"));
     device_->setEditable(true);
     device_->addItems({QStringLiteral("cpu"), QStringLiteral("cuda"), QStringLiteral("auto")});
     device_->setMinimumWidth(92);
@@ -183,10 +182,8 @@ void RecordDialog::dressFields(const Theme& theme) {
     device_->setAccessibleName(tr("Device"));
     dtype_->addItems({QStringLiteral("float32"), QStringLiteral("tf32"), QStringLiteral("bfloat16"),
                       QStringLiteral("float16")});
-    dtype_->setToolTip(tr(
-        "Precision of matrix products. tf32 is float32 with faster, rounded products on a GPU. bfloat16 is "
-        "several times faster on processors that have it, and less exact: compare two runs to see what it "
-        "costs"));
+    dtype_->setToolTip(tr("Precision of matrix products. tf32 rounds products on a GPU and is faster. "
+                          "bfloat16 is less exact, and several times faster on processors that have it"));
     dtype_->setAccessibleName(tr("Precision"));
     for (const Level& one : levels) {
         level_->addItem(tr(one.name), QString::fromLatin1(one.level));
@@ -195,7 +192,7 @@ void RecordDialog::dressFields(const Theme& theme) {
     fields_->steps().setMinimumWidth(112);
     fields_->steps().setButtonSymbols(QAbstractSpinBox::NoButtons);
     fields_->kv().setMinimumContentsLength(26);
-    level_->setAccessibleName(tr("How much is recorded"));
+    level_->setAccessibleName(tr("What to record"));
     name_->setPlaceholderText(tr("the folder's name"));
     name_->setAccessibleName(tr("Name of the run"));
     problem_->setWordWrap(true);
@@ -374,7 +371,7 @@ void RecordDialog::inquire() {
         offerMethods({});
         return;
     }
-    about_->setText(tr("Looking at the checkpoint…"));
+    about_->setText(tr("Reading the checkpoint…"));
     inquiry_.ask(folder);
 }
 
@@ -423,8 +420,8 @@ void RecordDialog::offerPolicies() {
     const auto say = [this] {
         const QString text = policy_->currentText().trimmed();
         const QString name = text.section(u':', 0, 0);
-        QString tip = tr("The rule that decides which tokens run another step. full: no token stops early, "
-                         "which is what replays start from");
+        QString tip =
+            tr("Rule that decides which tokens run another step. full runs every step, which replays need");
         for (int i = 1; i < policy_->count(); ++i) {
             if (policy_->itemText(i).section(u':', 0, 0) == name) {
                 tip = policy_->itemData(i, Qt::ToolTipRole).toString();
@@ -540,19 +537,18 @@ QString RecordDialog::problem() const {
         found = fields_->problem();
     }
     if (found.isEmpty() && changing_) {
-        return tr("The files of %1 are still changing; this goes on by itself once they are copied.")
+        return tr("The files of %1 are still changing. The dialog continues when they are complete.")
             .arg(checkpoint_->path());
     }
     if (found.isEmpty() && known_.ambiguous() && request().method.isEmpty()) {
-        return tr("Choose the method: the keys of this checkpoint fit %1, and nothing in it tells which.")
-            .arg(known_.candidates.join(tr(" and ")));
+        return tr("Choose the method. This checkpoint fits %1.").arg(known_.candidates.join(tr(" and ")));
     }
     if (found.isEmpty() && request().method.isEmpty() && !known_.notSupported.isEmpty()) {
         return known_.notSupported;
     }
     const bool readsText = fromPrompt_->isChecked() || !holds_ids(textFile_->path());
     if (found.isEmpty() && readsText && (!known_.tokenizer || !known_.tokenizerError.isEmpty())) {
-        return tr("Without a tokenizer, this checkpoint takes token ids: a .json or .safetensors file.");
+        return tr("This checkpoint has no tokenizer. Choose a .json or .safetensors file of token ids.");
     }
     return found;
 }
@@ -568,7 +564,9 @@ void RecordDialog::check() {
     fields_->setModel(known_, method_->currentData().toString(), policy_->currentText().trimmed());
     const QString found = problem();
     const bool exists = QFileInfo(trace_->path()).isFile();
-    problem_->setText(!found.isEmpty() ? found : exists ? tr("The run is added to the trace.") : QString());
+    problem_->setText(!found.isEmpty() ? found
+                      : exists         ? tr("The trace exists. The run is added to it.")
+                                       : QString());
     start_->setEnabled(found.isEmpty());
     price_->setText(level_->currentData(Qt::ToolTipRole).toString());
     const QStringList arguments = record_arguments(request());

@@ -28,7 +28,7 @@ Recorder::Recorder(QObject* parent) : QObject(parent) {
 
 void Recorder::start(const RecordRequest& request) {
     if (isRunning()) {
-        Q_EMIT failed("recording.running", tr("A recording is running already; wait for it or cancel it."));
+        Q_EMIT failed("recording.running", tr("A recording is running. Wait for it or cancel it."));
         return;
     }
     request_ = request;
@@ -70,10 +70,9 @@ void Recorder::end(EngineProcess::End end, const QString& sentence) {
             TraceWriter::note_death(path_of(request_.trace),
                                     "The engine ended unexpectedly while recording.");
         }
-        Q_EMIT failed(
-            "recording.died",
-            tr("The engine ended unexpectedly while %1; the sequences that it had finished are in %2.")
-                .arg(activity, request_.trace));
+        Q_EMIT failed("recording.died",
+                      tr("The engine ended unexpectedly while %1. Finished sequences are in %2.")
+                          .arg(activity, request_.trace));
         break;
     }
     case EngineProcess::End::refused:
@@ -105,7 +104,7 @@ RecordingStatus::RecordingStatus(Theme& theme, QWidget* parent)
     bar_->setAccessibleName(tr("Progress of the recording"));
     cancel_->setText(tr("Cancel"));
     cancel_->setAutoRaise(true);
-    cancel_->setToolTip(tr("Stop recording; what is recorded stays, marked as partial"));
+    cancel_->setToolTip(tr("Stop the recording; finished sequences stay, marked as partial"));
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(0, 0, 8, 0);
     row->setSpacing(12);

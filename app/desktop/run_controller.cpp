@@ -41,14 +41,13 @@ bool RunController::mayClose() {
         return true;
     }
     const bool recording = recorder_.isRunning();
-    return QMessageBox::question(
-               window_, recording ? tr("A recording is running") : tr("A model is generating"),
-               recording
-                   ? tr("Stop the recording and close? What is finished stays in the trace, marked as "
-                        "partial.")
-                   : tr("Stop the generation and close? Its tokens are lost; Stop in the Think panel keeps "
-                        "them."),
-               QMessageBox::Yes | QMessageBox::No, QMessageBox::No) == QMessageBox::Yes;
+    return QMessageBox::question(window_,
+                                 recording ? tr("A recording is running") : tr("A model is generating"),
+                                 recording ? tr("Stop the recording and close? Finished sequences stay in "
+                                                "the trace, marked as partial.")
+                                           : tr("Stop the generation and close? Its tokens are lost. Stop in "
+                                                "the Think panel saves them."),
+                                 QMessageBox::Yes | QMessageBox::No, QMessageBox::No) == QMessageBox::Yes;
 }
 
 RunFollower& RunController::follower() {
@@ -109,8 +108,8 @@ RunController::RunController(const Shell& shell, OpenTraces& traces, RunEdits& e
         recording_->end();
         data_.refresh(traces_.follower().trace());
         messages_->show("recording.cancelled",
-                        tr("The recording was cancelled; %1 holds what was finished, marked as partial.")
-                            .arg(data_.isScratch(absolute_name(trace)) ? tr("Scratch") : trace),
+                        tr("The recording was cancelled. Finished sequences are in %1, marked as partial.")
+                            .arg(data_.isScratch(absolute_name(trace)) ? tr("Temporary") : trace),
                         MessageBar::Kind::notice);
         traces_.poll();
     });
@@ -130,7 +129,7 @@ RunController::RunController(const Shell& shell, OpenTraces& traces, RunEdits& e
     });
     connect(&rerun_, &Rerun::prepared, this, [this](const RecordRequest& request) {
         if (const QString problem = problem_of(request); !problem.isEmpty()) {
-            messages_->show("rerun.incomplete", tr("The rerun needs something from you. %1").arg(problem));
+            messages_->show("rerun.incomplete", tr("The rerun cannot start. %1").arg(problem));
             Q_EMIT rerunEnded(false);
             showRecordDialog(request);
             return;
@@ -166,7 +165,7 @@ void RunController::cancelRecording() {
 
 void RunController::rerun(const RunKey& key, const QString& policy) {
     if (recorder_.isRunning()) {
-        messages_->show("recording.running", tr("A recording is running already; wait for it or cancel it."));
+        messages_->show("recording.running", tr("A recording is running. Wait for it or cancel it."));
     } else if (const RunInfo* run = data_.run(key); run != nullptr && scratchReady()) {
         // Why it cannot be run again at all comes before where its checkpoint is.
         const QString folder = checkpointOf(key);
@@ -260,7 +259,7 @@ bool RunController::scratchReady() {
     // One at a time writes there.
     const bool recording = recorder_.isRunning() && data_.isScratch(absolute_name(recorder_.request().trace));
     const QString problem = recording || thinker_.isRunning() || edits_.isBusy()
-                                ? tr("Scratch is being written just now; wait for that or cancel it.")
+                                ? tr("A temporary run is being written. Wait for it or cancel it.")
                                 : scratch_.prepare();
     messages_->show("scratch.not-ready", problem);
     return problem.isEmpty();
@@ -279,10 +278,9 @@ void RunController::sayPair() {
         return;
     }
     const QString kept = data_.isScratch(selection_.runA().trace)
-                             ? tr(" A lies in Scratch; its menu in the Library keeps it.")
+                             ? tr(" A is temporary. Save it from its menu in the Library.")
                              : QString();
-    pairSaid_ = tr("A is “%1”, B is “%2”. The text is coloured by A − B: where A is lower, A found it "
-                   "easier.")
+    pairSaid_ = tr("A is “%1”, B is “%2”. The text shows A − B: below 0, A predicts better.")
                     .arg(QString::fromStdString(a->name), QString::fromStdString(b->name)) +
                 kept;
     pairSaidOf_ = {selection_.runA(), selection_.runB()};
@@ -325,7 +323,7 @@ void RunController::attachThink(ThinkPanel& panel) {
     });
     connect(&thinker_, &Thinker::recorded, this, [this](const QString& trace, const QString& run) {
         const bool scratch = data_.isScratch(absolute_name(trace));
-        think_->setStatus(scratch ? tr("“%1” lies in Scratch; its menu in the Library keeps it").arg(run)
+        think_->setStatus(scratch ? tr("“%1” is temporary. Save it from its menu in the Library").arg(run)
                                   : tr("Recorded as “%1” in %2").arg(run, trace));
         traces_.follower().finishLive(thinker_.key(), trace, run);
     });

@@ -24,7 +24,7 @@ namespace ponderscope {
 
 void RunEdits::editRuns(RunEdit edit, const QString& trace, const std::function<void()>& then) {
     if (edits_.isBusy()) {
-        messages_->show("edit.running", tr("Runs of a trace are being written just now; wait for that."),
+        messages_->show("edit.running", tr("The window is writing to a trace. Wait until it has finished."),
                         MessageBar::Kind::notice);
         return;
     }
@@ -70,8 +70,8 @@ void RunEdits::removeRun(const RunKey& key) {
                             .arg(QString::fromStdString(run->name), QFileInfo(key.trace).fileName()),
                         QMessageBox::Cancel, window_);
     question->setTextFormat(Qt::PlainText);
-    question->setInformativeText(tr("The trace is written anew without it; until that is done the old file "
-                                    "stays. Hide takes a run out of sight only."));
+    question->setInformativeText(tr(
+        "The old file stays until the new one is complete. To keep the run in the trace, hide it instead."));
     QPushButton* remove = question->addButton(tr("Remove"), QMessageBox::DestructiveRole);
     question->setDefaultButton(QMessageBox::Cancel);
     question->setAttribute(Qt::WA_DeleteOnClose);
@@ -110,13 +110,13 @@ void RunEdits::keepRun(const RunKey& key) {
     if (run == nullptr) {
         return;
     }
-    QFileDialog* dialog = keepDialog(tr("Keep “%1” in a trace").arg(QString::fromStdString(run->name)));
+    QFileDialog* dialog = keepDialog(tr("Save “%1” to a Trace").arg(QString::fromStdString(run->name)));
     connect(dialog, &QFileDialog::fileSelected, this, [this, key, id = run->id](const QString& file) {
         const QString target = QFileInfo(file).absoluteFilePath();
         editRuns(
             [key, id, target](const std::stop_token& stop, const Task::Tell&) {
                 const std::string name = copy_run(path_of(key.trace), id, path_of(target), {}, stop);
-                return tr("Kept as “%1” in %2.").arg(QString::fromStdString(name), target);
+                return tr("Saved as “%1” in %2.").arg(QString::fromStdString(name), target);
             },
             target,
             [this, key] {
@@ -143,7 +143,7 @@ std::vector<RunKey> RunEdits::runsNotKept() const {
 }
 
 void RunEdits::keepAllOfScratch() {
-    QFileDialog* dialog = keepDialog(tr("Keep the runs of this session in a trace"));
+    QFileDialog* dialog = keepDialog(tr("Save the Runs of This Session to a Trace"));
     connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& file) {
         const QString target = QFileInfo(file).absoluteFilePath();
         editRuns(
@@ -166,7 +166,7 @@ void RunEdits::locateCheckpoint(const RunKey& key, const std::function<void()>& 
         return;
     }
     const QString sentence =
-        tr("The checkpoint %1 of “%2” is not there any more%3. Choose the folder where it is now.")
+        tr("The checkpoint %1 of “%2” was not found%3. Choose its folder.")
             .arg(QString::fromStdString(run->checkpoint), QString::fromStdString(run->name),
                  QDir::isRelativePath(QString::fromStdString(run->checkpoint))
                      ? tr(" (its path was recorded relative to another folder)")
@@ -192,8 +192,8 @@ void RunEdits::locateCheckpoint(const RunKey& key, const std::function<void()>& 
                         if (!digest.isEmpty() && QString::fromStdString(found) != digest) {
                             messages_->show(
                                 "checkpoint.other",
-                                tr("%1 is another checkpoint than that of the run (SHA-256 %2… where %3… "
-                                   "is due); choose the folder that it was moved to.")
+                                tr("%1 is not the checkpoint of the run (SHA-256 %2… instead of %3…). Choose "
+                                   "the folder that it was moved to.")
                                     .arg(folder, QString::fromStdString(found).left(12), digest.left(12)));
                             return;
                         }
@@ -228,10 +228,9 @@ void RunEdits::checkTrace(const QString& path) {
             }
             messages_->show("check.sound",
                             found.without_digest == 0
-                                ? tr("%1 is sound: every byte is what was written.").arg(name)
-                                : tr("%1 is as its schema says, but %2 of its arrays and texts "
-                                     "were written without "
-                                     "a CRC-32: changed bytes in these cannot be noticed.")
+                                ? tr("%1 is undamaged.").arg(name)
+                                : tr("%1 matches its schema. %2 of its arrays and texts have no CRC-32, so "
+                                     "damage in them cannot be found.")
                                       .arg(name, format_count(found.without_digest)),
                             found.without_digest == 0 ? MessageBar::Kind::success : MessageBar::Kind::notice);
         },
@@ -247,14 +246,14 @@ bool RunEdits::leavesScratch() {
         return true;
     }
     auto* question = new QMessageBox(
-        QMessageBox::Question, tr("Runs that were not kept"),
-        left == 1 ? tr("One run of this session lies in Scratch only. Close without it?")
-                  : tr("%1 runs of this session lie in Scratch only. Close without them?").arg(left),
+        QMessageBox::Question, tr("Unsaved Runs"),
+        left == 1 ? tr("One run is not saved to a trace. Close without saving it?")
+                  : tr("%1 runs are not saved to a trace. Close without saving them?").arg(left),
         QMessageBox::Cancel, window_);
     question->setObjectName(QStringLiteral("scratchLeft"));
     question->setInformativeText(
         tr("What-if runs, reruns and generated runs are temporary until you save them to a trace."));
-    QPushButton* keep = question->addButton(tr("Keep in a trace…"), QMessageBox::AcceptRole);
+    QPushButton* keep = question->addButton(tr("Save to Trace…"), QMessageBox::AcceptRole);
     QPushButton* leave = question->addButton(tr("Close without"), QMessageBox::DestructiveRole);
     question->setDefaultButton(QMessageBox::Cancel);
     question->setAttribute(Qt::WA_DeleteOnClose);

@@ -39,10 +39,10 @@ QString kv_meaning(const QString& kv) {
         return RunFields::tr("Every step runs for every token; an exit only chooses the read-out");
     }
     if (kv == QLatin1String("per_step")) {
-        return RunFields::tr("At each step its last one up to that step");
+        return RunFields::tr("At each step, its last step up to that one");
     }
     if (kv == QLatin1String("shared")) {
-        return RunFields::tr("Its last step at every step; goes token by token");
+        return RunFields::tr("Its last step at every step; runs token by token");
     }
     return RunFields::tr("Later tokens attend to step k of this token only if step k ran.");
 }
@@ -82,7 +82,7 @@ RunFields::RunFields(QWidget* parent)
     startKind_->addItem(tr("zero"), QStringLiteral("zero"));
     startKind_->addItem(tr("of a file"), QStringLiteral("file"));
     seed_->setAccessibleName(tr("Seed of the start state"));
-    seed_->setToolTip(tr("Runs of several seeds show how much of a result is the start's"));
+    seed_->setToolTip(tr("Record several seeds to see how much the start state matters"));
     seed_->setPlaceholderText(QStringLiteral("0"));
     seed_->setFixedWidth(52);
     seed_->setValidator(
@@ -162,26 +162,23 @@ void RunFields::show() {
     steps_->setEnabled(whyNoSteps_.isEmpty());
     steps_->setSpecialValueText(whyNoSteps_.isEmpty() ? ownSteps_ : whyNoSteps_);
     steps_->setValue(now.steps);
-    steps_->setToolTip(whyNoSteps_.isEmpty()
-                           ? tr("Recurrences; steps are then counted from 0 to one less")
-                           : tr("The steps of this method have weights of their own: another number of them "
-                                "would be another model"));
+    steps_->setToolTip(whyNoSteps_.isEmpty() ? tr("Number of recurrences N: steps 0 to N − 1")
+                                             : tr("Fixed: each step of this method has its own weights"));
     kv_->setEnabled(whyNoKv_.isEmpty());
     kv_->setItemText(0, whyNoKv_.isEmpty() ? ownKv_ : whyNoKv_);
     kv_->setCurrentIndex(std::max(0, kv_->findData(now.kv)));
     kv_->setToolTip(whyNoKv_.isEmpty()
-                        ? tr("What later tokens see, at each step, of a token that stopped. It changes the "
-                             "model, and no choice gives what the whole run does")
-                        : tr("What is seen of a token that stopped can be chosen where steps see each other "
-                             "step by step"));
+                        ? tr("What later tokens see of a stopped token at each step. Each choice gives other "
+                             "results, and none gives those of the full run")
+                        : tr("Only for methods whose steps see each other step by step"));
     start_->setEnabled(whyNoStart_.isEmpty());
     startKind_->setItemText(0, whyNoStart_.isEmpty() ? tr("random, of seed") : whyNoStart_);
     const bool file = ofFile_ && whyNoStart_.isEmpty();
     const bool zero = now.startState == QLatin1String("zero");
     startKind_->setCurrentIndex(file ? 2 : zero ? 1 : 0);
     startKind_->setToolTip(whyNoStart_.isEmpty()
-                               ? tr("What the recurrence begins with; it is kept with the run")
-                               : tr("Only recurrent models (huginn, parcae) have a state to begin with"));
+                               ? tr("Start state of the recurrence; the run stores it")
+                               : tr("Only recurrent models (huginn, parcae) have a start state"));
     if (!file && !zero && seed_->text() != now.startState.section(u':', 1)) {
         seed_->setText(now.startState.section(u':', 1));
     }

@@ -137,7 +137,7 @@ void SessionState::redo() {
 
 void SessionState::saveSession() {
     if (data_.traces().isEmpty()) {
-        messages_->show("session.no-trace", tr("Open a trace first: a session remembers what is open."),
+        messages_->show("session.no-trace", tr("Open a trace first. A session stores the open traces."),
                         MessageBar::Kind::notice);
         return;
     }
@@ -177,7 +177,7 @@ void SessionState::openSession(const QString& file) {
     docks_.leaveMaximised();
     if (!session->layout.isEmpty() && !docks_.restoreLayout(session->layout)) {
         messages_->show("session.old-layout",
-                        tr("The session's layout is of another version; the panels stay as they are."),
+                        tr("The session has a layout of another version. The panels were not changed."),
                         MessageBar::Kind::notice);
     }
     for (const QString& trace : session->traces) {
@@ -267,7 +267,7 @@ void SessionState::present() {
         return;
     }
     if (!selection_.runA().isValid()) {
-        messages_->show("present.no-trace", tr("Open a trace first; then there is something to present."),
+        messages_->show("present.no-trace", tr("Open a trace first, then present it."),
                         MessageBar::Kind::notice);
         return;
     }

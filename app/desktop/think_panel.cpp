@@ -51,41 +51,40 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
         widget->setAccessibleName(text);
         widget->setToolTip(tip);
     };
-    name(checkpoint_, tr("Checkpoint"), tr("The model that thinks; the last entry chooses a folder"));
+    name(checkpoint_, tr("Checkpoint"), tr("Model; the last entry chooses a folder"));
     checkpoint_->setMinimumContentsLength(12);
     checkpoint_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-    name(prompt_, tr("Prompt"), tr("What the model begins with (Ctrl+Enter starts)"));
+    name(prompt_, tr("Prompt"), tr("Prompt (Ctrl+Enter starts)"));
     prompt_->setPlaceholderText(tr("Type a prompt; Ctrl+Enter generates."));
     prompt_->setTabChangesFocus(true);
     prompt_->installEventFilter(this);
     prompt_->setMinimumHeight(40);
     tokens_->setRange(0, 4096);
     tokens_->setValue(40);
-    name(tokens_, tr("New tokens"), tr("At most so many; 0 reads the prompt and generates nothing"));
+    name(tokens_, tr("New tokens"), tr("Largest number of new tokens; 0 only reads the prompt"));
     temperature_->setRange(0, 5);
     temperature_->setSingleStep(0.1);
     temperature_->setSpecialValueText(tr("greedy"));
-    name(temperature_, tr("Temperature"), tr("Of sampling; 0 always takes the most probable token"));
+    name(temperature_, tr("Temperature"), tr("Temperature of sampling; 0 takes the most probable token"));
     topK_->setRange(0, 1'000'000);
     topK_->setSpecialValueText(tr("all"));
-    name(topK_, tr("Top k"), tr("Sample from so many most probable tokens; 0 is all"));
+    name(topK_, tr("Top k"), tr("Sample from this number of most probable tokens; 0: all"));
     topP_->setRange(0.01, 1);
     topP_->setSingleStep(0.05);
     topP_->setValue(1);
     name(topP_, tr("Top p"),
-         tr("Of the top k, sample from the smallest set of tokens with this much of their probability; 1 is "
-            "all"));
+         tr("Sample from the smallest set of the top k tokens with this share of their probability; 1: all"));
     seed_->setRange(0, 1'000'000'000);
-    name(seed_, tr("Seed"), tr("Of sampling: the same seed draws the same tokens"));
+    name(seed_, tr("Seed"), tr("Seed of sampling: the same seed draws the same tokens"));
     policy_->addItem(tr("its own"), QString());
     policy_->addItem(tr("every step"), QStringLiteral("full"));
     policy_->addItem(tr("no step"), QStringLiteral("fixed:n=0"));
     policy_->addItem(tr("one step"), QStringLiteral("fixed:n=1"));
-    name(policy_, tr("Halting"), tr("Who decides when a token stops"));
+    name(policy_, tr("Halting"), tr("Policy that decides when a token stops"));
     name(think_, tr("Think"), tr("Generate from the prompt, token by token (Ctrl+Enter)"));
-    name(stop_, tr("Stop"), tr("Stop; what was generated so far is recorded"));
+    name(stop_, tr("Stop"), tr("Stop and record the generated tokens"));
     stop_->setEnabled(false);
-    name(time_, tr("Time"), tr("Step back through time: the text up to this token, and what was known then"));
+    name(time_, tr("Time"), tr("Show the text up to this token, and the numbers at that time"));
     time_->setPageStep(8);
     time_->setEnabled(false);
     play_->setText(QStringLiteral("▶"));
@@ -209,9 +208,8 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
         }
     });
     setCheckpoints({});
-    setStatus(
-        tr("The model reads the prompt and goes on; text, steps, gates and candidates appear as they are "
-           "computed."));
+    setStatus(tr("The model reads the prompt and continues. Text, steps, gates and candidates appear as they "
+                 "are computed."));
     showTime();
 }
 

@@ -26,7 +26,7 @@ Thinker::Thinker(TraceData& data, QObject* parent) : QObject(parent), data_(data
 
 void Thinker::start(const ThinkRequest& request) {
     QString problem =
-        isRunning() ? tr("The model is thinking already; wait for it or stop it.") : problem_of(request);
+        isRunning() ? tr("The model is generating. Wait for it or stop it.") : problem_of(request);
     if (problem.isEmpty()) {
         forget();
         trace_ = request.trace;
@@ -83,12 +83,12 @@ void Thinker::end(EngineProcess::End end, const QString& sentence) {
         show();
     }
     if (end == EngineProcess::End::crashed) {
-        Q_EMIT failed("generation.died",
-                      tokens() > 0 ? tr("The engine ended unexpectedly; what it said until then (tokens: %1) "
-                                        "stays on the screen "
-                                        "but is in no trace.")
-                                         .arg(tokens())
-                                   : tr("The engine ended unexpectedly before its first token."));
+        Q_EMIT failed(
+            "generation.died",
+            tokens() > 0
+                ? tr("The engine ended unexpectedly. Its %1 tokens stay on the screen but are in no trace.")
+                      .arg(tokens())
+                : tr("The engine ended unexpectedly before its first token."));
     } else if (end == EngineProcess::End::refused || end == EngineProcess::End::cut) {
         Q_EMIT failed(end == EngineProcess::End::cut ? "generation.cut" : "generation.refused", sentence);
     }

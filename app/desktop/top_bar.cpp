@@ -132,9 +132,9 @@ TopBar::TopBar(const ViewContext& context, QWidget* parent)
         box->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     }
     a_->setAccessibleName(tr("Run A"));
-    a_->setToolTip(tr("Run A: the one that is looked at"));
+    a_->setToolTip(tr("Run A: the shown run"));
     b_->setAccessibleName(tr("Run B"));
-    b_->setToolTip(tr("Run B: the one that A is compared with"));
+    b_->setToolTip(tr("Run B: the run to compare with A"));
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(6, 5, 14, 6);
     row->setSpacing(14);

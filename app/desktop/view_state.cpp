@@ -174,7 +174,7 @@ QString save_session(const Session& session, const QString& file) {
     }
     object[QStringLiteral("views")] = views;
     if (const QFileInfo there(file); there.exists() && !there.isFile()) {
-        return tr("%1 is no file; choose another name for the session.").arg(file);
+        return tr("%1 is not a file. Choose another name for the session.").arg(file);
     }
     QSaveFile out(file);
     const QByteArray bytes = QJsonDocument(object).toJson();
@@ -186,7 +186,8 @@ QString save_session(const Session& session, const QString& file) {
 
 std::optional<Session> load_session(const QString& file, QString& problem) {
     const auto refuse = [&](const QString& found) {
-        problem = tr("%1: expected a session of this program, found %2; save it anew.").arg(file, found);
+        problem =
+            tr("%1: expected a session of this program, found %2. Save the session again.").arg(file, found);
         return std::nullopt;
     };
     QFile in(file);

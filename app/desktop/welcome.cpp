@@ -104,8 +104,7 @@ WelcomePage::WelcomePage(Theme& theme, QWidget* parent)
       theme_(theme),
       title_(new QLabel(QStringLiteral("Ponderscope"), this)),
       lead_(new QLabel(
-          tr("Which words cost a model another step, what it would have said after each of them, and "
-             "whether the extra step paid."),
+          tr("Which words cost a model another step, its answer after each step, and whether the step paid."),
           this)),
       drop_(new DropField(theme, this)),
       samples_(new QVBoxLayout),
@@ -123,10 +122,10 @@ WelcomePage::WelcomePage(Theme& theme, QWidget* parent)
         return label;
     };
     auto* open = new QPushButton(tr("Open a trace…"), this);
-    auto* record = new QPushButton(tr("Record a checkpoint of yours…"), this);
+    auto* record = new QPushButton(tr("Record Your Checkpoint…"), this);
     auto* think = new QPushButton(tr("Think live…"), this);
     auto* tour = new QPushButton(tr("Take the tour"), this);
-    auto* close = new QPushButton(tr("Show the empty window"), this);
+    auto* close = new QPushButton(tr("Show the Empty Window"), this);
     open->setToolTip(tr("Choose traces (Ctrl+O)"));
     record->setToolTip(tr("Run a checkpoint in Hugging Face layout over a text (Ctrl+R)"));
     think->setToolTip(tr("Type a prompt and watch the model generate, token by token"));
@@ -211,9 +210,8 @@ void WelcomePage::restyle() {
 void WelcomePage::setSamples(const Samples& samples) {
     clear(samples_);
     if (!samples.recorded.isEmpty()) {
-        auto* card =
-            new Card(tr("Recorded samples"),
-                     tr("the stories and a passage, every step of every word; opens at once"), theme_, this);
+        auto* card = new Card(tr("Recorded samples"),
+                              tr("the stories and a passage, with every step; opens at once"), theme_, this);
         card->setObjectName(QStringLiteral("recordedSample"));
         connect(card, &QPushButton::clicked, this, &WelcomePage::recordedChosen);
         samples_->addWidget(card);
@@ -250,15 +248,15 @@ void WelcomePage::setSamples(const Samples& samples) {
     };
     shelf(
         QStringLiteral("stories"), tr("Record the stories…"),
-        [](auto) { return tr("answers one to four steps away; the plain model guesses"); },
+        [](auto) { return tr("answers are one to four steps away; the plain model guesses"); },
         &SampleModel::stories);
     shelf(
-        QStringLiteral("cabinet"), tr("Record one of the cabinet…"),
+        QStringLiteral("cabinet"), tr("Record a Model of the Cabinet…"),
         [](auto kept) { return tr("%1 small models, one a method, trained on the same text").arg(kept); },
         &SampleModel::cabinet);
     if (samples_->count() == 0) {
         auto* none =
-            new QLabel(tr("No samples lie beside this program. Open a trace, or record a checkpoint."), this);
+            new QLabel(tr("This installation has no samples. Open a trace, or record a checkpoint."), this);
         none->setWordWrap(true);
         none->setForegroundRole(QPalette::PlaceholderText);
         samples_->addWidget(none);
@@ -279,7 +277,7 @@ void WelcomePage::setRecent(const QStringList& paths) {
         recent_->addWidget(card);
     }
     if (recent_->count() == 0) {
-        auto* none = new QLabel(tr("What you open is listed here."), this);
+        auto* none = new QLabel(tr("Recently opened files appear here."), this);
         none->setForegroundRole(QPalette::PlaceholderText);
         recent_->addWidget(none);
     }

@@ -31,14 +31,14 @@ QString steps_in_words(int steps) {
 
 void WhatIf::startWhatIf(const WhatIfQuestion& question) {
     if (runs_.recorder().isRunning()) { // and reads the patch file that another question would replace
-        messages_->show("recording.running", tr("A recording is running already; wait for it or cancel it."));
+        messages_->show("recording.running", tr("A recording is running. Wait for it or cancel it."));
         return;
     }
     const RunKey key = selection_.runA();
     const RunInfo* run = data_.run(key);
     if (run == nullptr || data_.isLive(key.trace)) {
         messages_->show("what-if.live",
-                        tr("Let the model finish first: what if is asked about a recorded run."),
+                        tr("Wait until the model has finished. What-if runs need a recorded run."),
                         MessageBar::Kind::notice);
         return;
     }
@@ -120,8 +120,9 @@ std::optional<QString> WhatIf::patchFile(const RunInfo& run, const QJsonArray& m
     const QByteArray json = QJsonDocument(QJsonObject{{QStringLiteral("patches"), patches}}).toJson();
     if (!patchFolder_->isValid() || !file.open(QIODevice::WriteOnly) || file.write(json) != json.size() ||
         !file.flush()) {
-        messages_->show("what-if.no-patch-file", tr("What is to be put in could not be written to %1: %2.")
-                                                     .arg(file.fileName(), file.errorString()));
+        messages_->show(
+            "what-if.no-patch-file",
+            tr("The patch could not be written to %1: %2.").arg(file.fileName(), file.errorString()));
         return std::nullopt;
     }
     return file.fileName();
@@ -175,7 +176,7 @@ void WhatIf::fillCarry(QMenu& menu, qint64 token, const RunInfo& run, int ran, c
     });
     const bool chosen = run.step_unit != "layer" && !by_sublayer && selection_.layer() < run.layers;
     const int layer = chosen ? selection_.layer() : -1;
-    QMenu* take = menu.addMenu(tr("Remember the state of “%1” for patching").arg(word));
+    QMenu* take = menu.addMenu(tr("Copy the State of “%1”").arg(word));
     for (int step = 0; step <= most; ++step) {
         take->addAction(after(step, -1), this, [this, token, step] { takeState(token, step, -1); });
         if (layer >= 0) {
@@ -184,12 +185,12 @@ void WhatIf::fillCarry(QMenu& menu, qint64 token, const RunInfo& run, int ran, c
         }
     }
     if (!taken_.run.isValid() || !(taken_.run == selection_.runA())) {
-        menu.addAction(tr("Patch a state in here"))->setEnabled(false);
+        menu.addAction(tr("Paste a State Here"))->setEnabled(false);
         return;
     }
     QString from = taken_.word;
     QMenu* put =
-        menu.addMenu(tr("Patch the state of “%1” (%2) in here")
+        menu.addMenu(tr("Paste the State of “%1” (%2) Here")
                          .arg(from.replace(u'&', QStringLiteral("&&")), after(taken_.step, taken_.layer)));
     for (int step = 0; step <= most; ++step) {
         put->addAction(after(step, taken_.layer), this, [this, token, step] { putState(token, step); });
@@ -211,16 +212,16 @@ void WhatIf::fillWhatIf(QMenu& menu, qint64 token) {
     const int most = static_cast<int>(std::min<qint64>(run->max_steps, 64));
     const int now = block->tokens.steps[static_cast<std::size_t>(row)];
     const QString named = QString(word).replace(u'&', QStringLiteral("&&"));
-    QMenu* steps = menu.addMenu(tr("Give “%1” another number of steps").arg(named));
+    QMenu* steps = menu.addMenu(tr("Set the Steps of “%1”").arg(named));
     steps->setEnabled(most > 0);
     for (int step = 0; step <= most; ++step) {
-        QAction* action = steps->addAction(step == now ? tr("%1, as it has").arg(steps_in_words(step))
+        QAction* action = steps->addAction(step == now ? tr("%1 (unchanged)").arg(steps_in_words(step))
                                                        : steps_in_words(step),
                                            this, [this, token, step] { giveSteps(token, step); });
         action->setEnabled(step != now);
     }
     fillCarry(menu, token, *run, now, named);
-    QMenu* sources = menu.addMenu(tr("Ablate a source of the depth attention"));
+    QMenu* sources = menu.addMenu(tr("Remove a Depth Source"));
     sources->setEnabled(run->depth_mixing == "depth_attention");
     for (int layer = 0; layer + 1 < std::min<qint64>(run->layers, 256); ++layer) {
         sources->addAction(tr("Source: layer %1").arg(layer), this,
@@ -229,7 +230,7 @@ void WhatIf::fillWhatIf(QMenu& menu, qint64 token) {
     if (selection_.layer() > 0 && selection_.layer() < run->layers &&
         run->depth_mixing == "depth_attention") {
         const int at = selection_.layer();
-        QMenu* here = menu.addMenu(tr("Ablate a source in layer %1 only").arg(at));
+        QMenu* here = menu.addMenu(tr("Remove a Depth Source in Layer %1").arg(at));
         for (int layer = 0; layer < at; ++layer) {
             here->addAction(tr("Source: layer %1").arg(layer), this,
                             [this, layer, at] { leaveSourceOut(layer, at); });

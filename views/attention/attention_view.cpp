@@ -89,12 +89,12 @@ void AttentionView::renew() {
 void AttentionView::refreshToken() {
     const RunKey run = selection_.runA();
     if (!run.isValid()) {
-        nothing(tr("Open a trace that was recorded with --attention to see what a token reads."));
+        nothing(tr("Open a trace recorded with --attention to see what a token attends to."));
         return;
     }
     if (!info_) {
         nothing(data_.isBeginning(run)
-                    ? tr("Waiting for the first step of the model…")
+                    ? tr("Waiting for the first token…")
                     : tr("This run has no sequence attention. It grows with the square of the text, so it is "
                          "recorded on "
                          "request: ponderscope record … --attention all, or --attention LAYERS:HEADS."));
@@ -110,8 +110,8 @@ void AttentionView::refreshToken() {
     const qint64 token = selection_.token();
     const qint64 row = token < 0 ? -1 : selection_.rowOf(token);
     if (row < 0 || row >= static_cast<qint64>(sequence->tokens.size())) {
-        nothing(token < 0 ? tr("Click a word of the text to see what it read.")
-                          : tr("Nothing comes before this token: it was not predicted."));
+        nothing(token < 0 ? tr("Click a word of the text to see its attention.")
+                          : tr("The first token is not predicted."));
         return;
     }
     const QString wanted =
@@ -243,8 +243,7 @@ void AttentionView::showCell(qint64 token, int row) {
 ViewCommand AttentionView::viewCommand() const {
     if (!row_ || !info_ || !sequence_) {
         const QString why = why_no_run(data_, selection_);
-        return no_command(why.isEmpty() ? tr("No token's attention is shown; choose a word of a run that was "
-                                             "recorded with --attention.")
+        return no_command(why.isEmpty() ? tr("Choose a word of a run recorded with --attention first.")
                                         : why);
     }
     const int layer = rows_->currentData().toInt();

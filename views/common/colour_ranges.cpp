@@ -59,7 +59,7 @@ bool ask_for_range(QWidget* parent, const ColourScale& now, HeldRange& range) {
     QPushButton* automatic = buttons->addButton(QObject::tr("From the values"), QDialogButtonBox::ResetRole);
     automatic->setEnabled(range.has_value());
     auto* words = new QLabel(
-        QObject::tr("Held for every run and sequence, in text, table, maps and figures; sessions keep it."),
+        QObject::tr("Fixed for every run and sequence, in text, table, maps and figures. Sessions store it."),
         &dialog);
     words->setForegroundRole(QPalette::PlaceholderText);
     words->setWordWrap(true);

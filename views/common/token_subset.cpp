@@ -14,10 +14,10 @@ SubsetChip::SubsetChip(Theme& theme, QWidget* parent) : QWidget(parent), label_(
     label_->setTextFormat(Qt::PlainText);
     label_->setWordWrap(true);
     label_->setMaximumWidth(most_wide);
-    label_->setAccessibleName(tr("Tokens that this panel speaks of"));
+    label_->setAccessibleName(tr("Tokens that this panel covers"));
     auto* shut = new QToolButton(this);
     shut->setText(QStringLiteral("×"));
-    shut->setToolTip(tr("Back to all tokens"));
+    shut->setToolTip(tr("Show All Tokens"));
     shut->setAccessibleName(shut->toolTip());
     shut->setAutoRaise(true);
     auto* row = new QHBoxLayout(this);

@@ -73,10 +73,10 @@ ViewCommand shell_view(const QList<QStringList>& lines) {
 QString why_no_run(const TraceData& data, const Selection& selection) {
     const RunKey a = selection.runA();
     if (data.run(a) == nullptr) {
-        return tr("There is no run to make a command for; open a trace first.");
+        return tr("Open a trace first. The command refers to a run.");
     }
     if (data.isLive(a.trace)) {
-        return tr("What is being thought is not on disk yet; there is a command for it once it is recorded.");
+        return tr("The generation is not recorded yet. Copy the command when it has ended.");
     }
     return {};
 }

@@ -90,7 +90,7 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     auto* splitter = new QSplitter(Qt::Horizontal, this);
     splitter->addWidget(left);
     detail_->setAccessibleName(tr("Beside the table"));
-    detail_->setToolTip(tr("What is shown of A and B, token by token"));
+    detail_->setToolTip(tr("Quantity of A and B, token by token"));
     detail_->addItem(tr("Token against token"), QString());
     detail_->addItem(tr("Token against token, density"), QStringLiteral("density"));
     detail_->addItem(tr("Who wins: token class"), QStringLiteral("class"));
@@ -227,7 +227,7 @@ void CompareView::cancel() {
     pending_.stop();
     job_.cancel();
     setBusy(false);
-    message_->setText(tr("Cancelled. Choose another run, or open the trace again, to compare."));
+    message_->setText(tr("Cancelled. To compare, choose another run or open the trace again."));
     cancelled_ = true;
     stamp_.clear();
 }
@@ -364,7 +364,7 @@ void CompareView::present(const std::shared_ptr<const RunComparison>& comparison
         }
     }
     if (shown_->notices.size() > most_shown) {
-        text += u' ' + tr("(%1 more: point here)").arg(shown_->notices.size() - most_shown);
+        text += u' ' + tr("(%1 more: hover here)").arg(shown_->notices.size() - most_shown);
     }
     message_->setText(text);
     message_->setToolTip(plain_tip(shown_->notices.empty() ? QString() : all.join(u'\n')));
@@ -384,7 +384,7 @@ void CompareView::showDetail() {
         return;
     }
     if (!shown_ || shown_->runs.size() < 2) {
-        chart_->setHint(tr("Choose a run B over the same text to see where it wins."));
+        chart_->setHint(tr("Choose a run B over the same text to see where B wins."));
         return;
     }
     chart_->setHint(tr("Grouping the tokens…"));

@@ -32,11 +32,10 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
       scale_(new ScaleBar(context.theme, this)),
       readout_(new Readout(context.theme, this)),
       grid_(new DepthGrid(context.theme, this)),
-      caption_(
-          new QLabel(tr("Weights are not causes: the source with the largest weight need not be the one "
-                        "that matters. Record with --ablate-source SOURCE:LAYER to know: the figure “Weights "
-                        "against ablation” shows both."),
-                     this)),
+      caption_(new QLabel(
+          tr("Weights are not causes: the source with the largest weight need not matter most. Record with "
+             "--ablate-source SOURCE:LAYER to find out; the figure “Weights against ablation” shows both."),
+          this)),
       flag_(new QLabel(this)),
       mapTitle_(new QLabel(this)),
       mapScale_(new ScaleBar(context.theme, this)),
@@ -48,7 +47,7 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
     chooser_->setAccessibleName(tr("Signal by layer and source"));
     chooser_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     head_->setAccessibleName(tr("KV head"));
-    head_->setToolTip(tr("Which KV head's weights are shown"));
+    head_->setToolTip(tr("KV head to show"));
     head_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     what_->setAccessibleName(tr("Token or average"));
     what_->setToolTip(tr("The selected token, or the mean or standard deviation over tokens"));
@@ -205,7 +204,7 @@ void DepthView::refreshData() {
     if (!selection_.runA().isValid()) {
         hint = tr("Open a trace of a model that mixes values across layers to see where they come from.");
     } else if (info == infos.end()) {
-        hint = data_.isBeginning(selection_.runA()) ? tr("Waiting for the first step of the model…")
+        hint = data_.isBeginning(selection_.runA()) ? tr("Waiting for the first token…")
                                                     : tr("This run has no weights by layer and source. "
                                                          "Models with depth attention or a cross-layer "
                                                          "baseline record them.");
@@ -365,7 +364,7 @@ void DepthView::refreshMap() {
                                 QString::fromStdString(depth_->layer_name())));
     if (isSummed()) {
         map_->setMap(nullptr);
-        map_->setHint(tr("The weights of single tokens were not kept, only what they add up to."));
+        map_->setHint(tr("This run has no weights of single tokens, only their sums over all tokens."));
         return;
     }
     const std::int64_t step = depth_->steps() > 1 ? selection_.step() : -1;

@@ -98,8 +98,7 @@ void DepthView::refreshLongMap(std::int64_t step, int head) {
 ViewCommand DepthView::viewCommand() const {
     if (isSummed()) {
         return no_command(
-            tr("These weights were added up over the run; ponderscope export writes their means "
-               "and variances."));
+            tr("This run has sums of weights. ponderscope export writes their means and variances."));
     }
     if (signal_.isEmpty()) {
         const QString why = why_no_run(data_, selection_);
@@ -128,7 +127,7 @@ ViewCommand DepthView::viewCommand() const {
     const qint64 token = selection_.shown();
     const qint64 row = token < 0 ? -1 : selection_.rowOf(token);
     if (shown_ == Shown::token && row < 0) {
-        return no_command(tr("Choose a word first; these are the weights of one token."));
+        return no_command(tr("Choose a word first. The weights are of one token."));
     }
     const QString range =
         shown_ == Shown::token ? QStringLiteral(", %1, %2").arg(row).arg(row + 1) : QString();

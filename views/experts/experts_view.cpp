@@ -44,7 +44,7 @@ ExpertsView::ExpertsView(ViewContext context, QWidget* parent)
       usingB_(this),
       agreeing_(this) {
     layer_->setAccessibleName(tr("Layer with experts"));
-    layer_->setToolTip(tr("The layer whose experts are shown"));
+    layer_->setToolTip(tr("Layer to show"));
     map_->setAccessibleName(tr("Weights of the chosen experts by token"));
     load_->setAccessibleName(tr("Load of the experts of the layer"));
     agreement_->setAccessibleName(tr("Experts that runs A and B have in common"));
@@ -126,7 +126,7 @@ void ExpertsView::refreshMap() {
         return;
     }
     if (!info_) {
-        nothing(data_.isBeginning(run) ? tr("Waiting for the first step of the model…")
+        nothing(data_.isBeginning(run) ? tr("Waiting for the first token…")
                                        : tr("This run has no experts. Record a mixture of experts with "
                                             "ponderscope record … --record steps,experts."));
         return;
@@ -300,7 +300,7 @@ void ExpertsView::refreshCharts() {
         return;
     }
     if (!use_ || layer() >= use_->layers.size()) {
-        load_->setHint(tr("Counting what the experts did…"));
+        load_->setHint(tr("Counting the choices of the experts…"));
         return;
     }
     load_->setChart(expert_load_chart(*use_, layer(), useB_ ? &*useB_ : nullptr));
@@ -309,8 +309,7 @@ void ExpertsView::refreshCharts() {
 ViewCommand ExpertsView::viewCommand() const {
     if (!info_ || !rows_) {
         const QString why = why_no_run(data_, selection_);
-        return no_command(why.isEmpty() ? tr("No experts are shown; choose a run that was recorded with "
-                                             "--record steps,experts.")
+        return no_command(why.isEmpty() ? tr("Choose a run recorded with --record steps,experts first.")
                                         : why);
     }
     return python_view(

@@ -117,8 +117,7 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     scroll->setMinimumSize(420, 320);
     scroll->setBackgroundRole(QPalette::Mid);
     scroll->setAccessibleName(tr("The figure at true size"));
-    command_->setToolTip(tr("Makes the same bytes again, once the figure has been exported. What is copied "
-                            "needs only the trace."));
+    command_->setToolTip(tr("Draws the same figure again. The copied command needs only the trace."));
     message_->setObjectName(QStringLiteral("message"));
     message_->setWordWrap(true);
     message_->setTextFormat(Qt::PlainText);
@@ -132,7 +131,7 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     right->addWidget(command_);
     buttons_->addButton(tr("Export"), QDialogButtonBox::AcceptRole)->setDefault(true);
     QPushButton* open = buttons_->addButton(tr("Open Specification…"), QDialogButtonBox::ActionRole);
-    open->setToolTip(tr("A FILE.json that was written beside a figure"));
+    open->setToolTip(tr("Opens the FILE.json of an exported figure"));
     connect(open, &QPushButton::clicked, this, [this] {
         auto* dialog =
             new QFileDialog(this, tr("Open Specification"), {}, tr("Specifications of figures (*.json)"));
@@ -198,7 +197,7 @@ QWidget* ExportDialog::buildForm() {
     vision_->addItem(tr("In grey"), static_cast<int>(Vision::grey));
     vision_->addItem(tr("To a deuteranope"), static_cast<int>(Vision::deuteranopia));
     vision_->setAccessibleName(tr("Check"));
-    add_->setToolTip(tr("A page of several figures: add them one after the other, then choose Panels"));
+    add_->setToolTip(tr("Add this figure to a page of several figures; the kind Panels shows the page"));
     const auto row = [](std::initializer_list<QWidget*> widgets) {
         auto* made = new QHBoxLayout;
         for (QWidget* widget : widgets) {
@@ -277,7 +276,7 @@ bool ExportDialog::openSpec(const QString& file) {
         for (RunName& run : spec.runs) {
             if (!data_.isOpen(path_text(run.trace))) {
                 message_->setText(
-                    tr("%1 is of %2, which is not open; open it first.").arg(file, path_text(run.trace)));
+                    tr("%1 is in %2, which is not open. Open it first.").arg(file, path_text(run.trace)));
                 return false;
             }
             run = by_name(run, data_.runs(path_text(run.trace)));
@@ -463,9 +462,7 @@ void ExportDialog::make() {
     showCommand();
     if (kind() == FigureKind::panels && panels_.empty()) {
         preview_->setFigure(nullptr, nullptr);
-        message_->setText(
-            tr("The page is empty. Choose a figure at the left and add it to the page; then come "
-               "back here."));
+        message_->setText(tr("The page is empty. Choose a figure at the left and add it to the page."));
         return;
     }
     maker_.make(spec());
@@ -488,7 +485,7 @@ void ExportDialog::arrived() {
     std::vector<QColor> lines = draws_rules(spec().kind) ? style.rules : style.runs;
     lines.resize(std::min<std::size_t>(lines.size(), draws_rules(spec().kind) ? lines.size() : 4));
     if (vision != Vision::normal && least_difference(lines, vision) < readable_difference) {
-        text += u'\n' + tr("Two of the line colours look alike so; choose another palette.");
+        text += u'\n' + tr("Two line colours look alike. Choose another palette.");
     }
     message_->setText(text);
 }

@@ -283,13 +283,12 @@ void FigurePanel::renew() {
     if (wanted.runs.empty()) {
         asked_.clear();
         work_.cancel();
-        showHint(
-            partsOf(spec_).front().kind == FigureKind::training_curves
-                ? tr("No open trace has a training in it. “ponderscope train RECIPE.json -o FOLDER” writes "
-                     "one as it goes: drop the folder on the window, while it trains or afterwards.")
-            : context_.data.isLive(context_.selection.runA().trace)
-                ? tr("The model is still generating. The figure is made once the run is recorded.")
-                : tr("Open a trace to see this figure of its run."));
+        showHint(partsOf(spec_).front().kind == FigureKind::training_curves
+                     ? tr("No open trace has a training. Drop the folder of “ponderscope train RECIPE.json "
+                          "-o FOLDER” on the window, during the training or after it.")
+                 : context_.data.isLive(context_.selection.runA().trace)
+                     ? tr("The model is generating. The figure appears when the run is recorded.")
+                     : tr("Open a trace to see this figure of its run."));
         return;
     }
     const QString now = QString::fromStdString(write_figure_spec(wanted, std::filesystem::path("/nowhere")));

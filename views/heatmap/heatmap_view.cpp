@@ -35,9 +35,9 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
       merge_(new QComboBox(this)),
       loader_(*canvas_, this) {
     chooser_->setAccessibleName(tr("Signal"));
-    chooser_->setToolTip(tr("Which per-step signal the heatmap shows"));
+    chooser_->setToolTip(tr("Signal of the heatmap"));
     merge_->setAccessibleName(tr("Tokens in one pixel"));
-    merge_->setToolTip(tr("How tokens that share one column of pixels are summed up"));
+    merge_->setToolTip(tr("Number shown for the tokens of one pixel"));
     merge_->addItem(tr("mean"));
     merge_->addItem(tr("largest"));
     merge_->hide();
@@ -120,7 +120,7 @@ HeatmapView::HeatmapView(ViewContext context, HeatmapView& first) : HeatmapView(
     auto* close = new QToolButton(this);
     close->setText(QStringLiteral("×"));
     close->setAutoRaise(true);
-    close->setToolTip(tr("Take this map away"));
+    close->setToolTip(tr("Remove This Map"));
     close->setAccessibleName(close->toolTip());
     connect(close, &QToolButton::clicked, this, [this] { above_->removeMap(this); });
     header_->insert(close);
@@ -254,7 +254,7 @@ void HeatmapView::refreshMap() {
         return;
     }
     if (chooser_->count() == 0) {
-        nothing(data_.isBeginning(run) ? tr("Waiting for the first step of the model…")
+        nothing(data_.isBeginning(run) ? tr("Waiting for the first token…")
                                        : tr("This run has no signals by step. Record it again with Record: "
                                             "steps, or --record steps."));
         return;

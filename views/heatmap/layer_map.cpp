@@ -74,7 +74,7 @@ LayerMap::LayerMap(const ViewContext& context, QWidget* parent)
       reading_(this),
       ranging_(this) {
     chooser_->setAccessibleName(tr("Signal by layer"));
-    chooser_->setToolTip(tr("What is shown of every layer at every step of the chosen word"));
+    chooser_->setToolTip(tr("Read-out of every layer at every step of the chosen word"));
     grid_->setAccessibleName(tr("Read-outs by layer and step"));
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
@@ -153,7 +153,7 @@ void LayerMap::refresh() {
     const SequenceInfo* sequence = data_.sequenceInfo(wanted.run, wanted.sequence);
     const qint64 tokens = sequence == nullptr ? 0 : sequence->tokens;
     if (row < 0 || row >= tokens) {
-        nothing(tr("Choose a word to see what every layer says at each step."));
+        nothing(tr("Choose a word to see the read-out of every layer at each step."));
         return;
     }
     if (data_.isLive(wanted.run.trace)) { // in no file yet, and short
@@ -190,7 +190,7 @@ void LayerMap::read(const Place& row) {
         [this, row](const std::optional<SignalChunk>& chunk) {
             row_ = chunk ? row_of(*chunk, row.at) : std::nullopt;
             if (!row_) {
-                nothing(tr("What the layers say of this word was not recorded."));
+                nothing(tr("The read-outs of layers were not recorded for this word."));
                 return;
             }
             shown_ = row;

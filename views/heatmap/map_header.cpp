@@ -51,8 +51,8 @@ void MapHeader::setRanges(ColourRanges& ranges) {
     ranges_ = &ranges;
     connect(&ranges, &ColourRanges::changed, this, [this] { showScale(unit_, halted_); });
     auto* ends = new QToolButton(this);
-    ends->setText(tr("Ends of the scale…"));
-    ends->setToolTip(tr("Holds them for this signal, in every map and run"));
+    ends->setText(tr("Set Ends of the Scale…"));
+    ends->setToolTip(tr("Fixes the ends for this signal, in every map and run"));
     ends->setAutoRaise(true);
     ends->setFont(theme_.small());
     connect(&theme_, &Theme::changed, ends, [this, ends] { ends->setFont(theme_.small()); });

@@ -78,7 +78,7 @@ ViewCommand InspectorView::viewCommand() const {
     // A run that was chosen just now may have fewer tokens.
     const SequenceInfo* sequence = data_.sequenceInfo(selection_.runA(), selection_.sequence());
     if (row < 0 || sequence == nullptr || row >= sequence->tokens) {
-        return no_command(tr("Choose a word first; the inspector's command is about one token."));
+        return no_command(tr("Choose a word first. The command refers to one token."));
     }
     // B's row is A's where both are of one text in the same tokens.
     const RunInfo* a = data_.run(selection_.runA());

@@ -213,8 +213,8 @@ TokenReport token_report(TraceData& data, const Selection& selection, int most) 
     TokenReport report;
     Side a{selection.runA(), nullptr, -1};
     if (!a.key.isValid()) {
-        report.hint = tr("Open a trace: drop it on the window, or choose File, Open. What the model computed "
-                         "at a token then stands here.");
+        report.hint = tr("Open a trace: drop it on the window, or choose File → Open. This panel shows the "
+                         "numbers of a token.");
         return report;
     }
     a.data = data.sequence(a.key, selection.sequence());
@@ -227,8 +227,7 @@ TokenReport token_report(TraceData& data, const Selection& selection, int most) 
     }
     const qint64 token = selection.shown();
     if (token < 0 || token >= static_cast<qint64>(a.data->tokens.size())) {
-        report.hint = tr("Move over a word of the text to see what the model computed there; click to keep "
-                         "it, arrows move on.");
+        report.hint = tr("Hover over a word of the text to see its numbers. A click pins it, arrows move.");
         return report;
     }
     report.token = token;
@@ -245,7 +244,7 @@ TokenReport token_report(TraceData& data, const Selection& selection, int most) 
             b.data && at < b.data->tokens.size() && b.data->tokens.id[at] == a.data->tokens.id[at];
         b.row = same ? a.row : -1;
         if (b.data && !same) {
-            report.notes.push_back(tr("Run B reads another token here, so its numbers are left out."));
+            report.notes.push_back(tr("Run B has another token here, so its numbers are not shown."));
         }
     }
 
@@ -258,7 +257,7 @@ TokenReport token_report(TraceData& data, const Selection& selection, int most) 
     add_numbers(report, data, a, b);
     if (!a.there()) {
         report.notes.push_back(selection.attribution() == Attribution::predicted
-                                   ? tr("The first token has nothing before it: no run predicted it.")
+                                   ? tr("The first token is not predicted.")
                                    : tr("Nothing was recorded at this token."));
         return report;
     }

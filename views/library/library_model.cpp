@@ -170,11 +170,11 @@ QVariant LibraryModel::data(const QModelIndex& index, int role) const {
 QVariant LibraryModel::traceData(const Trace& trace, int role) const {
     switch (role) {
     case Qt::DisplayRole:
-        return context_.data.isScratch(trace.path) ? tr("Scratch") : title_of(trace.path);
+        return context_.data.isScratch(trace.path) ? tr("Temporary") : title_of(trace.path);
     case DetailRole: {
         QStringList parts;
         if (context_.data.isScratch(trace.path)) {
-            parts << tr("not kept");
+            parts << tr("not saved");
         }
         if (const auto hidden = context_.data.hiddenRuns(trace.path).size(); hidden > 0) {
             parts << tr("%1 hidden").arg(hidden);
@@ -182,12 +182,11 @@ QVariant LibraryModel::traceData(const Trace& trace, int role) const {
         return parts.join(QStringLiteral(", "));
     }
     case Qt::ToolTipRole:
-        return plain_tip(
-            context_.data.isScratch(trace.path)
-                ? tr("What ifs, reruns and what was thought in this session. Nothing of it is in "
-                     "a trace of yours until you keep it: see the menu of a run.\n%1")
-                      .arg(trace.path)
-                : trace.path);
+        return plain_tip(context_.data.isScratch(trace.path)
+                             ? tr("What-if runs, reruns and generated runs are temporary until you save them "
+                                  "to a trace (menu of the run).\n%1")
+                                   .arg(trace.path)
+                             : trace.path);
     case KeyRole:
         return QVariant::fromValue(RunKey{trace.path, 0});
     default:

@@ -222,20 +222,20 @@ void LibraryPanel::fillMenu(QMenu& menu, const QModelIndex& index) {
         });
         menu.addSeparator();
         const bool elsewhere = is_elsewhere(key.trace);
-        menu.addAction(elsewhere                            ? tr("Fetch into a trace here…")
-                       : context_.data.isScratch(key.trace) ? tr("Keep in a trace…")
-                                                            : tr("Copy into a trace…"),
+        menu.addAction(elsewhere                            ? tr("Copy to This Machine…")
+                       : context_.data.isScratch(key.trace) ? tr("Save to Trace…")
+                                                            : tr("Copy to Trace…"),
                        this, [this, key] { Q_EMIT keepRequested(key); });
         menu.addAction(tr("Rename"), this, [this, key] { runs_->edit(model_->indexOf(key)); })
             ->setDisabled(elsewhere); // what lies on another machine is only read
         menu.addAction(tr("Hide"), this, [this, key] { context_.data.setHidden(key, true); });
-        menu.addAction(tr("Remove from the trace…"), this, [this, key] { Q_EMIT removeRequested(key); })
+        menu.addAction(tr("Remove from Trace…"), this, [this, key] { Q_EMIT removeRequested(key); })
             ->setDisabled(elsewhere);
     } else {
         menu.addAction(tr("Copy path"), this, [key] { QGuiApplication::clipboard()->setText(key.trace); });
-        menu.addAction(tr("Check every byte"), this, [this, key] { Q_EMIT checkRequested(key.trace); });
+        menu.addAction(tr("Check Every Byte"), this, [this, key] { Q_EMIT checkRequested(key.trace); });
         if (const auto hidden = context_.data.hiddenRuns(key.trace); !hidden.empty()) {
-            menu.addAction(tr("Show hidden runs (%1)").arg(hidden.size()), this, [this, key, hidden] {
+            menu.addAction(tr("Show Hidden Runs (%1)").arg(hidden.size()), this, [this, key, hidden] {
                 for (const RunInfo& run : hidden) {
                     context_.data.setHidden({key.trace, run.id}, false);
                 }

@@ -67,8 +67,8 @@ Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunP
     chart.y.label = tr("perplexity");
     chart.x.log = look.log_cost;
     chart.y.log = look.log_perplexity;
-    chart.note = time ? tr("Runs as they were recorded, read-outs and writing included: compare those of one "
-                           "machine and batch. A replay takes no time that could be measured.")
+    chart.note = time ? tr("Times include read-outs and writing: compare runs of one machine and batch size. "
+                           "Replays have no time.")
                       : tr("Lines: replay. Tokens do not affect each other in a replay; a rerun can differ.");
     const auto place = [flops](const auto& point) { return flops ? point.flops : point.steps; };
     const auto label = [](const QString& name, double steps, double nll, double flops_a_token) {

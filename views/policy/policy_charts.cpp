@@ -165,10 +165,9 @@ Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
     chart.x.label = look.over_flops ? tr("FLOPs per token") : tr("mean steps");
     chart.x.si = look.over_flops;
     chart.y.label = tr("NLL minus that of %1 (nats)").arg(QString::fromStdString(found.reference));
-    QStringList note{look.reruns
-                         ? tr("Lines: replay; tokens do not affect each other in a replay. Points with "
-                              "bars: rerun, the model ran so.")
-                         : tr("Replay: tokens do not affect each other; a rerun can differ."),
+    QStringList note{look.reruns ? tr("Lines: replay, in which tokens do not affect each other. Points with "
+                                      "bars: rerun of the model.")
+                                 : tr("Replay: tokens do not affect each other; a rerun can differ."),
                      tr("Bands hold for all rules and costs together.")};
     bool bound = false;
     bool marked = false;
@@ -204,7 +203,7 @@ Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
     }
     if (marked) {
         note << tr(
-            "Dots: thinks better, the whole band of NLL minus that of the best blind rule lies below 0.");
+            "Dots: thinks better; the whole band of NLL minus that of the best blind rule is below 0.");
     }
     if (bound) {
         note << tr("No rule can be below the oracle, which knows the next token.");
@@ -246,7 +245,7 @@ Chart sweep_chart(const ReplayTable& table, const std::vector<std::string>& poli
         chart.x.label = QString::fromStdString(kind.parameters.front().key);
         chart.note.prepend(tr("A token stops when %1. ").arg(QString::fromStdString(kind.rule)));
     } else {
-        chart.x.label = tr("rank of the threshold among those tried");
+        chart.x.label = tr("rank of the threshold");
     }
     for (std::size_t n = 0; n < names.size(); ++n) {
         const PolicyKind& kind = kind_of(table, names[n]);

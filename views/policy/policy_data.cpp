@@ -59,7 +59,7 @@ void PolicyData::check() {
         sentence_ = tr("Open a trace of a model that ponders to try halting policies on it.");
     } else if (data_.isLive(run.trace)) {
         failed_ = true; // there is no file to read
-        sentence_ = tr("The model is still thinking; policies are replayed once the run is recorded.");
+        sentence_ = tr("The model is generating. Policies are replayed when the run is recorded.");
     } else {
         sentence_ = tr("Reading the signals…");
     }

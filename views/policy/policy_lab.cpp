@@ -76,7 +76,7 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     grid->setVerticalSpacing(7);
     grid->addWidget(label(tr("Policy"), policy_), 0, 0);
     auto* all = new QPushButton(tr("Table…"), body_);
-    all->setToolTip(tr("All policies as a table, replay and rerun beside each other: a figure with its CSV"));
+    all->setToolTip(tr("Table of all policies, replay beside rerun, as a figure with its CSV"));
     grid->addWidget(policy_, 0, 1);
     grid->addWidget(all, 0, 2);
     grid->addWidget(label(tr("Threshold"), slider_), 1, 0);
@@ -283,7 +283,7 @@ void PolicyLab::choosePolicy() {
         static_cast<MarkedSlider*>(slider_)->setMark(
             own ? static_cast<int>(starting_place(*kind_, *table, values_)) : -1);
         slider_->setToolTip(own ? tr("The triangle is the model's own threshold") : QString());
-        reset_->setToolTip(own ? tr("The model's own threshold") : tr("Where the slider begins"));
+        reset_->setToolTip(own ? tr("The model's own threshold") : tr("Reset to the start value"));
         threshold_->setEnabled(!values_.empty());
         reset_->setEnabled(!values_.empty());
         slider_->setPageStep(std::max(1, static_cast<int>(values_.size()) / 12));
@@ -302,7 +302,7 @@ void PolicyLab::takeThreshold() {
     const double high = parameter.whole ? static_cast<double>(values_.size()) - 1 : parameter.high;
     if (!typed || value < parameter.low || value > high || (parameter.whole && value != std::floor(value))) {
         constexpr double unlimited = 1e300;
-        summary_->setText(tr("%1 is no threshold of %2. ")
+        summary_->setText(tr("%1 is not a threshold of %2. ")
                               .arg(threshold_->text(), QString::fromStdString(title_of(*kind_))) +
                           (high < unlimited && parameter.low > -unlimited
                                ? tr("Type a number from %1 to %2.").arg(parameter.low).arg(high)
@@ -345,11 +345,11 @@ void PolicyLab::replayNow() {
     summary_->setText(text);
     QStringList notes{QString::fromStdString(rule_in_words(*kind_, value))};
     if (!kind_->causal) {
-        notes << tr("It knows the next token: a bound, no policy.");
+        notes << tr("It knows the next token, so it is a bound and not a policy.");
     }
     if (table->halted) {
-        notes << tr("This run halted, so no token gets more steps than it had; record with --policy full to "
-                    "lift that.");
+        notes << tr("This run halted, so no token can have more steps than it ran. Record with --policy full "
+                    "for all steps.");
     }
     notes << tr("Replay: tokens do not affect each other; a rerun can differ.");
     note_->setText(notes.join(u' '));
@@ -404,13 +404,13 @@ void PolicyLab::showRerun() {
     rerun_->setText(running ? tr("Cancel the rerun") : tr("Rerun exactly"));
     rerun_->setEnabled(running || (can_run && !spec_.isEmpty() && !rerunKey_.isValid()));
     rerun_->setToolTip(
-        running    ? tr("What is finished stays in the trace, marked as partial")
-        : !causal  ? tr("This rule looks at the next token: no model can run it")
-        : !can_run ? tr("The engine does not compute this signal: only a replay can follow this rule")
+        running    ? tr("Finished sequences stay in the trace, marked as partial")
+        : !causal  ? tr("This rule knows the next token, so no model can run it")
+        : !can_run ? tr("The engine does not compute this signal, so this rule can only be replayed")
         : rerunKey_.isValid()
-            ? tr("The open traces hold this rerun already")
-            : tr("Runs the checkpoint on the same tokens with this policy, so that halted tokens change what "
-                 "later ones see; the run goes into Scratch: ponderscope record --policy %1")
+            ? tr("An open trace has this rerun already")
+            : tr("Runs the checkpoint on the same tokens with this policy; stopped tokens then change what "
+                 "later tokens see. The run is temporary: ponderscope record --policy %1")
                   .arg(spec_));
     QString text;
     if (difference_) {
@@ -428,7 +428,7 @@ void PolicyLab::showRerun() {
     } else if (!rerunProblem_.isEmpty()) {
         text = rerunProblem_.toHtmlEscaped();
     } else if (running) {
-        text = tr("<b>rerun</b>&nbsp;&nbsp; under way: %1 %").arg(rerunProgress_ / 10);
+        text = tr("<b>rerun</b>&nbsp;&nbsp; running: %1 %").arg(rerunProgress_ / 10);
     } else if (rerunKey_.isValid()) {
         text = tr("<b>rerun</b>&nbsp;&nbsp; comparing…");
     }
@@ -505,7 +505,7 @@ void PolicyLab::fillFigure(figure::FigureSpec& spec) const {
 ViewCommand PolicyLab::viewCommand() const {
     if (const QString why = why_no_run(context_.data, context_.selection);
         !why.isEmpty() || spec_.isEmpty()) {
-        return no_command(why.isEmpty() ? tr("No policy is replayed; choose one first.") : why);
+        return no_command(why.isEmpty() ? tr("Choose a policy first.") : why);
     }
     return shell_view({{QStringLiteral("policy"), run_a_reference(context_.data, context_.selection),
                         QStringLiteral("--policy=") + spec_}});

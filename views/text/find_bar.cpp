@@ -102,7 +102,7 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
     summary_->setTextInteractionFlags(Qt::TextSelectableByMouse);
     summary_->setTextFormat(Qt::PlainText);
     summary_->setWordWrap(true);
-    summary_->setAccessibleName(tr("What was found, in numbers"));
+    summary_->setAccessibleName(tr("Statistics of the found tokens"));
     summary_->setContentsMargins(24, 0, 14, 6);
     summary_->hide();
     send_->setText(tr("Send to Compare"));
@@ -126,17 +126,17 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
     QToolButton* down = button(QStringLiteral("↓"), tr("Next (Enter)"));
     QToolButton* shut = button(QStringLiteral("×"), tr("Close (Esc)"));
     wholeRun_->setText(tr("Whole run"));
-    wholeRun_->setToolTip(tr("Searches all sequences of the run; Enter goes on to the next that has hits, "
-                             "and panels are sent all of them"));
-    wholeRun_->setAccessibleName(tr("Search the whole run"));
+    wholeRun_->setToolTip(tr("Searches all sequences of the run. Enter goes to the next sequence with hits; "
+                             "Send to takes the hits of all"));
+    wholeRun_->setAccessibleName(tr("Search the Whole Run"));
     wholeRun_->setCheckable(true);
     wholeRun_->setAutoRaise(true);
     connect(wholeRun_, &QToolButton::toggled, this, [this] { search(false); });
     progress_->setInterval(200);
     connect(progress_, &QTimer::timeout, this, &FindBar::showStatus);
     listed_->setText(tr("List"));
-    listed_->setToolTip(tr("Every place that was found, with the words around it"));
-    listed_->setAccessibleName(tr("List of what was found"));
+    listed_->setToolTip(tr("All hits with the words around them"));
+    listed_->setAccessibleName(tr("List of hits"));
     listed_->setCheckable(true);
     listed_->setAutoRaise(true);
     list_->setModel(model_);

@@ -55,7 +55,7 @@ void Legend::show(const TokenValues& values) {
     meaning_ = values.meaning();
     setToolTip(plain_tip(!classes_.isEmpty() || !values.replay.isEmpty()
                              ? meaning_
-                             : meaning_ + (look_.held ? tr(". The scale is held; a click changes it.")
+                             : meaning_ + (look_.held ? tr(". The scale is fixed; a click changes it.")
                                                       : tr(". A click sets the ends of the scale."))));
     setCursor(!classes_.isEmpty() || !values.replay.isEmpty() ? Qt::ArrowCursor : Qt::PointingHandCursor);
     setAccessibleDescription(meaning_);

@@ -202,9 +202,8 @@ TokenValues token_differences(Quantity quantity, const SequenceData& a, const Se
     const std::size_t both = std::min(a.tokens.size(), b->tokens.size());
     if (!std::equal(a.tokens.id.begin(), a.tokens.id.begin() + static_cast<std::ptrdiff_t>(both),
                     b->tokens.id.begin())) {
-        result.notice =
-            tr("B does not read the same tokens here, so there is no A − B: choose a run over the "
-               "same text as B, or switch A − B off");
+        result.notice = tr("Runs A and B have different tokens here. Choose a run B over the same text, or "
+                           "switch A − B off");
         return result;
     }
     const std::vector<float> values = by_token(both, attribution, [&](std::size_t row) {

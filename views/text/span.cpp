@@ -115,7 +115,7 @@ SpanStatistics SubsetMeans::Impl::finish(qint64 maxSteps, const QString& whole, 
         means[i - 1]->mean = totals[i] / totals[0];
     }
     if (result.scored == 0) {
-        result.about = tr("No token of it has an NLL.");
+        result.about = tr("The span has no NLL.");
         return result;
     }
     BootstrapOptions options;
@@ -156,16 +156,16 @@ SpanStatistics SubsetMeans::Impl::finish(qint64 maxSteps, const QString& whole, 
         }
         const QString words = QString::fromStdString(how.words());
         result.about =
-            !enough ? tr("No interval: the %1 holds fewer than two blocks of %2 tokens.")
-                          .arg(whole)
-                          .arg(how.block)
-            : clusters ? tr("95 % intervals: %1.").arg(words)
-                       : tr("95 % intervals: %1; about other stretches of this text, not about other texts.")
-                             .arg(words);
+            !enough
+                ? tr("No interval: the %1 has fewer than two blocks of %2 tokens.").arg(whole).arg(how.block)
+            : clusters
+                ? tr("95 % intervals: %1.").arg(words)
+                : tr("95 % intervals: %1. They are about other parts of this text, not about other texts.")
+                      .arg(words);
         constexpr double few = 10;
         if (enough && how.units < few) {
             result.about +=
-                u' ' + tr("Estimated from only %1 blocks, so they are rough.").arg(std::floor(how.units));
+                u' ' + tr("They are rough, because there are only %1 blocks.").arg(std::floor(how.units));
         }
     }
     if (maxSteps <= 0) {

@@ -37,7 +37,7 @@ SpanBar::SpanBar(const ViewContext& context, TextView& view, QWidget* parent)
       measuring_(this),
       writing_(this) {
     words_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    words_->setAccessibleName(tr("What the span is"));
+    words_->setAccessibleName(tr("Statistics of the span"));
     words_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     words_->setWordWrap(true);
     copy_->setText(tr("Copy"));
@@ -104,10 +104,10 @@ void SpanBar::showSpan() {
     const bool live = context_.data.isLive(trace);
     label_->setEnabled(!live && !is_elsewhere(trace));
     label_->setToolTip(
-        live ? tr("A run that is not in a file yet takes no labels")
+        live ? tr("Label the run when it is recorded")
         : is_elsewhere(trace)
-            ? tr("What lies on %1 is only read: fetch the run (its menu in the Library), or annotate it "
-                 "there; labels that it has there are shown here")
+            ? tr("Traces on %1 are read-only. Copy the run to this machine (its menu in the Library), or "
+                 "annotate it on %1; the window shows labels made there")
                   .arg(machine_of(trace).mid(6))
             : tr("Gives the span a label: an annotation beside the trace, to colour, find and group by"));
     show();
@@ -178,7 +178,7 @@ TokenSpan SpanBar::spanOrToken() const {
 bool SpanBar::canLabel() {
     const bool live = context_.data.isLive(context_.selection.runA().trace);
     if (live) {
-        Q_EMIT failed(tr("This run is not in a file yet. Label its tokens when the generation has ended."));
+        Q_EMIT failed(tr("The generation is not recorded yet. Label its tokens when it has ended."));
     }
     return !live;
 }

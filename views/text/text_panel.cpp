@@ -72,10 +72,8 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     }
     bars_->addItem(tr("None"), none);
     bars_->setAccessibleName(tr("Bars under the text"));
-    bars_->setToolTip(
-        tr("A second quantity at once, under each token. Steps are ticks: those that ran, of those that "
-           "could"));
-    difference_->setToolTip(tr("Colour by the difference of runs A and B on the same tokens"));
+    bars_->setToolTip(tr("A second quantity under each token. Steps are ticks; filled ticks ran"));
+    difference_->setToolTip(tr("Colour by the difference of runs A and B"));
 
     // What belongs together stays together where the row ends.
     const auto pair = [this](QWidget* name, QWidget* field) {
@@ -97,8 +95,8 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     row->addWidget(legend_);
     auto* help = new QToolButton(controls_);
     help->setText(QStringLiteral("?"));
-    help->setToolTip(tr("What the text shows, and what must not be concluded (F1)"));
-    help->setAccessibleName(tr("Help on the text"));
+    help->setToolTip(tr("Explain the text (F1)"));
+    help->setAccessibleName(tr("Help on the Text"));
     help->setAutoRaise(true);
     connect(help, &QToolButton::clicked, this, &TextPanel::helpRequested);
     row->addWidget(help);
@@ -230,8 +228,7 @@ void TextPanel::nameColour() {
         colour_->addItem(tr("Steps (replay)"), replayed);
     }
     const int place = colour_->findData(replayed);
-    colour_->setItemData(place, tr("Steps that the rule %1 would have given, by replay").arg(replay),
-                         Qt::ToolTipRole);
+    colour_->setItemData(place, tr("Steps under the policy %1, by replay").arg(replay), Qt::ToolTipRole);
     colour_->setCurrentIndex(place);
 }
 

@@ -500,7 +500,7 @@ QString TextView::hint() const {
         return tr("Choose a run in the library.");
     }
     if (context_.data.sequences(context_.selection.runA()).empty()) {
-        return tr("This run holds no sequence yet.");
+        return tr("This run has no sequence yet.");
     }
     if (!layout_.sequence()) {
         const RunKey run = context_.selection.runA();
@@ -508,11 +508,11 @@ QString TextView::hint() const {
         return context_.data.sequenceInfo(run, sequence) == nullptr
                    ? tr("This run has no sequence %1.").arg(sequence + 1)
                : context_.data.isUnreadable(run, sequence)
-                   ? tr("This sequence cannot be read from the trace.\n"
-                        "The Library's menu of the trace checks every byte.")
+                   ? tr("This sequence cannot be read from the trace.\nCheck Every Byte, in the trace's menu "
+                        "in the Library, tests the file.")
                    : tr("Reading the sequence…");
     }
-    return layout_.sequence()->tokens.size() == 0 ? tr("This sequence holds no token yet.") : QString();
+    return layout_.sequence()->tokens.size() == 0 ? tr("This sequence has no token yet.") : QString();
 }
 
 } // namespace ponderscope

@@ -145,7 +145,7 @@ public:
                 series.y.push_back(curve->value[before] +
                                    share * (curve->value[after] - curve->value[before]));
                 series.labels.push_back(
-                    tr("%1: the same passage, recorded at step %2; click to look at it")
+                    tr("%1: the same passage, recorded at step %2; click to show it")
                         .arg(QString::fromStdString(snapshot.name), format_count(snapshot.step)));
                 series.links.push_back(
                     QStringLiteral("run:%1#%2").arg(path_text(record.trace)).arg(snapshot.run));

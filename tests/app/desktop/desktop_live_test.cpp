@@ -500,9 +500,9 @@ private Q_SLOTS:
             }
             return false;
         };
-        QVERIFY(choose(6, QStringLiteral("Remember the state of"), 0));
+        QVERIFY(choose(6, QStringLiteral("Copy the State of"), 0));
         QVERIFY(QFile::remove(said));
-        QVERIFY(choose(11, QStringLiteral("Patch the state of"), 0));
+        QVERIFY(choose(11, QStringLiteral("Paste the State of"), 0));
         QTRY_VERIFY(QFile::exists(said) && !stage.window.runs().recorder().isRunning());
         QFile third(said);
         QVERIFY(third.open(QIODevice::ReadOnly));
@@ -544,7 +544,7 @@ private Q_SLOTS:
                     Q_EMIT menu->aboutToShow();
                     for (QAction* action : menu->actions()) {
                         if (action->menu() != nullptr &&
-                            action->text().startsWith(QStringLiteral("Remember"))) {
+                            action->text().startsWith(QStringLiteral("Copy the State"))) {
                             for (QAction* item : action->menu()->actions()) {
                                 items << item->text();
                             }

@@ -92,9 +92,9 @@ private Q_SLOTS:
         for (const QAction* action : menu.actions()) {
             open << (action->isEnabled() ? action->text() : QString());
         }
-        QVERIFY(open.contains(QStringLiteral("Fetch into a trace here…")));
+        QVERIFY(open.contains(QStringLiteral("Copy to This Machine…")));
         QVERIFY(!open.contains(QStringLiteral("Rename")));
-        QVERIFY(!open.contains(QStringLiteral("Remove from the trace…")));
+        QVERIFY(!open.contains(QStringLiteral("Remove from Trace…")));
         QVERIFY(QFile::remove(path));
         QVERIFY(stage.says("trace.removed", url));
     }
@@ -374,7 +374,7 @@ private Q_SLOTS:
         QVERIFY(there.arguments.last().contains(QStringLiteral("--output=/t")));
         QVERIFY(engine_command({}, {QStringLiteral("record"), QStringLiteral("ssh://a/m"),
                                     QStringLiteral("--output=ssh://b/t")})
-                    .problem.contains(QStringLiteral("two machines")));
+                    .problem.contains(QStringLiteral("different machines")));
         QVERIFY(engine_command({}, {QStringLiteral("record"), QStringLiteral("ssh://a/m"),
                                     QStringLiteral("--text=/x.txt")})
                     .problem.contains(QStringLiteral("/x.txt lies on this machine")));

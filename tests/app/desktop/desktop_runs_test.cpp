@@ -155,8 +155,8 @@ private Q_SLOTS:
 
         QCOMPARE(digest_of(stage.trace()), before);
         const QModelIndex row = stage.window.panel<LibraryPanel>().model().indexOf({stage.scratch(), 0});
-        QCOMPARE(row.data().toString(), QStringLiteral("Scratch"));
-        QCOMPARE(row.data(LibraryModel::DetailRole).toString(), QStringLiteral("not kept"));
+        QCOMPARE(row.data().toString(), QStringLiteral("Temporary"));
+        QCOMPARE(row.data(LibraryModel::DetailRole).toString(), QStringLiteral("not saved"));
         QVERIFY(!stage.settings.recent().contains(stage.scratch()));
     }
 
@@ -168,7 +168,7 @@ private Q_SLOTS:
         QVERIFY(stage.settle());
         const RunKey asked = stage.window.selection().runA();
         for (const QString& target : {stage.folder.filePath(QStringLiteral("new.ponder")), stage.trace()}) {
-            QVERIFY(stage.choose(asked, QStringLiteral("Keep in a trace")));
+            QVERIFY(stage.choose(asked, QStringLiteral("Save to Trace")));
             auto* dialog = stage.window.findChild<QFileDialog*>(QStringLiteral("keep"));
             QVERIFY(dialog != nullptr);
             QCOMPARE(dialog->directory().absolutePath(), QFileInfo(stage.trace()).absolutePath());
@@ -181,7 +181,7 @@ private Q_SLOTS:
         }
         QTRY_COMPARE(stage.names(stage.trace()).size(), 3);
         // Removed from Scratch it gives its number to the next one, which nobody has kept.
-        QVERIFY(stage.choose(asked, QStringLiteral("Remove from the trace")));
+        QVERIFY(stage.choose(asked, QStringLiteral("Remove from Trace")));
         auto* question = stage.window.findChild<QMessageBox*>();
         QVERIFY(question != nullptr);
         for (QAbstractButton* button : question->buttons()) {
@@ -234,7 +234,7 @@ private Q_SLOTS:
         const QModelIndex row = stage.window.panel<LibraryPanel>().model().indexOf(trace);
         QCOMPARE(stage.window.panel<LibraryPanel>().model().rowCount(row), 1);
         QCOMPARE(row.data(LibraryModel::DetailRole).toString(), QStringLiteral("1 hidden"));
-        QVERIFY(stage.choose(trace, QStringLiteral("Show hidden runs")));
+        QVERIFY(stage.choose(trace, QStringLiteral("Show Hidden Runs")));
         QCOMPARE(stage.names(stage.trace()).size(), 2);
         QCOMPARE(stage.window.panel<LibraryPanel>().model().rowCount(row), 2);
         QCOMPARE(digest_of(stage.trace()), before);
@@ -261,10 +261,10 @@ private Q_SLOTS:
             }
             return false;
         };
-        QVERIFY(stage.choose(one, QStringLiteral("Remove from the trace")));
+        QVERIFY(stage.choose(one, QStringLiteral("Remove from Trace")));
         QVERIFY(answer(QStringLiteral("Cancel")));
         QCOMPARE(stage.names(stage.trace()).size(), 2);
-        QVERIFY(stage.choose(one, QStringLiteral("Remove from the trace")));
+        QVERIFY(stage.choose(one, QStringLiteral("Remove from Trace")));
         QVERIFY(answer(QStringLiteral("Remove")));
         QTRY_COMPARE(stage.names(stage.trace()), QStringList{QStringLiteral("two")});
         QCOMPARE(stage.window.selection().runA(), two); // keeps its number
@@ -278,7 +278,7 @@ private Q_SLOTS:
         Stage stage;
         QVERIFY(stage.open());
         const RunKey one{stage.trace(), 1};
-        QVERIFY(stage.choose(one, QStringLiteral("Remove from the trace")));
+        QVERIFY(stage.choose(one, QStringLiteral("Remove from Trace")));
         auto* box = stage.window.findChild<QMessageBox*>();
         QVERIFY(box != nullptr);
         remove_run(stage.trace().toStdString(), *stage.window.data().run(one));
@@ -295,7 +295,7 @@ private Q_SLOTS:
         Stage stage;
         QVERIFY(stage.open());
         const RunKey trace{stage.trace(), 0};
-        QVERIFY(stage.choose(trace, QStringLiteral("Check every byte")));
+        QVERIFY(stage.choose(trace, QStringLiteral("Check Every Byte")));
         QTRY_VERIFY2(stage.says("check.sound"), qPrintable(stage.said()));
         // 60 bytes of an array, a bit of each: SQLite's own check finds nothing.
         QVERIFY(stage.choose(trace, QStringLiteral("Close trace")));
@@ -320,7 +320,7 @@ private Q_SLOTS:
         stage.window.messages().clear();
         stage.window.open(stage.trace());
         QVERIFY(stage.settle());
-        QVERIFY(stage.choose(trace, QStringLiteral("Check every byte")));
+        QVERIFY(stage.choose(trace, QStringLiteral("Check Every Byte")));
         QTRY_VERIFY2(stage.says("check.fault"), qPrintable(stage.said()));
         QVERIFY(!stage.says("check.sound"));
     }

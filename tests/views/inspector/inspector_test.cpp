@@ -36,7 +36,7 @@ private Q_SLOTS:
         QCOMPARE(f.view.report().token, -1);
         QVERIFY(f.view.report().hint.contains(QStringLiteral("Open a trace")));
         f.open(folder_ / "story.ponder");
-        QTRY_VERIFY(f.view.report().hint.contains(QStringLiteral("Move over a word")));
+        QTRY_VERIFY(f.view.report().hint.contains(QStringLiteral("Hover over a word")));
         QVERIFY(!f.view.grab().isNull());
     }
 
@@ -165,7 +165,7 @@ private Q_SLOTS:
         f.selection.setToken(0);
         QTRY_COMPARE(f.view.report().token, 0);
         QCOMPARE(f.view.report().rows[0].a, QStringLiteral("–"));
-        QVERIFY(f.view.report().notes.front().contains(QStringLiteral("nothing before it")));
+        QVERIFY(f.view.report().notes.front().contains(QStringLiteral("not predicted")));
         f.selection.setAttribution(Attribution::predicting);
         QTRY_VERIFY(f.view.report().rows[0].a != QStringLiteral("–"));
     }

@@ -340,7 +340,7 @@ private Q_SLOTS:
         stage.data.open(other);
         opened.wait();
         stage.selection.setRunB({other, stage.data.runs(other)[0].id});
-        QTRY_VERIFY2(stage.panel.notice().contains(QStringLiteral("choose a run over the same text as B")),
+        QTRY_VERIFY2(stage.panel.notice().contains(QStringLiteral("Choose a run B over the same text")),
                      qPrintable(stage.panel.notice()));
         stage.panel.setDifference(false);
         QVERIFY(stage.panel.notice().isEmpty());
