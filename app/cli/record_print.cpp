@@ -33,39 +33,6 @@ std::string RecordVerb::say_unreached(const TraceReader& reader, const RunInfo& 
                                 " patches changed nothing, their steps did not run (" + first + ").";
 }
 
-void RecordVerb::print_difference(const TraceReader& reader, const RunInfo& run,
-                                  const RunInfo& before) const {
-    struct Moved {
-        std::int64_t sequence, token;
-        double from, to;
-    };
-    std::vector<Moved> moved;
-    for (const SequenceInfo& sequence : reader.sequences(run.id)) {
-        const TokenColumns now = reader.tokens(run.id, sequence.number);
-        const TokenColumns was = reader.tokens(before.id, sequence.number);
-        for (std::size_t t = 0; t < std::min(now.size(), was.size()); ++t) {
-            if (now.nll[t] != was.nll[t] && !std::isnan(now.nll[t])) {
-                moved.push_back({sequence.number, static_cast<std::int64_t>(t), was.nll[t], now.nll[t]});
-            }
-        }
-    }
-    std::cout << with_separators(static_cast<std::int64_t>(moved.size())) << " predictions moved";
-    constexpr std::size_t most = 3;
-    const auto shown = moved.begin() + static_cast<std::ptrdiff_t>(std::min(moved.size(), most));
-    std::partial_sort(moved.begin(), shown, moved.end(), [](const Moved& a, const Moved& b) {
-        return std::abs(a.to - a.from) > std::abs(b.to - b.from);
-    });
-    for (auto one = moved.begin(); one != shown; ++one) {
-        std::cout << (one == moved.begin() ? ", most at " : ", ") << "token " << one->token
-                  << (run.sequences > 1 ? " of sequence " + std::to_string(one->sequence) : "") << " (NLL "
-                  << fixed(one->from, 3) << " to " << fixed(one->to, 3) << ")";
-    }
-    std::cout << '\n'
-              << visible("ponderscope compare " + remote::shell_quoted(run_reference(trace, before)) + " " +
-                         remote::shell_quoted(run_reference(trace, run)) + " shows all of it")
-              << '\n';
-}
-
 void RecordVerb::print(const RecordReport& report, const Engine& engine) const {
     const TraceReader reader = TraceReader::open(trace);
     const RunInfo run = run_of_number(reader, report.run);
@@ -73,7 +40,9 @@ void RecordVerb::print(const RecordReport& report, const Engine& engine) const {
         const RunInfo before = run_of_number(reader, plain->run);
         print_run(before, *plain, engine);
         print_run(run, report, engine);
-        print_difference(reader, run, before);
+        std::cout << visible("ponderscope compare " + remote::shell_quoted(run_reference(trace, before)) +
+                             " " + remote::shell_quoted(run_reference(trace, run)) + " shows what changed")
+                  << '\n';
     } else {
         print_run(run, report, engine);
     }

@@ -63,8 +63,6 @@ struct RecordVerb {
     void replace_old_run(const RecordReport& made) const;
     void print(const RecordReport& report, const Engine& engine) const;
     void print_run(const RunInfo& run, const RecordReport& report, const Engine& engine) const;
-    /// What the patches changed.
-    void print_difference(const TraceReader& reader, const RunInfo& run, const RunInfo& before) const;
     /// A sentence about patches of steps that their tokens no longer ran; empty: there are none.
     [[nodiscard]] std::string say_unreached(const TraceReader& reader, const RunInfo& run,
                                             const Engine& engine) const;
