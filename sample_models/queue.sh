@@ -111,7 +111,7 @@ status() {
     local working=''
     works && trains && working=$name
     python3 - "$out" "$working" "${names[@]}" <<'PYTHON'
-import csv, json, pathlib, sys
+import json, pathlib, sqlite3, sys
 
 out, working, *names = sys.argv[1:]
 print(f"{'model':28} {'state':9} {'tokens':>23} {'loss':>7} {'held-out':>8} {'tokens/s':>8} {'left':>8}")
@@ -124,14 +124,14 @@ for name in names:
         about = json.loads((folder / "training.json").read_text(encoding="utf-8"))
         what = about["recipe"]["training"]
         total = what["steps"] * what["context"] * what["batch"]
-        with open(folder / "log.csv", encoding="ascii", newline="") as file:
-            for row in csv.DictReader(file):
-                tokens, loss, seconds = int(row["tokens"]), f"{float(row['loss']):.4f}", float(row["seconds"])
-                held_out = f"{float(row['held_out_nll']):.4f}" if row["held_out_nll"] else held_out
-                rate = tokens / max(seconds, 1e-9)
+        trace = sqlite3.connect((folder / "training.ponder").resolve().as_uri() + "?mode=rw", uri=True)
+        for quantity, tokens, seconds, value in trace.execute(
+                "SELECT quantity, tokens, seconds, value FROM training_point WHERE quantity IN ('held_out_nll', 'loss') AND value IS NOT NULL ORDER BY step"):
+            rate = tokens / max(seconds, 1e-9)
+            loss, held_out = (f"{value:.4f}", held_out) if quantity == "loss" else (loss, f"{value:.4f}")
         state = "trained" if about["complete"] else "cut off"
-    except (OSError, KeyError, ValueError, TypeError):
-        pass  # not begun, or a row half written
+    except (OSError, KeyError, ValueError, TypeError, sqlite3.Error):
+        pass  # not begun
     if name == working:
         state = "training"
     elif failed.exists() and state != "trained":

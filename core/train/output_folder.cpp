@@ -60,11 +60,11 @@ OutputFolder::OutputFolder(std::filesystem::path path, ExistingOutput existing) 
     }
 }
 
-/// Interrupted before its first state was there: the log is the first file that a training makes, the state
+/// Interrupted before its first state was there: the trace is the first file that a training makes, the state
 /// comes before weights. It begins again.
 bool OutputFolder::has_begun() const {
     std::error_code error;
-    return std::filesystem::is_regular_file(log(), error) && !std::filesystem::exists(weights(), error) &&
+    return std::filesystem::is_regular_file(trace(), error) && !std::filesystem::exists(weights(), error) &&
            !std::filesystem::exists(provenance(), error);
 }
 
@@ -78,7 +78,7 @@ void OutputFolder::prepare() const {
         return;
     }
     // The state goes first: without it, what is left of an older training cannot be taken for the new one.
-    std::vector<std::filesystem::path> files{state(), provenance(), weights(), config(), log()};
+    std::vector<std::filesystem::path> files{state(), provenance(), weights(), config()};
     for (const char* name : tokenizer_file_names) {
         files.push_back(path_ / name);
     }

@@ -32,7 +32,6 @@ public:
     [[nodiscard]] std::filesystem::path config() const { return path_ / "config.json"; }
     [[nodiscard]] std::filesystem::path weights() const { return path_ / "model.safetensors"; }
     [[nodiscard]] std::filesystem::path provenance() const { return path_ / "training.json"; }
-    [[nodiscard]] std::filesystem::path log() const { return path_ / "log.csv"; }
     [[nodiscard]] std::filesystem::path trace() const { return path_ / "training.ponder"; }
     [[nodiscard]] std::filesystem::path state() const { return path_ / "training_state.safetensors"; }
 

@@ -196,12 +196,11 @@ void Trainer::open_folder(bool fresh) {
                             read_file(file));
     }
     folder_.prepare();
-    log_ = std::make_unique<TrainLog>(folder_.log(), fresh ? std::nullopt : std::optional(last_logged()));
+    open_trace(fresh); // first, as OutputFolder::has_begun expects
     write_file_atomically(folder_.config(), config_json_.dump(2) + "\n");
     for (const auto& [file, bytes] : copies) {
         write_file_atomically(file, bytes);
     }
-    open_trace(fresh);
 }
 
 TrainResult Trainer::run() {

@@ -3,7 +3,6 @@
 
 #include "core/base/progress.h"
 #include "core/train/recipe.h"
-#include "core/train/train_log.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -23,6 +22,20 @@ enum class ExistingOutput : std::uint8_t {
     overwrite ///< begin anew; of what lies there only files that a training writes are replaced
 };
 
+/// What is logged of some steps of a training.
+struct TrainLogRow {
+    std::int64_t step = 0;   ///< steps done
+    std::int64_t tokens = 0; ///< trained on so far
+    double loss = 0;         ///< nats a token, mean over the steps since the row before
+    double learning_rate = 0;
+    double gradient_norm = 0;           ///< of the last step, before clipping
+    std::optional<double> held_out_nll; ///< nats a token
+    double seconds = 0;                 ///< of training so far, interruptions not counted
+    std::optional<double> penalty = {}; ///< on steps, before lambda; mean over the same steps as the loss
+    std::optional<double> mean_steps =
+        {}; ///< K_t over all tokens, likewise; absent: the model does not ponder
+};
+
 struct TrainOptions {
     std::filesystem::path output; ///< folder, made when missing
     ExistingOutput existing = ExistingOutput::refuse;
@@ -30,7 +43,7 @@ struct TrainOptions {
     std::string device = "cpu";  ///< "cpu", "cuda", "cuda:N"
     ProgressSink
         progress; ///< "reading texts" in bytes, "training" in tokens, "measuring held-out text" in tokens
-    std::function<void(const TrainLogRow&)> logged; ///< every line of log.csv, as it is written
+    std::function<void(const TrainLogRow&)> logged; ///< every row of the log, as it is written
     std::function<void(const std::string&)> notice; ///< sentences for the user
     std::stop_token stop; ///< honoured between steps: the state is saved, then Cancelled is thrown
 };
@@ -52,7 +65,7 @@ struct TrainResult {
 /// - config.json, model.safetensors and the files of the tokenizer;
 /// - training.json: where the weights come from: recipe, texts with digests, tokens seen, time, loss,
 ///   held-out NLL;
-/// - log.csv: TrainLog;
+/// - training.ponder: the log, TrainingTrace;
 /// - training_state.safetensors, while the training is not finished: weights, moments, and the place in the
 ///   data.
 /// Every `checkpoint.every` steps, and when stopped, the folder is brought up to date; each file is written

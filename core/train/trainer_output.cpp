@@ -67,7 +67,6 @@ TrainLogRow Trainer::row_of_last_steps(double rate) const {
 }
 
 void Trainer::append(const TrainLogRow& row, const HeldOut* measured) {
-    log_->append(row);
     trace_->append(row, measured != nullptr ? &measured->census : nullptr);
     if (options_.logged) {
         options_.logged(row);
@@ -95,7 +94,7 @@ void Trainer::diverged(const std::string& what, double loss, double norm) {
     throw CheckFailed(folder_.path().string() + ": " + fault);
 }
 
-/// Curves begin where log.csv begins. What is recorded on the way is the beginning of the held-out text.
+/// What is recorded on the way is the beginning of the held-out text.
 void Trainer::open_trace(bool fresh) {
     TrainingInfo info;
     info.name = recipe_.name;

@@ -50,8 +50,7 @@ TrainingTrace::TrainingTrace(const std::filesystem::path& path, TrainingInfo inf
     if (training_ == 0) {
         if (resume_after && *resume_after > 0 && notice) {
             notice(path.string() + (exists ? " holds no training by this recipe" : " is missing") +
-                   "; its curves begin at step " + std::to_string(*resume_after) +
-                   ", log.csv has those before.");
+                   "; its curves begin at step " + std::to_string(*resume_after) + ".");
         }
         training_ = writer_->begin_training(std::move(info), std::move(quantities));
     }

@@ -3,9 +3,8 @@
 
 #include "core/record/session.h"
 #include "core/trace/writer.h"
-#include "core/train/recipe.h"
 #include "core/train/step_census.h"
-#include "core/train/train_log.h"
+#include "core/train/trainer.h"
 
 #include <cstdint>
 #include <filesystem>

@@ -12,12 +12,12 @@ Methods that have no such script are set against our plain model alone.
 """
 
 import argparse
-import csv
 import json
 import os
 import pathlib
 import random
 import resource
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -151,8 +151,8 @@ def ours(job, program, folder):
     _, status, usage = os.wait4(child.pid, 0)
     if status != 0:
         raise SystemExit(f"{program} train ended with {os.waitstatus_to_exitcode(status)}; run it on {path} to see why")
-    with open(out / "log.csv", encoding="ascii", newline="") as file:
-        at = [float(row["seconds"]) for row in csv.DictReader(file)]
+    trace = sqlite3.connect(out / "training.ponder")
+    at = [seconds for seconds, in trace.execute("SELECT seconds FROM training_point WHERE quantity = 'loss' ORDER BY step")]
     seconds = [after - before for before, after in zip(at, at[1:])]
     return {"seconds": statistics.median(seconds[WARM - 1 :]), "memory": usage.ru_maxrss * 1024}
 

@@ -50,7 +50,8 @@ recipes=("$work/wrong.json" "$work/long.json" "$work/after.json@long" "$work/sho
 says '^long *waiting' || fail "an untouched list is not waiting."
 
 "$queue" start --out "$out" "${recipes[@]}" >/dev/null
-step() { [ -e "$out/long/log.csv" ] && tail -n 1 "$out/long/log.csv" | cut -d , -f 1; }
+steps() { python3 -c 'import sqlite3, sys; print(*(step for step, in sqlite3.connect("file:" + sys.argv[1] + "?mode=rw", uri=True).execute("SELECT step FROM training_point WHERE quantity = \x27loss\x27 ORDER BY step")), sep="\n")' "$out/long/training.ponder" 2>/dev/null; }
+step() { steps | tail -n 1; }
 for _ in $(seq 600); do
     [ -e "$out/long/training_state.safetensors" ] && [[ $(step) =~ ^[0-9]+$ ]] && [ "$(step)" -ge 20 ] && break
     sleep 0.1
@@ -91,7 +92,7 @@ for name in wrong long after short; do
     says "^$name *trained" || fail "$name is not trained."
 done
 # Every step once, in order: nothing was begun anew.
-[ "$(tail -n +2 "$out/long/log.csv" | cut -d , -f 1)" = "$(seq 2000)" ] || fail "the log of the training that was killed has gaps."
+[ "$(steps)" = "$(seq 2000)" ] || fail "the log of the training that was killed has gaps."
 [ "$reached" -ge 20 ] || fail "the training went back to step $reached."
 OMP_NUM_THREADS=1 "$PONDERSCOPE" train "$work/long.json" -o "$work/whole" --progress none 2>/dev/null >/dev/null
 cmp "$work/whole/model.safetensors" "$out/long/model.safetensors" || fail "an uninterrupted training gives other weights."

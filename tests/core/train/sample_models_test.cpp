@@ -75,10 +75,6 @@ TEST_P(SampleModel, TellsWhereItComesFrom) {
     EXPECT_GT(provenance.at("held_out_tokens").get<std::int64_t>(), 0);
     // A model that learned nothing gives every token of a vocabulary of 2048 the same chance.
     EXPECT_LT(provenance.at("held_out_nll").get<double>(), 0.75 * std::log(2048.0));
-    const auto log = read_file(folder() / "log.csv");
-    EXPECT_NE(log.find('\n' + std::to_string(provenance.at("steps").get<std::int64_t>()) + ','),
-              std::string::npos)
-        << "the log ends with the last step";
 }
 
 std::vector<std::string> shipped() {

@@ -18,7 +18,6 @@
 #include <cstring>
 #include <functional>
 #include <set>
-#include <sstream>
 
 namespace ponderscope {
 namespace {
@@ -84,8 +83,8 @@ std::set<std::string> files_in(const std::filesystem::path& folder) {
     return names;
 }
 
-const std::set<std::string> finished_files{"config.json",    "log.csv",       "model.safetensors",
-                                           "tokenizer.json", "training.json", "training.ponder"};
+const std::set<std::string> finished_files{"config.json", "model.safetensors", "tokenizer.json",
+                                           "training.json", "training.ponder"};
 
 std::string complaint(const Recipe& recipe, const TrainOptions& options) {
     try {
@@ -190,17 +189,6 @@ TEST_P(EveryModel, ResumesToTheSameBytes) {
     EXPECT_EQ(whole.held_out_tokens, 3 * 16) << "three windows of 16 tokens";
     EXPECT_EQ(pieces.loss, whole.loss);
     EXPECT_EQ(files_in(folder / "pieces"), finished_files);
-    const auto without_seconds = [](const std::string& log) {
-        std::string result;
-        std::istringstream lines(log);
-        for (std::string line; std::getline(lines, line);) {
-            result += line.substr(0, line.rfind(',')) + '\n';
-        }
-        return result;
-    };
-    EXPECT_EQ(without_seconds(read_file(folder / "pieces" / "log.csv")),
-              without_seconds(read_file(folder / "whole" / "log.csv")));
-
     // Once more: nothing is left to do, and nothing is done.
     const auto before = std::filesystem::last_write_time(folder / "pieces" / "model.safetensors");
     const TrainResult again = train(read, options);
@@ -383,8 +371,6 @@ TEST(Train, StopsWhenTheLossIsNotANumberAndKeepsTheLastGoodState) {
             })) << tensor.name;
         }
     }
-    const std::string log = read_file(folder / "out" / "log.csv");
-    EXPECT_TRUE(log.find("nan") != std::string::npos || log.find("inf") != std::string::npos) << log;
 }
 
 TEST(Train, TouchesNoFolderThatIsNotEmpty) {
@@ -421,7 +407,7 @@ TEST(Train, BeginsAgainWhereNothingWasSaved) {
     std::filesystem::create_directory(folder / "out");
     testing::write_text(folder / "out" / "config.json", "{}");
     EXPECT_NE(complaint(recipe, options).find("training_state.safetensors"), std::string::npos) << "whose?";
-    testing::write_text(folder / "out" / "log.csv", "");
+    testing::write_text(folder / "out" / "training.ponder", "");
     EXPECT_EQ(complaint(recipe, options), "");
     EXPECT_EQ(files_in(folder / "out"), finished_files);
 }
