@@ -143,14 +143,14 @@ QString Condition::problem(const QString& text, const std::vector<TokenAnnotatio
         const QRegularExpressionMatch next = joint.match(value);
         const QString own = (next.hasMatch() ? value.left(next.capturedStart()) : value).trimmed();
         if (own.isEmpty()) {
-            return tr("%1 %2 what? A number is missing").arg(name, begin.captured(2));
+            return tr("'%1 %2' needs a number").arg(name, begin.captured(2));
         }
         if (!parse(rest.left(begin.capturedEnd()) + own, annotations)) {
             const auto category =
                 std::find_if(annotations.begin(), annotations.end(), [&](const TokenAnnotation& one) {
                     return one.category && one.name.compare(name, Qt::CaseInsensitive) == 0;
                 });
-            return category == annotations.end() ? tr("“%1” is no number").arg(own)
+            return category == annotations.end() ? tr("“%1” is not a number").arg(own)
                    : begin.captured(2) != u"=" && begin.captured(2) != u"==" && begin.captured(2) != u"!="
                        ? tr("%1 has classes: compare with = or !=").arg(name)
                        : tr("“%1” is not a class. Put class names with spaces in quotes").arg(own);

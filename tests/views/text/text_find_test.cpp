@@ -102,11 +102,11 @@ private Q_SLOTS:
         };
         QVERIFY(said("nll >").contains(QStringLiteral("nll > what")));
         QVERIFY(said("nll > and steps = 2").contains(QStringLiteral("nll > what")));
-        QVERIFY(said("nll > high").contains(QStringLiteral("“high” is no number")));
+        QVERIFY(said("nll > high").contains(QStringLiteral("“high” is not a number")));
         QVERIFY(said("steps = 2 and").contains(QStringLiteral("another comparison")));
         QVERIFY(said("steps = 2 and nlll > 3").contains(QStringLiteral("there is no “nlll”: nll, ")));
         QVERIFY(said("pos < NOUN").contains(QStringLiteral("pos has classes")));
-        QVERIFY(said("steps = 2 nll > 3").contains(QStringLiteral("“2 nll > 3” is no number")));
+        QVERIFY(said("steps = 2 nll > 3").contains(QStringLiteral("“2 nll > 3” is not a number")));
         // A name that nothing has is a problem where the text was not found either.
         QVERIFY(said("gain > 1").isEmpty());
         QVERIFY(Condition::problem(QStringLiteral("gain > 1"), annotations, true)
@@ -119,7 +119,7 @@ private Q_SLOTS:
         QVERIFY(said("nll > 4,5").isEmpty() && said("nll > ,5").isEmpty());
         const QLocale users;
         QLocale::setDefault(QLocale::c());
-        QVERIFY(said("nll > 4,500").contains(QStringLiteral("is no number")));
+        QVERIFY(said("nll > 4,500").contains(QStringLiteral("is not a number")));
         QLocale::setDefault(QLocale(QLocale::German, QLocale::Germany)); // where it cannot
         QVERIFY(said("nll > 4,500").isEmpty());
         QLocale::setDefault(users);
