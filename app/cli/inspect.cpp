@@ -9,7 +9,6 @@
 #include "core/base/utf8.h"
 #include "core/base/words.h"
 #include "core/checkpoint/method_info.h"
-#include "core/checkpoint/peculiarities.h"
 #include "core/ponder/engine/model.h"
 #include "core/ponder/engine/runnable.h"
 

@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ponderscope {
@@ -96,5 +98,24 @@ private:
     std::string name_;
     std::shared_ptr<std::set<std::string, std::less<>>> asked_;
 };
+
+/// One of a fixed set of texts; where the key is absent \p otherwise, without which it must be there.
+template <typename Value>
+Value choice(const JsonObject& section, std::string_view key,
+             std::initializer_list<std::pair<std::string_view, Value>> known,
+             std::optional<Value> otherwise = std::nullopt, const std::string& remedy = "correct the file") {
+    const std::optional<std::string> text = section.text(key);
+    if (!text && otherwise) {
+        return *otherwise;
+    }
+    std::string list;
+    for (const auto& [name, value] : known) {
+        if (text == name) {
+            return value;
+        }
+        list += (list.empty() ? "" : ", ") + std::string(name);
+    }
+    section.fail(key, "one of " + list, remedy);
+}
 
 } // namespace ponderscope

@@ -205,36 +205,29 @@ void read_dory(const ConfigReader& reader, ModelConfig& config) {
     const JsonObject& json = reader.json();
     reader.refuse_unless("dory_format_version", 1, cannot_run);
     const bool export_format = json.has("dory_format_version") || json.has("hybrid_layer_pattern");
-    config.vocab_size = reader.size("vocab_size", 131072, config_limits::vocabulary);
-    config.hidden_size = reader.size("hidden_size", 2560, config_limits::width);
-    config.intermediate_size = reader.size("intermediate_size", 7168, config_limits::width);
-    read_head_counts(reader, config, "num_attention_heads", 16);
-    config.kv_heads = reader.size_or_null("num_key_value_heads",
-                                          reader.is_null("num_key_value_heads") ? config.query_heads : 4,
-                                          config_limits::heads);
-    if (config.query_heads % config.kv_heads != 0) {
-        json.fail("num_key_value_heads",
-                  "a divisor of the number of query heads, " + std::to_string(config.query_heads) + ",");
-    }
-    config.head_dim =
-        reader.size_or_null(reader.either("head_dim", "attention_head_dim"), 256, config_limits::heads);
-    config.max_positions = reader.size("max_position_embeddings", 8192, config_limits::positions);
-    config.norm = NormKind::unit;
+    read_sizes(reader, config,
+               {.vocab_size = 131072,
+                .hidden_size = 2560,
+                .intermediate_size = 7168,
+                .layers = 36,
+                .heads = 16,
+                .kv_heads = 4,
+                .head_dim = 256,
+                .max_positions = 8192,
+                .bos = std::nullopt,
+                .eos = std::nullopt,
+                .norm_eps = 1e-6,
+                .norm = NormKind::unit,
+                .activation_key = reader.either("hidden_act", "mlp_hidden_act"),
+                .head_dim_key = reader.either("head_dim", "attention_head_dim"),
+                .norm_key = {}});
     config.norm_weight = NormWeight::none;
-    config.norm_eps = 1e-6; // no key for it
-    config.activation = reader.activation(reader.either("hidden_act", "mlp_hidden_act"), "silu");
-    config.attention_bias = reader.flag("attention_bias", false);
-    config.mlp_bias = reader.flag("mlp_bias", false);
-    config.tied_embeddings = reader.flag("tie_word_embeddings", false);
+    read_biases(reader, config);
     config.released.deviation =
         reader.positive(reader.either("initializer_range", "init_method_std"), export_format ? 0.02 : 0.0177);
     config.released.update_rate = reader.positive("ngpt_alpha_init", 0.05) / config.released.deviation;
-    const std::string kv = json.text("recurrent_kv_cache_mode").value_or("per_loop");
-    if (kv != "per_loop" && kv != "last_loop") {
-        json.fail("recurrent_kv_cache_mode", "per_loop or last_loop", cannot_run);
-    }
-    config.released.last_loop_kv = kv == "last_loop";
-    read_token_ids(reader, config, std::nullopt, std::nullopt);
+    config.released.last_loop_kv = choice<bool>(
+        json, "recurrent_kv_cache_mode", {{"per_loop", false}, {"last_loop", true}}, false, cannot_run);
     refuse_other_dory(reader, config);
     read_sections(reader, config, export_format);
     read_dory_rope(reader, config, export_format);

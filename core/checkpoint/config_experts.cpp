@@ -45,15 +45,15 @@ void read_dense_layers(const ConfigReader& reader, ModelConfig& config) {
 } // namespace
 
 void read_qwen3_moe(const ConfigReader& reader, ModelConfig& config) {
-    read_llama_sizes(reader, config,
-                     {.vocab_size = 151936,
-                      .hidden_size = 2048,
-                      .intermediate_size = 6144,
-                      .layers = 24,
-                      .kv_heads = 4,
-                      .max_positions = 32768,
-                      .bos = std::nullopt,
-                      .eos = std::nullopt});
+    read_sizes(reader, config,
+               {.vocab_size = 151936,
+                .hidden_size = 2048,
+                .intermediate_size = 6144,
+                .layers = 24,
+                .kv_heads = 4,
+                .max_positions = 32768,
+                .bos = std::nullopt,
+                .eos = std::nullopt});
     config.attention_bias = reader.flag("attention_bias", false);
     config.qk_norm = true;
     // Its class reads no layer_types: every layer slides, or none.
@@ -70,16 +70,16 @@ void read_qwen3_moe(const ConfigReader& reader, ModelConfig& config) {
 }
 
 void read_olmoe(const ConfigReader& reader, ModelConfig& config) {
-    read_llama_sizes(reader, config,
-                     {.vocab_size = 50304,
-                      .hidden_size = 2048,
-                      .intermediate_size = 2048,
-                      .layers = 16,
-                      .heads = 16,
-                      .max_positions = 4096,
-                      .bos = std::nullopt,
-                      .eos = 50279,
-                      .norm_eps = 1e-5});
+    read_sizes(reader, config,
+               {.vocab_size = 50304,
+                .hidden_size = 2048,
+                .intermediate_size = 2048,
+                .layers = 16,
+                .heads = 16,
+                .max_positions = 4096,
+                .bos = std::nullopt,
+                .eos = 50279,
+                .norm_eps = 1e-5});
     config.attention_bias = reader.flag("attention_bias", false);
     config.qk_norm = true;
     config.qk_norm_all_heads = true;
@@ -90,18 +90,18 @@ void read_olmoe(const ConfigReader& reader, ModelConfig& config) {
 }
 
 void read_gpt_oss(const ConfigReader& reader, ModelConfig& config) {
-    read_llama_sizes(reader, config,
-                     {.vocab_size = 201088,
-                      .hidden_size = 2880,
-                      .intermediate_size = 2880,
-                      .layers = 36,
-                      .heads = 64,
-                      .kv_heads = 8,
-                      .head_dim = 64,
-                      .max_positions = 131072,
-                      .bos = std::nullopt,
-                      .eos = std::nullopt,
-                      .norm_eps = 1e-5});
+    read_sizes(reader, config,
+               {.vocab_size = 201088,
+                .hidden_size = 2880,
+                .intermediate_size = 2880,
+                .layers = 36,
+                .heads = 64,
+                .kv_heads = 8,
+                .head_dim = 64,
+                .max_positions = 131072,
+                .bos = std::nullopt,
+                .eos = std::nullopt,
+                .norm_eps = 1e-5});
     config.attention_bias = reader.flag("attention_bias", true);
     read_windows(reader, config, 128, [](std::int64_t layer) { return layer % 2 == 0; });
     const RopeKeys keys{"rope_theta", 150000.0};

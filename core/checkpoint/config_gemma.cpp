@@ -15,20 +15,20 @@ double softcap(const ConfigReader& reader, std::string_view key, double otherwis
 
 void read_gemma(const ConfigReader& reader, ModelConfig& config, std::int64_t vocabulary,
                 std::int64_t positions, double logit_cap) {
-    read_llama_sizes(reader, config,
-                     {.vocab_size = vocabulary,
-                      .hidden_size = 2304,
-                      .intermediate_size = 9216,
-                      .layers = 26,
-                      .heads = 8,
-                      .kv_heads = 4,
-                      .head_dim = 256,
-                      .max_positions = positions,
-                      .bos = 2,
-                      .eos = 1,
-                      .tied = true,
-                      .activation_key = "hidden_activation",
-                      .activation = "gelu_pytorch_tanh"});
+    read_sizes(reader, config,
+               {.vocab_size = vocabulary,
+                .hidden_size = 2304,
+                .intermediate_size = 9216,
+                .layers = 26,
+                .heads = 8,
+                .kv_heads = 4,
+                .head_dim = 256,
+                .max_positions = positions,
+                .bos = 2,
+                .eos = 1,
+                .tied = true,
+                .activation = "gelu_pytorch_tanh",
+                .activation_key = "hidden_activation"});
     (void)reader.json().has("hidden_act"); // files have it beside hidden_activation; nobody reads it
     (void)reader.json().has("cache_implementation");
     reader.refuse_unless("use_bidirectional_attention", false, "this build runs causal models only");

@@ -8,16 +8,16 @@ namespace ponderscope {
 
 void read_hrm_text(const ConfigReader& reader, ModelConfig& config) {
     const JsonObject& json = reader.json();
-    read_llama_sizes(reader, config,
-                     {.vocab_size = 151808,
-                      .hidden_size = 1536,
-                      .intermediate_size = 4096,
-                      .layers = 16,
-                      .heads = 12,
-                      .head_dim = 128,
-                      .max_positions = 2048,
-                      .bos = std::nullopt,
-                      .eos = std::nullopt});
+    read_sizes(reader, config,
+               {.vocab_size = 151808,
+                .hidden_size = 1536,
+                .intermediate_size = 4096,
+                .layers = 16,
+                .heads = 12,
+                .head_dim = 128,
+                .max_positions = 2048,
+                .bos = std::nullopt,
+                .eos = std::nullopt});
     if (config.kv_heads != config.query_heads) {
         json.fail("num_key_value_heads", "as many heads as queries have", cannot_run);
     }

@@ -6,8 +6,7 @@ namespace ponderscope {
 namespace {
 
 void read_olmo_sizes(const ConfigReader& reader, ModelConfig& config) {
-    read_llama_sizes(reader, config,
-                     {.vocab_size = 50304, .bos = std::nullopt, .eos = 50279, .norm_eps = 1e-5});
+    read_sizes(reader, config, {.vocab_size = 50304, .bos = std::nullopt, .eos = 50279, .norm_eps = 1e-5});
     config.attention_bias = reader.flag("attention_bias", false);
     config.qk_norm = true;
     config.qk_norm_all_heads = true;

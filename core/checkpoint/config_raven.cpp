@@ -15,16 +15,10 @@ bool any_contains(const std::vector<std::string>& names, std::string_view part) 
                        [part](const std::string& name) { return name.find(part) != std::string::npos; });
 }
 
-void refuse_other_text(const ConfigReader& reader, std::initializer_list<std::string_view> keys,
-                       std::string_view expected) {
-    for (const std::string_view key : keys) {
-        reader.refuse_unless(key, std::string(expected), cannot_run);
-    }
-}
-
 /// Heads, blocks and the vocabulary, whose padding belongs to the model.
-void read_sizes(const ConfigReader& reader, ModelConfig& config, std::int64_t vocabulary, std::int64_t width,
-                std::int64_t heads, std::int64_t prelude, std::int64_t core, std::int64_t coda) {
+void read_sandwich_sizes(const ConfigReader& reader, ModelConfig& config, std::int64_t vocabulary,
+                         std::int64_t width, std::int64_t heads, std::int64_t prelude, std::int64_t core,
+                         std::int64_t coda) {
     const JsonObject& json = reader.json();
     config.vocab_size = reader.size("vocab_size", vocabulary, config_limits::vocabulary);
     const std::int64_t padded =
@@ -34,7 +28,9 @@ void read_sizes(const ConfigReader& reader, ModelConfig& config, std::int64_t vo
     }
     config.vocab_size = padded;
     config.hidden_size = reader.size("n_embd", width, config_limits::width);
-    read_head_counts(reader, config, reader.either("n_heads", "num_attention_heads"), heads);
+    config.query_heads =
+        reader.size(reader.either("n_heads", "num_attention_heads"), heads, config_limits::heads);
+    config.kv_heads = config.query_heads;
     config.sandwich.prelude = reader.count("n_layers_in_prelude", prelude, config_limits::layers);
     const std::int64_t blocks = reader.size("n_layers_in_recurrent_block", core, config_limits::layers);
     config.sandwich.coda = reader.count("n_layers_in_coda", coda, config_limits::layers);
@@ -45,11 +41,9 @@ void read_sizes(const ConfigReader& reader, ModelConfig& config, std::int64_t vo
 
 /// Normal of deviation s cut at three of them, or zeros.
 void read_start_state(const ConfigReader& reader, ModelConfig& config, double deviation, double scale) {
-    const std::string kind = reader.json().text("state_init").value_or("like-init");
-    if (kind != "like-init" && kind != "zero") {
-        reader.json().fail("state_init", "like-init or zero", cannot_run);
-    }
-    config.sandwich.state_deviation = kind == "zero" ? 0.0 : deviation;
+    const bool zero =
+        choice<bool>(reader.json(), "state_init", {{"like-init", false}, {"zero", true}}, false, cannot_run);
+    config.sandwich.state_deviation = zero ? 0.0 : deviation;
     config.sandwich.state_scale = scale;
 }
 
@@ -120,26 +114,25 @@ std::string sandwich_block_name(const ModelConfig& config, std::int64_t block) {
 
 void read_huginn_raven(const ConfigReader& reader, ModelConfig& config) {
     const JsonObject& json = reader.json();
-    read_sizes(reader, config, 65536, 5280, 55, 2, 4, 2);
+    read_sandwich_sizes(reader, config, 65536, 5280, 55, 2, 4, 2);
     const RavenBlock block = block_kind(reader);
     const bool retrofit = block != RavenBlock::sandwich;
     config.released.block = block;
-    refuse_other_text(reader, {"injection_type"}, "linear");
-    refuse_other_text(reader, {"nonlin_name"}, "SiLU");
-    refuse_other_text(reader, {"norm_class_name"}, "RMSNorm_llama");
-    refuse_other_text(reader, {"mlp_class_name"}, "GatedMLP");
-    refuse_other_text(reader, {"block_class_name"}, "SandwichBlock");
-    refuse_other_text(reader, {"initial_state_mode"}, "random");
+    for (const auto& [key, only] : {std::pair{"injection_type", "linear"},
+                                    {"nonlin_name", "SiLU"},
+                                    {"norm_class_name", "RMSNorm_llama"},
+                                    {"mlp_class_name", "GatedMLP"},
+                                    {"block_class_name", "SandwichBlock"},
+                                    {"initial_state_mode", "random"}}) {
+        reader.refuse_unless(key, only, cannot_run);
+    }
     if (json.number("test_time_noise").value_or(0.0) > 0.0) {
         json.fail("test_time_noise", "0", cannot_run);
     }
     if (retrofit) {
         config.kv_heads =
             reader.size_or_null("num_key_value_heads", config.query_heads, config_limits::heads);
-        if (config.query_heads % config.kv_heads != 0) {
-            json.fail("num_key_value_heads",
-                      "a divisor of the number of query heads, " + std::to_string(config.query_heads) + ",");
-        }
+        check_key_heads(reader, config);
     } else {
         reader.refuse_unless("num_key_value_heads", config.query_heads,
                              "blocks of this kind have a key head for every query head");
@@ -199,7 +192,7 @@ void read_huginn_raven(const ConfigReader& reader, ModelConfig& config) {
 
 void read_parcae(const ConfigReader& reader, ModelConfig& config) {
     const JsonObject& json = reader.json();
-    read_sizes(reader, config, 32768, 768, 6, 2, 2, 2);
+    read_sandwich_sizes(reader, config, 32768, 768, 6, 2, 2, 2);
     const std::int64_t d = config.hidden_size;
     reader.refuse_unless("recurrent_embedding_dimension", d, cannot_run);
     reader.refuse_unless("recurrent_num_attention_heads", config.query_heads, cannot_run);
@@ -209,8 +202,8 @@ void read_parcae(const ConfigReader& reader, ModelConfig& config) {
         json.fail("mup_model_scaling_factor", "1", cannot_run);
     }
     reader.refuse_unless("bias", false, cannot_run);
-    refuse_other_text(reader, {"block_class_name"}, "TransformerPreNormBlock");
-    refuse_other_text(reader, {"norm_class_name"}, "RMSNorm");
+    reader.refuse_unless("block_class_name", "TransformerPreNormBlock", cannot_run);
+    reader.refuse_unless("norm_class_name", "RMSNorm", cannot_run);
     const std::string strategy = json.text("init_strategy").value_or("scaled-zero");
     for (const std::string_view scaling : {"takase", "logit-scale", "llama-by-dim-ls", "deep", "shaped"}) {
         const bool meant = scaling == "takase" || scaling == "deep" ? strategy.starts_with(scaling)
@@ -245,25 +238,17 @@ void read_parcae(const ConfigReader& reader, ModelConfig& config) {
     config.tied_embeddings = reader.flag(reader.either("tie_embeddings", "tie_word_embeddings"), false);
     config.sandwich.prelude_norm = reader.flag("prelude_norm", false);
 
-    const std::string injection = json.text("injection_type").value_or("diagonal");
-    if (injection != "diagonal" && injection != "linear" && injection != "add") {
-        json.fail("injection_type", "diagonal, linear or add", cannot_run);
-    }
-    config.sandwich.injection = injection == "diagonal" ? SandwichConfig::Injection::diagonal
-                                : injection == "linear" ? SandwichConfig::Injection::linear
-                                                        : SandwichConfig::Injection::add;
-    const std::string nonlinearity = json.text("nonlin_name").value_or("ReLU2");
-    if (nonlinearity != "ReLU2" && nonlinearity != "SiLU" && nonlinearity != "GELU") {
-        json.fail("nonlin_name", "ReLU2, SiLU or GELU", cannot_run);
-    }
-    config.activation = nonlinearity == "ReLU2"  ? Activation::half_relu_squared
-                        : nonlinearity == "SiLU" ? Activation::silu
-                                                 : Activation::gelu;
-    const std::string mlp = json.text("mlp_class_name").value_or("BaseMLP");
-    if (mlp != "BaseMLP" && mlp != "GatedMLP") {
-        json.fail("mlp_class_name", "BaseMLP or GatedMLP", cannot_run);
-    }
-    config.released.gated_mlp = mlp == "GatedMLP";
+    using Injection = SandwichConfig::Injection;
+    config.sandwich.injection = choice<Injection>(
+        json, "injection_type",
+        {{"diagonal", Injection::diagonal}, {"linear", Injection::linear}, {"add", Injection::add}},
+        Injection::diagonal, cannot_run);
+    config.activation = choice<Activation>(
+        json, "nonlin_name",
+        {{"ReLU2", Activation::half_relu_squared}, {"SiLU", Activation::silu}, {"GELU", Activation::gelu}},
+        Activation::half_relu_squared, cannot_run);
+    config.released.gated_mlp =
+        choice<bool>(json, "mlp_class_name", {{"BaseMLP", false}, {"GatedMLP", true}}, false, cannot_run);
     const bool scaled = strategy != "scaled-zero";
     read_start_state(reader, config, usual_deviation(config),
                      scaled ? std::sqrt(static_cast<double>(d)) : 1.0);

@@ -132,12 +132,6 @@ void ConfigReader::refuse_unless(std::string_view key, const nlohmann::json& ine
     }
 }
 
-void read_head_counts(const ConfigReader& reader, ModelConfig& config, std::string_view heads_key,
-                      std::int64_t default_heads) {
-    config.query_heads = reader.size(heads_key, default_heads, config_limits::heads);
-    config.kv_heads = config.query_heads;
-}
-
 std::int64_t even_head_dim(const ConfigReader& reader, const ModelConfig& config,
                            std::string_view hidden_key) {
     if (config.hidden_size % config.query_heads != 0) {
@@ -145,6 +139,56 @@ std::int64_t even_head_dim(const ConfigReader& reader, const ModelConfig& config
                            "a multiple of the number of heads, " + std::to_string(config.query_heads) + ",");
     }
     return config.hidden_size / config.query_heads;
+}
+
+void check_key_heads(const ConfigReader& reader, const ModelConfig& config) {
+    if (config.query_heads % config.kv_heads != 0) {
+        const std::string absent = reader.json().has("num_key_value_heads")
+                                       ? ""
+                                       : " (" + std::to_string(config.kv_heads) + " where the key is absent)";
+        reader.json().fail("num_key_value_heads", "a divisor of the number of query heads, " +
+                                                      std::to_string(config.query_heads) + "," + absent);
+    }
+}
+
+void read_sizes(const ConfigReader& reader, ModelConfig& config, const SizeDefaults& defaults) {
+    config.vocab_size = reader.size("vocab_size", defaults.vocab_size, config_limits::vocabulary);
+    config.hidden_size = reader.size(defaults.hidden_key, defaults.hidden_size, config_limits::width);
+    config.layers = reader.size(defaults.layers_key, defaults.layers, config_limits::layers);
+    config.query_heads = reader.size(defaults.heads_key, defaults.heads, config_limits::heads);
+    config.kv_heads = config.query_heads;
+    if (!defaults.kv_heads_key.empty()) {
+        const bool is_null = reader.is_null(defaults.kv_heads_key);
+        config.kv_heads =
+            reader.size_or_null(defaults.kv_heads_key,
+                                is_null ? config.query_heads : defaults.kv_heads.value_or(config.query_heads),
+                                config_limits::heads);
+        check_key_heads(reader, config);
+    }
+    const std::string_view head_dim = defaults.head_dim_key;
+    const bool default_head_dim =
+        defaults.head_dim && !(defaults.null_head_dim_divides && reader.is_null(head_dim));
+    config.head_dim = !head_dim.empty() && (reader.json().has(head_dim) || default_head_dim)
+                          ? reader.size_or_null(head_dim, defaults.head_dim.value_or(0), config_limits::heads)
+                          : even_head_dim(reader, config, defaults.hidden_key);
+    if (!defaults.intermediate_key.empty()) {
+        config.intermediate_size =
+            reader.size(defaults.intermediate_key, defaults.intermediate_size, config_limits::width);
+    }
+    config.max_positions =
+        reader.size(defaults.positions_key, defaults.max_positions, config_limits::positions);
+    config.norm = defaults.norm;
+    config.norm_eps = defaults.norm_key.empty() ? defaults.norm_eps
+                                                : reader.positive(defaults.norm_key, defaults.norm_eps, true);
+    config.activation = reader.activation(defaults.activation_key, defaults.activation);
+    config.tied_embeddings = reader.flag("tie_word_embeddings", defaults.tied);
+    read_token_ids(reader, config, defaults.bos, defaults.eos);
+    config.sliding_windows.assign(static_cast<std::size_t>(config.layers), 0);
+}
+
+void read_biases(const ConfigReader& reader, ModelConfig& config) {
+    config.attention_bias = reader.flag("attention_bias", false);
+    config.mlp_bias = reader.flag("mlp_bias", false);
 }
 
 void read_token_ids(const ConfigReader& reader, ModelConfig& config, std::optional<std::int64_t> default_bos,

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <string>
@@ -74,27 +73,7 @@ private:
     TensorNames tensors_;
 };
 
-/// One of a fixed set of texts.
-template <typename Value>
-Value choice(const JsonObject& section, std::string_view key,
-             std::initializer_list<std::pair<std::string_view, Value>> known, Value otherwise) {
-    const std::optional<std::string> text = section.text(key);
-    if (!text) {
-        return otherwise;
-    }
-    std::string list;
-    for (const auto& [name, value] : known) {
-        if (name == *text) {
-            return value;
-        }
-        list += (list.empty() ? "" : ", ") + std::string(name);
-    }
-    section.fail(key, "one of " + list);
-}
-
 /// What architectures share; each of the rest of these functions fills its part of \p config.
-void read_head_counts(const ConfigReader& reader, ModelConfig& config, std::string_view heads_key,
-                      std::int64_t default_heads);
 /// hidden_size / query_heads; InputError where it does not divide.
 std::int64_t even_head_dim(const ConfigReader& reader, const ModelConfig& config,
                            std::string_view hidden_key);
@@ -113,11 +92,9 @@ bool has_window(const ConfigReader& reader, bool otherwise = true);
 #define PONDERSCOPE_ARCHITECTURE(name) void read_##name(const ConfigReader& reader, ModelConfig& config);
 #include "core/checkpoint/architectures.def"
 #undef PONDERSCOPE_ARCHITECTURE
-/// What Llama and its relatives share; by config.architecture.
-void read_llama_family(const ConfigReader& reader, ModelConfig& config);
 
-/// Defaults of a configuration class of Llama's kind.
-struct LlamaDefaults {
+/// Defaults of a configuration class, and its keys where Llama's class has others.
+struct SizeDefaults {
     std::int64_t vocab_size = 32000;
     std::int64_t hidden_size = 4096;
     std::int64_t intermediate_size = 11008;
@@ -130,12 +107,27 @@ struct LlamaDefaults {
     std::optional<std::int64_t> eos = 2;
     double norm_eps = 1e-6;
     bool tied = false;
-    std::string_view activation_key = "hidden_act";
     std::string_view activation = "silu";
+    NormKind norm = NormKind::rms_norm;
     bool null_head_dim_divides = false; ///< a null head_dim is hidden_size / query heads, not the default
+
+    std::string_view hidden_key = "hidden_size";
+    std::string_view layers_key = "num_hidden_layers";
+    std::string_view heads_key = "num_attention_heads";
+    std::string_view positions_key = "max_position_embeddings";
+    std::string_view activation_key = "hidden_act";
+    // Empty: the class has no such key.
+    std::string_view intermediate_key = "intermediate_size";
+    std::string_view kv_heads_key = "num_key_value_heads";
+    std::string_view head_dim_key = "head_dim";
+    std::string_view norm_key = "rms_norm_eps";
 };
 /// Sizes, norms, activation, ties and token ids; neither biases nor windows nor the rotation.
-void read_llama_sizes(const ConfigReader& reader, ModelConfig& config, const LlamaDefaults& defaults);
+void read_sizes(const ConfigReader& reader, ModelConfig& config, const SizeDefaults& defaults);
+/// attention_bias and mlp_bias, false where they are absent.
+void read_biases(const ConfigReader& reader, ModelConfig& config);
+/// InputError: key heads that do not divide the query heads.
+void check_key_heads(const ConfigReader& reader, const ModelConfig& config);
 
 /// Which keys hold the rotary embedding beside rope_scaling and rope_parameters, and their defaults.
 struct RopeKeys {

@@ -6,18 +6,17 @@ namespace ponderscope {
 
 void read_smollm3(const ConfigReader& reader, ModelConfig& config) {
     const JsonObject& json = reader.json();
-    read_llama_sizes(reader, config,
-                     {.vocab_size = 128256,
-                      .hidden_size = 2048,
-                      .layers = 36,
-                      .heads = 16,
-                      .kv_heads = 4,
-                      .max_positions = 32768,
-                      .bos = 128000,
-                      .eos = 128001,
-                      .tied = true});
-    config.attention_bias = reader.flag("attention_bias", false);
-    config.mlp_bias = reader.flag("mlp_bias", false);
+    read_sizes(reader, config,
+               {.vocab_size = 128256,
+                .hidden_size = 2048,
+                .layers = 36,
+                .heads = 16,
+                .kv_heads = 4,
+                .max_positions = 32768,
+                .bos = 128000,
+                .eos = 128001,
+                .tied = true});
+    read_biases(reader, config);
     (void)json.has("max_window_layers");
     // 1: turned, 0: not turned, whatever the name says.
     const std::int64_t interval = reader.size("no_rope_layer_interval", 4, config_limits::layers);
@@ -47,13 +46,13 @@ void read_smollm3(const ConfigReader& reader, ModelConfig& config) {
 }
 
 void read_phi3(const ConfigReader& reader, ModelConfig& config) {
-    read_llama_sizes(reader, config,
-                     {.vocab_size = 32064,
-                      .hidden_size = 3072,
-                      .intermediate_size = 8192,
-                      .max_positions = 4096,
-                      .eos = 32000,
-                      .norm_eps = 1e-5});
+    read_sizes(reader, config,
+               {.vocab_size = 32064,
+                .hidden_size = 3072,
+                .intermediate_size = 8192,
+                .max_positions = 4096,
+                .eos = 32000,
+                .norm_eps = 1e-5});
     for (const char* const key : {"attention_bias", "mlp_bias"}) {
         reader.refuse_unless(key, false, "the architecture has no such tensors");
     }
@@ -64,15 +63,15 @@ void read_phi3(const ConfigReader& reader, ModelConfig& config) {
 }
 
 void read_nanochat(const ConfigReader& reader, ModelConfig& config) {
-    read_llama_sizes(reader, config,
-                     {.vocab_size = 50304,
-                      .hidden_size = 768,
-                      .intermediate_size = 8192,
-                      .layers = 12,
-                      .heads = 6,
-                      .bos = 0,
-                      .eos = 1,
-                      .activation = "relu2"});
+    read_sizes(reader, config,
+               {.vocab_size = 50304,
+                .hidden_size = 768,
+                .intermediate_size = 8192,
+                .layers = 12,
+                .heads = 6,
+                .bos = 0,
+                .eos = 1,
+                .activation = "relu2"});
     config.attention_bias = reader.flag("attention_bias", false);
     config.norm_weight = NormWeight::none;
     config.qk_norm = true;
@@ -84,9 +83,8 @@ void read_nanochat(const ConfigReader& reader, ModelConfig& config) {
 }
 
 void read_granite(const ConfigReader& reader, ModelConfig& config) {
-    read_llama_sizes(reader, config, {});
-    config.attention_bias = reader.flag("attention_bias", false);
-    config.mlp_bias = reader.flag("mlp_bias", false);
+    read_sizes(reader, config, {});
+    read_biases(reader, config);
     config.scales.embedding = reader.positive("embedding_multiplier", 1.0);
     config.scales.attention = reader.positive("attention_multiplier", 1.0);
     config.scales.residual = reader.positive("residual_multiplier", 1.0);

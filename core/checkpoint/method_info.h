@@ -126,4 +126,8 @@ std::string method_names(bool (*which)(const MethodInfo& info) = nullptr);
 /// Architecture or companion file of the folder of \p config_json mean it; nullptr: the keys tell.
 const MethodInfo* owner_of(const ModelConfig& config, const std::filesystem::path& config_json);
 
+/// What is unusual about a model, in phrases for people: what somebody who knows the architecture would not
+/// take for granted. Empty for the textbook's model.
+std::vector<std::string> peculiarities(const ModelConfig& config);
+
 } // namespace ponderscope

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/checkpoint/peculiarities.h"
+#include "core/checkpoint/method_info.h"
 
 #include "core/base/words.h"
-#include "core/checkpoint/method_info.h"
 
 #include <algorithm>
 #include <map>

@@ -3,8 +3,6 @@
 #include "core/checkpoint/config_reader.h"
 #include "core/checkpoint/method_info.h"
 
-#include "core/checkpoint/peculiarities.h"
-
 #include <cmath>
 #include <limits>
 

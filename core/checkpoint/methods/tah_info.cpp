@@ -5,7 +5,6 @@
 #include "core/checkpoint/config_reader.h"
 #include "core/checkpoint/file_kind.h"
 #include "core/checkpoint/method_info.h"
-#include "core/checkpoint/peculiarities.h"
 #include "core/checkpoint/safetensors.h"
 
 #include <algorithm>

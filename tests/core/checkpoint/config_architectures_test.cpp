@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // config.json of each architecture: defaults of the configuration classes, precedence of keys, and what is
 // refused.
-#include "core/checkpoint/peculiarities.h"
+#include "core/checkpoint/method_info.h"
 #include "tests/core/checkpoint/config_sentences.h"
 #include "tests/core/checkpoint/support.h"
 
