@@ -25,18 +25,17 @@ void transpose(const std::byte* from, std::byte* to, std::size_t rows, std::size
     }
 }
 
-template <class Value>
-std::byte* put(std::byte* at, Value value) {
-    std::memcpy(at, &value, sizeof value); // the host is little-endian, as for every BLOB
-    return at + sizeof value;
-}
-
-template <class Value>
-Value take(const std::byte*& at) {
-    Value value;
-    std::memcpy(&value, at, sizeof value);
-    at += sizeof value;
-    return value;
+/// Calls \p visit(column, a value of the type in the array) for each column of a packed token, in its order.
+template <class Columns, class Visit>
+void each_packed_column(Columns& tokens, const Visit& visit) {
+    visit(tokens.id, std::int32_t{});
+    visit(tokens.begin, std::uint32_t{});
+    visit(tokens.end, std::uint32_t{});
+    visit(tokens.nll, float{});
+    visit(tokens.entropy, float{});
+    visit(tokens.rank, std::int32_t{});
+    visit(tokens.flops, std::int64_t{});
+    visit(tokens.steps, std::uint16_t{});
 }
 
 } // namespace
@@ -100,18 +99,14 @@ SignalChunk pack_tokens(const TokenColumns& tokens) {
     chunk.dtype = DType::u8;
     chunk.shape = {static_cast<std::int64_t>(tokens.size()), packed_token_bytes};
     chunk.data.resize(tokens.size() * static_cast<std::size_t>(packed_token_bytes));
-    const bool spans = !tokens.begin.empty();
-    std::byte* at = chunk.data.data();
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-        at = put(at, tokens.id[i]);
-        at = put(at, static_cast<std::uint32_t>(spans ? tokens.begin[i] : 0));
-        at = put(at, static_cast<std::uint32_t>(spans ? tokens.end[i] : 0));
-        at = put(at, tokens.nll[i]);
-        at = put(at, tokens.entropy[i]);
-        at = put(at, tokens.rank[i]);
-        at = put(at, tokens.flops[i]);
-        at = put(at, static_cast<std::uint16_t>(tokens.steps[i]));
-    }
+    std::size_t offset = 0; // in a token
+    each_packed_column(tokens, [&](const auto& column, auto value) {
+        for (std::size_t i = 0; i < column.size(); ++i) { // spans may be left out
+            value = static_cast<decltype(value)>(column[i]);
+            std::memcpy(chunk.data.data() + i * packed_token_bytes + offset, &value, sizeof value);
+        }
+        offset += sizeof value;
+    });
     return chunk;
 }
 
@@ -122,26 +117,16 @@ std::optional<TokenColumns> unpack_tokens(const SignalChunk& chunk) {
     const auto n = static_cast<std::size_t>(chunk.shape[0]);
     TokenColumns tokens;
     tokens.first = chunk.first;
-    tokens.id.resize(n);
-    tokens.begin.resize(n);
-    tokens.end.resize(n);
-    tokens.nll.resize(n);
-    tokens.entropy.resize(n);
     tokens.max_probability.assign(n, std::numeric_limits<float>::quiet_NaN());
-    tokens.rank.resize(n);
-    tokens.steps.resize(n);
-    tokens.flops.resize(n);
-    const std::byte* at = chunk.data.data();
-    for (std::size_t i = 0; i < n; ++i) {
-        tokens.id[i] = take<std::int32_t>(at);
-        tokens.begin[i] = take<std::uint32_t>(at);
-        tokens.end[i] = take<std::uint32_t>(at);
-        tokens.nll[i] = take<float>(at);
-        tokens.entropy[i] = take<float>(at);
-        tokens.rank[i] = take<std::int32_t>(at);
-        tokens.flops[i] = take<std::int64_t>(at);
-        tokens.steps[i] = take<std::uint16_t>(at);
-    }
+    std::size_t offset = 0; // in a token
+    each_packed_column(tokens, [&](auto& column, auto value) {
+        column.resize(n);
+        for (std::size_t i = 0; i < n; ++i) {
+            std::memcpy(&value, chunk.data.data() + i * packed_token_bytes + offset, sizeof value);
+            column[i] = value;
+        }
+        offset += sizeof value;
+    });
     return tokens;
 }
 

@@ -278,25 +278,6 @@ std::string difference_of_runs(const RunInfo& one, const RunInfo& other) {
 
 namespace {
 
-/// Of the same name: along other axes, or of other layers, heads or tokens, which the description says.
-std::string difference_of_signals(const SignalInfo& one, const SignalInfo& other) {
-    const auto said = [](const SignalInfo& info) {
-        std::string text;
-        for (const std::string& axis : info.axes) {
-            text += (text.empty() ? "[" : ", ") + axis;
-        }
-        return text + "] " + info.description;
-    };
-    const std::string a = said(one);
-    const std::string b = said(other);
-    if (a == b) {
-        return {};
-    }
-    const auto parts = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
-    const std::size_t word = a.substr(0, static_cast<std::size_t>(parts.first - a.begin())).rfind(' ') + 1;
-    return in_words("signal " + one.name, a.substr(word), b.substr(word));
-}
-
 std::string difference_of_signals(const std::vector<SignalInfo>& one, const std::vector<SignalInfo>& other) {
     std::map<std::string, const SignalInfo*> there;
     for (const SignalInfo& info : one) {
@@ -307,8 +288,9 @@ std::string difference_of_signals(const std::vector<SignalInfo>& one, const std:
         if (found == there.end()) {
             return "no signal " + info.name + ", and one";
         }
-        if (std::string difference = difference_of_signals(*found->second, info); !difference.empty()) {
-            return difference;
+        // The description says of which layers, heads or tokens it is.
+        if (found->second->axes != info.axes || found->second->description != info.description) {
+            return "signal " + info.name + ": " + found->second->description + ", and: " + info.description;
         }
         there.erase(found);
     }
