@@ -2,7 +2,6 @@
 #include "core/policy/oracle.h"
 
 #include "core/base/error.h"
-#include "core/policy/kinds.h"
 
 #include <algorithm>
 #include <cmath>
@@ -157,7 +156,6 @@ std::vector<double> oracle_prices(Oracle::Turns found, int most, std::span<const
     return result;
 }
 
-namespace policies {
 namespace {
 
 /// No step can be refused without having seen the later ones.
@@ -182,29 +180,8 @@ private:
 
 } // namespace
 
-PolicyKind oracle() {
-    return {.name = "oracle",
-            .rule = "the step with the least NLL + lambda · step: it knows the next token, so it is a bound "
-                    "and not a policy",
-            .source = "",
-            .parameters = {{.key = "lambda",
-                            .meaning = "price of a step, nats; 0 when absent: the lowest NLL at any cost",
-                            .high = 1e6,
-                            .absent = PolicyParameter::Absent::from_run}},
-            .needs = {PolicySignal::nll},
-            .causal = false,
-            .first_step = 1,
-            .compared =
-                [](const SignalColumns& columns, std::size_t token, const TokenPlace&, std::int64_t k) {
-                    const auto nll = [&](std::int64_t step) {
-                        return static_cast<double>(columns.column(PolicySignal::nll, step)[token]);
-                    };
-                    return (nll(0) - nll(k)) / static_cast<double>(k);
-                },
-            .make = [](const PolicySpec& spec, const PolicyContext&) -> std::unique_ptr<Policy> {
-                return std::make_unique<OraclePolicy>(spec.has("lambda") ? spec.number("lambda") : 0);
-            }};
+std::unique_ptr<Policy> oracle_policy(double price) {
+    return std::make_unique<OraclePolicy>(price);
 }
 
-} // namespace policies
 } // namespace ponderscope

@@ -4,6 +4,7 @@
 #include "core/policy/replay.h"
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -45,6 +46,9 @@ private:
     const ReplayTable& table_;
     std::vector<std::vector<std::int64_t>> flops_; ///< [K + 1][tokens]; empty: steps
 };
+
+/// The kind `oracle`: the same over steps, as a policy.
+std::unique_ptr<Policy> oracle_policy(double price);
 
 /// Prices of \p most points of the hull with evenly spread costs, both its ends, and the two points around
 /// each of \p costs, so that the line between them is the hull itself. From the dearest to 0.

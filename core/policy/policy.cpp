@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/policy/policy.h"
 
-#include "core/policy/kinds.h"
 #include "core/trace/records.h"
 
 #include <algorithm>
@@ -60,19 +59,6 @@ const PolicyParameter* PolicyKind::find(std::string_view key) const {
     const auto found = std::find_if(parameters.begin(), parameters.end(),
                                     [&](const PolicyParameter& parameter) { return parameter.key == key; });
     return found == parameters.end() ? nullptr : &*found;
-}
-
-std::span<const PolicyKind> policy_kinds() {
-    static const std::array kinds{
-        policies::full(),         policies::learned(),
-        policies::fixed(),        policies::uniform(),
-        policies::geometric(),    policies::oracle(),
-        policies::calm_margin(),  policies::calm_cosine(),
-        policies::entropy(),      policies::entropy_difference(),
-        policies::kl(),           policies::latent_difference(),
-        policies::second_order(), policies::argmax_stable(),
-    };
-    return kinds;
 }
 
 std::unique_ptr<Policy> make_policy(const PolicySpec& spec, const PolicyContext& context) {

@@ -69,17 +69,16 @@ public:
                         std::span<const std::int32_t> ran, std::span<std::int32_t> steps) const;
 };
 
-/// A kind of policy, as data: what help, parser, sliders and messages are made from. One file a kind or small
-/// family.
+/// A kind of policy, as data: what help, parser, sliders and messages are made from (kinds.cpp).
 struct PolicyKind {
     /// Of a rule over a signal by name with these two keys: "signal:name=gate,stops=below".
     std::string name;
-    std::string rule;                        ///< when a token stops, as it is read in help and on screen
-    std::string source;                      ///< paper, or "" for none
-    std::vector<PolicyParameter> parameters; ///< the first is the threshold that sweeps and sliders move
-    std::vector<PolicySignal> needs;         ///< recorded signals
-    bool causal = true;                      ///< false: a bound, not a policy that can run
-    std::int64_t first_step = 0;             ///< the first that is judged, with other parameters as preset
+    std::string rule;                             ///< when a token stops, as it is read in help and on screen
+    std::string source = {};                      ///< paper, or "" for none
+    std::vector<PolicyParameter> parameters = {}; ///< the first is the threshold that sweeps and sliders move
+    std::vector<PolicySignal> needs = {};         ///< recorded signals
+    bool causal = true;                           ///< false: a bound, not a policy that can run
+    std::int64_t first_step = 0; ///< the first that is judged, with other parameters as preset
     /// What of a token at step k, from first_step on, stands against the threshold, in its unit; nullptr: the
     /// first of `needs` as it is.
     double (*compared)(const SignalColumns& columns, std::size_t token, const TokenPlace& place,

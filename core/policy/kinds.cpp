@@ -1,0 +1,516 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The kinds of policies: what they compare, with what, and after which steps.
+#include "core/base/error.h"
+#include "core/base/splitmix.h"
+#include "core/policy/oracle.h"
+#include "core/policy/policy.h"
+#include "core/trace/records.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace ponderscope {
+namespace {
+
+using Absent = PolicyParameter::Absent;
+using Rule = std::unique_ptr<Policy>;
+
+/// A rule that says nothing before a step. \p stops and \p number: as Policy::stops from that step on, and
+/// Policy::per_token of one token.
+class StepRule final : public Policy {
+public:
+    using Stops = std::function<void(const SignalColumns& columns, std::size_t first, std::int64_t k,
+                                     std::span<const double> numbers, std::span<std::uint8_t> stop)>;
+    using Number = std::function<double(const TokenPlace& place)>;
+
+    StepRule(std::int64_t first_step, Stops stops, Number number = {})
+        : first_step_(first_step), stops_(std::move(stops)), number_(std::move(number)) {}
+
+    void per_token(std::span<const TokenPlace> places, std::span<double> numbers) const override {
+        if (number_) {
+            std::ranges::transform(places, numbers.begin(), number_);
+        }
+    }
+    void stops(const SignalColumns& columns, std::size_t first, std::int64_t k,
+               std::span<const double> numbers, std::span<std::uint8_t> stop) const override {
+        if (k < first_step_) {
+            std::ranges::fill(stop, std::uint8_t{0});
+        } else {
+            stops_(columns, first, k, numbers, stop);
+        }
+    }
+
+private:
+    std::int64_t first_step_;
+    Stops stops_;
+    Number number_;
+};
+
+/// Every token stops after step n.
+Rule stops_after(std::int64_t n) {
+    return std::make_unique<StepRule>(n, [](const auto&, auto, auto, auto, std::span<std::uint8_t> stop) {
+        std::ranges::fill(stop, std::uint8_t{1});
+    });
+}
+
+/// Where the signal compares with a threshold, in fp32, as signals are and as the engine compares. NaN never
+/// stops.
+template <typename Compare>
+Rule compares(PolicySignal signal, double threshold, std::int64_t first_step, Compare compare) {
+    return std::make_unique<StepRule>(first_step,
+                                      [signal, compare, bound = static_cast<float>(threshold)](
+                                          const SignalColumns& columns, std::size_t first, std::int64_t k,
+                                          std::span<const double>, std::span<std::uint8_t> stop) {
+                                          const float* now = columns.column(signal, k).data() + first;
+                                          for (std::size_t i = 0; i < stop.size(); ++i) {
+                                              stop[i] = compare(now[i], bound) ? 1 : 0;
+                                          }
+                                      });
+}
+
+/// signal < theta, from \p first_step on.
+template <PolicySignal signal, std::int64_t first_step>
+Rule below(const PolicySpec& spec, const PolicyContext&) {
+    return compares(signal, spec.number("theta"), first_step, std::less<>{});
+}
+
+/// A threshold from 0 to 1000; without a preset it must be given.
+PolicyParameter theta(std::string meaning, std::optional<double> preset = std::nullopt) {
+    return {.key = "theta",
+            .meaning = std::move(meaning),
+            .high = 1000,
+            .absent = preset ? Absent::preset : Absent::refused,
+            .value = preset.value_or(0)};
+}
+
+PolicyKind full() {
+    return {.name = "full",
+            .rule = "nothing halts: every step runs",
+            .make = [](const PolicySpec&, const PolicyContext& context) {
+                return stops_after(context.max_steps);
+            }};
+}
+
+/// The method's own rule with another tau: AdaPonderLM's gate (arXiv 2603.01914), PonderLM-3's tail mass
+/// (2603.02023), adaptive latent CoT's reach (2602.08220), which continue iff value >= tau; Ouro's cumulative
+/// exit probability (2510.25741), which stops there, and Think-at-Hard's gate (2511.08577).
+PolicyKind learned() {
+    return {.name = "learned",
+            .rule = "the model's own gate or router is below theta, or what it adds up over the steps has "
+                    "reached it",
+            .source = "arXiv 2603.01914, 2603.02023, 2602.08220, 2510.25741, 2511.08577",
+            .parameters = {{.key = "theta",
+                            .meaning = "tau of the gate or router; the model's own when absent",
+                            .low = std::numeric_limits<double>::lowest(),
+                            .absent = Absent::from_run}},
+            .needs = {PolicySignal::continue_value},
+            .make = [](const PolicySpec& spec, const PolicyContext& context) -> Rule {
+                if (context.exit_step && !spec.has("theta")) {
+                    return stops_after(*context.exit_step);
+                }
+                const double tau = spec.has("theta") ? spec.number("theta") : context.own_threshold;
+                if (std::isnan(tau)) {
+                    throw InputError(
+                        "Policy learned: this run's model has no threshold of its own; write one, as "
+                        "in learned:theta=0.5.");
+                }
+                switch (context.own_rule) {
+                case OwnRule::Stops::at_least:
+                    return compares(PolicySignal::continue_value, tau, 0, std::greater_equal<>{});
+                case OwnRule::Stops::at_most:
+                    return compares(PolicySignal::continue_value, tau, 0, std::less_equal<>{});
+                case OwnRule::Stops::below:
+                    break;
+                }
+                return compares(PolicySignal::continue_value, tau, 0, std::less<>{});
+            }};
+}
+
+PolicyKind fixed() {
+    return {.name = "fixed",
+            .rule = "every token stops after step n",
+            .parameters = {{.key = "n", .meaning = "last step, from 0 to K", .whole = true, .high = 1e6}},
+            .make = [](const PolicySpec& spec, const PolicyContext& context) {
+                const auto n = static_cast<std::int64_t>(spec.whole("n"));
+                if (n > context.max_steps) {
+                    throw InputError("Policy " + spec.text() + ": expected n from 0 to " +
+                                     std::to_string(context.max_steps) +
+                                     ", the last step of the run, found " + std::to_string(n) + ".");
+                }
+                return stops_after(n);
+            }};
+}
+
+/// Share of the tokens that run step k >= 1, by a number x in [0, 1].
+using Survival = double (*)(double x, std::int64_t k);
+
+double falls_linearly(double x, std::int64_t k) {
+    return std::max(0.0, 1.0 - static_cast<double>(k) * x);
+}
+double falls_geometrically(double x, std::int64_t k) {
+    return std::pow(x, static_cast<double>(k));
+}
+
+/// x such that the survivals of steps 1..K add up to \p rate.
+double solve(Survival survival, std::int64_t max_steps, double rate) {
+    const auto sum = [&](double x) {
+        double total = 0;
+        for (std::int64_t k = 1; k <= max_steps; ++k) {
+            total += survival(x, k);
+        }
+        return total;
+    };
+    const bool rises = sum(1) > sum(0);
+    double low = 0;
+    double high = 1;
+    for (int i = 0; i < 100; ++i) {
+        const double middle = (low + high) / 2;
+        ((sum(middle) < rate) == rises ? low : high) = middle;
+    }
+    return (low + high) / 2;
+}
+
+/// Random pruning at a wanted mean number of steps (AdaPonderLM's baselines, arXiv 2603.01914). One draw u_t
+/// a token, by SplitMix64 of seed, sequence and position; the token stops at k iff u_t >= a_{k+1}.
+template <Survival survival>
+Rule prunes(const PolicySpec& spec, const PolicyContext& context) {
+    const double rate = spec.has("rate") ? spec.number("rate") : context.learned_rate;
+    if (std::isnan(rate)) {
+        throw InputError("Policy " + spec.text() +
+                         ": without a rate it takes the mean steps of the model's own rule, and this run has "
+                         "none; write one, as in " +
+                         spec.kind->name + ":rate=1.2.");
+    }
+    if (rate > static_cast<double>(context.max_steps)) {
+        throw InputError("Policy " + spec.text() + ": expected a rate from 0 to " +
+                         std::to_string(context.max_steps) + ", the steps of the run, found a larger one.");
+    }
+    const double x = solve(survival, context.max_steps, rate);
+    return std::make_unique<StepRule>(
+        0,
+        [x](const SignalColumns&, std::size_t, std::int64_t k, std::span<const double> numbers,
+            std::span<std::uint8_t> stop) {
+            const double runs_next = survival(x, k + 1);
+            for (std::size_t i = 0; i < stop.size(); ++i) {
+                stop[i] = numbers[i] >= runs_next ? 1 : 0;
+            }
+        },
+        [seed = spec.whole("seed")](const TokenPlace& place) {
+            return unit_interval(splitmix64(splitmix64(seed, place.sequence), place.position));
+        });
+}
+
+PolicyKind pruned(std::string name, std::string falls,
+                  Rule (*make)(const PolicySpec&, const PolicyContext&)) {
+    return {.name = std::move(name),
+            .rule = "at random, the share of running tokens falling by the same " + falls + " each step",
+            .source = "arXiv 2603.01914, baselines",
+            .parameters = {{.key = "rate",
+                            .meaning = "wanted mean number of steps; that of learned when absent",
+                            .high = 1e6,
+                            .absent = Absent::from_run},
+                           {.key = "seed",
+                            .meaning = "of the draws",
+                            .whole = true,
+                            .high = 0x1p64,
+                            .absent = Absent::preset,
+                            .value = std::uint64_t{20261122}}},
+            .make = make};
+}
+
+PolicyKind oracle() {
+    return {.name = "oracle",
+            .rule = "the step with the least NLL + lambda · step: it knows the next token, so it is a bound "
+                    "and not a policy",
+            .parameters = {{.key = "lambda",
+                            .meaning = "price of a step, nats; 0 when absent: the lowest NLL at any cost",
+                            .high = 1e6,
+                            .absent = Absent::from_run}},
+            .needs = {PolicySignal::nll},
+            .causal = false,
+            .first_step = 1,
+            .compared =
+                [](const SignalColumns& columns, std::size_t token, const TokenPlace&, std::int64_t k) {
+                    const auto nll = [&](std::int64_t step) {
+                        return static_cast<double>(columns.column(PolicySignal::nll, step)[token]);
+                    };
+                    return (nll(0) - nll(k)) / static_cast<double>(k);
+                },
+            .make =
+                [](const PolicySpec& spec, const PolicyContext&) {
+                    return oracle_policy(spec.has("lambda") ? spec.number("lambda") : 0);
+                }};
+}
+
+/// CALM's decaying threshold (arXiv 2207.07061) at this place, of a lambda of one:
+/// min(1, max(0, lambda (0.9 + 0.1 e^{-4t/N}))).
+double decay(const TokenPlace& place) {
+    return 0.9 + 0.1 * std::exp(-4.0 * place.position / place.length);
+}
+
+template <PolicySignal signal, std::int64_t first>
+PolicyKind calm(std::string name, std::string rule, std::string source) {
+    return {.name = std::move(name),
+            .rule = std::move(rule),
+            .source = "arXiv 2207.07061, " + source,
+            .parameters = {{.key = "lambda",
+                            .meaning = "threshold, before it decays along the sequence",
+                            .high = 2}},
+            .needs = {signal},
+            .first_step = first,
+            .compared =
+                [](const SignalColumns& columns, std::size_t token, const TokenPlace& place, std::int64_t k) {
+                    return static_cast<double>(columns.column(signal, k)[token]) / decay(place);
+                },
+            .make = [](const PolicySpec& spec, const PolicyContext&) -> Rule {
+                return std::make_unique<StepRule>(
+                    first,
+                    [](const SignalColumns& columns, std::size_t token, std::int64_t k,
+                       std::span<const double> numbers, std::span<std::uint8_t> stop) {
+                        const float* now = columns.column(signal, k).data() + token;
+                        for (std::size_t i = 0; i < stop.size(); ++i) {
+                            stop[i] = static_cast<double>(now[i]) >= numbers[i] ? 1 : 0;
+                        }
+                    },
+                    [lambda = spec.number("lambda")](const TokenPlace& place) {
+                        return std::clamp(lambda * decay(place), 0.0, 1.0);
+                    });
+            }};
+}
+
+PolicyKind entropy() {
+    return {.name = "entropy",
+            .rule = "the entropy of the read-out is below theta nats",
+            .parameters = {theta("nats; there is no published default")},
+            .needs = {PolicySignal::entropy},
+            .make = below<PolicySignal::entropy, 0>};
+}
+
+double entropy_change(const SignalColumns& columns, std::size_t token, const TokenPlace&, std::int64_t k) {
+    return std::abs(static_cast<double>(columns.column(PolicySignal::entropy, k)[token]) -
+                    static_cast<double>(columns.column(PolicySignal::entropy, k - 1)[token]));
+}
+
+PolicyKind entropy_difference() {
+    return {.name = "entropy_difference",
+            .rule = "the entropy changed by less than theta nats in the last step",
+            .source = "arXiv 2502.05171, with theta 1e-3",
+            .parameters = {theta("nats", 1e-3)},
+            .needs = {PolicySignal::entropy},
+            .first_step = 1,
+            .compared = entropy_change,
+            .make = [](const PolicySpec& spec, const PolicyContext&) -> Rule {
+                return std::make_unique<StepRule>(
+                    1, [bound = spec.number("theta")](const SignalColumns& columns, std::size_t first,
+                                                      std::int64_t k, std::span<const double>,
+                                                      std::span<std::uint8_t> stop) {
+                        for (std::size_t i = 0; i < stop.size(); ++i) {
+                            stop[i] = entropy_change(columns, first + i, {}, k) < bound ? 1 : 0;
+                        }
+                    });
+            }};
+}
+
+PolicyKind kl() {
+    return {.name = "kl",
+            .rule = "D_KL(p_k−1 ‖ p_k), from the step before to this one, is below theta nats",
+            .source = "arXiv 2502.05171, with theta 5e-4",
+            .parameters = {theta("nats", 5e-4)},
+            .needs = {PolicySignal::kl},
+            .first_step = 1,
+            .make = below<PolicySignal::kl, 1>};
+}
+
+PolicyKind latent_difference() {
+    return {.name = "latent_difference",
+            .rule = "the state moved by less than theta of its length in the last step",
+            .source = "arXiv 2502.05171, with theta 0.03",
+            .parameters = {theta("of the state's length", 0.03)},
+            .needs = {PolicySignal::latent},
+            .first_step = 1,
+            .make = below<PolicySignal::latent, 1>};
+}
+
+PolicyKind second_order() {
+    return {.name = "second_order",
+            .rule = "the last step's move differed from the one before by less than theta of its length",
+            .source = "arXiv 2509.23314, there with two hits in a row and without the division",
+            .parameters = {theta("of the last move's length"),
+                           {.key = "hits",
+                            .meaning = "steps in a row",
+                            .whole = true,
+                            .low = 1,
+                            .high = 16,
+                            .absent = Absent::preset,
+                            .value = std::uint64_t{1}}},
+            .needs = {PolicySignal::acceleration},
+            .first_step = 2, // an acceleration needs three states
+            .make = [](const PolicySpec& spec, const PolicyContext&) -> Rule {
+                const auto hits = static_cast<std::int64_t>(spec.whole("hits"));
+                return std::make_unique<StepRule>(
+                    hits + 1, [hits, bound = static_cast<float>(spec.number("theta"))](
+                                  const SignalColumns& columns, std::size_t first, std::int64_t k,
+                                  std::span<const double>, std::span<std::uint8_t> stop) {
+                        std::ranges::fill(stop, std::uint8_t{1});
+                        for (std::int64_t step = k; step > k - hits; --step) {
+                            const float* now =
+                                columns.column(PolicySignal::acceleration, step).data() + first;
+                            for (std::size_t i = 0; i < stop.size(); ++i) {
+                                stop[i] = stop[i] != 0 && now[i] < bound ? 1 : 0; // NaN never stops
+                            }
+                        }
+                    });
+            }};
+}
+
+PolicyKind argmax_stable() {
+    return {.name = "argmax_stable",
+            .rule = "the most likely token did not change over the last n steps",
+            .source = "arXiv 2502.05171, with n 5",
+            .parameters = {{.key = "n",
+                            .meaning = "transitions",
+                            .whole = true,
+                            .low = 1,
+                            .high = 1e6,
+                            .absent = Absent::preset,
+                            .value = std::uint64_t{5}}},
+            .needs = {PolicySignal::argmax},
+            .first_step = 1,
+            .make = [](const PolicySpec& spec, const PolicyContext&) -> Rule {
+                const auto n = static_cast<std::int64_t>(spec.whole("n"));
+                return std::make_unique<StepRule>(n, [n](const SignalColumns& columns, std::size_t first,
+                                                         std::int64_t k, std::span<const double>,
+                                                         std::span<std::uint8_t> stop) {
+                    std::ranges::fill(stop, std::uint8_t{1});
+                    const float* now = columns.column(PolicySignal::argmax, k).data() + first;
+                    for (std::int64_t back = 1; back <= n; ++back) {
+                        const float* then = columns.column(PolicySignal::argmax, k - back).data() + first;
+                        for (std::size_t i = 0; i < stop.size(); ++i) {
+                            stop[i] = stop[i] != 0 && now[i] == then[i] ? 1 : 0;
+                        }
+                    }
+                });
+            }};
+}
+
+/// The enumerators of PolicySignal by the names of their signals.
+constexpr const char* known_names[policy_signals] = {
+    signal::nll,
+    signal::entropy,
+    signal::margin,
+    signal::argmax,
+    signal::kl_previous_current,
+    signal::cosine,
+    signal::latent_difference,
+    "",
+    signal::acceleration,
+};
+
+std::mutex guard; ///< of what signal_names() keeps
+
+/// Names by number. References to them stay valid.
+std::deque<std::string>& signal_names() {
+    static std::deque<std::string> all(std::begin(known_names), std::end(known_names));
+    return all;
+}
+
+template <typename Compare>
+Rule compares_with_theta(const PolicySpec& spec, const PolicyContext&) {
+    return compares(spec.kind->needs.front(), spec.number("theta"), spec.kind->first_step, Compare{});
+}
+
+/// The first step whose value says something: differences to the step before are 0 at step 0.
+std::int64_t first_step_of(PolicySignal signal) {
+    switch (signal) {
+    case PolicySignal::kl:
+    case PolicySignal::cosine:
+    case PolicySignal::latent:
+        return 1;
+    case PolicySignal::acceleration:
+        return 2;
+    default:
+        return name_of(signal) == signal::kl_current_previous ? 1 : 0;
+    }
+}
+
+PolicyKind make_signal_kind(PolicySignal signal, bool stops_below) {
+    const std::string& name = name_of(signal);
+    return {.name = "signal:name=" + name + (stops_below ? ",stops=below" : ",stops=above"),
+            .rule = "the signal " + name + (stops_below ? " is below theta" : " has reached theta"),
+            .parameters = {{.key = "theta",
+                            .meaning = "in the signal's unit",
+                            .low = std::numeric_limits<double>::lowest()}},
+            .needs = {signal},
+            .causal = signal != PolicySignal::nll && name != signal::rank, // these know the next token
+            .first_step = first_step_of(signal),
+            .make =
+                stops_below ? compares_with_theta<std::less<>> : compares_with_theta<std::greater_equal<>>};
+}
+
+} // namespace
+
+std::span<const PolicyKind> policy_kinds() {
+    static const std::array kinds{
+        full(),
+        learned(),
+        fixed(),
+        pruned("uniform", "amount", prunes<falls_linearly>),
+        pruned("geometric", "factor", prunes<falls_geometrically>),
+        oracle(),
+        calm<PolicySignal::margin, 0>("calm_margin",
+                                      "the two largest probabilities differ by lambda or more (decaying)",
+                                      "softmax response"),
+        calm<PolicySignal::cosine, 1>("calm_cosine",
+                                      "cosine of the state and that of the step before is lambda or more "
+                                      "(decaying)",
+                                      "hidden-state saturation"),
+        entropy(),
+        entropy_difference(),
+        kl(),
+        latent_difference(),
+        second_order(),
+        argmax_stable(),
+    };
+    return kinds;
+}
+
+PolicySignal policy_signal(std::string_view name) {
+    const std::lock_guard lock(guard);
+    std::deque<std::string>& all = signal_names();
+    const auto found = std::find(all.begin(), all.end(), name);
+    const auto number = found - all.begin();
+    if (number > std::numeric_limits<std::underlying_type_t<PolicySignal>>::max()) {
+        throw InputError("expected fewer than 65536 names of signals in rules, found another.");
+    }
+    if (found == all.end()) {
+        all.emplace_back(name);
+    }
+    return static_cast<PolicySignal>(number);
+}
+
+const std::string& name_of(PolicySignal signal) {
+    const std::lock_guard lock(guard);
+    return signal_names().at(static_cast<std::size_t>(signal));
+}
+
+const PolicyKind& signal_kind(PolicySignal signal, OwnRule::Stops stops) {
+    static std::mutex kinds_guard;
+    static std::map<std::pair<PolicySignal, bool>, PolicyKind> kinds;
+    const bool stops_below = stops == OwnRule::Stops::below;
+    const std::lock_guard lock(kinds_guard);
+    const auto found = kinds.find({signal, stops_below});
+    return found != kinds.end()
+               ? found->second
+               : kinds.emplace(std::pair(signal, stops_below), make_signal_kind(signal, stops_below))
+                     .first->second;
+}
+
+} // namespace ponderscope
