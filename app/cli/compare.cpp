@@ -6,11 +6,10 @@
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 #include "core/base/utf8.h"
+#include "core/stats/bootstrap.h"
 #include "core/stats/byte_alignment.h"
-#include "core/stats/pair_reading.h"
 #include "core/stats/paired.h"
 #include "core/stats/seeds.h"
-#include "core/stats/sensitivity.h"
 #include "core/trace/reader.h"
 
 #include <nlohmann/json.hpp>

@@ -4,7 +4,6 @@
 #include "app/cli/console.h"
 #include "app/cli/progress_option.h"
 #include "core/stats/bootstrap.h"
-#include "core/stats/sensitivity.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

@@ -4,7 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/sha256.h"
 #include "core/page/template.h"
-#include "core/stats/pair_reading.h"
+#include "core/stats/paired.h"
 
 #include <zlib.h>
 

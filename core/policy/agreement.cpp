@@ -3,7 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/policy/scored_rows.h"
-#include "core/stats/correlation.h"
+#include "core/stats/bootstrap.h"
 
 #include <algorithm>
 #include <cmath>

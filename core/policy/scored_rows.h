@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/policy/replay.h"
-#include "core/stats/row_layout.h"
+#include "core/stats/bootstrap.h"
 
 #include <cstddef>
 #include <span>

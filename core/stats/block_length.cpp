@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/stats/block_length.h"
+#include "core/stats/bootstrap.h"
 
 #include "core/base/error.h"
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <span>
 #include <stop_token>
@@ -173,6 +174,10 @@ void for_each_replicate(const PrefixSums& sums, const Resampling& resampling, co
                         const std::function<void(std::int64_t replicate, std::span<const double> sums,
                                                  std::int64_t tokens)>& use);
 
+/// The q-quantile (q in [0,1]) of sorted values, linear between order statistics (numpy's default; type 7 of
+/// Hyndman and Fan 1996). NaN without values.
+double quantile_of_sorted(std::span<const double> sorted, double q);
+
 /// What few draws cost: their replicates vary too little by `inflation` (of the variance), and the variance
 /// is itself estimated, with `degrees` of freedom.
 struct SmallSample {
@@ -193,5 +198,57 @@ double critical_value(const SmallSample& small, const BootstrapOptions& options)
 /// Options that leave the unit or the block open are settled by the first of the quantities.
 std::vector<Estimate> bootstrap(const PrefixSums& sums, std::span<const Statistic> statistics,
                                 const BootstrapOptions& options = {});
+
+/// The interval of a mean with blocks of one length.
+struct BlockRow {
+    std::int64_t block = 0; ///< tokens
+    Estimate mean;
+};
+
+/// Intervals of the mean of \p series with circular blocks of half, once and twice the length that \p options
+/// give or the data ask for: an interval that hangs on the choice is seen to. Errors as bootstrap.
+std::vector<BlockRow> block_sensitivity(std::span<const double> series, const TokenLayout& layout,
+                                        const BootstrapOptions& options = {});
+
+/// What the values of a sample stand for: one token each or, where whole clusters are drawn and nothing else
+/// is needed, what the tokens of one cluster add up to.
+class RowLayout {
+public:
+    RowLayout() = default;
+    /// A row a token.
+    RowLayout(TokenLayout tokens) : layout_(std::move(tokens)) {} // NOLINT(google-explicit-constructor)
+    RowLayout(std::initializer_list<std::int64_t> stretches) : layout_(stretches) {}
+    /// A row a cluster, of so many tokens each.
+    static RowLayout of_clusters(std::vector<std::int64_t> tokens);
+
+    [[nodiscard]] bool by_cluster() const { return by_cluster_; }
+    [[nodiscard]] const TokenLayout& layout() const { return layout_; }
+    [[nodiscard]] std::size_t rows() const;
+    [[nodiscard]] std::int64_t tokens() const { return layout_.tokens(); }
+    /// Tokens under a row.
+    [[nodiscard]] double weight(std::size_t row) const {
+        return by_cluster_ ? static_cast<double>(layout_.stretches[row]) : 1;
+    }
+    /// Over tokens, of a value a row.
+    [[nodiscard]] double mean(std::span<const double> values) const;
+    /// As choose_resampling; rows that are clusters are drawn whole.
+    [[nodiscard]] Resampling resampling(std::span<const std::span<const double>> series,
+                                        BootstrapOptions options) const;
+    /// \p values: [rows, width].
+    [[nodiscard]] PrefixSums sums(std::vector<double> values, std::size_t width) const;
+
+private:
+    TokenLayout layout_; ///< of clusters: a stretch each
+    bool by_cluster_ = false;
+};
+
+/// The length of circular blocks that makes the bootstrap's variance of the mean of \p series most accurate
+/// (Politis and White 2004, with the correction of Patton, Politis and White 2009): (2 G² / D)^(1/3) n^(1/3),
+/// G and D = 4/3 g(0)² from autocovariances under a flat-top lag window, whose width is where five lags in a
+/// row are no longer told apart from zero. Autocovariances are taken inside stretches, around the mean of
+/// all, so that texts that differ from each other ask for long blocks. Never more than min(3 √n, n / 3).
+///
+/// Tokens, as a real number; 1 for a series that does not vary or has fewer than 8 values. O(n √n) at worst.
+double optimal_block_length(std::span<const double> series, const TokenLayout& layout);
 
 } // namespace ponderscope

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/stats/row_layout.h"
+#include "core/stats/bootstrap.h"
 #include "core/stats/significance.h"
 
 #include <cstdint>

@@ -2,7 +2,8 @@
 #include "core/stats/halting.h"
 
 #include "core/base/error.h"
-#include "core/stats/run_slices.h"
+#include "core/base/not_a_number.h"
+#include "core/stats/scan.h"
 #include "core/trace/reader.h"
 
 #include <algorithm>
@@ -10,6 +11,35 @@
 #include <optional>
 
 namespace ponderscope {
+
+void Spread::add(float value) {
+    if (!std::isfinite(value)) {
+        return;
+    }
+    if (all_.count % every_ == 0) {
+        constexpr std::size_t most = 100'000;
+        some_.push_back(value);
+        if (some_.size() > most) {
+            for (std::size_t i = 0; 2 * i < some_.size(); ++i) {
+                some_[i] = some_[2 * i];
+            }
+            some_.resize((some_.size() + 1) / 2);
+            every_ *= 2;
+        }
+    }
+    all_.add(static_cast<double>(value));
+}
+
+double Spread::mean() const {
+    return all_.count == 0 ? not_a_number : all_.mean;
+}
+
+double Spread::quantile(double share) const {
+    std::vector<double> sorted(some_.begin(), some_.end());
+    std::sort(sorted.begin(), sorted.end());
+    return quantile_of_sorted(sorted, share);
+}
+
 namespace {
 
 constexpr double entropy_cell = 0.5;      ///< nats, of the density

@@ -4,7 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/not_a_number.h"
 #include "core/base/words.h"
-#include "core/stats/run_slices.h"
+#include "core/stats/scan.h"
 #include "core/stats/significance.h"
 
 #include <algorithm>

@@ -3,8 +3,8 @@
 
 #include "core/base/error.h"
 #include "core/stats/byte_alignment.h"
-#include "core/stats/pair_reading.h"
-#include "core/stats/run_slices.h"
+#include "core/stats/paired.h"
+#include "core/stats/scan.h"
 #include "core/trace/tools/step_columns.h"
 
 #include <algorithm>

@@ -3,8 +3,8 @@
 
 #include "core/stats/bootstrap.h"
 #include "core/stats/labels.h"
-#include "core/stats/rank_sums.h"
-#include "core/stats/run_reading.h"
+#include "core/stats/ranks.h"
+#include "core/stats/scan.h"
 #include "core/trace/reader.h"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/stats/run_study.h"
 
-#include "core/stats/run_reading.h"
+#include "core/stats/scan.h"
 
 #include <cmath>
 #include <limits>

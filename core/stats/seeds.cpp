@@ -4,7 +4,6 @@
 #include "core/base/error.h"
 #include "core/base/not_a_number.h"
 #include "core/base/splitmix.h"
-#include "core/stats/distributions.h"
 #include "core/stats/paired.h"
 #include "core/stats/significance.h"
 

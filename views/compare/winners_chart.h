@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/stats/winners.h"
+#include "core/stats/run_comparison.h"
 #include "views/chart/chart.h"
 
 namespace ponderscope {

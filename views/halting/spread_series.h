@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/stats/spread.h"
-#include "views/chart/chart.h"
+#include "core/stats/halting.h"
 #include "core/stats/significance.h"
 #include "views/chart/chart.h"
 

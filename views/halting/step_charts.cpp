@@ -3,8 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/stats/bootstrap.h"
-#include "core/stats/distributions.h"
-#include "core/stats/run_slices.h"
+#include "core/stats/scan.h"
 #include "core/stats/significance.h"
 #include "core/trace/column_labels.h"
 #include "core/trace/reader.h"

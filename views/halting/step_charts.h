@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/stats/token_grouping.h"
+#include "core/stats/token_groups.h"
 #include "core/trace/records.h"
 #include "views/chart/chart.h"
 #include "views/common/selection.h"

@@ -3,11 +3,11 @@
 // in is what the independent implementation found.
 #include "core/base/files.h"
 #include "core/base/json.h"
-#include "core/stats/correlation.h"
 #include "core/trace/reader.h"
 #include "core/trace/recorded_choices.h"
 #include "tests/core/cli/run_program.h"
 #include "tests/core/trace/sample.h"
+#include "tests/support/correlation.h"
 #include "tests/support/test_data.h"
 
 #include <gtest/gtest.h>

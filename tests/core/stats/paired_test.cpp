@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/error.h"
 #include "core/base/splitmix.h"
-#include "core/stats/correlation.h"
 #include "core/stats/paired.h"
 #include "core/stats/rank_correlation.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
+#include "tests/support/correlation.h"
 #include "tests/support/test_data.h"
 
 #include <chrono>

@@ -2,13 +2,13 @@
 // Statistics of runs that are read by several threads and not kept, against the same of tokens in memory.
 #include "core/base/error.h"
 #include "core/base/splitmix.h"
-#include "core/stats/correlation.h"
 #include "core/stats/paired.h"
-#include "core/stats/rank_table.h"
+#include "core/stats/ranks.h"
 #include "core/stats/run_study.h"
 #include "core/trace/shard.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
+#include "tests/support/correlation.h"
 #include "tests/support/test_data.h"
 
 #include "tests/core/stats/simulated.h"

@@ -3,7 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/splitmix.h"
-#include "core/stats/distributions.h"
+#include "core/stats/significance.h"
 #include "core/trace/writer.h"
 #include "tests/core/stats/simulated.h"
 #include "tests/core/trace/sample.h"

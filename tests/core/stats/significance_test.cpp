@@ -4,10 +4,9 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/splitmix.h"
-#include "core/stats/correlation.h"
-#include "core/stats/distributions.h"
 #include "core/stats/rank_correlation.h"
 #include "core/stats/token_groups.h"
+#include "tests/support/correlation.h"
 #include "tests/support/test_data.h"
 
 #include "tests/core/stats/simulated.h"

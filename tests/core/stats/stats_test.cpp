@@ -2,10 +2,8 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/splitmix.h"
-#include "core/stats/block_length.h"
 #include "core/stats/bootstrap.h"
-#include "core/stats/correlation.h"
-#include "core/stats/sensitivity.h"
+#include "tests/support/correlation.h"
 #include "tests/support/test_data.h"
 
 #include <algorithm>

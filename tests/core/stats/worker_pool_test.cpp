@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/stats/worker_pool.h"
+#include "core/stats/scan.h"
 
 #include "core/stats/bootstrap.h"
 

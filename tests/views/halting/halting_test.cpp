@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/error.h"
-#include "core/stats/correlation.h"
+#include "core/stats/bootstrap.h"
 #include "core/trace/reader.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"

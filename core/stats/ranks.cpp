@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/stats/rank_table.h"
+#include "core/stats/ranks.h"
 
 #include <algorithm>
 #include <utility>

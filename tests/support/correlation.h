@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/stats/correlation.h"
+// Correlations by their definitions, of values in memory.
+#pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <numeric>
+#include <span>
+#include <vector>
 
 namespace ponderscope {
 
-std::vector<double> average_ranks(std::span<const double> values) {
+/// Ranks from 1; equal values share the mean of their ranks (SciPy's rankdata, "average").
+inline std::vector<double> average_ranks(std::span<const double> values) {
     std::vector<std::size_t> order(values.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::sort(order.begin(), order.end(),
@@ -27,7 +32,7 @@ std::vector<double> average_ranks(std::span<const double> values) {
     return ranks;
 }
 
-double pearson(std::span<const double> a, std::span<const double> b) {
+inline double pearson(std::span<const double> a, std::span<const double> b) {
     const std::size_t n = std::min(a.size(), b.size());
     if (n < 2) {
         return std::numeric_limits<double>::quiet_NaN();
@@ -50,21 +55,8 @@ double pearson(std::span<const double> a, std::span<const double> b) {
     return std::clamp(ab / std::sqrt(aa) / std::sqrt(bb), -1.0, 1.0);
 }
 
-double spearman(std::span<const double> a, std::span<const double> b) {
+inline double spearman(std::span<const double> a, std::span<const double> b) {
     return pearson(average_ranks(a), average_ranks(b));
-}
-
-double quantile_of_sorted(std::span<const double> sorted, double q) {
-    if (sorted.empty()) {
-        return std::numeric_limits<double>::quiet_NaN();
-    }
-    const double place = std::clamp(q, 0.0, 1.0) * static_cast<double>(sorted.size() - 1);
-    const auto below = static_cast<std::size_t>(place);
-    const std::size_t above = std::min(below + 1, sorted.size() - 1);
-    if (sorted[below] == sorted[above]) { // also when both are infinite
-        return sorted[below];
-    }
-    return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
 } // namespace ponderscope
