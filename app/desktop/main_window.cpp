@@ -10,7 +10,6 @@
 #include "app/desktop/message_bar.h"
 #include "app/desktop/open_traces.h"
 #include "app/desktop/panel_help.h"
-#include "app/desktop/run_choice.h"
 #include "app/desktop/run_controller.h"
 #include "app/desktop/run_edits.h"
 #include "app/desktop/samples.h"
@@ -66,7 +65,6 @@ MainWindow::~MainWindow() {
     whatIf_.reset();
     runs_.reset();
     edits_.reset();
-    choice_.reset();
     docks_.reset();
     traces_.reset();
     delete takeCentralWidget();
@@ -104,7 +102,6 @@ void MainWindow::build() {
     docks_->addPanels(context);
     setMenuWidget(top_);
     traces_ = std::make_unique<OpenTraces>(shell);
-    choice_ = std::make_unique<RunChoice>(shell, *traces_);
     edits_ = std::make_unique<RunEdits>(shell, *traces_);
     runs_ = std::make_unique<RunController>(shell, *traces_, *edits_, *docks_);
     whatIf_ = std::make_unique<WhatIf>(shell, *runs_, *edits_);

@@ -19,7 +19,6 @@ class Greeting;
 class MainMenu;
 class MessageBar;
 class OpenTraces;
-class RunChoice;
 class RunController;
 class RunEdits;
 class SampleShelf;
@@ -105,7 +104,6 @@ private:
     std::unique_ptr<SampleShelf> samples_;
     std::unique_ptr<OpenTraces> traces_;
     std::unique_ptr<DockLayout> docks_;
-    std::unique_ptr<RunChoice> choice_;
     std::unique_ptr<RunEdits> edits_;
     std::unique_ptr<RunController> runs_;
     std::unique_ptr<WhatIf> whatIf_;

@@ -2,9 +2,24 @@
 #include "app/desktop/open_traces.h"
 
 #include "app/desktop/message_bar.h"
+#include "app/desktop/settings.h"
+#include "app/desktop/view_state.h"
+#include "core/base/error.h"
+#include "core/remote/file.h"
+#include "core/remote/host.h"
+#include "core/trace/reader.h"
+#include "core/trace/shard.h"
 #include "views/common/paths.h"
 
+#include <QFile>
 #include <QFileInfo>
+#include <QSet>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <sys/stat.h>
 
 namespace ponderscope {
 
@@ -27,9 +42,93 @@ OpenTraces::OpenTraces(const Shell& shell) : ShellPart(shell) {
             follower_.forgetTrace(); // not again and again
         }
     });
+    connect(&opener_, &Opener::opened, this, [this](const QString& path) {
+        if (!data_.isLive(path) && !data_.isScratch(path)) {
+            settings_.addRecent(path);
+        }
+        chooseRuns();
+        if (!selection_.runB().isValid() && !withoutB_) {
+            compareOverTheSameText();
+        }
+    });
+    connect(&data_, &TraceData::traceChanged, this, &OpenTraces::chooseRuns);
+    connect(&data_, &TraceData::runChanged, this, [this](const RunKey& run) {
+        if (run == selection_.runA()) {
+            fitSequence();
+        }
+    });
+    connect(&data_, &TraceData::traceClosed, this, [this](const QString& path) {
+        if (selection_.runB().trace == path) {
+            selection_.setRunB({});
+        }
+        if (selection_.runA().trace == path) {
+            selection_.setRunA({});
+            chooseRuns();
+        }
+    });
+    connect(&selection_, &Selection::runsChanged, this, [this] {
+        fitSequence();
+        // A B that is there and was left is not wanted; one that vanished may have a successor.
+        const RunKey b = selection_.runB();
+        withoutB_ = !b.isValid() && (withoutB_ || isListed(lastB_));
+        lastB_ = b;
+    });
     poll_.setInterval(poll_ms);
     connect(&poll_, &QTimer::timeout, this, &OpenTraces::poll);
     poll_.start();
+}
+
+void OpenTraces::fitSequence() {
+    const auto sequences = data_.sequences(selection_.runA());
+    if (data_.run(selection_.runA()) != nullptr &&
+        data_.sequenceInfo(selection_.runA(), selection_.sequence()) == nullptr) {
+        selection_.setSequence(sequences.empty() ? 0 : sequences.front().number);
+    }
+}
+
+bool OpenTraces::isListed(const RunKey& key) const {
+    const std::vector<RunInfo> runs = data_.runs(key.trace);
+    return std::any_of(runs.begin(), runs.end(), [&key](const RunInfo& run) { return run.id == key.run; });
+}
+
+void OpenTraces::chooseRuns() {
+    const RunKey a = selection_.runA();
+    const RunKey b = selection_.runB();
+    if (b.isValid() && !isListed(b)) {
+        selection_.setRunB({});
+    }
+    if (!isListed(a)) {
+        // A run that ponders is what the program is for; else the first.
+        RunKey first;
+        RunKey pondering;
+        const QStringList traces = data_.traces();
+        for (const QString& trace : traces) {
+            for (const RunInfo& run : data_.runs(trace)) {
+                const RunKey key{trace, run.id};
+                first = first.isValid() ? first : key;
+                pondering = pondering.isValid() || run.max_steps == 0 ? pondering : key;
+            }
+        }
+        selection_.setRunA(pondering.isValid() ? pondering : first);
+        if (!selection_.runB().isValid() && !withoutB_) {
+            compareOverTheSameText();
+        }
+    }
+    follower_.rebase(a, b);
+}
+
+void OpenTraces::compareOverTheSameText() {
+    const RunInfo* a = data_.run(selection_.runA());
+    const QStringList traces = data_.traces();
+    for (const QString& trace : traces) {
+        for (const RunInfo& run : data_.runs(trace)) {
+            const RunKey key{trace, run.id};
+            if (a != nullptr && key != selection_.runA() && run.text_digest == a->text_digest) {
+                selection_.setRunB(key);
+                return;
+            }
+        }
+    }
 }
 
 void OpenTraces::reopen(const QString& trace) {
@@ -113,6 +212,311 @@ void OpenTraces::follow(const TraceWatch::Change& change) {
                                              .arg(change.trace));
         break;
     }
+}
+
+namespace {
+
+qint64 stamp_of(const struct stat& info) {
+    return static_cast<qint64>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec;
+}
+
+std::optional<struct stat> stat_of(const QString& path) {
+    struct stat info {};
+    return ::stat(QFile::encodeName(path).constData(), &info) == 0 ? std::optional(info) : std::nullopt;
+}
+
+} // namespace
+
+TraceWatch::Looks TraceWatch::look(const QStringList& traces) {
+    Looks looks;
+    for (const QString& trace : traces) {
+        if (is_elsewhere(trace)) {
+            continue; // seen() asks what its machine said last
+        }
+        const auto info = stat_of(trace);
+        if (!info) {
+            looks[trace] = {.gone = true};
+            continue;
+        }
+        const QString real = QFileInfo(trace).canonicalFilePath();
+        const auto stamp_beside = [&](const char* suffix) {
+            const auto other = stat_of(real + QLatin1String(suffix));
+            return other ? stamp_of(*other) : 0;
+        };
+        looks[trace] = {static_cast<quint64>(info->st_dev),
+                        static_cast<quint64>(info->st_ino),
+                        static_cast<qint64>(info->st_size),
+                        {stamp_of(*info), stamp_beside("-wal"), stamp_beside(".annotations")},
+                        false};
+    }
+    return looks;
+}
+
+/// Nothing: not known yet. gone: no file of that name.
+std::optional<TraceWatch::Seen> TraceWatch::seen(const QString& trace, const Looks& looks) {
+    if (!is_elsewhere(trace)) {
+        const auto place = looks.find(trace);
+        return place == looks.end() ? std::nullopt : std::optional(place->second);
+    }
+    std::shared_ptr<remote::Watch>& watch = far_[trace];
+    if (!watch) {
+        watch = std::make_shared<remote::Watch>(trace.toStdString());
+    }
+    remote::Looked there;
+    if (!watch->look(there)) {
+        return std::nullopt;
+    }
+    return Seen{there.device,
+                there.inode,
+                static_cast<qint64>(there.size),
+                {there.times[0], there.times[1], there.times[2]},
+                there.kind == remote::Kind::none};
+}
+
+bool TraceWatch::hasCome(const QString& trace, const Looks& looks) {
+    const auto now = seen(trace, looks);
+    return now && !now->gone && now->size > 0;
+}
+
+QString TraceWatch::machineFault(const QString& trace) const {
+    const auto place = far_.find(trace);
+    return place == far_.end() ? QString() : QString::fromStdString(place->second->state().fault);
+}
+
+QList<TraceWatch::Change> TraceWatch::check(const QStringList& traces, const Looks& looks) {
+    QList<Change> changes;
+    const QSet<QString> listed(traces.begin(), traces.end()); // a run may have thousands of shards
+    const auto gone = [&](const auto& entry) { return !listed.contains(entry.first); };
+    std::erase_if(seen_, gone);
+    std::erase_if(lines_, gone);
+    for (const QString& trace : traces) {
+        const auto now = seen(trace, looks);
+        if (is_elsewhere(trace)) {
+            const remote::Watch& watch = *far_.at(trace);
+            const remote::Host::State state = watch.state();
+            const Line line{!state.fault.empty(), state.times};
+            const Line before = std::exchange(lines_[trace], line);
+            if (line.cut && !before.cut) {
+                changes.append({trace, Event::cut});
+            } else if (!line.cut && (before.cut || (before.times > 0 && line.times > before.times))) {
+                changes.append({trace, Event::back});
+            } else if (watch.is_behind()) {
+                changes.append({trace, Event::moved});
+            }
+        }
+        if (!now) {
+            continue;
+        }
+        const auto place = seen_.find(trace);
+        const bool known = place != seen_.end();
+        Seen& before = known ? place->second : seen_[trace];
+        if (now->gone) {
+            if (!before.gone) {
+                changes.append({trace, Event::gone});
+            }
+            before.gone = true;
+            continue;
+        }
+        if (known) {
+            if (before.gone || now->inode != before.inode || now->device != before.device) {
+                changes.append({trace, Event::replaced});
+            } else if (now->size < before.size) {
+                changes.append({trace, Event::shrunk});
+            } else if (now->stamps != before.stamps || now->size != before.size) {
+                changes.append({trace, Event::moved});
+            }
+        } else {
+            changes.append({trace, Event::moved}); // it may have grown since it was opened
+        }
+        before = *now;
+    }
+    return changes;
+}
+
+namespace {
+
+/// "TRACE#RUN" as typed.
+std::pair<QString, QString> split_reference(const QString& path) {
+    const RunReference parts = parse_run_reference(path.toStdString());
+    return {path_text(parts.trace), QString::fromStdString(parts.run)};
+}
+
+/// Whether shards can be read under the name of a folder, of a pattern, or of the trace that they make.
+bool names_shards(const QString& name) {
+    try {
+        return !find_shards(path_of(name)).empty();
+    } catch (const InputError&) { // none of them
+        return false;
+    }
+}
+
+QString connecting_to(const QString& place) {
+    return Opener::tr("Connecting to %1…").arg(machine_of(place).mid(6));
+}
+
+} // namespace
+
+Opener::Opener(TraceData& data, Selection& selection, QObject* parent)
+    : QObject(parent), data_(data), selection_(selection) {}
+
+void Opener::listen() {
+    connect(&data_, &TraceData::traceOpened, this, [this](const QString& trace) {
+        const auto mine = [&](const Wanted& one) { return one.trace == trace; };
+        std::vector<Wanted> named;
+        std::copy_if(wanted_.begin(), wanted_.end(), std::back_inserter(named), mine);
+        std::erase_if(wanted_, mine);
+        for (const Wanted& one : named) {
+            const std::vector<RunInfo> runs = data_.runs(trace);
+            const auto run = std::find_if(runs.begin(), runs.end(), [&one](const RunInfo& info) {
+                return QString::fromStdString(info.name) == one.run || QString::number(info.id) == one.run;
+            });
+            if (run == runs.end()) {
+                Q_EMIT failed(tr("%1 has no run '%2'.").arg(trace, one.run));
+            } else if (one.side == 0) {
+                selection_.setRunA({trace, run->id});
+            } else if (one.side == 1) {
+                selection_.setRunB({trace, run->id});
+            }
+        }
+        opening_.remove(trace);
+        Q_EMIT opened(trace);
+        ended(trace);
+    });
+    connect(&data_, &TraceData::traceClosed, this, [this](const QString& trace) {
+        std::erase_if(wanted_, [&](const Wanted& one) { return one.trace == trace; });
+        ended(trace);
+    });
+    connect(&data_, &TraceData::failed, this, [this](const QString& trace, const QString& sentence) {
+        std::erase_if(wanted_, [&](const Wanted& one) { return one.trace == trace; });
+        Q_EMIT failed(sentence);
+        ended(trace);
+    });
+}
+
+void Opener::ended(const QString& path) {
+    opening_.remove(path);
+    if (is_elsewhere(path)) {
+        Q_EMIT waiting(connecting_to(path), false);
+    }
+    settle();
+}
+
+void Opener::settle() {
+    if (!opening_.isEmpty()) {
+        return;
+    }
+    sides_ = 0;
+    for (const auto& call : std::exchange(then_, {})) {
+        call();
+    }
+}
+
+void Opener::refuse(const QString& sentence) {
+    Q_EMIT failed(sentence);
+    settle();
+}
+
+void Opener::open(const QString& path) {
+    if (is_elsewhere(path)) {
+        openElsewhere(path);
+        return;
+    }
+    const QFileInfo whole(path);
+    // The folder of a training: its curves are what one wants to see, while it trains or afterwards.
+    if (const QFileInfo training(whole.absoluteFilePath() + QStringLiteral("/training.ponder"));
+        whole.isDir() && training.isFile()) {
+        Q_EMIT trainingFound();
+        open(training.absoluteFilePath());
+        return;
+    }
+    // A folder of shards is one run (TraceReader); any other is a checkpoint to record.
+    if (whole.isDir() && !names_shards(path)) {
+        Q_EMIT checkpointFound(whole.absoluteFilePath());
+        return;
+    }
+    if (is_session_file(path) && whole.exists()) {
+        Q_EMIT sessionFound(whole.absoluteFilePath());
+        return;
+    }
+    const auto [trace, run] = split_reference(path);
+    const QFileInfo info(trace);
+    if (!info.exists() && !names_shards(trace)) {
+        refuse(tr("%1 does not exist.").arg(trace));
+        return;
+    }
+    openTrace(info.absoluteFilePath(), run);
+}
+
+void Opener::openTrace(const QString& trace, const QString& run) {
+    Q_EMIT started(trace);
+    if (is_elsewhere(trace) && !data_.isOpen(trace)) {
+        Q_EMIT waiting(connecting_to(trace), true);
+    }
+    if (!run.isEmpty()) {
+        wanted_.push_back({trace, run, sides_++});
+    }
+    opening_.insert(trace);
+    data_.open(trace);
+}
+
+void Opener::openElsewhere(const QString& path) {
+    const auto [trace, run] = split_reference(path);
+    if (trace.endsWith(QLatin1String(".ponder"))) {
+        openTrace(trace, run);
+        return;
+    }
+    opening_.insert(path); // until it is known what it is
+    Q_EMIT waiting(connecting_to(path), true);
+    asked_ << path;
+    if (asked_.size() == 1) {
+        askElsewhere();
+    }
+}
+
+void Opener::askElsewhere() {
+    const QString path = asked_.constFirst();
+    const auto [asked, asked_run] = split_reference(path);
+    const auto answered = [this, path] {
+        asked_.removeFirst();
+        if (!asked_.isEmpty()) {
+            QMetaObject::invokeMethod(this, &Opener::askElsewhere, Qt::QueuedConnection);
+        }
+        ended(path);
+    };
+    struct Answer {
+        remote::Looked looked;
+        bool shards = false;
+    };
+    asking_.start(
+        [trace = asked](const std::stop_token&) {
+            Answer found{remote::look(trace.toStdString()), false};
+            found.shards =
+                (found.looked.kind == remote::Kind::folder || found.looked.kind == remote::Kind::none) &&
+                names_shards(trace);
+            return found;
+        },
+        [this, answered, machine = machine_of(path), trace = asked, run = asked_run](const Answer& found) {
+            const QString url = machine + QString::fromStdString(found.looked.path);
+            if (found.shards) {
+                openTrace(trace, run);
+            } else if (found.looked.kind == remote::Kind::none) {
+                Q_EMIT failed(tr("%1 does not exist.").arg(trace));
+            } else if (found.looked.kind == remote::Kind::checkpoint) {
+                Q_EMIT checkpointFound(url);
+            } else if (found.looked.kind == remote::Kind::training) {
+                Q_EMIT trainingFound();
+                openTrace(url + QStringLiteral("/training.ponder"), run);
+            } else if (found.looked.kind == remote::Kind::folder) {
+                Q_EMIT folderFound(url);
+            } else {
+                openTrace(url, run);
+            }
+            answered();
+        },
+        [this, answered](const QString& sentence) {
+            Q_EMIT failed(sentence);
+            answered();
+        });
 }
 
 } // namespace ponderscope

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/run_follower.h"
 
+#include "app/desktop/open_traces.h"
 #include "views/common/paths.h"
 
 #include <algorithm>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "app/desktop/opener.h"
 #include "views/common/selection.h"
 #include "views/common/trace_data.h"
 
@@ -11,6 +10,8 @@
 #include <vector>
 
 namespace ponderscope {
+
+class Opener;
 
 /// Shows the runs that this window makes: a recording as soon as it has begun, a what-if beside the run that
 /// it is about, a rerun as B, a generation while it runs and once it is recorded.

@@ -4,7 +4,7 @@
 #include "app/desktop/dock_layout.h"
 #include "app/desktop/main_menu.h"
 #include "app/desktop/message_bar.h"
-#include "app/desktop/opener.h"
+#include "app/desktop/open_traces.h"
 #include "app/desktop/settings.h"
 #include "views/text/find_bar.h"
 #include "views/text/text_panel.h"

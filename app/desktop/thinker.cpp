@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/thinker.h"
 
+#include "views/common/format.h"
 #include "views/common/paths.h"
+
+#include <QJsonArray>
+#include <QJsonDocument>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
 
 namespace ponderscope {
 
@@ -93,6 +102,217 @@ void Thinker::end(EngineProcess::End end, const QString& sentence) {
         Q_EMIT failed(end == EngineProcess::End::cut ? "generation.cut" : "generation.refused", sentence);
     }
     Q_EMIT ended();
+}
+
+namespace {
+
+constexpr float none = std::numeric_limits<float>::quiet_NaN();
+/// More numbers a token than this are in the trace only, and so no line has them.
+constexpr std::int64_t most_values = 1 << 16;
+
+std::string text_of(const QJsonObject& object, const char* key) {
+    return object.value(QLatin1String(key)).toString().toStdString();
+}
+
+float number_of(const QJsonValue& value) {
+    return value.isDouble() ? static_cast<float>(value.toDouble()) : none;
+}
+
+template <typename T>
+SignalChunk chunk_of(std::vector<std::int64_t> shape, std::int64_t tokens, const std::vector<T>& values,
+                     DType dtype) {
+    SignalChunk chunk;
+    chunk.dtype = dtype;
+    chunk.shape = std::move(shape);
+    chunk.shape.insert(chunk.shape.begin(), tokens);
+    chunk.data.resize(values.size() * sizeof(T));
+    if (!values.empty()) {
+        std::memcpy(chunk.data.data(), values.data(), chunk.data.size());
+    }
+    return chunk;
+}
+
+} // namespace
+
+LiveRunBuilder::Event LiveRunBuilder::read(const QByteArray& line) {
+    const QJsonObject object = QJsonDocument::fromJson(line).object();
+    const QString event = object.value(QLatin1String("event")).toString();
+    if (event == QLatin1String("start")) {
+        start(object);
+        return Event::started;
+    }
+    if (event == QLatin1String("token")) {
+        return append(object) ? Event::token : Event::nothing;
+    }
+    if (event == QLatin1String("recorded")) {
+        recordedTrace_ = object.value(QLatin1String("trace")).toString();
+        recordedRun_ = object.value(QLatin1String("run")).toString();
+        return Event::recorded;
+    }
+    return Event::nothing;
+}
+
+void LiveRunBuilder::start(const QJsonObject& object) {
+    info_ = {};
+    sequence_ = {};
+    data_ = {};
+    signals_.clear();
+    labels_.clear();
+    info_.id = 1;
+    info_.checkpoint = text_of(object, "checkpoint");
+    info_.name = info_.checkpoint.substr(info_.checkpoint.find_last_of('/') + 1);
+    info_.architecture = text_of(object, "architecture");
+    info_.method = text_of(object, "method");
+    info_.depth_mixing = text_of(object, "depth_mixing");
+    info_.policy = text_of(object, "policy");
+    info_.scoring = text_of(object, "scoring");
+    info_.device = text_of(object, "device");
+    info_.dtype = text_of(object, "dtype");
+    info_.text_source = "prompt";
+    info_.max_steps = object.value(QLatin1String("max_steps")).toInteger();
+    info_.layers = object.value(QLatin1String("layers")).toInteger();
+    info_.vocab_size = object.value(QLatin1String("vocab_size")).toInteger();
+    info_.sequences = 1;
+    sequence_.run = 1;
+    sequence_.title = text_of(object, "title");
+    data_.run = {trace_, 1};
+    promptTokens_ = object.value(QLatin1String("prompt_tokens")).toInteger();
+    const QJsonArray infos = object.value(QLatin1String("signals")).toArray();
+    for (const QJsonValue value : infos) {
+        const QJsonObject one = value.toObject();
+        Signal signal;
+        signal.info.name = text_of(one, "name");
+        signal.info.unit = text_of(one, "unit");
+        signal.info.title = text_of(one, "title");
+        signal.info.description = text_of(one, "description");
+        const QJsonArray axes = one.value(QLatin1String("axes")).toArray();
+        for (const QJsonValue axis : axes) {
+            signal.info.axes.push_back(axis.toString().toStdString());
+        }
+        signal.info.dtype = dtype_from_name(text_of(one, "dtype")).value_or(DType::f32);
+        signal.info.of_target = one.value(QLatin1String("of_target")).toBool();
+        signal.integers = !is_real(signal.info.dtype);
+        signals_.push_back(std::move(signal));
+    }
+    addToken(object.value(QLatin1String("token")).toObject());
+}
+
+void LiveRunBuilder::name(const QJsonObject& token) {
+    const int id = token.value(QLatin1String("id")).toInt();
+    const QByteArray bytes = QByteArray::fromHex(token.value(QLatin1String("bytes")).toString().toLatin1());
+    labels_.insert(id, bytes.isEmpty()
+                           ? QStringLiteral("‹id %1›").arg(id)
+                           : visible_token({bytes.constData(), static_cast<std::size_t>(bytes.size())}));
+}
+
+void LiveRunBuilder::addToken(const QJsonObject& token) {
+    name(token);
+    TokenColumns& tokens = data_.tokens;
+    tokens.id.push_back(token.value(QLatin1String("id")).toInt());
+    tokens.begin.push_back(data_.text.size());
+    if (!token.value(QLatin1String("special")).toBool()) {
+        data_.text +=
+            QByteArray::fromHex(token.value(QLatin1String("bytes")).toString().toLatin1()).toStdString();
+    }
+    tokens.end.push_back(data_.text.size());
+    tokens.nll.push_back(none);
+    tokens.entropy.push_back(none);
+    tokens.max_probability.push_back(none);
+    tokens.rank.push_back(0);
+    tokens.steps.push_back(0);
+    tokens.flops.push_back(0);
+}
+
+bool LiveRunBuilder::append(const QJsonObject& object) {
+    const auto rows = data_.tokens.size();
+    if (rows == 0 || object.value(QLatin1String("position")).toInteger(-1) != static_cast<qint64>(rows)) {
+        return false;
+    }
+    // What was computed lies with the token that computed it: the one before.
+    const std::size_t row = rows - 1;
+    TokenColumns& tokens = data_.tokens;
+    tokens.nll[row] = number_of(object.value(QLatin1String("nll")));
+    tokens.entropy[row] = number_of(object.value(QLatin1String("entropy")));
+    tokens.max_probability[row] = number_of(object.value(QLatin1String("max_probability")));
+    tokens.rank[row] = object.value(QLatin1String("rank")).toInt();
+    tokens.steps[row] = std::clamp(object.value(QLatin1String("steps")).toInt(), 0,
+                                   static_cast<int>(std::clamp<qint64>(info_.max_steps, 0, 1 << 20)));
+    tokens.flops[row] = object.value(QLatin1String("flops")).toInteger();
+    const QJsonArray names = object.value(QLatin1String("names")).toArray();
+    for (const QJsonValue value : names) {
+        name(value.toObject());
+    }
+    const QJsonObject values = object.value(QLatin1String("signals")).toObject();
+    for (Signal& signal : signals_) {
+        addSignal(signal, values.value(QString::fromStdString(signal.info.name)).toObject(), row);
+    }
+    addToken(object.value(QLatin1String("token")).toObject());
+    if (!std::isnan(tokens.nll[row])) {
+        ++sequence_.scored_tokens;
+        sequence_.nll_sum += static_cast<double>(tokens.nll[row]);
+        sequence_.steps_sum += tokens.steps[row];
+    }
+    return true;
+}
+
+void LiveRunBuilder::addSignal(Signal& signal, const QJsonObject& object, std::size_t row) {
+    const QJsonArray shape = object.value(QLatin1String("shape")).toArray();
+    const QJsonArray values = object.value(QLatin1String("values")).toArray();
+    if (signal.count == 0) {
+        std::vector<std::int64_t> wanted;
+        std::int64_t count = 1;
+        for (qsizetype axis = 1; axis < shape.size(); ++axis) {
+            wanted.push_back(shape[axis].toInteger());
+            count = wanted.back() > 0 && wanted.back() <= most_values / count ? count * wanted.back() : 0;
+        }
+        if (shape.isEmpty() || count <= 0 || values.size() != count ||
+            shape.size() != static_cast<qsizetype>(signal.info.axes.size())) {
+            return;
+        }
+        signal.shape = std::move(wanted);
+        signal.count = static_cast<std::size_t>(count);
+        signal.floats.assign(signal.integers ? 0 : row * signal.count, none);
+        signal.ints.assign(signal.integers ? row * signal.count : 0, 0);
+    }
+    const bool fits = values.size() == static_cast<qsizetype>(signal.count);
+    for (std::size_t i = 0; i < signal.count; ++i) {
+        const QJsonValue value = fits ? values[static_cast<qsizetype>(i)] : QJsonValue();
+        if (signal.integers) {
+            signal.ints.push_back(value.toInt());
+        } else {
+            signal.floats.push_back(number_of(value));
+        }
+    }
+}
+
+LiveRun LiveRunBuilder::run() const {
+    LiveRun live;
+    live.info = info_;
+    live.info.tokens = tokens();
+    live.sequence = sequence_;
+    live.sequence.tokens = tokens();
+    live.tokens = std::make_shared<const SequenceData>(data_);
+    live.labels = labels_;
+    for (const Signal& signal : signals_) {
+        if (signal.count == 0) {
+            continue;
+        }
+        live.signalInfos.push_back(signal.info);
+        // The last token has computed nothing yet.
+        SignalChunk chunk;
+        if (signal.integers) {
+            std::vector<std::int32_t> ints = signal.ints;
+            ints.resize(data_.tokens.size() * signal.count, 0);
+            chunk = chunk_of(signal.shape, tokens(), ints, DType::i32);
+        } else {
+            std::vector<float> floats = signal.floats;
+            floats.resize(data_.tokens.size() * signal.count, none);
+            chunk = chunk_of(signal.shape, tokens(), floats, DType::f32);
+        }
+        live.chunks[QString::fromStdString(signal.info.name)] =
+            std::make_shared<const SignalChunk>(std::move(chunk));
+    }
+    return live;
 }
 
 } // namespace ponderscope

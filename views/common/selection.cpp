@@ -1,24 +1,31 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/common/selection.h"
 
+#include <algorithm>
+
 namespace ponderscope {
 
 Selection::Selection(QObject* parent) : QObject(parent) {}
 
-void Selection::setRunA(const RunKey& run) {
-    if (run == runA_) {
+template <class Value, class... Said>
+void Selection::set(Value& own, const Value& value, void (Selection::*changed)(Said...)) {
+    if (own == value) {
         return;
     }
-    runA_ = run;
-    Q_EMIT runsChanged();
+    own = value;
+    if constexpr (sizeof...(Said) == 0) {
+        Q_EMIT(this->*changed)();
+    } else {
+        Q_EMIT(this->*changed)(own);
+    }
+}
+
+void Selection::setRunA(const RunKey& run) {
+    set(runA_, run, &Selection::runsChanged);
 }
 
 void Selection::setRunB(const RunKey& run) {
-    if (run == runB_) {
-        return;
-    }
-    runB_ = run;
-    Q_EMIT runsChanged();
+    set(runB_, run, &Selection::runsChanged);
 }
 
 void Selection::setSequence(qint64 sequence) {
@@ -42,65 +49,31 @@ void Selection::setSequence(qint64 sequence) {
 }
 
 void Selection::setToken(qint64 token) {
-    if (token < -1) {
-        token = -1;
-    }
-    if (token == token_) {
-        return;
-    }
-    token_ = token;
-    Q_EMIT tokenChanged(token_);
+    set(token_, std::max<qint64>(token, -1), &Selection::tokenChanged);
 }
 
 void Selection::setHover(qint64 token) {
-    if (token < -1) {
-        token = -1;
-    }
-    if (token == hover_) {
-        return;
-    }
-    hover_ = token;
-    Q_EMIT hoverChanged(hover_);
+    set(hover_, std::max<qint64>(token, -1), &Selection::hoverChanged);
 }
 
 void Selection::setStep(int step) {
-    if (step == step_) {
-        return;
-    }
-    step_ = step;
-    Q_EMIT stepChanged(step_);
+    set(step_, step, &Selection::stepChanged);
 }
 
 void Selection::setLayer(int layer) {
-    if (layer == layer_) {
-        return;
-    }
-    layer_ = layer;
-    Q_EMIT depthChanged();
+    set(layer_, layer, &Selection::depthChanged);
 }
 
 void Selection::setHead(int head) {
-    if (head == head_) {
-        return;
-    }
-    head_ = head;
-    Q_EMIT depthChanged();
+    set(head_, head, &Selection::depthChanged);
 }
 
 void Selection::setAttribution(Attribution attribution) {
-    if (attribution == attribution_) {
-        return;
-    }
-    attribution_ = attribution;
-    Q_EMIT attributionChanged();
+    set(attribution_, attribution, &Selection::attributionChanged);
 }
 
 void Selection::setLook(const TextLook& look) {
-    if (look == look_) {
-        return;
-    }
-    look_ = look;
-    Q_EMIT lookChanged();
+    set(look_, look, &Selection::lookChanged);
 }
 
 } // namespace ponderscope

@@ -93,6 +93,10 @@ Q_SIGNALS:
     void lookChanged();
 
 private:
+    /// Where it is another value: stores it and says so.
+    template <class Value, class... Said>
+    void set(Value& own, const Value& value, void (Selection::*changed)(Said...));
+
     RunKey runA_;
     RunKey runB_;
     qint64 sequence_ = 0;

@@ -3,12 +3,17 @@
 
 #include "views/common/format.h"
 #include "views/common/translated.h"
-#include "views/text/condition.h"
 #include "views/text/find.h"
 
+#include <QCoreApplication>
 #include <QRegularExpression>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 namespace ponderscope {
+
 namespace {
 
 constexpr qsizetype most_completions = 12;
@@ -84,12 +89,215 @@ QStringList completions(const QString& text, const SequenceData* shown) {
                                              QRegularExpression::UseUnicodePropertiesOption);
     if (const QRegularExpressionMatch match = last.match(text); match.hasMatch()) {
         QStringList names = Condition::names();
-        for (qsizetype i = 0; shown != nullptr && i < static_cast<qsizetype>(shown->annotations.size()); ++i) {
+        for (qsizetype i = 0; shown != nullptr && i < static_cast<qsizetype>(shown->annotations.size());
+             ++i) {
             names << shown->annotations[static_cast<std::size_t>(i)].name;
         }
         offer(match.captured(1), match.captured(2), names);
     }
     return lines;
+}
+
+namespace {
+
+/// What is recorded in 32 bits is compared with the typed number in as many: 0.1 is found as 0.1.
+double as_recorded(NumberKind number, double typed) {
+    return (number == NumberKind::nats || number == NumberKind::probability) &&
+                   std::abs(typed) <= static_cast<double>(std::numeric_limits<float>::max())
+               ? static_cast<double>(static_cast<float>(typed))
+               : typed;
+}
+
+} // namespace
+
+std::optional<Condition::Comparison> Condition::compared(const QString& name, Order order,
+                                                         const QString& value,
+                                                         const std::vector<TokenAnnotation>& annotations) {
+    const std::optional<double> typed = typed_number(value); // "nan" and "inf" are words
+    const bool isNumber = typed.has_value();
+    const double number = typed.value_or(0);
+    std::optional<Comparison> made;
+    for (const QuantityInfo& one : token_quantities) {
+        if (name.compare(quantity_key(one.quantity), Qt::CaseInsensitive) == 0) {
+            made = Comparison{Of::quantity, order, as_recorded(one.number, number), 0, one.quantity};
+        }
+    }
+    if (name.compare(QLatin1String("id"), Qt::CaseInsensitive) == 0) {
+        made = Comparison{Of::id, order, number};
+    } else if (name.compare(QLatin1String("position"), Qt::CaseInsensitive) == 0) {
+        made = Comparison{Of::position, order, number};
+    }
+    if (made) {
+        return isNumber ? made : std::nullopt;
+    }
+    const auto own = std::find_if(annotations.begin(), annotations.end(), [&](const TokenAnnotation& one) {
+        return one.name.compare(name, Qt::CaseInsensitive) == 0;
+    });
+    if (own == annotations.end()) {
+        return std::nullopt;
+    }
+    made = Comparison{Of::annotation, order, number, static_cast<std::size_t>(own - annotations.begin())};
+    if (!own->category) {
+        return isNumber ? made : std::nullopt;
+    }
+    QString wanted = value;
+    if (wanted.startsWith(u'"')) {
+        wanted = wanted.mid(1, wanted.size() - 2).replace(QStringLiteral("\"\""), QStringLiteral("\""));
+    }
+    made->value = static_cast<double>(own->classes.indexOf(wanted));
+    return order == Order::equal || order == Order::unequal ? made : std::nullopt;
+}
+
+std::optional<Condition> Condition::parse(const QString& text,
+                                          const std::vector<TokenAnnotation>& annotations) {
+    static const std::pair<const char*, Order> orders[] = {
+        {"=", Order::equal},    {"==", Order::equal}, {"!=", Order::unequal}, {"<", Order::less},
+        {"<=", Order::at_most}, {">", Order::more},   {">=", Order::at_least}};
+    // One comparison and the word that joins it to the next.
+    static const QRegularExpression part(
+        QStringLiteral(
+            R"re(\G\s*([a-z_][a-z0-9_]*)\s*(==|=|!=|<=|<|>=|>)\s*([-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:e[-+]?\d+)?|"(?:[^"]|"")*"|[^\W\d]\w*)\s*(and\b|or\b|$))re"),
+        QRegularExpression::CaseInsensitiveOption | QRegularExpression::UseUnicodePropertiesOption);
+    Condition made;
+    made.any_of_all_.emplace_back();
+    qsizetype at = 0;
+    for (;;) {
+        const QRegularExpressionMatch match = part.match(text, at, QRegularExpression::NormalMatch,
+                                                         QRegularExpression::AnchorAtOffsetMatchOption);
+        if (!match.hasMatch()) {
+            return std::nullopt;
+        }
+        const auto* order = std::find_if(std::begin(orders), std::end(orders), [&](const auto& entry) {
+            return match.captured(2) == QLatin1String(entry.first);
+        });
+        const std::optional<Comparison> one =
+            order == std::end(orders)
+                ? std::nullopt
+                : compared(match.captured(1), order->second, match.captured(3), annotations);
+        if (!one) {
+            return std::nullopt;
+        }
+        made.any_of_all_.back().push_back(*one);
+        const QString joint = match.captured(4).toLower();
+        if (joint.isEmpty()) {
+            return made;
+        }
+        if (joint == QLatin1String("or")) {
+            made.any_of_all_.emplace_back();
+        }
+        at = match.capturedEnd();
+    }
+}
+
+QStringList Condition::names() {
+    QStringList names;
+    for (const QuantityInfo& one : token_quantities) {
+        names << quantity_key(one.quantity);
+    }
+    return names << QStringLiteral("id") << QStringLiteral("position");
+}
+
+QString Condition::problem(const QString& text, const std::vector<TokenAnnotation>& annotations,
+                           bool isCondition) {
+    const auto tr = [](const char* words) { return QCoreApplication::translate("Condition", words); };
+    static const QRegularExpression opening(QStringLiteral(R"re(^\s*([a-z_]\w*)\s*(==|=|!=|<=|<|>=|>)\s*)re"),
+                                            QRegularExpression::CaseInsensitiveOption |
+                                                QRegularExpression::UseUnicodePropertiesOption);
+    static const QRegularExpression joint(QStringLiteral(R"re((?:^|\s+)(?:and|or)\b)re"),
+                                          QRegularExpression::CaseInsensitiveOption);
+    if (parse(text, annotations)) {
+        return {};
+    }
+    QStringList names = Condition::names();
+    for (const TokenAnnotation& one : annotations) {
+        names << one.name;
+    }
+    // Part by part, between and and or: the first that is none is the one.
+    QString rest = text;
+    for (bool first = true;; first = false) {
+        const QRegularExpressionMatch begin = opening.match(rest);
+        if (!begin.hasMatch()) {
+            return first ? QString() : tr("Expected another comparison after 'and' or 'or', e.g. nll > 4");
+        }
+        const QString name = begin.captured(1);
+        if (!names.contains(name, Qt::CaseInsensitive)) {
+            return first && !isCondition
+                       ? QString()
+                       : tr("there is no “%1”: %2").arg(name, names.join(QStringLiteral(", ")));
+        }
+        const QString value = rest.mid(begin.capturedEnd());
+        const QRegularExpressionMatch next = joint.match(value);
+        const QString own = (next.hasMatch() ? value.left(next.capturedStart()) : value).trimmed();
+        if (own.isEmpty()) {
+            return tr("'%1 %2' needs a number").arg(name, begin.captured(2));
+        }
+        if (!parse(rest.left(begin.capturedEnd()) + own, annotations)) {
+            const auto category =
+                std::find_if(annotations.begin(), annotations.end(), [&](const TokenAnnotation& one) {
+                    return one.category && one.name.compare(name, Qt::CaseInsensitive) == 0;
+                });
+            return category == annotations.end() ? tr("“%1” is not a number").arg(own)
+                   : begin.captured(2) != u"=" && begin.captured(2) != u"==" && begin.captured(2) != u"!="
+                       ? tr("%1 has classes: compare with = or !=").arg(name)
+                       : tr("“%1” is not a class. Put class names with spaces in quotes").arg(own);
+        }
+        rest = value.mid(next.capturedEnd());
+    }
+}
+
+bool Condition::holds(const SequenceData& data, std::size_t token, Attribution attribution) const {
+    const TokenColumns& tokens = data.tokens;
+    const bool has_row = attribution == Attribution::predicting || token > 0;
+    const std::size_t row = attribution == Attribution::predicting ? token : token - 1;
+    const auto value_of = [&](const Comparison& one) {
+        switch (one.of) {
+        case Of::annotation: {
+            const bool there = one.annotation < data.annotations.size() &&
+                               token < data.annotations[one.annotation].values.size();
+            return there ? data.annotations[one.annotation].values[token]
+                         : std::numeric_limits<double>::quiet_NaN();
+        }
+        case Of::id:
+            return static_cast<double>(tokens.id[token]);
+        case Of::position:
+            return static_cast<double>(token) + static_cast<double>(tokens.first);
+        case Of::quantity:
+            break;
+        }
+        return has_row ? quantity_of(one.quantity, tokens, row) : std::numeric_limits<double>::quiet_NaN();
+    };
+    const auto meets = [&](const Comparison& one) {
+        const double value = value_of(one);
+        switch (one.order) {
+        case Order::equal:
+            return value == one.value;
+        case Order::unequal:
+            return !std::isnan(value) && value != one.value;
+        case Order::less:
+            return value < one.value;
+        case Order::at_most:
+            return value <= one.value;
+        case Order::more:
+            return value > one.value;
+        case Order::at_least:
+            return value >= one.value;
+        }
+        return false;
+    };
+    return std::any_of(any_of_all_.begin(), any_of_all_.end(), [&](const std::vector<Comparison>& all) {
+        return std::all_of(all.begin(), all.end(), meets);
+    });
+}
+
+std::vector<qint64> find_where(const SequenceData& data, const Condition& condition, Attribution attribution,
+                               std::size_t limit) {
+    std::vector<qint64> hits;
+    for (std::size_t token = 0; token < data.tokens.size() && hits.size() < limit; ++token) {
+        if (condition.holds(data, token, attribution)) {
+            hits.push_back(static_cast<qint64>(token));
+        }
+    }
+    return hits;
 }
 
 } // namespace ponderscope

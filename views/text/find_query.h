@@ -6,6 +6,8 @@
 #include <QString>
 #include <QStringList>
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace ponderscope {
@@ -22,5 +24,48 @@ Found find_in(const SequenceData& data, const QString& query, Attribution attrib
 /// Whole lines that \p text may become: its last word completed to the name of a quantity, an annotation or a
 /// class of \p shown that fits there. At most 12.
 QStringList completions(const QString& text, const SequenceData* shown);
+
+/// A condition on tokens, as it is typed: "steps = 3 and nll > 4 or rank >= 100". `and` binds tighter than
+/// `or`. Quantities: nll, entropy, rank, steps, probability, flops, id, position, and the annotations of the
+/// tokens by name; comparisons: = != < <= > >=. Of a category = and != alone, with a class, in quotes unless
+/// it is a word or a number: part_of_speech = "proper noun".
+class Condition {
+public:
+    /// Nothing when the text is no condition (it is text to be found then). Names may be in any case.
+    /// \p annotations: of the tokens that it is asked of.
+    static std::optional<Condition> parse(const QString& text,
+                                          const std::vector<TokenAnnotation>& annotations = {});
+
+    /// The quantities that it may speak of, but annotations.
+    static QStringList names();
+
+    /// What keeps a text that is meant as a condition (it begins with a name of a quantity or annotation and
+    /// a comparison) from being one, a sentence; empty where it is one, or is meant as something else. \p
+    /// isCondition: an unknown name at its beginning is a problem as well, and no sign of another meaning.
+    static QString problem(const QString& text, const std::vector<TokenAnnotation>& annotations = {},
+                           bool isCondition = false);
+
+    /// Of a token of the window, by the row that it shows; id, position and annotations are the token's own.
+    /// A value that is not there meets no comparison, not even !=.
+    [[nodiscard]] bool holds(const SequenceData& data, std::size_t token, Attribution attribution) const;
+
+private:
+    enum class Of : std::uint8_t { quantity, id, position, annotation };
+    enum class Order : std::uint8_t { equal, unequal, less, at_most, more, at_least };
+    struct Comparison {
+        Of of;
+        Order order;
+        double value;               ///< of a category the number of the class; -1: no token is of that class
+        std::size_t annotation = 0; ///< into those of the tokens
+        Quantity quantity = Quantity::nll;
+    };
+    static std::optional<Comparison> compared(const QString& name, Order order, const QString& value,
+                                              const std::vector<TokenAnnotation>& annotations);
+    std::vector<std::vector<Comparison>> any_of_all_; ///< or of and
+};
+
+/// Tokens of the window that meet it, ascending, at most \p limit.
+std::vector<qint64> find_where(const SequenceData& data, const Condition& condition, Attribution attribution,
+                               std::size_t limit = 100'000);
 
 } // namespace ponderscope

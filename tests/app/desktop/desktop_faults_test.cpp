@@ -2,8 +2,8 @@
 // Wrong input while the window is open: traces that change under it, numbers that cannot be, texts that would
 // write over their surroundings, checkpoints that are still being copied, an engine that dies.
 #include "app/desktop/message_bar.h"
+#include "app/desktop/open_traces.h"
 #include "app/desktop/record_dialog.h"
-#include "app/desktop/trace_watch.h"
 #include "tests/app/desktop/desktop_stage.h"
 #include "views/common/format.h"
 #include "views/heatmap/heatmap_view.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Live: lines of an engine become a run that all views show; time; what if; an engine that dies.
-#include "app/desktop/live_run.h"
 #include "app/desktop/message_bar.h"
 #include "app/desktop/think_panel.h"
 #include "app/desktop/thinker.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The first minutes: the welcome page, the samples, the tour, help on every panel.
+#include "app/desktop/greeting.h"
 #include "app/desktop/panel_frame.h"
 #include "app/desktop/panel_help.h"
 #include "app/desktop/panels.h"
 #include "app/desktop/samples.h"
-#include "app/desktop/tour.h"
 #include "app/desktop/welcome.h"
 #include "core/trace/writer.h"
 #include "tests/app/desktop/desktop_stage.h"

@@ -5,7 +5,6 @@
 #include "tests/views/text/text_stage.h"
 #include "views/common/format.h"
 #include "views/common/trace_contents.h"
-#include "views/text/condition.h"
 #include "views/text/find.h"
 #include "views/text/find_bar.h"
 #include "views/text/find_query.h"
