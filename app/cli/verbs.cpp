@@ -201,7 +201,7 @@ int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
                                             "check the name and the permissions")
                                      .what());
     } catch (const std::system_error& error) { // of threads
-        return fail(wrong_input, "The machine gives no more threads or memory (" + error.code().message() +
+        return fail(wrong_input, "The system has no more threads or memory (" + error.code().message() +
                                      "); close other programs or raise this shell's limits (ulimit).");
     } catch (const std::exception& error) {
         return fail(wrong_input, std::string("Unexpected: ") + error.what());

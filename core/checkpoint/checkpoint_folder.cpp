@@ -113,7 +113,7 @@ void refuse_folder_without_weights(const fs::path& folder) {
     }
     if (!safetensors.empty()) {
         throw InputError(folder, expected, listed(safetensors) + " without an index",
-                         "get model.safetensors.index.json, which says what lies in which file");
+                         "get model.safetensors.index.json, which lists the tensors of each file");
     }
     throw InputError(folder, expected, "no weights",
                      "give the folder that holds config.json and the weights");

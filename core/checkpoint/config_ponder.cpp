@@ -200,8 +200,7 @@ const SectionKey remainder{"remainder", [](const ConfigReader& section, ModelCon
 void read_own_method(const ConfigReader& reader, ModelConfig& config, const MethodInfo& own,
                      std::optional<MethodKind> method) {
     reader.refuse_unless("pondering", nullptr,
-                         "a checkpoint of the method " + to_string(own.kind) +
-                             " says by its own keys what is computed");
+                         "a checkpoint of the method " + to_string(own.kind) + " uses its own keys");
     const MethodKind chosen = method.value_or(own.kind);
     if (chosen != own.kind &&
         std::find(own.instead.begin(), own.instead.end(), chosen) == own.instead.end()) {

@@ -166,7 +166,7 @@ void refuse(const std::filesystem::path& path, FileKind kind, std::span<const st
     case FileKind::unknown:
         break;
     }
-    throw InputError(path, expected, "a file that is none", "get the file again");
+    throw InputError(path, expected, "a file of an unknown kind", "get the file again");
 }
 
 } // namespace ponderscope

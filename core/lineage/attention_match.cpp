@@ -53,9 +53,9 @@ at::Tensor column_cosines(const StoredWeights& base, std::span<const std::int64_
     const at::Tensor scale = target_squares.sqrt().unsqueeze(1) * base_squares.sqrt().unsqueeze(0);
     at::Tensor cosines = at::where(scale > 0, products / scale, at::zeros_like(products));
     if (!at::isfinite(cosines).all().item<bool>()) {
-        throw InputError(base.checkpoint().folder, "embeddings of a size that can be multiplied",
-                         "values whose products are no finite numbers in fp32",
-                         "scale the weights down, or name checkpoints that were not damaged");
+        throw InputError(base.checkpoint().folder, "embeddings whose products are finite in fp32",
+                         "products that are not finite",
+                         "scale the weights down, or use undamaged checkpoints");
     }
     return cosines;
 }
@@ -282,7 +282,7 @@ AttentionMatch match_attention(const StoredWeights& a, const StoredWeights& b,
     const StoredWeights& target = match.base_is_a ? b : a;
     if (target.width() < 4) {
         throw InputError(target.checkpoint().folder, "a hidden_size of at least 4",
-                         std::to_string(target.width()), "so few dimensions say nothing about an origin");
+                         std::to_string(target.width()), "fewer dimensions are no evidence of an origin");
     }
     match.aligned = shared && !shared->a.empty();
     match.shared_tokens = shared ? static_cast<std::int64_t>(shared->a.size()) : 0;

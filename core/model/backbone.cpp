@@ -56,9 +56,9 @@ const BackboneEntry& require_entry(const ModelConfig& config) {
                          to_string(config.architecture) + ".");
     }
     if (config.embed_dim != config.hidden_size && config.ponder.method == MethodKind::looped) {
-        throw InputError("This build does not loop a stack whose stream of " +
-                         std::to_string(config.hidden_size) + " elements is wider than its embeddings of " +
-                         std::to_string(config.embed_dim) + ": the one cannot take the place of the other.");
+        throw InputError("This build cannot loop a stack with " + std::to_string(config.hidden_size) +
+                         " hidden elements and embeddings of " + std::to_string(config.embed_dim) +
+                         ": its output cannot replace its input.");
     }
     if (config.depth.kind == DepthMixing::depth_attention && config.rope.kind == RopeConfig::Kind::none) {
         throw InputError("Depth-Attention mixes the values of layers with rotary positions, and " +

@@ -176,7 +176,7 @@ private:
         }
         if (shown_.empty()) {
             throw InputError(trace_.path(), "tokens in the run " + runs_[0].name, "none",
-                             "let the recording get further");
+                             "wait until the recording has more tokens");
         }
         if (total > options_.max_tokens) {
             notices_.push_back("The page shows the first " + std::to_string(options_.max_tokens) + " of " +

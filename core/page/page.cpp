@@ -73,11 +73,11 @@ std::vector<RunInfo> choose_page_runs(const TraceReader& trace, const std::vecto
     if (runs.size() == 2) {
         const bool one_text = runs[0].text_digest == runs[1].text_digest;
         if (!one_text || !have_same_tokens(trace, runs[0], trace, runs[1])) {
-            throw InputError(trace.path(),
-                             std::string("two runs of one ") + (one_text ? "tokenizer" : "text"),
-                             runs[0].name + " and " + runs[1].name +
-                                 ", whose are different, so that their tokens have no partners",
-                             "make a page of each");
+            throw InputError(
+                trace.path(), std::string("two runs of one ") + (one_text ? "tokenizer" : "text"),
+                runs[0].name + " and " + runs[1].name +
+                    (one_text ? ", which have different tokenizers" : ", which have different texts"),
+                "make a page of each");
         }
     }
     if (!names.empty()) {

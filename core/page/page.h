@@ -21,7 +21,7 @@ struct PageOptions {
 
 /// The runs that a page shows: those named, one or two, of one text and tokenizer; by default the first run,
 /// and beside it the next one that it can be compared with. InputError: a name that is not there, more than
-/// two, runs whose tokens have no partners.
+/// two, runs of different texts or tokenizers.
 std::vector<RunInfo> choose_page_runs(const TraceReader& trace, const std::vector<std::string>& names);
 
 /// The HTML text. \p runs: one or two of the trace. InputError: a run without scored tokens, a sequence that

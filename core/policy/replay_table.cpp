@@ -324,8 +324,9 @@ ReplayTable ReplayTable::load(const TraceReader& trace, const RunInfo& run, cons
                               const std::vector<PolicySignal>& only) {
     ReplayTable table = TableReader(trace, run, only, also).read(progress, stop);
     if (std::all_of(table.nll.begin(), table.nll.end(), [](float nll) { return std::isnan(nll); })) {
-        throw InputError(table.run +
-                         ": expected tokens with a next token, found none; let the recording get further.");
+        throw InputError(
+            table.run +
+            ": expected tokens with a next token, found none; wait until the recording has more tokens.");
     }
     table.finish();
     return table;

@@ -235,11 +235,11 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint, Sequence
         const std::string sentence = too_large(full, engine.advise(window, options.level),
                                                static_cast<std::int64_t>(window.ids.size()));
         end_with_fault(writer, sentence, elapsed(), options.finish);
-        throw EnvironmentError(sentence + " What was recorded before is in the trace, marked partial.");
+        throw EnvironmentError(sentence + " The sequences before are in the trace, marked partial.");
     } catch (const InputError& wrong) {
         end_with_fault(writer, wrong.what(), elapsed(), options.finish);
         throw InputError(std::string(wrong.what()) +
-                         " What was recorded before is in the trace, marked partial.");
+                         " The sequences before are in the trace, marked partial.");
     } catch (const std::exception& failure) {
         // A GPU that failed, memory of the machine, a full disk: the first line says what, others where.
         const std::string what = failure.what();

@@ -136,8 +136,9 @@ PairedSample pair_runs_by_bytes(const TraceReader& trace_a, const RunInfo& run_a
         }
     }
     if (sample.a.empty()) {
-        throw InputError(both +
-                         ": expected text that both scored, found none; let both recordings get further.");
+        throw InputError(
+            both +
+            ": expected text that both scored, found none; wait until both recordings have more tokens.");
     }
     sample.notices.push_back("The runs have different tokenizers: they are compared on " +
                              std::to_string(static_cast<std::int64_t>(bytes)) + " bytes in " +

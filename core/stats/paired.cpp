@@ -368,9 +368,9 @@ void check_same_text(const TraceReader& trace_a, const RunInfo& a, const TraceRe
                          "; record both on the same text.");
     }
     if (!have_same_tokens(trace_a, a, trace_b, b)) {
-        throw InputError(both + ": expected two runs of one tokenizer, found different ones, so that tokens "
-                                "have no partners; "
-                                "ponderscope compare sets their bits per byte against each other.");
+        throw InputError(both +
+                         ": expected two runs of one tokenizer, found two tokenizers; ponderscope compare "
+                         "compares their bits per byte.");
     }
 }
 
@@ -504,8 +504,9 @@ void PairReading::finish(PairedSample& sample, std::int64_t count) const {
                                  run_a_.scoring + ", " + run_b_.name + " " + run_b_.scoring + ".");
     }
     if (count == 0) {
-        throw InputError(both() +
-                         ": expected tokens that both scored, found none; let both recordings get further.");
+        throw InputError(
+            both() +
+            ": expected tokens that both scored, found none; wait until both recordings have more tokens.");
     }
 }
 

@@ -187,7 +187,7 @@ ScoredRun::ScoredRun(const TraceReader& trace, const RunInfo& run, const Bootstr
     }
     if (most_tokens_ == 0) {
         throw InputError(trace.short_name_of(run) +
-                         ": expected scored tokens, found none; let the recording get further.");
+                         ": expected scored tokens, found none; wait until the recording has more tokens.");
     }
 }
 

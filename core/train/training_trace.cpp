@@ -44,8 +44,8 @@ TrainingTrace::TrainingTrace(const std::filesystem::path& path, TrainingInfo inf
         writer_.emplace(path);
     } catch (const InputError& error) {
         throw InputError(std::string(error.what()) +
-                         " The log of the training cannot go on in it: move it away, and its curves begin "
-                         "anew where the training resumes.");
+                         " The training log cannot continue in it. Move the file away; the curves then begin at the "
+                         "resumed step.");
     }
     if (training_ == 0) {
         if (resume_after && *resume_after > 0 && notice) {

@@ -267,7 +267,7 @@ class Writer:
             log.unlink()
             Path(f"{self._target}-shm").unlink(missing_ok=True)
         if now:
-            raise OSError(f"{self.path}: the trace was moved to {now} while it was written. What was written until then is there.")
+            raise OSError(f"{self.path}: the trace was moved to {now} while it was written. The finished sequences are there.")
         saved, i = self._target, 1
         while os.path.lexists(saved):
             saved = self._target.with_name(f"{self._target.stem}-saved{f'-{i}' if i > 1 else ''}{self._target.suffix}")
@@ -275,7 +275,7 @@ class Writer:
         self._database.execute("VACUUM INTO ?", (str(saved),))
         raise OSError(
             f"{self.path}: the trace was {'replaced by another file' if replaced else 'removed'} while it was written. "
-            f"What was written until then was saved as {saved}."
+            f"The finished sequences were saved as {saved}."
         )
 
     def _roll_back(self) -> None:

@@ -163,11 +163,11 @@ fs::path annotations_path(const fs::path& named) {
 void check_can_annotate(const fs::path& trace) {
     if (remote::is_remote(trace)) {
         const remote::Address there = remote::parse_address(trace);
-        throw InputError(trace, "a trace of this machine to annotate",
-                         "a trace on another machine, which is read-only",
-                         "annotate it there (ssh " + there.host + " ponderscope annotate " +
-                             remote::shell_quoted(there.path) +
-                             " …: what is said there is seen here), or fetch the run and annotate that");
+        throw InputError(
+            trace, "a trace of this machine to annotate", "a trace on another machine, which is read-only",
+            "annotate it there (ssh " + there.host + " ponderscope annotate " +
+                remote::shell_quoted(there.path) +
+                " …; the annotations are shown here), or copy the run to this machine and annotate it");
     }
 }
 

@@ -198,7 +198,7 @@ TEST_F(WeightsTest, FoldersWithoutWeightsSayWhatTheyHold) {
         opening(),
         expected +
             "a.safetensors, b.safetensors, c.safetensors, d.safetensors and 1 more without an index; get "
-            "model.safetensors.index.json, which says what lies in which file.");
+            "model.safetensors.index.json, which lists the tensors of each file.");
     EXPECT_EQ(sentence(folder_.path(), [&] { Weights::open(folder_ / "none"); }),
               "none: expected a checkpoint folder, found nothing there; check the path.");
     EXPECT_EQ(

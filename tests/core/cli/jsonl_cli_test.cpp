@@ -102,10 +102,9 @@ TEST_F(JsonlVerb, AStreamThatBreaksKeepsWhatCameBefore) {
 
     const auto cut = run_ponderscope({"record", model, "--jsonl", pipe_of(broken), "-o", trace});
     EXPECT_EQ(cut.code, 2);
-    EXPECT_NE(
-        cut.err.find(": line 13: expected a text in \"text\", found 3. What was recorded before is in the "
-                     "trace, marked partial."),
-        std::string::npos)
+    EXPECT_NE(cut.err.find(": line 13: expected a text in \"text\", found 3. The sequences before are in the "
+                           "trace, marked partial."),
+              std::string::npos)
         << cut.err;
     EXPECT_FALSE(TraceReader::open(trace).runs().at(0).complete);
     succeed({"check", trace});

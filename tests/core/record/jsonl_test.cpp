@@ -347,7 +347,7 @@ TEST_F(Jsonl, WhatCameBeforeAFailureStays) {
         });
     }
     EXPECT_EQ(said,
-              "standard input: line 21: expected a JSON object, found 3. What was recorded before is in the "
+              "standard input: line 21: expected a JSON object, found 3. The sequences before are in the "
               "trace, marked partial.");
     const TraceReader reader = TraceReader::open(folder / "a.ponder");
     const RunInfo run = reader.runs()[0];
