@@ -1,25 +1,37 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Accuracy on recorded tasks beside what it cost.
+#include "core/stats/tasks.h"
 #include "app/cli/console.h"
 #include "app/cli/interval_options.h"
-#include "app/cli/numbers.h"
-#include "app/cli/progress_option.h"
 #include "app/cli/report.h"
-#include "app/cli/task_tables.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 #include "core/base/utf8.h"
+#include "core/stats/data_table.h"
+#include "core/stats/paired.h"
 #include "core/trace/reader.h"
 
-#include <nlohmann/json.hpp>
-
-#include <cmath>
+#include <algorithm>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace ponderscope::cli {
 namespace {
+
+/// A run with its tasks, or with the estimates of its text where it has none.
+struct TaskedRun {
+    std::string reference; ///< TRACE#RUN
+    RunInfo run;
+    std::vector<TaskSample> samples;
+    std::vector<TaskReport> reports;
+    std::optional<RunEstimate> text;
+    [[nodiscard]] const TaskSample* find(const std::string& task) const { ///< nullptr: it has no such task
+        const auto found = std::ranges::find(samples, task, &TaskSample::task);
+        return found == samples.end() ? nullptr : &*found;
+    }
+};
 
 struct TasksVerb {
     std::vector<std::string> references;
@@ -33,21 +45,81 @@ struct TasksVerb {
     void print(const TaskedRun& run, const TaskedRun& first) const;
 };
 
-std::string percent(const Estimate& estimate) {
-    if (std::isnan(estimate.value)) {
-        return "-";
+/// Runs as they are named: TRACE#RUN, or TRACE for all of its runs.
+std::vector<TaskedRun> read_tasked_runs(const std::vector<std::string>& references,
+                                        const BootstrapOptions& options) {
+    std::vector<TaskedRun> all;
+    for (const std::string& text : references) {
+        const RunReference reference = parse_run_reference(text);
+        const TraceReader reader = TraceReader::open(reference.trace);
+        std::vector<RunInfo> runs = reader.runs();
+        if (!reference.run.empty()) {
+            runs = {find_run(reader, reference.run)};
+        }
+        for (RunInfo& run : runs) {
+            TaskedRun& one = all.emplace_back();
+            one.reference = reference.trace.string() + "#" + run.name;
+            one.samples = read_tasks(reader, run, options.stop);
+            for (const TaskSample& sample : one.samples) {
+                one.reports.push_back(report_task(sample, options));
+            }
+            if (one.samples.empty() && run.scored_tokens > 0) {
+                one.text = estimate_run(reader, run, options);
+            }
+            one.run = std::move(run);
+        }
     }
-    return fixed(100 * estimate.value, 1) + " % [" + fixed(100 * estimate.low, 1) + ", " +
-           fixed(100 * estimate.high, 1) + "]";
+    if (all.empty()) {
+        throw InputError(references.front(), "a trace with a run", "one without", "record a run into it");
+    }
+    return all;
 }
 
-/// "3, 17, 20" of documents, each with the first sequence that it is in.
-std::string names_of_documents(const TaskSample& sample, const std::vector<std::size_t>& documents) {
-    std::string text;
-    for (const std::size_t d : documents) {
-        text += (text.empty() ? "" : ", ") + visible(sample.documents[d].name);
+/// A task in one row.
+DataTable numbers_of(const TaskSample& sample, const TaskReport& report) {
+    using enum CellFormat;
+    DataTable row;
+    row.add({"task", "", text}, report.task);
+    row.add({"documents", "documents", count}, report.documents);
+    row.add({"acc", "accuracy", share, 1}, report.accuracy);
+    row.add({"acc_norm", sample.has_options() ? "accuracy by length" : "", share, 1}, report.accuracy_norm);
+    row.add({"perplexity", "perplexity, right", number, 2}, report.perplexity);
+    row.add({"steps", "steps", number, 3}, report.steps);
+    row.add({"context_steps", "  contexts", number, 3}, report.context_steps);
+    row.add({"right_steps", "  right options", number, 3}, report.right_steps);
+    row.add({"wrong_steps", "  wrong options", number, 3}, report.wrong_steps);
+    row.add({"flops", "FLOPs a document", number, 0}, report.flops);
+    return row;
+}
+
+DataTable steps_of(const TaskReport& report) {
+    using enum CellFormat;
+    DataTable table{{},
+                    {{"step", "read out at step", count},
+                     {"accuracy", "accuracy", share, 1},
+                     {"", "became right", count},
+                     {"", "became wrong", count}},
+                    {}};
+    for (std::size_t k = 0; k < report.accuracy_by_step.size(); ++k) {
+        table.rows.push_back({static_cast<std::int64_t>(k), report.accuracy_by_step[k],
+                              static_cast<std::int64_t>(report.flips[k].became_right.size()),
+                              static_cast<std::int64_t>(report.flips[k].became_wrong.size())});
     }
-    return text;
+    return table;
+}
+
+/// Two runs on the documents that both have, in one row.
+DataTable pair_row(const TaskComparison& pair) {
+    using enum CellFormat;
+    DataTable row;
+    row.add({"documents", "", count}, pair.flips.tokens);
+    row.add({"difference", "accuracy, A - B", share, 1}, pair.flips.difference);
+    row.add({"mcnemar_p", "  McNemar p", p}, pair.flips.mcnemar);
+    row.add({"both_right", "", count}, pair.flips.both_right);
+    row.add({"both_wrong", "", count}, pair.flips.both_wrong);
+    row.add({"", "  only A right", count}, pair.flips.only_a);
+    row.add({"", "  only B right", count}, pair.flips.only_b);
+    return row;
 }
 
 nlohmann::json json_of_documents(const TaskSample& sample, const std::vector<std::size_t>& documents) {
@@ -60,86 +132,118 @@ nlohmann::json json_of_documents(const TaskSample& sample, const std::vector<std
 }
 
 nlohmann::json json_of_task(const TaskSample& sample, const TaskReport& report) {
-    nlohmann::json steps = nlohmann::json::array();
-    for (std::size_t k = 0; k < report.accuracy_by_step.size(); ++k) {
-        steps.push_back({{"step", k},
-                         {"accuracy", json_of(report.accuracy_by_step[k])},
-                         {"became_right", json_of_documents(sample, report.flips[k].became_right)},
-                         {"became_wrong", json_of_documents(sample, report.flips[k].became_wrong)}});
+    nlohmann::json task = json_of(numbers_of(sample, report)).front();
+    nlohmann::json& steps = task["by_step"] = json_of(steps_of(report));
+    for (std::size_t k = 0; k < steps.size(); ++k) {
+        steps[k]["became_right"] = json_of_documents(sample, report.flips[k].became_right);
+        steps[k]["became_wrong"] = json_of_documents(sample, report.flips[k].became_wrong);
     }
-    return {{"task", report.task},
-            {"documents", report.documents},
-            {"acc", json_of(report.accuracy)},
-            {"acc_norm", json_of(report.accuracy_norm)},
-            {"perplexity", json_of(report.perplexity)},
-            {"steps", json_of(report.steps)},
-            {"context_steps", json_of(report.context_steps)},
-            {"right_steps", json_of(report.right_steps)},
-            {"wrong_steps", json_of(report.wrong_steps)},
-            {"flops", json_of(report.flops)},
-            {"by_step", std::move(steps)}};
+    return task;
 }
 
 nlohmann::json json_of_pair(const TaskSample& first, const TaskComparison& pair) {
-    const Flips& flips = pair.flips;
-    return {{"documents", flips.tokens},
-            {"both_right", flips.both_right},
-            {"only_a_right", json_of_documents(first, pair.only_a)},
-            {"only_b_right", json_of_documents(first, pair.only_b)},
-            {"both_wrong", flips.both_wrong},
-            {"difference", json_of(flips.difference)},
-            {"mcnemar_p", number_or_null(flips.mcnemar)}};
+    nlohmann::json row = json_of(pair_row(pair)).front();
+    row["only_a_right"] = json_of_documents(first, pair.only_a);
+    row["only_b_right"] = json_of_documents(first, pair.only_b);
+    return row;
+}
+
+/// "   only A right: 3, 17, 20"; nothing without documents.
+void print_documents(const std::string& title, const TaskSample& sample,
+                     const std::vector<std::size_t>& documents) {
+    for (const std::size_t& d : documents) {
+        std::cout << (&d == &documents.front() ? "   " + title + ": " : ", ")
+                  << visible(sample.documents[d].name);
+    }
+    std::cout << (documents.empty() ? "" : "\n");
 }
 
 void TasksVerb::print(const TaskedRun& run, const TaskedRun& first) const {
     for (std::size_t t = 0; t < run.samples.size(); ++t) {
         const TaskSample& sample = run.samples[t];
         const TaskReport& report = run.reports[t];
-        const auto line = [](const std::string& name, const std::string& value) {
-            std::cout << "   " << padded(name, 24) << value << "\n";
-        };
-        std::cout << "   " << visible(report.task) << ": " << with_separators(report.documents)
-                  << " documents\n";
-        line("  accuracy", percent(report.accuracy));
-        if (sample.has_options()) {
-            line("  accuracy by length", percent(report.accuracy_norm));
+        std::cout << "   " << visible(report.task) << "\n" << list_of(numbers_of(sample, report), 0, "   ");
+        if (!report.accuracy_by_step.empty()) {
+            std::cout << text_of(steps_of(report));
         }
-        line("  perplexity, right", interval(report.perplexity, 2));
-        line("  steps", interval(report.steps, 3));
-        line("    contexts", interval(report.context_steps, 3));
-        line("    right options", interval(report.right_steps, 3));
-        if (!std::isnan(report.wrong_steps.value)) {
-            line("    wrong options", interval(report.wrong_steps, 3));
+        for (std::size_t k = 0; list && k < report.flips.size(); ++k) {
+            print_documents("became right at step " + std::to_string(k), sample,
+                            report.flips[k].became_right);
+            print_documents("became wrong at step " + std::to_string(k), sample,
+                            report.flips[k].became_wrong);
         }
-        line("  FLOPs a document", interval(report.flops, 0));
-        for (std::size_t k = 0; k < report.accuracy_by_step.size(); ++k) {
-            const StepFlips& flips = report.flips[k];
-            line("  accuracy at step " + std::to_string(k),
-                 percent(report.accuracy_by_step[k]) +
-                     (k == 0 ? ""
-                             : ", became right " + std::to_string(flips.became_right.size()) + ", wrong " +
-                                   std::to_string(flips.became_wrong.size())));
-            if (list && !flips.became_right.empty()) {
-                line("    became right", names_of_documents(sample, flips.became_right));
+        if (const TaskSample* other = &run == &first ? nullptr : first.find(report.task)) {
+            const TaskComparison pair = compare_task(*other, sample, intervals.bootstrap);
+            std::cout << list_of(pair_row(pair), 0, "   ");
+            if (list) {
+                print_documents("only A right", *other, pair.only_a);
+                print_documents("only B right", *other, pair.only_b);
             }
-            if (list && !flips.became_wrong.empty()) {
-                line("    became wrong", names_of_documents(sample, flips.became_wrong));
-            }
-        }
-        const TaskSample* const other = &run == &first ? nullptr : first.find(report.task);
-        if (other == nullptr) {
-            continue;
-        }
-        const TaskComparison pair = compare_task(*other, sample, intervals.bootstrap);
-        line("  accuracy, A - B", percent(pair.flips.difference) + ", McNemar p " +
-                                      fixed(pair.flips.mcnemar, 4) + "; only A right " +
-                                      std::to_string(pair.flips.only_a) + ", only B right " +
-                                      std::to_string(pair.flips.only_b));
-        if (list) {
-            line("    only A right", names_of_documents(*other, pair.only_a));
-            line("    only B right", names_of_documents(*other, pair.only_b));
         }
     }
+}
+
+/// Two tables with booktabs: perplexity, steps and FLOPs of runs over texts; accuracy by task, steps and
+/// FLOPs of runs over tasks. A table without rows is left out.
+std::string latex_tables(const std::vector<TaskedRun>& runs) {
+    using enum CellFormat;
+    DataTable texts{{},
+                    {{"", "Run", text},
+                     {"", "Policy", text},
+                     {"", "Perplexity", number, 2},
+                     {"", "Steps", number, 2},
+                     {"", "FLOPs", si}},
+                    {}};
+    DataTable tasks{{}, {{"", "Run", text}, {"", "Policy", text}}, {}};
+    for (const TaskedRun& run : runs) {
+        for (const TaskSample& sample : run.samples) {
+            if (std::ranges::find(tasks.columns, sample.task, &TableColumn::title) == tasks.columns.end()) {
+                tasks.columns.push_back({"", sample.task, share, 1});
+            }
+        }
+        if (run.text) {
+            texts.rows.push_back(
+                {run.run.name, run.run.policy, run.text->perplexity, run.text->mean_steps,
+                 run.run.flops_sum / static_cast<double>(std::max<std::int64_t>(run.run.tokens, 1))});
+        }
+    }
+    const std::size_t last = tasks.columns.size();
+    tasks.columns.push_back({"", "Steps", number, 2});
+    tasks.columns.push_back({"", "FLOPs", si});
+    for (const TaskedRun& run : runs) {
+        if (run.samples.empty()) {
+            continue;
+        }
+        std::vector<Cell> row{run.run.name, run.run.policy};
+        for (std::size_t c = row.size(); c < last; ++c) {
+            const TaskSample* sample = run.find(tasks.columns[c].title);
+            row.push_back(
+                sample == nullptr
+                    ? Cell()
+                    : Cell(run.reports[static_cast<std::size_t>(sample - run.samples.data())].accuracy));
+        }
+        TaskPart all;
+        double documents = 0;
+        const auto add = [&all](const TaskPart& part) {
+            all.steps += part.steps;
+            all.flops += part.flops;
+            all.tokens += part.tokens;
+        };
+        for (const TaskSample& sample : run.samples) {
+            for (const TaskDocument& document : sample.documents) {
+                add(document.context);
+                for (const TaskOption& option : document.options) {
+                    add(option.part);
+                }
+                ++documents;
+            }
+        }
+        row.emplace_back(all.steps / static_cast<double>(all.tokens));
+        row.emplace_back(all.flops / documents);
+        tasks.rows.push_back(std::move(row));
+    }
+    return (texts.rows.empty() ? "" : "% Perplexity, mean steps and FLOPs a token.\n" + latex_of(texts)) +
+           (tasks.rows.empty() ? "" : "% Accuracy, mean steps and FLOPs a document.\n" + latex_of(tasks));
 }
 
 void TasksVerb::run() {
@@ -158,20 +262,16 @@ void TasksVerb::run() {
     }
     nlohmann::json all = nlohmann::json::array();
     for (const TaskedRun& run : runs) {
+        const bool is_first = &run == &runs.front();
         if (!json) {
-            std::cout << (runs.size() == 1        ? ""
-                          : &run == &runs.front() ? "A  "
-                                                  : "B  ")
-                      << visible(run.reference) << "\n";
+            std::cout << (runs.size() == 1 ? "" : is_first ? "A  " : "B  ") << visible(run.reference) << "\n";
             print(run, runs.front());
             continue;
         }
         nlohmann::json tasks = nlohmann::json::array();
         for (std::size_t t = 0; t < run.samples.size(); ++t) {
             tasks.push_back(json_of_task(run.samples[t], run.reports[t]));
-            const TaskSample* const other =
-                &run == &runs.front() ? nullptr : runs.front().find(run.samples[t].task);
-            if (other != nullptr) {
+            if (const TaskSample* other = is_first ? nullptr : runs.front().find(run.samples[t].task)) {
                 tasks.back()["against_first"] =
                     json_of_pair(*other, compare_task(*other, run.samples[t], intervals.bootstrap));
             }
@@ -179,8 +279,7 @@ void TasksVerb::run() {
         all.push_back({{"run", run.reference}, {"policy", run.run.policy}, {"tasks", std::move(tasks)}});
     }
     if (json) {
-        const nlohmann::json report{{"runs", std::move(all)}, {"level", intervals.bootstrap.level}};
-        std::cout << report.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+        print_json({{"runs", std::move(all)}, {"level", intervals.bootstrap.level}});
         return;
     }
     std::cout

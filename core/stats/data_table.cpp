@@ -94,7 +94,8 @@ std::string joined_with_commas(const std::vector<std::string>& fields) {
 std::string tex_text(const std::string& text) {
     std::string result;
     for (const char c : text) {
-        result += c == '_' || c == '%' || c == '#' || c == '&' ? std::string("\\") + c : std::string(1, c);
+        result +=
+            (std::string_view("_%#&${}").find(c) != std::string_view::npos ? "\\" : "") + std::string(1, c);
     }
     return result;
 }
