@@ -14,7 +14,7 @@ namespace ponderscope::cli {
 /// Exit codes of every verb.
 enum ExitCode : int { done = 0, check_failed = 1, wrong_input = 2, cancelled = 130 };
 
-/// How progress is told on stderr: a line that rewrites itself on a terminal, one JSON object a line for
+/// How to print progress on stderr: a line that rewrites itself on a terminal, one JSON object a line for
 /// programs, or nothing.
 enum class ProgressStyle { automatic, json, none };
 
@@ -33,7 +33,7 @@ public:
     void finish();
     /// A line on standard error for each, where a person reads what is written there.
     void note(const std::vector<std::string>& notices);
-    /// Whether somebody reads along.
+    /// Whether progress is printed.
     [[nodiscard]] bool on_terminal() const { return terminal_; }
 
 private:

@@ -42,7 +42,7 @@ struct ReportOptions {
     void add_run(CLI::App& verb, const std::string& what = "TRACE.ponder#RUN");
     /// \p csv_help: what --csv also writes; nullptr: the verb has none.
     void add_to(CLI::App& verb, const char* csv_help = nullptr);
-    /// Writes --csv and prints JSON, where they are asked for. False: text is left to print.
+    /// Writes --csv and prints JSON, if requested. False: the caller prints text.
     [[nodiscard]] bool give(const std::function<std::string()>& table,
                             const std::function<nlohmann::json()>& document) const;
 };

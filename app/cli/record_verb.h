@@ -72,7 +72,7 @@ struct RecordVerb {
     std::optional<RecordReport> plain; ///< of the run without patches that stands beside the one with them
     std::string left_out;              ///< of the lines: a sentence, or nothing
     std::int64_t lines_left_out = 0;
-    /// The checkpoint, changed as the user wants it; the run says what was changed.
+    /// The checkpoint with the user's changes, which the run stores.
     [[nodiscard]] Checkpoint open();
     void say_price(const std::string& what, const RecordingPrice& price) const;
     void continue_prompts(const Engine& engine, const Checkpoint& checkpoint, const Tokenizer* tokenizer,

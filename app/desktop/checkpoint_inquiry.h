@@ -16,7 +16,7 @@ struct CheckpointAbout {
     QString folder;
     QString architecture;
     QString method;         ///< the one that its config names
-    QStringList candidates; ///< several: the config cannot tell, the user must
+    QStringList candidates; ///< several: the user chooses
     QString depthMixing;    ///< "none" without
     qint64 maxSteps = 0;
     bool startState = false; ///< its steps begin with a state that a run can be given

@@ -17,7 +17,7 @@ namespace ponderscope {
 
 class Theme;
 
-/// Actions by name, those that fit what was typed, best first.
+/// Actions whose names match the typed text, best match first.
 class CommandModel : public QAbstractListModel {
     Q_OBJECT
 public:

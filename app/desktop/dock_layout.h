@@ -39,7 +39,7 @@ public:
     /// of one place, narrow ones the inspector beside the library.
     void arrange();
     void fitPanels(); ///< the same after the window was resized, for panels that are where they came
-    /// One panel over the whole window; the same again: as it was before.
+    /// Maximizes a panel; a second call restores the layout.
     void maximise(QDockWidget* dock);
     void leaveMaximised();
     [[nodiscard]] QDockWidget* maximised() const { return maximised_; }

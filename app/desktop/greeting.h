@@ -34,7 +34,7 @@ public:
     void placeWelcome();
 
 public Q_SLOTS:
-    void showWelcome(); ///< over the panels; hidden by whatever opens
+    void showWelcome(); ///< over the panels; hidden when anything opens
     void hideWelcome();
     /// Six stops over what is open, or over the sample, which is opened or recorded first.
     void startTour();
@@ -58,7 +58,7 @@ private:
     bool greeted_ = false;
 };
 
-/// One stop of a tour: what is pointed at, and what is said there.
+/// One stop of a tour: the place and the text.
 struct TourStop {
     QString title;
     QString text;

@@ -12,8 +12,8 @@ namespace ponderscope {
 
 class Theme;
 
-/// Sentences about what went wrong or what was done. They lie over the bottom of the window, so that nothing
-/// moves for them, and never where the pointer is. Never a modal box: the window goes on.
+/// Messages about errors and results. They cover the bottom of the window, so the layout does not move, and
+/// avoid the pointer. They are never modal.
 class MessageBar : public QWidget {
     Q_OBJECT
 public:
@@ -24,7 +24,7 @@ public:
     /// errors and notices the last three are kept.
     void show(const char* id, const QString& sentence, Kind kind = Kind::error);
     void clear();
-    /// Takes back one that is not true any more.
+    /// Removes a message that no longer applies.
     void retract(const QString& sentence);
     [[nodiscard]] QStringList sentences() const;
     [[nodiscard]] QStringList ids() const;

@@ -81,7 +81,7 @@ class Opener : public QObject {
 public:
     /// Both outlive it.
     Opener(TraceData& data, Selection& selection, QObject* parent = nullptr);
-    /// From here on it answers what \p data reports: after all views, which then know what it selects.
+    /// Connects to \p data, after all views, so that these know a run before it is selected.
     void listen();
 
     void open(const QString& path);

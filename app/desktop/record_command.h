@@ -14,7 +14,7 @@ struct RunSettings {
     friend bool operator==(const RunSettings&, const RunSettings&) = default;
 };
 
-/// What is wrong with a checkpoint's folder as far as its names tell, as a sentence; empty when nothing is.
+/// A sentence about missing files of a checkpoint folder, judged by names only; empty: none.
 QString problem_of_checkpoint(const QString& folder);
 /// Whether what is recorded are token ids rather than text, by the file's name.
 bool holds_ids(const QString& file);
@@ -26,7 +26,7 @@ QString problem_of(const RunSettings& settings, const QString& checkpoint);
 /// Appends --steps, --kv and --initial-state, where something is chosen.
 void add_settings(QStringList& arguments, const RunSettings& settings);
 
-/// What the Run dialog asks for: one `ponderscope record`.
+/// The request of the Run dialog: one `ponderscope record`.
 struct RecordRequest {
     QString checkpoint; ///< folder
     bool fromPrompt = false;
@@ -39,7 +39,7 @@ struct RecordRequest {
     QString patch;      ///< file of states that are put in; the run without them is not recorded; empty: none
     int generate = 0;   ///< tokens that the model adds to the prompt
     QString method;     ///< empty: what the checkpoint says
-    QString policy;     ///< who halts: "full", "learned"; empty: the method itself
+    QString policy;     ///< policy: "full", "learned"; empty: the method's own rule
     RunSettings settings;
     QString jacobi; ///< refreshes of slots that follow each other: a number, "exact"; empty: the config's
     QStringList ablated; ///< sources of depth attention that are left out: "3", "0:5"
@@ -69,13 +69,13 @@ QStringList as_typed(QStringList arguments);
 /// The Qt-free program beside this one or on PATH; empty when there is none.
 QString find_command_line_program();
 
-/// What the Think panel asks for: one `ponderscope generate`.
+/// The request of the Think panel: one `ponderscope generate`.
 struct ThinkRequest {
     QString checkpoint; ///< folder
     QString prompt;
     int tokens = 40; ///< new ones at most; 0: the prompt is read and nothing generated
     double temperature = 0;
-    int topK = 0;    ///< of sampling: so many most probable tokens; 0: all
+    int topK = 0;    ///< sample from this number of most probable tokens; 0: all
     double topP = 1; ///< of sampling: of those, the smallest set with this much of their probability
     int seed = 0;
     QString policy; ///< empty: the method's own

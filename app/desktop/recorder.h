@@ -15,7 +15,7 @@ namespace ponderscope {
 
 class Theme;
 
-/// How far a recording is, as the command line tells it.
+/// Progress of a recording, as the command line reports it.
 struct RecordingProgress {
     QString activity;
     qint64 done = 0;

@@ -21,14 +21,14 @@ RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QStr
 /// when it is nowhere.
 QString find_checkpoint(const RunInfo& run, const QString& trace);
 
-/// Prepares the exact rerun of a policy on a recorded run: its tokens are read from the trace, so that the
-/// very same ones are computed again whatever became of the text file. GUI thread.
+/// Prepares the exact rerun of a policy on a recorded run: the token ids come from the trace, so the text
+/// file is not needed. GUI thread.
 class Rerun : public QObject {
     Q_OBJECT
 public:
     explicit Rerun(QObject* parent = nullptr) : QObject(parent), work_(this) {}
 
-    /// Ends in prepared or failed. A second start overtakes the first. \p checkpoint: its
+    /// Emits prepared or failed. A second start cancels the first. \p checkpoint: its
     /// folder now. \p into: the trace of the new run.
     void start(const RunKey& key, const RunInfo& run, const QString& policy, const QString& checkpoint,
                const QString& into);

@@ -21,7 +21,7 @@ class RunEdits;
 class RunFollower;
 class ThinkPanel;
 
-/// The file for runs that nobody asked to keep: what-ifs, reruns, generations. One a window, in the
+/// The file for temporary runs: what-ifs, reruns, generations. One a window, in the
 /// user's cache; nothing is made before it is needed, and files of earlier sessions go after two weeks.
 class Scratch {
 public:
@@ -68,7 +68,7 @@ public Q_SLOTS:
     void showThink();
 
 Q_SIGNALS:
-    void started(); ///< something is made or asked for: the welcome page goes
+    void started(); ///< a run starts: hide the welcome page
     void rerunProgressed(int perMille);
     void rerunEnded(bool done);
 

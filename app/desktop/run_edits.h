@@ -20,7 +20,7 @@ class RunEdits : public ShellPart {
 public:
     RunEdits(const Shell& shell, OpenTraces& traces) : ShellPart(shell), traces_(traces) {}
     [[nodiscard]] bool isBusy() const { return edits_.isBusy(); }
-    /// Asks where the checkpoint of a run is now, makes sure that it is the one, remembers it, goes on.
+    /// Asks for the moved checkpoint of a run, checks its digest, stores the place and continues.
     void locateCheckpoint(const RunKey& key, const std::function<void()>& then);
     /// Whether the window may close without losing temporary runs; asks where not.
     [[nodiscard]] bool leavesScratch();

@@ -16,8 +16,7 @@ class Opener;
 /// Shows the runs that this window makes: a recording as soon as it has begun, a what-if beside the run that
 /// it is about, a rerun as B, a generation while it runs and once it is recorded.
 ///
-/// A run is shown only while the user looks at what was shown when it was asked for, or at the run itself.
-/// Whoever has gone to another run stays there.
+/// A finished run is selected only if the user has not selected another run since it was requested.
 class RunFollower : public QObject {
     Q_OBJECT
 public:
@@ -58,7 +57,7 @@ private:
         QString name;
         As as = As::a;
         RunKey before;
-        RunKey from; ///< run A when it was asked for
+        RunKey from; ///< run A at the time of the request
         bool live = false;
         bool shown = true; ///< false: only waited for
     };
@@ -74,7 +73,7 @@ private:
     As as_ = As::a;
     RunKey next_;               ///< the question of the next recording
     RunKey question_;           ///< of this one
-    RunKey fromA_, fromB_;      ///< what was looked at when the recording began
+    RunKey fromA_, fromB_;      ///< the selection when the recording began
     RunKey fresh_;              ///< its run, once it is known
     std::vector<qint64> known_; ///< runs of the trace before it
     RunKey liveFrom_;

@@ -20,7 +20,7 @@ namespace ponderscope {
 class DockLayout;
 class Opener;
 
-/// What one looks at and how: undo and redo of it, saved views, presenting them, and session files.
+/// Views (selection, search, zoom): undo and redo, saved views, presentation, and session files.
 class SessionState : public ShellPart {
     Q_OBJECT
 public:
@@ -36,7 +36,7 @@ public:
     [[nodiscard]] bool canRedo() const { return history_.canRedo(); }
 
 public Q_SLOTS:
-    /// Back and forth through what was selected, searched for and zoomed to.
+    /// Undo and redo of selection, search and zoom.
     void undo();
     void redo();
     void saveSession();
@@ -64,7 +64,7 @@ private:
     QTimer settling_;         ///< until what changes is at rest
     bool travelling_ = false; ///< undo and redo change what is looked at, and are no step of their own
     std::vector<SavedView> views_;
-    /// While it is presented: what was there before.
+    /// The view before the presentation.
     struct Presenting {
         ViewState view;
         Qt::WindowStates window;

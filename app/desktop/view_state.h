@@ -16,7 +16,7 @@
 
 namespace ponderscope {
 
-/// What one looks at and how: what undo goes back to and what a session keeps.
+/// A view: the selection, search and zoom that undo restores and sessions store.
 struct ViewState {
     RunKey a;
     RunKey b;
@@ -34,7 +34,7 @@ struct ViewState {
     friend bool operator==(const ViewState&, const ViewState&) = default;
 };
 
-/// States one after the other, as a browser keeps pages: a new one forgets what was undone.
+/// A history of views, as in a browser: a new view discards undone ones.
 class ViewHistory {
 public:
     /// Nothing happens when it is the state that is current.

@@ -13,8 +13,8 @@ namespace ponderscope {
 
 class Theme;
 
-/// What stands in the window when it was started with nothing: the samples, what was open before, and a place
-/// to drop things on. Lies over the panels; whoever opens something hides it.
+/// The page of a window without a trace: samples, recent files, and a drop area. It covers the panels until
+/// something opens.
 class WelcomePage : public QWidget {
     Q_OBJECT
 public:

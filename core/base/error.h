@@ -24,13 +24,14 @@ public:
                const std::string& remedy);
 };
 
-/// The machine said no: disk full, no permission, out of memory. Also exit code 2; what was finished is kept.
+/// An error of the environment: disk full, no permission, out of memory. Exit code 2; finished sequences
+/// stay.
 class EnvironmentError : public Error {
 public:
     using Error::Error;
 };
 
-/// A device's memory does not hold what was asked of it; less at once may fit.
+/// A device has too little memory; a smaller batch may fit.
 class MemoryExhausted : public EnvironmentError {
 public:
     using EnvironmentError::EnvironmentError;

@@ -7,8 +7,8 @@
 namespace ponderscope {
 
 /// While it lives, what its thread computes with an engine, or waits for at another machine, ends with
-/// Cancelled as soon as \p stop is requested: whoever ends a thread waits neither for a long text nor for a
-/// network.
+/// Throws Cancelled as soon as \p stop is requested, so that ending a thread does not wait for a long text or
+/// a network.
 class GivenUpBy {
 public:
     explicit GivenUpBy(std::stop_token stop) : before_(std::exchange(current(), std::move(stop))) {}
@@ -16,7 +16,7 @@ public:
     GivenUpBy(const GivenUpBy&) = delete;
     GivenUpBy& operator=(const GivenUpBy&) = delete;
 
-    /// Of the calling thread; one that is never requested where there is none.
+    /// The stop token of the calling thread; without one, a token that never stops.
     static std::stop_token& current() {
         static thread_local std::stop_token stop;
         return stop;

@@ -78,9 +78,9 @@ public:
     [[nodiscard]] JsonObject required_object(std::string_view key) const;
     [[nodiscard]] const nlohmann::json& required_array(std::string_view key) const;
 
-    /// From here on this object and its copies remember which keys the getters were asked for.
+    /// From now on this object and its copies record which keys the getters read.
     void remember_asked() { asked_ = std::make_shared<std::set<std::string, std::less<>>>(); }
-    /// Keys with a value that nobody asked for since then; sorted.
+    /// Keys with a value that no getter read since then; sorted.
     [[nodiscard]] std::vector<std::string> never_asked() const;
 
     /// InputError naming the first key that is not in \p known, and those that are.

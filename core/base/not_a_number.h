@@ -5,7 +5,7 @@
 
 namespace ponderscope {
 
-/// What was not measured, in sums and tables of numbers.
+/// Stands for a missing number in sums and tables.
 inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 } // namespace ponderscope

@@ -20,7 +20,7 @@ struct HeadWeights {
 /// Logits as the model means them, in place: scaled, then capped.
 void cap_logits(at::Tensor& logits, const HeadWeights& weights);
 
-/// What one pass over the vocabulary shall give. What is not asked for is not computed.
+/// The requested results of one pass over the vocabulary. Nothing else is computed.
 struct HeadRequest {
     at::Tensor targets;          ///< int64 [n]; -1: no target. Undefined: no NLL and no rank.
     bool distribution = false;   ///< entropy, max_probability, margin, argmax

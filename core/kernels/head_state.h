@@ -76,7 +76,7 @@ struct ColumnState {
 private:
     /// Rounding may fall short of zero. NaN passes.
     static double not_negative(double value) { return value < 0 ? 0 : value; }
-    /// A divergence's sum is infinite for good once a word is possible in one distribution and not in the
+    /// A divergence stays infinite once a word is possible in one distribution and not in the
     /// other: factors of 0 leave it so.
     static double moved(double value, double factor, double change) {
         return value == std::numeric_limits<double>::infinity() ? value : factor * (value - change);

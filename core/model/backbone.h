@@ -127,15 +127,15 @@ public:
     /// Runs all layers and the final norm over the slots' inputs [n, d]; returns h [n, d], a tensor of its
     /// own. \p x is left alone.
     [[nodiscard]] at::Tensor run(const at::Tensor& x, const Pass& pass) const;
-    /// run() in pieces, for those who stop in between: what enters the first block, made of the slots'
+    /// run() in parts, for callers that stop in between: the input of the first block, made of the slots'
     /// inputs; block \p l alone, [n, d] -> the residual stream of the pass's queries [m, d], a tensor of its
     /// own; and h of a residual stream. Only where the residual is the usual one.
     [[nodiscard]] virtual at::Tensor enter(const at::Tensor& x, const Pass& pass) const;
     at::Tensor block(std::int64_t l, const at::Tensor& x, const Pass& pass) const;
     [[nodiscard]] virtual at::Tensor final_norm(const at::Tensor& x) const = 0;
-    /// What mixes values across layers; nullptr where nothing does. For all passes of one forward.
+    /// The mixing of values across layers, for all passes of one forward; nullptr: none.
     [[nodiscard]] std::unique_ptr<ValueMixer> make_mixer() const;
-    /// Keys and values beside the blocks, so many rows in each.
+    /// Keys and values beside the blocks, with this number of rows each.
     [[nodiscard]] KvRows kv_rows(const std::vector<std::int64_t>& rows) const;
     [[nodiscard]] HeadWeights head() const;
     /// Elements of the matrices of all blocks: a slot costs twice that in FLOPs, without attention

@@ -59,7 +59,7 @@ void forget_peak_memory(at::Device device);
 /// first, so that a smaller try starts from what is really in use.
 MemoryExhausted memory_exhausted(const Placement& where);
 
-/// Numbers to a device, from pinned memory: the host goes on at once. int64 [n].
+/// Copies numbers to a device from pinned memory without waiting. int64 [n].
 at::Tensor send(std::span<const std::int64_t> values, at::Device device);
 
 /// Tensors on their way to the host: one copy, on a stream of its own, into pinned memory. On the CPU the

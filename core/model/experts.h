@@ -33,7 +33,7 @@ private:
     /// Weights of all experts.
     struct Projection {
         std::vector<at::Tensor> each; ///< [out, in]; gpt_oss: none
-        at::Tensor all;               ///< [E, in, out], the same memory; undefined: it lies apart
+        at::Tensor all;               ///< [E, in, out], the same memory; undefined: separate tensors
         at::Tensor bias;              ///< [E, out]; undefined: none
     };
     /// Rows in the order of their experts; expert e has rows [ends[e - 1], ends[e]).

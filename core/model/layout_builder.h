@@ -23,7 +23,7 @@ public:
         const at::Tensor weight = matrix(prefix + ".weight", out, in);
         return {weight, bias ? vector(prefix + ".bias", out, 0.0) : at::Tensor()};
     }
-    /// A norm of the config's kind over so many elements.
+    /// A norm of the config's kind over this number of elements.
     blocks::Norm norm(const std::string& prefix, std::int64_t size, bool bias = false) {
         const bool one_plus = config_.norm_weight == NormWeight::one_plus;
         blocks::Norm norm{config_.norm, {}, {}, config_.norm_eps, one_plus};

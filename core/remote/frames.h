@@ -10,10 +10,10 @@
 
 namespace ponderscope::remote {
 
-/// What `ponderscope serve` and its client say to each other over standard input and output.
+/// The protocol of `ponderscope serve` and its client on standard input and output.
 ///
 /// The server begins with a line: a newline, `hello`, the number of the protocol, a blank, its version, a
-/// newline. Whatever a shell that greets printed before is skipped. Then frames, in both directions:
+/// newline. The client skips greetings of a shell before this line. Then frames, in both directions:
 ///
 ///     u32 bytes that follow | u32 number of the question | u8 kind or status | payload
 ///
@@ -31,11 +31,11 @@ inline constexpr std::size_t max_entries = 20'000;            ///< of a folder
 
 enum class Question : std::uint8_t {
     /// text path → u8 Kind, u64 device, u64 inode, u64 size, i64 times of file, -wal and .annotations in
-    /// ns (0: none), text the absolute path. Nothing there is an answer, no error.
+    /// ns (0: none), text the absolute path. A missing file is an answer, not an error.
     look = 1,
     /// text path → u32 n, then by n: u8 Kind, u64 size, i64 time in ns, text name.
     list = 2,
-    /// text path, u64 generation known (0: none) → a State. Begins a new look at an SQLite file.
+    /// text path, u64 generation known (0: none) → a State. Begins a new snapshot of an SQLite file.
     renew = 3,
     /// text path, u64 generation, u32 n, then by n: u64 offset, u32 length → the bytes. Status moved where
     /// the
@@ -65,7 +65,7 @@ public:
     std::string data;
 };
 
-/// Throws ProtocolFault where there is less than asked for. The bytes must outlive it.
+/// Throws ProtocolFault if too few bytes are left. The bytes must outlive this object.
 class Unpacker {
 public:
     explicit Unpacker(std::string_view data) : data_(data) {}
@@ -77,7 +77,7 @@ public:
     std::string_view bytes(std::size_t count);
     std::string_view text() { return bytes(u32()); }
     [[nodiscard]] std::string_view rest() { return bytes(data_.size()); }
-    void end() const; ///< ProtocolFault where there is more
+    void end() const; ///< ProtocolFault if bytes are left
 
 private:
     std::string_view data_;
@@ -92,7 +92,7 @@ struct Frame {
     std::string payload;
 };
 
-/// Cuts what arrives into frames. ProtocolFault: a length beyond \p limit, or below a header's.
+/// Cuts a stream into frames. ProtocolFault: a length beyond \p limit, or below a header's.
 class FrameCutter {
 public:
     explicit FrameCutter(std::size_t limit) : limit_(limit) {}

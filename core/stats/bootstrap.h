@@ -210,15 +210,15 @@ struct BlockRow {
 std::vector<BlockRow> block_sensitivity(std::span<const double> series, const TokenLayout& layout,
                                         const BootstrapOptions& options = {});
 
-/// What the values of a sample stand for: one token each or, where whole clusters are drawn and nothing else
-/// is needed, what the tokens of one cluster add up to.
+/// The meaning of a sample's values: a token each, or, if only whole clusters are drawn, the sum over a
+/// cluster's tokens.
 class RowLayout {
 public:
     RowLayout() = default;
     /// A row a token.
     RowLayout(TokenLayout tokens) : layout_(std::move(tokens)) {} // NOLINT(google-explicit-constructor)
     RowLayout(std::initializer_list<std::int64_t> stretches) : layout_(stretches) {}
-    /// A row a cluster, of so many tokens each.
+    /// A row for each cluster, with its number of tokens.
     static RowLayout of_clusters(std::vector<std::int64_t> tokens);
 
     [[nodiscard]] bool by_cluster() const { return by_cluster_; }
@@ -229,7 +229,7 @@ public:
     [[nodiscard]] double weight(std::size_t row) const {
         return by_cluster_ ? static_cast<double>(layout_.stretches[row]) : 1;
     }
-    /// Over tokens, of a value a row.
+    /// Mean over tokens of one value for each row.
     [[nodiscard]] double mean(std::span<const double> values) const;
     /// As choose_resampling; rows that are clusters are drawn whole.
     [[nodiscard]] Resampling resampling(std::span<const std::span<const double>> series,

@@ -14,8 +14,8 @@
 
 namespace ponderscope {
 
-/// Classes that somebody gave to parts of a text ("easy", "carry 2", "a name"), as a table says them: by
-/// bytes, which suits every tokenizer, or by tokens.
+/// Classes of parts of a text ("easy", "carry 2", "a name") from a table, by bytes (for every tokenizer) or
+/// by tokens.
 struct Labels {
     std::filesystem::path file;
     bool by_bytes = true;
@@ -26,9 +26,9 @@ struct Labels {
     /// name of class, `document` and `sequence` mean the same and may be absent where there is one sequence.
     /// Fields in double quotes may hold commas. InputError with the line for everything else.
     static Labels read(const std::filesystem::path& csv);
-    /// Those that were recorded with the texts of a run; none: no rows. `file` is the trace.
+    /// The labels recorded with the texts of a run; without any, no rows. `file` is the trace.
     static Labels recorded(const TraceReader& trace, const RunInfo& run);
-    /// An annotation's: its classes, or, of numbers, fifths of the tokens that have one, by value ("2 to 5").
+    /// The classes of an annotation. Numbers become fifths of the tokens that have one, by value ("2 to 5").
     /// Equal numbers stay in one class. `file` is that of the annotations.
     static Labels annotated(const AnnotationReader& annotations, const AnnotationInfo& annotation);
 };
@@ -49,7 +49,8 @@ struct LabelledTokens {
 LabelledTokens label_tokens(const TraceReader& trace, const RunInfo& run, const Labels& labels,
                             LabelPlace place = LabelPlace::prediction, const std::stop_token& stop = {});
 
-/// What a class is like, with intervals; its tokens stand together, so tests are over clusters or blocks.
+/// Steps and NLL of a class with intervals. Its tokens depend on each other, so tests are over clusters or
+/// blocks.
 struct LabelledClass {
     TokenGroup group; ///< p as token_groups.h says, over the labelled tokens; q over the classes
     Estimate steps;

@@ -24,7 +24,7 @@ public:
     OutputFolder(std::filesystem::path path, ExistingOutput existing);
 
     [[nodiscard]] Start start() const { return start_; }
-    /// Makes the folder, or takes what an earlier training wrote out of it when it begins anew.
+    /// Makes the folder, or, for a new start, removes the files of an earlier training.
     /// EnvironmentError.
     void prepare() const;
 
@@ -55,7 +55,7 @@ struct Provenance {
 nlohmann::json provenance_json(const Recipe& recipe, const Corpus& corpus, const TrainResult& result,
                                const Provenance& about);
 
-/// The results that a finished training's training.json tells. InputError when it does not.
+/// The results in the training.json of a finished training. InputError: they are missing.
 TrainResult read_provenance(const std::filesystem::path& path);
 
 } // namespace ponderscope

@@ -32,7 +32,7 @@ struct Recipe {
     /// A checkpoint to go on from; empty: fresh weights. `model` then is its config.json with the recipe's
     /// keys of the method over it.
     std::filesystem::path start;
-    std::string start_digest; ///< checkpoint_digest() of it, once somebody read it (train() does)
+    std::string start_digest; ///< checkpoint_digest() of it; train() sets it
 
     std::filesystem::path tokenizer;         ///< a tokenizer.json, or a folder with a tokenizer
     std::filesystem::path texts;             ///< folder in which the patterns are looked up
@@ -87,7 +87,7 @@ struct Recipe {
 /// is not known is named together with the nearest one that is. `"extends": "other.json"` takes a recipe of
 /// the same folder and lays this one over it (RFC 7396: objects are merged, null takes away). \p changes are
 /// laid over both: "training.seed=2", a key with its sections and a JSON value (what is no JSON is a text).
-/// InputError also names a change that is none.
+/// InputError also for a change that names no key.
 Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::string>& changes = {});
 
 /// The same for JSON in memory; \p source names it in messages and is where relative paths start.

@@ -19,7 +19,7 @@ enum class ExistingOutput : std::uint8_t {
     refuse, ///< InputError; nothing is touched
     resume, ///< go on from training_state.safetensors; a finished training is left as it is; an empty folder
             ///< is begun
-    overwrite ///< begin anew; of what lies there only files that a training writes are replaced
+    overwrite ///< start again; replaces only files that a training writes
 };
 
 /// What is logged of some steps of a training.

@@ -23,7 +23,7 @@ class TrainingTrace {
 public:
     /// \p info: id and totals are not used. \p resume_after: go on in the file that lies there, without what
     /// it has of later steps; a file without this training (another recipe's, or none) gets a new one, and
-    /// \p notice says so. InputError: what lies there is no trace.
+    /// \p notice says so. InputError: the file is not a trace.
     TrainingTrace(const std::filesystem::path& path, TrainingInfo info,
                   std::vector<TrainingQuantity> quantities, std::optional<std::int64_t> resume_after,
                   const std::function<void(const std::string&)>& notice);

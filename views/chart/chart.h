@@ -68,14 +68,14 @@ struct Chart {
         bool diverging = false; ///< the middle colour is that of (low + high) / 2
     };
 
-    QString title; ///< small, above; empty on paper unless asked for
+    QString title; ///< small, above; empty on paper by default
     QString note;  ///< what must not be concluded; below the plot
     Axis x, y;
     std::vector<Series> series;
     double dx = 1, dy = 1;      ///< of cells; dx also of bars, which stand side by side where it is below 1
     std::optional<Scale> scale; ///< of cells
     Legend legend = Legend::automatic;
-    bool order_given = false; ///< somebody chose how the legend's entries follow each other
+    bool order_given = false; ///< the user chose the order of the legend's entries
     [[nodiscard]] bool empty() const;
 };
 

@@ -41,7 +41,7 @@ public:
     State validate(QString& text, int& position) const override;
 };
 
-/// A combo box with an entry that opens a dialog, told by its data. Arrows, letters and the wheel pass over
+/// A combo box with an entry that opens a dialog, marked by its data. Arrows, letters and the wheel pass over
 /// this entry: only its choice in the open list activates it.
 class AskingBox : public QComboBox {
 public:

@@ -16,7 +16,7 @@ class QWidget;
 
 namespace ponderscope {
 
-/// What stands where a number is missing (NaN, not scored).
+/// Text for a missing number (NaN, not scored).
 inline constexpr char16_t no_value[] = u"–";
 
 /// 2 decimals: losses, entropies. NaN gives "–"; minus is U+2212, so that columns of signed numbers align.

@@ -93,7 +93,7 @@ Q_SIGNALS:
     void lookChanged();
 
 private:
-    /// Where it is another value: stores it and says so.
+    /// Stores another value and emits a signal.
     template <class Value, class... Said>
     void set(Value& own, const Value& value, void (Selection::*changed)(Said...));
 

@@ -35,7 +35,7 @@ struct TokenSubset {
     friend bool operator==(const TokenSubset&, const TokenSubset&) = default;
 };
 
-/// Says which found tokens a panel speaks of instead of all, and lets go of them. Hidden while there are
+/// Shows which found tokens a panel covers, with a button that returns to all tokens. Hidden while there are
 /// none.
 class SubsetChip : public QWidget {
     Q_OBJECT

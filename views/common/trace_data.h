@@ -18,7 +18,7 @@ namespace ponderscope {
 
 struct RunContents;
 
-/// What somebody says of the tokens of a sequence beside what was recorded (core/trace/annotations.h).
+/// Annotations of the tokens of a sequence (core/trace/tools/annotations.h).
 struct TokenAnnotation {
     QString name;
     bool category = false;
@@ -40,7 +40,7 @@ struct SequenceData {
 /// A run that is computed while one looks and lies in no file yet: one sequence. Blocks are never changed;
 /// more of it comes as new ones.
 struct LiveRun {
-    RunInfo info; ///< id 1; scored_tokens 0, so that nobody looks for them in a file
+    RunInfo info; ///< id 1; scored_tokens 0, so that no reader expects them in a file
     std::vector<SignalInfo> signalInfos;
     SequenceInfo sequence; ///< index 0
     std::shared_ptr<const SequenceData> tokens;
@@ -70,7 +70,7 @@ public:
     void closeLive(const QString& name);
     [[nodiscard]] bool isLive(const QString& trace) const;
     [[nodiscard]] QStringList liveNames() const;
-    /// The trace of runs that nobody asked to keep: what ifs, reruns, what was thought. Said before it is
+    /// The trace of temporary runs: what-ifs, reruns, generations. Said before it is
     /// opened.
     void setScratch(const QString& trace);
     [[nodiscard]] bool isScratch(const QString& trace) const;

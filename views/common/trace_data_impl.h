@@ -184,7 +184,7 @@ struct TraceData::Impl {
         blocks[key].failed = true;
     }
 
-    /// What could not be read is asked for again, now that the file can be read.
+    /// Requests failed reads again, now that the file can be read.
     [[nodiscard]] bool forgetFailures(const QString& trace) {
         bool any = false;
         for (auto& [key, block] : blocks) {
@@ -255,7 +255,7 @@ struct TraceData::Impl {
             true);
     }
 
-    /// A load that was given up: the next asking starts it anew.
+    /// A cancelled load; the next request starts it again.
     void abandon(const BlockKey& key) {
         const auto place = blocks.find(key);
         if (place != blocks.end()) {
@@ -322,7 +322,7 @@ struct TraceData::Impl {
     quint64 clock = 0;
     std::map<RunKey, QHash<int, QString>> labels;
     std::map<RunKey, QSet<int>> labelsPending;
-    QHash<QString, bool> refreshing; ///< and whether it was asked for once more meanwhile
+    QHash<QString, bool> refreshing; ///< and whether it was requested again meanwhile
     QSet<QString> live;              ///< keys of `traces` that are no files
     QHash<QString, int> closings;    ///< of each trace: one that is being opened must not come back
     QSet<QString> scratch;

@@ -5,7 +5,7 @@
 
 namespace ponderscope {
 
-/// Text that is said by no QObject, in the user's language.
+/// Text outside of a QObject, in the user's language.
 inline QString tr(const char* text) {
     return QCoreApplication::translate("Ponderscope", text);
 }

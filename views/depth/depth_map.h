@@ -63,7 +63,7 @@ private:
     [[nodiscard]] float element(std::size_t index) const;
     [[nodiscard]] double token_share(std::int64_t layer, std::int64_t step, std::int64_t first_head,
                                      std::int64_t end_head) const;
-    [[nodiscard]] std::int64_t row_stride() const; ///< of samples: every so many rows
+    [[nodiscard]] std::int64_t row_stride() const; ///< of samples: every Nth row
 
     std::shared_ptr<const SignalChunk> chunk_;
     std::vector<std::int32_t> executed_;

@@ -46,7 +46,7 @@ struct FigureData {
     std::vector<std::string> notices;           ///< about what was read
 };
 
-/// The very numbers that a figure shows, as CSV with a header line.
+/// The numbers of a figure, as CSV with a header line.
 struct Table {
     std::string
         suffix; ///< "" for the first table, which goes to FIGURE.csv; "tokens" goes to FIGURE.tokens.csv

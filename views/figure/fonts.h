@@ -14,7 +14,7 @@
 
 namespace ponderscope::figure {
 
-/// What figures are set in where nothing else is asked for: on every machine that has Ponderscope.
+/// The default font of figures, which every machine with Ponderscope has.
 inline constexpr const char* default_family = "DejaVu Sans";
 
 /// The typeface of a figure, regular and bold, and behind it the fonts of this machine for letters that it

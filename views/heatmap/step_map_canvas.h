@@ -28,7 +28,7 @@ public:
     [[nodiscard]] const StepMap* map() const { return map_.get(); }
     void setMerge(StepMap::Merge merge);
     [[nodiscard]] StepMap::Merge merge() const { return merge_; }
-    /// Makes the scale fit what is in view: that of the means where a pixel stands for many tokens, with the
+    /// Fits the scale to the visible values: to the means if a pixel covers many tokens, with the
     /// ends that are held. A new map has the scale of single tokens until then.
     void fitScale(const HeldRange& held = {});
     [[nodiscard]] const ValueLook& look() const { return look_; }
@@ -58,7 +58,7 @@ Q_SIGNALS:
     /// The cell under the cursor; -1, -1 when there is none.
     void cellHovered(qint64 token, int step);
     void viewChanged();
-    void viewMoved(); ///< by somebody: not because there is another map
+    void viewMoved(); ///< by the user, not because of another map
 
 protected:
     void paintEvent(QPaintEvent* event) override;

@@ -10,7 +10,7 @@
 
 namespace ponderscope {
 
-/// Everything that the inspector says about one token, ready to be painted. Made anew for every token that
+/// All texts and numbers of the inspector for one token. Built again for every token that
 /// the cursor passes, so it reads one row of each signal and no more.
 struct TokenReport {
     struct Row {

@@ -12,17 +12,17 @@
 
 namespace ponderscope {
 
-/// What a query finds in a sequence: text, "#id", a /pattern/, "token 100" or a condition.
+/// The result of a query in a sequence: text, "#id", a /pattern/, "token 100" or a condition.
 struct Found {
     std::vector<qint64> tokens; ///< ascending
-    bool alone = false;         ///< what is asked of single tokens is a filter
-    QString problem;            ///< why there can be none; empty when all is well
-    QString hint;               ///< why a text was not found that looks like a condition; else empty
+    bool alone = false;         ///< true: the query tests single tokens, so it can filter
+    QString problem;            ///< what is wrong with the query; else empty
+    QString hint;               ///< why a text that looks like a condition was not found; else empty
 };
 Found find_in(const SequenceData& data, const QString& query, Attribution attribution);
 
-/// Whole lines that \p text may become: its last word completed to the name of a quantity, an annotation or a
-/// class of \p shown that fits there. At most 12.
+/// Completions of \p text: its last word becomes the name of a quantity, an annotation or a class of \p
+/// shown. At most 12.
 QStringList completions(const QString& text, const SequenceData* shown);
 
 /// A condition on tokens, as it is typed: "steps = 3 and nll > 4 or rank >= 100". `and` binds tighter than

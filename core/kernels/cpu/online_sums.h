@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// What CUDA kernels and their tests on the host share: arithmetic of a few numbers, no pointers.
+// Arithmetic that CUDA kernels and their tests on the host share. No pointers.
 
 #include <cmath>
 #include <cstdint>
@@ -56,7 +56,7 @@ private:
     PONDERSCOPE_HOST_DEVICE void raise(float to) {
         const float up = to == maximum ? 0 : to - maximum;
         const float factor = expf(-up);
-        // Where nothing is left of the sums, `up` may be so large that its product is infinite.
+        // If factor is 0, `up` may be so large that its product is infinite.
         weighted = factor == 0 ? 0 : factor * (weighted - sum * up);
         sum *= factor;
         maximum = to;
@@ -90,7 +90,7 @@ public:
     PONDERSCOPE_HOST_DEVICE float forward() const { return of(p_, q_); }
     PONDERSCOPE_HOST_DEVICE float backward() const { return of(q_, p_); }
 
-    /// Both of this as numbers that lanes can exchange.
+    /// The members as numbers, for exchange between lanes.
     static constexpr int numbers = 6;
     PONDERSCOPE_HOST_DEVICE float& number(int i) {
         Side& side = i < 3 ? p_ : q_;
@@ -103,7 +103,7 @@ private:
 
     struct Side {
         float maximum = -3.4028234e38F; ///< finite
-        float sum = 0;                  ///< Σ e^a, a below the own maximum
+        float sum = 0;                  ///< Σ e^a, a relative to the own maximum
         float apart = 0;                ///< Σ e^a (a - b) · unit, b as far below the other side's
         PONDERSCOPE_HOST_DEVICE void push(float own, float other) {
             const float e = expf(own);
@@ -118,7 +118,7 @@ private:
         }
     };
 
-    /// How far x lies below a maximum: -infinity for what is impossible alone.
+    /// x minus a maximum: -infinity only for an impossible word.
     PONDERSCOPE_HOST_DEVICE static float below(float x, float maximum) {
         const float difference = x - maximum;
         return difference < -3.0e38F && x != -INFINITY ? -3.0e38F : difference;
@@ -140,7 +140,7 @@ private:
         other.apart += other.sum == 0 ? 0 : other.sum * up;
         side.maximum = to;
     }
-    /// Of a row that is no distribution a sum is NaN, or one is 0.
+    /// If a row is not a distribution, a sum is NaN or 0.
     PONDERSCOPE_HOST_DEVICE static float of(const Side& p, const Side& q) {
         const float value = p.apart / p.sum / unit - logf(p.sum) + logf(q.sum);
         return value < 0 ? 0 : value;
@@ -149,8 +149,9 @@ private:
     Side p_, q_;
 };
 
-/// Rows of one of a query's ranges that a sliding window leaves, the ranges being walked in order. `hidden`
-/// starts as the number of visible rows beyond the window (0 without one): the first so many are left out.
+/// The rows of a query's ranges that are inside a sliding window; call it for the ranges in order. `hidden`
+/// starts as the number of visible rows beyond the window (0 without one): this many rows are left out at the
+/// beginning.
 struct RangeTrim {
     std::int64_t hidden = 0;
 
