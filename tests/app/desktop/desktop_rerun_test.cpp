@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // "Rerun exactly" of the policy lab, with the real program on a checkpoint of the test's own.
-#include "app/desktop/main_window.h"
-#include "app/desktop/message_bar.h"
 #include "app/desktop/rerun.h"
-#include "app/desktop/run_controller.h"
-#include "app/desktop/settings.h"
-#include "app/desktop/what_if.h"
 #include "core/policy/replay.h"
 #include "core/policy/rerun_difference.h"
 #include "core/trace/recorded_choices.h"
+#include "tests/app/desktop/engine_stage.h"
 #include "tests/support/test_data.h"
-#include "tests/support/tiny_checkpoint.h"
 #include "views/chart/chart_plot.h"
 #include "views/policy/policy_data.h"
 #include "views/policy/policy_lab.h"
@@ -23,45 +18,22 @@
 #include <QFileDialog>
 #include <QLabel>
 #include <QLineEdit>
-#include <QProcess>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QSlider>
 #include <QStandardPaths>
 #include <QTableView>
-#include <QTemporaryDir>
 #include <QTest>
 
 using namespace ponderscope;
 
 namespace {
 
-const QString program = QStringLiteral(PONDERSCOPE_PROGRAM);
-
-struct Stage {
-    Stage() : settings(folder.filePath(QStringLiteral("settings.ini"))) {
-        QStandardPaths::setTestModeEnabled(true); // nothing of the user's is read or written
-        testing::TinyCheckpoint{.pondering_steps = 3}.write(
-            (folder.path() + QStringLiteral("/model")).toStdString());
-        QFile text(folder.filePath(QStringLiteral("story.txt")));
-        text.open(QIODevice::WriteOnly);
-        for (int i = 0; i < 6; ++i) {
-            text.write("The ferry was late, and nobody minded; the river was lower than last year.\n");
-        }
-        text.close();
-        window.runs().recorder().setProgram(program);
-    }
-    /// The run that replays start from; the checkpoint by a relative name, as the trace will keep it.
+struct Stage : testing::EngineStage {
+    Stage() : EngineStage(6) {}
+    /// The run that replays start from.
     [[nodiscard]] bool record(const QStringList& more = {}) const {
-        QProcess engine;
-        engine.setWorkingDirectory(folder.path());
-        engine.start(program,
-                     QStringList{QStringLiteral("record"), QStringLiteral("model"), QStringLiteral("--text"),
-                                 QStringLiteral("story.txt"), QStringLiteral("--policy"),
-                                 QStringLiteral("full"), QStringLiteral("-o"), QStringLiteral("t.ponder"),
-                                 QStringLiteral("--progress"), QStringLiteral("none")} +
-                         more);
-        return engine.waitForFinished(60'000) && engine.exitCode() == 0;
+        return EngineStage::record(QStringLiteral("full"), more);
     }
     [[nodiscard]] bool open() {
         window.show();
@@ -83,12 +55,6 @@ struct Stage {
     [[nodiscard]] TraceReader scratch() const {
         return TraceReader::open(window.runs().scratch().trace().toStdString());
     }
-    [[nodiscard]] QString trace() const { return folder.filePath(QStringLiteral("t.ponder")); }
-
-    QTemporaryDir folder;
-    Theme theme{Appearance::light};
-    Settings settings;
-    MainWindow window{theme, settings};
 };
 
 } // namespace

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What becomes of runs: what ifs go into Scratch, and runs are kept, renamed, hidden and removed. With the
 // real program on a checkpoint of the test's own.
-#include "app/desktop/dock_layout.h"
-#include "app/desktop/main_window.h"
-#include "app/desktop/message_bar.h"
-#include "app/desktop/run_controller.h"
-#include "app/desktop/settings.h"
-#include "app/desktop/what_if.h"
 #include "core/trace/reader.h"
 #include "core/trace/tools/run_edits.h"
-#include "tests/support/tiny_checkpoint.h"
+#include "tests/app/desktop/engine_stage.h"
 #include "views/library/library_model.h"
 #include "views/library/library_panel.h"
 #include "views/text/text_panel.h"
@@ -24,10 +18,8 @@
 #include <QLineEdit>
 #include <QMenu>
 #include <QMessageBox>
-#include <QProcess>
 #include <QPushButton>
 #include <QStandardPaths>
-#include <QTemporaryDir>
 #include <QTest>
 #include <QTreeView>
 
@@ -35,37 +27,20 @@ using namespace ponderscope;
 
 namespace {
 
-const QString program = QStringLiteral(PONDERSCOPE_PROGRAM);
-
 QByteArray digest_of(const QString& path) {
     QFile file(path);
     QCryptographicHash hash(QCryptographicHash::Sha256);
     return file.open(QIODevice::ReadOnly) && hash.addData(&file) ? hash.result() : QByteArray();
 }
 
-struct Stage {
-    Stage() : settings(folder.filePath(QStringLiteral("settings.ini"))) {
-        testing::TinyCheckpoint{.pondering_steps = 3}.write(
-            (folder.path() + QStringLiteral("/model")).toStdString());
-        QFile text(folder.filePath(QStringLiteral("story.txt")));
-        text.open(QIODevice::WriteOnly);
-        text.write("The ferry was late, and nobody minded; the river was lower than last year.\n");
-        text.close();
-        window.runs().recorder().setProgram(program);
-    }
-    [[nodiscard]] bool record(const QString& name, const QString& policy) const {
-        QProcess engine;
-        engine.setWorkingDirectory(folder.path());
-        engine.start(program,
-                     {QStringLiteral("record"), QStringLiteral("model"), QStringLiteral("--text"),
-                      QStringLiteral("story.txt"), QStringLiteral("--policy"), policy,
-                      QStringLiteral("--name"), name, QStringLiteral("-o"), QStringLiteral("t.ponder"),
-                      QStringLiteral("--progress"), QStringLiteral("none")});
-        return engine.waitForFinished(60'000) && engine.exitCode() == 0;
+struct Stage : testing::EngineStage {
+    Stage() : EngineStage(1) {}
+    [[nodiscard]] bool recordAs(const QString& name, const QString& policy) const {
+        return record(policy, {QStringLiteral("--name"), name});
     }
     [[nodiscard]] bool open() {
-        if (!record(QStringLiteral("one"), QStringLiteral("full")) ||
-            !record(QStringLiteral("two"), QStringLiteral("fixed:n=1"))) {
+        if (!recordAs(QStringLiteral("one"), QStringLiteral("full")) ||
+            !recordAs(QStringLiteral("two"), QStringLiteral("fixed:n=1"))) {
             return false;
         }
         window.show();
@@ -88,7 +63,7 @@ struct Stage {
         }
         return false;
     }
-    [[nodiscard]] std::string nameOf(const RunKey& key) const {
+    [[nodiscard]] std::string nameOf(const RunKey& key) {
         const RunInfo* run = window.data().run(key);
         return run != nullptr ? run->name : std::string();
     }
@@ -99,17 +74,11 @@ struct Stage {
         }
         return all;
     }
-    [[nodiscard]] QString said() const { return window.messages().sentences().join(u' '); }
-    [[nodiscard]] bool says(const char* id, const QString& part = {}) const {
+    [[nodiscard]] QString said() { return window.messages().sentences().join(u' '); }
+    [[nodiscard]] bool says(const char* id, const QString& part = {}) {
         return window.messages().has(id, part);
     }
-    [[nodiscard]] QString trace() const { return folder.filePath(QStringLiteral("t.ponder")); }
-    [[nodiscard]] QString scratch() const { return window.runs().scratch().trace(); }
-
-    QTemporaryDir folder;
-    Theme theme{Appearance::light};
-    Settings settings;
-    mutable MainWindow window{theme, settings};
+    [[nodiscard]] QString scratch() { return window.runs().scratch().trace(); }
 };
 
 } // namespace
@@ -333,7 +302,7 @@ private Q_SLOTS:
             text.write("The ferry was late, and nobody minded; the river was lower than last year.\n");
         }
         text.close();
-        QVERIFY(stage.record(QStringLiteral("three"), QStringLiteral("fixed:n=2")));
+        QVERIFY(stage.recordAs(QStringLiteral("three"), QStringLiteral("fixed:n=2")));
         QVERIFY(stage.open());
         stage.window.resize(1100, 690);
         stage.window.docks().arrange();
