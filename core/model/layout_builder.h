@@ -11,8 +11,8 @@
 
 namespace ponderscope {
 
-/// Declares the tensors of a model in the words of an architecture file, and hands them out: one declaration
-/// serves the layout (without parameters: what is handed out is undefined) and the stack over it.
+/// Declares the tensors of a model and returns them: one declaration serves the layout (without parameters,
+/// tensors are undefined) and the stack over it.
 class LayoutBuilder {
 public:
     explicit LayoutBuilder(const ModelConfig& config, const Parameters* parameters = nullptr)

@@ -19,7 +19,7 @@ struct LlamaTraits {
     const char* q_norm = nullptr; ///< norm over queries, each head or all (config.qk_norm_all_heads): its
     const char* k_norm = nullptr; ///< name, "self_attn.q_norm"; nullptr: none. The key's may come after the
                                   ///< rotation: config.depth.key_norm_after_rope
-    // Norms of a block: on what a sublayer reads and on what it adds. nullptr: none.
+    // Norms of a block: of a sublayer's input and of its output. nullptr: none.
     const char* before_attention = "input_layernorm";
     const char* after_attention = nullptr;
     const char* before_mlp = "post_attention_layernorm";
@@ -67,7 +67,7 @@ private:
     /// residual + MLP(x).
     [[nodiscard]] at::Tensor add_mlp(std::int64_t l, const at::Tensor& residual, const at::Tensor& x,
                                      const Pass& pass) const;
-    /// What a sublayer adds to the stream: its output, normed and scaled as the family does it.
+    /// The part that a sublayer adds to the stream: its output, normed and scaled as the family does it.
     [[nodiscard]] at::Tensor addend(const at::Tensor& output, const std::optional<blocks::Norm>& norm) const;
     [[nodiscard]] at::Tensor final_norm(const at::Tensor& x) const override;
 

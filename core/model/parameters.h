@@ -29,7 +29,7 @@ struct TensorSpec {
     std::vector<std::int64_t> shape;
     Init init = Init::normal;
     double value = 0.02;                   ///< the normal's standard deviation, or the constant
-    std::vector<std::string> aliases = {}; ///< other names under which files hold it
+    std::vector<std::string> aliases = {}; ///< other names in files
     int flexible_axis =
         -1; ///< an axis whose size the file decides (`shape` holds what training starts with); -1: none
     bool multiplies = true;  ///< a matrix of a block that products read; counts in FLOPs
@@ -50,7 +50,7 @@ struct ParameterLayout {
     bool first_layers = false;         ///< the file has further layers, which are left out
     std::vector<std::string> prefixes; ///< of names in files, once or several, that mean nothing
     std::vector<std::string> other_parts; ///< in names of tensors that belong to a part that does not run
-    bool strict = false; ///< tensors that nobody uses are an error: the file is of another model
+    bool strict = false;                  ///< unused tensors are an error: the file is of another model
     std::vector<std::string> blocks;   ///< a block: what the names of its tensors have before their own part
 
     /// The block that a tensor belongs to; -1: none.
@@ -62,7 +62,7 @@ struct ParameterSources {
     std::vector<const TensorView*> views; ///< one a tensor of the layout; nullptr: a tied head
     bool tied = false;
     std::int64_t bytes = 0;
-    std::vector<std::string> notices; ///< what a person should hear: tensors not used, ties broken
+    std::vector<std::string> notices; ///< notices for the user: unused tensors, broken ties
 
     /// Reads names, shapes and dtypes; of a table that stands there twice its numbers, too. InputError: a
     /// tensor that is absent, of another shape or of a dtype that is not F32, F16, BF16 or F64.
@@ -94,9 +94,9 @@ public:
     /// Every stored tensor once, in the order of the layout: what an optimiser steps and a checkpoint saves.
     [[nodiscard]] const std::vector<std::pair<std::string, at::Tensor>>& items() const { return items_; }
     [[nodiscard]] bool tied() const { return tied_; }
-    [[nodiscard]] at::Device device() const; ///< of what lies outside of the blocks
+    [[nodiscard]] at::Device device() const; ///< of the tensors outside of the blocks
     [[nodiscard]] at::ScalarType dtype() const;
-    /// Sentences for the user: tensors nobody asked for, ties that the file broke.
+    /// Notices for the user: unused tensors, ties that the file broke.
     [[nodiscard]] const std::vector<std::string>& notices() const { return notices_; }
 
     /// Lets every stored tensor collect gradients, or not. The tensors stay the same objects.

@@ -13,14 +13,14 @@ namespace ponderscope {
 struct ParameterLayout;
 
 /// Where the tensors of a model lie: each block on one device, in order, everything else (tables, final norm,
-/// a method's own) on the first. What a pass is given and what leaves it lies there, too.
+/// a method's own) on the first. Inputs and outputs of a pass are on the first device, too.
 class Placement {
 public:
     /// All of it on one device.
     Placement(at::Device device) : devices_{device} {} // NOLINT(google-explicit-constructor)
     /// Of what `--device` says: a device (device.h), several with commas between them, the first of which
     /// holds the tables; or "auto": the CPU where there is no GPU, else as few GPUs as have room for the
-    /// weights and a quarter more for what is computed. Blocks go to the devices in such numbers that each
+    /// weights and a quarter more for activations. Blocks go to the devices in such numbers that each
     /// holds about the same share of its free memory; of the same bytes where that is unknown. InputError: a
     /// device twice or not there, more devices than blocks.
     static Placement of(const std::string& devices, const ParameterLayout& layout, at::ScalarType dtype);

@@ -17,7 +17,7 @@ class ResidualStructure {
 public:
     using Sublayer = std::function<at::Tensor(std::int64_t c, const at::Tensor& x)>;
     virtual ~ResidualStructure() = default;
-    /// The stack from \p x [n, d] to what the final norm reads. \p apply's result is valid until its next
+    /// The stack from \p x [n, d] to the input of the final norm. \p apply's result is valid until its next
     /// call.
     [[nodiscard]] virtual at::Tensor run(const at::Tensor& x, const Sublayer& apply,
                                          const Pass& pass) const = 0;

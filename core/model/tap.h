@@ -27,12 +27,12 @@ struct Attending {
     at::Tensor steps;      ///< or int64 [n], one each
 };
 
-/// Hears tensors of a forward under their names, after they exist. What is heard may be overwritten when the
-/// call returns: a listener copies what it keeps.
+/// Receives tensors of a forward by name, once they exist. A tensor may be overwritten when the call returns,
+/// so a listener copies the tensors that it keeps.
 class TapListener {
 public:
     virtual ~TapListener() = default;
-    /// What is computed only for listeners is asked for first.
+    /// Tensors computed only for listeners are requested first.
     [[nodiscard]] virtual bool wants(std::string_view name) const {
         (void)name;
         return true;

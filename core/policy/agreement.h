@@ -11,7 +11,7 @@
 
 namespace ponderscope {
 
-/// How far a replay says what the rerun does, over the tokens that have a target in both.
+/// Agreement of a replay with its rerun, over the tokens with a target in both.
 struct Agreement {
     std::int64_t tokens = 0;
     Estimate equal_steps; ///< share of tokens that stop at the same step

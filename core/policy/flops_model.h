@@ -12,7 +12,7 @@
 
 namespace ponderscope {
 
-/// What a model's tokens cost, as data: enough to count FLOPs for any choice of steps without the model
+/// The cost of a model's tokens as data: enough to count FLOPs for any choice of steps without the model
 /// (methods.md section 11: exact integers, 2 per multiply-add, matrix products only). Runs are counted by it,
 /// and it is kept with each of them, so that replays are counted in the same way.
 struct FlopsModel {
@@ -25,7 +25,7 @@ struct FlopsModel {
     std::int64_t key = 0;                ///< of a visible key in one layer: 4 · n_q · d_h
     std::vector<std::int64_t> windows;   ///< a layer; 0: all keys are visible
     std::int64_t input = 0;              ///< of making slot k + 1's input from slot k's state
-    std::vector<std::int64_t> decisions; ///< [K] of the gate or router after step k, whoever decides
+    std::vector<std::int64_t> decisions; ///< [K] of the gate or router after step k, whatever rule decides
     std::int64_t read_out = 0;           ///< of the head: 2 · V · d
     bool input_reads_out = false;        ///< making an input runs the head anyway
     // Stacks whose steps cover the middle (methods-released.md section 1). `windows` are those of the steps'

@@ -11,7 +11,7 @@
 
 namespace ponderscope {
 
-/// What the mean NLL is traded against.
+/// The cost against which the oracle weighs the NLL.
 enum class CostAxis : std::uint8_t { steps, flops };
 
 /// The lower convex hull of (mean cost, mean NLL) over all choices of steps for the tokens of a table: a

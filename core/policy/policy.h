@@ -32,7 +32,7 @@ struct PolicyParameter {
     PolicySpec::Value value = 0.0; ///< the preset
 };
 
-/// What a rule is told about the run beside the signals.
+/// Facts about the run for a rule, beside the signals.
 struct PolicyContext {
     std::int64_t max_steps = 0; ///< K
     /// The threshold of the model's own rule; NaN where it has none.
@@ -86,10 +86,10 @@ struct PolicyKind {
     /// InputError when the spec does not fit the run ("fixed:n=7" with K = 3).
     std::unique_ptr<Policy> (*make)(const PolicySpec& spec, const PolicyContext& context) = nullptr;
 
-    /// Whether the rule looks at the read-out, so that a run that follows it runs the head to decide.
+    /// Whether the rule needs the read-out, so that a run under it computes the head to decide.
     [[nodiscard]] bool reads_head() const;
     [[nodiscard]] const PolicyParameter* find(std::string_view key) const; ///< nullptr: no such key
-    /// What a sweep of \p key moves: that parameter, or, of "threshold", the first. nullptr: there is none.
+    /// The parameter that a sweep of \p key varies; "threshold" is the first. nullptr: none.
     [[nodiscard]] const PolicyParameter* find_swept(std::string_view key) const;
     /// Whether the engine can run a model under it: it knows no next token, and no signal by name alone.
     [[nodiscard]] bool can_run() const;

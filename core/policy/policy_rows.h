@@ -16,7 +16,7 @@
 
 namespace ponderscope {
 
-/// What a policy cost and lost, by its replay or by its rerun.
+/// Cost and NLL of a policy, by replay or by rerun.
 struct PolicyOutcome {
     double steps = 0; ///< mean over tokens with a target
     double nll = 0;   ///< nats, likewise

@@ -48,7 +48,7 @@ struct PolicySpec {
     bool operator==(const PolicySpec&) const = default;
 };
 
-/// What a sweep runs over: "theta=0.1:0.9:5" (5 values from 0.1 to 0.9, both included), "theta=1e-4:1:9:log"
+/// The values of a sweep: "theta=0.1:0.9:5" (5 values from 0.1 to 0.9, both included), "theta=1e-4:1:9:log"
 /// (in equal ratios) or "theta=0.1,0.2,0.5". InputError for every mistake.
 struct Sweep {
     std::string key;

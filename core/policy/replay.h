@@ -25,12 +25,12 @@ struct ReplayTable {
     std::vector<float> nll;         ///< [tokens] of the run itself; NaN without a target
     std::vector<std::int64_t> sequences; ///< tokens of each; they add up
     std::vector<std::int64_t> clusters;  ///< of each sequence (core/stats/layout.h); empty: each its own
-    std::optional<FlopsModel> flops;     ///< absent in traces that do not hold it
+    std::optional<FlopsModel> flops;     ///< absent if the trace has none
     std::vector<std::vector<WindowSpan>> windows; ///< of each sequence, with `flops`
     std::vector<std::string> by_step;             ///< signals over tokens and steps that the run has
     bool layers_as_steps = false;                 ///< steps are blocks (methods.md 9)
     bool halted = false;   ///< some token stopped before K: choices are min(rule, K_t), and say so
-    PolicyContext context; ///< what policies are told about this run
+    PolicyContext context; ///< facts about this run for policies
 
     [[nodiscard]] std::size_t tokens() const { return ran.size(); }
 
@@ -55,7 +55,7 @@ struct ReplayTable {
     [[nodiscard]] std::size_t number_of(const PolicyKind& kind) const;
 };
 
-/// What a policy would have done, by the recorded signals, without the model. An estimate: where other
+/// The steps of a policy from the recorded signals, without the model. An estimate: where other
 /// tokens' halting changes the context the rerun differs (methods.md 9), so results are labelled as replay.
 struct ReplayResult {
     std::vector<std::int32_t> steps; ///< [tokens]
@@ -74,8 +74,8 @@ struct ReplayResult {
 
 /// One pass over the columns: milliseconds for 100,000 tokens. Throws as require() and make_policy.
 ReplayResult replay(const ReplayTable& table, const PolicySpec& spec);
-/// What the recorded read-outs say of given steps, [tokens] in `result.steps`: fills in the rest. \p by_head:
-/// whoever chose them ran the head to decide.
+/// Fills in \p result from the recorded read-outs at given steps, [tokens] in `result.steps`. \p by_head: the
+/// choice of steps needed the head.
 void read_replay(const ReplayTable& table, bool by_head, ReplayResult& result);
 /// The same into a result whose memory is used again: for sliders.
 void replay(const ReplayTable& table, const PolicySpec& spec, ReplayResult& result);

@@ -30,13 +30,13 @@ struct Slots {
     std::vector<at::Tensor> blocks; ///< [n, d] each: what left the blocks that the method wants
 };
 
-/// What a method answers once after slot (t, k) has run: whether (t, k+1) runs, and which mass h^k has in the
-/// output in either case.
+/// A method's decision after slot (t, k): whether (t, k+1) runs, and the mass of h^k in the output in either
+/// case.
 struct Decision {
     at::Tensor value;     ///< fp32 [n], a gate or router value, recorded; undefined: none
     at::Tensor compared;  ///< fp32 [n], what the method's rule compares with its threshold; undefined: value
     at::Tensor go_on;     ///< bool [n]; undefined: every token goes on
-    at::Tensor mass_on;   ///< fp32 [n], mass of h^k when the token goes on; undefined: 0
+    at::Tensor mass_on;   ///< fp32 [n], mass of h^k if the token continues; undefined: 0
     at::Tensor mass_stop; ///< fp32 [n], when it stops; undefined: 1
     at::Tensor carry;     ///< [n, ...], for the next step
     /// fp32 [n], what is added to the logits of the next slot's key, for every query; undefined: nothing
@@ -107,10 +107,10 @@ public:
     [[nodiscard]] virtual at::Tensor next_input(const Slots& slots, const Decision& decision,
                                                 const at::Tensor& expected) const;
 
-    // 2. What is visible.
+    // 2. Visibility.
     [[nodiscard]] virtual VisibilityRule visibility() const { return VisibilityRule::per_step; }
 
-    // 3. and 4. Who goes on, and the masses. At the last step only mass_stop is read.
+    // 3. and 4. Which tokens continue, and the masses. At the last step only mass_stop is read.
     [[nodiscard]] virtual bool halts() const {
         return false;
     } ///< whether decide() may ever stop a token before K
@@ -119,7 +119,7 @@ public:
     } ///< whether masses other than 1 at K_t occur
     [[nodiscard]] virtual Decision decide(const Slots& slots) const;
 
-    // 5. What is worth recording beside what every method gives.
+    // 5. Signals beside those that every method has.
     /// Whether Decision::value is worth it after the last step, too, where it decides nothing and costs.
     [[nodiscard]] virtual bool values_last_step() const { return false; }
     [[nodiscard]] virtual std::vector<SignalInfo> signals() const { return {}; }

@@ -18,11 +18,11 @@
 
 namespace ponderscope {
 
-/// What a tokenizer's files say, each part ready to work.
+/// The parts of a tokenizer, read from its files.
 struct TokenizerParts {
     std::vector<std::filesystem::path> files; ///< all that were read, the vocabulary first
     std::size_t vocabulary_files = 1;         ///< how many of them are the vocabulary: the first ones
-    std::string beside;                       ///< what the others change, written down; empty: nothing
+    std::string beside;                       ///< the settings of the other parts as text; empty: none
     Normalizer normalizer;
     PreTokenizer pre_tokenizer;
     Bpe model;

@@ -26,7 +26,7 @@ public:
     [[nodiscard]] int primary_code() const { return code_ & 0xff; }
     /// errno of the failure to open; 0: not known.
     [[nodiscard]] int system_error() const { return system_error_; }
-    [[nodiscard]] bool is_busy() const; ///< somebody else holds a lock
+    [[nodiscard]] bool is_busy() const; ///< another connection holds a lock
     [[nodiscard]] bool is_full() const; ///< no room, or no more allowed
     /// A file on another machine changed while it was read: begin the transaction again.
     [[nodiscard]] bool is_moved() const;
@@ -45,11 +45,10 @@ private:
 inline constexpr const char* take_again =
     "the file is damaged; take it from its source again, or record it again";
 
-/// What a failure to read \p path means: InputError for damage, EnvironmentError for the machine.
+/// The error for a failed read of \p path: InputError for damage, EnvironmentError for the system.
 [[noreturn]] void throw_read_failure(const std::filesystem::path& path, const SqliteFailure& failure,
                                      const char* sound = "a sound trace", const char* remedy = take_again);
-/// The same of a failure to write it, as a sentence and as an error. \p kept: what was committed before stays
-/// there.
+/// The error and sentence for a failed write. \p kept: earlier commits stay.
 std::string write_failure(const std::filesystem::path& path, const SqliteFailure& failure, bool kept = true);
 [[noreturn]] void throw_write_failure(const std::filesystem::path& path, const SqliteFailure& failure);
 
@@ -145,7 +144,7 @@ public:
     [[nodiscard]] std::int64_t integer(std::string_view sql);
     [[nodiscard]] std::string text(std::string_view sql);
     [[nodiscard]] bool in_transaction() const;
-    /// Writes the file anew without gaps; with a name, into a new file of that name (this one is only read).
+    /// Rewrites the file without gaps; with a name, into a new file of that name (this one is only read).
     void vacuum(const std::filesystem::path& into = {});
     static constexpr int usual_wait = 5000;
     void wait_for_locks(int milliseconds); ///< usual_wait until it is called

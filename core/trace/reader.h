@@ -70,10 +70,10 @@ public:
     [[nodiscard]] virtual std::string check() const = 0;
 };
 
-/// Reads a trace that nobody vouches for: read-only, defensive, trusted_schema off, sizes checked before use.
-/// Opening reads the header and the schema only. A damaged part throws InputError when it is asked for; other
-/// parts stay readable. EnvironmentError: the machine could not read. A trace on media that cannot be written
-/// opens too; one that is being recorded can be read at any time. The calls are those of TraceSource.
+/// Reads an untrusted trace: read-only, defensive, trusted_schema off, sizes checked before use. Opening
+/// reads the header and the schema only. Reading a damaged part throws InputError; other parts stay readable.
+/// EnvironmentError: the system could not read. A trace on media that cannot be written opens too; one that
+/// is being recorded can be read at any time. The calls are those of TraceSource.
 ///
 /// The shards that several processes recorded (shard.h) open as one trace: a folder, a pattern, or the name
 /// that they were recorded to. Each set of shards is a run.

@@ -24,8 +24,8 @@ struct RecordedRule {
 };
 
 /// What was chosen about a run beside its policy (RunInfo::choices), as the options of `ponderscope record`
-/// take it. Empty: the method has no such choice, or the program that wrote the run did not keep it. It is a
-/// stranger's text: what is none of ours says nothing.
+/// take it. Empty: the method has no such choice, or the program that wrote the run did not keep it. The text
+/// is untrusted: unknown keys are ignored.
 struct RecordedChoices {
     std::string kv;                        ///< "full", "per_step", "shared", "skip"
     std::string initial_state;             ///< "random:SEED", "zero", the name of a file
@@ -46,7 +46,7 @@ struct RecordedChoices {
 RecordedChoices recorded_choices(std::string_view choices);
 RecordedChoices recorded_choices(const RunInfo& run);
 
-/// They as they are, for whoever shows them; null: not known, or damaged, or deeper than anybody means.
+/// The parsed choices, to show them; null: unknown, damaged or nested too deeply.
 nlohmann::json choices_json(std::string_view choices);
 
 /// What made the model of a run another one than its checkpoint: states put in the place of others, sources

@@ -49,7 +49,7 @@ struct RunInfo : TokenTotals {
     std::string notices;          ///< JSON array of sentences
     /// JSON of core/policy/flops_model.h: what other steps of these tokens would cost. Empty: not known.
     std::string flops_model;
-    /// What a step is: "step" (of pondering), or "layer": exits over the blocks of a vanilla model.
+    /// Meaning of a step: "step" (of pondering), or "layer" (exits over the blocks of a vanilla model).
     std::string step_unit = "step";
     /// JSON of what else was chosen or is the model's own: `kv` (what later tokens see of one that stopped),
     /// `initial_state` and the digest of its file, `threshold` and `exit_step` of the method's own rule,
@@ -84,7 +84,7 @@ struct SequenceInfo : TokenTotals {
     std::int64_t joined_number = -1; ///< of a shard: number in the run that all shards make; -1: number
 };
 
-/// A class that somebody gave to a part of a sequence's text ("easy", "a name"): bytes [begin, end).
+/// A class of a part of a sequence's text ("easy", "a name"): bytes [begin, end).
 struct TextLabel {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
@@ -133,7 +133,7 @@ enum class SignalStorage : std::uint8_t {
     summed ///< not by token: added up over the run (signal_sums.h)
 };
 
-/// What a signal is. Views ask for these and know no method: a new method's signals appear by being recorded.
+/// Description of a signal. Views read these and know no method: a new method's signals appear once recorded.
 struct SignalInfo {
     std::string name; ///< "nll", "kl_previous_current", "candidate_ids", "gate", "depth_weights"
     std::vector<std::string>
@@ -211,7 +211,7 @@ inline constexpr const char* mhc_write = "mhc_write";             ///< [token, s
 inline constexpr const char* attnres_weights = "attnres_weights"; ///< [token, step, sublayer, source]
 } // namespace signal
 
-/// How a model was trained: what is known of a training beside its curves. Runs that it recorded on its way
+/// A training without its curves. Runs that it recorded on its way
 /// carry its id (RunInfo::training).
 struct TrainingInfo {
     std::int64_t id = 0; ///< the writer assigns it; unique in the file, starts at 1
@@ -238,7 +238,7 @@ struct TrainingInfo {
     std::string fault;     ///< what ended it before its time, one sentence; empty: nothing did
 };
 
-/// What a curve shows. Views ask for these and know no method: a quantity appears by being written.
+/// Description of a curve. Views read these and know no method: a quantity appears once it is written.
 struct TrainingQuantity {
     std::string name; ///< letters, digits and underscores
     std::string axis; ///< what `place` counts, "step" of pondering; empty: there is one value

@@ -67,7 +67,7 @@ void each_exported(const Row& row, const Visit& visit) {
     }
 }
 
-/// The exported columns by name; what is no UTF-8 is replaced.
+/// The exported columns by name; invalid UTF-8 is replaced.
 template <class Row>
 nlohmann::json json_of_row(const Row& row);
 

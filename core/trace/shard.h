@@ -45,7 +45,7 @@ std::vector<std::pair<std::string, std::string>> marks_of_run(const RunInfo& run
 /// at what the numbers depend on, not at names, times and totals.
 std::string difference_of_runs(const RunInfo& one, const RunInfo& other);
 
-/// What a run was begun with.
+/// The start parameters of a run.
 struct Recording {
     RunInfo run;
     std::vector<SignalInfo> signals;
@@ -53,7 +53,7 @@ struct Recording {
 };
 
 /// In which respect two recordings are not of one run: "policy learned, and policy full". Empty: in none.
-/// Looks at what the numbers depend on and at what is kept of them, not at names, times and totals.
+/// Compares what the numbers depend on and what is recorded, not names, times and totals.
 std::string difference_of_recordings(const Recording& one, const Recording& other);
 
 } // namespace ponderscope

@@ -39,7 +39,7 @@ public:
     /// exist.
     explicit TraceWriter(const std::filesystem::path& path);
     TraceWriter(const std::filesystem::path& path, const Options& options);
-    ~TraceWriter(); ///< what is unfinished stays marked partial; never throws
+    ~TraceWriter(); ///< unfinished runs stay marked partial; never throws
     TraceWriter(const TraceWriter&) = delete;
     TraceWriter& operator=(const TraceWriter&) = delete;
 
@@ -97,13 +97,13 @@ public:
     /// out of a trace that nobody writes, so that it can go on from there. InputError, EnvironmentError.
     static void forget_after(const std::filesystem::path& path, std::int64_t training, std::int64_t step);
 
-    /// For whoever sees that the process which recorded into a trace died: its newest run, if it is partial,
-    /// gets \p message as a fault. False where there is nothing to say it of, or somebody writes.
+    /// After the recording process died: adds \p message as a fault to the newest run, if that is partial.
+    /// False: no such run, or another process writes.
     static bool note_death(const std::filesystem::path& path, const std::string& message);
 
     /// Waits until all is on disk; a run that was not ended stays marked partial. Leaves a single file,
-    /// unless somebody reads it at this moment (then -wal stays beside it). Throws what the writer thread
-    /// met. Nothing can be added afterwards.
+    /// unless another process reads it (then -wal stays beside it). Throws the error of the writer thread.
+    /// Nothing can be added afterwards.
     void finish();
 
 private:

@@ -12,7 +12,7 @@
 
 namespace ponderscope {
 
-/// One text of a corpus, for the record of what a model has seen.
+/// One text of a corpus, for training.json.
 struct CorpusText {
     std::string name; ///< relative to the recipe's folder of texts
     std::string sha256;

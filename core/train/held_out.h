@@ -25,7 +25,7 @@ private:
     Clock::time_point last_ = Clock::now() - std::chrono::seconds(1);
 };
 
-/// What a model says of text that it was not trained on.
+/// Measurements of a model on text that it was not trained on.
 struct HeldOut {
     double nll = std::numeric_limits<double>::quiet_NaN(); ///< nats a token
     std::int64_t tokens = 0;

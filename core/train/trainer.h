@@ -17,12 +17,12 @@ namespace ponderscope {
 /// What to do when the target folder is not empty.
 enum class ExistingOutput : std::uint8_t {
     refuse, ///< InputError; nothing is touched
-    resume, ///< go on from training_state.safetensors; a finished training is left as it is; an empty folder
-            ///< is begun
+    resume, ///< continue from training_state.safetensors; a finished training does not change; an empty
+            ///< folder is begun
     overwrite ///< start again; replaces only files that a training writes
 };
 
-/// What is logged of some steps of a training.
+/// A row of the log of a training.
 struct TrainLogRow {
     std::int64_t step = 0;   ///< steps done
     std::int64_t tokens = 0; ///< trained on so far

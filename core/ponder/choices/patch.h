@@ -7,7 +7,7 @@
 
 namespace ponderscope {
 
-/// Where a state is: what left a layer at a step of a token, or what the step gave in the end.
+/// The place of a state: after a layer at a step of a token, or at the end of the step.
 struct StatePlace {
     static constexpr std::int64_t end_of_step = -1; ///< as a layer
     static constexpr std::int64_t all_tokens = -1;  ///< as a token, where the mean over all is meant
@@ -21,7 +21,7 @@ struct StatePlace {
 /// "sequence 0, token 12, step 1, layer 3".
 std::string to_string(const StatePlace& place);
 
-/// A state that is put in the place of what a run computes there. What comes after is computed from it.
+/// A state that replaces the computed one. Everything after it is computed from it.
 struct StatePatch {
     StatePlace to;
     std::vector<float> state;

@@ -13,8 +13,8 @@ namespace ponderscope {
 
 /// How much a run records, and what it costs: `basic` is what the method computes anyway; `steps` adds
 /// read-outs that are made only for the record (head products of their own, no change of any result). `nll`
-/// records nothing but each token's NLL, rank, steps and FLOPs: what a plain perplexity needs, and what the
-/// price of recording is measured against.
+/// records only each token's NLL, rank, steps and FLOPs: enough for a perplexity, and the baseline for the
+/// cost of recording.
 enum class RecordLevel : std::uint8_t { basic, steps, nll };
 
 /// Consecutive tokens of one sequence that the model sees at once. Position 0 is ids[0].
@@ -30,7 +30,7 @@ struct Window {
     std::int32_t next = -1;           ///< the id behind the window, which its last token predicts; -1: none
 };
 
-/// What a window's reported tokens gave. `tokens.begin/end` are left empty: spans are the caller's knowledge.
+/// The results of a window's reported tokens. `tokens.begin/end` are empty: the caller knows the spans.
 struct WindowResult {
     TokenColumns tokens;
     std::vector<std::pair<std::string, SignalChunk>> signals;

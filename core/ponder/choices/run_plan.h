@@ -80,11 +80,11 @@ struct RunPlan {
     /// The steps of a vanilla model are its blocks (methods.md section 9): every block is read out, and
     /// halting rules decide about exits.
     bool layers_are_steps = false;
-    /// What a stack with a start state begins with: "random", "random:SEED", "zero", or a safetensors file
+    /// The start state of a recurrent stack: "random", "random:SEED", "zero", or a safetensors file
     /// with `initial_state` [B, T or more, d], looked for in the checkpoint's folder first. Empty: random.
     std::string start_state = {};
 
-    /// What is seen of tokens that stop; means something under the per-step rule alone.
+    /// What later tokens see of stopped tokens; only used under the per-step rule.
     [[nodiscard]] KvPolicy kv_policy(const Method& method) const;
     /// Whether tokens may be read out before K while every step runs.
     [[nodiscard]] bool selects(const Method& method) const;

@@ -13,9 +13,9 @@
 
 namespace ponderscope {
 
-/// What a run over the newest tokens of sequences that are generated left on the device. Of S sequences.
+/// Results on the device of a run over the newest tokens of S generated sequences.
 struct NewestTokens {
-    std::unique_ptr<Recorder> recorder; ///< where somebody listens
+    std::unique_ptr<Recorder> recorder; ///< if there is a listener
     at::Tensor steps;                   ///< StepsResult::steps
     at::Tensor states;                  ///< [S, d]: what their last tokens are read out from
     at::Tensor likeliest;               ///< int64 [S], where the most likely tokens are asked for
@@ -26,13 +26,13 @@ struct NewestTokens {
 /// Where every step asks the device for the same, one token of the same sequences on the same memory, it is
 /// captured once and then asked for by one call: to ask for its hundreds of operations one by one takes the
 /// host longer than a GPU needs for them. That is so where no token can stop, with a cache, on one GPU. Where
-/// the capture fails, the steps go on as they were.
+/// the capture fails, the steps run one by one.
 class Decoder {
 public:
     struct Wish {
-        std::optional<RecordLevel> level; ///< of a recording; absent: nobody listens
+        std::optional<RecordLevel> level; ///< of a recording; absent: no listener
         bool likeliest = false;
-        bool repeats = true;        ///< false: every step is asked for anew (the reference of the other)
+        bool repeats = true; ///< false: every step is issued again (the reference for the captured one)
         GraphUse* graphs = nullptr; ///< GenerateOptions::graphs
     };
     /// \p cache: nullptr where all tokens are computed every time. Lives as long as this.

@@ -51,7 +51,7 @@ struct GraphUse {
 struct GenerateOptions {
     std::int64_t max_new_tokens = 0;
     double temperature = 0; ///< 0 = greedy (lowest id of equals)
-    std::int64_t top_k = 0; ///< sample from so many most likely ids; 0: from all
+    std::int64_t top_k = 0; ///< sample from this number of most likely ids; 0: all
     double top_p = 1;       ///< then from the smallest set of them with this much of their probability
     /// A draw belongs to the seed, the number of the sequence in the run and the position in it
     /// (token_draw), so that batches of any size and composition give the same.
@@ -68,8 +68,8 @@ struct GenerateOptions {
     /// launch the operations of each step.
     bool repeat_steps = true;
     GraphUse* graphs = nullptr; ///< receives what became of the captures; outlives the call
-    std::stop_token stop = {};  ///< requested: what was generated so far is returned
-    ProgressSink progress = {}; ///< told of every token of the longest continuation
+    std::stop_token stop = {};  ///< requested: the tokens generated so far are returned
+    ProgressSink progress = {}; ///< called for every token of the longest continuation
 };
 
 struct PolicySpec;
@@ -92,8 +92,8 @@ public:
     /// none, exact with our own section; and the method's own choices. Generation is always exact and records
     /// neither attention nor states.
     [[nodiscard]] const RunPlan& plan() const;
-    /// Takes a plan in the place of the one before. InputError, in one sentence, for what the model or
-    /// another choice of the plan rules out: the plan before then stays.
+    /// Replaces the plan. InputError if the model or another choice of the plan excludes a choice; the old
+    /// plan then stays.
     void use(RunPlan plan);
     /// The same of one choice: `engine.choose(&RunPlan::kv, KvPolicy::full)`.
     template <typename T>
@@ -115,9 +115,9 @@ public:
     [[nodiscard]] std::int64_t token_bytes() const;
     /// Bytes of memory that a token takes for them while it is computed.
     [[nodiscard]] std::int64_t token_room() const;
-    /// Puts these states in the place of what score and inspect_batch compute there, from now on; none: not
-    /// any more. Sequences go by Window::sequence. InputError: counted refreshes, a place that the model does
-    /// not have, a state of another width or with what is no number.
+    /// Replaces computed states of score and inspect_batch by these from now on; empty: stops replacing.
+    /// Sequences go by Window::sequence. InputError: counted refreshes, a place that the model does not have,
+    /// a state of another width or with what is no number.
     void use_patches(std::vector<StatePatch> patches);
     /// The states at these places of windows that are computed together; of all_tokens the sum over the
     /// sequence's tokens that are read out and ran the step. Patches do not count. InputError: a place that
@@ -137,8 +137,8 @@ public:
     /// The signals that a run of this level records, in a fixed order.
     [[nodiscard]] std::vector<SignalInfo> signals(RecordLevel level) const;
 
-    /// Scores a batch of windows of any lengths. The others of a batch change the last bits of a result (core/README.md).
-    /// MemoryExhausted when a GPU does not hold so many at once.
+    /// Scores a batch of windows of any lengths. The others of a batch change the last bits of a result
+    /// (core/README.md). MemoryExhausted if a GPU has too little memory for the batch.
     [[nodiscard]] std::vector<WindowResult> score(std::span<const Window> windows, RecordLevel level) const;
 
     /// The same results. Windows next to each other that begin with the same tokens share the computation of
@@ -162,7 +162,7 @@ public:
     struct MemoryAdvice {
         std::int64_t fits = 0; ///< tokens that fit; 0: not even two
         std::int64_t needed =
-            0; ///< bytes that the whole window would take, by what the shorter one took; 0: not known
+            0; ///< estimated bytes of the whole window, from those of the shorter one; 0: unknown
     };
     [[nodiscard]] MemoryAdvice advise(const Window& window, RecordLevel level) const;
 
@@ -174,10 +174,10 @@ public:
     [[nodiscard]] ArrayMap inspect_batch(const std::vector<std::vector<std::int32_t>>& ids,
                                          const std::vector<std::int64_t>& numbers = {}) const;
 
-    /// Continues prompts. A prompt gives what it gives alone, whatever the others are and wherever they stop.
-    /// MemoryExhausted when a GPU does not hold them all at once. \p on_token, when given, is called for
-    /// every new token with its prompt's number among \p prompts and the read-out that chose it, with the
-    /// token's own NLL and rank; returning false stops. Returns the new ids, prompts excluded.
+    /// Continues prompts. The result of a prompt does not depend on the others. MemoryExhausted if a GPU has
+    /// too little memory for all. \p on_token, when given, is called for every new token with its prompt's
+    /// number among \p prompts and the read-out that chose it, with the token's own NLL and rank; returning
+    /// false stops. Returns the new ids, prompts excluded.
     using TokenCallback =
         std::function<bool(std::int64_t sequence, std::int32_t id, const WindowResult& readout)>;
     [[nodiscard]] std::vector<std::vector<std::int32_t>>

@@ -55,7 +55,7 @@ struct EngineParts {
     [[nodiscard]] StepsOptions steps_options() const;
     /// Those of a generation. \p cached: as the file says what later tokens see of earlier loops.
     [[nodiscard]] StepsOptions generation_options(bool cached) const;
-    /// First tokens of a prompt of so many that see each other.
+    /// Number of first tokens of a prompt that see each other.
     [[nodiscard]] std::int64_t prefix_of_prompt(std::int64_t tokens) const;
     /// InputError: ids outside of the vocabulary, a sequence without tokens.
     void check_ids(std::span<const std::int32_t> ids) const;

@@ -34,7 +34,7 @@ struct PackedBatch {
 
 struct ForwardResult {
     std::vector<StepStates> steps; ///< 0..K, as far as any token went
-    at::Tensor readout;            ///< [N, d]: Σ_k mass_{t,k} h^k_t, what the head reads
+    at::Tensor readout;            ///< [N, d]: Σ_k mass_{t,k} h^k_t, the input of the head
     at::Tensor
         cross_entropy;  ///< scalar, fp32: mean over the tokens with a target, nats. Undefined without targets
     at::Tensor penalty; ///< scalar of the method (gates, routers); undefined where it has none, and without

@@ -20,12 +20,12 @@ struct TokenPlaces {
     at::Tensor length;   ///< tokens of that sequence; of a generation: prompt and most new tokens
 };
 
-/// What is known when it is asked which of the slots (t, k), k < K, are followed by (t, k+1). n rows, in the
+/// The data for the decision which of the slots (t, k), k < K, are followed by (t, k+1). n rows, in the
 /// order of `slots`.
 struct HaltingQuestion {
     const Slots& slots;         ///< step, tokens, input, hidden (h^k)
     const Decision& decision;   ///< the method's own answer: `value` is its gate, `go_on` what it would do
-    at::Tensor readout;         ///< [n, d]: what the head would read, had the token stopped at k
+    at::Tensor readout;         ///< [n, d]: the head's input if the token stopped at k
     at::Tensor previous_hidden; ///< [n, d]: h^{k-1}; undefined at step 0, or when the rule does not look back
     at::Tensor previous_readout; ///< [n, d]: the read-out of step k-1; likewise
     at::Tensor carry;            ///< what this rule answered last time, rows of those that went on
@@ -34,20 +34,20 @@ struct HaltingQuestion {
 };
 
 struct HaltingAnswer {
-    at::Tensor go_on; ///< bool [n]; undefined: every token goes on
+    at::Tensor go_on; ///< bool [n]; undefined: every token continues
     at::Tensor carry; ///< [n, ...], given back at the next step; undefined: nothing
 };
 
 /// A rule in the place of the method's own (methods.md section 9, "Rerun"). Gates and routers still enter the
-/// arithmetic (s in E, log w on keys, masses): only the decision who goes on is replaced, and it is taken on
-/// the signals of the run itself.
+/// arithmetic (s in E, log w on keys, masses): only the decision which tokens continue is replaced, on the
+/// signals of this run.
 ///
 /// How a policy plugs in: derive from this class in core/policy, answer from `readout` (through read_out) and
 /// `slots.hidden`, and give it to RunPlan::rule before the first score. The engine asks once a step for
 /// the tokens that are still running, in ascending order; under the interleaved rule it asks again in every
 /// Jacobi pass, so an answer may depend on the question alone: whatever a rule must remember of a token
-/// travels in `carry`. A token that was once refused is never asked again (halting is irreversible), and at
-/// K nobody is asked. Called from the thread that drives the engine.
+/// travels in `carry`. A stopped token is not asked again (halting is irreversible), and at K no token is
+/// asked. Called from the thread that drives the engine.
 class HaltingRule {
 public:
     virtual ~HaltingRule() = default;

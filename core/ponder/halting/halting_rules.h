@@ -23,9 +23,9 @@ struct ForcedSteps {
 std::shared_ptr<const HaltingRule> forced_halting(std::vector<ForcedSteps> forced,
                                                   std::shared_ptr<const HaltingRule> otherwise);
 
-/// Every token runs to the last step that is given for it: steps[sequence][position]; tokens beyond what is
-/// given run to K. What a policy that knows the future is rerun with (methods.md section 9: the oracle, with
-/// the replay's steps). \p name: as it is stored with the run.
+/// Every token runs to the last step that is given for it: steps[sequence][position]; other tokens run to K.
+/// Reruns of the oracle use it, with the replay's steps (methods.md section 9). \p name: as it is stored with
+/// the run.
 std::shared_ptr<const HaltingRule> prescribed_halting(std::string name,
                                                       std::vector<std::vector<std::int32_t>> steps);
 

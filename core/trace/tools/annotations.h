@@ -17,9 +17,9 @@
 
 namespace ponderscope {
 
-/// What somebody says of the tokens of a run beside what was recorded: a number a token, or a category (a
-/// part of speech). Kept in a file beside the trace, so that a recorded trace stays as it was. It belongs to
-/// the token itself, as its id does, and not to a prediction.
+/// A number or a category (such as a part of speech) for each token of a run, beside the recorded data. Kept
+/// in a file beside the trace, so that a recorded trace stays as it was. It belongs to the token itself, as
+/// its id does, and not to a prediction.
 struct AnnotationInfo {
     std::int64_t id = 0; ///< in its file
     std::string run;     ///< its name
@@ -48,7 +48,7 @@ std::span<const Table> annotation_tables();
 /// TRACE.ponder.annotations of TRACE.ponder; of a link, beside what it leads to.
 std::filesystem::path annotations_path(const std::filesystem::path& named);
 
-/// Reads the annotations beside a trace. A file that nobody vouches for, as TraceReader reads one.
+/// Reads the annotations beside a trace, an untrusted file, as TraceReader does.
 class AnnotationReader {
 public:
     /// Nothing where there is no such file. InputError: it is none, or damaged. EnvironmentError: another

@@ -12,7 +12,7 @@ namespace ponderscope {
 
 class Database;
 
-// What a user does to the runs of a trace that nobody writes meanwhile. A run is meant by its id, name and
+// Edits of the runs of a trace that no process writes. A run is meant by its id, name and
 // beginning together: where the file holds another by now (a second window was faster), nothing is done.
 // InputError: no such run, no trace, another writer. EnvironmentError: the file or its folder cannot be
 // written, no room.
@@ -23,9 +23,9 @@ void check_run_name(const std::string& name);
 /// Its annotations follow it. InputError: check_run_name, or a name that another run has.
 void rename_run(const std::filesystem::path& trace, const RunInfo& run, const std::string& name);
 
-/// Writes the trace anew without the run and puts it in the place of the old one, which stays as it is until
-/// the new one is whole. The other runs keep their ids. Annotations and notes of the run stay beside the
-/// trace: they find it again when it is recorded again. Cancelled.
+/// Writes the trace without the run and replaces the old file once the new one is complete. The other runs
+/// keep their ids. Annotations and notes of the run stay beside the trace: they find it again when it is
+/// recorded again. Cancelled.
 void remove_run(const std::filesystem::path& trace, const RunInfo& run, const std::stop_token& stop = {});
 
 /// Takes the run \p old out and gives its name to \p fresh, a run of the same trace. The room of the old one

@@ -8,8 +8,7 @@
 
 namespace ponderscope {
 
-/// What a trace is, in words, for `ponderscope inspect`: a paragraph a run, from the totals (nothing is
-/// scanned).
+/// A description of a trace for `ponderscope inspect`: a paragraph for each run, from the totals.
 std::string trace_summary(const TraceReader& reader);
 /// The same as JSON: {"path", "bytes", "runs": [{...}], "trainings": [{...}], "notices": [...]}. Numbers that
 /// cannot be said are null.

@@ -30,7 +30,7 @@ public:
     /// \p compress: values of signals, where that takes less. \p temporary: a file that gets its name later.
     explicit TraceStore(const std::filesystem::path& path, bool compress = false, bool temporary = false);
 
-    /// What was in the file when it was opened.
+    /// Content of the file when it was opened.
     struct Contents {
         std::set<std::string> run_names;
         std::set<std::string> training_names;
@@ -78,11 +78,11 @@ public:
     /// where the file lost its name meanwhile (keep_file).
     void commit();
     [[nodiscard]] bool has_committed() const { return committed_; }
-    /// Commits and makes the trace a single file again, unless somebody reads it just now.
+    /// Commits and makes the trace a single file again, unless another process reads it.
     void finish();
-    /// Gives up what was not committed.
+    /// Discards uncommitted changes.
     void roll_back() noexcept;
-    /// After roll_back: the run that was written last says why it ended, as far as the disk lets it.
+    /// After roll_back: stores why the run ended, if the disk allows it.
     void end_with_fault(const std::string& message) noexcept;
 
 private:
@@ -101,8 +101,8 @@ private:
     void write_sequence_totals();
     void write_run_totals();
     void write_sums();
-    /// After a commit. A log whose name is gone is made anew. Where the trace itself was moved, removed or
-    /// replaced: what it holds is taken to where somebody finds it, and EnvironmentError says where that is.
+    /// After a commit. A log without its name is made again. If the trace itself was moved, removed or
+    /// replaced, its content is saved, and the EnvironmentError names the place.
     void keep_file();
     [[noreturn]] void rescue();
     void remove_log(bool any);                             ///< \p any: also a log that was not seen before
