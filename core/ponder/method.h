@@ -25,21 +25,22 @@ struct Slots {
     at::Tensor input;  ///< [n, d]
     at::Tensor hidden; ///< [n, d], after the final norm; undefined before the step ran
     at::Tensor stream; ///< [n, d], the residual stream before the final norm, for methods that want it
-    at::Tensor carry;  ///< [n, ...], what the method carries from step to step; undefined: nothing
+    at::Tensor carry;  ///< [n, ...], state that the method carries from step to step; undefined: none
     at::Tensor before; ///< [n, d], at step 0: the state before it, where there is one (a start state)
-    std::vector<at::Tensor> blocks; ///< [n, d] each: what left the blocks that the method wants
+    std::vector<at::Tensor> blocks; ///< [n, d] each: outputs of the blocks in wanted_blocks()
 };
 
 /// A method's decision after slot (t, k): whether (t, k+1) runs, and the mass of h^k in the output in either
 /// case.
 struct Decision {
     at::Tensor value;     ///< fp32 [n], a gate or router value, recorded; undefined: none
-    at::Tensor compared;  ///< fp32 [n], what the method's rule compares with its threshold; undefined: value
-    at::Tensor go_on;     ///< bool [n]; undefined: every token goes on
+    at::Tensor compared;  ///< fp32 [n], the number that the method's rule compares with its threshold;
+                          ///< undefined: value
+    at::Tensor go_on;     ///< bool [n]; undefined: every token continues
     at::Tensor mass_on;   ///< fp32 [n], mass of h^k if the token continues; undefined: 0
     at::Tensor mass_stop; ///< fp32 [n], when it stops; undefined: 1
     at::Tensor carry;     ///< [n, ...], for the next step
-    /// fp32 [n], what is added to the logits of the next slot's key, for every query; undefined: nothing
+    /// fp32 [n], bias on the logits of the next slot's key, for every query; undefined: none
     at::Tensor next_key_bias;
     at::Tensor expected_mass; ///< fp32 [n], of h^k in the mean over all steps, recorded; undefined: none
     /// Further numbers worth recording, by the names that signals() declares: fp32 [n], of this step, or
@@ -54,9 +55,9 @@ struct MixtureWish {
     std::int64_t top_k = 0; ///< 0: the whole vocabulary
 };
 
-/// A way to ponder. It answers five questions and nothing else: what goes into slot (t, k); what
-/// is visible; who gets a next slot; which mass each state has in the output; what is worth recording.
-/// Immutable; all tensors may need gradients.
+/// A way to ponder. It defines five things and nothing else: the input of slot (t, k); visibility; which
+/// tokens get a next slot; the mass of each state in the output; its own signals. Immutable; all tensors may
+/// need gradients.
 class Method {
 public:
     explicit Method(const ModelConfig& config);
@@ -69,17 +70,17 @@ public:
     /// Its own exits choose the read-out, while every step runs (method_info.h).
     [[nodiscard]] bool exits_select() const;
     [[nodiscard]] std::int64_t max_steps() const { return max_steps_; } ///< K; 0 for vanilla
-    /// c of methods.md section 4: what an embedding, and an expected one, is multiplied with.
+    /// c of methods.md section 4: the factor of embeddings and expected embeddings.
     [[nodiscard]] double embed_scale() const { return embed_scale_; }
 
-    // 1. What goes into slot (t, k).
+    // 1. The input of slot (t, k).
     /// \p embedded: c·W_emb[x_t], [N, d], behind the prelude where there is one; \p start: the start state
     /// [N, d], where the stack has one.
     [[nodiscard]] virtual at::Tensor first_input(const at::Tensor& embedded, const at::Tensor& start) const {
         (void)start;
         return embedded;
     }
-    /// The state before step 0, of the same two: what step 0 is compared with; undefined: none.
+    /// The state before step 0, with which step 0 is compared; undefined: none.
     [[nodiscard]] virtual at::Tensor state_before(const at::Tensor& embedded, const at::Tensor& start) const {
         (void)embedded;
         return start;
@@ -98,12 +99,12 @@ public:
     [[nodiscard]] virtual bool wants_stream() const { return false; }
     /// Interleaved rule: next_input reads nothing that a pass computed, so that all slots run in one pass.
     [[nodiscard]] virtual bool knows_inputs() const { return false; }
-    /// Nothing: next_input does not need an expected embedding.
+    /// Empty: next_input does not need an expected embedding.
     [[nodiscard]] virtual std::optional<MixtureWish> mixture() const { return std::nullopt; }
-    /// Whose expected embedding that is, [n, d].
+    /// The state whose expected embedding is computed, [n, d].
     [[nodiscard]] virtual at::Tensor mixture_state(const Slots& slots, const Decision& decision) const;
-    /// \p slots go on; \p decision has their rows; \p expected is c times their expected embedding [n, d], if
-    /// it was wished for.
+    /// \p slots continue; \p decision has their rows; \p expected is c times their expected embedding [n, d],
+    /// if mixture() requests it.
     [[nodiscard]] virtual at::Tensor next_input(const Slots& slots, const Decision& decision,
                                                 const at::Tensor& expected) const;
 
@@ -120,7 +121,7 @@ public:
     [[nodiscard]] virtual Decision decide(const Slots& slots) const;
 
     // 5. Signals beside those that every method has.
-    /// Whether Decision::value is worth it after the last step, too, where it decides nothing and costs.
+    /// Whether to compute Decision::value after the last step, too, where it decides nothing.
     [[nodiscard]] virtual bool values_last_step() const { return false; }
     [[nodiscard]] virtual std::vector<SignalInfo> signals() const { return {}; }
 

@@ -15,26 +15,25 @@
 
 namespace ponderscope {
 
-/// training.ponder: the log of a training as a trace. Its curves, and at a few places what the model did with
-/// the beginning of the held-out text, as runs named RECIPE@STEP. Every row is readable by others as soon as
-/// it is written, and whole or not there. A failure on the disk is an EnvironmentError of a later call, as in
-/// TraceWriter.
+/// training.ponder: the log of a training as a trace. It has the curves, and recordings of the beginning of
+/// the held-out text as runs RECIPE@STEP. Other processes can read every row as soon as it is written. A disk
+/// error is an EnvironmentError of a later call, as in TraceWriter.
 class TrainingTrace {
 public:
-    /// \p info: id and totals are not used. \p resume_after: go on in the file that lies there, without what
-    /// it has of later steps; a file without this training (another recipe's, or none) gets a new one, and
-    /// \p notice says so. InputError: the file is not a trace.
+    /// \p info: id and totals are not used. \p resume_after: continue the existing file and remove its rows
+    /// of later steps. A file without this training (another recipe's, or none) gets a new one, with a \p
+    /// notice. InputError: the file is not a trace.
     TrainingTrace(const std::filesystem::path& path, TrainingInfo info,
                   std::vector<TrainingQuantity> quantities, std::optional<std::int64_t> resume_after,
                   const std::function<void(const std::string&)>& notice);
 
-    /// A row of the log; with \p census what was counted on the held-out text at that moment.
+    /// Adds a row of the log; with \p census, also the counts on the held-out text at that step.
     void append(const TrainLogRow& row, const StepCensus* census);
     /// Runs the checkpoint in \p folder over \p passage on \p device in fp32, exactly as `ponderscope record
-    /// --record basic` does, and keeps it as the run NAME@STEP.
+    /// --record basic` does, and stores the run NAME@STEP.
     void record(const std::filesystem::path& folder, const SequenceInput& passage, const Tokenizer& tokenizer,
                 std::int64_t context, std::int64_t step, const std::string& device);
-    /// Nothing can be added afterwards. \p fault: what ended the training before its time; empty: nothing.
+    /// Nothing can be added afterwards. \p fault: why the training ended early; empty: it did not.
     void end(const std::string& fault = {});
 
 private:
@@ -43,7 +42,7 @@ private:
     std::int64_t training_ = 0;
 };
 
-/// What the curves of a training show: of a model with K = \p max_steps that halts or has gates or not.
+/// Descriptions of a training's curves, for a model with K = \p max_steps.
 std::vector<TrainingQuantity> training_quantities(std::int64_t max_steps, bool halts, bool penalty,
                                                   bool held_out);
 

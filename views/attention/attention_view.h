@@ -19,10 +19,10 @@ class MapHeader;
 class StepMapCanvas;
 
 /// What the selected token read: the weight of every earlier token in the sequence attention, by layer (mean
-/// over heads) or by the heads of one layer. Of run A; needs `record --attention`, and says so. Reads the one
-/// row that it shows.
+/// over heads) or by the heads of one layer. Of run A; needs `record --attention`, and a hint says so. Reads
+/// only the shown row.
 ///
-/// The token is the pinned one, not the one under the cursor, so that the map can be read while it stays.
+/// The token is the pinned one, not the hovered one, so that the map stays while the pointer reads it.
 class AttentionView : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
@@ -44,7 +44,7 @@ private:
     void showCell(qint64 token, int row);
     void nothing(const QString& hint);
     [[nodiscard]] QString tokenName(qint64 row) const;
-    [[nodiscard]] std::int64_t step() const; ///< whose reading is shown: the chosen one, or the last that ran
+    [[nodiscard]] std::int64_t step() const; ///< the shown step: the selected one, or the last that ran
 
     TraceData& data_;
     Selection& selection_;
@@ -56,7 +56,7 @@ private:
     std::optional<AttentionRow> row_;
     AttentionChoiceNumbers numbers_;
     std::shared_ptr<const SequenceData> sequence_;
-    QString rowOf_; ///< what row_ is of, so that nothing is read twice
+    QString rowOf_; ///< the key of row_, to avoid a second read
     QString summary_;
 };
 

@@ -9,15 +9,14 @@ namespace ponderscope {
 
 class Theme;
 
-/// The colour scale of the text with its numbers and unit, and beside it, as far as there is room, what it
-/// means.
+/// The colour scale of the text with numbers and unit, and its meaning if there is room.
 class Legend : public QWidget {
     Q_OBJECT
 public:
     explicit Legend(Theme& theme, QWidget* parent = nullptr);
-    /// \p values: the values' own vector is not kept.
+    /// Does not keep the vector of \p values.
     void show(const TokenValues& values);
-    /// Its letters, for a text that is read from afar; 0: small ones.
+    /// Size of its letters, for a presentation; 0: small ones.
     void setLetters(int pixels);
     [[nodiscard]] QString meaning() const { return meaning_; }
     [[nodiscard]] const QStringList& classes() const { return classes_; } ///< that have a swatch
@@ -25,7 +24,7 @@ public:
     [[nodiscard]] QSize minimumSizeHint() const override;
 
 Q_SIGNALS:
-    void rangeWanted(); ///< the scale was clicked: its ends are to be set
+    void rangeWanted(); ///< the scale was clicked, to set its ends
 
 protected:
     void mousePressEvent(QMouseEvent* event) override;
