@@ -99,7 +99,6 @@ inline constexpr std::tuple token_fields{
         {"flops", "INTEGER NOT NULL",
          "floating-point operations of matrix products spent here; 0 in a whole run: not known"},
         &TokenColumns::flops}};
-inline constexpr int token_field_count = std::tuple_size_v<decltype(token_fields)>;
 
 /// Calls \p visit(field) for each column of a token.
 template <class Visit>

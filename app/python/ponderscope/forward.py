@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .columns import KNOWN_SIGNALS, Signal
 from .flops import Cost, UnknownFlops, count_products
-from .readout import Anatomy, Distributions, find_module, read_out, states_in
+from .readout import Anatomy, find_module, read_out, states_in
 from .recording import StepCallback, Text, Window
 
 ATTENTION_BYTES = 512 << 20
@@ -24,9 +24,10 @@ ATTENTION_BYTES = 512 << 20
 class Results:
     """Of the reported tokens of one window."""
 
-    read: Distributions
+    output: dict[str, NDArray[Any]]
+    """nll, entropy, max_probability and rank."""
+    signals: dict[str, NDArray[Any]]
     steps: NDArray[np.int64] | None
-    extra: dict[str, NDArray[Any]]
 
 
 class Forward:
@@ -226,13 +227,13 @@ class Forward:
         results, begin = [], 0
         for b, r in enumerate(rows):
             n = r.stop - r.start
-            part = Distributions()
-            part.signals = {name: values[begin : begin + n] for name, values in read.signals.items()}
-            part.output = {name: values[begin : begin + n] for name, values in read.output.items()}
-            extra = {name: self._gate_values(name, outputs, b, r) for name, outputs in heard.items()}
+            output, signals = (
+                {name: values[begin : begin + n].numpy() for name, values in tensors.items()} for tensors in (read.output, read.signals)
+            )
+            signals |= {name: self._gate_values(name, outputs, b, r) for name, outputs in heard.items()}
             if attentions is not None:
-                extra["attention"] = self._back(attentions, b, r)
-            results.append(Results(part, None if last is None else last[b, r].cpu().numpy().astype(np.int64), extra))
+                signals["attention"] = self._back(attentions, b, r)
+            results.append(Results(output, signals, None if last is None else last[b, r].cpu().numpy().astype(np.int64)))
             begin += n
         return results
 

@@ -347,8 +347,6 @@ class Run:
 
     def label_rows(self) -> dict[int, list[tuple[int, int, str]]]:
         """The same without pandas: by sequence, begin, end and class in the order of the text."""
-        if not self._trace._query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'label'"):
-            return {}  # earlier traces lack it
         rows: dict[int, list[tuple[int, int, str]]] = {}
         for number, begin, end, name in self._trace._query(
             "SELECT s.number, l.text_begin, l.text_end, l.class FROM sequence s JOIN label l ON l.sequence = s.id "

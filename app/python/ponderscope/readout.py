@@ -7,6 +7,7 @@ import functools
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Callable
 
 import numpy as np
@@ -25,13 +26,13 @@ PROBED_LOGIT = 100.0
 """Beyond every soft-cap, and within fp16."""
 
 
+@dataclass
 class Distributions:
     """What is recorded of the read-outs of some tokens, step by step: tensors [tokens, steps, ...] on the CPU."""
 
-    def __init__(self) -> None:
-        self.signals: dict[str, torch.Tensor] = {}
-        self.output: dict[str, torch.Tensor] = {}
-        """nll, entropy, max_probability and rank of each token's last step, [tokens]."""
+    signals: dict[str, torch.Tensor] = field(default_factory=dict)
+    output: dict[str, torch.Tensor] = field(default_factory=dict)
+    """nll, entropy, max_probability and rank of each token's last step, [tokens]."""
 
 
 def read_out(
@@ -172,26 +173,18 @@ def _read_tile(
         for begin in range(0, len(logits), rows):
             part = slice(begin, begin + rows)
             place = slice(tile.start + begin, min(tile.start + begin + rows, tile.stop))
-            read = _read_rows(logits[part], targets[part], count, before.get(begin))
-            for name, values in read.signals.items():
+            read, distribution = _read_rows(logits[part], targets[part], count, before.get(begin))
+            for name, values in read.items():
                 if name in signals:
                     signals[name][place, k] = values
             if "kl_previous_current" in signals:
-                before[begin] = read.distribution
-
-
-class _Rows:
-    """What the logits [n, V] of some tokens say."""
-
-    def __init__(self, signals: dict[str, torch.Tensor], distribution: tuple[torch.Tensor, torch.Tensor]) -> None:
-        self.signals = signals
-        self.distribution = distribution
-        """ln p and p."""
+                before[begin] = distribution
 
 
 def _read_rows(
     logits: torch.Tensor, targets: torch.Tensor, count: int, before: tuple[torch.Tensor, torch.Tensor] | None
-) -> _Rows:
+) -> tuple[dict[str, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]:
+    """What the logits [n, V] of some tokens say; and ln p and p."""
     wanted = targets >= 0
     place = targets.clamp(min=0).view(-1, 1)
     at_target = logits.gather(1, place)
@@ -226,7 +219,7 @@ def _read_rows(
         ratio = (log_p - log_q).nan_to_num(nan=0.0)
         signals["kl_previous_current"] = -(q * ratio).sum(1)
         signals["kl_current_previous"] = (p * ratio).sum(1)
-    return _Rows(signals, (log_p, p))
+    return signals, (log_p, p)
 
 
 class Anatomy:

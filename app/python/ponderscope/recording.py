@@ -332,17 +332,17 @@ def _record_all(
                 open_sequence = run.stream(text=sequence.text, title=sequence.title)
             assert open_sequence is not None
             part = slice(window.report_begin, window.report_end)
-            nll = result.read.output["nll"].numpy()
+            nll = result.output["nll"]
             open_sequence.append(
                 sequence.ids[part],
                 spans=None if sequence.spans is None else sequence.spans[part],
                 nll=nll,
-                entropy=result.read.output["entropy"].numpy(),
-                max_probability=result.read.output["max_probability"].numpy(),
-                rank=np.where(np.isnan(nll), 0, result.read.output["rank"].numpy()),
+                entropy=result.output["entropy"],
+                max_probability=result.output["max_probability"],
+                rank=np.where(np.isnan(nll), 0, result.output["rank"]),
                 steps=result.steps,
                 flops=forward.flops(window, result.steps),
-                signals={**{n: v.numpy() for n, v in result.read.signals.items()}, **result.extra},
+                signals=result.signals,
             )
             done += window.report_end - window.report_begin
             if window.report_end == len(sequence.ids):

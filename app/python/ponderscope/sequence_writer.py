@@ -7,6 +7,7 @@ import json
 import time
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -36,12 +37,12 @@ class Totals:
             setattr(self, name, getattr(self, name) + value)
 
 
+@dataclass
 class Block:
     """Checked values of consecutive tokens."""
 
-    def __init__(self, columns: dict[str, NDArray[Any]], signals: dict[str, NDArray[Any]]) -> None:
-        self.columns = columns
-        self.signals = signals
+    columns: dict[str, NDArray[Any]]
+    signals: dict[str, NDArray[Any]]
 
     def __len__(self) -> int:
         return len(self.columns["id"])

@@ -30,9 +30,7 @@ void need(Database& database, const fs::path& trace, const RunInfo& run) {
 /// With the trace open for writing, alone. Two names of one file meet at the same lock.
 template <class Edit>
 void edit(const fs::path& trace, const RunInfo& run, const Edit& how) {
-    std::error_code error;
-    const fs::path real = fs::weakly_canonical(trace, error);
-    const fs::path target = error ? trace : real;
+    const fs::path target = real_path(trace);
     check_trace_header(target);
     const LockFile lock(target, "a trace that nobody writes to", "one that another program is writing");
     try {
@@ -167,7 +165,7 @@ void remove_run(const fs::path& trace, const RunInfo& run, const std::stop_token
 
 void forget_run(const fs::path& trace, std::int64_t run) noexcept {
     try {
-        const fs::path target = fs::weakly_canonical(trace);
+        const fs::path target = real_path(trace);
         const LockFile lock(target);
         Database database(target, Database::Access::write);
         database.execute("BEGIN IMMEDIATE");

@@ -5,6 +5,9 @@
 
 namespace ponderscope {
 
+/// The file that a name stands for, so that two names of one file meet at one lock.
+std::filesystem::path real_path(const std::filesystem::path& name);
+
 /// "This trace is being written", for as long as the object lives: a lock on TRACE-lock beside the trace. The
 /// lock goes with the process, however that ends; the file goes with the object. (A lock on the trace itself
 /// would not do: closing any second descriptor of a file drops the locks that SQLite holds on it in the same

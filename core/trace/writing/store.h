@@ -96,7 +96,6 @@ private:
     void prepare_training_statements();
     void begin();
     void insert_tokens(const TokenColumns& tokens);
-    void bind_token(Statement& statement, int at, const TokenColumns& tokens, std::size_t i) const;
     void flush_tails();
     void write_sequence_totals();
     void write_run_totals();
@@ -123,8 +122,7 @@ private:
     bool packed_ = false;   ///< its tokens lie in a signal
     Database database_;
     Contents contents_;
-    Statement insert_run_, update_run_, insert_sequence_, update_sequence_, insert_text_, insert_token_,
-        insert_tokens_;
+    Statement insert_run_, update_run_, insert_sequence_, update_sequence_, insert_text_, insert_token_;
     Statement insert_signal_, insert_chunk_, update_chunk_, insert_vocabulary_, insert_fault_, insert_label_;
     Statement insert_training_, insert_quantity_, insert_point_, update_training_, end_training_;
     std::int64_t next_signal_ = 1;

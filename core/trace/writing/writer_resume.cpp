@@ -73,9 +73,7 @@ std::int64_t TraceWriter::resume_run(std::int64_t run, std::vector<SignalInfo> d
 
 void TraceWriter::forget_after(const std::filesystem::path& path, std::int64_t training, std::int64_t step) {
     check_trace_header(path);
-    std::error_code error;
-    const std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
-    const std::filesystem::path target = error ? path : real;
+    const std::filesystem::path target = real_path(path);
     const LockFile lock(target);
     try {
         TraceStore store(target);
@@ -146,9 +144,7 @@ bool TraceWriter::note_death(const std::filesystem::path& path, const std::strin
         if (dead == 0) {
             return false;
         }
-        std::error_code error;
-        const std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
-        const std::filesystem::path target = error ? path : real;
+        const std::filesystem::path target = real_path(path);
         const LockFile lock(target); // somebody who still writes holds it
         TraceStore store(target);
         store.put_fault(dead, -1, utc_now(), message);
