@@ -261,7 +261,7 @@ TEST(Matched, SumsOfClustersGiveWhatTheirTokensGive) {
     const std::vector<std::size_t> first{0, 49};
     EXPECT_EQ(clusters.tokens_of(first).size(), 3U * 39);
     EXPECT_EQ(tokens.tokens_of(first),
-              (std::vector<std::size_t>{0, 51})); // the last token of a sequence has no target
+              (std::vector<std::size_t>{0, 50})); // row 49: one token before has no target
     const std::vector<std::string> rules{"blind", "entropy", "oracle"};
     const std::vector<double> costs{0.8, 1.5};
     const auto compared = [&](const ScoredRows& scored) {
