@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/kernels/autocast.h"
+#include "core/ponder/method.h"
 #include "core/train/contexts.h"
 
 #include <ATen/ATen.h>
@@ -17,6 +18,61 @@ void ThrottledProgress::operator()(const Progress& progress) {
         sink_(progress);
         last_ = Clock::now();
     }
+}
+
+StepCensus::StepCensus(const Method& method, double threshold)
+    : halts_(method.halts()),
+      all_run_in_training_(method.halts() && !method.halts_in_training()),
+      threshold_(threshold),
+      reached_(static_cast<std::size_t>(method.max_steps() + 1)),
+      gate_sum_(reached_.size()) {}
+
+void StepCensus::add(const ForwardResult& forward, std::int64_t tokens, bool training) {
+    tokens_ += tokens;
+    at::Tensor alive; // bool [N]; undefined: whoever has a row
+    for (std::size_t k = 0; k < forward.steps.size() && k < reached_.size(); ++k) {
+        const StepStates& states = forward.steps[k];
+        reached_[k] += alive.defined() ? alive.sum().item<std::int64_t>() : states.hidden.size(0);
+        if (!states.value.defined()) {
+            continue;
+        }
+        gated_ = true;
+        const at::Tensor values = states.value.to(at::kDouble);
+        gate_sum_[k] += (alive.defined() ? values.masked_select(alive) : values).sum().item<double>();
+        if (training && all_run_in_training_) {
+            const at::Tensor on = states.value >= threshold_;
+            alive = alive.defined() ? alive.logical_and(on) : on;
+        }
+    }
+}
+
+std::vector<double> StepCensus::gates() const {
+    std::vector<double> means;
+    for (std::size_t k = 0; gated_ && k + 1 < reached_.size(); ++k) {
+        means.push_back(reached_[k] > 0 ? gate_sum_[k] / static_cast<double>(reached_[k])
+                                        : std::numeric_limits<double>::quiet_NaN());
+    }
+    return means;
+}
+
+std::vector<double> StepCensus::shares() const {
+    std::vector<double> shares;
+    for (std::size_t k = 0; tokens_ > 0 && k < reached_.size(); ++k) {
+        const std::int64_t on = k + 1 < reached_.size() ? reached_[k + 1] : 0;
+        shares.push_back(static_cast<double>(reached_[k] - on) / static_cast<double>(tokens_));
+    }
+    return shares;
+}
+
+double StepCensus::mean_steps() const {
+    if (tokens_ == 0) {
+        return std::numeric_limits<double>::quiet_NaN();
+    }
+    double sum = 0;
+    for (std::size_t k = 1; k < reached_.size(); ++k) {
+        sum += static_cast<double>(reached_[k]); // one step more for each that got there
+    }
+    return sum / static_cast<double>(tokens_);
 }
 
 HeldOut measure_held_out(const Model& model, std::span<const std::int32_t> ids, const HeldOutForm& form,

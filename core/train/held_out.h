@@ -3,13 +3,13 @@
 
 #include "core/base/progress.h"
 #include "core/ponder/engine/model.h"
-#include "core/train/step_census.h"
 
 #include <chrono>
 #include <cstdint>
 #include <limits>
 #include <span>
 #include <stop_token>
+#include <vector>
 
 namespace ponderscope {
 
@@ -23,6 +23,35 @@ private:
     using Clock = std::chrono::steady_clock;
     const ProgressSink& sink_;
     Clock::time_point last_ = Clock::now() - std::chrono::seconds(1);
+};
+
+/// How far the tokens of some forwards went, and what decided about it.
+class StepCensus {
+public:
+    /// For a model on which \p method halts or not. Where a method lets every slot run in training
+    /// (Method::halts_in_training), a token is counted as far as its gates would have let it go.
+    /// \p threshold: of PonderConfig.
+    StepCensus(const Method& method, double threshold);
+
+    /// \p forward: of \p tokens tokens, run as ForwardForm::training says. Without gradients.
+    void add(const ForwardResult& forward, std::int64_t tokens, bool training);
+
+    [[nodiscard]] bool halts() const { return halts_; }
+    /// Mean gate or router value after step k over the tokens that reached it, k = 0 … K-1; NaN where none
+    /// did. Empty: the method has none.
+    [[nodiscard]] std::vector<double> gates() const;
+    /// Share of the tokens whose last step is k, k = 0 … K; their sum is 1.
+    [[nodiscard]] std::vector<double> shares() const;
+    [[nodiscard]] double mean_steps() const; ///< of the tokens' last steps; NaN before any was added
+
+private:
+    bool halts_ = false;
+    bool all_run_in_training_ = false;
+    double threshold_ = 0;
+    bool gated_ = false;
+    std::int64_t tokens_ = 0;
+    std::vector<std::int64_t> reached_; ///< [K + 1], tokens whose slot (t, k) ran
+    std::vector<double> gate_sum_;      ///< [K + 1], over those
 };
 
 /// Measurements of a model on text that it was not trained on.

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <utility>
 
 namespace ponderscope {
@@ -412,6 +413,20 @@ Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::str
             "\"extends\" is read in the recipe's file alone; write a recipe that extends the other.");
     }
     return parse_recipe(merged.dump(), path);
+}
+
+double learning_rate(const Schedule& schedule, std::int64_t step) {
+    if (step < schedule.warmup_steps) {
+        return schedule.peak * static_cast<double>(step + 1) / static_cast<double>(schedule.warmup_steps);
+    }
+    const std::int64_t begin = std::max<std::int64_t>(schedule.warmup_steps - 1, 0);
+    const std::int64_t end = schedule.steps - 1;
+    if (end <= begin) {
+        return schedule.peak;
+    }
+    const double done = std::min(1.0, static_cast<double>(step - begin) / static_cast<double>(end - begin));
+    const double cosine = 0.5 * (1.0 + std::cos(std::numbers::pi * done));
+    return schedule.peak * (schedule.final_fraction + (1.0 - schedule.final_fraction) * cosine);
 }
 
 double Recipe::gate_share_at(std::int64_t step) const {

@@ -6,7 +6,6 @@
 #include "core/base/words.h"
 #include "core/kernels/autocast.h"
 #include "core/ponder/method.h"
-#include "core/train/schedule.h"
 
 #include <ATen/ATen.h>
 #include <c10/util/Exception.h>

@@ -4,7 +4,6 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/ponder/method.h"
-#include "core/train/schedule.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>

@@ -3,7 +3,7 @@
 
 #include "core/record/session.h"
 #include "core/trace/writer.h"
-#include "core/train/step_census.h"
+#include "core/train/held_out.h"
 #include "core/train/trainer.h"
 
 #include <cstdint>

@@ -84,6 +84,7 @@ struct RunPlan {
     /// with `initial_state` [B, T or more, d], looked for in the checkpoint's folder first. Empty: random.
     std::string start_state = {};
 
+    // What follows for a method (schedule/steps.cpp).
     /// What later tokens see of stopped tokens; only used under the per-step rule.
     [[nodiscard]] KvPolicy kv_policy(const Method& method) const;
     /// Whether tokens may be read out before K while every step runs.

@@ -14,6 +14,7 @@
 #include <c10/core/InferenceMode.h>
 #include <c10/util/Exception.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -333,10 +334,6 @@ std::vector<WindowResult> Engine::score(std::span<const Window> windows, RecordL
     return collect(submit(windows, level));
 }
 
-void Engine::DeletePending::operator()(Pending* pending) const {
-    delete pending;
-}
-
 Engine::PendingPtr Engine::submit(std::span<const Window> windows, RecordLevel level) const try {
     return impl_->submit(windows, level);
 } catch (const c10::OutOfMemoryError&) {
@@ -386,13 +383,42 @@ Engine::PendingPtr Engine::Impl::submit(std::span<const Window> windows, RecordL
     if (result != nullptr) {
         *result = run;
     }
-    return PendingPtr(new Pending(ScoreTransfer(recorder, std::move(reported)), *this));
+    return std::make_shared<Pending>(ScoreTransfer(recorder, std::move(reported)), *this);
 }
 
 std::vector<WindowResult> Engine::collect(PendingPtr pending) const try {
     return pending->collect();
 } catch (const c10::OutOfMemoryError&) {
     throw memory_exhausted(impl_->placement);
+}
+
+Engine::MemoryAdvice Engine::advise(const Window& window, RecordLevel level) const {
+    const auto whole = static_cast<std::int64_t>(window.ids.size());
+    for (std::int64_t tokens = whole / 2; tokens >= 2; tokens /= 2) {
+        Window beginning = window;
+        beginning.ids = window.ids.first(static_cast<std::size_t>(tokens));
+        beginning.report_begin = std::min(window.report_begin, tokens - 1);
+        beginning.report_end = std::min(window.report_end, tokens);
+        for (const at::Device device : impl_->placement.devices()) {
+            forget_peak_memory(device);
+        }
+        try {
+            (void)score({&beginning, 1}, level);
+        } catch (const MemoryExhausted&) {
+            continue;
+        }
+        MemoryAdvice advice{tokens, 0};
+        for (const at::Device device : impl_->placement.devices()) {
+            if (const auto memory = device_memory(device)) {
+                // Beside the weights, which live on, everything grows with the tokens.
+                const double each =
+                    static_cast<double>(memory->peak - memory->used) / static_cast<double>(tokens);
+                advice.needed += memory->used + static_cast<std::int64_t>(each * static_cast<double>(whole));
+            }
+        }
+        return advice;
+    }
+    return {};
 }
 
 std::shared_ptr<const HaltingRule> rule_of(const PolicySpec& spec, Engine& engine) {

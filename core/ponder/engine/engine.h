@@ -150,10 +150,7 @@ public:
     /// The same as score in two halves, so that a GPU computes the next batch while the last one's results travel:
     /// submit returns when the work is queued, collect waits for its results. At most two batches under way.
     class Pending;
-    struct DeletePending {
-        void operator()(Pending* pending) const; ///< callers know Pending by name only
-    };
-    using PendingPtr = std::unique_ptr<Pending, DeletePending>;
+    using PendingPtr = std::shared_ptr<Pending>; ///< callers know Pending by name only
     [[nodiscard]] PendingPtr submit(std::span<const Window> windows, RecordLevel level) const;
     [[nodiscard]] std::vector<WindowResult> collect(PendingPtr pending) const;
 

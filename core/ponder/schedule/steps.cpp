@@ -17,6 +17,37 @@
 
 namespace ponderscope {
 
+KvPolicy RunPlan::kv_policy(const Method& method) const {
+    return kv ? *kv : method.exits_select() && !rule ? KvPolicy::full : KvPolicy::per_step;
+}
+
+bool RunPlan::selects(const Method& method) const {
+    return may_halt(method, rule.get()) && !method.layers_are_steps() &&
+           method.visibility() == VisibilityRule::per_step && kv_policy(method) == KvPolicy::full;
+}
+
+bool RunPlan::stops(const Method& method) const {
+    return may_halt(method, rule.get()) && !selects(method);
+}
+
+bool RunPlan::keeps_rows(const Method& method) const {
+    return stops(method) || method.visibility() != VisibilityRule::per_step || sequential(method);
+}
+
+bool RunPlan::sequential(const Method& method) const {
+    return method.max_steps() > 0 && !method.layers_are_steps() &&
+           method.visibility() == VisibilityRule::per_step && kv_policy(method) == KvPolicy::shared;
+}
+
+bool RunPlan::iterates(const Method& method) const {
+    return method.visibility() == VisibilityRule::interleaved && method.max_steps() > 0 &&
+           (!method.knows_inputs() || may_halt(method, rule.get()));
+}
+
+bool RunPlan::counts_refreshes(const Method& method) const {
+    return iterates(method) || (rule && method.knows_inputs());
+}
+
 namespace {
 
 /// The sliding windows of the steps' layers, each once.

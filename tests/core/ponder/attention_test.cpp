@@ -2,10 +2,10 @@
 // Recorded sequence attention: against the plain reference of attention, which gives back the weights when
 // the values are the rows of a unit matrix; and as a property of every model.
 #include "core/base/error.h"
-#include "core/base/half.h"
 #include "core/ponder/engine/engine.h"
 #include "core/ponder/recording/part_recorders.h"
 #include "core/ponder/schedule/visibility.h"
+#include "core/trace/reader.h"
 #include "tests/core/ponder/engine_subjects.h"
 #include "tests/core/ponder/every_model.h"
 #include "tests/core/ponder/tiny_models.h"
@@ -13,7 +13,6 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -193,25 +192,6 @@ TEST(AttentionChoice, LayersAndHeadsByNumbersAndRanges) {
 
 class Attention : public ::testing::TestWithParam<std::size_t> {};
 
-const SignalChunk* find(const WindowResult& result) {
-    for (const auto& [name, chunk] : result.signals) {
-        if (name == signal::attention) {
-            return &chunk;
-        }
-    }
-    return nullptr;
-}
-
-std::vector<float> decoded(const SignalChunk& chunk) {
-    std::vector<float> all(chunk.data.size() / 2);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        std::uint16_t bits = 0;
-        std::memcpy(&bits, chunk.data.data() + 2 * i, sizeof bits);
-        all[i] = float16_to_float(bits);
-    }
-    return all;
-}
-
 TEST_P(Attention, IsOneForEverySlotAndChangesNoNumber) {
     const Subject subject = subjects().at(GetParam());
     const TemporaryFolder folder;
@@ -224,7 +204,7 @@ TEST_P(Attention, IsOneForEverySlotAndChangesNoNumber) {
         engine.choose(&RunPlan::rule, rule);
     }
     const auto without = engine.score(windows, RecordLevel::basic);
-    EXPECT_EQ(find(without[1]), nullptr) << "never by default";
+    EXPECT_EQ(testing::find(without[1], signal::attention), nullptr) << "never by default";
     engine.choose(&RunPlan::attention, AttentionChoice::parse("all", engine.config()));
     const std::int64_t pair = engine.attention_pair_bytes();
     const auto with = engine.score(windows, RecordLevel::basic);
@@ -234,11 +214,11 @@ TEST_P(Attention, IsOneForEverySlotAndChangesNoNumber) {
     }
     EXPECT_EQ(without[1].tokens.flops, with[1].tokens.flops);
 
-    const SignalChunk* chunk = find(with[1]);
+    const SignalChunk* chunk = testing::find(with[1], signal::attention);
     ASSERT_NE(chunk, nullptr);
     EXPECT_EQ(static_cast<std::int64_t>(chunk->data.size()), 17 * 21 * pair);
-    const std::vector<float> all = decoded(*chunk);
-    const std::vector<float> by_itself = decoded(*find(alone));
+    const std::vector<float> all = to_floats(*chunk);
+    const std::vector<float> by_itself = testing::floats_of(alone, signal::attention);
     ASSERT_EQ(all.size(), by_itself.size());
     const auto steps = static_cast<std::size_t>(chunk->shape[1]);
     const auto of_step = static_cast<std::size_t>(chunk->shape[2] * chunk->shape[3]); // layers and heads
@@ -270,7 +250,7 @@ TEST_P(Attention, IsOneForEverySlotAndChangesNoNumber) {
     }
     testing::expect_near(heard, alone_heard, 3e-4, "alone and in the batch");
     engine.choose(&RunPlan::attention, {});
-    EXPECT_EQ(find(engine.score(windows, RecordLevel::basic)[1]), nullptr);
+    EXPECT_EQ(testing::find(engine.score(windows, RecordLevel::basic)[1], signal::attention), nullptr);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Attention, ::testing::Range<std::size_t>(0, subjects().size()),

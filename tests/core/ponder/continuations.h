@@ -59,8 +59,8 @@ inline void expect_equal(const Continuation& one, const Continuation& other, dou
         append(numbers["entropy of the output"].second, theirs.tokens.entropy);
         for (const auto& [name, chunk] : theirs.signals) {
             if (chunk.dtype == DType::f32 && name != signal::scoring_flops) {
-                append(numbers[name].first, values<float>(ours, name));
-                append(numbers[name].second, values<float>(theirs, name));
+                append(numbers[name].first, floats_of(ours, name));
+                append(numbers[name].second, floats_of(theirs, name));
             }
         }
         if (may_part && one.ids.at(n) != other.ids.at(n)) {

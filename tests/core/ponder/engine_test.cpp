@@ -3,7 +3,6 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
-#include "core/base/half.h"
 #include "core/checkpoint/safetensors.h"
 #include "core/ponder/halting/halting_rules.h"
 #include "tests/core/ponder/continuations.h"
@@ -13,7 +12,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <fstream>
 #include <functional>
 #include <limits>
@@ -48,7 +46,7 @@ TEST_P(EveryModel, AWindowGivesTheSameAloneAndInABatch) {
             // How many passes it took to come to rest, and the last movements, are a matter of rounding.
             if (chunk.dtype == DType::f32 && name != signal::scoring_flops &&
                 !(half_precision() && magnifies_rounding(name))) {
-                expect_near(values<float>(together[i], name), values<float>(alone, name), 1e-4, name);
+                expect_near(floats_of(together[i], name), floats_of(alone, name), 1e-4, name);
             }
         }
     }
@@ -66,8 +64,8 @@ TEST_P(EveryModel, ReportingLessChangesNoNumber) {
         EXPECT_NEAR(part.tokens.nll[t], full.tokens.nll[t + 9], within(1e-5));
         EXPECT_EQ(part.tokens.flops[t], full.tokens.flops[t + 9]);
     }
-    const auto full_nll = values<float>(full, signal::nll);
-    const auto part_nll = values<float>(part, signal::nll);
+    const auto full_nll = floats_of(full, signal::nll);
+    const auto part_nll = floats_of(part, signal::nll);
     const std::size_t steps = full_nll.size() / 24;
     const auto first = full_nll.begin() + static_cast<std::ptrdiff_t>(9 * steps);
     expect_near(part_nll, {first, first + static_cast<std::ptrdiff_t>(part_nll.size())}, 1e-5, "nll by step");
@@ -107,8 +105,8 @@ TEST_P(EveryModel, LevelsAgreeAndSayWhatTheyRecord) {
             continue;
         }
         // The read-out at the last step that ran is the output's.
-        const auto by_step = values<float>(result, signal::nll);
-        const auto entropy = values<float>(result, signal::entropy);
+        const auto by_step = floats_of(result, signal::nll);
+        const auto entropy = floats_of(result, signal::entropy);
         for (std::size_t t = 0; t + 1 < 20; ++t) {
             EXPECT_FLOAT_EQ(by_step[t * static_cast<std::size_t>(steps) +
                                     static_cast<std::size_t>(result.tokens.steps[t])],
@@ -132,12 +130,11 @@ TEST_P(EveryModel, StepSignalsFollowTheirDefinitions) {
     const auto arrays = engine_->inspect_batch({ids});
     const auto steps = static_cast<std::size_t>(engine_->config().ponder.max_steps) + 1;
     const auto d = static_cast<std::size_t>(engine_->config().embed_dim);
-    const auto cosine = values<float>(result, signal::cosine);
-    const auto difference = values<float>(result, signal::latent_difference);
-    const auto acceleration = engine_->config().ponder.max_steps > 1
-                                  ? values<float>(result, signal::acceleration)
-                                  : std::vector<float>();
-    const auto kl = values<float>(result, signal::kl_previous_current);
+    const auto cosine = floats_of(result, signal::cosine);
+    const auto difference = floats_of(result, signal::latent_difference);
+    const auto acceleration = engine_->config().ponder.max_steps > 1 ? floats_of(result, signal::acceleration)
+                                                                     : std::vector<float>();
+    const auto kl = floats_of(result, signal::kl_previous_current);
     for (std::size_t t = 0; t < ids.size(); ++t) {
         EXPECT_EQ(cosine[t * steps], 0.0F);
         EXPECT_EQ(kl[t * steps], 0.0F);
@@ -246,7 +243,7 @@ TEST_P(EveryModel, DepthWeightsAreSharesOfEverySlot) {
     EXPECT_EQ(shape[1], static_cast<std::int64_t>(steps));
     EXPECT_EQ(shape[2], config.layers);
     EXPECT_EQ(shape[4], config.kv_heads);
-    const auto halves = values<std::uint16_t>(result, signal::depth_weights);
+    const auto weights = floats_of(result, signal::depth_weights);
     const auto arrays = engine_->inspect_batch({ids}, {1});
     const auto heads = static_cast<std::size_t>(config.kv_heads);
     const auto columns = static_cast<std::size_t>(shape[3]);
@@ -263,7 +260,7 @@ TEST_P(EveryModel, DepthWeightsAreSharesOfEverySlot) {
                     double sum = 0;
                     std::vector<float> kept;
                     for (std::size_t s = 0; s < columns; ++s) {
-                        const float weight = float16_to_float(halves[at + s * heads + h]);
+                        const float weight = weights[at + s * heads + h];
                         sum += weight;
                         if (weight != 0) {
                             kept.push_back(weight);
@@ -311,7 +308,7 @@ TEST_P(EveryModel, HaltingHappensWhereAMethodHalts) {
     }
     // Otherwise the other tests of this model would prove nothing about halting.
     EXPECT_LT(*std::max_element(stopped.begin(), stopped.end()), 58) << "some here, some there";
-    const auto gates = values<float>(result, signal::gate);
+    const auto gates = floats_of(result, signal::gate);
     ASSERT_EQ(gates.size(), 60U * (stopped.size() - 1));
     for (std::size_t t = 0; t < 60; ++t) {
         const auto last = static_cast<std::size_t>(result.tokens.steps[t]);
@@ -337,7 +334,7 @@ TEST_P(EveryModel, MassesAddUpToTheOutput) {
     const auto ids = random_ids(30, vocabulary, 17);
     const Window window = whole(ids);
     const WindowResult result = engine_->score(std::span(&window, 1), RecordLevel::steps).front();
-    const auto mass = values<float>(result, signal::halting_mass);
+    const auto mass = floats_of(result, signal::halting_mass);
     const std::size_t steps = mass.size() / 30;
     for (std::size_t t = 0; t < 30; ++t) {
         double sum = 0;
@@ -388,7 +385,7 @@ TEST_P(EveryModel, RefreshesConvergeToTheExactResult) {
     }
     EXPECT_GT(gap, half_precision() ? 0.0 : 1e-4)
         << "one refresh is not exact: otherwise this test says nothing";
-    const auto moved = values<float>(quick[0], signal::jacobi_difference);
+    const auto moved = floats_of(quick[0], signal::jacobi_difference);
     ASSERT_EQ(moved.size(), 9U);
     EXPECT_GT(*std::max_element(moved.begin(), moved.end()), 0.0F);
 }

@@ -16,7 +16,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <fstream>
 #include <memory>
 #include <span>
@@ -30,19 +29,6 @@ inline constexpr std::int64_t vocabulary = 61;
 
 inline Window whole(const std::vector<std::int32_t>& ids) {
     return {ids, 0, static_cast<std::int64_t>(ids.size())};
-}
-
-template <typename T>
-std::vector<T> values(const WindowResult& result, const std::string& name) {
-    for (const auto& [signal_name, chunk] : result.signals) {
-        if (signal_name == name) {
-            std::vector<T> all(chunk.data.size() / sizeof(T));
-            std::memcpy(all.data(), chunk.data.data(), chunk.data.size());
-            return all;
-        }
-    }
-    ADD_FAILURE() << "no signal " << name;
-    return {};
 }
 
 /// Two ways to the same numbers, as far as \p tolerance apart in fp32 on the CPU. In half precision it is the
@@ -126,7 +112,7 @@ protected:
         const auto ids = random_ids(60, vocabulary, 16);
         const Window window = whole(ids);
         const WindowResult full = engine_->score(std::span(&window, 1), RecordLevel::basic).front();
-        const auto gates = values<float>(full, signal::gate);
+        const auto gates = floats_of(full, signal::gate);
         const std::size_t decisions = gates.size() / 60;
         std::vector<float> last;
         for (std::size_t t = 0; t < 60; ++t) {

@@ -57,13 +57,8 @@ struct Table {
 };
 
 Table table(const WindowResult& result, const std::string& name) {
-    for (const auto& [signal_name, chunk] : result.signals) {
-        if (signal_name == name) {
-            return {to_floats(chunk), static_cast<std::size_t>(chunk.shape.at(1))};
-        }
-    }
-    ADD_FAILURE() << "no signal " << name;
-    return {};
+    return {testing::floats_of(result, name),
+            static_cast<std::size_t>(testing::find(result, name)->shape.at(1))};
 }
 
 /// A policy, the signal whose size decides, and the rule in plain words: stops token t at step k?

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/train/schedule.h"
+#include "core/train/recipe.h"
 
 #include <gtest/gtest.h>
 
