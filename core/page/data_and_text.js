@@ -20,7 +20,7 @@ const QUANTITIES = [
   { name: "steps", title: "Steps", digits: 0, difference: true, meaning: "steps that predicted it" },
   { name: "flops", title: "FLOPs", si: true, meaning: "operations spent on predicting it" },
 ];
-const state = { sequence: 0, quantity: null, of: "a", pin: -1, hover: -1, marks: true, map: null, scroll: 0, found: "" };
+const state = { sequence: 0, quantity: null, of: "a", pin: -1, hover: -1, marks: true, map: null, scroll: 0 };
 let D = null; // the data
 let scale = null; // of the colours
 let spans = []; // of the sequence's tokens
@@ -241,7 +241,6 @@ function recolour() {
   chooseScale();
   dressAll();
   drawLegend();
-  drawMinimap();
 }
 
 function drawLegend() {
@@ -264,17 +263,3 @@ function canvasOf(id, height) {
   return { context, width, height };
 }
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-
-function drawMinimap() {
-  const { context, width, height } = canvasOf("minimap", 22), n = sequence().tokens, stops = ramp(state.of === "d");
-  context.fillStyle = css("--panel");
-  context.fillRect(0, 0, width, height);
-  for (let x = 0; x < width; ++x) {
-    const begin = Math.floor(x / width * n), end = Math.max(begin + 1, Math.floor((x + 1) / width * n));
-    let sum = 0, count = 0;
-    for (let i = begin; i < end; ++i) { const at = place(shown(i)); if (!Number.isNaN(at)) { sum += Math.min(Math.max(at, 0), 1); ++count; } }
-    if (count) { context.fillStyle = mix(stops, sum / count); context.fillRect(x, 0, 1, height); }
-  }
-  const i = state.pin >= 0 ? state.pin : state.hover;
-  if (i >= 0) { context.fillStyle = css("--ink"); context.fillRect(i / n * width - 1, 0, 2, height); }
-}

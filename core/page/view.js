@@ -278,7 +278,6 @@ function setSequence(i) {
   chooseScale();
   buildText();
   drawLegend();
-  drawMinimap();
   drawToken();
   drawMap();
 }
@@ -293,29 +292,12 @@ function select(kind, i) {
     if (i >= 0 && (i < state.scroll + 2 || i > state.scroll + count - 3)) state.scroll = i - Math.floor(count / 2);
   }
   drawMap();
-  drawMinimap();
 }
 function pin(i, follow = true) {
   if (i < 0 || i >= sequence().tokens) return;
   if (!spans[i]) $("text").finish();
   select("pin", i);
   if (follow) spans[i].scrollIntoView({ block: "nearest" });
-}
-/** The token nearest above or below on the screen. */
-function line(direction) {
-  const from = state.pin;
-  if (from < 0) return pin(0);
-  const middle = span => { const box = span.getClientRects()[0] ?? span.getBoundingClientRect(); return { x: box.left + box.width / 2, y: box.top }; };
-  const here = middle(spans[from]);
-  let best = -1, level = null, distance = Infinity;
-  for (let i = from + direction; i >= 0 && i < spans.length && spans[i]; i += direction) {
-    const at = middle(spans[i]);
-    if (Math.abs(at.y - here.y) < 6) continue;
-    if (level !== null && Math.abs(at.y - level) > 6) break;
-    level = at.y;
-    if (Math.abs(at.x - here.x) < distance) { best = i; distance = Math.abs(at.x - here.x); }
-  }
-  if (best >= 0) pin(best);
 }
 function hardest() {
   const n = sequence().tokens, values = [];
@@ -324,24 +306,10 @@ function hardest() {
   const best = values.slice(0, 20).map(entry => entry[1]).sort((x, y) => x - y);
   pin(best.find(i => i > state.pin) ?? best[0] ?? -1);
 }
-function find(text) {
-  if (!text) return;
-  const wanted = text.toLowerCase(), words = sequence().texts;
-  let joined = "", starts = [];
-  for (const word of words) { starts.push(joined.length); joined += word.toLowerCase(); }
-  const from = state.pin >= 0 ? starts[state.pin] + 1 : 0;
-  let at = joined.indexOf(wanted, state.found === text ? from : Math.max(0, from - 1));
-  if (at < 0) at = joined.indexOf(wanted);
-  state.found = text;
-  if (at < 0) return;
-  let low = 0, high = starts.length;
-  while (high - low > 1) { const middle = (low + high) >> 1; starts[middle] <= at ? low = middle : high = middle; }
-  pin(low);
-}
 function setTheme(theme) {
   document.documentElement.dataset.theme = theme;
   $("theme").textContent = theme === "dark" ? "Light" : "Dark";
-  if (D) { drawLegend(); drawMinimap(); drawMap(); }
+  if (D) { drawLegend(); drawMap(); }
 }
 
 function listen() {
@@ -354,17 +322,14 @@ function listen() {
   $("signal").addEventListener("change", event => { state.map = event.target.value; drawMap(); });
   $("scroll").addEventListener("input", event => { state.scroll = Number(event.target.value); drawMap(); });
   $("marks").addEventListener("change", event => { state.marks = event.target.checked; text.classList.toggle("marks", state.marks); drawLegend(); });
-  $("find").addEventListener("keydown", event => { if (event.key === "Enter") find(event.target.value); });
-  $("minimap").addEventListener("click", event => pin(Math.floor(event.offsetX / $("minimap").clientWidth * sequence().tokens)));
   const grid = $("grid");
   grid.addEventListener("mousemove", event => select("hover", grid.pick?.(event.offsetX) ?? -1));
   grid.addEventListener("mouseleave", () => select("hover", -1));
   grid.addEventListener("click", event => { const i = grid.pick?.(event.offsetX) ?? -1; if (i >= 0) pin(i); });
   grid.addEventListener("wheel", event => { const by = Math.abs(event.deltaX) > Math.abs(event.deltaY) ? event.deltaX : event.shiftKey ? event.deltaY : 0; if (by) { event.preventDefault(); state.scroll += Math.sign(by) * 4; drawMap(); } }, { passive: false });
   $("theme").addEventListener("click", () => setTheme(dark() ? "light" : "dark"));
-  $("print").addEventListener("click", () => window.print());
   $("help").addEventListener("click", () => $("keys").showModal());
-  window.addEventListener("resize", () => { drawMinimap(); drawMap(); });
+  window.addEventListener("resize", drawMap);
   let themeBefore = null;
   window.addEventListener("beforeprint", () => { text.finish(); themeBefore = dark(); if (themeBefore) setTheme("light"); });
   window.addEventListener("afterprint", () => { if (themeBefore) setTheme("dark"); });
@@ -372,10 +337,10 @@ function listen() {
     if (event.ctrlKey || event.metaKey || event.altKey || $("keys").open) return;
     if (["INPUT", "SELECT", "TEXTAREA"].includes(event.target.tagName) && event.target.type !== "checkbox") { if (event.key === "Escape") event.target.blur(); return; }
     const others = quantities(), keys = {
-      ArrowRight: () => pin(state.pin + 1), ArrowLeft: () => pin(state.pin - 1), ArrowDown: () => line(1), ArrowUp: () => line(-1),
+      ArrowRight: () => pin(state.pin + 1), ArrowLeft: () => pin(state.pin - 1),
       Escape: () => select("pin", -1), c: () => setQuantity(others[(others.indexOf(others.find(q => q.name === state.quantity.name)) + 1) % others.length].name),
       b: () => D.runs.length > 1 && setOf({ a: "b", b: "d", d: "a" }[state.of]), s: () => $("marks").click(), t: () => setTheme(dark() ? "light" : "dark"),
-      h: hardest, "[": () => setSequence(state.sequence - 1), "]": () => setSequence(state.sequence + 1), "/": () => $("find").focus(), "?": () => $("keys").showModal(),
+      h: hardest, "[": () => setSequence(state.sequence - 1), "]": () => setSequence(state.sequence + 1), "?": () => $("keys").showModal(),
     };
     if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
   });
