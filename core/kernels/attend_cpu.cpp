@@ -2,7 +2,7 @@
 #include "core/kernels/attend_cpu.h"
 
 #include "core/kernels/cpu/aligned.h"
-#include "core/kernels/cpu/online_sums.h"
+#include "core/kernels/cpu/range_trim.h"
 #include "core/kernels/cpu/tile.h"
 
 #include <ATen/ATen.h>
@@ -309,7 +309,7 @@ private:
             k_.mask(tile_.data(), count, vectors, row, begin_, end_);
         }
         std::copy_n(maximum_, widest, factor_);
-        k_.scan(tile_.data(), count, vectors, maximum_, nullptr, nullptr);
+        k_.scan(tile_.data(), count, vectors, maximum_);
         // factor = exp(old maximum - new maximum), by the same exponential as everything else.
         bool moved = false;
         for (int j = 0; j < vectors * k_.lanes; ++j) {
@@ -321,7 +321,7 @@ private:
             k_.rescale(mixed_.data(), depth_, vectors, factor_);
             k_.rescale(sum_, 1, vectors, factor_);
         }
-        k_.exponentials(tile_.data(), count, vectors, maximum_, 1, true, tile_sum_, nullptr);
+        k_.exponentials(tile_.data(), count, vectors, maximum_, tile_sum_);
         for (int j = 0; j < vectors * k_.lanes; ++j) {
             sum_[j] += tile_sum_[j];
         }

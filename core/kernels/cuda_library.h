@@ -3,7 +3,6 @@
 
 #include "core/kernels/attend.h"
 #include "core/kernels/depth_mix.h"
-#include "core/kernels/head.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -41,10 +40,6 @@ struct CudaKernels {
         return false;
     };
     decltype(&ponderscope::depth_mix) depth_mix = nullptr;
-    bool (*read_out_fits)(const at::Tensor& h, const HeadWeights&, const HeadRequest&) =
-        [](const at::Tensor&, const HeadWeights&, const HeadRequest&) { return false; };
-    decltype(&ponderscope::read_out) read_out = nullptr;
-    decltype(&full_logits) logits = nullptr; ///< of what read_out_fits, by the same products
     bool (*rotate_fits)(const at::Tensor& x) = [](const at::Tensor&) { return false; };
     /// rotate from any layout whose last axis is dense into a contiguous \p out; cos undefined: a copy.
     /// \p places: int64 [n], rows of \p out; undefined: its first n.

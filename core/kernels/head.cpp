@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/kernels/head.h"
 
-#include "core/kernels/cuda_library.h"
-#include "core/kernels/head_cpu.h"
-#include "core/kernels/head_fields.h"
-
 #include <ATen/ATen.h>
+#include <ATen/Dispatch.h>
+#include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace ponderscope {
 
 namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
 void check_request(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
     TORCH_CHECK(h.dim() == 2, "read_out: states are ", h.sizes(), ", expected [n, d]");
@@ -22,8 +23,6 @@ void check_request(const at::Tensor& h, const HeadWeights& weights, const HeadRe
                 "read_out: the head is ", weights.head.sizes(), " for states ", h.sizes());
     const auto n = h.size(0);
     const auto vocabulary = weights.head.size(0);
-    TORCH_CHECK(vocabulary <= std::numeric_limits<std::int32_t>::max(), "read_out: a vocabulary of ",
-                vocabulary, " words");
     TORCH_CHECK(weights.head.device() == h.device(), "read_out: states and head are on different devices");
     TORCH_CHECK(!weights.head_bias.defined() || weights.head_bias.sizes() == at::IntArrayRef({vocabulary}),
                 "read_out: the bias is ", weights.head_bias.sizes());
@@ -51,18 +50,258 @@ void check_request(const at::Tensor& h, const HeadWeights& weights, const HeadRe
     }
 }
 
-bool has_head_tiles(at::ScalarType type) {
-    return type == at::kFloat || type == at::kBFloat16 || type == at::kHalf;
+/// Words of a table of halves that a CPU widens at a time: all of it is as large as the logits of many
+/// tokens.
+constexpr std::int64_t words_at_once = 4096;
+
+bool multiplies_as_it_lies(const at::Tensor& rows, const at::Tensor& table) {
+    return !rows.is_cpu() && table.scalar_type() != at::kFloat && table.scalar_type() != at::kDouble;
 }
 
-/// A request whose rows are worked on some thousands at a time, so that their logits fit into memory.
-template <typename ReadOut>
-HeadResult by_rows(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request,
-                   const ReadOut& read) {
-    const std::int64_t bytes = h.is_cpu() ? std::int64_t{64} << 20 : std::int64_t{1} << 30;
-    const auto rows = std::max<std::int64_t>(16, bytes / (4 * weights.head.size(0)));
+/// rows [n, d] · table [V, d]^T, in the rows' type; a GPU multiplies halves and adds them up in fp32.
+at::Tensor times_words(const at::Tensor& rows, const at::Tensor& table) {
+    if (multiplies_as_it_lies(rows, table)) {
+        return at::mm(rows.to(table.scalar_type()), table.t(), at::kFloat);
+    }
+    if (rows.scalar_type() == table.scalar_type()) {
+        return at::mm(rows, table.t());
+    }
+    at::Tensor out = at::empty({rows.size(0), table.size(0)}, rows.options());
+    for (std::int64_t word = 0; word < table.size(0); word += words_at_once) {
+        const at::Tensor some = table.narrow(0, word, std::min(words_at_once, table.size(0) - word));
+        at::Tensor part = out.narrow(1, word, some.size(0));
+        at::mm_out(part, rows, some.to(rows.scalar_type()).t());
+    }
+    return out;
+}
+
+/// shares [n, V] · table [V, d], likewise.
+at::Tensor mix_words(const at::Tensor& shares, const at::Tensor& table) {
+    const auto type = table.scalar_type();
+    if (multiplies_as_it_lies(shares, table)) {
+        // fp16 has nothing below 6e-8: a large vocabulary's small shares would be 0. A power of two changes
+        // no digit of the others.
+        const double lift = type == at::kHalf ? 0x1p15 : 1.0;
+        return at::mm(shares.mul(lift).to(type), table, at::kFloat).div_(lift);
+    }
+    if (shares.scalar_type() == type) {
+        return at::mm(shares, table);
+    }
+    at::Tensor out = at::zeros({shares.size(0), table.size(1)}, shares.options());
+    for (std::int64_t word = 0; word < table.size(0); word += words_at_once) {
+        const std::int64_t count = std::min(words_at_once, table.size(0) - word);
+        out.addmm_(shares.narrow(1, word, count), table.narrow(0, word, count).to(shares.scalar_type()));
+    }
+    return out;
+}
+
+at::Tensor logits_of(const at::Tensor& h, const HeadWeights& weights) {
+    const auto compute = h.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+    at::Tensor logits = times_words(h.to(compute), weights.head);
+    if (weights.head_bias.defined()) {
+        logits.add_(weights.head_bias.to(compute));
+    }
+    if (weights.scale != 1.0) {
+        logits.mul_(weights.scale);
+    }
+    if (weights.softcap > 0) {
+        logits.div_(weights.softcap).tanh_().mul_(weights.softcap);
+    }
+    return logits;
+}
+
+/// The largest logits of a row, falling; of equals the lower id first, NaN never before a number.
+template <typename T>
+void list_largest(const T* logits, std::int64_t vocabulary, std::int64_t length, T* values,
+                  std::int64_t* ids) {
+    std::int64_t found = 0;
+    for (std::int64_t word = 0; word < vocabulary; ++word) {
+        const T logit = logits[word];
+        if (found == length && !(logit > values[length - 1])) {
+            continue;
+        }
+        found = std::min(found + 1, length);
+        const T value = logit == logit ? logit : -std::numeric_limits<T>::infinity();
+        std::int64_t at = found - 1;
+        for (; at > 0 && values[at - 1] < value; --at) {
+            values[at] = values[at - 1];
+            ids[at] = ids[at - 1];
+        }
+        values[at] = value;
+        ids[at] = word;
+    }
+}
+
+/// Values and ids [n, length] of the largest logits. Which of several equals end a list is LibTorch's choice
+/// on a GPU.
+std::pair<at::Tensor, at::Tensor> largest(const at::Tensor& logits, std::int64_t length) {
+    if (!logits.is_cpu()) {
+        const auto [values, ids] = at::topk(logits, length, 1);
+        const auto [rising, order] = at::sort(ids, 1);
+        const auto [falling, places] =
+            at::sort(values.gather(1, order), /*stable=*/true, 1, /*descending=*/true);
+        return {falling, rising.gather(1, places)};
+    }
+    const std::int64_t n = logits.size(0);
+    const std::int64_t vocabulary = logits.size(1);
+    at::Tensor values = at::empty({n, length}, logits.options());
+    at::Tensor ids = at::empty({n, length}, logits.options().dtype(at::kLong));
+    AT_DISPATCH_FLOATING_TYPES(logits.scalar_type(), "largest", [&] {
+        const auto* from = logits.const_data_ptr<scalar_t>();
+        auto* to = values.mutable_data_ptr<scalar_t>();
+        auto* to_ids = ids.mutable_data_ptr<std::int64_t>();
+        at::parallel_for(0, n, 1, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t row = begin; row < end; ++row) {
+                list_largest(from + row * vocabulary, vocabulary, length, to + row * length,
+                             to_ids + row * length);
+            }
+        });
+    });
+    return {values, ids};
+}
+
+/// The softmax of every row of some logits, which it consumes. log p(v) = (logit - maximum) - log_sum, so
+/// that nothing is lost next to a maximum of -1e35; NaN where a logit is NaN or +infinity, or all are
+/// -infinity.
+struct Softmax {
+    /// Of an impossible word: finite, so that 0 times it is 0.
+    static constexpr double lowest = -3e38;
+
+    at::Tensor maximum;      ///< [n, 1]
+    at::Tensor distances;    ///< [n, V]: logit - maximum, not below `lowest`
+    at::Tensor exponentials; ///< [n, V]: e^distance
+    at::Tensor sum, log_sum; ///< [n, 1], of the exponentials
+
+    explicit Softmax(at::Tensor logits)
+        : maximum(logits.amax(1, /*keepdim=*/true)),
+          distances(logits.sub_(maximum).clamp_min_(lowest)),
+          exponentials(distances.exp()),
+          sum(exponentials.sum(1, /*keepdim=*/true)),
+          log_sum(sum.log()) {}
+
+    [[nodiscard]] at::Tensor log_probabilities(const at::Tensor& logits) const {
+        return (logits - maximum).sub_(log_sum);
+    }
+    /// Σ p · number, [n, 1].
+    [[nodiscard]] at::Tensor mean(const at::Tensor& numbers) const {
+        return (exponentials * numbers).sum(1, /*keepdim=*/true).div_(sum);
+    }
+};
+
+/// A column [n, 1] as a result; rounding may have left less than the 0 that is the least.
+at::Tensor not_negative(const at::Tensor& column) {
+    return column.clamp_min(0).squeeze(1).to(at::kFloat);
+}
+
+/// KL(P || Q) = Σ p (log p - log q) with \p apart = log p - log q but for the sums; infinite where a word is
+/// impossible in Q alone, however small its p is.
+at::Tensor divergence(const Softmax& p, const Softmax& q, const at::Tensor& apart) {
+    const at::Tensor impossible = apart.amax(1, /*keepdim=*/true).gt(-0.9 * Softmax::lowest);
+    return not_negative((p.mean(apart) - p.log_sum + q.log_sum).masked_fill_(impossible, infinity));
+}
+
+/// Σ over the words of the list, renormalised. A few tokens at a time: their words' embeddings exist side by
+/// side.
+at::Tensor mix_list(const at::Tensor& values, const at::Tensor& ids, const at::Tensor& log_sum,
+                    const HeadWeights& weights, double temperature) {
+    const auto d = weights.embedding.size(1);
+    // A NaN is in no list, but in the sum.
+    const auto p = at::softmax(values / temperature, 1).add_(log_sum.mul(0));
+    auto mixture = at::empty({values.size(0), d}, values.options());
+    const auto rows = std::max<std::int64_t>(1, (std::int64_t{256} << 20) / (4 * ids.size(1) * d));
+    for (std::int64_t begin = 0; begin < values.size(0); begin += rows) {
+        const auto length = std::min(rows, values.size(0) - begin);
+        const auto words = weights.embedding.index_select(0, ids.narrow(0, begin, length).flatten())
+                               .to(p.scalar_type())
+                               .view({length, ids.size(1), d});
+        mixture.narrow(0, begin, length)
+            .copy_(at::bmm(p.narrow(0, begin, length).unsqueeze(1), words).squeeze(1));
+    }
+    return mixture;
+}
+
+HeadResult read_rows(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
+    const std::int64_t vocabulary = weights.head.size(0);
+    at::Tensor logits = logits_of(h, weights);
+    HeadResult result;
+    const bool truncated = request.mixture && request.top_k > 0 && request.top_k < vocabulary;
+    const std::int64_t length =
+        std::max({request.candidates, request.distribution ? std::min<std::int64_t>(2, vocabulary) : 0,
+                  truncated ? request.top_k : 0});
+    at::Tensor values, ids, has_target, target_logits;
+    if (length > 0) {
+        std::tie(values, ids) = largest(logits, length);
+    }
+    if (request.targets.defined()) {
+        has_target = request.targets.ge(0);
+        target_logits = logits.gather(1, request.targets.clamp_min(0).unsqueeze(1));
+        at::Tensor larger = at::empty_like(logits);
+        at::gt_out(larger, logits, target_logits);
+        result.rank = larger.sum(1).to(at::kLong).add_(1).mul_(has_target);
+    }
+    const Softmax now(std::move(logits));
+    result.log_sum_exp =
+        at::where(now.maximum.isinf(), now.maximum, now.maximum + now.log_sum).squeeze(1).to(at::kFloat);
+    if (request.targets.defined()) {
+        result.nll = now.log_probabilities(target_logits)
+                         .neg_()
+                         .squeeze(1)
+                         .masked_fill_(has_target.logical_not(), std::numeric_limits<double>::quiet_NaN())
+                         .to(at::kFloat);
+    }
+    if (request.distribution) {
+        result.entropy = not_negative(now.log_sum - now.mean(now.distances));
+        const at::Tensor best =
+            now.log_probabilities(values.narrow(1, 0, std::min<std::int64_t>(2, vocabulary)))
+                .exp_()
+                .to(at::kFloat);
+        result.max_probability = best.select(1, 0).contiguous();
+        result.margin =
+            vocabulary > 1 ? best.select(1, 0) - best.select(1, 1) : result.max_probability.clone();
+        result.argmax = ids.select(1, 0).contiguous();
+    }
+    if (request.candidates > 0) {
+        result.candidate_ids = ids.narrow(1, 0, request.candidates).contiguous();
+        result.candidate_probabilities =
+            now.log_probabilities(values.narrow(1, 0, request.candidates)).exp_().to(at::kFloat);
+    }
+    if (request.mixture) {
+        if (truncated) {
+            result.mixture = mix_list(values.narrow(1, 0, request.top_k), ids.narrow(1, 0, request.top_k),
+                                      now.log_sum, weights, request.temperature);
+        } else if (request.temperature == 1) {
+            result.mixture = mix_words(now.exponentials, weights.embedding).div_(now.sum);
+        } else {
+            result.mixture =
+                mix_words(at::softmax(now.distances / request.temperature, 1), weights.embedding);
+        }
+        result.mixture = result.mixture.to(at::kFloat);
+    }
+    if (request.previous.defined()) {
+        const Softmax before(logits_of(request.previous, weights));
+        at::Tensor apart = now.distances - before.distances;
+        result.kl_current_previous = divergence(now, before, apart);
+        result.kl_previous_current = divergence(before, now, apart.neg_());
+        if (request.previous_rows.defined()) {
+            const at::Tensor absent = request.previous_rows.logical_not();
+            result.kl_current_previous.masked_fill_(absent, std::numeric_limits<double>::quiet_NaN());
+            result.kl_previous_current.masked_fill_(absent, std::numeric_limits<double>::quiet_NaN());
+        }
+    }
+    return result;
+}
+
+} // namespace
+
+HeadResult read_out(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
+    check_request(h, weights, request);
+    const c10::NoGradGuard no_grad;
+    // Some rows at a time: a CPU keeps their logits in its cache, or at least has enough of them for a
+    // product.
+    const std::int64_t bytes = std::int64_t{h.is_cpu() ? 2 : 256} << 20;
+    const auto rows = std::max<std::int64_t>(128, bytes / (4 * weights.head.size(0)));
     if (h.size(0) <= rows) {
-        return read(h, weights, request);
+        return read_rows(h, weights, request);
     }
     std::vector<HeadResult> parts;
     for (std::int64_t begin = 0; begin < h.size(0); begin += rows) {
@@ -73,7 +312,7 @@ HeadResult by_rows(const at::Tensor& h, const HeadWeights& weights, const HeadRe
             part.*field =
                 (request.*field).defined() ? (request.*field).narrow(0, begin, length) : at::Tensor();
         }
-        parts.push_back(read(h.narrow(0, begin, length), weights, part));
+        parts.push_back(read_rows(h.narrow(0, begin, length), weights, part));
     }
     HeadResult result;
     for (const auto field : head_result_fields) {
@@ -88,30 +327,9 @@ HeadResult by_rows(const at::Tensor& h, const HeadWeights& weights, const HeadRe
     return result;
 }
 
-} // namespace
-
-HeadResult read_out(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
-    check_request(h, weights, request);
+at::Tensor full_logits(const at::Tensor& h, const HeadWeights& weights) {
     const c10::NoGradGuard no_grad;
-    if (const CudaKernels* cuda = cuda_kernels(h);
-        cuda != nullptr && cuda->read_out_fits(h, weights, request)) {
-        return by_rows(h, weights, request, cuda->read_out);
-    }
-    const bool long_list =
-        request.mixture && request.top_k > longest_list && request.top_k < weights.head.size(0);
-    if (!h.is_cpu() || !has_head_tiles(h.scalar_type()) || !has_head_tiles(weights.head.scalar_type()) ||
-        (request.mixture && !has_head_tiles(weights.embedding.scalar_type())) || long_list ||
-        request.candidates > longest_list) {
-        return by_rows(h, weights, request, read_out_plain);
-    }
-    HeadResult result = read_out_cpu(h, weights, request);
-    if (request.previous_rows.defined()) {
-        const at::Tensor alone = request.previous_rows.logical_not();
-        for (at::Tensor* kl : {&result.kl_previous_current, &result.kl_current_previous}) {
-            kl->masked_fill_(alone, std::numeric_limits<double>::quiet_NaN());
-        }
-    }
-    return result;
+    return logits_of(h, weights).to(at::kFloat);
 }
 
 } // namespace ponderscope

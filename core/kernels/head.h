@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <cstdint>
 
 namespace ponderscope {
@@ -16,9 +17,6 @@ struct HeadWeights {
     double scale = 1.0;           ///< what logits are multiplied with, before the softcap
     double embedding_scale = 1.0; ///< what the backbone multiplies rows of `embedding` with
 };
-
-/// Logits as the model means them, in place: scaled, then capped.
-void cap_logits(at::Tensor& logits, const HeadWeights& weights);
 
 /// The requested results of one pass over the vocabulary. Nothing else is computed.
 struct HeadRequest {
@@ -49,18 +47,29 @@ struct HeadResult {
     at::Tensor mixture;                 ///< [n, d], fp32, not scaled by c
 };
 
-/// One pass over tiles of tokens x vocabulary with an online softmax: logits live in a tile that stays in the
-/// cache and never exist as [n, V] (on a GPU: as some thousand rows at a time, and nothing is read back).
+/// All tensors of a HeadResult, for what is done to each of them alike.
+constexpr std::array<at::Tensor HeadResult::*, 12> head_result_fields = {&HeadResult::log_sum_exp,
+                                                                         &HeadResult::nll,
+                                                                         &HeadResult::rank,
+                                                                         &HeadResult::entropy,
+                                                                         &HeadResult::max_probability,
+                                                                         &HeadResult::margin,
+                                                                         &HeadResult::argmax,
+                                                                         &HeadResult::candidate_ids,
+                                                                         &HeadResult::candidate_probabilities,
+                                                                         &HeadResult::kl_previous_current,
+                                                                         &HeadResult::kl_current_previous,
+                                                                         &HeadResult::mixture};
+
+/// Plain operations on the logits of some rows at a time, which never exist as [n, V] of all rows. On a GPU
+/// nothing is read back.
 /// h: [n, d], states after the final norm, in any float type; fp32, bf16 and fp16 weights are multiplied with
-/// fp32 sums. No gradient. A NaN among a row's logits makes its probabilities NaN; ids stay valid. So does
-/// +infinity, whose log_sum_exp is +infinity; logits that are all -infinity have -infinity and no
-/// probabilities either. A divergence is infinite where a word is impossible (-infinity) in the second
-/// distribution alone.
+/// fp32 sums, and all of fp64 states is fp64. No gradient. A NaN among a row's logits makes its probabilities
+/// NaN; ids stay valid. So does +infinity, whose log_sum_exp is +infinity; logits that are all -infinity have
+/// -infinity and no probabilities either. A divergence is infinite where a word is impossible (-infinity) in
+/// the second distribution alone.
 /// c10::Error when shapes do not fit.
 HeadResult read_out(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request);
-
-/// The same numbers from plain operations on full logits: slow, the reference of read_out in tests.
-HeadResult read_out_plain(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request);
 
 /// Differentiable expected embedding [n, d] in the embedding's type, and mean cross-entropy (fp32 scalar;
 /// rows with target -1 count for nothing), for training: plain operations on the logits of all rows.

@@ -6,17 +6,14 @@
 
 namespace ponderscope::kernels {
 
-/// The inner loops of the output head and of attention on the CPU, compiled once for each instruction set and
-/// chosen at run time.
+/// The inner loops of attention on the CPU, compiled once for each instruction set and chosen at run time.
 ///
-/// All of them work on tiles that lie with one query a column: row r of a tile belongs to row r of the table
-/// that the queries are multiplied with (a word of the vocabulary, a key), and `vectors * lanes` queries lie
-/// beside each other in it. Every operation of a softmax then runs down the rows with one query a SIMD lane,
-/// without a single horizontal step; and the table is read as it lies in memory, since its elements are
-/// broadcast.
+/// All of them work on tiles that lie with one query a column: row r of a tile belongs to row r of the keys
+/// or values, and `vectors * lanes` queries lie beside each other in it. Every operation of a softmax then
+/// runs down the rows with one query a SIMD lane, without a single horizontal step; and the table is read as
+/// it lies in memory, since its elements are broadcast.
 ///
-/// Buffers of tiles and packed queries are 64-byte aligned. Sums over a tile start at 0: the caller adds
-/// tiles up in double.
+/// Buffers of tiles and packed queries are 64-byte aligned. Sums over a tile start at 0.
 struct TileKernels {
     const char* name; ///< "avx512", "avx2", "baseline"
     int lanes;        ///< floats in a vector
@@ -30,28 +27,11 @@ struct TileKernels {
     void (*mix)(const float* table, std::ptrdiff_t row_stride, std::int64_t rows, std::int64_t depth,
                 const float* tile, int vectors, float* out);
 
-    /// maximum[j] = max(maximum[j], tile[r][j]); larger[j] += number of r with tile[r][j] > pivot[j] (both
-    /// null: not counted). NaN is larger than nothing.
-    void (*scan)(const float* tile, std::int64_t rows, int vectors, float* maximum, const float* pivot,
-                 std::int32_t* larger);
+    /// maximum[j] = max(maximum[j], tile[r][j]). NaN is larger than nothing.
+    void (*scan)(const float* tile, std::int64_t rows, int vectors, float* maximum);
 
-    /// Puts elements larger than the last of a column's list into it: values [columns][length] in falling
-    /// order, ids beside them. Rows arrive in rising order of id, so that of equals the lower id stays first.
-    /// first_id: id of row 0.
-    void (*keep_largest)(const float* tile, std::int64_t rows, int vectors, int columns,
-                         std::int32_t first_id, std::int64_t length, float* values, std::int32_t* ids,
-                         float* thresholds);
-
-    /// e = exp((tile[r][j] - maximum[j]) · rate) takes the place of tile when `store`; sum[j] = Σ e;
-    /// weighted[j] = Σ e · (tile - maximum), unless null.
-    void (*exponentials)(float* tile, std::int64_t rows, int vectors, const float* maximum, float rate,
-                         bool store, float* sum, float* weighted);
-
-    /// For both Kullback–Leibler divergences of P = softmax of columns of p, Q likewise, with dp = p -
-    /// p_maximum, dq = q - q_maximum: q_sum = Σ exp(dq), forward = Σ exp(dp) · (dp - dq), backward = Σ
-    /// exp(dq) · (dq - dp); +infinity where a word is impossible (-infinity) in the other one alone.
-    void (*divergence)(const float* p, const float* q, std::int64_t rows, int vectors, const float* p_maximum,
-                       const float* q_maximum, float* q_sum, float* forward, float* backward);
+    /// e = exp(tile[r][j] - maximum[j]) takes the place of tile; sum[j] = Σ e.
+    void (*exponentials)(float* tile, std::int64_t rows, int vectors, const float* maximum, float* sum);
 
     /// tile[r][j] = -infinity unless begin[j] <= first_row + r < end[j].
     void (*mask)(float* tile, std::int64_t rows, int vectors, std::int32_t first_row,
@@ -59,9 +39,6 @@ struct TileKernels {
 
     /// out[i][j] *= factor[j].
     void (*rescale)(float* out, std::int64_t depth, int vectors, const float* factor);
-
-    /// out[i] += factor · row[i].
-    void (*accumulate)(const float* row, std::int64_t count, float factor, float* out);
 
     /// count elements to fp32.
     void (*widen_bf16)(const std::uint16_t* from, std::int64_t count, float* to);

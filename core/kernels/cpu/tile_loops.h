@@ -107,8 +107,7 @@ void mix_of(const float* table, std::ptrdiff_t stride, std::int64_t rows, std::i
 }
 
 template <int N>
-void scan_of(const float* tile, std::int64_t rows, int, float* maximum, const float* pivot,
-             std::int32_t* larger) {
+void scan_of(const float* tile, std::int64_t rows, int, float* maximum) {
     const Vector* in = vectors_at(tile);
     for (int v = 0; v < N; ++v) {
         Vector best = vectors_at(maximum)[v];
@@ -117,136 +116,21 @@ void scan_of(const float* tile, std::int64_t rows, int, float* maximum, const fl
             best = x > best ? x : best;
         }
         vectors_at(maximum)[v] = best;
-        if (pivot != nullptr) {
-            const Vector p = vectors_at(pivot)[v];
-            Integers count = reinterpret_cast<Integers*>(larger)[v];
-            for (std::int64_t r = 0; r < rows; ++r) {
-                count -= in[r * N + v] > p;
-            }
-            reinterpret_cast<Integers*>(larger)[v] = count;
-        }
     }
-}
-
-/// Puts one value into a falling list that is known to have a smaller last one. Returns the new last one.
-inline float insert(float value, std::int32_t id, std::int64_t length, float* values, std::int32_t* ids) {
-    std::int64_t at = length - 1;
-    while (at > 0 && values[at - 1] < value) {
-        values[at] = values[at - 1];
-        ids[at] = ids[at - 1];
-        --at;
-    }
-    values[at] = value;
-    ids[at] = id;
-    return values[length - 1];
 }
 
 template <int N>
-void keep_largest_of(const float* tile, std::int64_t rows, int, int columns, std::int32_t first_id,
-                     std::int64_t length, float* values, std::int32_t* ids, float* thresholds) {
-    constexpr std::int64_t together = 8;
-    const Vector* in = vectors_at(tile);
-    for (int v = 0; v < N; ++v) {
-        for (std::int64_t r = 0; r < rows; r += together) {
-            const std::int64_t end = r + together < rows ? r + together : rows;
-            // Most rows hold nothing for a list: eight of them are dismissed by one comparison.
-            Vector best = in[r * N + v];
-            for (std::int64_t s = r + 1; s < end; ++s) {
-                const Vector x = in[s * N + v];
-                best = x > best || best != best ? x : best;
-            }
-            unsigned lanes = greater_lanes(best, vectors_at(thresholds)[v]);
-            while (lanes != 0) {
-                const int lane = __builtin_ctz(lanes);
-                lanes &= lanes - 1;
-                const int column = v * lane_count + lane;
-                if (column >= columns) {
-                    break;
-                }
-                for (std::int64_t s = r; s < end; ++s) {
-                    const float x = tile[(s * N + v) * lane_count + lane];
-                    if (x > thresholds[column]) {
-                        thresholds[column] = insert(x, first_id + static_cast<std::int32_t>(s), length,
-                                                    values + column * length, ids + column * length);
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// x - maximum; -infinity becomes the lowest number, so that 0 · it is 0.
-inline Vector distance(Vector x, Vector maximum) {
-    const Vector difference = x - maximum;
-    return difference < -3.0e38F ? splat(-3.0e38F) : difference;
-}
-
-template <int N, bool Store, bool Weighted>
-void exponentials_of(float* tile, std::int64_t rows, const float* maximum, float rate, float* sum,
-                     float* weighted) {
+void exponentials_of(float* tile, std::int64_t rows, int, const float* maximum, float* sum) {
     Vector* in = vectors_at(tile);
     for (int v = 0; v < N; ++v) {
         const Vector m = vectors_at(maximum)[v];
-        // Two chains each: an addition takes four cycles.
-        Vector s[2] = {};
-        Vector w[2] = {};
-        std::int64_t r = 0;
-        for (; r + 2 <= rows; r += 2) {
-            for (int chain = 0; chain < 2; ++chain) {
-                const Vector difference = distance(in[(r + chain) * N + v], m);
-                const Vector e = exponential_of(difference * rate);
-                s[chain] += e;
-                if (Weighted) {
-                    w[chain] = multiply_add(e, difference, w[chain]);
-                }
-                if (Store) {
-                    in[(r + chain) * N + v] = e;
-                }
-            }
-        }
-        if (r < rows) {
-            const Vector difference = distance(in[r * N + v], m);
-            const Vector e = exponential_of(difference * rate);
-            s[0] += e;
-            if (Weighted) {
-                w[0] = multiply_add(e, difference, w[0]);
-            }
-            if (Store) {
-                in[r * N + v] = e;
-            }
+        Vector s[2] = {}; // two chains: an addition takes four cycles
+        for (std::int64_t r = 0; r < rows; ++r) {
+            Vector& e = in[r * N + v];
+            e = exponential_of(e - m);
+            s[r % 2] += e;
         }
         vectors_at(sum)[v] = s[0] + s[1];
-        if (Weighted) {
-            vectors_at(weighted)[v] = w[0] + w[1];
-        }
-    }
-}
-
-template <int N>
-void divergence_of(const float* p, const float* q, std::int64_t rows, int, const float* p_maximum,
-                   const float* q_maximum, float* q_sum, float* forward, float* backward) {
-    for (int v = 0; v < N; ++v) {
-        const Vector pm = vectors_at(p_maximum)[v];
-        const Vector qm = vectors_at(q_maximum)[v];
-        Vector s = {};
-        Vector f = {};
-        Vector b = {};
-        const Vector infinity = splat(__builtin_inff());
-        for (std::int64_t r = 0; r < rows; ++r) {
-            const Vector x = vectors_at(p)[r * N + v];
-            const Vector y = vectors_at(q)[r * N + v];
-            const Vector dp = distance(x, pm);
-            const Vector dq = distance(y, qm);
-            const Vector ep = exponential_of(dp);
-            const Vector eq = exponential_of(dq);
-            s += eq;
-            // A word that is impossible in one of them alone.
-            f += ((y == -infinity) & (x > -infinity)) ? infinity : ep * (dp - dq);
-            b += ((x == -infinity) & (y > -infinity)) ? infinity : eq * (dq - dp);
-        }
-        vectors_at(q_sum)[v] = s;
-        vectors_at(forward)[v] = f;
-        vectors_at(backward)[v] = b;
     }
 }
 
@@ -271,12 +155,6 @@ void rescale_all(float* out, std::int64_t depth, int vectors, const float* facto
         for (int v = 0; v < vectors; ++v) {
             vectors_at(out)[i * vectors + v] *= vectors_at(factor)[v];
         }
-    }
-}
-
-void accumulate_all(const float* row, std::int64_t count, float factor, float* out) {
-    for (std::int64_t i = 0; i < count; ++i) {
-        out[i] = multiply_add(factor, row[i], out[i]);
     }
 }
 
@@ -317,18 +195,6 @@ void exponential_all(const float* from, std::int64_t count, float* to) {
     }
 }
 
-template <int N>
-void exponentials_any(float* tile, std::int64_t rows, int, const float* maximum, float rate, bool store,
-                      float* sum, float* weighted) {
-    if (store) {
-        return weighted != nullptr
-                   ? exponentials_of<N, true, true>(tile, rows, maximum, rate, sum, weighted)
-                   : exponentials_of<N, true, false>(tile, rows, maximum, rate, sum, weighted);
-    }
-    return weighted != nullptr ? exponentials_of<N, false, true>(tile, rows, maximum, rate, sum, weighted)
-                               : exponentials_of<N, false, false>(tile, rows, maximum, rate, sum, weighted);
-}
-
 /// How many vectors stand side by side: the first `int` of a kernel's parameters.
 template <typename First, typename... Rest>
 inline int vectors_in(First first, Rest... rest) {
@@ -365,12 +231,9 @@ constexpr TileKernels kernels_of(const char* name) {
     set.product = Widths<product_of<1>, product_of<2>, product_of<3>>::any;
     set.mix = Widths<mix_of<1>, mix_of<2>, mix_of<3>>::any;
     set.scan = Widths<scan_of<1>, scan_of<2>, scan_of<3>>::any;
-    set.keep_largest = Widths<keep_largest_of<1>, keep_largest_of<2>, keep_largest_of<3>>::any;
-    set.exponentials = Widths<exponentials_any<1>, exponentials_any<2>, exponentials_any<3>>::any;
-    set.divergence = Widths<divergence_of<1>, divergence_of<2>, divergence_of<3>>::any;
+    set.exponentials = Widths<exponentials_of<1>, exponentials_of<2>, exponentials_of<3>>::any;
     set.mask = Widths<mask_of<1>, mask_of<2>, mask_of<3>>::any;
     set.rescale = rescale_all;
-    set.accumulate = accumulate_all;
     set.widen_bf16 = widen_bf16_all;
     set.widen_f16 = widen_f16_all;
     set.exponential = exponential_all;

@@ -48,16 +48,6 @@ inline Vector* vectors_at(float* pointer) {
     return reinterpret_cast<Vector*>(pointer);
 }
 
-using UnalignedVector = float __attribute__((vector_size(4 * lane_count), aligned(4)));
-
-inline Vector load(const float* from) {
-    return *reinterpret_cast<const UnalignedVector*>(from);
-}
-
-inline void store(float* to, Vector value) {
-    *reinterpret_cast<UnalignedVector*>(to) = value;
-}
-
 /// a · b + c, rounded once where the processor can. Said, not left to the compiler: what it makes of a
 /// product and an addition depends on what stands around them, and the result of a column must not.
 inline Vector multiply_add(Vector a, Vector b, Vector c) {
@@ -71,14 +61,6 @@ inline Vector multiply_add(Vector a, Vector b, Vector c) {
     return reinterpret_cast<Vector>(vfmaq_f32(reinterpret_cast<float32x4_t>(c),
                                               reinterpret_cast<float32x4_t>(a),
                                               reinterpret_cast<float32x4_t>(b)));
-#else
-    return a * b + c;
-#endif
-}
-
-inline float multiply_add(float a, float b, float c) {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-    return __builtin_fmaf(a, b, c);
 #else
     return a * b + c;
 #endif
@@ -103,23 +85,6 @@ inline Vector exponential_of(Vector x) {
     p = multiply_add(p, r * r, r) + 1.0F;
     const Integers exponent = (as_integers(shifted) - as_integers(splat(shifter)) + 127) << 23;
     return x < lowest ? Vector{} : p * as_vector(exponent);
-}
-
-/// One bit a lane.
-inline unsigned greater_lanes(Vector a, Vector b) {
-#if defined(__AVX512F__)
-    return _mm512_cmp_ps_mask(reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b), _CMP_GT_OQ);
-#elif defined(__AVX2__)
-    return static_cast<unsigned>(_mm256_movemask_ps(
-        _mm256_cmp_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b), _CMP_GT_OQ)));
-#else
-    const Integers greater = a > b;
-    unsigned bits = 0;
-    for (int lane = 0; lane < lane_count; ++lane) {
-        bits |= static_cast<unsigned>(greater[lane] & 1) << lane;
-    }
-    return bits;
-#endif
 }
 
 } // namespace

@@ -8,7 +8,7 @@
 // the same order.
 #include "core/kernels/cuda/attend_ranges.h"
 
-#include "core/kernels/cpu/online_sums.h"
+#include "core/kernels/cpu/range_trim.h"
 #include "core/kernels/cuda/device_elements.cuh"
 #include "core/kernels/cuda/launch.cuh"
 

@@ -9,7 +9,7 @@
 // same only up to that rounding.
 #include "core/kernels/cuda/attend_ranges.h"
 
-#include "core/kernels/cpu/online_sums.h"
+#include "core/kernels/cpu/range_trim.h"
 #include "core/kernels/cuda/device_elements.cuh"
 #include "core/kernels/cuda/launch.cuh"
 #include "core/kernels/cuda/matrix_unit.cuh"

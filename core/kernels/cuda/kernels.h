@@ -34,20 +34,11 @@ bool depth_mix_cuda_fits(const at::Tensor& v, std::size_t sources);
 DepthMixed depth_mix_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                           std::span<const DepthSource> sources, bool want_weights);
 
-bool read_out_cuda_fits(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request);
-/// read_out on a GPU for checked requests: logits of some thousand tokens at a time, read once by a kernel
-/// that makes their statistics. In half precision, where no mixture of the whole vocabulary is asked for,
-/// they are a tile in the cache; words within the rounding of a target's logit then count for its rank or
-/// not. Nothing is read back from the device.
-HeadResult read_out_cuda(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request);
 /// fp32, bf16 or fp16 on a GPU, a head's elements side by side.
 bool rotate_cuda_fits(const at::Tensor& x);
 /// rotate_into of rope.h by our kernel.
 void rotate_into_cuda(at::Tensor& out, const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin,
                       const at::Tensor& rows, const at::Tensor& places, bool neighbours);
-
-/// Logits [n, V] in fp32, the tables multiplied as they lie.
-at::Tensor logits_cuda(const at::Tensor& h, const HeadWeights& weights);
 
 /// All of them.
 inline void add_kernels(CudaKernels& table) {
@@ -56,9 +47,6 @@ inline void add_kernels(CudaKernels& table) {
     table.attend = attend_cuda;
     table.depth_mix_fits = depth_mix_cuda_fits;
     table.depth_mix = depth_mix_cuda;
-    table.read_out_fits = read_out_cuda_fits;
-    table.read_out = read_out_cuda;
-    table.logits = logits_cuda;
     table.rotate_fits = rotate_cuda_fits;
     table.rotate_into = rotate_into_cuda;
 }

@@ -30,7 +30,7 @@ struct HaltingQuestion {
     at::Tensor previous_readout; ///< [n, d]: the read-out of step k-1; likewise
     at::Tensor carry;            ///< what this rule answered last time, rows of those that went on
     const TokenPlaces& places;   ///< of all N tokens: pick by `slots.tokens` (undefined: all)
-    const HeadWeights& head;     ///< for read_out (core/model/head.h)
+    const HeadWeights& head;     ///< for read_out (core/kernels/head.h)
 };
 
 struct HaltingAnswer {

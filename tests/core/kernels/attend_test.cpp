@@ -2,7 +2,7 @@
 #include "core/kernels/attend.h"
 
 #include "core/kernels/attend_cpu.h"
-#include "core/kernels/cpu/online_sums.h"
+#include "core/kernels/cpu/range_trim.h"
 #include "core/model/device.h"
 
 #include <ATen/ATen.h>

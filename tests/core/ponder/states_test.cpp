@@ -143,7 +143,7 @@ TEST_P(States, RecordedStatesThroughTheHeadGiveTheRecordedPredictions) {
     request.distribution = true;
     request.targets = at::cat(
         {at::tensor(std::vector<std::int64_t>(ids_.begin() + 1, ids_.end())), at::full({1}, -1, at::kLong)});
-    const HeadResult read = read_out_plain(at::stack(last), model_->backbone().head(), request);
+    const HeadResult read = read_out(at::stack(last), model_->backbone().head(), request);
     for (std::size_t t = 0; t < tokens; ++t) {
         const auto at = static_cast<std::int64_t>(t);
         EXPECT_NEAR(read.entropy[at].item<float>(), result.tokens.entropy[t], 2e-2) << t;
@@ -194,8 +194,8 @@ TEST_P(States, AfterLayersAndTheirReadOutsAreWhatTheForwardComputed) {
                     at::tensor(computed->second.floats)
                         .view({static_cast<std::int64_t>(tokens), static_cast<std::int64_t>(width)})
                         .to(scalar_type_of(testing::test_precision()));
-                read =
-                    read_out_plain(model_->backbone().final_norm(states), model_->backbone().head(), request);
+                read = ponderscope::read_out(model_->backbone().final_norm(states), model_->backbone().head(),
+                                             request);
             }
             for (std::size_t t = 0; t < tokens; ++t) {
                 const std::size_t at = (t * steps + k) * layers + l;

@@ -517,12 +517,6 @@ at::Tensor wide_product(const at::Tensor& a, const at::Tensor& b, at::ScalarType
     return at::mm(a.to(type), b.to(type));
 }
 
-at::Tensor& wide_product_out(const at::Tensor& a, const at::Tensor& b, at::ScalarType type, at::Tensor& out) {
-    TORCH_CHECK(out.size(0) == a.size(0) && out.size(1) == b.size(1) && out.scalar_type() == type,
-                "mm: the product's place");
-    return out.copy_(wide_product(a, b, type));
-}
-
 TORCH_LIBRARY_IMPL(_, PrivateUse1, library) {
     library.fallback(torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
 }
@@ -542,7 +536,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
     library.impl("_copy_from", copy_from);
     library.impl("record_stream", record_stream);
     library.impl("mm.dtype", wide_product);
-    library.impl("mm.dtype_out", wide_product_out);
 }
 
 [[maybe_unused]] const bool registered = [] {

@@ -18,7 +18,7 @@ cd "$(dirname "$0")/../../../.."
 tree=$PWD
 out=$tree/build/kernels
 cxx=${CXX:-g++}
-kernels=(attend_ranges attend_tiles depth_mix head_stats rotate_rows)
+kernels=(attend_ranges attend_tiles depth_mix rotate_rows)
 common="-x c++ -std=c++20 -g1 -Wall -Wextra -Wno-unknown-pragmas -fno-strict-aliasing -ffunction-sections"
 declare -A flags=(
     [plain]="-O2"
@@ -47,7 +47,7 @@ everything() {
     for name in "${kernels[@]}"; do
         echo "core/kernels/cuda/$name.cu" "tests/core/kernels/cuda/${name}_test.cpp"
     done
-    echo tests/core/kernels/cuda/{host_cuda,online_sums}_test.cpp tests/support/host_cuda/host_cuda.cpp
+    echo tests/core/kernels/cuda/host_cuda_test.cpp tests/support/host_cuda/host_cuda.cpp
 }
 
 link() {
@@ -78,8 +78,7 @@ mutant() {
         *attend_tiles.cu | *matrix_unit.cuh) filter='AttendTiles*' ;;
         *depth_mix.cu) filter='Depth*' ;;
         *rotate_rows.cu) filter='Rotate*' ;;
-        *elements.cuh) filter='Attend*:Depth*' ;;
-        *) filter='Head*:Div*:Online*' ;;
+        *) filter='Attend*:Depth*' ;;
     esac
     for build in $builds; do
         [ -n "${built[$build]:-}" ] || build "$build"
@@ -90,8 +89,7 @@ mutant() {
         case $file in
             *.cu) rebuilt=$file ;;
             *matrix_unit.cuh) rebuilt=core/kernels/cuda/attend_tiles.cu ;;
-            *elements.cuh) rebuilt="core/kernels/cuda/attend_ranges.cu core/kernels/cuda/depth_mix.cu" ;;
-            *) rebuilt="core/kernels/cuda/head_stats.cu tests/core/kernels/cuda/head_stats_test.cpp tests/core/kernels/cuda/online_sums_test.cpp" ;;
+            *) rebuilt="core/kernels/cuda/attend_ranges.cu core/kernels/cuda/depth_mix.cu" ;;
         esac
         # A link would be written through.
         for source in $rebuilt; do rm -f "$folder/$build/$(basename "$source").o"; done
@@ -145,39 +143,6 @@ mutants() {
     mutants_missed=0
     printf 'mutants:\n'
     every_barrier
-    change "a plain addition for the atomic" head_stats.cu "atomicAdd(&collected, 1)" "collected++" "plain thread"
-    change "a list that was not filled" head_stats.cu "count < length" "count < 0"
-    change "a full list overflows" head_stats.cu "count > collected_most ||" "false ||"
-    change "one candidate too many for shared memory" head_stats.cu "place < collected_most" "place <= collected_most" address
-    change "the last word is left out" head_stats.cu "unsigned v = threadIdx.x; v < vocabulary; v += threads) {
-        const float x = row[v];
-        own" "unsigned v = threadIdx.x; v + 1 < vocabulary; v += threads) {
-        const float x = row[v];
-        own"
-    change "an equal logit counts as larger" head_stats.cu "x > pivot ? 1" "x >= pivot ? 1"
-    change "NaN enter the list" head_stats.cu "x == x && after" "after"
-    change "an impossible word is cut at 1e30" head_stats.cu "y == -INFINITY && x != -INFINITY ? INFINITY" "false ? INFINITY"
-    change "a tile forgets those before" head_stats.cu "t.word > 0 && lane == 0" "false"
-    change "a tile's list begins anew" head_stats.cu "t.word > 0 && lane < length" "false"
-    change "a tile's target is larger than itself" head_stats.cu " && word.id != target" ""
-    change "a tile's target is another lane's" head_stats.cu "(target - t.word) % 32)" "(target - t.word) % 31)"
-    change "an equal logit of a tile counts as larger" head_stats.cu "word.value > pivot" "word.value >= pivot"
-    change "a list's end does not move" head_stats.cu "lane == before ? next : above" "lane == before ? next : kept"
-    change "words of a tile join alone" head_stats.cu "joining &= joining - 1;" "joining = 0;"
-    change "NaN of a tile come before numbers" head_stats.cu "b_is_nan && (!a_is_nan || a.id < b.id)" "a_is_nan"
-    change "each tile tells" head_stats.cu "t.word + t.words == a.vocabulary" "true"
-    change "a tile knows no divergence so far" head_stats.cu "apart = so_far.divergence" "apart"
-    change "another row's words before" head_stats.cu "t.before[index * t.words + v]" "t.before[v]"
-    change "a word that is impossible in the other alone is skipped" online_sums.h "other == -INFINITY && own != -INFINITY ? INFINITY" "other == -INFINITY ? 0"
-    change "what is apart does not move with the other's maximum" online_sums.h "other.apart += other.sum == 0 ? 0 : other.sum * up;" ""
-    change "what is apart does not move with the own maximum" online_sums.h "factor * (side.apart - side.sum * up)" "factor * side.apart"
-    change "an infinite divergence is scaled away" online_sums.h "side.apart != INFINITY" "true"
-    change "differences without a unit" online_sums.h "unit = 0x1p-32F" "unit = 1"
-    change "a row of -infinity is a distribution" online_sums.h "maximum == INFINITY || sum == 0" "maximum == INFINITY"
-    change "a row of +infinity is a distribution" online_sums.h "maximum == INFINITY || sum == 0" "sum == 0"
-    change "0 times infinity" online_sums.h "factor == 0 ? 0 : factor * (weighted" "factor * (weighted"
-    change "+infinity less itself" online_sums.h "x == maximum ? 0 : x - maximum" "x - maximum"
-    change "maxima of +infinity raised" online_sums.h "to == maximum ? 0 : to - maximum" "to - maximum"
     change "chunks past a row's end are read" device_elements.cuh "const bool inside = wanted && begin < size;" "const bool inside = wanted;" address
     change "any address is aligned" device_elements.cuh "% 16 == 0" "% 2 == 0" address
     change "a row is read one element too far" device_elements.cuh "if (wanted && begin + i < size)" "if (wanted && begin + i <= size)" address
