@@ -112,7 +112,7 @@ function value(r, name, i) {
 }
 function shown(i) {
   const name = state.quantity.name;
-  if (state.of === "d") return value(1, name, i) - value(0, name, i);
+  if (state.of === "d") return value(0, name, i) - value(1, name, i);
   return value(state.of === "b" ? 1 : 0, name, i);
 }
 
@@ -248,7 +248,7 @@ function drawLegend() {
   bar.className = "ramp";
   bar.style.background = `linear-gradient(90deg, ${ramp(state.of === "d").join(",")})`;
   const [low, high] = q.name === "rank" ? ["1", grouped(scale.high)] : [format(q, scale.low, state.of === "d"), format(q, scale.high, state.of === "d")];
-  const meaning = state.of === "d" ? `${q.title} of B less that of A: teal where B is lower` : q.meaning;
+  const meaning = state.of === "d" ? `${q.title} of A less that of B: teal where A is lower` : q.meaning;
   const marks = state.marks && D.runs.some(run => run.info.max_steps > 0) ? ` \u00b7 marks: ${D.runs[0].info.step_unit}s that predicted it` : "";
   box.replaceChildren(low, bar, high + (q.unit ? ` ${q.unit}` : ""), ` \u00b7 ${meaning}${marks}`);
 }

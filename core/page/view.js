@@ -31,7 +31,7 @@ function drawToken() {
   const table = document.createElement("tbody"), top = table.insertRow();
   cell(top, "", "th");
   D.runs.forEach((_, r) => cell(top, "", "th").append(chip(r)));
-  if (D.runs.length > 1) cell(top, "B " + MINUS + " A", "th");
+  if (D.runs.length > 1) cell(top, "A " + MINUS + " B", "th");
   const rows = [...quantities(), { name: "nll", title: "Probability", digits: 3, map: v => Math.exp(-v) }];
   for (const q of rows) {
     const values = D.runs.map((_, r) => { const v = value(r, q.name, i); return q.map ? q.map(v) : v; });
@@ -39,7 +39,7 @@ function drawToken() {
     const row = table.insertRow();
     cell(row, q.title);
     values.forEach(v => cell(row, format(q, v)));
-    if (values.length > 1) cell(row, q.si ? "" : format(q, values[1] - values[0], true));
+    if (values.length > 1) cell(row, q.si ? "" : format(q, values[0] - values[1], true));
   }
   facts.append(table);
   D.runs.forEach((_, r) => candidates.append(stepTable(r, i)));
@@ -244,7 +244,7 @@ function drawControls() {
   for (const q of quantities()) $("quantity").add(new Option(q.title, q.name));
   const of = $("of");
   of.hidden = D.runs.length < 2;
-  for (const [key, label] of [["a", "A"], ["b", "B"], ["d", "B " + MINUS + " A"]]) {
+  for (const [key, label] of [["a", "A"], ["b", "B"], ["d", "A " + MINUS + " B"]]) {
     const button = document.createElement("button");
     button.textContent = label;
     button.dataset.of = key;
