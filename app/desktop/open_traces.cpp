@@ -70,7 +70,7 @@ OpenTraces::OpenTraces(const Shell& shell) : ShellPart(shell) {
         fitSequence();
         // A B that is there and was left is not wanted; one that vanished may have a successor.
         const RunKey b = selection_.runB();
-        withoutB_ = !b.isValid() && (withoutB_ || isListed(lastB_));
+        withoutB_ = !b.isValid() && (withoutB_ || data_.run(lastB_) != nullptr);
         lastB_ = b;
     });
     poll_.setInterval(poll_ms);
@@ -86,18 +86,13 @@ void OpenTraces::fitSequence() {
     }
 }
 
-bool OpenTraces::isListed(const RunKey& key) const {
-    const std::vector<RunInfo> runs = data_.runs(key.trace);
-    return std::any_of(runs.begin(), runs.end(), [&key](const RunInfo& run) { return run.id == key.run; });
-}
-
 void OpenTraces::chooseRuns() {
     const RunKey a = selection_.runA();
     const RunKey b = selection_.runB();
-    if (b.isValid() && !isListed(b)) {
+    if (b.isValid() && data_.run(b) == nullptr) {
         selection_.setRunB({});
     }
-    if (!isListed(a)) {
+    if (data_.run(a) == nullptr) {
         // A run that ponders is what the program is for; else the first.
         RunKey first;
         RunKey pondering;

@@ -144,10 +144,9 @@ public Q_SLOTS:
 
 private:
     void follow(const TraceWatch::Change& change);
-    void chooseRuns();                                    ///< where A or B are not there any more
-    void compareOverTheSameText();                        ///< B reads what A reads, where another run does
-    void fitSequence();                                   ///< to one that run A has
-    [[nodiscard]] bool isListed(const RunKey& key) const; ///< known, and not hidden
+    void chooseRuns();             ///< where A or B are not there any more
+    void compareOverTheSameText(); ///< B reads what A reads, where another run does
+    void fitSequence();            ///< to one that run A has
 
     Opener opener_{data_, selection_};
     RunFollower follower_{data_, selection_, opener_};

@@ -70,8 +70,7 @@ void RunEdits::removeRun(const RunKey& key) {
                             .arg(QString::fromStdString(run->name), QFileInfo(key.trace).fileName()),
                         QMessageBox::Cancel, window_);
     question->setTextFormat(Qt::PlainText);
-    question->setInformativeText(tr(
-        "The old file stays until the new one is complete. To keep the run in the trace, hide it instead."));
+    question->setInformativeText(tr("The old file stays until the new one is complete."));
     QPushButton* remove = question->addButton(tr("Remove"), QMessageBox::DestructiveRole);
     question->setDefaultButton(QMessageBox::Cancel);
     question->setAttribute(Qt::WA_DeleteOnClose);

@@ -120,7 +120,6 @@ void TraceData::close(const QString& path) {
                     false);
     impl->refreshing.remove(trace);
     ++impl->closings[trace];
-    std::erase_if(impl->hidden, [&](const RunKey& run) { return run.trace == trace; });
     if (!impl->order.contains(trace)) {
         return;
     }
@@ -248,7 +247,13 @@ QStringList TraceData::files(const QString& trace) const {
 }
 
 std::vector<RunInfo> TraceData::runs(const QString& trace) const {
-    return impl_->runsOf(trace, false);
+    std::vector<RunInfo> list;
+    if (const auto place = impl_->traces.find(trace); place != impl_->traces.end()) {
+        for (const auto& run : place->second.runs) {
+            list.push_back(run->info);
+        }
+    }
+    return list;
 }
 
 void TraceData::setScratch(const QString& trace) {
@@ -257,16 +262,6 @@ void TraceData::setScratch(const QString& trace) {
 
 bool TraceData::isScratch(const QString& trace) const {
     return impl_->scratch.contains(trace);
-}
-
-void TraceData::setHidden(const RunKey& run, bool hidden) {
-    if (hidden ? impl_->hidden.insert(run).second : impl_->hidden.erase(run) > 0) {
-        Q_EMIT traceChanged(run.trace);
-    }
-}
-
-std::vector<RunInfo> TraceData::hiddenRuns(const QString& trace) const {
-    return impl_->runsOf(trace, true);
 }
 
 std::vector<TrainingInfo> TraceData::trainings(const QString& trace) const {

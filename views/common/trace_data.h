@@ -74,10 +74,6 @@ public:
     /// opened.
     void setScratch(const QString& trace);
     [[nodiscard]] bool isScratch(const QString& trace) const;
-    /// A hidden run is in no list of runs until it is shown again; its file stays as it is. Emits
-    /// traceChanged.
-    void setHidden(const RunKey& run, bool hidden);
-    [[nodiscard]] std::vector<RunInfo> hiddenRuns(const QString& trace) const;
     /// Looks for new runs, sequences and tokens of a trace that is still being written, or of all; emits what
     /// changed.
     void refresh(const QString& trace);
@@ -94,7 +90,7 @@ public:
     /// What is read of it: the file itself, or its shards.
     [[nodiscard]] QStringList files(const QString& trace) const;
     [[nodiscard]] std::vector<RunInfo>
-    runs(const QString& trace) const; ///< but hidden ones; after traceOpened
+    runs(const QString& trace) const; ///< after traceOpened
     [[nodiscard]] std::vector<TrainingInfo> trainings(const QString& trace) const; ///< likewise
     [[nodiscard]] const RunInfo*
     run(const RunKey& key) const; ///< valid until the next event; null when unknown

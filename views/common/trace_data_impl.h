@@ -326,18 +326,6 @@ struct TraceData::Impl {
     QSet<QString> live;              ///< keys of `traces` that are no files
     QHash<QString, int> closings;    ///< of each trace: one that is being opened must not come back
     QSet<QString> scratch;
-    std::set<RunKey> hidden;
-    [[nodiscard]] std::vector<RunInfo> runsOf(const QString& trace, bool isHidden) const {
-        std::vector<RunInfo> list;
-        if (const auto place = traces.find(trace); place != traces.end()) {
-            for (const auto& run : place->second.runs) {
-                if (hidden.contains({trace, run->info.id}) == isHidden) {
-                    list.push_back(run->info);
-                }
-            }
-        }
-        return list;
-    }
 
     // Worker thread
     std::map<QString, TraceReader> readers;

@@ -80,7 +80,6 @@ void LibraryModel::synchronise(const QString& path) {
         known.insert(known.begin() + static_cast<std::ptrdiff_t>(at), std::move(fresh[at]));
         endInsertRows();
     }
-    Q_EMIT dataChanged(parent, parent); // how many are hidden
 }
 
 void LibraryModel::renewRun(const RunKey& key) {
@@ -171,16 +170,8 @@ QVariant LibraryModel::traceData(const Trace& trace, int role) const {
     switch (role) {
     case Qt::DisplayRole:
         return context_.data.isScratch(trace.path) ? tr("Temporary") : title_of(trace.path);
-    case DetailRole: {
-        QStringList parts;
-        if (context_.data.isScratch(trace.path)) {
-            parts << tr("not saved");
-        }
-        if (const auto hidden = context_.data.hiddenRuns(trace.path).size(); hidden > 0) {
-            parts << tr("%1 hidden").arg(hidden);
-        }
-        return parts.join(QStringLiteral(", "));
-    }
+    case DetailRole:
+        return context_.data.isScratch(trace.path) ? tr("not saved") : QString();
     case Qt::ToolTipRole:
         return plain_tip(context_.data.isScratch(trace.path)
                              ? tr("What-if runs, reruns and generated runs are temporary until you save them "

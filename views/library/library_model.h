@@ -16,7 +16,7 @@ public:
     enum Role {
         KeyRole = Qt::UserRole, ///< RunKey (of a trace: its path with run 0)
         ColourRole,             ///< QColor of a run
-        DetailRole,             ///< "NLL 3.214   steps 2.31"; of a trace: "not saved, 2 hidden", or empty
+        DetailRole,             ///< "NLL 3.214   steps 2.31"; of a trace: "not saved", or empty
         PolicyRole,             ///< "entropy:theta=2.5"; empty for the checkpoint's own
         SideRole,               ///< "A", "B", "AB" or empty
         StateRole,              ///< "partial", or empty

@@ -228,19 +228,11 @@ void LibraryPanel::fillMenu(QMenu& menu, const QModelIndex& index) {
                        this, [this, key] { Q_EMIT keepRequested(key); });
         menu.addAction(tr("Rename"), this, [this, key] { runs_->edit(model_->indexOf(key)); })
             ->setDisabled(elsewhere); // what lies on another machine is only read
-        menu.addAction(tr("Hide"), this, [this, key] { context_.data.setHidden(key, true); });
         menu.addAction(tr("Remove from Trace…"), this, [this, key] { Q_EMIT removeRequested(key); })
             ->setDisabled(elsewhere);
     } else {
         menu.addAction(tr("Copy path"), this, [key] { QGuiApplication::clipboard()->setText(key.trace); });
         menu.addAction(tr("Check Every Byte"), this, [this, key] { Q_EMIT checkRequested(key.trace); });
-        if (const auto hidden = context_.data.hiddenRuns(key.trace); !hidden.empty()) {
-            menu.addAction(tr("Show Hidden Runs (%1)").arg(hidden.size()), this, [this, key, hidden] {
-                for (const RunInfo& run : hidden) {
-                    context_.data.setHidden({key.trace, run.id}, false);
-                }
-            });
-        }
         menu.addSeparator();
         menu.addAction(tr("Close trace"), this, [this, key] { context_.data.close(key.trace); });
     }

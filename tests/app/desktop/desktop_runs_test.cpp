@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What becomes of runs: what ifs go into Scratch, and runs are kept, renamed, hidden and removed. With the
+// What becomes of runs: what ifs go into Scratch, and runs are kept, renamed and removed. With the
 // real program on a checkpoint of the test's own.
 #include "core/trace/reader.h"
 #include "core/trace/tools/run_edits.h"
@@ -187,26 +187,6 @@ private Q_SLOTS:
             stage.window.panel<LibraryPanel>().model().indexOf(two), QStringLiteral("one"), Qt::EditRole);
         QTRY_VERIFY2(stage.says("edit.failed", QStringLiteral("'one'")), qPrintable(stage.said()));
         QCOMPARE(stage.names(stage.trace()).last(), QStringLiteral("one step"));
-    }
-
-    void aHiddenRunIsOutOfEveryListUntilItIsShown() {
-        Stage stage;
-        QVERIFY(stage.open());
-        const QAbstractItemModelTester tester(&stage.window.panel<LibraryPanel>().model());
-        const RunKey a = stage.window.selection().runA();
-        const QByteArray before = digest_of(stage.trace());
-        QVERIFY(stage.choose(a, QStringLiteral("Hide")));
-        QCOMPARE(stage.names(stage.trace()).size(), 1);
-        QVERIFY(!(stage.window.selection().runA() == a));
-        QVERIFY(stage.window.selection().runA().isValid());
-        const RunKey trace{stage.trace(), 0};
-        const QModelIndex row = stage.window.panel<LibraryPanel>().model().indexOf(trace);
-        QCOMPARE(stage.window.panel<LibraryPanel>().model().rowCount(row), 1);
-        QCOMPARE(row.data(LibraryModel::DetailRole).toString(), QStringLiteral("1 hidden"));
-        QVERIFY(stage.choose(trace, QStringLiteral("Show Hidden Runs")));
-        QCOMPARE(stage.names(stage.trace()).size(), 2);
-        QCOMPARE(stage.window.panel<LibraryPanel>().model().rowCount(row), 2);
-        QCOMPARE(digest_of(stage.trace()), before);
     }
 
     void aRunIsRemovedAfterAQuestion() {

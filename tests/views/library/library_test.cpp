@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/trace/tools/run_edits.h"
 #include "core/trace/writer.h"
 #include "tests/support/sample_trace.h"
 #include "views/common/format.h"
@@ -152,13 +153,19 @@ private Q_SLOTS:
         const RunKey second = stage.run(path, 1);
         stage.selection.setRunA(second);
         const QPersistentModelIndex row = panel.model().indexOf(second);
-        stage.data.setHidden(first, true);
+        remove_run(path.toStdString(), *stage.data.run(first));
+        QVERIFY(stage.open(path));
         QVERIFY(row.isValid());
         QCOMPARE(row.row(), 0);
         QCOMPARE(QModelIndex(row), panel.runs().currentIndex());
-        stage.data.setHidden(first, false);
-        QCOMPARE(row.row(), 1);
-        QCOMPARE(panel.model().rowCount(row.parent()), 2);
+        RunInfo fresh;
+        fresh.name = "fresh";
+        fresh.versions = fresh.config = "{}";
+        fresh.notices = "[]";
+        TraceWriter(path.toStdString()).begin_run(fresh, {});
+        stage.data.refresh();
+        QTRY_COMPARE(panel.model().rowCount(row.parent()), 2);
+        QCOMPARE(row.row(), 0);
         QCOMPARE(QModelIndex(row), panel.runs().currentIndex());
     }
 
