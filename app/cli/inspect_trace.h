@@ -10,7 +10,7 @@ namespace ponderscope::cli {
 /// Whether `inspect` takes that for a trace: a file or shards of one; else it is a checkpoint's.
 bool is_trace(const std::filesystem::path& path);
 
-/// What a trace is, in words or as JSON. CheckFailed, where \p check finds a page that is damaged.
+/// Prints a description of a trace, as text or JSON. CheckFailed: \p check finds a damaged page.
 void inspect_trace(const std::filesystem::path& path, bool check, bool json);
 
 /// `inspect` of traces alone, which needs no LibTorch.

@@ -24,7 +24,7 @@ struct IntervalOptions {
     void add_to(CLI::App& verb);
     /// Takes in what the flags say; call before the first use of `bootstrap`.
     void begin(ProgressPrinter& printer);
-    /// What the intervals of a report were made with, as keys of the report.
+    /// The settings of a report's intervals, as keys of the report.
     void write_to(nlohmann::json& report, const Resampling& resampling) const;
     /// "95 % intervals, paired bootstrap: 1,200 clusters drawn whole, 10,000 replicates"
     [[nodiscard]] std::string sentence(const Resampling& resampling) const;

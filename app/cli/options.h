@@ -53,7 +53,7 @@ struct RunOptions {
     void check_places(const std::vector<SequenceInput>& sequences) const;
 };
 
-/// What is scored: text files, a prompt, ids, or what a recorded run scored.
+/// The input: text files, a prompt, ids, or the ids of a recorded run.
 struct InputOptions {
     std::vector<std::filesystem::path> texts;
     std::string prompt;

@@ -19,7 +19,7 @@
 
 namespace ponderscope::cli {
 
-/// `record`: its options, and what it does with them (record.cpp) and says of it (record_print.cpp).
+/// `record`: its options, the recording (record.cpp) and the output (record_print.cpp).
 struct RecordVerb {
     ModelOptions model;
     RunOptions how;
@@ -51,7 +51,7 @@ struct RecordVerb {
                      const std::vector<SequenceInput>& sequences) const;
     void check_input() const;
     void check_choice(const RecordChoice& what, const ModelConfig& config) const;
-    /// What lies in memory, or is read as it is recorded.
+    /// Sequences in memory, or a source that is read during the recording.
     [[nodiscard]] RecordReport record_texts(Engine& engine, const Checkpoint& checkpoint,
                                             const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,
                                             ProgressPrinter& printer, const std::stop_token& stop);

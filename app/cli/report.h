@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-/// What verbs that print figures have in common.
+/// Shared parts of the verbs that print numbers.
 namespace ponderscope::cli {
 
 using namespace plain_text; // NOLINT(google-build-using-namespace): of numbers in every report

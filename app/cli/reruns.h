@@ -26,7 +26,7 @@ struct RerunOptions {
     [[nodiscard]] bool wanted() const { return !model.checkpoint.empty(); }
     /// InputError: options of reruns where there are none; reruns that would hide the shards of a trace.
     void check(const TraceReader& reader) const;
-    /// Where the reruns of a trace's run are kept.
+    /// The trace that stores the reruns of a run.
     [[nodiscard]] std::filesystem::path trace(const TraceReader& reader) const {
         return output.empty() ? reader.path() : output;
     }

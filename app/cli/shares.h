@@ -9,7 +9,7 @@
 
 namespace ponderscope::cli {
 
-/// What a process records: a part of the run, into a trace.
+/// The part of a run that a process records into a trace.
 struct Share {
     std::int64_t rank = 0;
     std::int64_t world = 1;

@@ -15,7 +15,7 @@ namespace ponderscope::cli {
 #include "app/cli/verbs.def"
 #undef PONDERSCOPE_VERB
 
-/// Its subcommand, with the description of verbs.def.
+/// Adds the subcommand of a verb, with its description from verbs.def.
 CLI::App* add_verb(CLI::App& program, const char* name);
 /// For options that name a file to be written: one that is there is replaced, but for a trace or a
 /// checkpoint's weights, which a slip put there and would be gone.

@@ -55,8 +55,7 @@ private:
 /// not at all.
 int command_score(const QString& typed, const QString& text);
 
-/// Every action that can be reached from these menus, with the way to it. Menus that fill themselves are
-/// asked to.
+/// Every action of these menus with its path. Emits aboutToShow, so that dynamic menus fill.
 std::vector<CommandModel::Command> commands_of(const QList<QAction*>& menus);
 
 /// Ctrl+K: any action of the program by typing a part of its name. Arrows choose, Enter does it, Escape

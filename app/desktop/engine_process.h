@@ -30,7 +30,7 @@ public:
 
     /// The program that is started instead of the one beside this; for tests.
     void setProgram(const QString& program) { program_ = program; }
-    /// What is wrong, or empty when it starts.
+    /// An error message; empty: it starts.
     [[nodiscard]] QString start(const QStringList& arguments);
     [[nodiscard]] bool isRunning() const { return process_.state() != QProcess::NotRunning; }
     /// Asks it to stop as Ctrl+C does; it is killed if it does not within ten seconds.
@@ -51,7 +51,7 @@ private:
     void interrupt();
 
     QString program_;
-    QString machine_; ///< where it runs: "ssh://host"; empty: here
+    QString machine_; ///< "ssh://host"; empty: this machine
     QProcess process_;
     QTimer patience_;
     QByteArray output_;

@@ -21,7 +21,7 @@ public:
     using ShellPart::ShellPart;
     ~FigureExport() override;
     [[nodiscard]] ExportDialog* dialog() const; ///< null unless it is open
-    /// What a panel shows and figures of its kinds begin with.
+    /// The view of a panel, from which figures of its kinds start.
     using Filler = std::function<void(figure::FigureSpec& spec)>;
     void addFiller(Filler fill) { fillers_.push_back(std::move(fill)); }
 

@@ -63,11 +63,11 @@ struct TourStop {
     QString title;
     QString text;
     std::function<void()> prepare;    ///< brings it to the screen; may be empty
-    std::function<QWidget*()> target; ///< what is pointed at; null points at nothing
+    std::function<QWidget*()> target; ///< the widget to point at; null: none
 };
 
-/// Leads through the window: a card with words beside what they are about, the rest dimmed. Arrow keys and
-/// Enter go on, Escape ends. Clicks go through to the window below, so that one can try what is said.
+/// A tour of the window: a card beside the explained widget, with the rest dimmed. Arrow keys and Enter
+/// continue, Escape ends. Clicks reach the window below.
 class Tour : public QWidget {
     Q_OBJECT
 public:

@@ -9,7 +9,7 @@
 
 namespace ponderscope {
 
-/// What the command line of ponderscope-desktop asks for.
+/// The parsed command line of ponderscope-desktop.
 struct Launch {
     QStringList paths;   ///< traces (TRACE or TRACE#RUN) and checkpoint folders
     QString screenshot;  ///< PNG to write instead of showing a window

@@ -41,7 +41,7 @@ public:
     /// As the command line asks: at the place and size and with the panels of the last time, or the size of a
     /// picture; then shown, then what it names is opened.
     void start(const Launch& launch);
-    /// What the command line asks to be shown, as soon as it is there.
+    /// Shows the requests of the command line once they are loaded.
     void apply(const Launch& launch);
     /// Something is still being read, laid out or computed.
     [[nodiscard]] bool isBusy() const;

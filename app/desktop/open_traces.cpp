@@ -143,7 +143,7 @@ void OpenTraces::poll() {
         files << data_.files(trace);
     }
     files.removeDuplicates();
-    // The trace that is recorded into opens as soon as it exists.
+    // The trace the trace of the recording opens as soon as it exists.
     const QString recorded = follower_.trace();
     const bool awaited = !recorded.isEmpty() && !data_.isOpen(recorded) && !opener_.isOpening(recorded);
     watching_.start([all = awaited ? files + QStringList(recorded)

@@ -45,8 +45,8 @@ struct Panel {
     const char* name;  ///< of its layout, and for --tab
     const char* title;
     PanelPlace place;
-    const char* heading; ///< what it shows, as it stands on the panel
-    bool caveat;         ///< what must not be concluded stands below it; false: its charts say it
+    const char* heading; ///< title of the panel
+    bool caveat;         ///< true: the caveat is shown below the panel; false: its charts show it
     QWidget* (*make)(const ViewContext& context, QWidget* parent);
     /// Connects it with other parts; null: it speaks through the selection alone.
     void (*attach)(QWidget& panel, const WindowParts& parts) = nullptr;

@@ -6,7 +6,7 @@
 
 namespace ponderscope {
 
-/// What a run is given beside text and policy, as the options of the command line have it.
+/// The settings of a run beside text and policy, in the words of the command line.
 struct RunSettings {
     int steps = 0;      ///< recurrences of a model whose steps share all weights; 0: the config's
     QString kv;         ///< what later tokens see of one that stopped; empty: the method's default
@@ -53,8 +53,8 @@ struct RecordRequest {
     QString trace; ///< a run is added when it exists
 };
 
-/// What is missing or contradictory, as a sentence for the dialog; empty when the request can start. Looks at
-/// files, not into them: the command line says the rest.
+/// A sentence about missing or contradictory fields for the dialog; empty: the request can start. It checks
+/// that files exist, not their content.
 QString problem_of(const RecordRequest& request);
 
 /// Every method that `ponderscope record --method` knows, by name.
@@ -81,10 +81,10 @@ struct ThinkRequest {
     QString policy; ///< empty: the method's own
     RunSettings settings;
     QString device = QStringLiteral("cpu");
-    QString trace; ///< where the run is recorded in the end
+    QString trace; ///< trace of the recorded run
 };
 
-/// What is missing, as a sentence for the panel; empty when it can start.
+/// A sentence about missing fields for the panel; empty: it can start.
 QString problem_of(const ThinkRequest& request);
 /// Arguments for `ponderscope`, from "generate" on.
 QStringList generate_arguments(const ThinkRequest& request);

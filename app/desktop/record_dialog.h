@@ -37,7 +37,7 @@ public:
     [[nodiscard]] RecordRequest request() const;
     [[nodiscard]] QString problem() const;
     [[nodiscard]] QString commandLine() const;
-    /// What the chosen folder holds, in words; a sentence about what is wrong with it otherwise.
+    /// A description of the chosen folder, or an error message.
     [[nodiscard]] QString aboutCheckpoint() const;
     [[nodiscard]] QStringList offeredMethods() const; ///< in their order; "" is the checkpoint's own
     [[nodiscard]] CheckpointInquiry& inquiry() { return inquiry_; }

@@ -29,7 +29,7 @@ public:
     [[nodiscard]] const QString& trace() const { return trace_; } ///< absolute; perhaps not there yet
     /// Makes its folder. Why it cannot be written, one sentence; empty: it can.
     [[nodiscard]] QString prepare() const;
-    /// The same for what is computed on \p machine ("ssh://host"): a file in /tmp there. Empty: trace().
+    /// The same for runs on \p machine ("ssh://host"): a file in /tmp there. Empty: trace().
     [[nodiscard]] QString on(const QString& machine) const;
 
 private:
@@ -84,7 +84,7 @@ private:
     DockLayout& docks_;
     Recorder recorder_;
     Rerun rerun_;
-    bool rerunning_ = false; ///< what is being recorded is the lab's rerun
+    bool rerunning_ = false; ///< the current recording is the lab's rerun
     Thinker thinker_;
     Scratch scratch_;
     RecordingStatus* recording_;

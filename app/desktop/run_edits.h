@@ -14,7 +14,7 @@ namespace ponderscope {
 
 class OpenTraces;
 
-/// What becomes of runs: they are kept, renamed, removed and checked, and their checkpoints found again.
+/// Edits of runs: save, rename, remove, check, and find a moved checkpoint.
 class RunEdits : public ShellPart {
     Q_OBJECT
 public:

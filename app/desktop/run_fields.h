@@ -15,9 +15,9 @@ namespace ponderscope {
 
 class PathEdit;
 
-/// The fields of RunSettings: steps, what later tokens see, start state. What the model does not have is grey
-/// and says why; what was chosen there is kept for the next model, and not part of settings(). The widgets
-/// are laid out by whoever asks for them.
+/// The fields of RunSettings: steps, what later tokens see, start state. Fields that the model lacks are
+/// disabled, with the reason; their values stay for the next model and are not part of settings(). The caller
+/// lays out the widgets.
 class RunFields : public QObject {
     Q_OBJECT
 public:
@@ -32,7 +32,7 @@ public:
     void setModel(const CheckpointAbout& about, const QString& method, const QString& policy);
     void setChosen(const RunSettings& settings);
     [[nodiscard]] const RunSettings& chosen() const { return chosen_; }
-    /// What is chosen, as far as the model has it.
+    /// The chosen settings that the model has.
     [[nodiscard]] RunSettings settings() const;
     [[nodiscard]] QString problem() const; ///< a sentence about what is not finished; empty when nothing is
 
@@ -55,7 +55,7 @@ private:
     QString whyNoSteps_;
     QString whyNoKv_;
     QString whyNoStart_;
-    QString ownSteps_; ///< what the model does when nothing is chosen
+    QString ownSteps_; ///< the model's default
     QString ownKv_;
     bool showing_ = false;
 };

@@ -18,19 +18,19 @@ struct SampleModel {
     bool stories = false; ///< of those that read the stories, whose answers need a known number of steps
 };
 
-/// What comes with the program: in the source tree that it was built from, or below share/ponderscope.
+/// The sample models: in the source tree, or below share/ponderscope.
 struct Samples {
     QString folder;                  ///< empty: nothing was found
     std::vector<SampleModel> models; ///< those of the cabinet last
     QString text;                    ///< passage that they are recorded over; empty: none
     QString recorded;                ///< a trace of them that exists already; empty: none
-    QString stories = {};            ///< what those of the stories are recorded over; empty: none
+    QString stories = {};            ///< text for the models of the stories; empty: none
 };
 
 /// Looks from \p start (the program's folder) upwards; reads the config files and nothing else.
 Samples find_samples(const QString& start);
 
-/// Those beside this program. Found when they are first asked for: a window that opens on a trace needs none.
+/// The samples of this installation, searched at the first call.
 class SampleShelf {
 public:
     const Samples& get() { return samples_.folder.isEmpty() ? refresh() : samples_; }

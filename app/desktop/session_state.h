@@ -40,7 +40,7 @@ public Q_SLOTS:
     void undo();
     void redo();
     void saveSession();
-    /// Keeps what is looked at, for presenting and in the session.
+    /// Saves the current view, for presentations and the session.
     void keepView();
     /// Large letters and nothing but the text, or the panel that fills the window; Page down and Page up go
     /// through the saved views, Escape ends it. The same again ends it, too.
@@ -74,7 +74,7 @@ private:
         QList<QShortcut*> keys = {};
     };
     std::optional<Presenting> presenting_;
-    QLabel* caption_; ///< what is presented
+    QLabel* caption_; ///< the views of the presentation
 };
 
 } // namespace ponderscope

@@ -10,7 +10,7 @@
 
 namespace ponderscope {
 
-/// What the program remembers between two starts.
+/// Settings that last between two starts.
 class Settings {
 public:
     /// The user's own file.

@@ -13,7 +13,7 @@ class Settings;
 class SampleShelf;
 class TextPanel;
 
-/// What the parts of a window share. All of it outlives them.
+/// Objects that the parts of a window share; they outlive the parts.
 struct Shell {
     QMainWindow& window; ///< the parent of dialogs and menus
     ViewContext views;

@@ -23,8 +23,8 @@ namespace ponderscope {
 
 class RunFields;
 
-/// Where a prompt is typed and time is moved: the model's tokens appear in the text, the heatmap and the
-/// inspector as they come; the slider goes back to what was known at each of them, in recorded runs as well.
+/// The prompt and the time slider. New tokens appear in text, heatmap and inspector at once; the slider shows
+/// the state at an earlier token, in recorded runs as well.
 class ThinkPanel : public QWidget, public ShowsCommand {
     Q_OBJECT
 public:
@@ -58,12 +58,12 @@ protected:
     void showEvent(QShowEvent* event) override;
 
 private:
-    void inquire();         ///< what the chosen checkpoint has; once it is on the screen
+    void inquire();         ///< facts about the chosen checkpoint, once loaded
     void nameCheckpoints(); ///< with as much of their folders as tells them apart
     void showModel();
     void start();
     void showTime();
-    [[nodiscard]] bool isFollowed() const; ///< what is generated now is what the window shows
+    [[nodiscard]] bool isFollowed() const; ///< the window shows the current generation
     void moveTo(int token);
     void play(bool on);
 

@@ -17,8 +17,7 @@
 namespace ponderscope {
 
 /// Turns the lines of `ponderscope generate --json` into a run that the views show: a token a line, with what
-/// was computed for it. What does not fit (a line of another program, a shape that changes) is left out and
-/// never shown as something else.
+/// was computed for it. Invalid lines (of another program, or with a changed shape) are skipped.
 class LiveRunBuilder {
 public:
     /// \p trace: the name under which TraceData will know it.
@@ -62,9 +61,8 @@ private:
     QString recordedRun_;
 };
 
-/// A model that thinks in a child process, shown in all views while it does: every token becomes part of a
-/// live run of the window's data. The run lies in a trace in the end; what was said before a fault stays on
-/// the screen.
+/// A generation in a child process. Every token becomes part of a live run of the window's data. At the end
+/// the run is in a trace; after a fault, its tokens stay on the screen.
 class Thinker : public QObject {
     Q_OBJECT
 public:
@@ -81,7 +79,7 @@ public:
     void forget();
 
 public Q_SLOTS:
-    void cancel(); ///< what was said so far is recorded
+    void cancel(); ///< the tokens so far are recorded
 
 Q_SIGNALS:
     void started(); ///< the process runs; weights are being read

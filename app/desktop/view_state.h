@@ -57,8 +57,8 @@ struct SavedView {
     ViewState view;
 };
 
-/// Which traces are open, what is looked at, and how the panels stand: a small JSON file beside the traces,
-/// whose paths it keeps relative to itself where it can.
+/// A session: open traces, view and layout, as a small JSON file. Paths of traces are relative to it where
+/// possible.
 struct Session {
     QStringList traces; ///< absolute
     ViewState view;
@@ -66,7 +66,7 @@ struct Session {
     std::vector<SavedView> views = {};
 };
 
-/// What could not be done, or empty.
+/// An error message, or empty.
 QString save_session(const Session& session, const QString& file);
 /// \p problem: why there is none.
 std::optional<Session> load_session(const QString& file, QString& problem);

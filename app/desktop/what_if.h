@@ -40,7 +40,7 @@ private:
     struct WhatIfQuestion {
         QString forceSteps;      ///< "SEQUENCE/POSITION:STEPS", or empty
         QString ablate;          ///< "S" or "S:LAYER", or empty
-        QString name;            ///< what is added to the run's
+        QString name;            ///< added to the patches of the run
         QJsonArray patches = {}; ///< states that are put in, as a patch file has them
     };
     void startWhatIf(const WhatIfQuestion& question);

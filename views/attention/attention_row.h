@@ -9,9 +9,8 @@
 
 namespace ponderscope {
 
-/// What one token's slots read in the sequence attention of the recorded layers and heads: the signal
-/// `attention` (record --attention), axes token, step, layer, head, perhaps key_step, back, of one row. A
-/// value; needs no window.
+/// The sequence attention of one token in the recorded layers and heads: a row of the signal `attention`
+/// (record --attention), axes token, step, layer, head, perhaps key_step, back. A value; needs no window.
 class AttentionRow {
 public:
     /// Whether a signal is of this kind.

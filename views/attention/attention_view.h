@@ -18,9 +18,9 @@ namespace ponderscope {
 class MapHeader;
 class StepMapCanvas;
 
-/// What the selected token read: the weight of every earlier token in the sequence attention, by layer (mean
-/// over heads) or by the heads of one layer. Of run A; needs `record --attention`, and a hint says so. Reads
-/// only the shown row.
+/// The weight of every earlier token in the sequence attention of the selected token, by layer (mean over
+/// heads) or by head of one layer. Of run A; needs `record --attention`, and a hint says so. Reads only the
+/// shown row.
 ///
 /// The token is the pinned one, not the hovered one, so that the map stays while the pointer reads it.
 class AttentionView : public QWidget, public LiveView, public ShowsCommand {

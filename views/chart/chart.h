@@ -47,7 +47,7 @@ struct Chart {
         std::vector<double> low, high; ///< of bands and whiskers
         std::vector<double> value;     ///< of cells: on the chart's scale, 0 to 1 without one
         std::vector<QString> labels;   ///< of the marks, for the cursor
-        /// What a click on a mark chooses: "run:TRACE#ID", "policy:SPEC", "type:#ID". Empty: nothing.
+        /// The target of a click on a mark: "run:TRACE#ID", "policy:SPEC", "type:#ID". Empty: none.
         std::vector<QString> links;
     };
     struct Axis {
@@ -60,7 +60,7 @@ struct Chart {
         bool log = false;           ///< values from 0 down are left out
         std::vector<QString> names; ///< of the places 0, 1, …: categories instead of numbers
     };
-    /// What the colours of cells stand for; drawn beside the legend.
+    /// The colour scale of cells, drawn beside the legend.
     struct Scale {
         QString label;
         double low = 0;

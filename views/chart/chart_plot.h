@@ -59,7 +59,7 @@ public:
     [[nodiscard]] Mark markAt(QPointF position) const;
     [[nodiscard]] QPointF positionOf(Mark mark) const;
     [[nodiscard]] QString textOf(Mark mark) const;
-    /// What a click on the mark chooses; empty: nothing.
+    /// The target of a click on the mark; empty: none.
     [[nodiscard]] QString linkOf(Mark mark) const;
     [[nodiscard]] Mark current() const { return current_; }
     /// The plot between the axes.

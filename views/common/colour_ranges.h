@@ -13,7 +13,7 @@ class QWidget;
 
 namespace ponderscope {
 
-/// The ends that are held, by what is coloured by: the name of a signal or quantity ("nll", "gate"), with a
+/// The fixed ends of colour scales, by key: the name of a signal or quantity ("nll", "gate"), with a
 /// minus behind it for differences of runs, or "=" and the name of an annotation. One a window, shared by all
 /// that draw in colours: the text and a map of the same signal look alike. GUI thread.
 class ColourRanges : public QObject {

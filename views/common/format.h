@@ -32,7 +32,7 @@ QString format_number(double value, int digits = 4);
 QString format_si(double value);
 /// Exact, with thousands separated by commas: "1,204".
 QString format_count(std::int64_t value);
-/// What a run's steps are (RunInfo::step_unit), for people: "step", or "layer" where it left the stack early.
+/// The name of a run's steps (RunInfo::step_unit): "step", or "layer" for exits over layers.
 QString step_word(const std::string& unit);
 QString steps_word(const std::string& unit); ///< more than one
 /// "41,200 tokens/s".

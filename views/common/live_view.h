@@ -20,7 +20,7 @@ public:
     [[nodiscard]] bool onScreen() const { return onScreen_; }
 
 protected:
-    /// Whose changes concern the panel.
+    /// The runs whose changes concern the panel.
     enum class Follows { a, both, all };
     /// Once, from the constructor of \p self, which is this.
     void follow(QObject& self, const ViewContext& context, Follows whom);

@@ -27,7 +27,7 @@ inline QString machine_of(const QString& name) {
     return is_elsewhere(name) ? name.section(u'/', 0, 2) : QString();
 }
 
-/// What a trace is called everywhere in the window.
+/// The title of a trace in the window.
 inline QString absolute_name(const QString& name) {
     return is_elsewhere(name) ? name : QFileInfo(name).absoluteFilePath();
 }

@@ -29,7 +29,7 @@ enum class Attribution {
     predicting, ///< at the token that computed: token t shows row t; the last token has no target
 };
 
-/// What colours the text and makes the bars under it. Text, table, map, legend, figures, sessions and undo
+/// The quantities of the text's colour and bars. Text, table, map, legend, figures, sessions and undo
 /// read it; one a window.
 struct TextLook {
     Quantity quantity = Quantity::nll;
@@ -53,7 +53,9 @@ public:
     [[nodiscard]] qint64 sequence() const { return sequence_; }
     [[nodiscard]] qint64 token() const { return token_; } ///< pinned token of the sequence; -1 = none
     [[nodiscard]] qint64 hover() const { return hover_; } ///< token under the cursor; -1 = none
-    [[nodiscard]] qint64 shown() const { return hover_ >= 0 ? hover_ : token_; } ///< what inspectors show
+    [[nodiscard]] qint64 shown() const {
+        return hover_ >= 0 ? hover_ : token_;
+    } ///< the token that inspectors show
     [[nodiscard]] int step() const { return step_; }                             ///< -1 = the last that ran
     [[nodiscard]] int layer() const { return layer_; }                           ///< -1 = none
     [[nodiscard]] int head() const { return head_; }                             ///< -1 = mean

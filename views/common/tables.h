@@ -47,7 +47,7 @@ public:
 
     void setTable(DataTable table);
     [[nodiscard]] const DataTable& table() const { return table_; }
-    /// Of the dot before the first column, by row.
+    /// Colour of the dot before the first column, by row.
     void setColours(std::function<QColor(int row)> colours);
     void coloursChanged();
     /// Tooltips of cells; by row and column.

@@ -21,7 +21,7 @@ struct Palette {
     QColor border; ///< of fields and buttons
     QColor text;
     QColor soft;     ///< labels, units, axis numbers
-    QColor faint;    ///< what is there but says little: control characters, empty ticks
+    QColor faint;    ///< less important marks: control characters, empty ticks
     QColor selected; ///< row of a list that is selected
     QColor hover;    ///< row, button or tab under the cursor
     QColor a;        ///< run A, and the accent of the program

@@ -18,7 +18,7 @@ namespace ponderscope {
 /// Tokens of a run that were found and that panels speak of instead of all.
 struct TokenSubset {
     RunKey run;    ///< that was searched; other runs over its text have the same tokens
-    QString query; ///< what found them
+    QString query; ///< the query that found them
     QString where; ///< that was searched: "in sequence 3", "in the whole run"
     QString means; ///< of them, with intervals, in a line; empty: not known yet
     /// By sequence the rows of the trace that hold their values, ascending: the attribution of the window is

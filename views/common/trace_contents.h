@@ -25,7 +25,7 @@ struct RunContents {
     std::vector<FaultInfo> faults;
 };
 
-/// What one file holds.
+/// The content of one file.
 struct TraceContents {
     QStringList files;                                    ///< that it is read from: itself, or its shards
     std::vector<std::shared_ptr<const RunContents>> runs; ///< by id

@@ -83,11 +83,11 @@ public:
     void cancelPending();
     [[nodiscard]] bool isOpen(const QString& trace) const;
     [[nodiscard]] std::size_t cachedBytes() const;
-    /// Nothing is being read or waits to be read; replies may still be under way in the event loop.
+    /// True if no read is running or waiting; replies may still be in the event loop.
     [[nodiscard]] bool idle() const;
 
     [[nodiscard]] QStringList traces() const; ///< absolute paths, in opening order
-    /// What is read of it: the file itself, or its shards.
+    /// The files of a trace: itself, or its shards.
     [[nodiscard]] QStringList files(const QString& trace) const;
     [[nodiscard]] std::vector<RunInfo>
     runs(const QString& trace) const; ///< after traceOpened

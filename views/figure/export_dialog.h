@@ -85,7 +85,7 @@ private:
     std::vector<figure::FigureSpec> panels_;
     figure::FigureMaker maker_;
     QListWidget* kinds_;
-    QLabel* about_;     ///< what the kind shows
+    QLabel* about_;     ///< content of the kind
     NameList* runs_;    ///< of this text
     NameList* entries_; ///< of the legend
     FigureForm* form_;

@@ -34,7 +34,7 @@ struct TableData {
     std::string csv;             ///< the very numbers
 };
 
-/// What a figure shows, read from its traces and computed; no fonts, no colours. Any thread.
+/// The content of a figure, read from its traces and computed; no fonts, no colours. Any thread.
 struct FigureData {
     std::vector<RunRows> runs;
     std::optional<TokenAnnotations> annotation; ///< token_text, where it colours by one
@@ -60,10 +60,10 @@ struct Figure {
     std::vector<Table> tables;
     std::vector<std::string> entries; ///< names of a chart's series, as "series" knows them
     std::vector<std::string>
-        notices; ///< what a user should know: characters that the typeface lacks, columns that were merged
+        notices; ///< notices for the user: characters that the typeface lacks, merged columns
 };
 
-/// What several charts of one page are made from, so that each run is read once.
+/// Data shared by the charts of one page, so that each run is read once.
 struct GatherCache {
     RunName halting_of;
     std::shared_ptr<const HaltingStats> halting;

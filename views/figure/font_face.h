@@ -22,8 +22,7 @@ namespace ponderscope::figure {
 /// A font cut down to some glyphs.
 struct FontSubset {
     QByteArray font; ///< TrueType, or the CFF table alone; without hints: figures are drawn at any scale
-    std::map<std::uint32_t, std::uint32_t>
-        codes; ///< what a PDF calls each old glyph: its CID (ISO 32000-1, 9.7.4)
+    std::map<std::uint32_t, std::uint32_t> codes; ///< the CID of each old glyph in a PDF (ISO 32000-1, 9.7.4)
 };
 
 /// One face, read by HarfBuzz: metrics in em from the font's own tables, so that they depend neither on the

@@ -28,7 +28,7 @@ public:
     static QStringList families();
 
     [[nodiscard]] const QString& family() const;
-    /// What stands in a text in the place of a picture, so that the text can be set around it and copied.
+    /// The placeholder of a picture in a text, so that the text can be set around it and copied.
     [[nodiscard]] const FontFace& face(bool bold) const;
     /// Stands until the next call.
     [[nodiscard]] const ShapedText& shape(const QString& text, bool bold) const;

@@ -18,7 +18,8 @@ namespace ponderscope::figure {
 /// "viridis", "cividis", "magma" or "grey".
 ColourMap colour_map(const std::string& name);
 
-/// What all kinds of figures share: colours of the theme, text styles in three roles, and the size asked for.
+/// Shared parts of all kinds of figures: colours of the theme, text styles in three roles, and the requested
+/// size.
 struct Style : ChartInks {
     Style(const FigureSpec& spec, const Fonts& fonts);
 
@@ -34,7 +35,7 @@ struct Style : ChartInks {
     double width;      ///< of the content, points
 };
 
-/// Text for LaTeX, what is special to it escaped.
+/// Text with LaTeX's special characters escaped.
 std::string tex(const QString& text);
 /// Small text in lines of at most \p width, broken between words; the last of \p most lines is cut short.
 std::vector<QString> wrapped_lines(const Style& style, const QString& text, double width, int most = 1000);

@@ -40,7 +40,8 @@ private:
     Task reading_;
     std::unique_ptr<Fonts> fonts_;
     std::unique_ptr<Figure> figure_;
-    std::shared_ptr<const FigureData> data_; ///< of what was shown last: another look needs no reading
+    std::shared_ptr<const FigureData>
+        data_; ///< of the last figure, so that a change of its look needs no reading
     std::optional<FigureSpec> dataOf_;
 };
 

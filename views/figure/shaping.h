@@ -19,7 +19,7 @@ struct ShapedGlyph {
     double y = 0;             ///< em, above the baseline
 };
 
-/// What one sees as one: a letter with its marks, a ligature, a syllable.
+/// A grapheme cluster: a letter with its marks, a ligature, a syllable.
 struct ShapedCluster {
     const FontFace* face = nullptr;
     std::size_t glyphs = 0; ///< the first, and behind the last, of ShapedText::glyphs

@@ -168,7 +168,7 @@ void set_field(FigureSpec& spec, std::string_view key, const std::string& value)
 /// Keys that the kind does not read become what they are by themselves.
 void reset_unread_keys(FigureSpec& spec);
 
-/// What a series or run of this name is called in the figure.
+/// The name of a series or run in the figure.
 const std::string& shown_name(const FigureSpec& spec, const std::string& name);
 /// Whether two specifications read and compute the same: they differ in looks alone.
 bool same_numbers(const FigureSpec& a, const FigureSpec& b);

@@ -18,10 +18,10 @@ namespace ponderscope {
 class DepthGrid;
 class ScaleBar;
 
-/// What every layer says at every step of the chosen token: layers downwards, steps to the right, of any
-/// signal with a value a token, step and layer (`record --record steps,layers`). Hidden for runs that have
-/// none. A click chooses step and layer for all views. Reads the one row that it shows, and what all rows
-/// span beside that.
+/// The read-out of every layer at every step of the chosen token: layers downwards, steps to the right, of
+/// any signal with a value a token, step and layer (`record --record steps,layers`). Hidden for runs that
+/// have none. A click chooses step and layer for all views. Reads the one row that it shows, and what all
+/// rows span beside that.
 class LayerMap : public QWidget, public LiveView {
     Q_OBJECT
 public:
@@ -63,7 +63,7 @@ private:
     DepthGrid* grid_;
     ScaleBar* scale_;
     std::vector<SignalInfo> infos_;
-    std::vector<std::string> layers_; ///< what the rows are called
+    std::vector<std::string> layers_; ///< name of the rows
     Task reading_;
     Task ranging_;
     Place wanted_;                   ///< the row that is read, or that shall be next

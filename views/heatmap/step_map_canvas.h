@@ -33,7 +33,7 @@ public:
     void fitScale(const HeldRange& held = {});
     [[nodiscard]] const ValueLook& look() const { return look_; }
     [[nodiscard]] const ColourScale& scale() const { return look_.scale; }
-    /// What stands in the middle when there is no map.
+    /// The text in the middle when there is no map.
     void setHint(const QString& hint);
     [[nodiscard]] QString hint() const { return hint_; }
 

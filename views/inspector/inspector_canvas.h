@@ -20,7 +20,7 @@ public:
     void setExpanded(bool expanded);
     [[nodiscard]] bool hasHeightForWidth() const override { return true; }
     [[nodiscard]] int heightForWidth(int width) const override;
-    /// What the report says, one number a line, columns between tabs.
+    /// The report as text, one number a line, columns separated by tabs.
     [[nodiscard]] QString text() const;
 
 Q_SIGNALS:

@@ -48,7 +48,7 @@ struct TokenReport {
     std::vector<Curve> gates;     ///< gates and halting masses, to be drawn as bars
     std::vector<QString> notes;   ///< what must not be concluded, what is missing and why
     bool hasB = false;
-    QString step; ///< what a step of run A is: "step", "layer"
+    QString step; ///< name of run A's steps: "step", "layer"
     /// What was read for it: while it is shown, the cache does not drop one part to read another.
     std::vector<std::shared_ptr<const void>> held;
 };

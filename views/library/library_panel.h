@@ -29,7 +29,7 @@ public:
     [[nodiscard]] LibraryModel& model() { return *model_; }
     [[nodiscard]] SequenceModel& sequenceModel() { return *sequenceModel_; }
     [[nodiscard]] ViewCommand viewCommand() const override;
-    /// What can be done with a trace or a run.
+    /// Actions for a trace or a run.
     void fillMenu(QMenu& menu, const QModelIndex& index);
     [[nodiscard]] QSize sizeHint() const override { return {252, 600}; }
 
@@ -60,7 +60,7 @@ private:
     QTreeView* runs_;
     QListView* sequences_;
     PanelHeader* sequenceHeader_;
-    QLabel* hint_; ///< what to do while nothing is open
+    QLabel* hint_; ///< hint while no trace is open
 };
 
 } // namespace ponderscope

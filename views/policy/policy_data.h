@@ -19,8 +19,8 @@ struct PolicyRerun;
 struct ReplayTable;
 struct RunPoint;
 
-/// What the policy lab and the Pareto view share: the replay table of run A and the fronts of all policies,
-/// read and computed in the background when a panel shows them. One for each window. GUI thread.
+/// Data shared by the policy lab and the Pareto view: the replay table of run A and the fronts of all
+/// policies, read and computed in the background when a panel shows them. One for each window. GUI thread.
 class PolicyData : public QObject {
     Q_OBJECT
 public:

@@ -69,7 +69,7 @@ public:
     [[nodiscard]] bool coloursText() const;
     void setColoursText(bool on);
     [[nodiscard]] QPushButton* rerunButton() const { return rerun_; }
-    /// What the exact rerun gave, or how far it is; empty when there is none.
+    /// The result or the progress of the exact rerun; empty: none.
     [[nodiscard]] QString rerunText() const;
     /// A rerun that was asked for is under way; negative: none is. Its end shows as a run of the trace.
     void setRerunProgress(int perMille);
@@ -85,7 +85,7 @@ Q_SIGNALS:
     void rerunRequested(const ponderscope::RunKey& run, const QString& policy);
     void rerunCancelRequested();
     void figureWanted(); ///< the table of all policies
-    /// Steps of the sequence on the screen; null: the text goes back to what was recorded.
+    /// Replayed steps of the shown sequence; null: the text shows the recorded steps.
     void replayed(std::shared_ptr<const ponderscope::ReplayedSteps> steps);
 
 private:
@@ -93,7 +93,7 @@ private:
     void screenChanged() override;
     void choosePolicy();  ///< another kind: its thresholds
     void replayNow();     ///< another threshold
-    void remember();      ///< where the slider stands now
+    void remember();      ///< the position of the slider
     void takeThreshold(); ///< that was typed
     void drawFront();
     void tellText();

@@ -50,7 +50,7 @@ public:
     [[nodiscard]] const FoundInRun* found() const { return found_ ? &*found_ : nullptr; }
     [[nodiscard]] QString status() const;
     [[nodiscard]] QString summary() const; ///< classes and means of what was found
-    /// What was found, for other panels.
+    /// The found tokens, for other panels.
     [[nodiscard]] TokenSubset subset() const;
     [[nodiscard]] QStringList offered() const; ///< completions of what is typed
     [[nodiscard]] bool isBusy() const { return measuring_.isBusy() || searching_.isBusy(); }

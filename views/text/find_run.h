@@ -13,7 +13,7 @@
 
 namespace ponderscope {
 
-/// What a query finds in all sequences of a run.
+/// The hits of a query in all sequences of a run.
 struct FoundInRun {
     std::map<qint64, qint64> counts; ///< tokens of the window, by sequence; those without any are not in it
     std::map<std::string, qint64> classes;                  ///< how many of which token class

@@ -10,7 +10,7 @@
 
 namespace ponderscope {
 
-/// What a search found, each with the words around it.
+/// The hits of a search with the words around them.
 class HitModel : public QAbstractListModel {
     Q_OBJECT
 public:

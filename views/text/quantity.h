@@ -22,7 +22,7 @@ QString quantity_key(Quantity quantity);  ///< "nll"
 std::optional<Quantity> quantity_called(const QString& name);
 /// How it is drawn and written. \p maxSteps: the run's K, the end of the scale of steps.
 ValueKind kind_of(Quantity quantity, qint64 maxSteps = 0);
-/// What the colour of a token means, short enough to stand beside the scale.
+/// A short meaning of a token's colour, beside the scale.
 QString quantity_meaning(Quantity quantity, Attribution attribution);
 /// As it stands in lists and tooltips.
 QString format_quantity(Quantity quantity, double value);

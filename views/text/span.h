@@ -36,7 +36,7 @@ struct SpanStatistics {
     SpanMean nll, entropy; ///< nats
     SpanMean steps;        ///< NaN without pondering
     SpanMean difference;   ///< NLL of A minus B, paired; NaN where B does not read the same tokens
-    QString about;         ///< what the intervals rest on, or why there are none; a sentence
+    QString about;         ///< a sentence: the basis of the intervals, or why there are none
 };
 
 /// \p b: null without a B. Intervals as core/stats makes them: circular blocks inside the span, as long as

@@ -16,8 +16,7 @@ namespace ponderscope {
 
 class TextView;
 
-/// What the chosen span is, below the text: its statistics, a copy, a label for it. There while there
-/// is a span.
+/// The bar of the selected span below the text: statistics, copy, label. Visible while there is a span.
 class SpanBar : public QWidget {
     Q_OBJECT
 public:
@@ -30,7 +29,7 @@ public:
     void askForLabel(const QString& wanted);
     /// Gives the selected token the note "bookmark", or takes it away. Another note stays.
     void toggleBookmark();
-    /// What can be done with the span, for a menu.
+    /// Actions for the span, for a menu.
     void addActions(QMenu& menu);
     [[nodiscard]] QString said() const;
     [[nodiscard]] bool isBusy() const {

@@ -51,7 +51,7 @@ public:
     /// the same text) keeps it.
     void setSequence(std::shared_ptr<const SequenceData> data);
     [[nodiscard]] const std::shared_ptr<const SequenceData>& sequence() const { return data_; }
-    /// Wraps anew what is placed already. \p width in pixels, at least 40 is used.
+    /// Wraps the placed tokens again. \p width in pixels, at least 40 is used.
     void setWidth(qreal width);
     [[nodiscard]] qreal width() const { return width_; }
 

@@ -127,7 +127,7 @@ private:
     void showLook();
     void reload();
     void recolour();
-    /// What B has of the sequence.
+    /// Run B's data of the sequence.
     struct Compared {
         RunKey run;
         std::shared_ptr<const SequenceData> block; ///< null: none, or it is being read

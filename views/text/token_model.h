@@ -29,7 +29,7 @@ public:
     /// The token of a row, and the row of a token; -1: none.
     [[nodiscard]] qint64 tokenOf(int row) const;
     [[nodiscard]] int rowOf(qint64 token) const;
-    /// What has no value stands last both ways. A column that is none: the order of the text.
+    /// Rows without a value are last in both orders. An invalid column gives the order of the text.
     void sort(int column, Qt::SortOrder order = Qt::AscendingOrder) override;
     /// Colours or attribution changed.
     void recolour();

@@ -10,7 +10,7 @@ namespace ponderscope {
 
 /// How one token is written on the screen.
 struct TokenText {
-    QString text;             ///< what is drawn; never empty
+    QString text;             ///< the drawn text; never empty
     bool spaceBefore = false; ///< one leading space became a gap
     bool special =
         false; ///< drawn softly: control characters, bare white space, bytes of a cut character, ids

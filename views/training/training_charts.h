@@ -44,7 +44,7 @@ std::vector<TrainingRecord> read_trainings(const std::filesystem::path& trace,
 std::vector<TrainingRecord> trainings_named(const std::filesystem::path& trace, const std::string& name,
                                             const std::stop_token& stop = {});
 
-/// What a curve is drawn over.
+/// The x axis of a curve.
 enum class TrainingAxis : std::uint8_t { steps, tokens, seconds };
 
 struct TrainingChartOptions {
