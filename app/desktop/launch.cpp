@@ -36,17 +36,17 @@ Launch parse_launch(const QStringList& arguments) {
                                    QStringLiteral("N"));
     const QCommandLineOption theme(QStringLiteral("theme"), tr("light, dark or contrast."),
                                    QStringLiteral("NAME"));
-    const QCommandLineOption sequence(QStringLiteral("select-sequence"), tr("Shows this sequence, from 0."),
+    const QCommandLineOption sequence(QStringLiteral("select-sequence"), tr("Sequence to show, from 0."),
                                       QStringLiteral("N"));
     const QCommandLineOption token(QStringLiteral("select-token"),
-                                   tr("Selects this token of the sequence, from 0."), QStringLiteral("N"));
+                                   tr("Token of the sequence to select, from 0."), QStringLiteral("N"));
     QStringList quantities;
     for (const QuantityInfo& one : token_quantities) {
         quantities << quantity_key(one.quantity);
     }
     const QCommandLineOption colour(QStringLiteral("colour"), quantities.join(QStringLiteral(", ")) + u'.',
                                     QStringLiteral("QUANTITY"));
-    const QCommandLineOption difference(QStringLiteral("difference"), tr("Colours by A minus B."));
+    const QCommandLineOption difference(QStringLiteral("difference"), tr("Colour by A minus B."));
     QStringList names;
     for (const Panel& panel : panels()) {
         names << QString::fromLatin1(panel.name);

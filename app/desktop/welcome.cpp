@@ -251,7 +251,7 @@ void WelcomePage::setSamples(const Samples& samples) {
         [](auto) { return tr("answers are one to four steps away; the plain model guesses"); },
         &SampleModel::stories);
     shelf(
-        QStringLiteral("cabinet"), tr("Record a Model of the Cabinet…"),
+        QStringLiteral("cabinet"), tr("Record Another Sample Model…"),
         [](auto kept) { return tr("%1 small models, one a method, trained on the same text").arg(kept); },
         &SampleModel::cabinet);
     if (samples_->count() == 0) {

@@ -11,8 +11,8 @@
 
 namespace ponderscope {
 
-/// What policies look at, a number for each token and step (methods.md sections 9 and 10). Values from
-/// policy_signals on stand for other signals of a trace, by name: policy_signal().
+/// The signals that policies read, a number for each token and step (methods.md sections 9 and 10). Values
+/// from policy_signals on are other signals of a trace, by name: policy_signal().
 enum class PolicySignal : std::uint16_t {
     nll,            ///< of the read-out; NaN without a target
     entropy,        ///< nats
@@ -29,14 +29,14 @@ inline constexpr std::size_t policy_signals = 9;
 /// The signal that a trace calls \p name. The same name gives the same value as long as the program runs.
 /// Threads may call both functions.
 PolicySignal policy_signal(std::string_view name);
-/// Its name in a trace; empty for continue_value, which another signal of each method holds.
+/// The name of a signal in a trace; empty for continue_value, whose signal depends on the method.
 const std::string& name_of(PolicySignal signal);
-/// Whether it is none of the enumerators, but a signal of a trace by its name.
+/// Whether the value is a signal of a trace by name, not an enumerator.
 constexpr bool is_named(PolicySignal signal) {
     return static_cast<std::size_t>(signal) >= policy_signals;
 }
 
-/// Where a token stands: what draws and decaying bounds depend on.
+/// The position of a token, on which draws and decaying bounds depend.
 struct TokenPlace {
     std::uint32_t sequence = 0; ///< number in the run
     std::uint32_t position = 0; ///< in the sequence

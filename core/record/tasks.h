@@ -23,7 +23,7 @@ struct Task {
     WindowSpan span;
     std::vector<std::int32_t> ids = {}; ///< of the window, where they are not the sequence's
 
-    /// What the model sees.
+    /// The token ids of the window.
     [[nodiscard]] std::span<const std::int32_t> window_ids() const {
         return ids.empty() ? std::span<const std::int32_t>(sequence->ids)
                                  .subspan(static_cast<std::size_t>(span.begin),
@@ -32,19 +32,19 @@ struct Task {
     }
 };
 
-/// The windows that one process of a world computes, as many as are asked for and not yet let go.
+/// The windows of one process of a world; holds those between the last reach() and let_go().
 ///
 /// Sequences are taken in groups: whole sequences, until their windows fill the last batch, or until there
 /// are so many batches that the last one may be smaller. No batch holds windows of two groups. All processes
-/// read all sequences, and each group goes to the process with the fewest tokens so far. So processes need
-/// not talk, each sequence lies in one shard, and every number is what one process computes: results depend,
-/// in their last bits, on what shares a batch.
+/// read all sequences, and each group goes to the process with the fewest tokens so far. So processes need no
+/// communication, each sequence is in one shard, and every number equals that of a single process: the last
+/// bits of results depend on the windows of a batch.
 class Tasks {
 public:
     struct Share {
         ShardInfo place;
-        std::int64_t finished = 0; ///< sequences that are in the trace: batches of nothing else are left out
-        /// Stands at the first place of every window but the first, which is only seen there.
+        std::int64_t finished = 0; ///< sequences that the trace has: batches of only these are skipped
+        /// Put before every window but the first, as context only.
         std::optional<std::int32_t> start_token = std::nullopt;
     };
     Tasks(SequenceSource& source, std::int64_t context, std::int64_t stride, std::int64_t vocab_size,
@@ -54,7 +54,7 @@ public:
     std::size_t reach(std::size_t begin, std::size_t size);
     [[nodiscard]] const Task& at(std::size_t task) const { return waiting_[task - first_]; }
     void let_go(std::size_t until);
-    /// Every task there is was asked for and let go.
+    /// All tasks were read and released.
     [[nodiscard]] bool done() const { return ended_ && waiting_.empty(); }
     [[nodiscard]] std::int64_t sequences() const { return sequences_; } ///< of the whole run, read so far
 

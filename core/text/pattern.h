@@ -11,7 +11,7 @@
 
 namespace ponderscope {
 
-/// What matching needs besides the pattern: one for each thread at a time, for any number of patterns.
+/// Working memory of a match: one for each thread at a time, for any number of patterns.
 class MatchState {
 public:
     MatchState();
@@ -26,7 +26,7 @@ private:
 };
 
 /// A pattern from a tokenizer file: a plain string, or a regular expression in Oniguruma's syntax, translated
-/// and compiled by PCRE2 with limits on what a match may cost. Immutable; may be used from several threads.
+/// and compiled by PCRE2 with limits on the cost of a match. Immutable; may be used from several threads.
 class Pattern {
 public:
     static Pattern literal(std::string text);
@@ -39,7 +39,7 @@ public:
     struct Match {
         std::size_t begin = 0, end = 0;
     };
-    /// All matches, as a search goes on after each: an empty one directly behind the last does not count. \p
+    /// Finds all matches in order. An empty match directly after the last one is skipped. \p
     /// text must be valid UTF-8. InputError when a match exceeds the limits.
     class Search {
     public:
@@ -63,7 +63,7 @@ private:
     std::shared_ptr<const Code> code_;
 };
 
-/// What \w is in the original's patterns, as the inside of a set, but for what only some of them add.
+/// The characters of \w in Oniguruma, as the inside of a set.
 inline constexpr std::string_view word_characters = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
 
 /// Oniguruma's syntax (as in tokenizer.json) to PCRE2's, with the same meaning. InputError as Pattern::regex.

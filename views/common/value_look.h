@@ -13,12 +13,12 @@
 
 namespace ponderscope {
 
-/// What is known of a column of numbers before its values are.
+/// The kind of a column of numbers, known before its values.
 struct ValueKind {
     NumberKind number = NumberKind::plain;
     /// Of two runs or of two steps: white at 0 even where no value is below it.
     bool difference = false;
-    double known_end = 0; ///< of a count: a run's most steps; 0: from the values
+    double known_end = 0; ///< of a count, such as the run's largest number of steps; 0: from the values
 };
 ValueKind kind_of_signal(const SignalInfo& info);
 /// A name with "_minus_", as the program gives it to a derived column, is a difference.
@@ -32,7 +32,7 @@ struct ValueSpread {
 ValueSpread spread_of(std::span<const float> values);
 ValueSpread spread_of(std::span<const double> values);
 
-/// The ends of a colour scale that the user set; nothing: from the values.
+/// The ends of a colour scale that the user set; empty: from the values.
 using HeldRange = std::optional<std::array<double, 2>>;
 
 /// How a column of numbers is drawn and written. The text, its table, its map and its legend, the heatmaps
