@@ -40,11 +40,6 @@ struct CudaKernels {
         return false;
     };
     decltype(&ponderscope::depth_mix) depth_mix = nullptr;
-    bool (*rotate_fits)(const at::Tensor& x) = [](const at::Tensor&) { return false; };
-    /// rotate from any layout whose last axis is dense into a contiguous \p out; cos undefined: a copy.
-    /// \p places: int64 [n], rows of \p out; undefined: its first n.
-    void (*rotate_into)(at::Tensor& out, const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin,
-                        const at::Tensor& rows, const at::Tensor& places, bool neighbours) = nullptr;
     /// Takes down what \p work asks of that device, and does none of it yet. Nothing may travel to or from
     /// the host meanwhile, and what is asked must have run once before. c10::Error where the device cannot.
     std::unique_ptr<DeviceGraph> (*capture)(at::Device device, const std::function<void()>& work) = nullptr;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/blocks.h"
 
-#include "core/kernels/cuda_library.h"
 #include "core/model/rope.h"
 
 #include <ATen/ATen.h>
-#include <c10/core/GradMode.h>
 
 #include <cmath>
 
@@ -162,36 +160,19 @@ at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Ten
                           const ModelConfig& config, const Pass& pass, const HeadExtras& extras,
                           std::optional<double> scale) {
     const bool chosen = q.size(0) != k.size(0); // q holds the queries' rows alone
-    const bool pairs = config.rope.pairs;
-    const auto [cos, sin] = angles_of(layer, config, pass);
+    const auto angles = angles_of(layer, config, pass);
     const bool key_normed_last = extras.key && extras.key_after_rotation;
     const at::Tensor plain_query = extras.query ? normalise_heads(q, *extras.query) : q;
     const at::Tensor plain_key =
         extras.key && !extras.key_after_rotation ? normalise_heads(k, *extras.key) : k;
     const at::Tensor query_rows = chosen ? attending(pass.rotation_rows, pass) : pass.rotation_rows;
-    at::Tensor query = plain_query;
-    at::Tensor key = plain_key;
+    const auto turned = [&](const at::Tensor& heads, const at::Tensor& rows) {
+        return angles.first.defined() ? rotate(heads, angles.first, angles.second, rows, config.rope.pairs)
+                                      : heads;
+    };
+    at::Tensor query = turned(plain_query, query_rows);
+    at::Tensor key = turned(plain_key, pass.rotation_rows);
     at::Tensor value = v;
-    const CudaKernels* cuda = c10::GradMode::is_enabled() ? nullptr : cuda_kernels(q);
-    const bool by_kernel = cuda != nullptr && cuda->rotate_fits(plain_query) &&
-                           cuda->rotate_fits(plain_key) && cuda->rotate_fits(v);
-    // Keys and values go to where they are kept at once, unless something still happens to them.
-    const bool straight = by_kernel && pass.kv != nullptr && pass.mixer == nullptr && !key_normed_last &&
-                          pass.kv->k(layer).scalar_type() == k.scalar_type();
-    if (by_kernel && (straight || cos.defined())) {
-        query = at::empty(q.sizes(), q.options());
-        cuda->rotate_into(query, plain_query, cos, sin, query_rows, {}, pairs);
-        key = straight ? pass.kv->k(layer) : at::empty(k.sizes(), k.options());
-        const at::Tensor places = straight ? pass.rows : at::Tensor();
-        cuda->rotate_into(key, plain_key, cos, sin, pass.rotation_rows, places, pairs);
-        if (straight) {
-            value = pass.kv->v(layer);
-            cuda->rotate_into(value, v, {}, {}, {}, places, false);
-        }
-    } else if (cos.defined()) {
-        query = rotate(plain_query, cos, sin, query_rows, pairs);
-        key = rotate(plain_key, cos, sin, pass.rotation_rows, pairs);
-    }
     if (extras.query_scale.defined()) {
         query = query * extras.query_scale;
     }
@@ -209,7 +190,7 @@ at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Ten
     for (at::Tensor* const tensor : {&query, &key, &value}) {
         *tensor = tensor->to(v.scalar_type());
     }
-    if (pass.kv != nullptr && !straight) {
+    if (pass.kv != nullptr) {
         pass.kv->put(layer, pass.rows, key, value);
         key = pass.kv->k(layer);
         value = pass.kv->v(layer);

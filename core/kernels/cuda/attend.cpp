@@ -59,31 +59,6 @@ at::Tensor as_ranges(const Visibility& visibility, std::int64_t queries, at::Dev
     });
 }
 
-/// Elements that a head gets more of for the bias: three are used, and flash attention counts in eights.
-constexpr std::int64_t bias_room = 8;
-
-/// \p x [n, heads, d_h] with \p columns [n or 1, 1, bias_room] behind each head.
-at::Tensor with_columns(const at::Tensor& x, const at::Tensor& columns) {
-    auto wide = at::empty({x.size(0), x.size(1), x.size(2) + bias_room}, x.options());
-    wide.narrow(2, 0, x.size(2)).copy_(x);
-    wide.narrow(2, x.size(2), bias_room).copy_(columns);
-    return wide;
-}
-
-/// The bias of every row as elements that are multiplied with 1: in half precision one alone would be wrong
-/// by hundredths of a nat, what is left of it after three by less than fp32 is. [R, 1, bias_room].
-at::Tensor bias_columns(const at::Tensor& row_bias, double scale, const at::TensorOptions& options) {
-    // Within fp16's range; whatever is so far below is seen by nobody.
-    auto left = row_bias.to(at::kFloat).div(scale).clamp_(-3e4, 3e4);
-    auto columns = at::zeros({left.size(0), 1, bias_room}, options);
-    for (std::int64_t i = 0; i < 3; ++i) {
-        auto part = columns.select(2, i).select(1, 0);
-        part.copy_(left);
-        left.sub_(part);
-    }
-    return columns;
-}
-
 /// LibTorch's flash attention. \p queries, \p rows: int32 [sequences + 1], where each begins; \p used: int32
 /// [sequences], its rows, or nothing where they end where the next one's begin.
 at::Tensor flash(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, double scale,
@@ -126,15 +101,6 @@ at::Tensor by_flash(const at::Tensor& q, const at::Tensor& k, const at::Tensor& 
     // Rows of a sequence end where it is said, not where the next one begins: a cache has room behind them.
     return flash(q, k, v, scale, visibility, offsets.select(0, 0), offsets.select(0, 1), most_queries,
                  most_rows, offsets.select(0, 2).narrow(0, 0, count));
-}
-
-/// The bias rides in the product of queries and keys: q' = [q, 1], k' = [k, bias / scale].
-at::Tensor by_flash_biased(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                           const Visibility& visibility, double scale, const at::Tensor& row_bias) {
-    const auto ones = at::ones({1, 1, bias_room}, q.options());
-    return by_flash(with_columns(q, ones), with_columns(k, bias_columns(row_bias, scale, k.options())),
-                    with_columns(v, ones), visibility, scale)
-        .narrow(2, 0, q.size(2));
 }
 
 /// Whether queries that are neighbours see nearly the same rows, so that the matrix unit has something to do.
@@ -185,8 +151,8 @@ bool attend_cuda_fits(const at::Tensor& q) {
 
 bool flash_fits(const at::Tensor& q, const Visibility& visibility, const at::Tensor& row_bias) {
     const auto type = q.scalar_type();
-    const std::int64_t size = q.size(2) + (row_bias.defined() ? bias_room : 0);
-    if ((type != at::kBFloat16 && type != at::kHalf) || size % 8 != 0 || !kernels::fits_cuda_head(size)) {
+    if (row_bias.defined() || (type != at::kBFloat16 && type != at::kHalf) || q.size(2) % 8 != 0 ||
+        !kernels::fits_cuda_head(q.size(2))) {
         return false;
     }
     if (visibility.ranges.defined()) {
@@ -211,8 +177,7 @@ at::Tensor attend_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tenso
     const auto keys = with_contiguous_heads(k);
     const auto values = with_contiguous_heads(v);
     if (flash_fits(q, visibility, row_bias)) {
-        return row_bias.defined() ? by_flash_biased(queries, keys, values, visibility, scale, row_bias)
-                                  : by_flash(queries, keys, values, visibility, scale);
+        return by_flash(queries, keys, values, visibility, scale);
     }
     const auto ranges = as_ranges(visibility, q.size(0), q.device());
     const auto bias = row_bias.defined() ? row_bias.to(at::kFloat).contiguous() : at::Tensor();

@@ -17,8 +17,7 @@ inline Element element_of(at::ScalarType type) {
 
 /// On a GPU, fp32, bf16 or fp16, heads of at most 256 elements.
 bool attend_cuda_fits(const at::Tensor& q);
-/// Plainly causal blocks of queries in order, of more than one query, in half precision; a bias takes eight
-/// elements of a head.
+/// Plainly causal blocks of queries in order, of more than one query, in half precision, without a bias.
 bool flash_fits(const at::Tensor& q, const Visibility& visibility, const at::Tensor& row_bias);
 /// attend for checked arguments, without gradient: LibTorch's flash attention over sequences of any lengths
 /// where it fits; else our kernels, to which causal blocks are sent as ranges: on the matrix unit for many
@@ -34,12 +33,6 @@ bool depth_mix_cuda_fits(const at::Tensor& v, std::size_t sources);
 DepthMixed depth_mix_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                           std::span<const DepthSource> sources, bool want_weights);
 
-/// fp32, bf16 or fp16 on a GPU, a head's elements side by side.
-bool rotate_cuda_fits(const at::Tensor& x);
-/// rotate_into of rope.h by our kernel.
-void rotate_into_cuda(at::Tensor& out, const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin,
-                      const at::Tensor& rows, const at::Tensor& places, bool neighbours);
-
 /// All of them.
 inline void add_kernels(CudaKernels& table) {
     table.attend_fits = attend_cuda_fits;
@@ -47,8 +40,6 @@ inline void add_kernels(CudaKernels& table) {
     table.attend = attend_cuda;
     table.depth_mix_fits = depth_mix_cuda_fits;
     table.depth_mix = depth_mix_cuda;
-    table.rotate_fits = rotate_cuda_fits;
-    table.rotate_into = rotate_into_cuda;
 }
 
 } // namespace ponderscope

@@ -18,7 +18,7 @@ cd "$(dirname "$0")/../../../.."
 tree=$PWD
 out=$tree/build/kernels
 cxx=${CXX:-g++}
-kernels=(attend_ranges attend_tiles depth_mix rotate_rows)
+kernels=(attend_ranges attend_tiles depth_mix)
 common="-x c++ -std=c++20 -g1 -Wall -Wextra -Wno-unknown-pragmas -fno-strict-aliasing -ffunction-sections"
 declare -A flags=(
     [plain]="-O2"
@@ -77,7 +77,6 @@ mutant() {
         *attend_ranges.cu) filter='AttendKernel*' ;;
         *attend_tiles.cu | *matrix_unit.cuh) filter='AttendTiles*' ;;
         *depth_mix.cu) filter='Depth*' ;;
-        *rotate_rows.cu) filter='Rotate*' ;;
         *) filter='Attend*:Depth*' ;;
     esac
     for build in $builds; do
@@ -188,17 +187,6 @@ mutants() {
     change "a query's group has one head" depth_mix.cu "j < group; ++j" "j < 1; ++j"
     change "weights of a lane's first source only" depth_mix.cu "j < count; j += Lanes" "j < Lanes && j < count; j += Lanes"
     change "heads of a warp are one" depth_mix.cu "first + lane / Lanes" "first"
-    change "pairs are halves apart" rotate_rows.cu "a.neighbours ? one + 1 : one + a.half" "one + a.half"
-    change "angles turn the other way" rotate_rows.cu "first * c - second * s" "first * c + second * s"
-    change "everybody's angles are the first row's" rotate_rows.cu "a.sin[a.rows[row] * a.half + j]" "a.sin[j]"
-    change "rows go to their own places" rotate_rows.cu "a.places != nullptr ? a.places[row] : row;
-    T* to = static_cast<T*>(a.out) + (place * a.heads + head) * a.size;
-    for" "row;
-    T* to = static_cast<T*>(a.out) + (place * a.heads + head) * a.size;
-    for"
-    change "chunks turn the other way" rotate_rows.cu "first[i] * cosine[i] - second[i] * sine[i]" "first[i] * cosine[i] + second[i] * sine[i]"
-    change "chunks behind the pairs stay where they are" rotate_rows.cu "store_chunk<true>(first, one + half, size, to);" ""
-    change "what does not turn is left out" rotate_rows.cu "e < a.size; e += 32" "e + 1 < a.size; e += 32"
     rm -rf "$out/mutant"
     printf '%d of %d mutants caught\n' "$((mutants_all - mutants_missed))" "$mutants_all"
     [ "$mutants_missed" -eq 0 ] || exit 1

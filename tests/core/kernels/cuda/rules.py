@@ -30,7 +30,6 @@ RULES = [
     (rf"attend_tiles_kernel<{HALF}, 4, true>", 168, 0, 8, True),
     (rf"attend_tiles_kernel<{HALF}, [68], true>", 248, 0, 6, True),
     (rf"attend_tiles_kernel<{HALF}, 16, \w+>", 255, 120, 0, True),  # heads of more than 128 elements do not fit into 255 registers
-    (r"rotate_chunks_kernel<\w+>", 48, 0, 4, False),
     (r".*", 255, 0, 0, False),
 ]
 
