@@ -56,8 +56,8 @@ Recorder::Recorder(const Backbone& backbone, const Method& method, const RunPlan
                                                : declared.half ? at::kHalf
                                                                : at::kFloat)
                                  .device(backbone.head().head.device());
-        signals_.push_back(
-            {std::move(declared.info), at::full(shape, declared.sparse ? nothing : 0, options)});
+        signals_.push_back({std::move(declared.info),
+                            declared.sparse ? at::full(shape, nothing, options) : at::zeros(shape, options)});
     }
     if (level != RecordLevel::nll) {
         make_parts(plan);
