@@ -31,18 +31,14 @@ void ChunkBuffer::append(const SignalChunk& chunk, const Store& store) {
     while (remaining > 0) {
         const std::int64_t now = std::min(remaining, full - tokens_);
         const std::span<const std::byte> piece = rest.first(static_cast<std::size_t>(now) * token_bytes_);
-        if (tokens_ == 0 && now == full) { // straight from the caller's memory
-            put(piece, now, store);
-        } else {
-            data_.insert(data_.end(), piece.begin(), piece.end());
-            tokens_ += now;
-            changed_ = true;
-            if (tokens_ == full) {
-                const std::int64_t whole = tokens_;
-                tokens_ = 0;
-                put(data_, whole, store);
-                data_.clear();
-            }
+        data_.insert(data_.end(), piece.begin(), piece.end());
+        tokens_ += now;
+        changed_ = true;
+        if (tokens_ == full) {
+            flush(store);
+            first_ += tokens_;
+            tokens_ = row_ = 0;
+            data_.clear();
         }
         rest = rest.subspan(piece.size());
         remaining -= now;
@@ -84,14 +80,6 @@ void ChunkBuffer::put_trimmed(const SignalChunk& chunk, const Store& store) {
         shape.back() = static_cast<std::int64_t>(kept);
         store({0, chunk.first + first, count, chunk.dtype, shape_to_json(shape), data});
     }
-}
-
-void ChunkBuffer::put(std::span<const std::byte> data, std::int64_t tokens, const Store& store) {
-    shape_.front() = tokens;
-    store({row_, first_, tokens, dtype_, shape_to_json(shape_), data});
-    first_ += tokens;
-    row_ = 0;
-    changed_ = false;
 }
 
 void ChunkBuffer::flush(const Store& store) {

@@ -49,8 +49,6 @@ public:
     void flush(const Store& store);
 
 private:
-    void put(std::span<const std::byte> data, std::int64_t tokens, const Store& store);
-
     std::vector<std::byte> data_;
     std::vector<std::int64_t> shape_; ///< shape_[0] is overwritten with the tokens of each chunk
     DType dtype_ = DType::f32;

@@ -113,10 +113,9 @@ void TraceStore::begin() {
     }
 }
 
-void TraceStore::begin_run(const RunInfo& info, const std::vector<SignalInfo>& signals,
-                           const std::optional<ShardInfo>& shard) {
+void TraceStore::take_up(std::int64_t run, const std::string& record_level) {
     begin();
-    newest_run_ = run_ = info.id;
+    newest_run_ = run_ = run;
     run_began_ = std::chrono::steady_clock::now();
     run_seconds_ = -1;
     run_seconds_before_ = 0;
@@ -124,6 +123,22 @@ void TraceStore::begin_run(const RunInfo& info, const std::vector<SignalInfo>& s
     run_sequences_ = 0;
     run_totals_ = {};
     sequence_totals_ = {};
+    signals_.clear();
+    sums_.clear();
+    packed_ = record_level == "scalars";
+    compress_ = packed_ || always_compress_;
+}
+
+std::vector<SignalInfo> TraceStore::with_packed_tokens(std::vector<SignalInfo> signals) const {
+    if (packed_) {
+        signals.push_back(packed_token_info());
+    }
+    return signals;
+}
+
+void TraceStore::begin_run(const RunInfo& info, const std::vector<SignalInfo>& signals,
+                           const std::optional<ShardInfo>& shard) {
+    take_up(info.id, info.record_level);
     RunInfo row = info; // of a copy, with the totals of the other run
     static_cast<TokenTotals&>(row) = {};
     row.sequences = 0;
@@ -132,14 +147,7 @@ void TraceStore::begin_run(const RunInfo& info, const std::vector<SignalInfo>& s
     schema::bind_row(insert_run_, row);
     insert_run_.run();
 
-    signals_.clear();
-    sums_.clear();
-    choose_form(info.record_level);
-    std::vector<SignalInfo> all = signals;
-    if (packed_) {
-        all.push_back(packed_token_info());
-    }
-    for (const SignalInfo& signal : all) {
+    for (const SignalInfo& signal : with_packed_tokens(signals)) {
         schema::bind_row(insert_signal_, signal);
         insert_signal_.bind(1, next_signal_).bind(2, run_);
         insert_signal_.run();

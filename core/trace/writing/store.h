@@ -108,8 +108,9 @@ private:
     [[nodiscard]] std::array<FileId, 2> log_files() const; ///< -wal and -shm
     std::int64_t store_chunk(const SignalPlace& signal, const ChunkBuffer::Piece& piece);
 
-    /// Runs of scalars are packed, and what is packed or compressed wants a newer reader.
-    void choose_form(const std::string& record_level);
+    /// Makes \p run the one that is written. Runs of scalars are packed, and compressed.
+    void take_up(std::int64_t run, const std::string& record_level);
+    [[nodiscard]] std::vector<SignalInfo> with_packed_tokens(std::vector<SignalInfo> signals) const;
 
     std::filesystem::path path_;
     FileId file_;                    ///< what the name stood for when it was opened

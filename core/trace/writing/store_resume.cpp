@@ -10,24 +10,15 @@ namespace ponderscope {
 
 TraceStore::Resumed TraceStore::resume_run(std::int64_t run, const std::vector<SignalInfo>& signals) {
     begin();
-    newest_run_ = run_ = run;
-    run_began_ = std::chrono::steady_clock::now();
-    run_seconds_ = -1;
-    run_complete_ = false;
-    run_sequences_ = 0;
-    run_totals_ = {};
-    sequence_totals_ = {};
     const std::string number = std::to_string(run);
     std::int64_t tokenizer = 0;
-    std::string record_level;
     {
         Statement row = database_.prepare("SELECT seconds, tokenizer, record_level FROM run WHERE id = ?");
         row.bind(1, run);
-        if (row.step()) {
-            run_seconds_before_ = row.real(0);
-            tokenizer = row.integer(1);
-            record_level = row.text(2);
-        }
+        const bool found = row.step();
+        take_up(run, found ? row.text(2) : "");
+        run_seconds_before_ = found ? row.real(0) : 0;
+        tokenizer = found ? row.integer(1) : 0;
     }
     std::vector<std::int64_t> unfinished;
     {
@@ -53,14 +44,7 @@ TraceStore::Resumed TraceStore::resume_run(std::int64_t run, const std::vector<S
         database_.execute("DELETE FROM sequence WHERE id = " + std::to_string(sequence));
     }
     database_.execute("DELETE FROM fault WHERE run = " + number);
-    signals_.clear();
-    sums_.clear();
-    choose_form(record_level);
-    std::vector<SignalInfo> all = signals;
-    if (packed_) {
-        all.push_back(packed_token_info());
-    }
-    for (const SignalInfo& signal : all) {
+    for (const SignalInfo& signal : with_packed_tokens(signals)) {
         Statement find = database_.prepare("SELECT id FROM signal WHERE run = ? AND name = ?");
         find.bind_all(run, signal.name);
         if (find.step()) {

@@ -7,11 +7,6 @@
 
 namespace ponderscope {
 
-void TraceStore::choose_form(const std::string& record_level) {
-    packed_ = record_level == "scalars";
-    compress_ = packed_ || always_compress_;
-}
-
 std::int64_t TraceStore::store_chunk(const SignalPlace& signal, const ChunkBuffer::Piece& piece) {
     const std::vector<std::byte> packed = compress_ || signal.storage == SignalStorage::compressed
                                               ? compress_values(piece.data, piece.tokens)
