@@ -14,17 +14,6 @@ namespace {
 const std::map<std::string, ResamplingUnit> units{{"auto", ResamplingUnit::automatic},
                                                   {"clusters", ResamplingUnit::clusters},
                                                   {"blocks", ResamplingUnit::blocks}};
-const std::map<std::string, IntervalKind> kinds{{"expanded", IntervalKind::expanded},
-                                                {"percentile", IntervalKind::percentile}};
-
-template <typename Value>
-std::vector<std::string> names_of(const std::map<std::string, Value>& values) {
-    std::vector<std::string> names;
-    for (const auto& [name, value] : values) {
-        names.push_back(name);
-    }
-    return names;
-}
 
 } // namespace
 
@@ -33,7 +22,7 @@ void IntervalOptions::add_to(CLI::App& verb) {
                     "Unit of the bootstrap, one of auto, clusters, blocks: clusters are sequences or their "
                     "groups, blocks are circular blocks of tokens inside sequences; auto takes clusters if "
                     "there are at least 30")
-        ->check(CLI::IsMember(names_of(units)))
+        ->check(CLI::IsMember({"auto", "blocks", "clusters"}))
         ->capture_default_str();
     verb.add_option("--block", bootstrap.block,
                     "Tokens of a bootstrap block; 0: chosen from the data (Politis-White)")
@@ -45,18 +34,12 @@ void IntervalOptions::add_to(CLI::App& verb) {
     verb.add_option("--level", bootstrap.level, "Level of the intervals")
         ->check(number_from(0.5, 0.9999))
         ->capture_default_str();
-    verb.add_option("--interval", interval,
-                    "Kind of interval, expanded or percentile: expanded is percentile corrected for few "
-                    "clusters or blocks")
-        ->check(CLI::IsMember(names_of(kinds)))
-        ->capture_default_str();
     verb.add_option("--seed", bootstrap.seed, "Seed of the bootstrap")
         ->check(number_from<std::uint64_t>(0))
         ->capture_default_str();
 }
 
 void IntervalOptions::begin(ProgressPrinter& printer) {
-    bootstrap.kind = kinds.at(interval);
     bootstrap.unit = units.at(resample);
     bootstrap.progress = printer.sink();
     bootstrap.stop = stop_on_interrupt();
@@ -74,14 +57,14 @@ void IntervalOptions::write_to(nlohmann::json& report, const Resampling& resampl
     report["clusters"] = resampling.clusters;
     report["replicates"] = bootstrap.replicates;
     report["level"] = bootstrap.level;
-    report["interval"] = interval;
+    report["interval"] = "expanded";
     report["seed"] = bootstrap.seed;
 }
 
 std::string IntervalOptions::sentence(const Resampling& resampling) const {
-    return fixed(bootstrap.level * 100, 0) + " % intervals (" + interval +
-           "), paired bootstrap: " + resampling.words() + ", " + with_separators(bootstrap.replicates) +
-           " replicates";
+    return fixed(bootstrap.level * 100, 0) +
+           " % intervals (expanded), paired bootstrap: " + resampling.words() + ", " +
+           with_separators(bootstrap.replicates) + " replicates";
 }
 
 void ReportOptions::add_run(CLI::App& verb, const std::string& what) {

@@ -18,7 +18,6 @@ namespace ponderscope::cli {
 /// How intervals are made; shared by every verb that prints some.
 struct IntervalOptions {
     BootstrapOptions bootstrap;
-    std::string interval = "expanded";
     std::string resample = "auto";
 
     void add_to(CLI::App& verb);

@@ -95,12 +95,6 @@ std::vector<std::string> Resampling::notices() const {
                           std::to_string(least_clusters) +
                           ": the sample is too small for them; score more texts.");
     }
-    if (kind != IntervalKind::expanded && units < least_units_unexpanded) {
-        notices.emplace_back(
-            "The sample is too small for percentile intervals, which hold the truth less often "
-            "than they say below 100 clusters or blocks: take --interval expanded, or score "
-            "more texts.");
-    }
     return notices;
 }
 
@@ -114,7 +108,6 @@ Resampling choose_resampling(const TokenLayout& layout, std::span<const std::spa
     check(options);
     Resampling how;
     how.tokens = layout.tokens();
-    how.kind = options.kind;
     how.stretches = static_cast<std::int64_t>(layout.stretches.size());
     how.clusters = layout.clusters();
     how.unit =
@@ -463,7 +456,7 @@ SmallSample SmallSample::of_units(double units) {
 
 double critical_value(const SmallSample& small, const BootstrapOptions& options) {
     const double upper = (1 + options.level) / 2;
-    if (options.kind != IntervalKind::expanded || std::isinf(small.degrees)) {
+    if (std::isinf(small.degrees)) {
         return normal_quantile(upper);
     }
     return std::sqrt(small.inflation) * student_quantile(upper, small.degrees);
@@ -486,8 +479,7 @@ Estimate interval_of(double value, std::vector<double> replicates, const SmallSa
     }
     estimate.standard_error = std::sqrt(squares / (n - 1));
     std::sort(replicates.begin(), replicates.end());
-    const double upper = options.kind == IntervalKind::expanded ? normal_cdf(critical_value(small, options))
-                                                                : (1 + options.level) / 2;
+    const double upper = normal_cdf(critical_value(small, options));
     if (!std::isnan(upper)) {
         estimate.low = quantile_of_sorted(replicates, 1 - upper);
         estimate.high = quantile_of_sorted(replicates, upper);

@@ -21,11 +21,6 @@ namespace ponderscope {
 /// stretches (Politis and Romano 1992), whatever cluster they are of.
 enum class ResamplingUnit : std::uint8_t { automatic, clusters, blocks };
 
-/// How an interval is read off the replicates. `expanded`: their quantiles, further out by what the estimated
-/// variance of few units costs, so that the interval of a mean has the width of Student's (Hesterberg 2015).
-/// `percentile`: their quantiles.
-enum class IntervalKind : std::uint8_t { expanded, percentile };
-
 /// Where somebody waits for an interval: enough for two digits of a bound.
 inline constexpr std::int64_t shown_replicates = 2000;
 
@@ -35,7 +30,6 @@ struct BootstrapOptions {
     bool block_from_data = false; ///< `block` was chosen from the data of the same report
     std::int64_t replicates = 10'000;
     double level = 0.95;
-    IntervalKind kind = IntervalKind::expanded;
     std::uint64_t seed = 20261122;
     int threads = 0;            ///< 0: as many as the machine has; the result does not depend on it
     ProgressSink progress = {}; ///< called on the calling thread
@@ -44,8 +38,6 @@ struct BootstrapOptions {
 
 /// Clusters from which on whole ones are drawn: fewer say too little of how clusters differ.
 inline constexpr std::int64_t least_clusters = 30;
-/// Clusters or blocks below which intervals that are not expanded hold the truth too seldom.
-inline constexpr double least_units_unexpanded = 100;
 /// The power at which a smallest detectable difference is said.
 inline constexpr double usual_power = 0.8;
 
@@ -71,7 +63,6 @@ struct Resampling {
     std::int64_t stretches = 0;
     std::int64_t tokens = 0;
     double units = 0; ///< independent draws that a replicate consists of: clusters, or blocks
-    IntervalKind kind = IntervalKind::expanded;
 
     /// The same options with what was settled here.
     [[nodiscard]] BootstrapOptions apply(BootstrapOptions options) const;
@@ -187,8 +178,9 @@ struct SmallSample {
     static SmallSample of_units(double units);
 };
 
-/// The interval of \p value from its replicates. A value that is NaN, or more than one NaN in a hundred
-/// replicates, gets NaN bounds; so do NaN degrees.
+/// The interval of \p value from its replicates. Their quantiles, further out by what the estimated
+/// variance of few units costs, so that the interval of a mean has the width of Student's (Hesterberg 2015).
+/// A value that is NaN, or more than one NaN in a hundred replicates, gets NaN bounds; so do NaN degrees.
 Estimate interval_of(double value, std::vector<double> replicates, const SmallSample& small,
                      const BootstrapOptions& options);
 /// How many standard errors a bound of an interval of normal replicates lies out.

@@ -98,8 +98,7 @@ Estimate estimate(double value, std::vector<double> drawn, double error,
     const SmallSample small = enough && shown > 0 ? SmallSample{parts.variance / shown, parts.degrees()}
                                                   : SmallSample::of_units(units);
     Estimate found = interval_of(value, std::move(drawn), small, options);
-    if (enough && few &&
-        options.kind == IntervalKind::expanded) { // so few runs make few different replicates
+    if (enough && few) { // so few runs make few different replicates
         found.standard_error = std::sqrt(parts.variance);
         const double out = student_quantile((1 + options.level) / 2, parts.degrees()) * found.standard_error;
         found.low = value - out;

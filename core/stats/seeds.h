@@ -54,7 +54,7 @@ struct SeedComparison {
 /// text and, apart from them, runs of each side with replacement; every drawn run is scored on the drawn
 /// text. \p paired: run i of A and run i of B have something in common (data order, initialisation) and are
 /// drawn together; both sides then need as many. Replicates of few runs vary too little by (n - 1) / n:
-/// intervals of kind `expanded` make up for it as for few clusters, with the degrees of freedom above.
+/// intervals make up for it as for few clusters, with the degrees of freedom above.
 ///
 /// Draw j of the runs of replicate r: the upper 64 bits of n · S(S(seed, 2^32 + r), j), A's first, then B's.
 SeedComparison compare_seeds(const SeedSample& sample, bool paired, const BootstrapOptions& options = {});

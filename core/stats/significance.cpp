@@ -289,10 +289,8 @@ std::vector<Estimate> simultaneous_bands(std::span<const double> values,
     }
     std::vector<Estimate> bands;
     std::vector<double> largest;
-    BootstrapOptions plain = options;
-    plain.kind = IntervalKind::percentile;
     for (std::size_t e = 0; e < values.size(); ++e) {
-        bands.push_back(interval_of(values[e], replicates[e], small, plain));
+        bands.push_back(interval_of(values[e], replicates[e], small, options));
         Estimate& band = bands.back();
         band.low = band.high = values[e];
         if (!(band.standard_error > 0)) {

@@ -110,7 +110,7 @@ std::vector<double> false_discovery_q(std::span<const double> p,
 
 /// Bands that hold for all estimates together with the options' level: each estimate ± c standard errors, c
 /// the quantile of the largest |replicate - estimate| / standard error over them (max-t), corrected for few
-/// units as `expanded` intervals are. \p replicates: of each estimate, in one order. An estimate that does
+/// units as intervals are. \p replicates: of each estimate, in one order. An estimate that does
 /// not vary has a band of no width and does not count.
 std::vector<Estimate> simultaneous_bands(std::span<const double> values,
                                          std::span<const std::vector<double>> replicates,

@@ -227,7 +227,6 @@ TEST(RankCorrelation, ItsErrorEqualsTheSlowWay) {
     }
     BootstrapOptions options;
     options.replicates = 200;
-    options.kind = IntervalKind::percentile;
     const Estimate found = spearman_with_interval(steps, nll, layout, options);
     const auto ranks = [](const std::vector<double>& values) {
         std::vector<double> all;
