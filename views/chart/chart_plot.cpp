@@ -168,9 +168,7 @@ void ChartPlot::setChart(Chart chart) {
 void ChartPlot::fillLegend() {
     inks_ = chart_inks(theme_);
     number_run_colours(inks_, runColours_);
-    legend_->setChart(chart_, inks_, hidden_,
-                      chart_.scale && chart_.scale->diverging ? ColourMap::diverging(theme_.dark())
-                                                              : theme_.magnitudeMap());
+    legend_->setChart(chart_, inks_, hidden_);
 }
 
 void ChartPlot::setHint(const QString& hint) {

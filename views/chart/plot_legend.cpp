@@ -2,6 +2,7 @@
 #include "views/chart/plot_legend.h"
 
 #include "views/chart/chart_axis.h"
+#include "views/chart/scale_bar.h"
 #include "views/common/controls.h"
 
 #include <QPainter>
@@ -87,52 +88,6 @@ private:
     QList<qreal> dashes_;
 };
 
-/// What the colours of cells stand for: label, low end, colours, high end.
-class ScaleEntry : public QWidget {
-public:
-    ScaleEntry(const Chart::Scale& scale, const ColourMap& map, Theme& theme, QWidget* parent)
-        : QWidget(parent), theme_(theme), map_(map), label_(scale.label), low_(tick_label(scale.low)) {
-        const bool signs = scale.diverging && scale.low == -scale.high;
-        high_ = (signs ? QStringLiteral("+") : QString()) + tick_label(scale.high);
-        setAccessibleName(QStringLiteral("%1 %2 – %3").arg(label_, low_, high_));
-    }
-    [[nodiscard]] QSize sizeHint() const override {
-        const QFontMetrics metrics(theme_.small());
-        return {metrics.horizontalAdvance(label_ + low_ + high_) + bar + 4 * entry_gap, metrics.height() + 3};
-    }
-
-protected:
-    void paintEvent(QPaintEvent*) override {
-        QPainter painter(this);
-        painter.setFont(theme_.small());
-        painter.setPen(theme_.colours().soft);
-        const QFontMetrics metrics(theme_.small());
-        const int high = metrics.horizontalAdvance(high_);
-        const int low = metrics.horizontalAdvance(low_);
-        const int room = width() - high - low - bar - 3 * entry_gap;
-        const QString label = metrics.elidedText(label_, Qt::ElideRight, std::max(0, room));
-        int x = 0;
-        const auto write = [&](const QString& text) {
-            painter.drawText(QRect(x, 0, width() - x, height()), Qt::AlignVCenter | Qt::AlignLeft, text);
-            x += metrics.horizontalAdvance(text) + entry_gap;
-        };
-        write(label);
-        write(low_);
-        const QRect box(x, (height() - 8) / 2, bar, 8);
-        for (int i = 0; i < bar; ++i) {
-            painter.fillRect(QRect(box.x() + i, box.y(), 1, box.height()), QColor(map_.at((i + 0.5) / bar)));
-        }
-        x += bar + entry_gap;
-        write(high_);
-    }
-
-private:
-    static constexpr int bar = 72;
-    Theme& theme_;
-    ColourMap map_;
-    QString label_, low_, high_;
-};
-
 } // namespace
 
 PlotLegend::PlotLegend(Theme& theme, QWidget* parent) : QWidget(parent), theme_(theme) {
@@ -141,8 +96,7 @@ PlotLegend::PlotLegend(Theme& theme, QWidget* parent) : QWidget(parent), theme_(
     flow->setSpacing(8);
 }
 
-void PlotLegend::setChart(const Chart& chart, const ChartInks& inks, const QStringList& hidden,
-                          const ColourMap& cells) {
+void PlotLegend::setChart(const Chart& chart, const ChartInks& inks, const QStringList& hidden) {
     for (QAbstractButton* entry : entries_) {
         delete entry;
     }
@@ -161,7 +115,11 @@ void PlotLegend::setChart(const Chart& chart, const ChartInks& inks, const QStri
         layout()->addWidget(entry);
     }
     if (chart.scale) {
-        scale_ = new ScaleEntry(*chart.scale, cells, theme_, this);
+        const Chart::Scale& scale = *chart.scale;
+        const bool sign = scale.diverging && scale.low == -scale.high;
+        scale_ = new ScaleBar(theme_, this);
+        scale_->setScale(scale.label, tick_label(scale.low),
+                         (sign ? QStringLiteral("+") : QString()) + tick_label(scale.high), scale.diverging);
         layout()->addWidget(scale_);
     }
     setVisible(!entries_.empty() || scale_ != nullptr);

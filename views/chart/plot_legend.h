@@ -9,6 +9,8 @@
 
 namespace ponderscope {
 
+class ScaleBar;
+
 /// The legend of a plot: a button a series, which hides and shows it, and the scale of cells. In rows above
 /// the plot, or as a list beside it.
 class PlotLegend : public QWidget {
@@ -16,9 +18,8 @@ class PlotLegend : public QWidget {
 public:
     explicit PlotLegend(Theme& theme, QWidget* parent = nullptr);
 
-    /// \p hidden: names of series that are not shown. \p cells: colours of the scale.
-    void setChart(const Chart& chart, const ChartInks& inks, const QStringList& hidden,
-                  const ColourMap& cells);
+    /// \p hidden: names of series that are not shown.
+    void setChart(const Chart& chart, const ChartInks& inks, const QStringList& hidden);
     /// Whether the legend stands beside a plot in a box of this size. Lays the entries out accordingly.
     bool arrange(const Chart& chart, QSize box);
     [[nodiscard]] const std::vector<QAbstractButton*>& entries() const { return entries_; }
@@ -29,7 +30,7 @@ Q_SIGNALS:
 private:
     Theme& theme_;
     std::vector<QAbstractButton*> entries_;
-    QWidget* scale_ = nullptr;
+    ScaleBar* scale_ = nullptr;
 };
 
 } // namespace ponderscope

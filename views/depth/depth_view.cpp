@@ -8,7 +8,7 @@
 #include "views/common/depth_grid.h"
 #include "views/common/format.h"
 #include "views/common/labels.h"
-#include "views/heatmap/scale_bar.h"
+#include "views/chart/scale_bar.h"
 #include "views/heatmap/step_map_canvas.h"
 
 #include <QComboBox>

@@ -5,7 +5,7 @@
 #include "views/common/controls.h"
 #include "views/common/labels.h"
 #include "views/common/theme.h"
-#include "views/heatmap/scale_bar.h"
+#include "views/chart/scale_bar.h"
 #include "views/heatmap/step_map_canvas.h"
 
 #include <QComboBox>

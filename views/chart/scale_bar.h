@@ -9,11 +9,14 @@
 
 namespace ponderscope {
 
-/// The scale of a heatmap: low end, colours, high end, unit, and what the neutral grey means.
+/// What colours stand for: name, low end, colours, high end, and what the neutral grey means.
 class ScaleBar : public QWidget {
     Q_OBJECT
 public:
     explicit ScaleBar(Theme& theme, QWidget* parent = nullptr);
+    /// \p diverging: the colours part in the middle. \p halted: grey stands for steps that did not run.
+    void setScale(const QString& name, const QString& low, const QString& high, bool diverging,
+                  bool halted = false);
     void setLook(const ValueLook& look, const QString& unit, bool halted);
     void clear();
     [[nodiscard]] QSize sizeHint() const override;
@@ -23,8 +26,8 @@ protected:
 
 private:
     Theme& theme_;
-    ValueLook look_;
-    QString unit_;
+    QString name_, low_, high_;
+    bool diverging_ = false;
     bool halted_ = false;
     bool empty_ = true;
 };
