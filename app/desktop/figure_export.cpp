@@ -6,7 +6,6 @@
 #include "views/figure/figure_panel.h"
 #include "views/text/text_panel.h"
 
-#include <QCoreApplication>
 #include <QDockWidget>
 #include <QFileInfo>
 #include <QMainWindow>
@@ -53,8 +52,7 @@ void FigureExport::exportFigure(figure::FigureKind kind) {
 }
 
 void FigureExport::dockFigure(const figure::FigureSpec& spec) {
-    auto* dock =
-        new QDockWidget(QCoreApplication::translate("Figure", figure::info_of(spec.kind).title), window_);
+    auto* dock = new QDockWidget(QString::fromUtf8(figure::info_of(spec.kind).title), window_);
     dock->setObjectName(QStringLiteral("figure-%1").arg(++docked_));
     dock->setAttribute(Qt::WA_DeleteOnClose);
     dock->setWidget(new FigurePanel({data_, selection_, theme_}, spec, dock));

@@ -25,7 +25,6 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QComboBox>
-#include <QCoreApplication>
 #include <QDir>
 #include <QDockWidget>
 #include <QMenu>
@@ -152,9 +151,9 @@ MainMenu::MainMenu(const Shell& shell, const WindowParts& parts, TopBar& top)
                                 [this] { parts_.figures.exportFigure(figure::FigureKind::token_text); });
     figures->addSeparator();
     for (const figure::KindInfo& info : figure::figure_kinds()) {
-        makes << figures->addAction(tr("%1…").arg(QCoreApplication::translate("Figure", info.title)), this,
+        makes << figures->addAction(tr("%1…").arg(QString::fromUtf8(info.title)), this,
                                     [this, kind = info.kind] { parts_.figures.exportFigure(kind); });
-        makes.last()->setToolTip(QCoreApplication::translate("Figure", info.shows));
+        makes.last()->setToolTip(QString::fromUtf8(info.shows));
     }
     connect(figures, &QMenu::aboutToShow, this, [this, makes] {
         for (QAction* action : makes) {

@@ -61,27 +61,20 @@ struct Level {
     const char* price;
 };
 constexpr Level levels[] = {
-    {"steps", QT_TRANSLATE_NOOP("ponderscope::RecordDialog", "steps"),
-     QT_TRANSLATE_NOOP("ponderscope::RecordDialog",
-                       "Also read-outs, candidates, KL and cosine at every step: one "
-                       "more head product a step; replays need it")},
-    {"basic", QT_TRANSLATE_NOOP("ponderscope::RecordDialog", "basic"),
-     QT_TRANSLATE_NOOP("ponderscope::RecordDialog",
-                       "What the method computes anyway; a few percent of the time")},
-    {"layers", QT_TRANSLATE_NOOP("ponderscope::RecordDialog", "layers as steps"),
-     QT_TRANSLATE_NOOP("ponderscope::RecordDialog",
-                       "Of a plain model: a read-out after every layer, so that exits "
-                       "over layers can be replayed; one more head product a layer")},
-    {"steps,layers", QT_TRANSLATE_NOOP("ponderscope::RecordDialog", "steps, every layer"),
-     QT_TRANSLATE_NOOP("ponderscope::RecordDialog",
-                       "Also a read-out of every layer at every step: one more head product each")},
-    {"steps,states", QT_TRANSLATE_NOOP("ponderscope::RecordDialog", "steps, states"),
-     QT_TRANSLATE_NOOP("ponderscope::RecordDialog",
-                       "Also the state at the end of every step: 2 bytes times the "
-                       "model's width a token and step")},
-    {"steps,experts", QT_TRANSLATE_NOOP("ponderscope::RecordDialog", "steps, experts"),
-     QT_TRANSLATE_NOOP("ponderscope::RecordDialog",
-                       "Of a mixture of experts: also the experts that each token chose, and their weights")},
+    {"steps", "steps",
+     "Also read-outs, candidates, KL and cosine at every step: one "
+     "more head product a step; replays need it"},
+    {"basic", "basic", "What the method computes anyway; a few percent of the time"},
+    {"layers", "layers as steps",
+     "Of a plain model: a read-out after every layer, so that exits "
+     "over layers can be replayed; one more head product a layer"},
+    {"steps,layers", "steps, every layer",
+     "Also a read-out of every layer at every step: one more head product each"},
+    {"steps,states", "steps, states",
+     "Also the state at the end of every step: 2 bytes times the "
+     "model's width a token and step"},
+    {"steps,experts", "steps, experts",
+     "Of a mixture of experts: also the experts that each token chose, and their weights"},
 };
 
 /// Something to begin with: in the middle of what is allowed, or 1 where that has no end.
@@ -186,8 +179,8 @@ void RecordDialog::dressFields(const Theme& theme) {
                           "bfloat16 is less exact, and several times faster on processors that have it"));
     dtype_->setAccessibleName(tr("Precision"));
     for (const Level& one : levels) {
-        level_->addItem(tr(one.name), QString::fromLatin1(one.level));
-        level_->setItemData(level_->count() - 1, tr(one.price), Qt::ToolTipRole);
+        level_->addItem(QString::fromUtf8(one.name), QString::fromLatin1(one.level));
+        level_->setItemData(level_->count() - 1, QString::fromUtf8(one.price), Qt::ToolTipRole);
     }
     fields_->steps().setMinimumWidth(112);
     fields_->steps().setButtonSymbols(QAbstractSpinBox::NoButtons);

@@ -17,7 +17,6 @@
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
-#include <QCoreApplication>
 #include <QDateTime>
 #include <QDir>
 #include <QFileDialog>
@@ -368,12 +367,10 @@ QString Scratch::prepare() const {
     // Tried, not asked: permissions do not say all.
     QTemporaryFile probe(folder + QStringLiteral("/probe-XXXXXX"));
     if (!there || !probe.open() || probe.write("probe") != 5 || !probe.flush()) {
-        return QCoreApplication::translate("Scratch",
-                                           "The scratch folder %1 cannot be written (%2), and runs that "
-                                           "nobody asked to keep have no other place: make room there, or "
-                                           "start with XDG_CACHE_HOME set to a folder that can be written.")
-            .arg(folder,
-                 there ? probe.errorString() : QCoreApplication::translate("Scratch", "it cannot be made"));
+        return QStringLiteral("The scratch folder %1 cannot be written (%2), and runs that "
+                              "nobody asked to keep have no other place: make room there, or "
+                              "start with XDG_CACHE_HOME set to a folder that can be written.")
+            .arg(folder, there ? probe.errorString() : QStringLiteral("it cannot be made"));
     }
     forget_old(QDir(folder));
     return {};

@@ -11,7 +11,6 @@
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
-#include <QCoreApplication>
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QMenu>
@@ -23,8 +22,7 @@ namespace ponderscope {
 namespace {
 
 QString steps_in_words(int steps) {
-    return steps == 1 ? QCoreApplication::translate("MainWindow", "1 step")
-                      : QCoreApplication::translate("MainWindow", "%1 steps").arg(steps);
+    return steps == 1 ? QStringLiteral("1 step") : QStringLiteral("%1 steps").arg(steps);
 }
 
 } // namespace

@@ -6,7 +6,6 @@
 #include "core/stats/data_table.h"
 
 #include <QApplication>
-#include <QCoreApplication>
 #include <QLocale>
 #include <QRect>
 #include <QRegularExpression>
@@ -104,11 +103,11 @@ QString format_si(double value) {
 }
 
 QString step_word(const std::string& unit) {
-    return QCoreApplication::translate("Steps", unit == "layer" ? "layer" : "step");
+    return unit == "layer" ? QStringLiteral("layer") : QStringLiteral("step");
 }
 
 QString steps_word(const std::string& unit) {
-    return QCoreApplication::translate("Steps", unit == "layer" ? "layers" : "steps");
+    return unit == "layer" ? QStringLiteral("layers") : QStringLiteral("steps");
 }
 
 QString format_count(std::int64_t value) {
@@ -332,9 +331,7 @@ QString visible_token_of(const TokenColumns& tokens, std::string_view text, std:
         add(end - begun_before(text, end));
     }
     const QString shown = visible_token(bytes, limit);
-    return cut.isEmpty()
-               ? shown
-               : QCoreApplication::translate("Token", "%1 of %2").arg(shown, cut.join(QStringLiteral(", ")));
+    return cut.isEmpty() ? shown : QStringLiteral("%1 of %2").arg(shown, cut.join(QStringLiteral(", ")));
 }
 
 } // namespace ponderscope

@@ -141,12 +141,11 @@ void furnish_table(QTableView& table, Theme& theme) {
     };
     dress();
     QObject::connect(&theme, &Theme::changed, &table, dress);
-    const std::pair<const char*, TableForm> forms[] = {
-        {QT_TRANSLATE_NOOP("Tables", "Copy the table"), TableForm::text},
-        {QT_TRANSLATE_NOOP("Tables", "Copy as CSV"), TableForm::csv},
-        {QT_TRANSLATE_NOOP("Tables", "Copy as Markdown"), TableForm::markdown}};
+    const std::pair<const char*, TableForm> forms[] = {{"Copy the table", TableForm::text},
+                                                       {"Copy as CSV", TableForm::csv},
+                                                       {"Copy as Markdown", TableForm::markdown}};
     for (const auto& [name, form] : forms) {
-        auto* action = new QAction(QCoreApplication::translate("Tables", name), &table);
+        auto* action = new QAction(QString::fromUtf8(name), &table);
         QObject::connect(action, &QAction::triggered, &table, [&table, chosen = form] {
             QApplication::clipboard()->setText(table_text(*table.model(), chosen));
         });

@@ -224,22 +224,6 @@ void Theme::setMagnitude(MagnitudeMap map) {
     Q_EMIT changed();
 }
 
-const ColourMap& Theme::magnitudeMap() const {
-    return magnitudeMap_;
-}
-
-const ColourMap& Theme::textMap() const {
-    return textMap_;
-}
-
-const ColourMap& Theme::classMap() const {
-    return classMap_;
-}
-
-const ColourMap& Theme::differenceMap() const {
-    return differenceMap_;
-}
-
 void Theme::rebuildMaps() {
     magnitudeMap_ = magnitude_ == MagnitudeMap::viridis   ? ColourMap::viridis()
                     : magnitude_ == MagnitudeMap::cividis ? ColourMap::cividis()

@@ -71,11 +71,14 @@ public:
 
     [[nodiscard]] MagnitudeMap magnitude() const { return magnitude_; }
     void setMagnitude(MagnitudeMap map);
-    [[nodiscard]] const ColourMap& magnitudeMap() const; ///< heatmaps
-    [[nodiscard]] const ColourMap& textMap() const;      ///< behind text; 0 is the panel's colour
-    [[nodiscard]] const ColourMap& classMap() const;     ///< behind text; by the number of a class
-    [[nodiscard]] const ColourMap&
-    differenceMap() const; ///< behind text and in heatmaps; 0.5 is the panel's colour
+    /// Heatmaps.
+    [[nodiscard]] const ColourMap& magnitudeMap() const { return magnitudeMap_; }
+    /// Behind text; 0 is the panel's colour.
+    [[nodiscard]] const ColourMap& textMap() const { return textMap_; }
+    /// Behind text; by the number of a class.
+    [[nodiscard]] const ColourMap& classMap() const { return classMap_; }
+    /// Behind text and in heatmaps; 0.5 is the panel's colour.
+    [[nodiscard]] const ColourMap& differenceMap() const { return differenceMap_; }
 
     /// The one colour of a run in text, plots, lists and figures: teal as A, orange as B, else the colour it
     /// got when it was first seen, which it keeps.

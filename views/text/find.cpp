@@ -4,7 +4,6 @@
 #include "core/base/utf8.h"
 
 #include <QChar>
-#include <QCoreApplication>
 #include <QRegularExpression>
 
 #include <algorithm>
@@ -118,7 +117,7 @@ std::vector<qint64> find_pattern(const SequenceData& data, const QString& patter
     }
     const QString text = QString::fromUtf8(data.text.data(), static_cast<qsizetype>(data.text.size()));
     if (text.toUtf8().size() != static_cast<qsizetype>(data.text.size())) {
-        problem = QCoreApplication::translate("Find", "the text is not UTF-8");
+        problem = QStringLiteral("the text is not UTF-8");
         return hits;
     }
     // Offsets in characters become offsets in bytes as the matches come: one pass in all.
@@ -150,8 +149,7 @@ std::vector<qint64> find_pattern(const SequenceData& data, const QString& patter
     // The iterator is at its end behind an empty match at the text's end, and where a match was given up.
     if (hits.size() < limit && ended < text.size() && !matches.isValid() &&
         !expression.match(text, ended).isValid()) {
-        problem =
-            QCoreApplication::translate("Find", "the pattern takes too many steps here; make it simpler");
+        problem = QStringLiteral("the pattern takes too many steps here; make it simpler");
         hits.clear();
     }
     return hits;

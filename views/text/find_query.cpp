@@ -5,7 +5,6 @@
 #include "views/common/translated.h"
 #include "views/text/find.h"
 
-#include <QCoreApplication>
 #include <QRegularExpression>
 
 #include <algorithm>
@@ -199,7 +198,6 @@ QStringList Condition::names() {
 
 QString Condition::problem(const QString& text, const std::vector<TokenAnnotation>& annotations,
                            bool isCondition) {
-    const auto tr = [](const char* words) { return QCoreApplication::translate("Condition", words); };
     static const QRegularExpression opening(QStringLiteral(R"re(^\s*([a-z_]\w*)\s*(==|=|!=|<=|<|>=|>)\s*)re"),
                                             QRegularExpression::CaseInsensitiveOption |
                                                 QRegularExpression::UseUnicodePropertiesOption);

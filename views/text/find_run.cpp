@@ -11,8 +11,6 @@
 #include "views/common/trace_contents.h"
 #include "views/text/find_query.h"
 
-#include <QCoreApplication>
-
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -72,7 +70,7 @@ FoundInRun find_in_run(const RunKey& a, const RunKey& b, const QString& query, A
         const auto block = read(own, sequence.number);
         const Found here = find_in(*block, query, attribution);
         if (query.startsWith(u'/') && !here.problem.isEmpty()) { // what is not searched is not without hits
-            throw InputError(QCoreApplication::translate("Find", "sequence %1: %2")
+            throw InputError(QStringLiteral("sequence %1: %2")
                                  .arg(QString::number(sequence.number + 1), here.problem)
                                  .toStdString());
         }
@@ -100,7 +98,7 @@ FoundInRun find_in_run(const RunKey& a, const RunKey& b, const QString& query, A
         }
         ++done;
     }
-    found.statistics = means.finish(own.run.max_steps, QCoreApplication::translate("Find", "run"), stop);
+    found.statistics = means.finish(own.run.max_steps, QStringLiteral("run"), stop);
     return found;
 }
 
