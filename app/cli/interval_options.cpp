@@ -11,9 +11,9 @@
 namespace ponderscope::cli {
 namespace {
 
-const std::map<std::string, ResamplingUnit> units{{"auto", ResamplingUnit::automatic},
-                                                  {"clusters", ResamplingUnit::clusters},
-                                                  {"blocks", ResamplingUnit::blocks}};
+const std::map<std::string, ResamplingUnit> unit_names{{"auto", ResamplingUnit::automatic},
+                                                       {"clusters", ResamplingUnit::clusters},
+                                                       {"blocks", ResamplingUnit::blocks}};
 
 } // namespace
 
@@ -40,13 +40,13 @@ void IntervalOptions::add_to(CLI::App& verb) {
 }
 
 void IntervalOptions::begin(ProgressPrinter& printer) {
-    bootstrap.unit = units.at(resample);
+    bootstrap.unit = unit_names.at(resample);
     bootstrap.progress = printer.sink();
     bootstrap.stop = stop_on_interrupt();
 }
 
 void IntervalOptions::write_to(nlohmann::json& report, const Resampling& resampling) const {
-    for (const auto& [name, unit] : units) {
+    for (const auto& [name, unit] : unit_names) {
         if (unit == resampling.unit) {
             report["resampled"] = name;
         }

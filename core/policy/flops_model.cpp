@@ -66,11 +66,11 @@ private:
     std::vector<std::vector<std::int64_t>> counts_;
 };
 
-constexpr const char* names[] = {"per_step", "interleaved", "two_dimensional", "skip"};
+constexpr const char* visibility_names[] = {"per_step", "interleaved", "two_dimensional", "skip"};
 
 /// Above this a number cannot be meant, and sums of so many of them stay inside 64 bits. Products with keys
 /// may not, and wrap.
-constexpr std::int64_t most = std::int64_t{1} << 46;
+constexpr std::int64_t most_in_field = std::int64_t{1} << 46;
 constexpr std::size_t most_entries = 4096;
 
 } // namespace
@@ -159,7 +159,7 @@ void FlopsModel::count(std::span<const std::int32_t> last_steps, bool decides_by
 }
 
 std::string FlopsModel::to_json() const {
-    nlohmann::json json{{"visibility", names[static_cast<std::size_t>(visibility)]},
+    nlohmann::json json{{"visibility", visibility_names[static_cast<std::size_t>(visibility)]},
                         {"steps", steps},
                         {"key", key},
                         {"windows", windows},
@@ -189,8 +189,9 @@ std::optional<FlopsModel> FlopsModel::from_json(const std::string& text) {
     }
     bool sound = true;
     const auto whole = [&](const nlohmann::json& value) -> std::int64_t {
-        if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<std::uint64_t>() > most) ||
-            value.get<std::int64_t>() < 0 || value.get<std::int64_t>() > most) {
+        if (!value.is_number_integer() ||
+            (value.is_number_unsigned() && value.get<std::uint64_t>() > most_in_field) ||
+            value.get<std::int64_t>() < 0 || value.get<std::int64_t>() > most_in_field) {
             sound = false;
             return 0;
         }
@@ -218,11 +219,12 @@ std::optional<FlopsModel> FlopsModel::from_json(const std::string& text) {
         return sound && field(name).get<bool>();
     };
     FlopsModel model;
-    const auto* const found = std::find(std::begin(names), std::end(names), field("visibility"));
-    if (found == std::end(names)) {
+    const auto* const found =
+        std::find(std::begin(visibility_names), std::end(visibility_names), field("visibility"));
+    if (found == std::end(visibility_names)) {
         return std::nullopt;
     }
-    model.visibility = static_cast<Visibility>(found - std::begin(names));
+    model.visibility = static_cast<Visibility>(found - std::begin(visibility_names));
     model.steps = list("steps");
     model.key = whole(field("key"));
     model.windows = list("windows");
