@@ -221,6 +221,9 @@ void AnnotateVerb::operator()() const {
     if (!from.empty() && derived.empty()) {
         throw InputError("--from needs --derive.");
     }
+    if (!removed.empty() && (!csv.empty() || !derived.empty())) {
+        throw InputError("--remove: expected nothing else to do; remove in a command of its own.");
+    }
     const bool changes = !csv.empty() || !removed.empty() || !derived.empty();
     if (changes) {
         check_can_annotate(where.trace);
@@ -231,15 +234,6 @@ void AnnotateVerb::operator()() const {
         return;
     }
     const RunInfo chosen = find_run(reader, where.run);
-    if (!removed.empty()) { // before anything is written
-        const std::optional<AnnotationReader> there = AnnotationReader::beside(where.trace);
-        const std::vector<AnnotationInfo> own = there ? there->of(chosen) : std::vector<AnnotationInfo>();
-        for (const std::string& name : removed) {
-            if (std::none_of(own.begin(), own.end(), [&](const auto& one) { return one.name == name; })) {
-                (void)find_annotation(there, where.trace, chosen, name); // says which there are
-            }
-        }
-    }
     std::vector<Annotation> made = derived_columns(derived, reader, chosen, from);
     std::string notices;
     if (!csv.empty()) {
