@@ -10,12 +10,7 @@ echo "# $(uname -m), $nproc_line cores, $(grep -m1 'model name' /proc/cpuinfo | 
 for program in "$build"/bench/*; do
     [ -x "$program" ] && [ -f "$program" ] || continue
     echo "## $(basename "$program")"
-    options=
-    case $(basename "$program") in
-    released_bench) options="--layers 4 --vocabulary 8192" ;; # the whole 1.4B takes minutes and 9 GB
-    esac
-    # shellcheck disable=SC2086
-    QT_QPA_PLATFORM=offscreen "$program" $options
+    QT_QPA_PLATFORM=offscreen "$program"
 done
 if python3 -c 'import torch, transformers' 2>/dev/null; then
     echo "## against transformers"
