@@ -101,41 +101,9 @@ template <typename T>
 T __shfl_xor_sync(unsigned lanes, T value, int step) {
     return host_cuda::shuffle(lanes, value, host_cuda::lane() ^ step);
 }
-template <typename T>
-T __shfl_sync(unsigned lanes, T value, int source) {
-    return host_cuda::shuffle(lanes, value, source % 32);
-}
-template <typename T>
-T __shfl_up_sync(unsigned lanes, T value, unsigned step) {
-    const int source = host_cuda::lane() - static_cast<int>(step);
-    return host_cuda::shuffle(lanes, value, source >= 0 ? source : host_cuda::lane());
-}
-inline unsigned __ballot_sync(unsigned lanes, bool own) {
-    unsigned bits = own ? 1U << host_cuda::lane() : 0;
-    for (int step = 1; step < 32; step *= 2) {
-        bits |= __shfl_xor_sync(lanes, bits, step);
-    }
-    return bits;
-}
 inline int __syncthreads_or(int own) {
     return host_cuda::block_any(own != 0) ? 1 : 0;
 }
-inline int __ffs(int bits) {
-    return __builtin_ffs(bits);
-}
-inline int __popc(unsigned bits) {
-    return __builtin_popcount(bits);
-}
-template <typename T>
-T __shfl_down_sync(unsigned lanes, T value, unsigned step) {
-    const int source = host_cuda::lane() + static_cast<int>(step);
-    return host_cuda::shuffle(lanes, value, source < 32 ? source : host_cuda::lane());
-}
-
-inline int atomicAdd(int* address, int value) {
-    return __atomic_fetch_add(address, value, __ATOMIC_RELAXED);
-}
-
 inline float __uint_as_float(unsigned bits) {
     float x = 0;
     std::memcpy(&x, &bits, sizeof x);
