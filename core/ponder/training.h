@@ -21,7 +21,7 @@ struct StepStates {
                       ///< decides
 };
 
-/// What a method's penalty on steps takes from the recipe beside its weight lambda.
+/// Settings of a method's penalty on steps, beside its weight lambda.
 struct PenaltySettings {
     double gate_share = 0; ///< k_s of AdaPonderLM (methods.md section 5): share of the pool of gates that is
                            ///< pushed down
@@ -40,7 +40,7 @@ struct ForwardForm {
 
 /// What a penalty is computed from: every slot that ran, with gradients.
 struct TrainingRun {
-    std::span<const StepStates> states; ///< steps 0..K, as far as any token went
+    std::span<const StepStates> states; ///< steps 0..K, up to the last that any token ran
     std::int64_t tokens = 0;            ///< N
     at::Tensor targets;                 ///< int64 [N], -1: none
     HeadWeights head;

@@ -24,7 +24,7 @@ struct JsonlOptions {
     std::string label_field = {};
     bool skip_bad = false; ///< leave lines out that are wrong, and count them
     TextReading reading = {};
-    std::int64_t limit_tokens = 0; ///< end with the text that reaches so many; 0: take all
+    std::int64_t limit_tokens = 0; ///< end with the text that reaches this number of tokens; 0: all
     /// Which part of the lines is taken, each by a draw from `seed` and its number; the others are not looked
     /// at.
     double sample = 1;
@@ -61,7 +61,7 @@ private:
     std::unique_ptr<LineReader> lines_;
     std::shared_ptr<const SequenceInput> first_; ///< of a stream, read before the run
     Sha256 lines_hash_;                          ///< of all lines so far, those that are left out too
-    std::string lines_digest_;                   ///< of what was read through; empty: a stream
+    std::string lines_digest_;                   ///< of the texts that were read before; empty: a stream
     bool ended_ = false;                         ///< since it was begun, nothing comes any more
     std::int64_t found_ = 0;
     std::int64_t taken_tokens_ = 0; ///< of those that were encoded

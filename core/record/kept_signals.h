@@ -12,7 +12,7 @@ namespace ponderscope {
 /// Signal [token]: the gate at the last step that ran, where the method has a gate. Of runs of scalars.
 inline constexpr const char* exit_gate = "exit_gate";
 
-/// Of what an engine gives, what a run keeps (RecordOptions: scalars, candidates, depth_sums).
+/// The signals of an engine that a run keeps (RecordOptions: scalars, candidates, depth_sums).
 std::vector<SignalInfo> kept_signals(const std::vector<SignalInfo>& given, const RecordOptions& options);
 /// What a token takes in the trace before anything is compressed, about, without its text, and without
 /// attention and states, which have prices of their own (session.h).

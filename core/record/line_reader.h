@@ -11,8 +11,8 @@
 namespace ponderscope {
 
 /// Lines or bytes of a file, or of standard input ("-"), one after the other; gzip (also of several members)
-/// and Zstandard (of several frames) are told by their first bytes and decoded on the way. Memory: one line
-/// and fixed buffers. One thread at a time.
+/// and Zstandard (of several frames) are recognised by their first bytes and decoded while reading. Memory:
+/// one line and fixed buffers. One thread at a time.
 class LineReader {
 public:
     /// More than a line may hold: it is passed by without being kept.

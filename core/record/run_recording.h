@@ -12,7 +12,7 @@
 
 namespace ponderscope {
 
-/// What the trace keeps about a run, before its first token. Reads the checkpoint's files for their digest.
+/// The run's row in the trace, before its first token. Reads the checkpoint's files for their digest.
 RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const SequenceSource& source,
                      const Tokenizer* tokenizer, const RecordOptions& options, const WindowShape& shape,
                      const ProgressSink& progress, const std::stop_token& stop);

@@ -26,7 +26,7 @@ struct ScoredRequest;
 class RequestScorer {
 public:
     struct Options {
-        RecordOptions record; ///< `context`: tokens a window, 0: what the model was made for
+        RecordOptions record; ///< `context`: tokens a window; 0: the model's context
         TextReading reading;
     };
     /// All must outlive this. \p tokenizer: nullptr for requests of ids only. \p writer: nullptr records

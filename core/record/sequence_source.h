@@ -27,7 +27,7 @@ public:
     virtual ~SequenceSource() = default;
     /// Null after the last one, and when it was stopped. InputError: what comes next is wrong.
     virtual std::shared_ptr<const SequenceInput> next() = 0;
-    /// What there is in all, for progress; a total of 0 is not known.
+    /// The total, for progress; a total of 0 is not known.
     struct Amount {
         std::int64_t total = 0;
         bool bytes = false;       ///< `total` counts bytes of text; else tokens
@@ -38,7 +38,7 @@ public:
     [[nodiscard]] virtual std::vector<std::int64_t> planned_lengths() const { return {}; }
     /// RunInfo::text_digest; empty as long as it is not known, at the latest after the last sequence it is.
     [[nodiscard]] virtual std::string text_digest() const = 0;
-    /// One sentence on what was left out so far; empty: nothing.
+    /// One sentence on skipped texts so far; empty: nothing.
     [[nodiscard]] virtual std::string left_out() const { return {}; }
 };
 

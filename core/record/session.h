@@ -53,13 +53,13 @@ struct RecordOptions {
     bool scalars = false;   ///< of what `level` computes, keep one row a token, packed, and the gate at exit
     bool candidates = true; ///< false: without candidate_ids and candidate_probabilities
     bool depth_sums = false;       ///< depth weights added up over the tokens of the run (signal_sums.h)
-    std::int64_t context = 0;      ///< tokens a window; 0: what the model was made for, at most 2048
+    std::int64_t context = 0;      ///< tokens a window; 0: the model's context, at most 2048
     std::int64_t stride = 0;       ///< 0: half the context
     std::int64_t batch = 8;        ///< windows computed together
     std::string run_name;          ///< empty: the checkpoint's folder name
-    std::string changes;           ///< appended to that: what was changed in the model, "-without-source-3"
+    std::string changes;           ///< appended to that: a change of the model, such as "-without-source-3"
     std::string dtype = "float32"; ///< as the engine was loaded
-    std::string text_source;       ///< what the user named: files, "prompt", an ids file
+    std::string text_source;       ///< the input as the user named it: files, "prompt", an ids file
     std::optional<std::string> text_digest =
         std::nullopt; ///< of all texts, where these are what a partial run held
     std::uint64_t seed = 0;

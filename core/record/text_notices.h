@@ -10,7 +10,7 @@
 
 namespace ponderscope {
 
-/// What a user should hear about texts that are recorded: marks of editors, start tokens twice or missing.
+/// Notices about the recorded texts: marks of editors, start tokens twice or missing.
 class TextNotices {
 public:
     void look_at(std::string_view text, const Tokenizer& tokenizer, const TextReading& reading);

@@ -24,7 +24,7 @@ struct Address {
 /// InputError: no host, or characters in it that ssh could take for something else (a first '-', blanks).
 Address parse_address(const std::string& url);
 
-/// One word of a POSIX shell, whatever is in it.
+/// Quotes any text as one word of a POSIX shell.
 std::string shell_quoted(const std::string& word);
 
 /// How the other machine is reached. Set before the first connection; the environment decides otherwise.

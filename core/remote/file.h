@@ -30,7 +30,7 @@ public:
 ///     u64 generation | u64 size | u32 bytes a page | u8 whether it is another one than the one known |
 ///     u8 whether all may have changed | u32 n, then n u32 pages that changed | text first bytes
 struct FileState {
-    std::uint64_t generation = 0; ///< the same as long as no byte of what is read changes
+    std::uint64_t generation = 0; ///< constant as long as no read byte changes
     std::uint64_t size = 0;
     std::uint32_t page_bytes = 0;
     bool all_changed = true;
@@ -39,7 +39,7 @@ struct FileState {
 };
 
 /// An SQLite file on another machine, in blocks of 64 KiB that are kept (128 MiB of them) and read ahead
-/// where one reads on: what all readers of that file share. Whoever reads holds a Look, which pins what is
+/// where one reads on: shared by all readers of that file. Whoever reads holds a Look, which pins what is
 /// seen: the file may grow meanwhile, and the next Look after all others have gone sees it. Any thread.
 class File {
 public:
@@ -48,7 +48,7 @@ public:
     /// The same where somebody has it open, otherwise none.
     static std::shared_ptr<File> opened(const std::string& url);
 
-    /// What is read through it belongs together; Moved where that cannot be held any more.
+    /// Reads through one snapshot are consistent; Moved where that cannot be held any more.
     class Look {
     public:
         /// Errors of Host::ask: no such file, no connection.

@@ -52,7 +52,7 @@ private:
 /// What to say where a shell found no ponderscope (exit codes 126 and 127), and what it said itself.
 std::string no_program(const std::string& machine, const std::string& said);
 
-/// What lies at a path there.
+/// The kind of entry at a path on the host.
 struct Looked {
     Kind kind = Kind::none;
     std::uint64_t device = 0, inode = 0, size = 0;

@@ -23,7 +23,7 @@ public:
     /// InputError: nothing there, a folder, something that is no SQLite file.
     explicit PageSnapshot(const std::filesystem::path& path);
 
-    /// Ends what was seen and looks anew. True when it is something else.
+    /// Ends the snapshot and begins a new one. True when it is something else.
     bool renew();
     /// Ends the transaction, so that writers may do what waits for readers; reading begins another.
     void release();

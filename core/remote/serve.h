@@ -9,7 +9,7 @@ namespace ponderscope {
 struct ServeOptions {
     int input = 0;
     int output = 1;
-    std::filesystem::path root; ///< what lies elsewhere is refused; empty: all that the user may read
+    std::filesystem::path root; ///< refuses paths outside of it; empty: all files that the user may read
 };
 
 /// Answers questions for files (core/remote/frames.h) until the input ends: what another machine's

@@ -16,12 +16,12 @@
 
 namespace ponderscope {
 
-/// What is drawn with replacement. `automatic`: clusters where there are at least 30, else blocks.
+/// The unit that is drawn with replacement. `automatic`: clusters where there are at least 30, else blocks.
 /// `clusters`: all tokens of a cluster or none. `blocks`: circular blocks of contiguous tokens inside
 /// stretches (Politis and Romano 1992), whatever cluster they are of.
 enum class ResamplingUnit : std::uint8_t { automatic, clusters, blocks };
 
-/// Where somebody waits for an interval: enough for two digits of a bound.
+/// For interactive use: enough for two digits of a bound.
 inline constexpr std::int64_t shown_replicates = 2000;
 
 struct BootstrapOptions {
@@ -38,7 +38,7 @@ struct BootstrapOptions {
 
 /// Clusters from which on whole ones are drawn: fewer say too little of how clusters differ.
 inline constexpr std::int64_t least_clusters = 30;
-/// The power at which a smallest detectable difference is said.
+/// The power of the smallest detectable difference.
 inline constexpr double usual_power = 0.8;
 
 /// An estimate with its interval, all in the estimate's unit. The bounds are NaN where they cannot be said.
@@ -54,7 +54,7 @@ struct Estimate {
 
 inline constexpr Estimate unknown_estimate{not_a_number, not_a_number, not_a_number, not_a_number};
 
-/// What is resampled of a sample, and what an interval is then about.
+/// The resampled units of a sample, and the population that an interval is about.
 struct Resampling {
     ResamplingUnit unit = ResamplingUnit::blocks; ///< never automatic
     std::int64_t block = 0;                       ///< tokens; 0 where no blocks are drawn
@@ -64,7 +64,7 @@ struct Resampling {
     std::int64_t tokens = 0;
     double units = 0; ///< independent draws that a replicate consists of: clusters, or blocks
 
-    /// The same options with what was settled here.
+    /// The same options with the chosen unit and length.
     [[nodiscard]] BootstrapOptions apply(BootstrapOptions options) const;
     /// The same options with the length of blocks that was settled here, for other samples of one report.
     [[nodiscard]] BootstrapOptions same_length(BootstrapOptions options) const;
@@ -74,7 +74,7 @@ struct Resampling {
     [[nodiscard]] std::vector<std::string> notices() const;
 };
 
-/// Whether whole clusters are what is drawn of a sample of so many.
+/// Whether a sample with this number of clusters draws whole clusters.
 bool draws_whole_clusters(const BootstrapOptions& options, std::int64_t clusters);
 
 /// Settles what `options` leave open. \p series: of what the intervals are made, a value for each token; the
@@ -134,7 +134,7 @@ public:
     SampleRows(std::size_t width, bool by_cluster, std::int64_t clusters, std::int64_t tokens);
     /// The row of the next token, all zeros, or that of its cluster. Valid until the next call.
     double* of_token(std::int64_t cluster);
-    /// What tokens of a cluster add up to. Only where clusters are drawn whole.
+    /// Sums over the tokens of a cluster. Only where clusters are drawn whole.
     void add(std::int64_t cluster, std::span<const double> sums, std::int64_t tokens);
     [[nodiscard]] bool by_cluster() const { return by_cluster_; }
     /// \p layout: of the tokens; not looked at where clusters are drawn whole.
@@ -169,7 +169,7 @@ void for_each_replicate(const PrefixSums& sums, const Resampling& resampling, co
 /// Hyndman and Fan 1996). NaN without values.
 double quantile_of_sorted(std::span<const double> sorted, double q);
 
-/// What few draws cost: their replicates vary too little by `inflation` (of the variance), and the variance
+/// The cost of few draws: their replicates vary too little by `inflation` (of the variance), and the variance
 /// is itself estimated, with `degrees` of freedom.
 struct SmallSample {
     double inflation = 1;

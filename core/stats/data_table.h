@@ -70,7 +70,7 @@ std::string latex_of(const DataTable& table);
 
 } // namespace ponderscope
 
-/// Numbers as text for terminals and files, with a decimal point whatever the locale.
+/// Numbers as text for terminals and files, with a decimal point in every locale.
 namespace ponderscope::plain_text {
 
 /// "1,234,567".
@@ -81,7 +81,7 @@ std::string fixed(double value, int decimals);
 std::string human_count(double value);
 /// "1.947 [1.682, 1.922]"
 std::string interval(const Estimate& estimate, int decimals = 4);
-/// Digits that read back the same; nothing for what is no number.
+/// Digits that read back the same; empty for NaN and infinity.
 std::string exact_digits(double value);
 /// A field of a CSV file, in double quotes where it needs them.
 std::string csv_field(const std::string& text);

@@ -11,7 +11,7 @@
 
 namespace ponderscope {
 
-/// What the router of one layer chose over a run.
+/// The choices of one layer's router over a run.
 struct LayerExperts {
     std::string layer;              ///< its number in the model
     std::vector<std::int64_t> load; ///< [E] tokens (and steps) that chose each expert

@@ -24,7 +24,7 @@ PairedDifferences paired_differences(std::span<const double> reference,
                                      std::span<const std::vector<double>> alternatives, const RowLayout& rows,
                                      const BootstrapOptions& options = {});
 
-/// What a setting costs and what it loses: FLOPs a token (or steps), and nats a token.
+/// Cost and loss of a setting: FLOPs a token (or steps), and nats a token.
 struct FrontPoint {
     double cost = 0;
     double loss = 0;
@@ -34,14 +34,14 @@ struct FrontPoint {
 /// points the first. NaN never is.
 std::vector<bool> pareto_front(std::span<const FrontPoint> points);
 
-/// Loss of a front at a cost: linear between its points, flat beyond the dearest (nobody has to spend more),
-/// that of the cheapest before it. \p front: by cost, as sorted_front makes it; not empty.
+/// Loss of a front at a cost: linear between its points, flat beyond the most expensive, and that of the
+/// cheapest before it. \p front: by cost, as sorted_front makes it; not empty.
 double loss_at(std::span<const FrontPoint> front, double cost);
 /// The points on the front, by cost.
 std::vector<FrontPoint> sorted_front(std::span<const FrontPoint> points);
 
-/// The lower convex hull of points, never rising: the least mean loss at a mean cost of at most c of whoever
-/// draws one of the points for each token. By cost; read with loss_at.
+/// The lower convex hull of points, never rising: the least mean loss, at a mean cost of at most c, of
+/// drawing one of the points for each token. By cost; read with loss_at.
 std::vector<FrontPoint> convex_front(std::span<const FrontPoint> points);
 
 /// The area between two fronts over the costs that both reach, divided by the width of that range: the mean

@@ -32,7 +32,7 @@ struct TokenLayout {
     void close_gaps();
 
     [[nodiscard]] std::int64_t tokens() const;
-    /// 1 + the largest number in `cluster_of`; numbers are not skipped by those who make layouts.
+    /// 1 + the largest number in `cluster_of`; layouts have no skipped numbers.
     [[nodiscard]] std::int64_t clusters() const;
 };
 

@@ -56,8 +56,8 @@ struct DocumentMeans {
 /// exp is monotone, so quantiles of the mean become quantiles of the perplexity.
 Estimate exponential(const Estimate& mean);
 
-/// What `ponderscope compare` and the compare tab say of two runs. Differences are A - B: negative means that
-/// A is better. methods.md 11: losses in nats, perplexity = exp(mean NLL), paired bootstrap.
+/// The comparison of two runs by `ponderscope compare` and the Compare panel. Differences are A - B: negative
+/// means that A is better. methods.md 11: losses in nats, perplexity = exp(mean NLL), paired bootstrap.
 struct PairedComparison {
     std::int64_t tokens = 0;
     Estimate mean_a; ///< nats a token

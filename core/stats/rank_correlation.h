@@ -32,12 +32,12 @@ struct StepsCorrelation {
 };
 
 using RunRanks = RankSums<ScoredTokens>;
-/// What looks at a run for the next.
+/// Reads a run for a correlation.
 RunRanks rank_steps(const ScoredRun& run);
 /// Steps of \p run against its own NLL and entropy. \p ranks: has looked at it.
 std::vector<StepsCorrelation> correlate_steps(const ScoredRun& run, RunRanks& ranks,
                                               const BootstrapOptions& options = {});
-/// The same of a run that nothing else looks at.
+/// The same for a run that is read only for this.
 std::vector<StepsCorrelation> correlate_steps(const TraceReader& trace, const RunInfo& run,
                                               const BootstrapOptions& options = {});
 /// Steps of \p run against the NLL (the surprise) of another model on the tokens that both scored; where

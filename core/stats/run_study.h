@@ -9,14 +9,14 @@
 
 namespace ponderscope {
 
-/// What `ponderscope stats` says of a run by itself.
+/// The statistics of one run for `ponderscope stats`.
 struct RunStudy {
     RunEstimate estimate;
     TokenGroups groups;
     std::vector<StepsCorrelation> correlations;
 };
 
-/// Looks at the run twice; errors as ScoredRun. \p options.bootstrap: of all intervals. \p sensitivity: fills
+/// Reads the run twice; errors as ScoredRun. \p options.bootstrap: of all intervals. \p sensitivity: fills
 /// `by_block`, and holds all tokens in memory for it.
 RunStudy study_run(const TraceReader& trace, const RunInfo& run, const GroupingOptions& options = {},
                    bool sensitivity = false);

@@ -26,7 +26,7 @@ namespace ponderscope {
 void for_each_part(std::size_t parts, std::size_t workers,
                    const std::function<void(std::size_t part, std::size_t worker)>& work);
 
-/// What remains to be done when all that comes before it is done.
+/// Work to do once all earlier sequences are done.
 using Commit = std::function<void()>;
 
 /// Of each sequence.
@@ -35,7 +35,7 @@ std::vector<std::int64_t> tokens_of(const std::vector<SequenceInfo>& sequences);
 /// The sequences that some runs have in common, read by several threads as often as asked for.
 ///
 /// What is summed as real numbers is summed in commits, so that the order of sums, and with it every bit of a
-/// result, depends on no thread. What is counted may be counted a worker and merged.
+/// result, depends on no thread. Counts may be kept for each worker and merged.
 class SequenceScan {
 public:
     /// \p tokens: of each sequence; how the work is cut. The traces outlive the scan. \p threads: 0: as many
@@ -53,7 +53,7 @@ public:
         std::int64_t first, end;
     };
     /// Calls \p visit for parts that together are all sequences, the same ones every time. What it returns is
-    /// called in the order of the sequences, one at a time. What throws first in that order is thrown.
+    /// called in the order of the sequences, one at a time. The first exception in that order is rethrown.
     /// Cancelled.
     void each(const std::function<Commit(const Part&)>& visit) const;
 
@@ -70,7 +70,7 @@ private:
 template <class Sample>
 using Look = std::function<Commit(std::size_t worker, std::int64_t cluster, const Sample& sample,
                                   std::size_t begin, std::size_t end)>;
-/// What a worker has to hand over before it goes on with tokens that do not follow those that it saw.
+/// Flushes a worker before it continues with tokens that do not follow the last ones.
 using Pause = std::function<Commit(std::size_t worker)>;
 /// Shows all tokens of a sample once, in pieces, each of consecutive ones: commits run in the order of
 /// tokens.

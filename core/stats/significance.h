@@ -57,7 +57,7 @@ struct UnitMean {
 /// \p sums and \p tokens: of each unit. For units of one token: the mean and its usual standard error.
 UnitMean unit_mean(std::span<const double> sums, std::span<const double> tokens);
 
-/// What the tokens of a group add up to, for each cluster or block that has some of them.
+/// Sums over a group's tokens, for each cluster or block that has some.
 struct GroupTotals {
     std::vector<double> sums, tokens; ///< of a unit each, in the order in which the units were first added
     std::int64_t count = 0;

@@ -19,7 +19,7 @@
 
 namespace ponderscope {
 
-/// What sort of token the bytes are: "word" (begins with a space, or a letter after nothing), "word part",
+/// The class of a token by its bytes: "word" (begins with a space, or a letter after nothing), "word part",
 /// "number", "punctuation", "white space", "piece of a character", "empty". One for each token; the first
 /// that fits in that order of questions: empty, white space, piece of a character, number, punctuation, word.
 std::string token_class(std::string_view bytes);
@@ -63,7 +63,7 @@ struct GroupingOptions {
     LabelPlace types = LabelPlace::token; ///< of a run: by what stands there, or by what is predicted there
 };
 
-/// What the tokens of each type add up to in each unit. Looks at a run once.
+/// Sums over the tokens of each type in each unit. Reads a run once.
 class TypeSums {
 public:
     /// \p tokens: the whole sample where it lies in memory, and outlives this; null: whole clusters are drawn
@@ -96,7 +96,7 @@ public:
     [[nodiscard]] bool steps_vary() const { return least_steps_ < largest_steps_; }
 
 private:
-    /// What a worker saw of one unit, by type.
+    /// A worker's sums of one unit, by type.
     struct Batch {
         std::int64_t unit = -1;
         double least_steps = 0, largest_steps = 0;
@@ -105,7 +105,7 @@ private:
     [[nodiscard]] std::int64_t unit_of(std::int64_t number) const;
 
     std::int64_t max_steps_;
-    std::int64_t clusters_; ///< or blocks: what is taken together
+    std::int64_t clusters_; ///< or blocks: the resampled unit
     std::int64_t units_;
     std::optional<Resampling> resampling_;
     std::vector<std::size_t> blocks_; ///< of each token, where it lies in memory

@@ -47,8 +47,7 @@ public:
             false; ///< symbols are bytes and the vocabulary is written in the byte-level alphabet
         bool byte_fallback = false; ///< unknown characters become <0xNN> tokens
         bool fuse_unk = false;      ///< neighbouring unknown characters are one unknown token
-        bool ignore_merges =
-            false; ///< a word that is in the vocabulary is that token, whatever the merges say
+        bool ignore_merges = false; ///< a word of the vocabulary is one token, without merges
         std::optional<std::string> unk_token;
     };
 

@@ -11,8 +11,8 @@
 
 namespace ponderscope {
 
-/// What SentencePiece makes of characters before it cuts a text, compiled into a file as
-/// precompiled_charsmap: a double-array tree (Darts) from byte sequences to places in a list of texts.
+/// SentencePiece's mapping of characters before it cuts a text, compiled into precompiled_charsmap: a
+/// double-array tree (Darts) from byte sequences to places in a list of texts.
 class CharacterMap {
 public:
     /// \p base64: as it stands in a tokenizer.json. InputError names \p file.

@@ -9,7 +9,7 @@
 
 namespace ponderscope {
 
-/// A text after normalisation, and where each of its bytes came from. What did not change costs nothing: only
+/// A text after normalisation, and where each of its bytes came from. Unchanged text costs nothing: only
 /// the edits are kept, and a text without edits is a view of its source. Texts under 4 GiB.
 class NormalizedText {
 public:

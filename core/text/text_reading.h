@@ -10,10 +10,10 @@
 
 namespace ponderscope {
 
-/// What is added to a text, and what is read in it, before a model sees its ids.
+/// Options for reading a text: start tokens, and special tokens in the text.
 struct TextReading {
     enum class Bos : std::uint8_t {
-        automatic,   ///< what the tokenizer's files add
+        automatic,   ///< as the tokenizer's files say
         always,      ///< a start token in any case
         never,       ///< nothing: neither start nor end token
         every_window ///< a start token before every window of the text

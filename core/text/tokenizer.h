@@ -13,7 +13,7 @@
 
 namespace ponderscope {
 
-/// What the files of a tokenizer may be called.
+/// Possible names of a tokenizer's files.
 inline constexpr std::array<const char*, 6> tokenizer_file_names{
     "tokenizer.json",          "vocab.json",       "merges.txt", "tokenizer_config.json",
     "special_tokens_map.json", "added_tokens.json"};
@@ -34,7 +34,7 @@ struct Encoding {
 /// threads.
 class Tokenizer {
 public:
-    /// Throws InputError; what is not supported is refused by name.
+    /// Throws InputError; unsupported parts are refused by name.
     static Tokenizer load(const std::filesystem::path& tokenizer_json);
     /// The tokenizer of a checkpoint folder: tokenizer.json, or vocab.json with merges.txt where there is
     /// none; with the tokens that tokenizer_config.json and its like add, and what they put around a text
@@ -54,7 +54,7 @@ public:
     /// padded vocabulary has some) stand for nothing. Bytes that are no UTF-8 stay, where the original writes
     /// U+FFFD.
     [[nodiscard]] std::string decode(std::span<const std::int32_t> ids, bool skip_special = false) const;
-    /// What one token stands for, as bytes: a part of a character when the token splits one. For candidates
+    /// The bytes of one token: a part of a character when the token splits one. For candidates
     /// and lists.
     [[nodiscard]] std::string token_bytes(std::int32_t id) const;
     /// One token as the vocabulary writes it ("Ġthe", "▁the", "<0x0A>"); empty for ids without a token. Valid
@@ -76,7 +76,7 @@ public:
     /// SHA-256 of the tokenizer.json; of all that counts, where other files have a say. InputError: a file is
     /// gone.
     [[nodiscard]] std::string digest() const;
-    /// SHA-256 of what decides how a text is cut, the same for every way to write it (tokenizer_digest.h).
+    /// Digest of the rules that cut a text, the same for every way to write them (tokenizer_digest.h).
     [[nodiscard]] std::string content_digest() const;
     /// Those that it was read from and is read from again, in any folder.
     [[nodiscard]] const std::vector<std::filesystem::path>& files() const;

@@ -51,7 +51,7 @@ public:
     /// leaves a gap is kept (transformers counts on without one), and what is named and no token at all does
     /// not become one (there it gets an id beyond the model's rows). InputError.
     void add_to(TokenizerParts& parts) const;
-    /// What is put around a text by add_bos_token and add_eos_token: these count where no tokenizer.json has
+    /// The tokens around a text by add_bos_token and add_eos_token: these count where no tokenizer.json has
     /// a post-processor. Behind add_to. InputError.
     void put_around(TokenizerParts& parts) const;
     /// The start and end token that the files name, or else the folder's tokenizer class. Behind add_to.

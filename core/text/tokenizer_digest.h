@@ -12,7 +12,7 @@
 
 namespace ponderscope {
 
-/// What decides how a text is cut, independent of how a tokenizer.json writes it: key order, blanks, defaults
+/// The rules that cut a text, independent of how a tokenizer.json writes them: key order, blanks, defaults
 /// that are left out, merges as pairs or as lines. app/python/ponderscope/tokenizer_digest.py has the
 /// definition and computes the same.
 struct CuttingRules {

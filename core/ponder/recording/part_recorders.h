@@ -57,7 +57,7 @@ std::unique_ptr<PartRecorder> attention_recorder(const AttentionChoice& choice, 
 /// nothing has a target.
 std::unique_ptr<PartRecorder> lens_recorder(const Backbone& backbone, const SignalTensors& signals,
                                             const at::Tensor& targets);
-/// What routers of mixtures of experts choose. \p by_step: signals have an axis of steps.
+/// The choices of routers of mixtures of experts. \p by_step: signals have an axis of steps.
 std::unique_ptr<PartRecorder> router_recorder(const ExpertsConfig& config, bool by_step,
                                               const SignalTensors& signals);
 std::unique_ptr<PartRecorder> state_recorder(const StateChoice& choice, const at::Tensor& values);

@@ -27,8 +27,8 @@ struct ReportedTokens {
     std::int64_t longest = 0; ///< tokens of the longest window
 };
 
-/// Reads tokens out while a run goes on and keeps what a level asks for, on the device. Entries of steps that
-/// did not run are NaN, in signals of whole numbers did_not_run (records.h).
+/// Reads tokens out during a run and keeps the signals of the record level on the device. Entries of steps
+/// that did not run are NaN, in signals of whole numbers did_not_run (records.h).
 class Recorder final : public RunListener {
 public:
     Recorder(const Backbone& backbone, const Method& method, const RunPlan& plan, RecordLevel level,

@@ -15,7 +15,7 @@
 
 namespace ponderscope {
 
-/// What collect needs to turn arrived numbers into results.
+/// Data with which collect turns copied numbers into results.
 struct ReportedWindow {
     std::int64_t length = 0;              ///< tokens of the window in this run
     std::int64_t past = 0;                ///< tokens of the sequence before them

@@ -13,8 +13,8 @@
 namespace ponderscope {
 
 /// Hears passes whose slots are of several steps, computed perhaps over and over, and tells a listener what
-/// became of them step by step, as it would hear a run in which every step has its own pass. What a later
-/// pass says of a slot takes the place of what an earlier one said.
+/// became of them step by step, as it would hear a run in which every step has its own pass. Tensors of a
+/// later pass replace those of an earlier one.
 class DenseTaps final : public TapListener {
 public:
     /// Of \p tokens tokens with \p slots slots each. \p listener may be nullptr: nothing is heard then.
@@ -26,7 +26,7 @@ public:
     enum class Hear : std::uint8_t { nothing, all_but_attention, all, attention };
     /// The tap of a pass over these slots: \p tokens and \p steps int64 [n].
     [[nodiscard]] Tap of_pass(const at::Tensor& tokens, const at::Tensor& steps, Hear hear);
-    /// Whether somebody waits for attention that no pass has been asked for.
+    /// Whether a listener still needs attention of a pass.
     [[nodiscard]] bool lacks_attention() const;
     /// Says everything about the slots of \p tokens (int64 [n], undefined: all) at \p step.
     void tell(std::int64_t step, const at::Tensor& tokens) const;

@@ -10,7 +10,7 @@
 
 namespace ponderscope {
 
-/// What the tokens of a model cost (methods.md section 11).
+/// The FLOPs of a model's tokens (methods.md section 11).
 FlopsModel flops_model(const Backbone& backbone, const Method& method, const RunPlan& plan);
 
 /// FLOPs of slots of step 0 by the keys that each sees, its own included: int64 [n] -> int64 [n]. For passes

@@ -13,7 +13,7 @@
 
 namespace ponderscope {
 
-/// What the state of a recurrent stack begins with (methods-released.md section 3). Random states are
+/// The start state of a recurrent stack (methods-released.md section 3). Random states are
 /// counter-based: element j of the state of position t in sequence q is a function of the seed and of (q, t,
 /// j) alone, so that neither batch nor window nor decoding changes it.
 class StartState {

@@ -20,7 +20,7 @@ namespace ponderscope {
 
 class RunPatches;
 
-/// The tokens of one run, packed, with what a pass needs to know about them. N tokens of S sequences.
+/// The packed tokens of one run, with the data that a pass needs. N tokens of S sequences.
 struct TokenBatch {
     at::Tensor numbers;                   ///< int64 [planes, N]: what of the following came from the host
     at::Tensor ids;                       ///< int64 [N]
@@ -32,7 +32,7 @@ struct TokenBatch {
     std::vector<std::int64_t> first_rows; ///< where each sequence's rows begin in a segment, a sequence
     std::int64_t room = 0; ///< tokens that a sequence may come to have in the cache; 0: no more than it has
     RowSpace space;        ///< defined when rows are kept: tokens may halt, or there is a cache
-    TokenPlaces places;    ///< defined by whoever runs with a halting rule
+    TokenPlaces places;    ///< defined for runs with a halting rule
     at::Tensor start;      ///< [N, d], the start state of stacks that have one
     std::vector<std::int64_t> prefix; ///< first tokens that see each other, a sequence; empty: none
 
@@ -107,7 +107,7 @@ bool goes_token_by_token(const Backbone& backbone, const Method& method, const S
 StepCache make_step_cache(const Backbone& backbone, const Method& method, const StepsOptions& options,
                           std::int64_t total, std::int64_t sequences);
 
-/// What every pass over tokens of the batch has in common. \p tokens: int64 [n]; undefined: all.
+/// Shared data of every pass over tokens of the batch. \p tokens: int64 [n]; undefined: all.
 Pass pass_of(const TokenBatch& batch, const at::Tensor& tokens, const StepsOptions& options);
 
 } // namespace ponderscope

@@ -17,8 +17,7 @@ namespace ponderscope {
 at::Tensor select_rows(const at::Tensor& tensor, const at::Tensor& rows);
 
 /// Where the K/V rows of the tokens of a run lie. A segment holds a row for each token of each sequence, in
-/// the order of tokens, with room for what a generation will add. All tensors int64 [N], one entry a token of
-/// the run.
+/// the order of tokens, with room for generated tokens. All tensors int64 [N], one entry a token of the run.
 struct RowSpace {
     std::int64_t segment_rows = 0;
     at::Tensor sequence_row; ///< the segment's row at which the token's sequence begins

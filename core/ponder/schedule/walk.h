@@ -40,7 +40,7 @@ public:
 class Readout {
 public:
     Readout(bool mixes, std::int64_t tokens) : mixes_(mixes), tokens_(tokens) {}
-    /// What the tokens of \p slots would be read out from, had they stopped here.
+    /// The state from which the tokens of \p slots are read out if they stop here.
     [[nodiscard]] at::Tensor if_stopped(const Slots& slots, const Decision& decision) const;
     /// Takes the step in: \p stopped is if_stopped of the same slots.
     /// \p running: bool [n], rows whose read-out is not yet chosen; undefined: all.
@@ -56,7 +56,7 @@ private:
     at::Tensor sum_, output_;
 };
 
-/// What all walks of a run share.
+/// Shared data of all walks of a run.
 struct WalkParts {
     const Method& method;
     HeadWeights head;
@@ -66,7 +66,7 @@ struct WalkParts {
     RunListener* listener = nullptr;
     /// What the head reads of a state of the slots; empty: the state itself.
     std::function<at::Tensor(const at::Tensor&, const Slots&)> read = {};
-    bool selects = false; ///< a token that would stop goes on, and is read out where it would have
+    bool selects = false; ///< a stopped token keeps running, and is read out where it stopped
 };
 
 /// Follows tokens from slot to slot: what is asked after slot (t, k) ran, who goes on, and what goes into (t,
@@ -82,7 +82,7 @@ public:
     /// state before it.
     void begin(const at::Tensor& tokens, const at::Tensor& input, const at::Tensor& carry = {},
                const at::Tensor& before = {});
-    /// What left the blocks that the method wants, before ran().
+    /// Outputs of the method's wanted blocks, before ran().
     void take_blocks(std::vector<at::Tensor> blocks) { slots_.blocks = std::move(blocks); }
     /// The slots ran: the method answers, the read-out takes the step in, the listener hears of it.
     void ran(const at::Tensor& hidden, const at::Tensor& stream = {});
