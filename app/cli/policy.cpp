@@ -13,7 +13,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/words.h"
-#include "core/policy/agreement.h"
+#include "core/policy/rerun_difference.h"
 #include "core/policy/scored_rows.h"
 #include "core/policy/split.h"
 #include "core/record/rerun.h"

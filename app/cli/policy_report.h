@@ -3,7 +3,6 @@
 
 #include "app/cli/interval_options.h"
 #include "app/cli/report.h"
-#include "core/policy/agreement.h"
 #include "core/policy/policy_rows.h"
 #include "core/policy/replay.h"
 #include "core/policy/rerun_difference.h"

@@ -7,9 +7,9 @@
 #include "views/common/same_runs.h"
 #include "views/common/tables.h"
 #include "views/common/token_subset.h"
+#include "views/compare/compare_charts.h"
 #include "views/compare/task_answers.h"
 #include "views/compare/token_scatter.h"
-#include "views/compare/winners_chart.h"
 #include "views/figure/figure_command.h"
 
 #include <QComboBox>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/compare/token_scatter.h"
 
-#include "views/compare/token_pairs.h"
+#include "views/compare/compare_charts.h"
 
 #include <algorithm>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "views/compare/token_pairs.h"
-#include "views/compare/winners_chart.h"
+#include "views/compare/compare_charts.h"
 #include "views/figure/chart_drawing.h"
 #include "views/figure/figure.h"
 #include "views/figure/parts.h"

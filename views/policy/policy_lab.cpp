@@ -10,7 +10,6 @@
 #include "views/common/paths.h"
 #include "views/figure/figure_command.h"
 #include "views/policy/front_chart.h"
-#include "views/policy/marked_slider.h"
 #include "views/policy/policy_data.h"
 
 #include <QCheckBox>
@@ -19,9 +18,12 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPainter>
 #include <QPushButton>
 #include <QSignalBlocker>
 #include <QSlider>
+#include <QStyle>
+#include <QStyleOptionSlider>
 #include <QToolButton>
 #include <QVBoxLayout>
 
@@ -29,6 +31,42 @@
 #include <cmath>
 
 namespace ponderscope {
+namespace {
+
+/// A slider with a mark at one of its places.
+class MarkedSlider : public QSlider {
+public:
+    using QSlider::QSlider;
+    void setMark(int place) { // negative: none
+        mark_ = place;
+        update();
+    }
+
+protected:
+    void paintEvent(QPaintEvent* event) override {
+        QSlider::paintEvent(event);
+        if (mark_ < 0) {
+            return;
+        }
+        QStyleOptionSlider option;
+        initStyleOption(&option);
+        const int handle = style()->pixelMetric(QStyle::PM_SliderLength, &option, this);
+        const int x =
+            handle / 2 + QStyle::sliderPositionFromValue(minimum(), maximum(), mark_, width() - handle);
+        QPainter painter(this);
+        painter.setRenderHint(QPainter::Antialiasing);
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(palette().color(QPalette::WindowText));
+        const QPointF tip(x, height() - 5);
+        painter.drawPolygon(QPolygonF{tip, tip + QPointF(-4, 5), tip + QPointF(4, 5)});
+    }
+
+private:
+    int mark_ = -1;
+};
+
+} // namespace
+
 PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     : QWidget(parent),
       context_(context),

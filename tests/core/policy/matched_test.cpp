@@ -4,7 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/splitmix.h"
 #include "core/base/words.h"
-#include "core/policy/agreement.h"
+#include "core/policy/rerun_difference.h"
 #include "core/policy/split.h"
 #include "core/policy/thresholds.h"
 

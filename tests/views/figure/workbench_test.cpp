@@ -12,7 +12,7 @@
 #include "tests/support/test_data.h"
 #include "tests/views/figure/added_run.h"
 #include "tests/views/figure/page_fit.h"
-#include "views/compare/winners_chart.h"
+#include "views/compare/compare_charts.h"
 #include "views/depth/depth_charts.h"
 #include "views/figure/backends.h"
 #include "views/figure/command.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "views/compare/winners_chart.h"
+#include "views/compare/compare_charts.h"
 
 #include "views/common/format.h"
 #include "views/common/translated.h"
@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 namespace ponderscope {
 
@@ -96,6 +97,109 @@ Chart token_density_chart(const RunComparison& comparison, std::size_t second) {
     diagonal.x = {0, high};
     diagonal.y = {0, high};
     chart.series = {std::move(cells), std::move(diagonal)};
+    return chart;
+}
+
+Chart token_pairs_chart(const RunComparison& comparison, std::size_t stride) {
+    const std::vector<float>& a = comparison.runs[0].token_nll;
+    const std::vector<float>& b = comparison.runs[1].token_nll;
+    Chart chart;
+    const auto label = [&](std::size_t run) {
+        return tr("NLL of %1 (nats)").arg(QString::fromStdString(comparison.runs[run].label));
+    };
+    chart.x.label = label(0);
+    chart.y.label = label(1);
+    chart.x.from_zero = chart.y.from_zero = true;
+    Chart::Series points;
+    points.mark = Chart::Mark::point;
+    points.ink = Chart::text;
+    double high = 1;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        high = std::max({high, static_cast<double>(a[i]), static_cast<double>(b[i])});
+        if (i % stride == 0) {
+            points.x.push_back(a[i]);
+            points.y.push_back(b[i]);
+        }
+    }
+    Chart::Series equal;
+    equal.ink = Chart::soft;
+    equal.dashed = true;
+    equal.x = equal.y = {0, high};
+    chart.series = {std::move(equal), std::move(points)};
+    const Estimate& r = comparison.runs[1].correlation;
+    chart.note = tr("r = %1").arg(format_nats(r.value, 3));
+    if (!std::isnan(r.low)) {
+        chart.note += tr(" [%1, %2]").arg(format_nats(r.low, 3), format_nats(r.high, 3));
+    }
+    chart.note += tr(", %1 tokens").arg(format_count(static_cast<std::int64_t>(comparison.places.size())));
+    if (stride > 1) {
+        chart.note += tr(", one of %1 drawn").arg(stride);
+    }
+    return chart;
+}
+
+Chart task_accuracy_chart(const std::vector<TaskPoint>& points, bool over_flops) {
+    Chart chart;
+    chart.x.label = over_flops ? tr("FLOPs a document") : tr("Mean steps");
+    chart.x.si = over_flops;
+    chart.y.label = tr("Accuracy");
+    std::vector<std::string> names;
+    for (const TaskPoint& point : points) {
+        if (std::find(names.begin(), names.end(), point.series) == names.end()) {
+            names.push_back(point.series);
+        }
+    }
+    for (std::size_t s = 0; s < names.size(); ++s) {
+        std::vector<const TaskPoint*> of_series;
+        for (const TaskPoint& point : points) {
+            if (point.series == names[s]) {
+                of_series.push_back(&point);
+            }
+        }
+        const auto cost = [&](const TaskPoint* point) {
+            return over_flops ? point->report.flops.value : point->report.steps.value;
+        };
+        std::stable_sort(of_series.begin(), of_series.end(),
+                         [&](const TaskPoint* a, const TaskPoint* b) { return cost(a) < cost(b); });
+        Chart::Series marks;
+        marks.name = QString::fromStdString(names[s]);
+        marks.mark = Chart::Mark::point;
+        marks.ink = static_cast<int>(s);
+        for (const TaskPoint* point : of_series) {
+            marks.x.push_back(cost(point));
+            marks.y.push_back(point->report.accuracy.value);
+            marks.low.push_back(point->report.accuracy.low);
+            marks.high.push_back(point->report.accuracy.high);
+            marks.labels.push_back(QString::fromStdString(point->run));
+        }
+        if (of_series.size() > 1) {
+            Chart::Series line = marks;
+            line.mark = Chart::Mark::line;
+            line.low.clear();
+            line.high.clear();
+            Chart::Series band = marks;
+            band.mark = Chart::Mark::band;
+            band.listed = marks.listed = false;
+            marks.low.clear();
+            marks.high.clear();
+            chart.series.push_back(std::move(band));
+            chart.series.push_back(std::move(line));
+        }
+        chart.series.push_back(std::move(marks));
+    }
+    const std::vector<Estimate>& by_step = points.front().report.accuracy_by_step;
+    if (!over_flops && by_step.size() > 1) {
+        Chart::Series line;
+        line.name = tr("%1, at each step").arg(QString::fromStdString(points.front().run));
+        line.ink = Chart::soft;
+        line.dashed = true;
+        for (std::size_t k = 0; k < by_step.size(); ++k) {
+            line.x.push_back(static_cast<double>(k));
+            line.y.push_back(by_step[k].value);
+        }
+        chart.series.push_back(std::move(line));
+    }
+    chart.note = tr("Bars and bands: 95 %, over documents.");
     return chart;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/stats/run_comparison.h"
 #include "core/stats/tasks.h"
 #include "views/chart/chart.h"
 
@@ -8,6 +9,15 @@
 #include <vector>
 
 namespace ponderscope {
+
+Chart winners_chart(const Winners& winners);
+
+/// How many tokens have which NLL in the first run and in \p second.
+Chart token_density_chart(const RunComparison& comparison, std::size_t second = 1);
+
+/// Token against token: NLL of the first two runs, every \p stride-th token, with the line where both are
+/// equal. The points are the last series.
+Chart token_pairs_chart(const RunComparison& comparison, std::size_t stride = 1);
 
 /// A run on a task, as a point of the chart.
 struct TaskPoint {
