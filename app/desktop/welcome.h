@@ -21,7 +21,6 @@ public:
     WelcomePage(Theme& theme, QWidget* parent);
     void setSamples(const Samples& samples);
     void setRecent(const QStringList& paths);
-    /// One of a few, in turn.
     /// Something that can be dropped is over the window.
     void setDropHint(bool on);
 

@@ -35,7 +35,6 @@ public:
 
 Q_SIGNALS:
     void checkRequested(const QString& trace);
-    /// Do the checkpoints of two runs have a common origin? \p b: invalid where only one run is meant.
     void renameRequested(const ponderscope::RunKey& run, const QString& name);
     void removeRequested(const ponderscope::RunKey& run);
     /// Copy it into a trace of the user's choice.
