@@ -21,7 +21,6 @@
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
-
 #include <type_traits>
 
 namespace ponderscope {
