@@ -21,7 +21,7 @@ using kernels::AlignedArray;
 using kernels::TileKernels;
 
 constexpr std::int64_t rows_per_tile = 128;
-constexpr int widest = 64; ///< columns of the widest tile of any instruction set
+constexpr int widest = 32; ///< columns of the widest tile of any instruction set
 
 struct Range {
     std::int32_t begin = 0;

@@ -9,23 +9,18 @@ namespace ponderscope::kernels {
 extern const TileKernels tile_kernels_baseline;
 #if defined(__x86_64__)
 extern const TileKernels tile_kernels_avx2;
-extern const TileKernels tile_kernels_avx512;
 #endif
 
 namespace {
 
-/// Those that this processor runs, the best one first; null where it does not. A whole recording is 1.34
-/// times as fast with AVX-512 as with AVX2 (160M parameters, fp32, one core), and 2.2 times with either as
-/// with the baseline (1M).
-std::array<const TileKernels*, 3> available() {
+/// Those that this processor runs, the best one first; null where it does not. AVX-512 has no form: attention
+/// is too small a part of a recording for it to win.
+std::array<const TileKernels*, 2> available() {
 #if defined(__x86_64__)
     const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-                        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
-    return {avx512 ? &tile_kernels_avx512 : nullptr, avx2 ? &tile_kernels_avx2 : nullptr,
-            &tile_kernels_baseline};
+    return {avx2 ? &tile_kernels_avx2 : nullptr, &tile_kernels_baseline};
 #else
-    return {&tile_kernels_baseline, nullptr, nullptr};
+    return {&tile_kernels_baseline, nullptr};
 #endif
 }
 

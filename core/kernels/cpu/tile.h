@@ -15,7 +15,7 @@ namespace ponderscope::kernels {
 ///
 /// Buffers of tiles and packed queries are 64-byte aligned. Sums over a tile start at 0.
 struct TileKernels {
-    const char* name; ///< "avx512", "avx2", "baseline"
+    const char* name; ///< "avx2", "baseline"
     int lanes;        ///< floats in a vector
     int max_vectors;  ///< vectors side by side in a full tile; any smaller number works too
 

@@ -12,15 +12,11 @@ namespace {
 
 constexpr int full_vectors = 3;
 
-/// Rows that are summed up at once beside N vectors, so that the sums fill the registers (32 with AVX-512,
-/// else 16) and there are enough of them to hide an addition's latency.
+/// Rows that are summed up at once beside N vectors, so that the sums fill the 16 registers and there are
+/// enough of them to hide an addition's latency.
 template <int N>
 constexpr int block_rows() {
-#if defined(__AVX512F__)
-    return 8;
-#else
     return N == 1 ? 8 : N == 2 ? 6 : 4;
-#endif
 }
 
 /// R rows times N vectors, held in registers over the whole depth. Element (r, k) of the table is table[r *

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#if defined(__AVX512F__) || defined(__AVX2__)
+#if defined(__AVX2__)
 #include <immintrin.h>
 #elif defined(__ARM_FEATURE_FMA)
 #include <arm_neon.h>
@@ -14,9 +14,7 @@
 namespace ponderscope::kernels {
 namespace {
 
-#if defined(__AVX512F__)
-constexpr int lane_count = 16;
-#elif defined(__AVX2__)
+#if defined(__AVX2__)
 constexpr int lane_count = 8;
 #else
 constexpr int lane_count = 4;
@@ -51,10 +49,7 @@ inline Vector* vectors_at(float* pointer) {
 /// a · b + c, rounded once where the processor can. Said, not left to the compiler: what it makes of a
 /// product and an addition depends on what stands around them, and the result of a column must not.
 inline Vector multiply_add(Vector a, Vector b, Vector c) {
-#if defined(__AVX512F__)
-    return reinterpret_cast<Vector>(_mm512_fmadd_ps(reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b),
-                                                    reinterpret_cast<__m512>(c)));
-#elif defined(__AVX2__) && defined(__FMA__)
+#if defined(__AVX2__) && defined(__FMA__)
     return reinterpret_cast<Vector>(_mm256_fmadd_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b),
                                                     reinterpret_cast<__m256>(c)));
 #elif defined(__ARM_FEATURE_FMA)
