@@ -5,17 +5,25 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 namespace ponderscope {
 
-/// Token texts by id and ids by text, in one pool of bytes.
+/// Token texts by id and ids by text, in one pool of bytes. It can be moved, not copied.
 class TokenTexts {
 public:
+    TokenTexts() = default;
+    TokenTexts(TokenTexts&&) noexcept = default;
+    TokenTexts& operator=(TokenTexts&&) noexcept = default;
+    TokenTexts(const TokenTexts&) = delete;
+    TokenTexts& operator=(const TokenTexts&) = delete;
+
     /// InputError naming \p file: an id that is negative, too large, or given twice.
     void build(std::vector<std::pair<std::string_view, std::int64_t>> tokens,
                const std::filesystem::path& file);
@@ -30,13 +38,16 @@ public:
     [[nodiscard]] std::size_t longest() const { return longest_; }
 
 private:
-    std::string pool_;
+    std::vector<char> pool_;           // moved without moving its bytes, which the keys below are views of
     std::vector<std::uint32_t> begin_; // size() + 1
     std::vector<bool> present_;
-    std::vector<std::int32_t> slots_; // open addressing, a power of two, -1 free
+    std::unordered_map<std::string_view, std::int32_t> ids_;
     std::size_t longest_ = 0;
     std::int32_t count_ = 0;
 };
+
+/// The ids of <0x00> to <0xFF>, which unknown characters become by their bytes; -1 when absent.
+std::vector<std::int32_t> fallback_tokens(const TokenTexts& texts);
 
 /// Byte-pair encoding of single words (Sennrich et al. 2016), as in the "model" of a tokenizer.json.
 /// Immutable; several threads, each with a Workspace of its own.
@@ -57,26 +68,17 @@ public:
         std::uint32_t begin, end;
     };
 
-    /// Buffers, and a cache of words already encoded, for one thread at a time.
+    /// Words already encoded, for one thread at a time.
     class Workspace {
     public:
         std::vector<Token> tokens; ///< result of encode()
 
     private:
         friend class Bpe;
-        struct Entry {
-            std::uint64_t hash = 0;
-            std::uint32_t key = 0;      // offset into arena_ of the word, followed by its tokens
-            std::uint16_t key_size = 0; // 0: free
-            std::uint16_t count = 0;
+        struct Hash : std::hash<std::string_view> {
+            using is_transparent = void;
         };
-        std::vector<Entry> entries_;
-        std::size_t used_ = 0;
-        std::vector<char> arena_;
-        std::vector<Token> symbols_;
-        std::vector<std::uint32_t> ranks_;
-        std::vector<std::int32_t> next_, previous_;
-        std::vector<std::uint64_t> heap_;
+        std::unordered_map<std::string, std::vector<Token>, Hash, std::equal_to<>> known_;
     };
 
     /// \p merges: pairs of token texts, best first. InputError names \p file.
@@ -93,7 +95,6 @@ public:
 
 private:
     struct Merge {
-        std::uint64_t pair = ~std::uint64_t{0};
         std::uint32_t rank = 0;
         std::int32_t id = 0;
     };
@@ -101,26 +102,15 @@ private:
         return std::uint64_t{static_cast<std::uint32_t>(a)} << 32 | static_cast<std::uint32_t>(b);
     }
     [[nodiscard]] const Merge* find_merge(std::int32_t a, std::int32_t b) const;
-    [[nodiscard]] std::int32_t symbol_of(char32_t character) const;
-    [[nodiscard]] bool may_join(std::int32_t a, std::int32_t b) const;
-    void prepare_symbols();
-    void prepare_cuts();
-    void encode_part(std::string_view part, std::uint32_t offset, bool is_word, Workspace& workspace) const;
-    void make_symbols(std::string_view part, std::vector<Token>& symbols) const;
-    void merge_few(Workspace& workspace) const;
-    void merge_many(Workspace& workspace) const;
+    void make_symbols(std::string_view word, std::vector<Token>& symbols) const;
+    void merge(std::vector<Token>& symbols) const;
 
     Settings settings_;
     TokenTexts texts_;
-    std::vector<Merge> merges_; // open addressing, a power of two
-    unsigned merge_shift_ = 64;
-    std::vector<std::int32_t> symbols_; // byte-level: by byte; else by character below 0x10000. -1: unknown
-    std::vector<std::int32_t> byte_tokens_; // <0xNN>, -1 when absent; empty without byte_fallback
+    std::unordered_map<std::uint64_t, Merge> merges_; // by pair
+    std::vector<std::int32_t> byte_symbols_; // of a byte-level vocabulary, -1 when absent; else empty
+    std::vector<std::int32_t> byte_tokens_;  // <0xNN>, -1 when absent; empty without byte_fallback
     std::int32_t unk_ = -1;
-    bool vanishes_ = false; // an unknown character becomes nothing
-    bool cuts_ = false;
-    std::vector<std::uint64_t>
-        joins_; // a bit for each hashed pair of first symbols that some merge brings together
 };
 
 } // namespace ponderscope

@@ -4,8 +4,12 @@
 #include "core/base/error.h"
 #include "core/base/utf8.h"
 #include "core/text/byte_level.h"
+#include "core/text/pattern.h"
 
 #include <charconv>
+#include <cstdint>
+#include <optional>
+#include <utility>
 
 namespace ponderscope {
 
@@ -54,6 +58,39 @@ std::string replace_matches(std::string_view text, const Pattern& pattern, std::
     return out;
 }
 
+std::string concatenated(const std::vector<std::string>& parts) {
+    std::string all;
+    for (const std::string& part : parts) {
+        all += part;
+    }
+    return all;
+}
+
+/// Neighbouring <0xNN> become one text of these bytes.
+std::vector<std::string> with_bytes_joined(std::vector<std::string> tokens) {
+    std::vector<std::string> joined;
+    bool in_bytes = false;
+    for (std::string& token : tokens) {
+        const std::optional<char> byte = fallback_byte(token);
+        if (!byte) {
+            joined.push_back(std::move(token));
+        } else if (in_bytes) {
+            joined.back() += *byte;
+        } else {
+            joined.emplace_back(1, *byte);
+        }
+        in_bytes = byte.has_value();
+    }
+    return joined;
+}
+
+std::string one_character(const JsonObject& object, std::string_view key, std::string text) {
+    if (utf8_length(text) != 1) {
+        object.fail(key, "one character");
+    }
+    return text;
+}
+
 } // namespace
 
 Decoder Decoder::parse(const nlohmann::json& json, const std::filesystem::path& file) {
@@ -65,13 +102,6 @@ Decoder Decoder::parse(const nlohmann::json& json, const std::filesystem::path& 
     return decoder;
 }
 
-Decoder Decoder::byte_level() {
-    Decoder decoder;
-    decoder.present_ = true;
-    decoder.steps_.push_back({Kind::byte_level, {}, {}});
-    return decoder;
-}
-
 void Decoder::add(const nlohmann::json& json, const std::string& name, const std::filesystem::path& file) {
     const JsonObject object(json, file, name);
     const std::string type = object.required_text("type");
@@ -80,32 +110,62 @@ void Decoder::add(const nlohmann::json& json, const std::string& name, const std
             add(part, name + ".decoders", file);
         }
     } else if (type == "ByteLevel") {
-        steps_.push_back({Kind::byte_level, {}, {}});
+        steps_.emplace_back([](std::vector<std::string>& tokens, bool /*whole_text*/) {
+            for (std::string& token : tokens) {
+                token = from_byte_level(token).value_or(token);
+            }
+            tokens = {concatenated(tokens)};
+        });
     } else if (type == "Replace") {
-        Pattern pattern = Pattern::parse(object);
-        steps_.push_back({Kind::replace, std::move(pattern), object.required_text("content")});
+        steps_.emplace_back([pattern = Pattern::parse(object), with = object.required_text("content")](
+                                std::vector<std::string>& tokens, bool /*whole_text*/) {
+            MatchState state;
+            for (std::string& token : tokens) {
+                // What ByteFallback left may be no UTF-8, which patterns need.
+                if (is_valid_utf8(token)) {
+                    token = replace_matches(token, pattern, with, state);
+                }
+            }
+        });
     } else if (type == "ByteFallback") {
-        steps_.push_back({Kind::byte_fallback, {}, {}});
+        steps_.emplace_back([](std::vector<std::string>& tokens, bool /*whole_text*/) {
+            tokens = with_bytes_joined(std::move(tokens));
+        });
     } else if (type == "Fuse") {
-        steps_.push_back({Kind::fuse, {}, {}});
+        steps_.emplace_back(
+            [](std::vector<std::string>& tokens, bool /*whole_text*/) { tokens = {concatenated(tokens)}; });
     } else if (type == "Strip") {
-        Step step{Kind::strip, {}, object.required_text("content")};
-        if (utf8_length(step.text) != 1) {
-            object.fail("content", "one character");
-        }
-        step.start = static_cast<std::size_t>(object.integer("start", 0).value_or(0));
-        step.stop = static_cast<std::size_t>(object.integer("stop", 0).value_or(0));
-        steps_.push_back(std::move(step));
+        const std::string what = one_character(object, "content", object.required_text("content"));
+        steps_.emplace_back([what, start = object.integer("start", 0).value_or(0),
+                             stop = object.integer("stop", 0).value_or(0)](std::vector<std::string>& tokens,
+                                                                           bool whole_text) {
+            for (std::string& token : tokens) {
+                for (std::int64_t i = 0; whole_text && i < start && token.starts_with(what); ++i) {
+                    token.erase(0, what.size());
+                }
+                for (std::int64_t i = 0; whole_text && i < stop && token.ends_with(what); ++i) {
+                    token.resize(token.size() - what.size());
+                }
+            }
+        });
     } else if (type == "Metaspace") {
-        Step step{Kind::metaspace, {}, object.text("replacement").value_or("\u2581")};
-        if (utf8_length(step.text) != 1) {
-            object.fail("replacement", "one character");
-        }
+        const std::string what =
+            one_character(object, "replacement", object.text("replacement").value_or("\u2581"));
         const auto scheme = object.text("prepend_scheme");
-        step.keeps_first = scheme ? *scheme == "never" : !object.boolean("add_prefix_space").value_or(true);
-        steps_.push_back(std::move(step));
+        const bool drops_first =
+            scheme ? *scheme != "never" : object.boolean("add_prefix_space").value_or(true);
+        steps_.emplace_back([what, drops_first](std::vector<std::string>& tokens, bool whole_text) {
+            for (std::size_t i = 0; i < tokens.size(); ++i) {
+                tokens[i] = replace_all(tokens[i], what, i == 0 && whole_text && drops_first ? "" : " ");
+            }
+        });
     } else if (type == "BPEDecoder") {
-        steps_.push_back({Kind::end_of_word, {}, object.text("suffix").value_or("</w>")});
+        steps_.emplace_back([suffix = object.text("suffix").value_or("</w>")](
+                                std::vector<std::string>& tokens, bool whole_text) {
+            for (std::size_t i = 0; i < tokens.size(); ++i) {
+                tokens[i] = replace_all(tokens[i], suffix, i + 1 == tokens.size() && whole_text ? "" : " ");
+            }
+        });
     } else {
         object.fail(
             "type",
@@ -115,77 +175,8 @@ void Decoder::add(const nlohmann::json& json, const std::string& name, const std
 }
 
 std::vector<std::string> Decoder::run(std::vector<std::string> tokens, bool whole_text) const {
-    std::optional<MatchState> state;
     for (const Step& step : steps_) {
-        switch (step.kind) {
-        case Kind::byte_level: {
-            std::string joined;
-            for (const std::string& token : tokens) {
-                joined += from_byte_level(token).value_or(token);
-            }
-            tokens = {std::move(joined)};
-            break;
-        }
-        case Kind::replace:
-            if (!state) {
-                state.emplace();
-            }
-            for (std::string& token : tokens) {
-                // What ByteFallback left may be no UTF-8, which patterns need.
-                if (is_valid_utf8(token)) {
-                    token = replace_matches(token, *step.pattern, step.text, *state);
-                }
-            }
-            break;
-        case Kind::byte_fallback: {
-            std::vector<std::string> joined;
-            bool in_bytes = false;
-            for (std::string& token : tokens) {
-                if (const auto byte = fallback_byte(token)) {
-                    if (!in_bytes) {
-                        joined.emplace_back();
-                    }
-                    joined.back() += *byte;
-                    in_bytes = true;
-                } else {
-                    joined.push_back(std::move(token));
-                    in_bytes = false;
-                }
-            }
-            tokens = std::move(joined);
-            break;
-        }
-        case Kind::fuse: {
-            std::string joined;
-            for (const std::string& token : tokens) {
-                joined += token;
-            }
-            tokens = {std::move(joined)};
-            break;
-        }
-        case Kind::strip:
-            for (std::string& token : tokens) {
-                for (std::size_t i = 0; whole_text && i < step.start && token.starts_with(step.text); ++i) {
-                    token.erase(0, step.text.size());
-                }
-                for (std::size_t i = 0; whole_text && i < step.stop && token.ends_with(step.text); ++i) {
-                    token.resize(token.size() - step.text.size());
-                }
-            }
-            break;
-        case Kind::metaspace:
-            for (std::size_t i = 0; i < tokens.size(); ++i) {
-                tokens[i] =
-                    replace_all(tokens[i], step.text, i == 0 && whole_text && !step.keeps_first ? "" : " ");
-            }
-            break;
-        case Kind::end_of_word:
-            for (std::size_t i = 0; i < tokens.size(); ++i) {
-                tokens[i] =
-                    replace_all(tokens[i], step.text, i + 1 == tokens.size() && whole_text ? "" : " ");
-            }
-            break;
-        }
+        step(tokens, whole_text);
     }
     return tokens;
 }
@@ -203,11 +194,7 @@ std::string Decoder::decode(std::vector<std::string> tokens) const {
 }
 
 std::string Decoder::decode_one(std::string_view token) const {
-    std::string text;
-    for (const std::string& part : run({std::string(token)}, false)) {
-        text += part;
-    }
-    return text;
+    return concatenated(run({std::string(token)}, false));
 }
 
 } // namespace ponderscope

@@ -17,7 +17,6 @@ public:
     explicit NormalizedText(std::string_view source) : source_(source) {}
 
     [[nodiscard]] std::string_view text() const { return changed_ ? std::string_view(owned_) : source_; }
-    [[nodiscard]] bool is_identity() const { return edits_.empty(); }
 
     /// Walks along the text and tells source offsets. source_offset is a monotone function from [0,
     /// text().size()] onto [0, source size] with both ends fixed: spans of neighbouring tokens thus neither

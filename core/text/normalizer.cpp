@@ -3,12 +3,22 @@
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
+#include "core/text/character_map.h"
 #include "core/text/characters.h"
 #include "core/text/unicode_forms.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
 
 namespace ponderscope {
 
 namespace {
+
+constexpr std::pair<std::string_view, UnicodeForm> forms[] = {{"NFC", UnicodeForm::nfc},
+                                                              {"NFD", UnicodeForm::nfd},
+                                                              {"NFKC", UnicodeForm::nfkc},
+                                                              {"NFKD", UnicodeForm::nfkd}};
 
 void lower_case(NormalizedText& normalized) {
     Rewriter rewriter(normalized);
@@ -85,12 +95,6 @@ Normalizer Normalizer::parse(const nlohmann::json& json, const std::filesystem::
     return normalizer;
 }
 
-Normalizer Normalizer::nfc() {
-    Normalizer normalizer;
-    normalizer.steps_.push_back({Kind::nfc, {}, {}});
-    return normalizer;
-}
-
 void Normalizer::add(const nlohmann::json& json, const std::string& name, const std::filesystem::path& file) {
     const JsonObject object(json, file, name);
     const std::string type = object.required_text("type");
@@ -98,80 +102,43 @@ void Normalizer::add(const nlohmann::json& json, const std::string& name, const 
         for (const nlohmann::json& part : object.required_array("normalizers")) {
             add(part, name + ".normalizers", file);
         }
-    } else if (type == "NFC") {
-        steps_.push_back({Kind::nfc, {}, {}});
-    } else if (type == "NFD") {
-        steps_.push_back({Kind::nfd, {}, {}});
-    } else if (type == "NFKC") {
-        steps_.push_back({Kind::nfkc, {}, {}});
-    } else if (type == "NFKD") {
-        steps_.push_back({Kind::nfkd, {}, {}});
+    } else if (const auto* const form = std::find_if(std::begin(forms), std::end(forms),
+                                                     [&](const auto& one) { return one.first == type; });
+               form != std::end(forms)) {
+        steps_.emplace_back([form = form->second](NormalizedText& text, MatchState& /*state*/) {
+            normalize_unicode(text, form);
+        });
     } else if (type == "Lowercase") {
-        steps_.push_back({Kind::lower_case, {}, {}});
+        steps_.emplace_back([](NormalizedText& text, MatchState& /*state*/) { lower_case(text); });
     } else if (type == "StripAccents") {
-        steps_.push_back({Kind::strip_accents, {}, {}});
+        steps_.emplace_back([](NormalizedText& text, MatchState& /*state*/) { strip_accents(text); });
     } else if (type == "Strip") {
-        steps_.push_back({Kind::strip,
-                          {},
-                          {},
-                          object.boolean("strip_left").value_or(true),
-                          object.boolean("strip_right").value_or(true)});
+        steps_.emplace_back([left = object.boolean("strip_left").value_or(true),
+                             right = object.boolean("strip_right").value_or(true)](
+                                NormalizedText& text, MatchState& /*state*/) { strip(text, left, right); });
     } else if (type == "Prepend") {
-        steps_.push_back({Kind::prepend, object.required_text("prepend"), {}});
+        steps_.emplace_back(
+            [what = object.required_text("prepend")](NormalizedText& text, MatchState& /*state*/) {
+                if (!text.text().empty()) {
+                    Rewriter rewriter(text);
+                    rewriter.replace(0, what);
+                    rewriter.finish();
+                }
+            });
     } else if (type == "Replace") {
-        Pattern pattern = Pattern::parse(object);
-        steps_.push_back({Kind::replace, object.required_text("content"), std::move(pattern)});
+        steps_.emplace_back(
+            [pattern = Pattern::parse(object), with = object.required_text("content")](
+                NormalizedText& text, MatchState& state) { replace(text, pattern, with, state); });
     } else if (type == "Precompiled") {
         if (const std::string map = object.text("precompiled_charsmap").value_or(""); !map.empty()) {
-            steps_.push_back({Kind::precompiled, {}, {}});
-            steps_.back().map = std::make_shared<const CharacterMap>(CharacterMap::parse(map, file));
+            steps_.emplace_back([map = CharacterMap::parse(map, file)](
+                                    NormalizedText& text, MatchState& /*state*/) { map.apply(text); });
         }
     } else {
         object.fail("type",
                     "a normalizer among NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Prepend, "
                     "Replace, Precompiled, Sequence",
                     "this normalizer is not supported");
-    }
-}
-
-void Normalizer::apply(NormalizedText& text, MatchState& state) const {
-    for (const Step& step : steps_) {
-        switch (step.kind) {
-        case Kind::nfc:
-            normalize_unicode(text, UnicodeForm::nfc);
-            break;
-        case Kind::nfd:
-            normalize_unicode(text, UnicodeForm::nfd);
-            break;
-        case Kind::nfkc:
-            normalize_unicode(text, UnicodeForm::nfkc);
-            break;
-        case Kind::nfkd:
-            normalize_unicode(text, UnicodeForm::nfkd);
-            break;
-        case Kind::lower_case:
-            lower_case(text);
-            break;
-        case Kind::strip_accents:
-            strip_accents(text);
-            break;
-        case Kind::strip:
-            strip(text, step.left, step.right);
-            break;
-        case Kind::prepend:
-            if (!text.text().empty()) {
-                Rewriter rewriter(text);
-                rewriter.replace(0, step.text);
-                rewriter.finish();
-            }
-            break;
-        case Kind::replace:
-            replace(text, *step.pattern, step.text, state);
-            break;
-        case Kind::precompiled:
-            step.map->apply(text);
-            break;
-        }
     }
 }
 

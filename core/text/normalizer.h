@@ -2,13 +2,12 @@
 #pragma once
 
 #include "core/base/json.h"
-#include "core/text/character_map.h"
 #include "core/text/normalized_text.h"
 #include "core/text/pattern.h"
 
-#include <cstdint>
-#include <memory>
-#include <optional>
+#include <filesystem>
+#include <functional>
+#include <string>
 #include <vector>
 
 namespace ponderscope {
@@ -20,31 +19,15 @@ public:
     Normalizer() = default; ///< changes nothing
     /// \p json: the value of "normalizer", null included. InputError.
     static Normalizer parse(const nlohmann::json& json, const std::filesystem::path& file);
-    /// NFC alone, for tokenizers without a tokenizer.json.
-    static Normalizer nfc();
 
-    void apply(NormalizedText& text, MatchState& state) const;
+    void apply(NormalizedText& text, MatchState& state) const {
+        for (const Step& step : steps_) {
+            step(text, state);
+        }
+    }
 
 private:
-    enum class Kind : std::uint8_t {
-        nfc,
-        nfd,
-        nfkc,
-        nfkd,
-        lower_case,
-        strip_accents,
-        strip,
-        prepend,
-        replace,
-        precompiled
-    };
-    struct Step {
-        Kind kind;
-        std::string text;               // prepend, replace: what is put in
-        std::optional<Pattern> pattern; // replace
-        bool left = false, right = false;
-        std::shared_ptr<const CharacterMap> map = nullptr; // precompiled
-    };
+    using Step = std::function<void(NormalizedText& text, MatchState& state)>;
     void add(const nlohmann::json& json, const std::string& name, const std::filesystem::path& file);
     std::vector<Step> steps_;
 };

@@ -4,8 +4,8 @@
 #include "core/base/error.h"
 #include "core/base/utf8.h"
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
+#define ONIG_ESCAPE_REGEX_T_COLLISION // POSIX has a regex_t, too
+#include <oniguruma.h>
 
 #include <algorithm>
 #include <limits>
@@ -23,38 +23,55 @@ struct Deleter {
     }
 };
 
-constexpr std::uint32_t base_match_limit = 10'000'000;
-constexpr std::size_t jit_stack_bytes = std::size_t{1} << 20;
+constexpr unsigned long base_retry_limit = 10'000'000;
+constexpr unsigned stack_limit = 1U << 24; ///< entries of some 40 bytes
 
-std::string pcre2_message(int code) {
-    PCRE2_UCHAR buffer[256];
-    pcre2_get_error_message(code, buffer, sizeof buffer);
-    return reinterpret_cast<const char*>(buffer);
+const OnigUChar* onig_text(const char* text) {
+    return reinterpret_cast<const OnigUChar*>(text);
+}
+
+std::string onig_message(int code, OnigErrorInfo* info = nullptr) {
+    OnigUChar buffer[ONIG_MAX_ERROR_MESSAGE_LEN];
+    const int length =
+        info != nullptr ? onig_error_code_to_str(buffer, code, info) : onig_error_code_to_str(buffer, code);
+    return {reinterpret_cast<const char*>(buffer), static_cast<std::size_t>(std::max(length, 0))};
+}
+
+/// Ruby's, with \O and \N, which Oniguruma before 6.9.9 has in other syntaxes only.
+OnigSyntaxType* onig_syntax() {
+    static OnigSyntaxType syntax = [] {
+        OnigEncoding utf8 = ONIG_ENCODING_UTF8;
+        onig_initialize(&utf8, 1);
+        OnigSyntaxType ruby;
+        onig_copy_syntax(&ruby, ONIG_SYNTAX_RUBY);
+        onig_set_syntax_op2(&ruby, onig_get_syntax_op2(&ruby) | ONIG_SYN_OP2_ESC_CAPITAL_N_O_SUPER_DOT);
+        return ruby;
+    }();
+    return &syntax;
+}
+
+void free_region(OnigRegion* region) {
+    onig_region_free(region, 1);
 }
 
 } // namespace
 
 struct MatchState::Impl {
-    std::unique_ptr<pcre2_match_context, Deleter<pcre2_match_context_free>> context{
-        pcre2_match_context_create(nullptr)};
-    std::unique_ptr<pcre2_match_data, Deleter<pcre2_match_data_free>> data{
-        pcre2_match_data_create(1, nullptr)};
-    std::unique_ptr<pcre2_jit_stack, Deleter<pcre2_jit_stack_free>> stack{
-        pcre2_jit_stack_create(std::size_t{32} << 10, jit_stack_bytes, nullptr)};
+    std::unique_ptr<OnigRegion, Deleter<free_region>> region{onig_region_new()};
+    std::unique_ptr<OnigMatchParam, Deleter<onig_free_match_param>> limits{onig_new_match_param()};
 };
 
 MatchState::MatchState() : impl_(std::make_unique<Impl>()) {
-    if (!impl_->context || !impl_->data || !impl_->stack) {
+    if (!impl_->region || !impl_->limits) {
         throw std::bad_alloc();
     }
-    pcre2_jit_stack_assign(impl_->context.get(), nullptr, impl_->stack.get());
+    onig_set_match_stack_limit_size_of_match_param(impl_->limits.get(), stack_limit);
 }
 
 MatchState::~MatchState() = default;
 
 struct Pattern::Code {
-    std::unique_ptr<pcre2_code, Deleter<pcre2_code_free>> code;
-    bool jit = false;
+    std::unique_ptr<OnigRegexType, Deleter<onig_free>> code;
     std::filesystem::path file;
 };
 
@@ -65,23 +82,25 @@ Pattern Pattern::literal(std::string text) {
 }
 
 Pattern Pattern::regex(std::string_view expression, const std::filesystem::path& file) {
-    const std::string translated = translate_oniguruma(expression, file);
-    int error = 0;
-    PCRE2_SIZE where = 0;
-    auto code = std::make_shared<Code>();
-    code->file = file;
-    // ^ and $ match at lines, as in Oniguruma; \C would split characters.
-    constexpr std::uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
-    code->code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
-                                   options, &error, &where, nullptr));
-    if (!code->code) {
+    // Oniguruma before 6.9.9 leaves symbols out of [[:punct:]], which the library tokenizers has in it.
+    std::string corrected(expression);
+    constexpr std::string_view punctuation = "[:punct:]";
+    for (std::size_t at = 0; (at = corrected.find(punctuation, at)) != std::string::npos;) {
+        corrected.replace(at, punctuation.size(), "\\p{P}\\p{S}");
+    }
+    OnigRegex compiled = nullptr;
+    OnigErrorInfo info{};
+    const OnigUChar* const begin = onig_text(corrected.data());
+    const int error = onig_new(&compiled, begin, begin + corrected.size(), ONIG_OPTION_NONE,
+                               ONIG_ENCODING_UTF8, onig_syntax(), &info);
+    if (error != ONIG_NORMAL) {
         throw InputError(file, "a regular expression that compiles",
-                         "\"" + printable(expression, 120) + "\" (" + pcre2_message(error) +
-                             " near character " + std::to_string(where) + ")",
+                         "\"" + printable(expression, 120) + "\" (" + onig_message(error, &info) + ")",
                          "take the tokenizer file from its source again");
     }
-    // Without JIT (not every processor has it) the interpreter does the same work, slower.
-    code->jit = pcre2_jit_compile(code->code.get(), PCRE2_JIT_COMPLETE) == 0;
+    auto code = std::make_shared<Code>();
+    code->code.reset(compiled);
+    code->file = file;
     Pattern p;
     p.text_ = std::string(expression);
     p.code_ = std::move(code);
@@ -112,39 +131,38 @@ bool Pattern::find(std::string_view text, std::size_t from, MatchState& state, M
         match = {at, at + text_.size()};
         return true;
     }
-    const auto& s = *state.impl_;
-    const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data());
-    int rc = code_->jit ? pcre2_jit_match(code_->code.get(), subject, text.size(), from, PCRE2_NO_UTF_CHECK,
-                                          s.data.get(), s.context.get())
-                        : PCRE2_ERROR_JIT_STACKLIMIT;
-    if (rc == PCRE2_ERROR_JIT_STACKLIMIT) {
-        rc = pcre2_match(code_->code.get(), subject, text.size(), from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT,
-                         s.data.get(), s.context.get());
-    }
-    if (rc == PCRE2_ERROR_NOMATCH) {
+    const OnigUChar* const begin = onig_text(text.data());
+    const OnigUChar* const end = begin + text.size();
+    OnigRegion* const region = state.impl_->region.get();
+    const int found = onig_search_with_param(code_->code.get(), begin, end, begin + from, end, region,
+                                             ONIG_OPTION_NONE, state.impl_->limits.get());
+    if (found == ONIG_MISMATCH) {
         return false;
     }
-    if (rc < 0) {
+    if (found < 0) {
         throw InputError(code_->file, "a regular expression that splits the text in reasonable time",
                          "\"" + printable(text_, 120) + "\", which gives up at byte " + std::to_string(from) +
-                             " of " + std::to_string(text.size()) + " (" + pcre2_message(rc) + ")",
+                             " of " + std::to_string(text.size()) + " (" + onig_message(found) + ")",
                          "take the tokenizer file from its source again");
     }
-    const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(s.data.get());
-    match = {ends[0], std::max(ends[0], ends[1])};
+    match.begin = static_cast<std::size_t>(region->beg[0]);
+    match.end = std::max(match.begin, static_cast<std::size_t>(region->end[0]));
     return true;
 }
 
 Pattern::Search::Search(const Pattern& pattern, std::string_view text, MatchState& state)
     : pattern_(&pattern), text_(text), state_(&state) {
-    if (pattern.code_) {
-        // Runs of a million spaces are backed over one by one; only what grows faster than the text is
-        // refused.
-        const std::uint64_t limit = base_match_limit + 16 * std::uint64_t{text.size()};
-        pcre2_set_match_limit(state.impl_->context.get(),
-                              static_cast<std::uint32_t>(
-                                  std::min<std::uint64_t>(limit, std::numeric_limits<std::uint32_t>::max())));
+    if (!pattern.code_) {
+        return;
     }
+    if (text.size() > std::size_t{std::numeric_limits<int>::max()}) {
+        throw InputError("The text: expected less than 2 GiB, found " + std::to_string(text.size()) +
+                         " bytes; split it into parts.");
+    }
+    // Runs of a million spaces are backed over one by one; only what grows faster than the text is refused.
+    const unsigned long limit = base_retry_limit + 16 * text.size();
+    onig_set_retry_limit_in_match_of_match_param(state.impl_->limits.get(), limit);
+    onig_set_retry_limit_in_search_of_match_param(state.impl_->limits.get(), limit);
 }
 
 bool Pattern::Search::next(Match& match) {

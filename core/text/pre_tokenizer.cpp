@@ -31,12 +31,6 @@ char32_t single_character(const JsonObject& object, std::string_view key, const 
 
 } // namespace
 
-bool PreTokenizer::rewrites() const {
-    return std::any_of(steps_.begin(), steps_.end(), [](const Step& s) {
-        return s.kind == Kind::metaspace || s.kind == Kind::prefix_space;
-    });
-}
-
 void PreTokenizer::split_piece(const Step& step, std::string_view text, Piece piece, MatchState& state,
                                std::vector<Piece>& out) {
     std::string_view subject = text.substr(piece.begin, piece.end - piece.begin);
@@ -146,8 +140,7 @@ void PreTokenizer::split_piece(const Step& step, std::string_view text, Piece pi
     }
 }
 
-std::vector<Piece> PreTokenizer::split_rewriting(NormalizedText& text, bool at_text_begin,
-                                                 MatchState& state) const {
+std::vector<Piece> PreTokenizer::split(NormalizedText& text, bool at_text_begin, MatchState& state) const {
     std::vector<Piece> pieces;
     if (!text.text().empty()) {
         pieces.push_back({0, static_cast<std::uint32_t>(text.text().size())});
@@ -216,21 +209,6 @@ PreTokenizer PreTokenizer::parse(const nlohmann::json& json, const std::filesyst
     return p;
 }
 
-PreTokenizer PreTokenizer::byte_level(bool add_prefix_space, std::optional<std::string_view> pattern,
-                                      const std::filesystem::path& file) {
-    PreTokenizer p;
-    if (add_prefix_space) {
-        Step prefix;
-        prefix.kind = Kind::prefix_space;
-        p.steps_.push_back(std::move(prefix));
-    }
-    Step step;
-    step.pattern = Pattern::regex(pattern.value_or(gpt2_pattern), file);
-    p.steps_.push_back(std::move(step));
-    p.byte_level_ = true;
-    return p;
-}
-
 void PreTokenizer::add_characters(bool (*is_match)(char32_t), Behavior behavior) {
     Step step;
     step.kind = Kind::characters;
@@ -240,30 +218,18 @@ void PreTokenizer::add_characters(bool (*is_match)(char32_t), Behavior behavior)
     steps_.push_back(std::move(step));
 }
 
-PreTokenizer::Behavior PreTokenizer::parse_behavior(const JsonObject& object) {
-    const std::string behavior = object.required_text("behavior");
-    if (behavior == "Removed") {
-        return Behavior::removed;
-    }
-    if (behavior == "Isolated") {
-        return Behavior::isolated;
-    }
-    if (behavior == "MergedWithPrevious") {
-        return Behavior::merged_with_previous;
-    }
-    if (behavior == "MergedWithNext") {
-        return Behavior::merged_with_next;
-    }
-    if (behavior == "Contiguous") {
-        return Behavior::contiguous;
-    }
-    object.fail("behavior", "Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous");
-}
-
 void PreTokenizer::add(const nlohmann::json& json, const std::string& name,
                        const std::filesystem::path& file) {
     const JsonObject object(json, file, name);
     const std::string type = object.required_text("type");
+    const auto behavior = [&] {
+        return choice<Behavior>(object, "behavior",
+                                {{"Removed", Behavior::removed},
+                                 {"Isolated", Behavior::isolated},
+                                 {"MergedWithPrevious", Behavior::merged_with_previous},
+                                 {"MergedWithNext", Behavior::merged_with_next},
+                                 {"Contiguous", Behavior::contiguous}});
+    };
     if (type == "Sequence") {
         for (const nlohmann::json& part : object.required_array("pretokenizers")) {
             add(part, name + ".pretokenizers", file);
@@ -286,7 +252,7 @@ void PreTokenizer::add(const nlohmann::json& json, const std::string& name,
     } else if (type == "Split") {
         Step step;
         step.pattern = Pattern::parse(object);
-        step.behavior = parse_behavior(object);
+        step.behavior = behavior();
         step.invert = object.boolean("invert").value_or(false);
         step.on_alphabet = byte_level_;
         steps_.push_back(std::move(step));
@@ -295,11 +261,10 @@ void PreTokenizer::add(const nlohmann::json& json, const std::string& name,
                                                    ? Behavior::isolated
                                                    : Behavior::contiguous);
     } else if (type == "Punctuation") {
-        add_characters(characters::is_punctuation,
-                       object.has("behavior") ? parse_behavior(object) : Behavior::isolated);
+        add_characters(characters::is_punctuation, object.has("behavior") ? behavior() : Behavior::isolated);
     } else if (type == "Whitespace") {
         Step step;
-        const std::string word = std::string(word_characters) + "\\x{200c}\\x{200d}"; // as Rust's \w has it
+        const std::string word = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\u200c\u200d"; // as Rust's \w has it
         step.pattern = Pattern::regex("[" + word + "]+|[^" + word + "\\s]+", file);
         step.behavior = Behavior::removed;
         step.invert = true;
@@ -321,15 +286,10 @@ void PreTokenizer::add(const nlohmann::json& json, const std::string& name,
         step.kind = Kind::metaspace;
         step.replacement = object.text("replacement").value_or("\u2581");
         single_character(object, "replacement", step.replacement);
-        const std::string scheme =
-            object.text("prepend_scheme")
-                .value_or(object.boolean("add_prefix_space").value_or(true) ? "always" : "never");
-        if (scheme != "always" && scheme != "first" && scheme != "never") {
-            object.fail("prepend_scheme", "\"always\", \"first\" or \"never\"");
-        }
-        step.prepend = scheme == "always"  ? Prepend::always
-                       : scheme == "first" ? Prepend::first
-                                           : Prepend::never;
+        step.prepend = choice<Prepend>(
+            object, "prepend_scheme",
+            {{"always", Prepend::always}, {"first", Prepend::first}, {"never", Prepend::never}},
+            object.boolean("add_prefix_space").value_or(true) ? Prepend::always : Prepend::never);
         step.splits = object.boolean("split").value_or(true);
         steps_.push_back(std::move(step));
     } else {

@@ -27,8 +27,8 @@ struct Workspace {
 
 struct Tokenizer::Impl {
     TokenizerParts parts;
-    AddedTokenFinder raw_tokens;        // looked for in the text as it is
-    AddedTokenFinder normalized_tokens; // and after normalisation
+    AddedTokenFinder raw_tokens;                        // looked for in the text as it is
+    AddedTokenFinder normalized_tokens;                 // and after normalisation
     AddedTokenFinder raw_ordinary, normalized_ordinary; // the same without special tokens
     std::unordered_map<std::int32_t, std::size_t> added_by_id;
     std::unordered_map<std::string_view, std::size_t> added_by_content;
@@ -129,44 +129,27 @@ void Tokenizer::Impl::encode_text(const NormalizedText& whole, NormalizedText::C
                                   AddedTokenFinder::Part part, std::uint64_t base, Workspace& workspace,
                                   Encoding& out) const {
     const std::string_view text = whole.text().substr(part.begin, part.end - part.begin);
-    // Offsets in the text that the model sees to offsets in the text that was given.
-    const auto emit = [&](std::size_t piece_begin, const auto& offset_of) {
+    const bool at_begin = base == 0 && cursor.source_offset(part.begin) == 0;
+    NormalizedText rewritten(text);
+    const std::vector<Piece> pieces = parts.pre_tokenizer.split(rewritten, at_begin, workspace.matching);
+    NormalizedText::Cursor inner(rewritten);
+    // An offset in the text that the model sees to the one in the text that was given.
+    const auto offset_of = [&](std::size_t offset) {
+        return base + cursor.source_offset(part.begin + inner.source_offset(offset));
+    };
+    for (const Piece piece : pieces) {
+        parts.encode_word(rewritten.text().substr(piece.begin, piece.end - piece.begin), workspace.words);
         for (const Bpe::Token& token : workspace.words.tokens) {
             out.ids.push_back(token.id);
-            out.begin.push_back(offset_of(piece_begin + token.begin));
-            out.end.push_back(offset_of(piece_begin + token.end));
+            out.begin.push_back(offset_of(piece.begin + token.begin));
+            out.end.push_back(offset_of(piece.begin + token.end));
         }
-    };
-    const auto encode_pieces = [&](std::string_view subject, const auto& offset_of) {
-        return [&, subject](Piece piece) {
-            parts.encode_word(subject.substr(piece.begin, piece.end - piece.begin), workspace.words);
-            emit(piece.begin, offset_of);
-        };
-    };
-    if (parts.pre_tokenizer.rewrites()) {
-        const bool at_begin = base == 0 && cursor.source_offset(part.begin) == 0;
-        NormalizedText local(text);
-        const std::vector<Piece> pieces =
-            parts.pre_tokenizer.split_rewriting(local, at_begin, workspace.matching);
-        NormalizedText::Cursor inner(local);
-        const auto offset_of = [&](std::size_t offset) {
-            return base + cursor.source_offset(part.begin + inner.source_offset(offset));
-        };
-        const auto sink = encode_pieces(local.text(), offset_of);
-        std::for_each(pieces.begin(), pieces.end(), sink);
-    } else if (whole.is_identity()) {
-        const auto offset_of = [&](std::size_t offset) { return base + part.begin + offset; };
-        parts.pre_tokenizer.split(text, workspace.matching, encode_pieces(text, offset_of));
-    } else {
-        const auto offset_of = [&](std::size_t offset) {
-            return base + cursor.source_offset(part.begin + offset);
-        };
-        parts.pre_tokenizer.split(text, workspace.matching, encode_pieces(text, offset_of));
     }
 }
 
 Tokenizer Tokenizer::load(const std::filesystem::path& tokenizer_json) {
-    return Tokenizer(std::make_unique<const Impl>(read_tokenizer_json(tokenizer_json)));
+    const nlohmann::json document = read_json_file(tokenizer_json, {.python = true});
+    return Tokenizer(std::make_unique<const Impl>(parts_of(document, tokenizer_json, tokenizer_json)));
 }
 
 Tokenizer Tokenizer::load_folder(const std::filesystem::path& place) {
@@ -177,8 +160,8 @@ Tokenizer Tokenizer::load_folder(const std::filesystem::path& place) {
     }
     const fs::path json = folder / "tokenizer.json";
     if (fs::exists(fs::symlink_status(json))) { // a broken link is reported as such
-        nlohmann::json document;
-        TokenizerParts parts = read_tokenizer_json(json, &document);
+        const nlohmann::json document = read_json_file(json, {.python = true});
+        TokenizerParts parts = parts_of(document, json, json);
         const TokenizerConfig config(folder);
         config.add_to(parts);
         config.follow_class(parts, document);

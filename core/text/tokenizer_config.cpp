@@ -57,6 +57,19 @@ std::vector<AddedToken> special_tokens(const JsonObject& config) {
 
 } // namespace
 
+nlohmann::json pre_tokenizer_of_class(bool qwen2, bool add_prefix_space) {
+    // Qwen 2 splits words from the signs before them and digits one by one.
+    constexpr std::string_view qwen2_pattern =
+        R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+    const nlohmann::json bytes{
+        {"type", "ByteLevel"}, {"add_prefix_space", add_prefix_space}, {"use_regex", !qwen2}};
+    const nlohmann::json split{{"type", "Split"},
+                               {"pattern", {{"Regex", qwen2_pattern}}},
+                               {"behavior", "Isolated"},
+                               {"invert", false}};
+    return qwen2 ? nlohmann::json{{"type", "Sequence"}, {"pretokenizers", {split, bytes}}} : bytes;
+}
+
 AddedToken read_added_token(const JsonObject& object) {
     AddedToken token;
     token.content = object.required_text("content");
@@ -367,19 +380,9 @@ void TokenizerConfig::follow_class(TokenizerParts& parts, const nlohmann::json& 
     if (!is_one_of({"GPT2Tokenizer", "GPTNeoXTokenizer", "Qwen2Tokenizer"})) {
         return;
     }
-    nlohmann::json built = nlohmann::json::object();
-    const bool add_prefix_space = config().boolean("add_prefix_space").value_or(false);
-    built["pre_tokenizer"] = {{"type", "ByteLevel"},
-                              {"add_prefix_space", add_prefix_space},
-                              {"use_regex", kind != "Qwen2Tokenizer"}};
-    if (kind == "Qwen2Tokenizer") {
-        built["pre_tokenizer"] = {{"pretokenizers",
-                                   {{{"type", "Split"},
-                                     {"pattern", {{"Regex", qwen2_pattern}}},
-                                     {"behavior", "Isolated"},
-                                     {"invert", false}},
-                                    built["pre_tokenizer"]}}};
-    }
+    nlohmann::json built{
+        {"pre_tokenizer", pre_tokenizer_of_class(kind == "Qwen2Tokenizer",
+                                                 config().boolean("add_prefix_space").value_or(false))}};
     if (kind != "GPT2Tokenizer") {
         built["normalizer"] = {{"type", "NFC"}};
     }

@@ -12,9 +12,8 @@
 
 namespace ponderscope {
 
-/// Qwen 2 splits words from the signs before them and digits one by one.
-inline constexpr std::string_view qwen2_pattern =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+/// The pre-tokenizer that the classes of Qwen 2 or GPT-2 build, as a tokenizer.json writes it.
+nlohmann::json pre_tokenizer_of_class(bool qwen2, bool add_prefix_space);
 
 /// One of "added_tokens" of a tokenizer.json, or of "added_tokens_decoder"; without its id. InputError.
 AddedToken read_added_token(const JsonObject& object);

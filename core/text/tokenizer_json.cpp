@@ -63,7 +63,7 @@ Unigram parse_unigram(const JsonObject& model, const Path& file) {
                           file);
 }
 
-Bpe parse_bpe(const JsonObject& model, bool byte_level, const Path& file) {
+Bpe parse_bpe(const JsonObject& model, bool byte_level, const Path& file, const Path& merges_file) {
     for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
         if (!model.text(key).value_or("").empty()) {
             model.fail(key, "nothing", "this option is not supported");
@@ -101,9 +101,9 @@ Bpe parse_bpe(const JsonObject& model, bool byte_level, const Path& file) {
     const nlohmann::json& list = model.required_array("merges");
     merges.reserve(list.size());
     for (const nlohmann::json& merge : list) {
-        merges.push_back(parse_merge(merge, merges.size() + 1, file));
+        merges.push_back(parse_merge(merge, merges.size() + 1, merges_file));
     }
-    return Bpe::build(std::move(vocabulary), merges, std::move(settings), file);
+    return Bpe::build(std::move(vocabulary), merges, std::move(settings), merges_file);
 }
 
 // The ids that are put around a text. In a sequence each processor puts its own around what those before it
@@ -194,8 +194,7 @@ private:
 
 } // namespace
 
-TokenizerParts read_tokenizer_json(const Path& file, nlohmann::json* steps) {
-    const nlohmann::json document = read_json_file(file, {.python = true});
+TokenizerParts parts_of(const nlohmann::json& document, const Path& file, const Path& merges_file) {
     const JsonObject root(document, file);
     TokenizerParts parts;
     parts.files = {file};
@@ -215,7 +214,7 @@ TokenizerParts read_tokenizer_json(const Path& file, nlohmann::json* steps) {
     if (type == "Unigram") {
         parts.unigram = parse_unigram(model, file);
     } else {
-        parts.model = parse_bpe(model, parts.pre_tokenizer.is_byte_level(), file);
+        parts.model = parse_bpe(model, parts.pre_tokenizer.is_byte_level(), file, merges_file);
     }
     parts.rules = CuttingRules::of(document);
     AddedTokens added(parts);
@@ -230,10 +229,6 @@ TokenizerParts read_tokenizer_json(const Path& file, nlohmann::json* steps) {
     }
     if (const nlohmann::json* post_processor = root.find("post_processor")) {
         PostProcessor(parts).add(*post_processor, "post_processor");
-    }
-    if (steps != nullptr) {
-        *steps = {{"normalizer", value_or_null(root, "normalizer")},
-                  {"pre_tokenizer", value_or_null(root, "pre_tokenizer")}};
     }
     return parts;
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 
 namespace ponderscope {
 
@@ -13,58 +14,38 @@ namespace {
 
 using Path = std::filesystem::path;
 
-std::vector<std::pair<std::string_view, std::string_view>> parse_merges(std::string_view text,
-                                                                        const Path& file) {
-    std::vector<std::pair<std::string_view, std::string_view>> merges;
-    std::size_t number = 0;
-    while (!text.empty()) {
-        const std::size_t end = std::min(text.find('\n'), text.size());
-        std::string_view line = text.substr(0, end);
-        text.remove_prefix(std::min(end + 1, text.size()));
-        ++number;
+nlohmann::json read_merges(const Path& file) {
+    const std::string content = read_file(file);
+    if (const std::size_t bad = first_invalid_utf8(content); bad != std::string_view::npos) {
+        throw InputError(file, "UTF-8", "an invalid byte at offset " + std::to_string(bad),
+                         "take the file from its source again");
+    }
+    nlohmann::json merges = nlohmann::json::array();
+    std::istringstream lines(content);
+    std::string line;
+    for (std::size_t number = 1; std::getline(lines, line); ++number) {
         if (line.ends_with('\r')) {
-            line.remove_suffix(1);
+            line.pop_back();
         }
         if (line.empty() || line.starts_with("#version")) {
             continue;
         }
         const std::size_t space = line.find(' ');
-        if (space == std::string_view::npos || line.find(' ', space + 1) != std::string_view::npos) {
+        if (space == std::string::npos || line.find(' ', space + 1) != std::string::npos) {
             throw InputError(file, "two tokens in each line",
                              "\"" + printable(line) + "\" in line " + std::to_string(number),
                              "take the file from its source again");
         }
-        merges.emplace_back(line.substr(0, space), line.substr(space + 1));
+        merges.push_back(line);
     }
     return merges;
-}
-
-/// What the tokenizer.json of such a folder says, but for the vocabulary.
-nlohmann::json tokenizer_json_of(bool qwen, bool add_prefix_space,
-                                 const std::vector<std::pair<std::string_view, std::string_view>>& merges) {
-    nlohmann::json bytes{{"type", "ByteLevel"}, {"add_prefix_space", add_prefix_space}, {"use_regex", !qwen}};
-    nlohmann::json json{
-        {"model", {{"merges", nlohmann::json::array()}}}, {"normalizer", nullptr}, {"pre_tokenizer", bytes}};
-    for (const auto& [left, right] : merges) {
-        json["model"]["merges"].push_back({left, right});
-    }
-    if (qwen) {
-        json["normalizer"] = {{"type", "NFC"}};
-        const nlohmann::json split{
-            {"type", "Split"}, {"pattern", {{"Regex", qwen2_pattern}}}, {"behavior", "Isolated"}};
-        json["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", {split, bytes}}};
-    }
-    return json;
 }
 
 } // namespace
 
 TokenizerParts read_vocabulary_and_merges(const Path& folder) {
-    TokenizerParts parts;
-    const Path merges_file = folder / "merges.txt";
-    parts.files = {folder / "vocab.json", merges_file};
-    parts.vocabulary_files = parts.files.size();
-
+    const Path vocabulary = folder / "vocab.json";
+    const Path merges = folder / "merges.txt";
     const TokenizerConfig beside(folder, "<|endoftext|>");
     const JsonObject config = beside.config();
     std::string kind = config.text("tokenizer_class").value_or("GPT2Tokenizer");
@@ -80,35 +61,19 @@ TokenizerParts read_vocabulary_and_merges(const Path& folder) {
             "a tokenizer_class that works like GPT-2's or Qwen 2's beside vocab.json and merges.txt",
             "\"" + printable(kind) + "\"", "add the tokenizer.json of this checkpoint to the folder");
     }
-    if (qwen) {
-        parts.normalizer = Normalizer::nfc();
-    }
     const bool add_prefix_space = config.boolean("add_prefix_space").value_or(false);
-    parts.pre_tokenizer = PreTokenizer::byte_level(
-        add_prefix_space, qwen ? std::optional(qwen2_pattern) : std::nullopt, parts.file());
-    parts.decoder = Decoder::byte_level();
-
-    const nlohmann::json vocab_json = read_json_file(parts.file(), {.python = true});
-    const JsonObject vocab(vocab_json, parts.file());
-    std::vector<std::pair<std::string_view, std::int64_t>> vocabulary;
-    for (auto item = vocab_json.begin(); item != vocab_json.end(); ++item) {
-        vocabulary.emplace_back(item.key(), vocab.required_integer(item.key()));
+    // The tokenizer.json of such a folder.
+    nlohmann::json document{{"pre_tokenizer", pre_tokenizer_of_class(qwen, add_prefix_space)},
+                            {"decoder", {{"type", "ByteLevel"}}},
+                            {"model", {{"type", "BPE"}}}};
+    if (qwen) {
+        document["normalizer"] = {{"type", "NFC"}};
     }
-    if (vocabulary.empty()) {
-        throw InputError(parts.file(), "tokens and their ids", "an empty object",
-                         "take the file from its source again");
-    }
-    const std::string merges_text = read_file(merges_file);
-    if (const std::size_t bad = first_invalid_utf8(merges_text); bad != std::string_view::npos) {
-        throw InputError(merges_file, "UTF-8", "an invalid byte at offset " + std::to_string(bad),
-                         "take the file from its source again");
-    }
-    Bpe::Settings settings;
-    settings.byte_level = true;
-    const auto merges = parse_merges(merges_text, merges_file);
-    parts.model = Bpe::build(std::move(vocabulary), merges, settings, merges_file);
-    parts.rules = CuttingRules::of(tokenizer_json_of(qwen, add_prefix_space, merges));
-
+    document["model"]["vocab"] = read_json_file(vocabulary, {.python = true});
+    document["model"]["merges"] = read_merges(merges);
+    TokenizerParts parts = parts_of(document, vocabulary, merges);
+    parts.files = {vocabulary, merges};
+    parts.vocabulary_files = parts.files.size();
     parts.beside = kind + (add_prefix_space ? " with a space in front" : "");
     beside.add_to(parts);
     beside.put_around(parts);

@@ -32,8 +32,8 @@ struct TokenizerParts {
     std::vector<AddedToken> added;
     std::vector<std::int32_t> prefix; ///< tokens that the post-processor puts before a text
     std::vector<std::int32_t> suffix; ///< and behind it
-    std::optional<std::int32_t> bos; ///< the start token by name, whether or not it is put before texts
-    std::optional<std::int32_t> eos; ///< the end token by name
+    std::optional<std::int32_t> bos;  ///< the start token by name, whether or not it is put before texts
+    std::optional<std::int32_t> eos;  ///< the end token by name
     std::vector<std::string> notices; ///< sentences for the user: where libraries read the files differently
 
     [[nodiscard]] const TokenTexts& texts() const { return unigram ? unigram->texts() : model.texts(); }
@@ -48,8 +48,9 @@ struct TokenizerParts {
     [[nodiscard]] const std::filesystem::path& file() const { return files.front(); } ///< for messages
 };
 
-/// A tokenizer.json. InputError. \p steps: gets its "normalizer" and "pre_tokenizer".
-TokenizerParts read_tokenizer_json(const std::filesystem::path& file, nlohmann::json* steps = nullptr);
+/// Of a tokenizer.json. InputError names \p file, or \p merges_file where the merges came from elsewhere.
+TokenizerParts parts_of(const nlohmann::json& document, const std::filesystem::path& file,
+                        const std::filesystem::path& merges_file);
 /// vocab.json and merges.txt, with what stands beside them (tokenizer_config.h). InputError.
 TokenizerParts read_vocabulary_and_merges(const std::filesystem::path& folder);
 

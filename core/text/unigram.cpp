@@ -49,11 +49,7 @@ Unigram Unigram::build(const std::vector<std::pair<std::string_view, double>>& v
     model.texts_.build(std::move(tokens), file);
     model.build_tree(vocabulary);
     if (byte_fallback) {
-        for (unsigned byte = 0; byte < 256; ++byte) {
-            constexpr std::string_view digits = "0123456789ABCDEF";
-            model.byte_tokens_.push_back(
-                model.texts_.find(std::string{'<', '0', 'x', digits[byte >> 4], digits[byte & 15], '>'}));
-        }
+        model.byte_tokens_ = fallback_tokens(model.texts_);
     }
     return model;
 }

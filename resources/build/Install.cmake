@@ -49,7 +49,7 @@ set(CPACK_DEBIAN_ENGINE_PACKAGE_RECOMMENDS "ponderscope-desktop")
 find_library(utf8proc_library utf8proc HINTS ${UTF8PROC_LIBRARY_DIRS} REQUIRED)
 get_filename_component(utf8proc_library "${utf8proc_library}" REALPATH)
 string(REGEX REPLACE ".*\\.so\\.([0-9]+).*" "libutf8proc\\1" utf8proc_package "${utf8proc_library}") # by its soname, as it is linked
-set(CPACK_DEBIAN_ENGINE_PACKAGE_DEPENDS "libc6, libstdc++6, libsqlite3-0, zlib1g, libzstd1, libpcre2-8-0, ${utf8proc_package}, libssl3 | libssl3t64")
+set(CPACK_DEBIAN_ENGINE_PACKAGE_DEPENDS "libc6, libstdc++6, libsqlite3-0, zlib1g, libzstd1, libonig5, ${utf8proc_package}, libssl3 | libssl3t64")
 set(CPACK_COMPONENTS_ALL "")
 foreach(component engine desktop)
   string(TOUPPER ${component} name)
