@@ -7,7 +7,7 @@ set -euo pipefail
 build=$(readlink -f "$1") seconds=$2
 shift 2
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
-[ $# -gt 0 ] || set -- safetensors index config tokenizer jsonl policy find figure trace page
+[ $# -gt 0 ] || set -- safetensors index config companions tokenizer jsonl policy find figure trace page
 # What the harnesses read and write passes through memory.
 [ ! -d /dev/shm ] || export TMPDIR=/dev/shm
 # SQLite allocates a great deal: short memories of who did keep that affordable.

@@ -57,6 +57,18 @@ TEST_F(SafetensorsTest, ReadsWhatTheFormatAllows) {
     EXPECT_EQ(opening(safetensors("{\"__metadata__\":null}")), "(no error)") << "some writers do this";
 }
 
+TEST_F(SafetensorsTest, EveryTruncationIsRefused) {
+    const std::string whole =
+        safetensors("{" + tensor("a", "F32", "[2]", "[0,8]") + "," + tensor("b", "BF16", "[0,3]", "[8,8]") +
+                        "," + tensor("c", "I64", "[1]", "[8,16]") + "}",
+                    "abcdefgh12345678");
+    EXPECT_EQ(opening(whole), "(no error)");
+    for (std::size_t size = 0; size < whole.size(); ++size) {
+        EXPECT_NE(opening(std::string_view(whole).substr(0, size)), "(no error)") << size;
+    }
+    EXPECT_NE(opening(whole + '\0'), "(no error)");
+}
+
 // Every rule of the format, broken once.
 TEST_F(SafetensorsTest, TensorsOfOtherDtypesAreSetApart) {
     const SafetensorsFile file = open(safetensors("{" + tensor("a", "F8_E4M3", "[3]", "[0,3]") + "," +

@@ -10,6 +10,7 @@ namespace {
 
 /// The bounds that model_config.h promises.
 void require_usable(const ponderscope::ModelConfig& c) {
+    using ponderscope::MethodKind;
     using ponderscope::fuzz::require;
     for (const std::int64_t size : {c.vocab_size, c.hidden_size, c.layers, c.query_heads, c.kv_heads,
                                     c.head_dim, c.intermediate_size, c.max_positions, c.embed_dim}) {
@@ -21,7 +22,16 @@ void require_usable(const ponderscope::ModelConfig& c) {
     require(std::isfinite(static_cast<float>(c.rope.theta)) && c.rope.theta > 0, "theta");
     require(c.rope.rotary_dims >= 0 && c.rope.rotary_dims <= c.head_dim, "rotary_dims");
     require(c.ponder.max_steps >= 0 && c.ponder.max_steps <= 4096, "max_steps");
+    require(c.rope.factor > 0, "factor");
     require(c.ponder.temperature > 0, "temperature");
+    // Ouro's authors compare whatever number there is, also infinity; a number it has to be.
+    require(c.ponder.method == MethodKind::ouro ? !std::isnan(c.ponder.threshold) : c.ponder.threshold >= 0,
+            "threshold");
+    for (const double number : {c.sandwich.state_deviation, c.sandwich.state_scale, c.scales.embedding,
+                                c.scales.logit_softcap.value_or(1)}) {
+        require(std::isfinite(static_cast<float>(number)) && number >= 0, "a scale");
+    }
+    require(c.sandwich.prelude >= 0 && c.sandwich.coda >= 0 && c.depth.recent_window >= 0, "counts");
     require(c.core_begin() <= c.core_end() && c.core_end() <= c.layers, "sandwich");
     require(c.depth.stride >= 1 && c.depth.streams >= 1 && c.depth.period >= 1, "depth");
     require(!c.candidate_methods.empty(), "no method");
@@ -32,8 +42,8 @@ void require_usable(const ponderscope::ModelConfig& c) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace ponderscope;
     const auto path = fuzz::put("config.json", fuzz::text_of(data, size));
-    fuzz::ask([&] { require_usable(read_model_config(path)); });
+    fuzz::ask([&] { require_usable(read_model_config(path)); }, path);
     const auto& infos = method_infos();
-    fuzz::ask([&] { require_usable(read_model_config(path, infos[size % infos.size()].kind)); });
+    fuzz::ask([&] { require_usable(read_model_config(path, infos[size % infos.size()].kind)); }, path);
     return 0;
 }

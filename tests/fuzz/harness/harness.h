@@ -28,11 +28,13 @@ inline void require(bool holds, const std::string& what) {
     }
 }
 
-/// A sentence on one line that ends as one, or asks what was meant.
-inline void require_sentence(const Error& error) {
+/// A sentence on one line that ends as one, or asks what was meant; it begins with \p path, or with its
+/// folder where a whole checkpoint is meant.
+inline void require_sentence(const Error& error, const std::filesystem::path& path) {
     const std::string said = error.what();
     require(!said.empty() && (said.back() == '.' || said.back() == '?') &&
-                said.find('\n') == std::string::npos && said.size() < 4000,
+                said.find('\n') == std::string::npos && said.size() < 4000 &&
+                (said.starts_with(path.string()) || said.starts_with(path.parent_path().string() + ": ")),
             said);
 }
 
@@ -55,11 +57,11 @@ inline std::filesystem::path put(const std::string& name, std::string_view bytes
 
 /// Sentences are an answer; every other exception leaves the harness and ends it.
 template <class Ask>
-void ask(Ask&& question) {
+void ask(Ask&& question, const std::filesystem::path& path = {}) {
     try {
         question();
     } catch (const Error& error) {
-        require_sentence(error);
+        require_sentence(error, path);
     }
 }
 

@@ -16,15 +16,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }();
     fuzz::require(shard, "no shard");
     fuzz::put("model.safetensors.index.json", fuzz::text_of(data, size));
-    fuzz::ask([] {
-        const Weights weights = Weights::open(fuzz::folder());
-        const auto inside = std::filesystem::weakly_canonical(fuzz::folder());
-        for (const auto& file : weights.files()) {
-            fuzz::require(std::filesystem::weakly_canonical(file).parent_path() == inside, file.string());
-        }
-        for (const std::string& name : weights.names()) {
-            fuzz::require(weights.find(name) != nullptr, name);
-        }
-    });
+    fuzz::ask(
+        [] {
+            const Weights weights = Weights::open(fuzz::folder());
+            const auto inside = std::filesystem::weakly_canonical(fuzz::folder());
+            for (const auto& file : weights.files()) {
+                fuzz::require(std::filesystem::weakly_canonical(file).parent_path() == inside, file.string());
+            }
+            for (const std::string& name : weights.names()) {
+                fuzz::require(weights.find(name) != nullptr, name);
+            }
+        },
+        fuzz::folder());
     return 0;
 }
