@@ -22,37 +22,6 @@ using torch::autograd::variable_list;
 /// that little of a causal triangle is computed in vain.
 constexpr std::int64_t block_queries = 128;
 
-/// Both forms of Visibility as int64 [n, m, 2] on \p device, the window already taken off. Nothing is read
-/// back.
-at::Tensor plain_ranges(const Visibility& visibility, std::int64_t queries, at::Device device) {
-    at::Tensor ranges;
-    if (visibility.ranges.defined()) {
-        ranges = visibility.ranges.to(at::kLong);
-    } else {
-        ranges = at::empty({queries, 1, 2}, at::kLong);
-        auto* out = ranges.mutable_data_ptr<std::int64_t>();
-        for (const auto& block : visibility.causal) {
-            for (std::int64_t i = 0; i < block.length; ++i) {
-                out[2 * (block.query_begin + i)] = block.row_begin;
-                out[2 * (block.query_begin + i) + 1] = block.row_begin + block.past + i + 1;
-            }
-        }
-        ranges = ranges.to(device);
-    }
-    if (visibility.window == 0) {
-        return ranges;
-    }
-    std::vector<at::Tensor> columns(static_cast<std::size_t>(ranges.size(1)));
-    at::Tensor left = at::full({queries}, visibility.window, ranges.options());
-    for (std::int64_t m = ranges.size(1) - 1; m >= 0; --m) {
-        const at::Tensor end = ranges.select(1, m).select(1, 1);
-        const at::Tensor begin = at::maximum(ranges.select(1, m).select(1, 0), end - left);
-        left = left - (end - begin).clamp_min(0);
-        columns[static_cast<std::size_t>(m)] = at::stack({begin, end}, 1);
-    }
-    return at::stack(columns, 1);
-}
-
 /// Queries [begin, end) and the rows that any of them sees, a piece a range.
 struct Block {
     std::int64_t begin = 0;
@@ -229,7 +198,7 @@ public:
 at::Tensor attend_with_gradient(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                 const Visibility& visibility, double scale, const at::Tensor& row_bias) {
     return RangedAttention::apply(q, k, v, row_bias.defined() ? std::optional(row_bias) : std::nullopt,
-                                  plain_ranges(visibility, q.size(0), q.device()), scale);
+                                  visible_ranges(visibility, q.size(0), q.device()), scale);
 }
 
 } // namespace ponderscope
