@@ -2,8 +2,8 @@
 #include "app/desktop/open_traces.h"
 
 #include "app/desktop/message_bar.h"
+#include "app/desktop/session_state.h"
 #include "app/desktop/settings.h"
-#include "app/desktop/view_state.h"
 #include "core/base/error.h"
 #include "core/remote/file.h"
 #include "core/remote/host.h"

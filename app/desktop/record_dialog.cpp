@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/record_dialog.h"
 
-#include "app/desktop/path_edit.h"
 #include "app/desktop/run_fields.h"
 #include "app/desktop/settings.h"
 #include "core/policy/policy.h"

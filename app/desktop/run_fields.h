@@ -5,11 +5,13 @@
 #include "app/desktop/record_command.h"
 
 #include <QObject>
+#include <QWidget>
 
 class QComboBox;
 class QLineEdit;
 class QSpinBox;
 class QWidget;
+class QToolButton;
 
 namespace ponderscope {
 
@@ -59,5 +61,36 @@ private:
     QString ownKv_;
     bool showing_ = false;
 };
+
+/// A path that can be typed, chosen or dropped.
+class PathEdit : public QWidget {
+    Q_OBJECT
+public:
+    enum class Kind { folder, openFile, saveFile };
+    PathEdit(Kind kind, const QString& what, const QString& filter, QWidget* parent = nullptr);
+    [[nodiscard]] QString path() const;
+    void setPath(const QString& path);
+    /// Paths that are likely meant, in a list behind the field.
+    void offer(const QStringList& paths);
+
+Q_SIGNALS:
+    void changed();
+
+protected:
+    void dragEnterEvent(QDragEnterEvent* event) override;
+    void dropEvent(QDropEvent* event) override;
+
+private:
+    void browse();
+
+    Kind kind_;
+    QString what_;
+    QString filter_;
+    QLineEdit* edit_;
+    QToolButton* offered_; ///< hidden while there is nothing to offer
+};
+
+/// The last parts of paths, as many as tell each from the others: "samples/adaponderlm".
+QStringList distinct_names(const QStringList& paths);
 
 } // namespace ponderscope

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/think_panel.h"
 
-#include "app/desktop/path_edit.h"
 #include "app/desktop/run_fields.h"
 #include "views/common/controls.h"
 #include "views/common/format.h"

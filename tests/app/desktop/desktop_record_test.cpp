@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/launch.h"
-#include "app/desktop/path_edit.h"
+#include "app/desktop/run_fields.h"
 #include "app/desktop/record_command.h"
 #include "app/desktop/record_dialog.h"
 #include "app/desktop/recorder.h"

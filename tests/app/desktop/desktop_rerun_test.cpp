@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // "Rerun exactly" of the policy lab, with the real program on a checkpoint of the test's own.
-#include "app/desktop/rerun.h"
+#include "app/desktop/run_controller.h"
 #include "core/policy/replay.h"
 #include "core/policy/rerun_difference.h"
 #include "core/trace/recorded_choices.h"
