@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/model/llama.h"
+#include "core/model/backbones/llama.h"
 
 #include "core/model/residual.h"
 #include "core/model/rope.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // OLMo 2 and 3 are Llama with norms on what a sublayer adds, none on what it reads, and norms over all query
 // heads together and over all key heads.
-#include "core/model/llama.h"
+#include "core/model/backbones/llama.h"
 
 namespace ponderscope {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Qwen2 is Llama with biases on q, k and v but none on the output projection, and sliding windows in chosen
 // layers.
-#include "core/model/llama.h"
+#include "core/model/backbones/llama.h"
 
 namespace ponderscope {
 

@@ -2,7 +2,7 @@
 // Gemma 2 and 3 are Llama with norms before and after each sublayer, scaled embeddings and a score scale of
 // their own; Gemma 2 caps scores, Gemma 3 norms queries and keys per head. Norms multiply by 1 + w. Gemma 3
 // with images holds the same stack under longer names.
-#include "core/model/llama.h"
+#include "core/model/backbones/llama.h"
 
 namespace ponderscope {
 

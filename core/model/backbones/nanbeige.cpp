@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Nanbeige is Llama with optional norms over each query and key head before the rotation. That the stack runs
 // several times is the method's affair (looped), and so is the final norm after every pass.
-#include "core/model/llama.h"
+#include "core/model/backbones/llama.h"
 
 namespace ponderscope {
 

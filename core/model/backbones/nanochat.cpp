@@ -2,7 +2,7 @@
 // nanochat is Llama without weights in its norms, one of them before the first block, with a rotation the
 // other way round and a plain MLP. The norms of queries and keys come after the rotation, which
 // multiplies lengths by one factor: here they come before, with an eps that is divided by its square.
-#include "core/model/llama.h"
+#include "core/model/backbones/llama.h"
 
 namespace ponderscope {
 

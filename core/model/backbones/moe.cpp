@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Mixtures of experts on Llama's stack: Qwen3-MoE (norms per head), OLMoE (norms over all heads together, q,
 // k and v clipped) and GPT-OSS (a sink per head, a router with a bias, experts with biases).
-#include "core/model/llama.h"
+#include "core/model/backbones/llama.h"
 
 namespace ponderscope {
 

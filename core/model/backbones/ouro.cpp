@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Ouro is Llama with norms on what attention and MLP add to the stream, before they are added. That the stack
 // runs several times over its normed output, and when it stops, is the method's affair.
-#include "core/model/llama.h"
+#include "core/model/backbones/llama.h"
 
 namespace ponderscope {
 

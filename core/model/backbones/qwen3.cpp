@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Qwen3 is Llama with an RMSNorm over each query and key head before the rotation, and sliding windows in
 // chosen layers.
-#include "core/model/llama.h"
+#include "core/model/backbones/llama.h"
 
 namespace ponderscope {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Relatives of Llama that differ from it in the config alone: Mistral and Ministral (windows), SmolLM3
 // (layers without rotation), Granite (multipliers).
-#include "core/model/llama.h"
+#include "core/model/backbones/llama.h"
 
 namespace ponderscope {
 
