@@ -25,14 +25,9 @@ private:
     std::unique_ptr<Impl> impl_;
 };
 
-<<<<<<< HEAD
-/// A pattern from a tokenizer file: a plain string, or a regular expression in Oniguruma's syntax, translated
-/// and compiled by PCRE2 with limits on the cost of a match. Immutable; may be used from several threads.
-=======
 /// A pattern from a tokenizer file: a plain string, or a regular expression, which Oniguruma runs in Ruby's
-/// syntax as the library tokenizers does, with limits on what a match may cost. Immutable; may be used from
+/// syntax, as the library tokenizers does, with limits on the cost of a match. Immutable; may be used from
 /// several threads.
->>>>>>> f8132d04 (tests: damage checkpoints and traces in the fuzz harnesses alone)
 class Pattern {
 public:
     static Pattern literal(std::string text);
@@ -45,13 +40,8 @@ public:
     struct Match {
         std::size_t begin = 0, end = 0;
     };
-<<<<<<< HEAD
     /// Finds all matches in order. An empty match directly after the last one is skipped. \p
-    /// text must be valid UTF-8. InputError when a match exceeds the limits.
-=======
-    /// All matches, as a search goes on after each: an empty one directly behind the last does not count. \p
     /// text must be valid UTF-8. InputError: a match exceeds the limits, or the text has 2 GiB.
->>>>>>> f8132d04 (tests: damage checkpoints and traces in the fuzz harnesses alone)
     class Search {
     public:
         Search(const Pattern& pattern, std::string_view text, MatchState& state);
@@ -74,13 +64,4 @@ private:
     std::shared_ptr<const Code> code_;
 };
 
-<<<<<<< HEAD
-/// The characters of \w in Oniguruma, as the inside of a set.
-inline constexpr std::string_view word_characters = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
-
-/// Oniguruma's syntax (as in tokenizer.json) to PCRE2's, with the same meaning. InputError as Pattern::regex.
-std::string translate_oniguruma(std::string_view expression, const std::filesystem::path& file);
-
-=======
->>>>>>> f8132d04 (tests: damage checkpoints and traces in the fuzz harnesses alone)
 } // namespace ponderscope
