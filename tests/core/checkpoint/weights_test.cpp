@@ -259,8 +259,8 @@ TEST(MalformedFolders, EachGetsItsSentence) {
     EXPECT_EQ(
         weights("mlxd_shard_glob"),
         ": expected model.safetensors or model.safetensors.index.json, found a.safetensors, b.safetensors, "
-        "c.safetensors without an index; get model.safetensors.index.json, which says what lies in "
-        "which file.");
+        "c.safetensors without an index; get model.safetensors.index.json, which lists the tensors of each "
+        "file.");
     const std::string empty = ": expected safetensors weights, found an empty file; get the file again.";
     EXPECT_EQ(weights("mlxd_shard_single"), "model.safetensors" + empty);
     EXPECT_EQ(weights("mlxd_shard_index"), "model-00001-of-00002.safetensors" + empty);

@@ -48,9 +48,11 @@ inline std::filesystem::path folder() {
     return one.path();
 }
 
+/// A new file each time: truncating one makes some file systems write the old content out first.
 inline std::filesystem::path put(const std::string& name, std::string_view bytes) {
     std::filesystem::path path = folder() / name;
-    std::ofstream(path, std::ios::binary | std::ios::trunc)
+    std::filesystem::remove(path);
+    std::ofstream(path, std::ios::binary)
         .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return path;
 }
