@@ -120,7 +120,6 @@ PairedSample pair_runs_by_bytes(const TraceReader& trace_a, const RunInfo& run_a
     double bytes = 0;
     for (std::size_t s = 0; s < common; ++s) {
         const auto number = static_cast<std::int64_t>(s);
-        const std::size_t before = sample.a.size();
         for (const AlignedSegment& segment : align_by_bytes(scored_spans(trace_a, run_a, number, stop),
                                                             scored_spans(trace_b, run_b, number, stop))) {
             sample.layout.add(clusters.of(sequences_a[s], sequences_b[s], both), segment.follows);
@@ -130,7 +129,6 @@ PairedSample pair_runs_by_bytes(const TraceReader& trace_a, const RunInfo& run_a
             sample.bytes.push_back(static_cast<double>(segment.end - segment.begin));
             bytes += sample.bytes.back();
         }
-        sample.sequences += sample.a.size() > before;
         if (progress) {
             progress({"reading", number + 1, static_cast<std::int64_t>(common), "sequences"});
         }

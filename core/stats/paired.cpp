@@ -518,7 +518,6 @@ void PairedSample::append(const PairedSample& more) {
     append_to(right_b, more.right_b);
     append_to(steps_a, more.steps_a);
     layout.append(more.layout);
-    sequences += more.a.empty() ? 0 : 1;
 }
 
 PairedSample pair_runs(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,

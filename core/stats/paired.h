@@ -26,7 +26,6 @@ struct PairedSample {
     std::vector<double> steps_a;       ///< where it was read from traces
     TokenLayout layout;                ///< runs of consecutive positions, in clusters
     std::int64_t last = -2;            ///< position of the last token
-    std::int64_t sequences = 0;        ///< with at least one common token
     std::int64_t only_a = 0;           ///< tokens that A scored and B did not
     std::int64_t only_b = 0;
     std::vector<std::string> notices; ///< sentences for the user: partial runs, few blocks

@@ -92,14 +92,6 @@ std::vector<StepsCorrelation> correlate_steps(const ScoredRun& run, RunRanks& ra
     return result;
 }
 
-std::vector<StepsCorrelation> correlate_steps(const TraceReader& trace, const RunInfo& run,
-                                              const BootstrapOptions& options) {
-    const ScoredRun scored(trace, run, options);
-    RunRanks ranks = rank_steps(scored);
-    scored.source()(looked_at_by(ranks), {});
-    return correlate_steps(scored, ranks, options);
-}
-
 StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run, const TraceReader& other_trace,
                                  const RunInfo& other, const BootstrapOptions& options) {
     const auto correlate = [&](const Source<PairedSample>& source, std::size_t workers, std::int64_t clusters,

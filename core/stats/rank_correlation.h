@@ -37,9 +37,6 @@ RunRanks rank_steps(const ScoredRun& run);
 /// Steps of \p run against its own NLL and entropy. \p ranks: has looked at it.
 std::vector<StepsCorrelation> correlate_steps(const ScoredRun& run, RunRanks& ranks,
                                               const BootstrapOptions& options = {});
-/// The same for a run that is read only for this.
-std::vector<StepsCorrelation> correlate_steps(const TraceReader& trace, const RunInfo& run,
-                                              const BootstrapOptions& options = {});
 /// Steps of \p run against the NLL (the surprise) of another model on the tokens that both scored; where
 /// their tokenizers differ, on the stretches of text at whose ends both have a boundary, of which \p run
 /// spends a mean number of steps a token. InputError as pair_runs.

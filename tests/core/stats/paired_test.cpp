@@ -3,6 +3,7 @@
 #include "core/base/splitmix.h"
 #include "core/stats/paired.h"
 #include "core/stats/rank_correlation.h"
+#include "core/stats/run_study.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
 #include "tests/support/correlation.h"
@@ -84,7 +85,6 @@ double mean(const std::vector<double>& values) {
 TEST_F(Paired, ComparesWhatBothScored) {
     const PairedSample sample = pair();
     EXPECT_EQ(sample.layout.stretches, (std::vector<std::int64_t>{899, 299}));
-    EXPECT_EQ(sample.sequences, 2);
     EXPECT_EQ(sample.only_a, 0);
     EXPECT_TRUE(sample.notices.empty());
     BootstrapOptions options;
@@ -170,7 +170,8 @@ TEST_F(Paired, StepsGoTogetherWithLossesOverTheStretchesOfTheText) {
     options.replicates = 200;
     options.block = 32;
     const Estimate want = spearman_with_interval(steps, nll, {899, 299}, options);
-    const std::vector<StepsCorrelation> found = correlate_steps(reader, find_run(reader, "a"), options);
+    const std::vector<StepsCorrelation> found =
+        study_run(reader, find_run(reader, "a"), {.bootstrap = options}).correlations;
     ASSERT_FALSE(found.empty());
     EXPECT_EQ(found[0].with, "NLL");
     EXPECT_EQ(found[0].tokens, 1198);
@@ -254,7 +255,7 @@ TEST_F(Paired, LongSequencesAreReadInPages) {
     EXPECT_EQ(estimate.scored_tokens, run.scored_tokens);
     EXPECT_NEAR(estimate.bits_per_byte.value,
                 run.nll_sum / static_cast<double>(run.scored_bytes) / std::log(2.0), 1e-12);
-    const auto correlations = correlate_steps(reader, run, {.replicates = 20});
+    const auto correlations = study_run(reader, run, {.bootstrap = {.replicates = 20}}).correlations;
     EXPECT_EQ(correlations.at(0).tokens, run.scored_tokens);
 }
 
