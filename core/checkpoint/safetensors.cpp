@@ -13,7 +13,6 @@
 #include <numeric>
 #include <stdexcept>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -108,23 +107,9 @@ std::map<std::string, std::string> read_metadata(const nlohmann::json& value,
 
 } // namespace
 
-struct SafetensorsFile::Impl {
-    MappedFile file;
-    std::vector<TensorView> tensors;
-    std::unordered_map<std::string, std::size_t> by_name;
-    std::map<std::string, std::string> unreadable;
-    std::map<std::string, std::string> metadata;
-};
-
-SafetensorsFile::SafetensorsFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-SafetensorsFile::SafetensorsFile(SafetensorsFile&&) noexcept = default;
-SafetensorsFile& SafetensorsFile::operator=(SafetensorsFile&&) noexcept = default;
-SafetensorsFile::~SafetensorsFile() = default;
-
 SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
-    auto impl = std::make_unique<Impl>();
-    impl->file = MappedFile::open(path);
-    const std::span<const std::byte> bytes = impl->file.bytes();
+    SafetensorsFile file(MappedFile::open(path));
+    const std::span<const std::byte> bytes = file.file_.bytes();
 
     const FileKind kind = recognise(bytes, bytes.size());
     if (kind != FileKind::safetensors && kind != FileKind::unknown) {
@@ -148,7 +133,7 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
                          "only " + std::to_string(bytes.size() - length_bytes) + " bytes after its length",
                          get_again);
     }
-    const std::string_view header = impl->file.text().substr(length_bytes, header_bytes);
+    const std::string_view header = file.file_.text().substr(length_bytes, header_bytes);
     if (header.empty() || header.front() != '{') {
         throw InputError(path, "a safetensors header that begins with {",
                          header.empty() ? "an empty one" : in_quotes(header.substr(0, 8)),
@@ -159,7 +144,7 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
     std::vector<Entry> entries;
     for (const auto& [name, value] : document.items()) {
         if (name == "__metadata__") {
-            impl->metadata = read_metadata(value, path);
+            file.metadata_ = read_metadata(value, path);
         } else {
             entries.push_back(read_entry(name, value, path));
         }
@@ -189,11 +174,11 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
         entry.view.bytes = data.subspan(entry.begin, entry.end - entry.begin);
         expected_begin = entry.end;
         if (!entry.unknown_dtype.empty()) {
-            impl->unreadable.emplace(entry.view.name, entry.unknown_dtype);
+            file.unreadable_.emplace(entry.view.name, entry.unknown_dtype);
             continue;
         }
-        impl->by_name.emplace(entry.view.name, impl->tensors.size());
-        impl->tensors.push_back(std::move(entry.view));
+        file.by_name_.emplace(entry.view.name, file.tensors_.size());
+        file.tensors_.push_back(std::move(entry.view));
     }
     if (expected_begin != data.size()) {
         throw InputError(path,
@@ -201,43 +186,19 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
                              " bytes of data",
                          std::to_string(data.size()) + " bytes", get_again);
     }
-    return SafetensorsFile(std::move(impl));
-}
-
-const std::vector<TensorView>& SafetensorsFile::tensors() const {
-    return impl_->tensors;
+    return file;
 }
 
 const TensorView* SafetensorsFile::find(const std::string& name) const {
-    const auto position = impl_->by_name.find(name);
-    return position == impl_->by_name.end() ? nullptr : &impl_->tensors[position->second];
+    const auto position = by_name_.find(name);
+    return position == by_name_.end() ? nullptr : &tensors_[position->second];
 }
 
 bool SafetensorsFile::holds(const TensorView& tensor) const {
-    const std::span<const std::byte> file = impl_->file.bytes();
+    const std::span<const std::byte> file = file_.bytes();
     const std::less_equal<> is_before;
     return is_before(file.data(), tensor.bytes.data()) &&
            is_before(tensor.bytes.data() + tensor.bytes.size(), file.data() + file.size());
-}
-
-const std::map<std::string, std::string>& SafetensorsFile::unreadable() const {
-    return impl_->unreadable;
-}
-
-const std::map<std::string, std::string>& SafetensorsFile::metadata() const {
-    return impl_->metadata;
-}
-
-const std::filesystem::path& SafetensorsFile::path() const {
-    return impl_->file.path();
-}
-
-void SafetensorsFile::will_need(const TensorView& tensor) const {
-    impl_->file.will_need(tensor.bytes);
-}
-
-void SafetensorsFile::done_with(const TensorView& tensor) const {
-    impl_->file.done_with(tensor.bytes);
 }
 
 void write_safetensors(const std::filesystem::path& path, const std::vector<TensorView>& tensors,

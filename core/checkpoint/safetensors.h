@@ -2,13 +2,16 @@
 #pragma once
 
 #include "core/base/dtype.h"
+#include "core/base/files.h"
 #include "core/checkpoint/checkpoint.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace ponderscope {
@@ -24,27 +27,27 @@ class SafetensorsFile {
 public:
     static SafetensorsFile open(const std::filesystem::path& path); ///< throws InputError
 
-    SafetensorsFile(SafetensorsFile&&) noexcept;
-    SafetensorsFile& operator=(SafetensorsFile&&) noexcept;
-    ~SafetensorsFile();
-
-    [[nodiscard]] const std::vector<TensorView>& tensors() const; ///< in file order
+    [[nodiscard]] const std::vector<TensorView>& tensors() const { return tensors_; } ///< in file order
     [[nodiscard]] const TensorView* find(const std::string& name) const;
     [[nodiscard]] bool holds(const TensorView& tensor) const; ///< its bytes lie in this file
     /// Tensors of other dtypes than DType has, and these dtypes; tensors() is without them.
-    [[nodiscard]] const std::map<std::string, std::string>& unreadable() const;
-    [[nodiscard]] const std::map<std::string, std::string>& metadata() const;
-    [[nodiscard]] const std::filesystem::path& path() const;
+    [[nodiscard]] const std::map<std::string, std::string>& unreadable() const { return unreadable_; }
+    [[nodiscard]] const std::map<std::string, std::string>& metadata() const { return metadata_; }
+    [[nodiscard]] const std::filesystem::path& path() const { return file_.path(); }
 
     /// Hints for a loader that copies one tensor after the other: read this one ahead; let its pages go
     /// again. What is read does not change.
-    void will_need(const TensorView& tensor) const;
-    void done_with(const TensorView& tensor) const;
+    void will_need(const TensorView& tensor) const { file_.will_need(tensor.bytes); }
+    void done_with(const TensorView& tensor) const { file_.done_with(tensor.bytes); }
 
 private:
-    struct Impl;
-    explicit SafetensorsFile(std::unique_ptr<Impl> impl);
-    std::unique_ptr<Impl> impl_;
+    explicit SafetensorsFile(MappedFile file) : file_(std::move(file)) {}
+
+    MappedFile file_;
+    std::vector<TensorView> tensors_; ///< their addresses survive a move of this object
+    std::unordered_map<std::string, std::size_t> by_name_;
+    std::map<std::string, std::string> unreadable_;
+    std::map<std::string, std::string> metadata_;
 };
 
 /// Writes a safetensors file beside \p path and renames it into place, so that a reader never sees half of

@@ -137,8 +137,7 @@ struct Weights::Impl {
     void add(SafetensorsFile file, const std::string& prefix = {}) {
         const std::size_t shard = shards.size();
         paths.push_back(file.path());
-        shards.push_back(
-            std::move(file)); // its views stay where they are: the file keeps them behind a pointer
+        shards.push_back(std::move(file)); // its views stay where they are
         for (const TensorView& view : shards.back().tensors()) {
             const auto [position, is_new] = tensors.emplace(prefix + view.name, Place{&view, shard});
             if (!is_new) {
