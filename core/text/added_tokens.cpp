@@ -17,10 +17,8 @@ char32_t character_before(std::string_view text, std::size_t offset) {
 } // namespace
 
 std::uint32_t AddedTokenFinder::child(std::uint32_t node, unsigned char byte) const {
-    const auto& next = nodes_[node].next;
-    const auto at = std::lower_bound(next.begin(), next.end(), byte,
-                                     [](const auto& e, unsigned char b) { return e.first < b; });
-    return at != next.end() && at->first == byte ? at->second : 0;
+    const auto found = nodes_[node].next.find(byte);
+    return found != nodes_[node].next.end() ? found->second : 0;
 }
 
 void AddedTokenFinder::add(std::string_view pattern, const AddedToken& token) {
@@ -38,10 +36,7 @@ void AddedTokenFinder::add(std::string_view pattern, const AddedToken& token) {
         if (next == 0) {
             next = static_cast<std::uint32_t>(nodes_.size());
             nodes_.emplace_back();
-            auto& list = nodes_[node].next;
-            list.insert(std::lower_bound(list.begin(), list.end(), byte,
-                                         [](const auto& e, unsigned char b) { return e.first < b; }),
-                        {byte, next});
+            nodes_[node].next.emplace(byte, next);
         }
         node = next;
     }

@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace ponderscope {
@@ -56,8 +56,8 @@ public:
 
 private:
     struct Node {
-        std::vector<std::pair<unsigned char, std::uint32_t>> next; // sorted
-        std::int32_t token = -1;                                   // index
+        std::map<unsigned char, std::uint32_t> next;
+        std::int32_t token = -1; // index
     };
     bool find(std::string_view text, std::size_t& from, std::size_t done, Part& part) const;
     [[nodiscard]] std::uint32_t child(std::uint32_t node, unsigned char byte) const;
