@@ -3,7 +3,7 @@
 
 #include "views/common/format.h"
 #include "views/common/translated.h"
-#include "views/halting/spread_series.h"
+#include "views/halting/step_charts.h"
 
 #include <cmath>
 
@@ -66,15 +66,11 @@ Chart halting_chart(HaltingChart kind, const HaltingStats& stats) {
     chart.x.label = tr("last %1").arg(unit);
     chart.x.whole = true;
     const auto spread = [&](const std::vector<Spread>& steps, const QString& what) {
-        SpreadSeries series;
-        for (std::size_t k = 0; k < steps.size(); ++k) {
-            series.add(k, steps[k], [&](double mean, double low, double high) {
-                return tr("%1 %2: %3 %4, half of the tokens from %5 to %6; %7 tokens")
-                    .arg(unit, QString::number(k), what, format_nats(mean), format_nats(low),
-                         format_nats(high), format_count(steps[k].all().count));
-            });
-        }
-        chart.series = series.take();
+        chart.series = spread_series(steps, 0, [&](std::size_t k, double mean, double low, double high) {
+            return tr("%1 %2: %3 %4, half of the tokens from %5 to %6; %7 tokens")
+                .arg(unit, QString::number(k), what, format_nats(mean), format_nats(low), format_nats(high),
+                     format_count(steps[k].all().count));
+        });
     };
     switch (kind) {
     case HaltingChart::steps: {

@@ -12,7 +12,6 @@
 #include "views/common/translated.h"
 #include "views/common/value_look.h"
 #include "views/halting/halting_charts.h"
-#include "views/halting/spread_series.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +20,6 @@
 
 namespace ponderscope {
 namespace {
-
 
 constexpr std::int64_t most_columns = 4096; ///< of a second axis
 
@@ -103,8 +101,30 @@ QString type_name(std::int32_t id, const std::string& bytes) {
     return bytes.empty() ? QStringLiteral("‹id %1›").arg(id) : visible_token(bytes);
 }
 
+std::vector<Chart::Series>
+spread_series(std::span<const Spread> steps, std::size_t first,
+              const std::function<QString(std::size_t, double, double, double)>& label) {
+    Chart::Series band;
+    Chart::Series mean;
+    Chart::Series points;
+    band.mark = Chart::Mark::band;
+    band.name = tr("middle half of the tokens");
+    mean.name = tr("mean");
+    points.mark = Chart::Mark::point;
+    for (std::size_t k = first; k < steps.size(); ++k) {
+        for (Chart::Series* series : {&band, &mean, &points}) {
+            series->x.push_back(static_cast<double>(k));
+            series->y.push_back(steps[k].mean());
+        }
+        band.low.push_back(steps[k].quantile(0.25));
+        band.high.push_back(steps[k].quantile(0.75));
+        points.labels.push_back(label(k, steps[k].mean(), band.low.back(), band.high.back()));
+    }
+    return {std::move(band), std::move(mean), std::move(points)};
+}
+
 Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string& run,
-                                   const std::string& signal, const std::stop_token& stop) {
+                           const std::string& signal, const std::stop_token& stop) {
     const TraceReader reader = TraceReader::open(trace);
     const RunInfo info = find_run(reader, run);
     const SignalInfo what = find_signal(reader, info, signal);
@@ -147,17 +167,14 @@ Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string
         return !compares_with_steps_before(signal) || spread.all().mean != 0 || spread.all().squares != 0;
     };
     const auto first = std::find_if(spreads.begin(), spreads.end(), compared);
-    SpreadSeries series;
-    for (auto spread = first; spread != spreads.end(); ++spread) {
-        const auto k = static_cast<std::size_t>(spread - spreads.begin());
-        series.add(k, *spread, [&](double mean, double low, double high) {
-            return tr("%1 %2: mean %3, half of the tokens from %4 to %5; %6 tokens")
-                .arg(chart.x.label, QString::number(k), QString::number(mean, 'g', 4),
-                     QString::number(low, 'g', 4), QString::number(high, 'g', 4),
-                     format_count(spread->all().count));
-        });
-    }
-    chart.series = series.take();
+    chart.series =
+        spread_series(spreads, static_cast<std::size_t>(first - spreads.begin()),
+                      [&](std::size_t k, double mean, double low, double high) {
+                          return tr("%1 %2: mean %3, half of the tokens from %4 to %5; %6 tokens")
+                              .arg(chart.x.label, QString::number(k), QString::number(mean, 'g', 4),
+                                   QString::number(low, 'g', 4), QString::number(high, 'g', 4),
+                                   format_count(spreads[k].all().count));
+                      });
     return chart;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/stats/halting.h"
 #include "core/stats/token_groups.h"
 #include "core/trace/records.h"
 #include "views/chart/chart.h"
@@ -8,6 +9,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -18,6 +21,12 @@ namespace ponderscope {
 QString group_name(const TokenGrouping::Group& group, const std::string& by);
 /// A token type by its bytes; by its id where the vocabulary does not have it.
 QString type_name(std::int32_t id, const std::string& bytes);
+
+/// Mean and middle half of something by step, from step \p first on: a band, a line, and points with a \p
+/// label of the step, the mean, and the first and the third quartile.
+std::vector<Chart::Series>
+spread_series(std::span<const Spread> steps, std::size_t first,
+              const std::function<QString(std::size_t k, double mean, double low, double high)>& label);
 
 /// Mean and middle half of a signal with axes token and step (or iteration) by its second axis, over the
 /// tokens that ran the step and, of ranks, have a target. Signals that compare with earlier steps begin where
