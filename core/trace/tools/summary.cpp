@@ -113,16 +113,20 @@ std::string patches_of(const RunInfo& run) {
     return text + (patches->size() > most ? "; ..." : "");
 }
 
+/// Adds a line of a label and a value to \p text; none where the value is empty.
+auto line_adder(std::string& text) {
+    return [&text](std::string label, const std::string& value) {
+        if (!value.empty()) {
+            label.resize(13, ' ');
+            text += "  " + label + value + "\n";
+        }
+    };
+}
+
 std::string describe_run(const TraceReader& reader, const RunInfo& run) {
     std::string text = "\nRun " + std::to_string(run.id) + ": " + shown(run.name) +
                        (run.complete ? "" : " (partial)") + "\n";
-    const auto line = [&](const char* label, const std::string& value) {
-        if (!value.empty()) {
-            std::string padded = label;
-            padded.resize(13, ' ');
-            text += "  " + padded + value + "\n";
-        }
-    };
+    const auto line = line_adder(text);
     line("checkpoint",
          shown(run.checkpoint) +
              (run.checkpoint_digest.empty() ? "" : "  sha256 " + shown(run.checkpoint_digest).substr(0, 16)));
@@ -183,13 +187,7 @@ std::string describe_training(const TraceReader& reader, const TrainingInfo& tra
                         : training.fault.empty() ? " (not complete)"
                                                  : " (failed)") +
                        "\n";
-    const auto line = [&](const char* label, const std::string& value) {
-        if (!value.empty()) {
-            std::string padded = label;
-            padded.resize(13, ' ');
-            text += "  " + padded + value + "\n";
-        }
-    };
+    const auto line = line_adder(text);
     line("model", shown(training.architecture) + ", " + shown(training.method) +
                       (training.depth_mixing.empty() || training.depth_mixing == "none"
                            ? ""

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import csv
 import signal as signals_of_processes
 import sqlite3
 import subprocess
@@ -430,17 +429,6 @@ def test_the_program_takes_it_as_its_own(ponderscope, trace_path: Path, tmp_path
     merged = ps.open(tmp_path / "merged.ponder")
     np.testing.assert_array_equal(merged.run("other").signal("gate", 1), ps.open(trace_path).run("other").signal("gate", 1))
     ponderscope("export", trace_path, "-o", tmp_path / "csv")
-
-
-def test_csv_has_the_texts_of_the_tokens(ponderscope, tmp_path: Path) -> None:
-    """A part of a character is one U+FFFD."""
-    ends = np.array([2, 3, 6, 7, 8, 9])
-    with ps.Writer(tmp_path / "cut.ponder") as writer, writer.run("one", max_steps=0, layers=1, vocab_size=10) as run:
-        run.sequence(np.arange(6), text="\u20ac\U0001f989\u00e9", spans=np.stack([np.append(0, ends[:-1]), ends], 1))
-    ponderscope("export", tmp_path / "cut.ponder", "-o", tmp_path / "csv")
-    with (tmp_path / "csv" / "tokens.csv").open(encoding="utf-8", newline="") as file:
-        texts = [row["text"] for row in csv.DictReader(file)]
-    assert texts == ps.open(tmp_path / "cut.ponder").run().token_texts() == ["\ufffd"] * 6
 
 
 def test_the_engine_adds_to_it_and_it_to_the_engines(ponderscope, trace_path: Path) -> None:
