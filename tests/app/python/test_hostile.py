@@ -19,7 +19,7 @@ import pytest
 
 import ponderscope as ps
 
-from conftest import TREE, made_up, write_trace
+from conftest import TREE, made_up
 
 
 def changed(path: Path, *statements: tuple[str, tuple[Any, ...]]) -> Path:
