@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/desktop/application_icon.h"
 #include "app/desktop/launch.h"
 #include "app/desktop/main_window.h"
 #include "app/desktop/settings.h"
@@ -131,7 +130,12 @@ int main(int argc, char** argv) {
     std::setlocale(LC_NUMERIC, "C");
     QApplication::setApplicationName(QStringLiteral("ponderscope-desktop"));
     QApplication::setApplicationDisplayName(QStringLiteral("Ponderscope"));
-    QApplication::setWindowIcon(application_icon());
+    Q_INIT_RESOURCE(icons);
+    QIcon icon;
+    for (const int pixels : {16, 22, 24, 32, 48, 64, 128, 256}) { // each drawn on whole pixels
+        icon.addFile(QStringLiteral(":/icons/ponderscope-%1.png").arg(pixels));
+    }
+    QApplication::setWindowIcon(icon);
     QApplication::setDesktopFileName(QStringLiteral("ponderscope-desktop"));
 
     // A screenshot shows the program as it comes, whatever this user has changed.

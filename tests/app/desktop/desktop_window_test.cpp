@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/desktop/application_icon.h"
 #include "app/desktop/main_window.h"
 #include "app/desktop/message_bar.h"
 #include "app/desktop/record_dialog.h"
@@ -360,15 +359,6 @@ private Q_SLOTS:
         QTRY_VERIFY(stage.window.selection().token() >= 0);
         const auto shown = stage.window.text().view().sequence();
         QCOMPARE(shown->tokens.id[static_cast<std::size_t>(stage.window.selection().token())], id);
-    }
-
-    void theIconIsCrispWhereItIsSmall() {
-        const QImage icon = application_picture(16).toImage();
-        QCOMPARE(icon.size(), QSize(16, 16));
-        QCOMPARE(icon.pixelColor(5, 8).alpha(), 0); // between two columns: no smear
-        QCOMPARE(icon.pixelColor(8, 14), QColor(QStringLiteral("#1f7a6b")));
-        QCOMPARE(icon.pixelColor(8, 2), QColor(QStringLiteral("#e8963c")));
-        QVERIFY(!application_icon().isNull());
     }
 
     void screenshotsNeedNoDisplay_data() {
