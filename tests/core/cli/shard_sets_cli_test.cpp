@@ -1,61 +1,28 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Shards as one run: annotations, check, joins that stay packed, shards that are unfinished or hostile.
-#include "core/base/files.h"
 #include "core/trace/signal_sums.h"
-#include "tests/core/cli/run_program.h"
+#include "tests/core/cli/shards_stage.h"
 #include "tests/core/trace/sample.h"
-#include "tests/support/test_data.h"
-#include "tests/support/tiny_checkpoint.h"
-
-#include <cstdlib>
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 namespace ponderscope {
 namespace {
 
+using testing::InWorld;
 using testing::ProgramResult;
 using testing::run_ponderscope;
 
-class ShardSets : public ::testing::Test {
+class ShardSets : public testing::Shards {
 protected:
-    testing::TemporaryFolder folder;
     std::string shards = folder / "shards";
     std::string trace = folder / "shards/a.ponder";
-    std::string first = folder / "shards/a.r0000-of-0002.ponder";
-    std::string second = folder / "shards/a.r0001-of-0002.ponder";
+    std::string first = shard(trace, 0, 2);
+    std::string second = shard(trace, 1, 2);
 
-    /// Four texts in many windows each, by two processes.
-    void record(const std::vector<std::string>& more = {}) const {
-        testing::TinyCheckpoint().write(folder / "model");
+    /// By two processes.
+    void record(const std::vector<std::string>& more = {}) {
         std::filesystem::create_directory(shards);
-        for (int file = 0; file < 4; ++file) {
-            std::string text;
-            for (int i = 0; i < 30 + 5 * file; ++i) {
-                text += "Word " + std::to_string((i + file) * 7919) + " na\u00efve ";
-            }
-            write_file_atomically(texts()[static_cast<std::size_t>(file)], text);
-        }
-        std::vector<std::string> line = line_of();
-        line.insert(line.end(), more.begin(), more.end());
-        ::setenv("WORLD_SIZE", "2", 1);
-        for (const char* rank : {"0", "1"}) {
-            ::setenv("RANK", rank, 1);
-            const ProgramResult result = run_ponderscope(line);
-            EXPECT_EQ(result.code, 0) << result.err;
-        }
-        ::unsetenv("WORLD_SIZE");
-        ::unsetenv("RANK");
-    }
-    [[nodiscard]] std::vector<std::string> texts() const {
-        return {folder / "0.txt", folder / "1.txt", folder / "2.txt", folder / "3.txt"};
-    }
-    [[nodiscard]] std::vector<std::string> line_of() const {
-        std::vector<std::string> line{"record", folder / "model", "--text"};
-        const std::vector<std::string> files = texts();
-        line.insert(line.end(), files.begin(), files.end());
-        line.insert(line.end(), {"--context", "32", "--batch", "2", "-o", trace, "--name", "run"});
-        return line;
+        how.insert(how.end(), more.begin(), more.end());
+        record_in_world(trace, 2);
     }
     [[nodiscard]] static std::size_t columns(const std::string& named) {
         const ProgramResult listed = run_ponderscope({"annotate", named, "--json"});
@@ -171,11 +138,8 @@ TEST_F(ShardSets, ARankOfAnotherVersionIsRefused) {
     std::filesystem::remove(second);
     testing::sql(first,
                  "UPDATE run SET versions = replace(versions, '\"ponderscope\":\"', '\"ponderscope\":\"0.')");
-    ::setenv("WORLD_SIZE", "2", 1);
-    ::setenv("RANK", "1", 1);
-    expect_sentence(line_of(), "versions");
-    ::unsetenv("WORLD_SIZE");
-    ::unsetenv("RANK");
+    const InWorld world(1, 2);
+    expect_sentence(record_to(trace), "versions");
     EXPECT_FALSE(std::filesystem::exists(second));
 }
 
@@ -201,7 +165,6 @@ TEST_F(ShardSets, ATraceIsInspectedWithoutTheEngine) {
 }
 
 TEST_F(ShardSets, OptionsThatWouldDoNothingAreRefused) {
-    testing::TinyCheckpoint().write(folder / "model");
     const auto refused = [&](std::vector<std::string> more, const std::string& part) {
         more.insert(more.begin(),
                     {"record", folder / "model", "--prompt", "words", "-o", folder / "b.ponder"});
@@ -214,31 +177,28 @@ TEST_F(ShardSets, OptionsThatWouldDoNothingAreRefused) {
 
 TEST_F(ShardSets, SumsOfDepthWeightsAreThoseOfTheWeights) {
     std::filesystem::create_directory(shards);
-    const std::string model = testing::source_tree() / "sample_models/cabinet/depth_attention-llama";
-    const std::vector<std::string> line{"record",  model, "--context", "24",
-                                        "--batch", "2",   "--text",    folder / "long.txt",
-                                        "--name",  "run", "-o"};
+    const std::string mixing = testing::source_tree() / "sample_models/cabinet/depth_attention-llama";
+    const std::vector<std::string> line{"record",  mixing, "--context", "24",
+                                        "--batch", "2",    "--text",    folder / "long.txt",
+                                        "--name",  "run",  "-o"};
     std::string text = "The stone of the water and the river. ";
     for (int i = 0; i < 3; ++i) {
         text += text;
     }
     write_file_atomically(folder / "long.txt", text);
-    const auto record_to = [&](const std::string& where, const std::vector<std::string>& more) {
+    const auto record_with = [&](const std::string& where, const std::vector<std::string>& more) {
         std::vector<std::string> all = line;
         all.push_back(where);
         all.insert(all.end(), more.begin(), more.end());
         const ProgramResult result = run_ponderscope(all);
         EXPECT_EQ(result.code, 0) << result.err;
     };
-    record_to(folder / "all.ponder", {"--record", "basic"});
-    record_to(folder / "sums.ponder", {"--record", "scalars", "--depth-sums"});
-    ::setenv("WORLD_SIZE", "2", 1);
-    for (const char* rank : {"0", "1"}) {
-        ::setenv("RANK", rank, 1);
-        record_to(trace, {"--record", "basic", "--depth-sums"});
+    record_with(folder / "all.ponder", {"--record", "basic"});
+    record_with(folder / "sums.ponder", {"--record", "scalars", "--depth-sums"});
+    for (const int rank : {0, 1}) {
+        const InWorld world(rank, 2);
+        record_with(trace, {"--record", "basic", "--depth-sums"});
     }
-    ::unsetenv("WORLD_SIZE");
-    ::unsetenv("RANK");
     const auto sums_of = [](const std::string& where) {
         const TraceReader reader = TraceReader::open(where);
         return signal_sums(reader, reader.runs().front(), reader.signal_infos(1).back()).value();

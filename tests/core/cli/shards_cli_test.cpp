@@ -7,11 +7,6 @@
 #include "tests/core/trace/sample.h"
 
 #include <algorithm>
-#include <chrono>
-#include <csignal>
-#include <sys/wait.h>
-#include <thread>
-#include <unistd.h>
 
 namespace ponderscope {
 namespace {
@@ -220,101 +215,6 @@ TEST_F(Shards, EveryLauncherIsUnderstood) {
             ::unsetenv(variable.c_str());
         }
     }
-}
-
-/// Of a trace and of what SQLite keeps beside it.
-std::uintmax_t bytes_of(const std::string& trace) {
-    std::uintmax_t sum = 0;
-    for (const char* beside : {"", "-wal"}) {
-        std::error_code error;
-        const auto size = std::filesystem::file_size(trace + beside, error);
-        sum += error ? 0 : size;
-    }
-    return sum;
-}
-
-/// Starts the program and kills it as soon as the trace that it writes has reached \p bytes; whether it was
-/// still running.
-bool killed_while_recording(const std::vector<std::string>& arguments, const std::string& trace,
-                            std::uintmax_t bytes) {
-    std::vector<char*> line{const_cast<char*>(PONDERSCOPE_PROGRAM)};
-    for (const std::string& argument : arguments) {
-        line.push_back(const_cast<char*>(argument.c_str()));
-    }
-    line.push_back(nullptr);
-    const ::pid_t child = ::fork();
-    if (child == 0) {
-        if (std::freopen("/dev/null", "w", stdout) == nullptr ||
-            std::freopen("/dev/null", "w", stderr) == nullptr) {
-            ::_exit(126);
-        }
-        ::execv(line[0], line.data());
-        ::_exit(127);
-    }
-    int status = 0;
-    while (bytes_of(trace) < bytes) {
-        if (::waitpid(child, &status, WNOHANG) == child) {
-            return false; // done before
-        }
-        std::this_thread::sleep_for(std::chrono::microseconds(100));
-    }
-    ::kill(child, SIGKILL);
-    ::waitpid(child, &status, 0);
-    return WIFSIGNALED(status);
-}
-
-/// PONDERSCOPE_KILLS: how many kills into a recording; a few by default.
-int kills() {
-    const char* wanted = std::getenv("PONDERSCOPE_KILLS");
-    return wanted != nullptr ? std::atoi(wanted) : 6;
-}
-
-TEST_F(Shards, AKilledRankResumedIsAnUndisturbedRun) {
-    // Long enough for kills to fall into the recording.
-    std::string lines;
-    for (int i = 0; i < 300; ++i) {
-        std::string text = "Text " + std::to_string(i);
-        for (int word = 0; word < 60 + i % 41; ++word) {
-            text += " " + std::to_string(word * i);
-        }
-        lines += nlohmann::json{{"text", text}, {"author", "Ann"}, {"parts", "whole"}}.dump() + "\n";
-    }
-    write_file_atomically(corpus, lines);
-    const std::string alone = folder / "alone.ponder";
-    succeed(record_to(alone));
-    const std::string trace = folder / "t.ponder";
-    record_in_world(trace, 2);
-    const std::uintmax_t full[] = {bytes_of(shard(trace, 0, 2)), bytes_of(shard(trace, 1, 2))};
-    std::srand(20);
-    int tries = 0;
-    for (int kill = 0; kill < kills();) {
-        ASSERT_LT(tries, 10 * kills()) << "kills come too late";
-        for (int rank = 0; rank < 2; ++rank) {
-            std::filesystem::remove(shard(trace, rank, 2));
-        }
-        // Several times into the same recording: a resumed one may be killed too.
-        auto line = record_to(trace);
-        line.emplace_back("--resume");
-        for (int once = 0; once < 3 && kill < kills(); ++once, ++tries) {
-            const int rank = std::rand() % 2;
-            const InWorld world(rank, 2);
-            const std::uintmax_t there = bytes_of(shard(trace, rank, 2));
-            const std::uintmax_t left = full[rank] > there ? full[rank] - there : 0;
-            const auto until = there + 1 + left * static_cast<std::uintmax_t>(std::rand() % 900) / 1000;
-            kill += killed_while_recording(line, shard(trace, rank, 2), until) ? 1 : 0;
-        }
-        // By a world of any size: here by one process alone.
-        if (!std::filesystem::exists(shard(trace, 0, 2)) && !std::filesystem::exists(shard(trace, 1, 2))) {
-            record_in_world(trace, 2);
-        } else {
-            succeed(line);
-        }
-        const std::string joined = folder / "joined.ponder";
-        succeed({"merge", "--join", folder / "t.r*", "-o", joined});
-        expect_equal(exported(alone), exported(joined), "after kill " + std::to_string(kill));
-        std::filesystem::remove(joined);
-    }
-    std::cout << kills() << " kills into a recording, of " << tries << " tries\n";
 }
 
 TEST_F(Shards, ACutOffRunOfOneProcessIsResumedToo) {
