@@ -137,7 +137,7 @@ TEST_F(MatchedReruns, WithoutTheReferenceSaySo) {
         (void)compare_reruns(table, ScoredRows(table), reader, runs.at(0), reader, rules, "entropy", {}, {});
         FAIL() << "entropy has no rerun";
     } catch (const InputError& error) {
-        EXPECT_NE(std::string(error.what()).find("reruns of entropy"), std::string::npos) << error.what();
+        EXPECT_NE(std::string(error.what()).find("rule entropy"), std::string::npos) << error.what();
     }
 }
 
