@@ -149,7 +149,6 @@ private Q_SLOTS:
         Stage stage({path});
         QVERIFY(stage.settle());
         QVERIFY(stage.view.hint().contains("ponderscope train"));
-        QVERIFY(stage.view.hint().contains("drop"));
     }
 
     void showsTheNumbersOfTheTrace() {
