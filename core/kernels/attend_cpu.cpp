@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/kernels/attend_cpu.h"
 
-#include "core/kernels/cpu/aligned.h"
 #include "core/kernels/cpu/range_trim.h"
 #include "core/kernels/cpu/tile.h"
 
@@ -17,7 +16,6 @@ namespace ponderscope {
 
 namespace {
 
-using kernels::AlignedArray;
 using kernels::TileKernels;
 
 constexpr std::int64_t rows_per_tile = 128;
@@ -158,7 +156,7 @@ public:
         : tensor_(tensor.stride(2) == 1 || tensor.size(2) == 1 ? tensor : tensor.contiguous()) {}
 
     const float* at(const TileKernels& kernels, std::int64_t row, std::int64_t count, std::int64_t head,
-                    AlignedArray<float>& scratch, std::ptrdiff_t& stride) const {
+                    float* scratch, std::ptrdiff_t& stride) const {
         if (in_place()) {
             stride = tensor_.stride(0);
             return static_cast<const float*>(tensor_.const_data_ptr()) + offset(row, head);
@@ -168,9 +166,9 @@ public:
         const auto* halves = static_cast<const std::uint16_t*>(tensor_.const_data_ptr()) + offset(row, head);
         const auto widen = tensor_.scalar_type() == at::kBFloat16 ? kernels.widen_bf16 : kernels.widen_f16;
         for (std::int64_t r = 0; r < count; ++r) {
-            widen(halves + r * tensor_.stride(0), depth, scratch.data() + r * depth);
+            widen(halves + r * tensor_.stride(0), depth, scratch + r * depth);
         }
-        return scratch.data();
+        return scratch;
     }
 
     /// Whether at() needs no scratch.
@@ -202,8 +200,9 @@ public:
           group_(q.size(1) / kv_heads),
           depth_(q.size(2)),
           width_(width_of(k_)) {
-        const auto of = [](std::int64_t count) {
-            return AlignedArray<float>(static_cast<std::size_t>(count)); // written before it is read
+        // LibTorch's memory begins at a multiple of 64 bytes. All of it is written before it is read.
+        const auto of = [&](std::int64_t count) {
+            return buffers_.emplace_back(at::empty({count}, at::kFloat)).mutable_data_ptr<float>();
         };
         queries_ = of(depth_ * width_);
         mixed_ = of(depth_ * width_);
@@ -237,7 +236,7 @@ private:
                      std::int64_t columns) {
         const int vectors = static_cast<int>((columns + k_.lanes - 1) / k_.lanes);
         const auto stride = static_cast<std::int64_t>(vectors) * k_.lanes;
-        std::fill_n(mixed_.data(), depth_ * stride, 0.0F);
+        std::fill_n(mixed_, depth_ * stride, 0.0F);
         pack(block, kv_head, first, columns, stride);
         // Finite, so that a column that sees nothing of a tile gets exp(-infinity) = 0 and not a NaN.
         std::fill_n(maximum_, widest, std::numeric_limits<float>::lowest());
@@ -269,7 +268,7 @@ private:
                 sum_[j] += std::exp(sinks_[kv_head * group_ + (first + j) % group_] - maximum_[j]);
             }
             for (std::int64_t i = 0; i < depth_; ++i) {
-                row[i] = mixed_[static_cast<std::size_t>(i * stride + j)] / sum_[j];
+                row[i] = mixed_[i * stride + j] / sum_[j];
             }
         }
     }
@@ -286,11 +285,11 @@ private:
 
     void pack(const QueryBlock& block, std::int64_t kv_head, std::int64_t first, std::int64_t columns,
               std::int64_t stride) {
-        std::fill_n(queries_.data(), depth_ * stride, 0.0F);
+        std::fill_n(queries_, depth_ * stride, 0.0F);
         for (std::int64_t j = 0; j < columns; ++j) {
             const float* row = q_ + element(block, kv_head, first + j);
             for (std::int64_t i = 0; i < depth_; ++i) {
-                queries_[static_cast<std::size_t>(i * stride + j)] = row[i] * scale_;
+                queries_[i * stride + j] = row[i] * scale_;
             }
         }
     }
@@ -300,16 +299,15 @@ private:
         const float* bias = bias_ != nullptr ? bias_ + row : nullptr;
         std::ptrdiff_t stride = 0;
         const float* keys = keys_.at(k_, row, count, kv_head, key_scratch_, stride);
-        k_.product(keys, stride, count, depth_, queries_.data(), vectors, tile_.data(),
-                   softcap_ > 0 ? nullptr : bias);
+        k_.product(keys, stride, count, depth_, queries_, vectors, tile_, softcap_ > 0 ? nullptr : bias);
         if (softcap_ > 0) {
-            cap(tile_.data(), count, static_cast<std::int64_t>(vectors) * k_.lanes, bias);
+            cap(tile_, count, static_cast<std::int64_t>(vectors) * k_.lanes, bias);
         }
         if (partly_visible) {
-            k_.mask(tile_.data(), count, vectors, row, begin_, end_);
+            k_.mask(tile_, count, vectors, row, begin_, end_);
         }
         std::copy_n(maximum_, widest, factor_);
-        k_.scan(tile_.data(), count, vectors, maximum_);
+        k_.scan(tile_, count, vectors, maximum_);
         // factor = exp(old maximum - new maximum), by the same exponential as everything else.
         bool moved = false;
         for (int j = 0; j < vectors * k_.lanes; ++j) {
@@ -318,15 +316,15 @@ private:
         }
         if (moved) {
             k_.exponential(factor_, static_cast<std::int64_t>(vectors) * k_.lanes, factor_);
-            k_.rescale(mixed_.data(), depth_, vectors, factor_);
+            k_.rescale(mixed_, depth_, vectors, factor_);
             k_.rescale(sum_, 1, vectors, factor_);
         }
-        k_.exponentials(tile_.data(), count, vectors, maximum_, tile_sum_);
+        k_.exponentials(tile_, count, vectors, maximum_, tile_sum_);
         for (int j = 0; j < vectors * k_.lanes; ++j) {
             sum_[j] += tile_sum_[j];
         }
         const float* values = values_.at(k_, row, count, kv_head, value_scratch_, stride);
-        k_.mix(values, stride, count, depth_, tile_.data(), vectors, mixed_.data());
+        k_.mix(values, stride, count, depth_, tile_, vectors, mixed_);
     }
 
     const TileKernels& k_ = kernels::tile_kernels();
@@ -339,7 +337,8 @@ private:
     float* out_;
     float scale_, softcap_;
     std::int64_t heads_, group_, depth_, width_;
-    AlignedArray<float> queries_, mixed_, tile_, key_scratch_, value_scratch_;
+    std::vector<at::Tensor> buffers_;
+    float *queries_, *mixed_, *tile_, *key_scratch_ = nullptr, *value_scratch_ = nullptr;
     alignas(64) float maximum_[widest];
     alignas(64) float factor_[widest];
     alignas(64) float sum_[widest];
