@@ -2,7 +2,6 @@
 #pragma once
 
 #include "core/lineage/lineage.h"
-#include "core/lineage/shared_tokens.h"
 #include "core/lineage/stored_weights.h"
 
 namespace ponderscope {

@@ -4,7 +4,6 @@
 #include "core/base/error.h"
 #include "core/lineage/attention_match.h"
 #include "core/lineage/invariant_terms.h"
-#include "core/lineage/shared_tokens.h"
 #include "core/lineage/stored_weights.h"
 
 #include <ATen/core/grad_mode.h>

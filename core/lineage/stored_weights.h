@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,5 +47,17 @@ private:
     const TensorView* embedding_ = nullptr;
     std::vector<std::int64_t> layers_;
 };
+
+/// Tokens that two vocabularies share: their rows in the two embeddings, by ascending row of A.
+struct SharedTokens {
+    std::vector<std::int64_t> a;
+    std::vector<std::int64_t> b;
+};
+
+/// By the text of the token as `model.vocab` of tokenizer.json writes it, without `added_tokens`; rows beyond
+/// \p rows_a and \p rows_b are left out. Nothing where one of the two has no tokenizer.json. InputError: a
+/// file without such a vocabulary.
+std::optional<SharedTokens> shared_tokens(const Checkpoint& a, std::int64_t rows_a, const Checkpoint& b,
+                                          std::int64_t rows_b);
 
 } // namespace ponderscope
