@@ -136,10 +136,11 @@ void RunOptions::add_to(CLI::App& verb) {
                     "Scoring of models whose slots follow each other, such as PonderLM-2: N refreshes of all "
                     "slots at once, or exact (default: the number in config.json)")
         ->type_name("N|exact");
-    verb.add_option("--policy", policy,
-                    "Halting policy, such as learned, full or entropy:theta=2.5 (ponderscope policy --help "
-                    "lists all). learned is the method's own rule; full runs every step. For a vanilla model "
-                    "the policy decides after which block a token exits")
+    verb.add_option(
+            "--policy", policy,
+            "Halting policy, such as learned, full or entropy:theta=2.5 (ponderscope policy --help-all "
+            "lists all). learned is the method's own rule; full runs every step. For a vanilla model "
+            "the policy decides after which block a token exits")
         ->type_name("SPEC");
     verb.add_option("--force-steps", force_steps,
                     "Steps of chosen tokens, whatever the policy: POSITION:STEPS, several with commas; "

@@ -405,7 +405,8 @@ void add_policy(CLI::App& program) {
     auto verb = std::make_shared<PolicyVerb>();
     CLI::App* app = add_verb(program, "policy");
     verb->add_run(*app);
-    app->add_option("--policy", verb->policies, "A policy of the list below; may be repeated")
+    app->add_option("--policy", verb->policies,
+                    "A policy, such as learned or entropy:theta=2.5 (--help-all lists all); may be repeated")
         ->required()
         ->type_name("SPEC");
     app->add_option("--sweep", verb->sweeps,
