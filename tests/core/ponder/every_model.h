@@ -88,9 +88,10 @@ protected:
     /// How far apart two ways to the same number may be (expect_near), where \p on_cpu is what fp32 on the
     /// CPU allows. The shape of a product rounds (core/README.md): where a mixture is cut to the most likely
     /// words, two that are nearly alike change places, and latents that feed every later slot carry the
-    /// rounding ten times as far, of half precision twice. Both together (ponderlm2_refreshed): one rounding of
-    /// every weight moves the KL of a text by 1e-5 in the middle of 1,500 random texts, by more than 0.01 in 12
-    /// of them and by up to 1.5. The CPU allows as much as a device, since both leave the head to LibTorch.
+    /// rounding ten times as far, of half precision twice. Both together (ponderlm2_refreshed): one rounding
+    /// of every weight moves the KL of a text by 1e-5 in the middle of 1,500 random texts, by more than 0.01
+    /// in 12 of them and by up to 1.5. The CPU allows as much as a device, since both leave the head to
+    /// LibTorch.
     [[nodiscard]] double tolerance(double on_cpu) const {
         if (half_precision() && carries()) {
             return within(0) / 5;
