@@ -297,7 +297,10 @@ TEST_P(States, AnotherTokensStateChangesWhatFollowsAndNothingBefore) {
         const std::vector<float> is = floats_of(after, signal::entropy);
         const std::size_t stride = was.size() / tokens;
         EXPECT_GT(std::abs(is[9 * stride] - was[9 * stride]), 1e-4F) << to_string(to);
-        expect_near(alone.tokens.entropy, after.tokens.entropy, 5e-5, "alone and in the batch");
+        // Products round by their rows, and carried latents magnify that: of 80 random texts of
+        // ponderlm2_refreshed the largest difference is 4e-6 in the middle one and 4e-4 in the worst.
+        expect_near(alone.tokens.entropy, after.tokens.entropy, carries() ? 5e-4 : 5e-5,
+                    "alone and in the batch");
     }
     const WindowResult again = scored();
     expect_near(again.tokens.entropy, before.tokens.entropy, 1e-6, "without patches again");
