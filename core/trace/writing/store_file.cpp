@@ -38,9 +38,9 @@ void TraceStore::keep_file() {
         log_ = now;
         return;
     }
-    // Readers would not see what is written to a log without a name. Busy readers of the old one keep it for
-    // now; the next commit tries again.
-    database_.make_single_file(0);
+    // Readers would not see what is written to a log without a name. Readers come and go, so it waits for a
+    // moment without one: after the last commit nobody would try again. One that stays keeps the old log.
+    database_.make_single_file(250);
     if (database_.text("PRAGMA journal_mode") != "wal") {
         logs_ = database_.text("PRAGMA journal_mode=WAL") == "wal";
         log_ = {};
