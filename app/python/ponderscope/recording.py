@@ -215,7 +215,7 @@ def record(
                 # SQLite and the engine read JSON without Python's NaN and Infinity.
                 config=json.dumps(json.loads(model.config.to_json_string(use_diff=False), parse_constant=lambda _: None), indent=2),
                 versions={"torch": torch.__version__, "transformers": _transformers_version()},
-                notices=[*notices, *filter(None, (doubt, *forward.notices))],
+                notices=[*notices, *filter(None, (doubt, words.doubt(first.text, add_special) if words else "", *forward.notices))],
                 context=context,
                 stride=stride,
                 resume=resume,

@@ -10,8 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .checkpoint import file_of
 from .columns import byte_spans
 from .tokenizer_digest import tokenizer_digest
+
+PROBE = "he w123 it's 3.14159  two\n\n\tfour    \u4f60\u597d na\u00efve e\u0301 \ufb01 HTTPServer_v2 x*y // 7\r\n"
+"""Digits, contractions, blanks, scripts, forms of letters, code: what tells tokenizers apart."""
+
 
 class TokenBytes:
     """Bytes by id: of byte-level vocabularies (GPT-2's alphabet) and of SentencePiece-style ones exactly, parts of
@@ -26,6 +31,27 @@ class TokenBytes:
         self._alphabet = _byte_alphabet() if '"ByteLevel"' in decoder else None
         self._metaspace = "\u2581" in decoder
         self.digest = tokenizer_digest(description) if description else ""
+
+    def doubt(self, text: str, add_special: bool) -> str:
+        """A sentence where this tokenizer cuts a text otherwise than the tokenizer.json that it was loaded from says, which the
+        engine reads; else nothing. Classes of transformers rebuild some tokenizers without parts of theirs."""
+        file = file_of(str(getattr(self._tokenizer, "name_or_path", "") or ""), "tokenizer.json")
+        if file is None:
+            return ""
+        from tokenizers import Tokenizer
+
+        plain, name = Tokenizer.from_file(str(file)), type(self._tokenizer).__name__
+        special = add_special and not name.startswith("GPTNeoXTokenizer")  # of it the engine, too, drops those of the file's template
+        for part in (PROBE, text[:10_000]):
+            mine = self._tokenizer(part, add_special_tokens=add_special, verbose=False)["input_ids"]
+            theirs = plain.encode(part, add_special_tokens=special).ids
+            if mine != theirs:
+                at = next((i for i, (a, b) in enumerate(zip(mine, theirs)) if a != b), min(len(mine), len(theirs)))
+                return (
+                    f"{name} cuts {part[:40]!r} otherwise than the tokenizer.json beside it, which the engine reads: from token {at} on "
+                    f"into {mine[at : at + 8]}, not {theirs[at : at + 8]}."
+                )
+        return ""
 
     def __call__(self, token: int) -> bytes:
         if token in self._added:

@@ -254,6 +254,28 @@ def test_runs_whose_digests_differ_are_compared_by_their_ids(ponderscope, tmp_pa
     assert pair["tokens"] == 299 and "pearson" in pair
 
 
+def test_a_tokenizer_that_cuts_otherwise_than_its_file_is_noticed(model: Any, tokenizer: Any, tmp_path: Path) -> None:
+    """As classes of transformers do that rebuild a tokenizer without its pre-tokenizer."""
+    other = transformers.PreTrainedTokenizerFast(tokenizer_file=str(SAMPLE / "tokenizer.json"), name_or_path=str(tmp_path))
+
+    def notices(content: dict, name: str, **options: Any) -> list[str]:
+        (tmp_path / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+        return json.loads(ps.record(model, other, "in 2026 it was", tmp_path / name, **options).info["notices"])
+
+    content = json.loads((SAMPLE / "tokenizer.json").read_text(encoding="utf-8"))
+    assert notices(content, "same.ponder") == []
+    content["pre_tokenizer"]["add_prefix_space"] = True
+    assert "tokenizer.json" in notices(content, "cut.ponder")[0]
+    # The same cuts, and a start token that only the file's template adds.
+    content["pre_tokenizer"]["add_prefix_space"] = False
+    start = content["added_tokens"][0]
+    piece = {"id": start["content"], "ids": [start["id"]], "tokens": [start["content"]]}
+    single = [{"SpecialToken": {"id": start["content"], "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]
+    content["post_processor"] = {"type": "TemplateProcessing", "single": single, "pair": single, "special_tokens": {start["content"]: piece}}
+    assert "from token 0 on" in notices(content, "start.ponder")[0]
+    assert notices(content, "without.ponder", add_special=False) == []
+
+
 def test_a_closed_trace_is_one_file(model: Any, tmp_path: Path) -> None:
     ps.record(model, None, [[1, 2, 3]], tmp_path / "t.ponder")
     assert [p.name for p in tmp_path.iterdir()] == ["t.ponder"]
