@@ -5,7 +5,6 @@
 
 #include <QFile>
 #include <QFrame>
-#include <QGuiApplication>
 #include <QLabel>
 #include <QScreen>
 #include <QScrollArea>

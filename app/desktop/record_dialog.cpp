@@ -10,7 +10,6 @@
 #include "views/common/view_command.h"
 
 #include <QComboBox>
-#include <QDateTime>
 #include <QDialogButtonBox>
 #include <QDir>
 #include <QFileInfo>

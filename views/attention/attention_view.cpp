@@ -10,7 +10,6 @@
 #include "views/heatmap/step_map_canvas.h"
 
 #include <QComboBox>
-#include <QSignalBlocker>
 #include <QVBoxLayout>
 
 #include <algorithm>

@@ -32,7 +32,6 @@ void JobQueue::loop() {
             job = std::move(jobs_.front());
             jobs_.pop_front();
             running_ = job.trace;
-            runningEssential_ = job.essential;
             stop_ = false;
         }
         job.work(stop_);
@@ -57,14 +56,6 @@ void JobQueue::dropTrace(const QString& trace) {
     const std::lock_guard lock(mutex_);
     std::erase_if(jobs_, [&](const Job& job) { return job.trace == trace; });
     if (running_ == trace) {
-        stop_ = true;
-    }
-}
-
-void JobQueue::dropInessential() {
-    const std::lock_guard lock(mutex_);
-    std::erase_if(jobs_, [](const Job& job) { return !job.essential; });
-    if (!running_.isEmpty() && !runningEssential_) {
         stop_ = true;
     }
 }
@@ -107,8 +98,7 @@ void TraceData::open(const QString& path) {
                          } catch (const std::exception& error) {
                              impl->fail(trace, error);
                          }
-                     },
-                     true},
+                     }},
                     false);
 }
 
@@ -116,8 +106,7 @@ void TraceData::close(const QString& path) {
     const QString trace = absolute_name(path);
     Impl* const impl = impl_.get();
     impl->jobs.dropTrace(trace);
-    impl->jobs.post({trace, [impl, trace](const std::atomic<bool>&) { impl->readers.erase(trace); }, true},
-                    false);
+    impl->jobs.post({trace, [impl, trace](const std::atomic<bool>&) { impl->readers.erase(trace); }}, false);
     impl->refreshing.remove(trace);
     ++impl->closings[trace];
     if (!impl->order.contains(trace)) {
@@ -165,18 +154,8 @@ void TraceData::Impl::refresh(const QString& trace) {
                    } catch (const std::exception& error) {
                        fail(trace, error, done);
                    }
-               },
-               true},
+               }},
               false);
-}
-
-void TraceData::cancelPending() {
-    Impl* const impl = impl_.get();
-    impl->jobs.dropInessential();
-    for (auto& [key, block] : impl->blocks) {
-        block.pending = false;
-    }
-    impl->labelsPending.clear();
 }
 
 void TraceData::showLive(const QString& name, LiveRun run) {

@@ -78,9 +78,6 @@ public:
     /// changed.
     void refresh(const QString& trace);
     void refresh();
-    /// Forgets what was asked for and has not begun (a view that jumped elsewhere); what is being read stops
-    /// at the next slice.
-    void cancelPending();
     [[nodiscard]] bool isOpen(const QString& trace) const;
     [[nodiscard]] std::size_t cachedBytes() const;
     /// True if no read is running or waiting; replies may still be in the event loop.

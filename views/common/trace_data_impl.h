@@ -36,7 +36,6 @@ public:
         QString trace;
         /// Gives up soon once \p stop is set.
         std::function<void(const std::atomic<bool>& stop)> work;
-        bool essential = false; ///< opening and refreshing survive dropInessential
     };
 
     JobQueue();
@@ -48,7 +47,6 @@ public:
     void post(Job job, bool urgent);
     /// Those of the trace that wait are forgotten, the one that runs is asked to stop.
     void dropTrace(const QString& trace);
-    void dropInessential();
     [[nodiscard]] bool idle() const;
 
 private:
@@ -58,7 +56,6 @@ private:
     std::condition_variable wake_;
     std::deque<Job> jobs_;
     QString running_; ///< its trace; empty: nothing runs
-    bool runningEssential_ = false;
     bool ending_ = false;
     std::atomic<bool> stop_ = false;
     std::stop_source given_up_; ///< what the worker waits for elsewhere

@@ -14,7 +14,6 @@
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QMenu>
-#include <QSignalBlocker>
 #include <QToolButton>
 #include <QVBoxLayout>
 

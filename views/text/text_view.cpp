@@ -4,7 +4,6 @@
 #include "views/common/format.h"
 #include "views/text/minimap.h"
 
-#include <QPainter>
 #include <QResizeEvent>
 #include <QScrollBar>
 

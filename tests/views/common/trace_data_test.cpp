@@ -215,20 +215,6 @@ private Q_SLOTS:
         QVERIFY(!data.sequence(a, 0));
         QCOMPARE(data.cachedBytes(), 0u);
     }
-
-    void cancelledRequestsCanBeAskedAgain() {
-        const QString path = make(QStringLiteral("cancel.ponder"), {.sequences = 4, .tokens = 3000});
-        TraceData data;
-        QSignalSpy opened(&data, &TraceData::traceOpened);
-        data.open(path);
-        QVERIFY(opened.wait());
-        const RunKey a{path, data.runs(path)[0].id};
-        for (int i = 0; i < 4; ++i) {
-            static_cast<void>(data.sequence(a, i));
-        }
-        data.cancelPending();
-        QTRY_VERIFY(data.sequence(a, 3) != nullptr);
-    }
 };
 
 QTEST_MAIN(TraceDataTest)
