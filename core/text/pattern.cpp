@@ -8,8 +8,10 @@
 #include <oniguruma.h>
 
 #include <algorithm>
+#include <cctype>
 #include <limits>
 #include <new>
+#include <utility>
 
 namespace ponderscope {
 
@@ -50,6 +52,37 @@ OnigSyntaxType* onig_syntax() {
     return &syntax;
 }
 
+/// Oniguruma before 6.9.9 leaves symbols out of [[:punct:]], and superscripts and fractions out of \p{word}
+/// where it stands outside of brackets. The library tokenizers has both.
+std::string corrected_names(std::string_view expression) {
+    constexpr std::pair<std::string_view, std::string_view> sets[] = {{"[:punct:]", "\\p{P}\\p{S}"},
+                                                                      {"[:^punct:]", "[^\\p{P}\\p{S}]"}};
+    std::string corrected;
+    while (!expression.empty()) {
+        std::string_view part = expression.substr(0, expression.front() == '\\' ? 2 : 1);
+        std::string text(part);
+        for (const auto& [name, set] : sets) {
+            if (expression.starts_with(name)) {
+                part = name;
+                text = set;
+            }
+        }
+        const std::size_t end = expression.find('}');
+        if ((part == "\\p" || part == "\\P") && end != std::string_view::npos) {
+            std::string name(expression.substr(2, end - 1));
+            std::transform(name.begin(), name.end(), name.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+            if (name == "{word}" || name == "{^word}") {
+                part = expression.substr(0, end + 1);
+                text = "[" + std::string(part) + "]";
+            }
+        }
+        corrected += text;
+        expression.remove_prefix(part.size());
+    }
+    return corrected;
+}
+
 void free_region(OnigRegion* region) {
     onig_region_free(region, 1);
 }
@@ -82,12 +115,7 @@ Pattern Pattern::literal(std::string text) {
 }
 
 Pattern Pattern::regex(std::string_view expression, const std::filesystem::path& file) {
-    // Oniguruma before 6.9.9 leaves symbols out of [[:punct:]], which the library tokenizers has in it.
-    std::string corrected(expression);
-    constexpr std::string_view punctuation = "[:punct:]";
-    for (std::size_t at = 0; (at = corrected.find(punctuation, at)) != std::string::npos;) {
-        corrected.replace(at, punctuation.size(), "\\p{P}\\p{S}");
-    }
+    const std::string corrected = corrected_names(expression);
     OnigRegex compiled = nullptr;
     OnigErrorInfo info{};
     const OnigUChar* const begin = onig_text(corrected.data());
