@@ -96,6 +96,8 @@ Chart halting_chart(HaltingChart kind, const HaltingStats& stats) {
     }
     case HaltingChart::nll:
         chart.y.label = tr("NLL (nats)");
+        chart.x.low = -0.5; // the bands of the first and last step are as wide as the others
+        chart.x.high = static_cast<double>(stats.nll_by_step.size()) - 0.5;
         spread(stats.nll_by_step, tr("mean NLL"));
         break;
     case HaltingChart::gates:
