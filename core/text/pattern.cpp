@@ -52,12 +52,13 @@ OnigSyntaxType* onig_syntax() {
     return &syntax;
 }
 
-/// Oniguruma before 6.9.9 leaves symbols out of [[:punct:]], and superscripts and fractions out of \p{word}
-/// where it stands outside of brackets. The library tokenizers has both.
+/// Oniguruma before 6.9.9 leaves symbols out of [[:punct:]], and Latin-1's superscripts and fractions out of
+/// \p{word} where it stands outside of brackets. The library tokenizers has both.
 std::string corrected_names(std::string_view expression) {
     constexpr std::pair<std::string_view, std::string_view> sets[] = {{"[:punct:]", "\\p{P}\\p{S}"},
                                                                       {"[:^punct:]", "[^\\p{P}\\p{S}]"}};
     std::string corrected;
+    int brackets = 0;
     while (!expression.empty()) {
         std::string_view part = expression.substr(0, expression.front() == '\\' ? 2 : 1);
         std::string text(part);
@@ -67,14 +68,16 @@ std::string corrected_names(std::string_view expression) {
                 text = set;
             }
         }
+        brackets += part == "[" ? 1 : part == "]" ? -1 : 0;
         const std::size_t end = expression.find('}');
-        if ((part == "\\p" || part == "\\P") && end != std::string_view::npos) {
+        if (brackets <= 0 && (part == "\\p" || part == "\\P") && end != std::string_view::npos) {
             std::string name(expression.substr(2, end - 1));
             std::transform(name.begin(), name.end(), name.begin(),
                            [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
             if (name == "{word}" || name == "{^word}") {
+                const bool negated = (part == "\\P") != (name == "{^word}");
                 part = expression.substr(0, end + 1);
-                text = "[" + std::string(part) + "]";
+                text = std::string(negated ? "[^" : "[") + "\\p{word}\u00b2\u00b3\u00b9\u00bc\u00bd\u00be]";
             }
         }
         corrected += text;
