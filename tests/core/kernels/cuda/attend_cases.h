@@ -4,6 +4,8 @@
 #include "core/kernels/cuda/attend_ranges.h"
 #include "tests/core/kernels/cuda/kernel_cases.h"
 
+#include <gtest/gtest.h>
+
 #include <tuple>
 #include <utility>
 
@@ -70,6 +72,17 @@ struct Attention {
             nan);
         a.parts = splits > 1 ? parts.data() : nullptr;
         return tiles ? attend_tiles_cuda(a, nullptr) : attend_ranges_cuda(a, nullptr);
+    }
+
+    void expect_same_bits_in_any_order(Random& random, bool tiles) {
+        host_cuda::set_order(host_cuda::Order::forward);
+        ASSERT_STREQ(run(1, tiles), nullptr);
+        const auto expected = out.bytes();
+        for (const auto order : {host_cuda::Order::backward, host_cuda::Order::shuffled}) {
+            host_cuda::set_order(order, random.seed());
+            ASSERT_STREQ(run(1, tiles), nullptr);
+            EXPECT_EQ(out.bytes(), expected);
+        }
     }
 
     /// The largest excess over all outputs. \p weight_unit: what a weight may be rounded by.
