@@ -145,7 +145,7 @@ struct AnnotateVerb {
     void operator()() const;
 };
 
-/// What there is now, of one run or of all.
+/// Lists the current annotations of the given runs.
 void list(const RunReference& where, const std::vector<RunInfo>& runs, bool json) {
     const std::optional<AnnotationReader> annotations = AnnotationReader::beside(where.trace);
     nlohmann::json rows = nlohmann::json::array();

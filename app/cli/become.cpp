@@ -53,7 +53,8 @@ std::vector<fs::path> places_of_libtorch() {
     return places;
 }
 
-/// Whether it is of the version that the engine was built with; where it does not say so, nobody knows.
+/// Whether LibTorch at \p torch has the version that the engine was built with. True if its version is
+/// unknown.
 bool fits(const fs::path& torch) {
     std::ifstream file(torch / "share/cmake/Torch/TorchConfigVersion.cmake");
     const std::string said{std::istreambuf_iterator<char>(file), {}};

@@ -50,7 +50,7 @@ std::vector<Opened> open_runs(const std::vector<std::string>& references) {
     return opened;
 }
 
-/// What is said of one pair, as a table of one row.
+/// The comparison of one pair of runs, as a table with one row.
 struct Pair {
     DataTable row;
     Resampling resampling;
@@ -126,7 +126,8 @@ Pair pair_of(PairedComparison found) {
     return pair;
 }
 
-/// Of runs with different tokenizers: bits per byte alone. \p found: over stretches of text.
+/// The row of a pair of runs with different tokenizers: bits per byte only. \p found compares stretches of
+/// text.
 Pair pair_by_bytes(PairedComparison found, double bytes) {
     Pair pair{{}, found.resampling, {}, std::move(found.notices)};
     DataTable& row = pair.row;
@@ -319,7 +320,7 @@ void CompareVerb::run() {
         std::int64_t& block = longest[by_bytes(runs[at])];
         block = std::max(block, found.back().resampling.block);
     }
-    // One length of blocks for all pairs: the first run has one interval.
+    // All pairs use one block length, so that the first run has a single interval.
     nlohmann::json pairs = nlohmann::json::array();
     std::vector<std::string> others;
     for (std::size_t at = 1; at < runs.size(); ++at) {

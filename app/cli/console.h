@@ -53,8 +53,8 @@ private:
 /// Stops when the user presses Ctrl+C (SIGINT), the terminal is gone (SIGHUP) or the process is asked to end
 /// (SIGTERM). The second of these ends at once.
 std::stop_token stop_on_interrupt();
-/// One of these signals came. ssh may get it, too, and what it leaves unsaid can be noticed before the stop
-/// is requested: such a fault is the user's wish.
+/// Whether one of these signals arrived. ssh may receive the signal too, and its failure can be noticed
+/// before the stop is requested: callers treat such a failure as the user's wish.
 bool interrupted();
 
 /// "4.6 GB", powers of 1000.

@@ -37,7 +37,7 @@ void add_open(CLI::App& program) {
     app->add_option("path", *paths, "Traces (TRACE.ponder or TRACE.ponder#RUN) and checkpoint folders");
     app->footer("Example:\n  ponderscope open story.ponder");
     app->callback([paths] {
-        for (const std::string& path : *paths) { // said before anything about displays
+        for (const std::string& path : *paths) { // a missing file is reported before a missing display
             const std::filesystem::path file = parse_run_reference(path).trace;
             std::error_code error;
             if (!remote::is_remote(file) && !std::filesystem::exists(file, error) &&

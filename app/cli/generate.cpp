@@ -61,14 +61,14 @@ struct GenerateVerb {
     void run();
 
 private:
-    /// One line of JSON, at once.
+    /// Prints one line of JSON and flushes it.
     static void say(const nlohmann::json& object) {
         std::cout << object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
     }
     [[nodiscard]] nlohmann::json describe(std::int32_t id, const Tokenizer& tokenizer) const;
     void say_start(const Engine& engine, const Checkpoint& checkpoint, const SequenceInput& sequence,
                    const Tokenizer& tokenizer, RecordLevel wanted);
-    /// What row \p row of \p readout predicted: the token at \p position.
+    /// Prints the token at \p position, which row \p row of \p readout predicted.
     void say_token(std::int64_t position, std::int32_t id, bool was_given, const WindowResult& readout,
                    std::size_t row, const Tokenizer& tokenizer);
     void read_prompt(const Engine& engine, const SequenceInput& sequence, const Tokenizer& tokenizer,
@@ -131,7 +131,7 @@ void GenerateVerb::say_token(std::int64_t position, std::int32_t id, bool was_gi
     nlohmann::json values = nlohmann::json::object();
     nlohmann::json names = nlohmann::json::array();
     for (const auto& [name, chunk] : readout.signals) {
-        // One row of it; the rest belongs to other tokens.
+        // Only one row of the chunk belongs to this token.
         SignalChunk one;
         one.dtype = chunk.dtype;
         one.shape = chunk.shape;
@@ -226,7 +226,7 @@ void GenerateVerb::run() {
     how.apply(engine);
     engine.check_attention(wanted);
     if (std::error_code error; std::filesystem::exists(trace, error)) {
-        check_trace_header(trace); // before anything is said
+        check_trace_header(trace); // check before any output
     }
     printer.finish();
 
@@ -260,7 +260,7 @@ void GenerateVerb::run() {
     printer.note(options.notices);
     const bool was_stopped = stop.stop_requested();
     if (!trace.empty() && ids.size() >= 2) {
-        // What was said stays, also when it was cut short.
+        // The generated text is recorded, even if generation was interrupted.
         sequence.ids = ids;
         sequence.planned_length = prompt_tokens + generate.max_new_tokens;
         attach_decoded_text(sequence, tokenizer);
@@ -278,7 +278,7 @@ void GenerateVerb::run() {
             options.cut_short = "Cancelled after " + std::to_string(generated) + " generated tokens.";
         }
         how.check_places({sequence});
-        const GivenUpBy undisturbed({}); // what was said is recorded to its end
+        const GivenUpBy undisturbed({}); // a stop does not interrupt recording
         TraceWriter writer(trace);
         const RecordReport report =
             record(engine, checkpoint, {sequence}, &tokenizer, writer, options, printer.sink(), {});

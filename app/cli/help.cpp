@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t width = 80;
 constexpr std::size_t most_options = 12; ///< a verb with no more shows all of them
 
-/// What most people need of verbs with many options.
+/// The most used options of verbs that have many.
 const std::map<std::string_view, std::vector<std::string_view>> common_options{
     {"record",
      {"text", "jsonl", "prompt", "output", "name", "policy", "record", "device", "dtype", "resume"}},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a checkpoint or a trace is, in words; the same for programs with --json.
+// Describes a checkpoint or a trace in words, or with --json for programs.
 #include "app/cli/console.h"
 #include "app/cli/inspect_trace.h"
 #include "app/cli/options.h"
@@ -82,7 +82,7 @@ nlohmann::json describe_rope(const RopeConfig& rope) {
     return about;
 }
 
-/// What config.json and generation_config.json say beside the sizes.
+/// Adds the settings of config.json and generation_config.json other than sizes.
 void describe_reading(const Checkpoint& checkpoint, nlohmann::json& about) {
     const ModelConfig& config = checkpoint.config;
     const ScaleConfig& scales = config.scales;

@@ -73,7 +73,7 @@ struct InputOptions {
 std::optional<Tokenizer> open_tokenizer(const Checkpoint& checkpoint);
 /// The tokenizer's notices, and whether it has far fewer tokens than the model's \p vocabulary_size rows.
 std::vector<std::string> tokenizer_notices(const Tokenizer& tokenizer, std::int64_t vocabulary_size);
-/// What that gave, where a text is to be read. InputError, which says to use --ids: there is none.
+/// The tokenizer, where text must be read. InputError if \p tokenizer is null; its message suggests --ids.
 const Tokenizer& require_tokenizer(const Checkpoint& checkpoint, const Tokenizer* tokenizer);
 
 /// --bos and --parse-special.

@@ -33,7 +33,7 @@
 namespace ponderscope::cli {
 namespace {
 
-/// What policies did, a value for each row.
+/// The outcomes of the policies: one value for each row and setting.
 struct Outcomes {
     ScoredRows scored;
     std::vector<ScoredSetting> settings;
@@ -53,7 +53,8 @@ struct PolicyVerb : ReportOptions {
 /// Fills in means, intervals and fronts of the points' outcomes, all replays or all reruns.
 class Comparison {
 public:
-    /// \p split: settings are chosen on one half of the clusters, and all that is said is of the other.
+    /// \p split: settings are chosen on one half of the clusters, and all reported numbers are of the other
+    /// half.
     Comparison(Outcomes found, const std::vector<PolicySpec>& specs, const BootstrapOptions& options,
                bool split)
         : specs_(specs), rows_(found.scored.layout()), options_(options) {
@@ -107,8 +108,8 @@ public:
         }
     }
 
-    /// Of every policy that came in several settings the cheapest that, on the choosing half, loses at most
-    /// \p within nats to full.
+    /// For each policy with several settings: the cheapest setting that loses at most \p within nats against
+    /// full depth on the choosing half.
     [[nodiscard]] std::vector<ChosenSetting> choose(bool exact, double within) const {
         std::vector<ChosenSetting> chosen;
         for (const std::string& family : families()) {
@@ -145,7 +146,7 @@ public:
     [[nodiscard]] const Resampling& resampling() const { return resampling_; }
     [[nodiscard]] std::int64_t tokens() const { return rows_.tokens(); }
     [[nodiscard]] const std::string& words() const { return words_; }
-    /// With a split: tokens of the table, those of the reported half.
+    /// With a split: the tokens of the table that are in the reported half.
     [[nodiscard]] const std::vector<std::size_t>& reported() const { return reported_; }
 
 private:
@@ -162,7 +163,8 @@ private:
         }
         return names;
     }
-    /// With a split, those that were on their own policy's front on the choosing half.
+    /// The settings of policy \p name; with a split, only those on the policy's own front on the choosing
+    /// half.
     [[nodiscard]] std::vector<FrontSetting> settings(const std::string& name) const {
         std::vector<std::size_t> mine;
         std::vector<FrontPoint> places;
@@ -213,12 +215,12 @@ std::string token_table(const ReplayTable& table, const std::vector<PolicySpec>&
     return text;
 }
 
-/// Only what the policies look at is read; the rest of a long run costs as much again.
+/// The signals that the policies need. Reading the others would double the time for a long run.
 std::vector<PolicySignal> signals_of(const std::vector<PolicySpec>& specs) {
     std::vector<PolicySignal> signals{PolicySignal::nll};
     for (const PolicySpec& spec : specs) {
         signals.insert(signals.end(), spec.kind->needs.begin(), spec.kind->needs.end());
-        if (spec.kind->find("rate") != nullptr && !spec.has("rate")) { // that of the model's own rule
+        if (spec.kind->find("rate") != nullptr && !spec.has("rate")) { // default: the model's own rule
             signals.push_back(PolicySignal::continue_value);
         }
     }
@@ -248,7 +250,7 @@ void PolicyVerb::run() {
     const std::int64_t parts = split ? 2 : 1;
     Outcomes found{ScoredRows(table), {}};
     found.scored.add_up_clusters(bootstrap, parts);
-    // Where blocks are drawn, all intervals of the report have blocks of one length, which the run decides.
+    // A block bootstrap uses one block length for all intervals of the report. The run determines it.
     const BootstrapOptions settled = with_block_of_run(table, found.scored, bootstrap);
     const bool keep = reruns.wanted() || !per_token.empty(); // values of tokens
     std::vector<ReplayResult> replays(keep ? specs.size() : 1);

@@ -46,7 +46,7 @@ struct ChosenSetting {
     Equivalence equivalence;          ///< to full, on the reporting half; `p_below`: that it loses less
 };
 
-/// All that `ponderscope policy` says of a run.
+/// The report of `ponderscope policy` on a run.
 struct PolicyReport {
     std::string run;
     std::int64_t scored = 0;

@@ -14,7 +14,7 @@ std::string name_in(const std::string& spec) {
     return spec.substr(0, spec.find(':'));
 }
 
-/// One --sweep: [KIND:]KEY=VALUES.
+/// One --sweep option: [KIND:]KEY=VALUES.
 struct NamedSweep {
     std::string text;
     std::string kind; ///< empty: of all policies that have the key
@@ -26,7 +26,7 @@ struct NamedSweep {
         kind = named ? given.substr(0, colon) : std::string();
         over = Sweep::parse(named ? given.substr(colon + 1) : given);
     }
-    /// What it moves of a kind; nullptr: nothing.
+    /// The parameter of \p swept that this sweep varies; nullptr: none.
     [[nodiscard]] const PolicyParameter* of(const PolicyKind& swept) const {
         if ((!kind.empty() && kind != name_in(swept.name)) || swept.parameters.empty()) {
             return nullptr;

@@ -76,7 +76,7 @@ void RecordVerb::continue_prompts(const Engine& engine, const Checkpoint& checkp
     }
 }
 
-/// What is recorded on request only, and how much that is, before it begins.
+/// Prints the size of an optional recording before the run begins.
 void RecordVerb::say_price(const std::string& what, const RecordingPrice& price) const {
     if (price.bytes == 0 || progress.style == ProgressStyle::none || progress.style == ProgressStyle::json) {
         return;
@@ -181,7 +181,7 @@ RecordReport RecordVerb::record_texts(Engine& engine, const Checkpoint& checkpoi
     if (!how.force_steps.empty() && options.run_name.empty()) {
         options.run_name = checkpoint.folder.filename().string() + " forced " + how.force_steps;
     }
-    // Only then the trace: a wrong input must leave no file behind.
+    // Check all inputs before creating the trace: a wrong input must leave no file behind.
     check_sequences(sequences, checkpoint.config.vocab_size);
     const WindowShape shape = resolve_windows(checkpoint.config, options.context, options.stride);
     say_price("sequence attention of " + how.attention, attention_price(engine, sequences, shape));
@@ -196,7 +196,7 @@ RecordReport RecordVerb::record_texts(Engine& engine, const Checkpoint& checkpoi
                                    : "";
     std::vector<StatePatch> states =
         take_states(engine, patches, sequences, shape, options.batch, digest, printer.sink(), stop);
-    // What is wrong in them must leave no file behind either.
+    // Invalid patches must fail before the trace file is created.
     engine.use_patches(states);
     engine.use_patches({});
     TraceWriter writer(trace, {.compress = compress});
@@ -335,7 +335,7 @@ void RecordVerb::run() {
     check_choice(what, checkpoint.config);
     const std::optional<Tokenizer> tokenizer = open_tokenizer(checkpoint);
     const Tokenizer* const reading = tokenizer ? &*tokenizer : nullptr;
-    // What is wrong in the texts is said before a model is loaded for them.
+    // Errors in the texts are reported before the model is loaded.
     std::vector<SequenceInput> sequences;
     if (!jsonl.file.empty()) {
         jsonl.reading = input.reading;

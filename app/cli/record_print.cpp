@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What `record` says of the run that it made.
+// Prints the report of `record` on its finished run.
 #include "app/cli/record_verb.h"
 #include "core/base/utf8.h"
 #include "core/model/local_gpu.h"

@@ -41,7 +41,8 @@ struct RecordVerb {
     World world;
 
     void run();
-    /// Of several processes: the GPU of this one, and one line of progress for all.
+    /// Joins the other processes of the world: selects the GPU of this one and shows one progress line for
+    /// all.
     void enter_world();
     [[nodiscard]] RecordReport record_share(const Share& share, Engine& engine, const Checkpoint& checkpoint,
                                             const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,

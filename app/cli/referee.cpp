@@ -42,7 +42,7 @@ private:
                                           ProgressPrinter& printer) const;
 };
 
-/// All that the verb says.
+/// The report of the verb.
 struct RefereeReport {
     std::string run;
     std::int64_t scored = 0;
@@ -249,8 +249,8 @@ MatchedComparison RefereeVerb::rerun(const TraceReader& reader, const RunInfo& r
     for (const MatchedCell& cell : replayed.rows.front().at_steps) {
         wanted.push_back(cell.cost);
     }
-    std::vector<RerunRule> rules;                 // those that can run
-    std::vector<std::vector<std::size_t>> places; // of each: into specs
+    std::vector<RerunRule> rules;                 // rules that the model can run
+    std::vector<std::vector<std::size_t>> places; // for each rule: indices into specs
     for (const MatchedRow& row : replayed.rows) {
         if (!row.causal || row.plain) {
             continue;
@@ -260,7 +260,8 @@ MatchedComparison RefereeVerb::rerun(const TraceReader& reader, const RunInfo& r
         for (const std::string& text : settings_around(row, wanted)) {
             places.back().push_back(place_of(text));
         }
-        // Where a rule's own settings stop short of a cost in the rerun, the line goes on to all steps.
+        // In the rerun, the rule's own settings may not reach a cost: the setting "full" extends its curve to
+        // all steps.
         places.back().push_back(place_of("full"));
     }
     const std::vector<RunInfo> runs =

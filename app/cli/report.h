@@ -13,7 +13,7 @@ namespace ponderscope::cli {
 
 using namespace plain_text; // NOLINT(google-build-using-namespace): of numbers in every report
 
-/// One JSON document on standard output.
+/// Prints \p document to standard output.
 void print_json(const nlohmann::json& document);
 /// A line for each, after \p indent.
 void print_notices(const std::vector<std::string>& notices, const std::string& indent = {});

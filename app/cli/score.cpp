@@ -29,8 +29,8 @@
 namespace ponderscope::cli {
 namespace {
 
-/// Lines that another thread reads, so that those which are there are answered together and nobody waits for
-/// lines that have not been written yet.
+/// Lines of standard input, read by another thread: all waiting lines are answered together, and no answer
+/// waits for a line that has not been written yet.
 class WaitingLines {
 public:
     WaitingLines(const std::filesystem::path& file, const std::stop_token& stop)
@@ -49,7 +49,7 @@ public:
     WaitingLines(const WaitingLines&) = delete;
     WaitingLines& operator=(const WaitingLines&) = delete;
 
-    /// What has come, at least one line; empty at the end.
+    /// Waits for input and takes all lines that have arrived: at least one, or none at the end of the input.
     std::vector<std::string> take() {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [&] { return ended_ || !lines_.empty(); });

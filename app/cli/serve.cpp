@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the window and the other verbs of another machine talk to, through ssh.
+// The server side of remote access: the window and the verbs of another machine talk to it through ssh.
 #include "core/remote/serve.h"
 
 #include "app/cli/console.h"
@@ -17,8 +17,8 @@
 namespace ponderscope::cli {
 namespace {
 
-/// What only this machine can tell of a path, alone or as the value of an option: "/~/runs" is below the home
-/// folder, and "/a/b/.../c" is c in /a/b, or in the first folder above that has it.
+/// Expands a path, alone or as the value of an option, that only this machine can resolve: "/~/runs" is below
+/// the home folder, and "/a/b/.../c" is c in /a/b, or in the first folder above that has it.
 std::string resolved(std::string word) {
     const std::size_t value = word.starts_with("--") ? word.find('=') + 1 : 0;
     const char* home = std::getenv("HOME");
@@ -41,7 +41,7 @@ std::string resolved(std::string word) {
     return word;
 }
 
-/// False: nobody reads it any more.
+/// Writes \p bytes to \p descriptor. False: the reader is gone.
 bool pass_on(int descriptor, std::string& bytes) {
     while (!bytes.empty()) {
         const ssize_t put = ::write(descriptor, bytes.data(), bytes.size());
@@ -53,8 +53,8 @@ bool pass_on(int descriptor, std::string& bytes) {
     return true;
 }
 
-/// Runs a verb for somebody on another machine. A byte on standard input is a Ctrl+C; its end is a connection
-/// that was cut, and the verb goes on. Its exit code.
+/// Runs a verb for a user on another machine and returns its exit code. A byte on standard input means
+/// Ctrl+C. The end of standard input means a cut connection, and the verb goes on.
 int run_verb(const std::vector<std::string>& words) {
     std::vector<std::string> command{"/proc/self/exe"};
     for (const std::string& word : words) {
@@ -77,7 +77,7 @@ int run_verb(const std::vector<std::string>& words) {
                 input = -1;
             }
         }
-        // Nobody may read any more: what the verb says is taken from it all the same, so that it goes on.
+        // Drain the verb's output even if the reader is gone, so that the verb does not block.
         if (ready.read) {
             open = verb.read(out);
         }
@@ -117,11 +117,11 @@ void add_serve(CLI::App& program) {
         "The ponderscope of the other machine starts it through ssh. It opens no port and\nasks for no "
         "password.\nExample, on the other machine:\n  ponderscope stats ssh://server/runs/story.ponder");
     app->callback([verb] {
-        std::signal(SIGPIPE, SIG_IGN); // who asked is gone: that is the end, and no fault
+        std::signal(SIGPIPE, SIG_IGN); // a client that is gone is the normal end, not an error
         if (verb->run.empty()) {
             return serve(verb->options, stop_on_interrupt());
         }
-        // The exit code is that of the verb, which said why.
+        // The verb has printed its errors, so only its exit code is passed on.
         std::_Exit(run_verb(verb->run));
     });
 }

@@ -16,9 +16,9 @@ struct Share {
     std::filesystem::path trace;
 };
 
-/// Of the run that is recorded to \p trace, what this process of the world records: one share, or with \p
-/// resume those of the processes that recorded before, dealt out to the ones there are now. InputError: a
-/// shard that is there and is not to be resumed, shards of two worlds.
+/// The shares of the run recorded to \p trace that this process records: one share, or with \p resume some of
+/// the shares of the earlier processes, which are dealt out to the present ones. InputError: a shard exists
+/// and is not to be resumed, or shards of two worlds.
 std::vector<Share> shares_of(const World& world, const std::filesystem::path& trace, bool resume);
 
 } // namespace ponderscope::cli

@@ -60,7 +60,7 @@ struct StatsVerb : ReportOptions {
     void run();
 };
 
-/// Tokens by a class that somebody gave them.
+/// Tokens grouped by a label or an annotation of the user.
 struct Grouping {
     std::string name; ///< "label", or of the annotation
     std::vector<LabelledClass> classes;
@@ -141,7 +141,7 @@ struct Statistics {
     [[nodiscard]] bool ponders() const { return max_steps > 0; }
     /// The run's own numbers, one row.
     [[nodiscard]] DataTable numbers() const;
-    /// Those of groupings, in their order; then classes, then types.
+    /// The tables of the groupings, in their order; then of classes, then of types.
     [[nodiscard]] std::vector<DataTable> tables() const;
 };
 

@@ -50,7 +50,7 @@ const Verb* find(std::string_view name) {
 }
 
 int fail(int code, const std::string& sentence) {
-    // It may name what a stranger's file says.
+    // The sentence may quote text from an untrusted file.
     std::fprintf(stderr, "ponderscope: %s\n", visible(sentence).c_str());
     return code;
 }
@@ -94,8 +94,8 @@ std::string sentence_of(const CLI::App& program, const CLI::ParseError& error) {
     return said + (said.ends_with('.') ? "" : ".") + " Run with --help for the usage.";
 }
 
-/// What is printed may be all that a verb makes: a full disk is an error. A standard output that was closed
-/// from the beginning is not.
+/// Standard output may be the only result of a verb, so a full disk is an error. A standard output that was
+/// closed from the beginning is not.
 int after_printing(int code) {
     errno = 0;
     std::cout.flush();
@@ -111,7 +111,7 @@ int after_printing(int code) {
                     ". Make room on its disk, or print to another file.");
 }
 
-/// What a script gives where its variable is empty.
+/// The error for an empty file name, as from a script whose variable is empty.
 std::string no_name() {
     return "expected the name of what is to be written, found an empty one; name it.";
 }

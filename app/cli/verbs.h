@@ -8,17 +8,17 @@
 
 namespace ponderscope::cli {
 
-/// One file a verb. Each function adds its subcommand to the program; the subcommand's callback does the work
-/// and throws ponderscope::Error; run_program turns that into a sentence and an exit code. A callback that
-/// ends with another code than 0 throws CheckFailed or Cancelled.
+/// Each verb has one file. Each function adds its subcommand to the program; the subcommand's callback does
+/// the work and throws ponderscope::Error; run_program turns that into a sentence and an exit code. A
+/// callback that ends with another code than 0 throws CheckFailed or Cancelled.
 #define PONDERSCOPE_VERB(name, where, description) void add_##name(CLI::App& program);
 #include "app/cli/verbs.def"
 #undef PONDERSCOPE_VERB
 
 /// Adds the subcommand of a verb, with its description from verbs.def.
 CLI::App* add_verb(CLI::App& program, const char* name);
-/// For options that name a file to be written: one that is there is replaced, but for a trace or a
-/// checkpoint's weights, which a slip put there and would be gone.
+/// For options that name an output file. An existing file is replaced, unless it is a trace or a checkpoint's
+/// weights: a mistyped name would destroy it.
 CLI::Validator replaces_no_trace();
 /// Whether verbs.def has it as one of the engine's.
 bool runs_in_engine(std::string_view name);

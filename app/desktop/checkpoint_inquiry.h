@@ -11,7 +11,7 @@ class QJsonObject;
 
 namespace ponderscope {
 
-/// What `ponderscope inspect --json` says about a checkpoint folder, as far as the window needs it.
+/// The part of `ponderscope inspect --json` of a checkpoint folder that the window needs.
 struct CheckpointAbout {
     QString folder;
     QString architecture;

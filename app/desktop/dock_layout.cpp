@@ -154,7 +154,7 @@ void DockLayout::arrange() {
 }
 
 void DockLayout::fitPanels() {
-    // Only what stands where it was put by default: a layout of one's own stays.
+    // Move only panels at their default position: the user's own layout stays.
     const bool low = window_->height() < lowest_for_both;
     const bool narrow = window_->width() < narrowest_for_both;
     if (maximised_ != nullptr || (low == low_ && narrow == narrow_)) {
@@ -277,8 +277,8 @@ void DockLayout::showPending() {
 }
 
 void fit_window(QWidget& window, const QRect& screen) {
-    // Where it fits it is not moved: before it is shown, Qt takes the place of its frame for that of its
-    // inside.
+    // A window that fits is not moved: before the window is shown, Qt takes the position of its frame for
+    // that of its contents.
     if ((window.windowState() & (Qt::WindowMaximized | Qt::WindowFullScreen)) != 0 ||
         screen.contains(window.geometry())) {
         return;

@@ -44,9 +44,10 @@ public:
     void leaveMaximised();
     [[nodiscard]] QDockWidget* maximised() const { return maximised_; }
     [[nodiscard]] QByteArray layoutState() const; ///< of all panels, whatever fills the window
-    /// What saveState() gave; all that changes the whole layout goes through here. Of a window that was not
-    /// shown yet it is kept until showPending(): Qt keeps a copy of the layout of a window that will be
-    /// maximised, and puts it back over one that comes meanwhile. False: of another version.
+    /// Restores the result of saveState(). Every change of the whole layout goes through here. The layout of
+    /// a window that was not shown yet is kept until showPending(): Qt keeps a copy of the layout of a window
+    /// that will be maximised, and puts it back over one that comes meanwhile. False: the layout has another
+    /// version.
     bool restoreLayout(const QByteArray& layout);
     void showPending(); ///< the window is shown
 

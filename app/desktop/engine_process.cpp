@@ -79,7 +79,7 @@ QString EngineProcess::start(const QStringList& arguments) {
     machine_ = command.machine;
     process_.setProgram(command.program);
     process_.setArguments(command.arguments);
-    // On another machine a byte is what a signal is here.
+    // On another machine, a byte on standard input takes the place of a signal.
     process_.setStandardInputFile(machine_.isEmpty() ? QProcess::nullDevice() : QString());
     process_.start();
     return {};
@@ -121,7 +121,7 @@ void EngineProcess::cut(QByteArray& partial, const QByteArray& more, Signal sign
 
 void EngineProcess::end(int code, QProcess::ExitStatus status) {
     patience_.stop();
-    // What came without a last newline is a line too.
+    // A last line may lack its newline.
     cut(output_, process_.readAllStandardOutput() + '\n', &EngineProcess::outputLine);
     cut(errors_, process_.readAllStandardError() + '\n', &EngineProcess::errorLine);
     if (cancelling_ || (status == QProcess::NormalExit && code == exit_cancelled)) {
@@ -172,7 +172,7 @@ EngineCommand engine_command(const QString& program, const QStringList& argument
                              return argument.left(equals) == QLatin1String(option);
                          });
         if (!path || !is_elsewhere(value)) {
-            // random, zero and the like are no paths
+            // values such as "random" and "zero" are not paths
             here = path && value.contains(u'/') ? value : here;
             there.push_back(argument.toStdString());
             continue;

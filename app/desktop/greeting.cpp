@@ -122,8 +122,8 @@ void Greeting::startTour() {
     tourWanted_ = false;
     hideWelcome();
     const auto told = [this] {
-        // Of what is on the screen: the word with the most steps, and of several that which B, or else A, was
-        // surprised by most.
+        // Among the visible words, select the one with the most steps. On a tie, take the word with the
+        // highest NLL in B, or in A without B.
         const TextView& view = text_->view();
         const auto a = view.sequence();
         if (!a) {
@@ -283,7 +283,7 @@ void Tour::show(int stop) {
     back_->setEnabled(stop_ > 0);
     on_->setText(stop_ + 1 == stops() ? tr("Done") : tr("Next"));
     place();
-    // What was raised is laid out in the next turn of the event loop.
+    // Qt lays out a raised panel in the next turn of the event loop.
     QTimer::singleShot(0, this, &Tour::place);
     on_->setFocus();
     card_->setAccessibleDescription(now.title + u' ' + now.text);

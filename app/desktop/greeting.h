@@ -58,7 +58,7 @@ private:
     bool greeted_ = false;
 };
 
-/// One stop of a tour: the place and the text.
+/// A stop of a tour: its place and its text.
 struct TourStop {
     QString title;
     QString text;

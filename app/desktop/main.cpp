@@ -46,7 +46,7 @@ void while_connecting(QtMsgType type, const QMessageLogContext& /*unused*/, cons
     }
 }
 
-/// Nothing has changed for this long: the picture is final.
+/// A picture is final when nothing has changed for quiet_ms.
 constexpr qint64 quiet_ms = 400;
 constexpr qint64 patience_ms = 60'000;
 
@@ -54,7 +54,8 @@ void say(const QString& sentence) {
     std::fprintf(stderr, "ponderscope-desktop: %s\n", ponderscope::visible(sentence.toStdString()).c_str());
 }
 
-/// Until nothing has changed for a while; false, having said why, when it does not come to rest.
+/// Waits until the window is idle for quiet_ms. False, with a message on stderr, after patience_ms or if the
+/// window reports an error.
 bool settle(ponderscope::MainWindow& window) {
     QElapsedTimer all;
     QElapsedTimer quiet;

@@ -61,7 +61,8 @@ constexpr char keys_outside_of_menus[] = R"(
 
 void empty_menu(QMenu& menu) {
     menu.clear();
-    // That takes submenus out and leaves them alive, as children of the menu. Who holds one now may use it.
+    // clear() removes submenus but keeps them alive as children of the menu. Whoever holds one now may still
+    // use it.
     const QList<QMenu*> left = menu.findChildren<QMenu*>(Qt::FindDirectChildrenOnly);
     for (QMenu* one : left) {
         one->deleteLater();

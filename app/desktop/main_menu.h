@@ -27,8 +27,8 @@ public Q_SLOTS:
     void showAbout();
     /// Help on the panel that has the focus; on the text otherwise.
     void showHelp();
-    /// To the clipboard: what makes again, outside the window, what \p panel shows. Says so, or why there is
-    /// nothing.
+    /// Copies the command that reproduces \p panel to the clipboard. A message confirms it, or gives the
+    /// reason why there is no command.
     void copyCommand(QWidget* panel);
     void showTextMenu(qint64 token, const QPoint& place);
 

@@ -280,7 +280,7 @@ void MainWindow::showStatus() {
                                   .arg(format_count(selection_.sequence() + 1), format_count(sequences))
                             : tr("no sequence yet"));
     parts << tr("%1 tokens").arg(format_count(tokens));
-    // What the mean is over: a token is scored where it was predicted, and the first one never is.
+    // The mean covers scored tokens: a token is scored where it was predicted, and the first token never is.
     // A token that was drawn from outside its candidates has no NLL before the whole text is scored.
     const bool some = data_.isLive(selection_.runA().trace) && scored > 0 && scored < tokens - 1;
     parts << (scored == 0 ? tr("no NLL yet")

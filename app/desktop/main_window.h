@@ -34,12 +34,12 @@ struct Launch;
 class MainWindow : public QMainWindow {
     Q_OBJECT
 public:
-    /// Both outlive the window.
+    /// \p theme and \p settings must outlive the window.
     MainWindow(Theme& theme, Settings& settings, QWidget* parent = nullptr);
     ~MainWindow() override;
 
-    /// As the command line asks: at the place and size and with the panels of the last time, or the size of a
-    /// picture; then shown, then what it names is opened.
+    /// Follows the command line: restores the last geometry and panels, or takes the size of a picture; shows
+    /// the window; then opens the files that the command line names.
     void start(const Launch& launch);
     /// Shows the requests of the command line once they are loaded.
     void apply(const Launch& launch);

@@ -226,7 +226,7 @@ TraceWatch::Looks TraceWatch::look(const QStringList& traces) {
     Looks looks;
     for (const QString& trace : traces) {
         if (is_elsewhere(trace)) {
-            continue; // seen() asks what its machine said last
+            continue; // seen() has the last answer of the other machine
         }
         const auto info = stat_of(trace);
         if (!info) {
@@ -247,7 +247,7 @@ TraceWatch::Looks TraceWatch::look(const QStringList& traces) {
     return looks;
 }
 
-/// Nothing: not known yet. gone: no file of that name.
+/// std::nullopt: not known yet. gone: no file has that name.
 std::optional<TraceWatch::Seen> TraceWatch::seen(const QString& trace, const Looks& looks) {
     if (!is_elsewhere(trace)) {
         const auto place = looks.find(trace);

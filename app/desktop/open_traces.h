@@ -27,9 +27,9 @@ namespace remote {
 class Watch;
 }
 
-/// What happens to open files from outside: they grow while another process records, vanish, are replaced, or
-/// become shorter. Asked now and then; says each thing once. Looks at names and sizes, never inside, and
-/// never waits for another machine.
+/// Watches open files for changes by other processes: files grow while another process records, vanish, are
+/// replaced, or become shorter. Polled at intervals; reports each change once. Looks at names and sizes,
+/// never inside, and never waits for another machine.
 class TraceWatch {
 public:
     enum class Event {
@@ -51,16 +51,17 @@ public:
         std::array<qint64, 3> stamps{}; ///< nanoseconds, of file, WAL and annotations; 0: none
         bool gone = false;
     };
-    /// Of files here, what the file system says now. From any thread: a disk may keep it waiting.
+    /// The file system's answer for each local file. look() may run on any thread: a disk may keep it
+    /// waiting.
     using Looks = std::map<QString, Seen>;
     [[nodiscard]] static Looks look(const QStringList& traces);
     QList<Change> check(const QStringList& traces, const Looks& looks);
-    /// What happened to it until now is known.
+    /// Drops the known state of \p trace: changes until now are not reported.
     void forget(const QString& trace) { seen_.erase(trace); }
     /// Whether a file that may come is there and has something in it. On another machine the answer takes a
     /// while.
     [[nodiscard]] bool hasCome(const QString& trace, const Looks& looks);
-    /// Why there is no connection to where a trace lies, a sentence.
+    /// Why there is no connection to the machine of a trace, a sentence.
     [[nodiscard]] QString machineFault(const QString& trace) const;
 
 private:
@@ -69,7 +70,7 @@ private:
     std::map<QString, std::shared_ptr<remote::Watch>> far_;
     struct Line {
         bool cut = false;
-        int times = 0; ///< that a connection stood
+        int times = 0; ///< connections made so far
     };
     std::map<QString, Line> lines_; ///< of those there, as it was at the last check
 };
@@ -79,7 +80,7 @@ private:
 class Opener : public QObject {
     Q_OBJECT
 public:
-    /// Both outlive it.
+    /// \p data and \p selection must outlive the opener.
     Opener(TraceData& data, Selection& selection, QObject* parent = nullptr);
     /// Connects to \p data, after all views, so that these know a run before it is selected.
     void listen();
@@ -144,7 +145,7 @@ public Q_SLOTS:
 
 private:
     void follow(const TraceWatch::Change& change);
-    void chooseRuns();             ///< where A or B are not there any more
+    void chooseRuns();             ///< replaces A or B if its run is gone
     void compareOverTheSameText(); ///< B reads what A reads, where another run does
     void fitSequence();            ///< to one that run A has
 
@@ -155,7 +156,7 @@ private:
     std::function<bool()> isRecording_ = [] { return false; };
     QTimer poll_;
     TraceWatch watch_;
-    Task watching_{this}; ///< what the file system says of the open files
+    Task watching_{this}; ///< asks the file system about the open files
 };
 
 } // namespace ponderscope

@@ -24,8 +24,8 @@ constexpr int lowest_with_caveat = 230; ///< pixels
 
 PanelFrame::PanelFrame(QWidget* panel, const QString& caveat, Theme& theme)
     : panel_(panel), caveat_(new QLabel(caveat, this)) {
-    // How little room a panel can do with must not depend on what it shows just now: the panels would push
-    // each other about with every change of run.
+    // The minimum size of a panel must not depend on its current contents: otherwise panels would push each
+    // other about with every change of run.
     setMinimumSize(200, 110);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);

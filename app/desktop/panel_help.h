@@ -14,7 +14,7 @@ class Theme;
 /// a talk. Every panel of panels.cpp has one, and so has the text.
 struct PanelHelp {
     QString title; ///< of the panel; "Text" for the centre
-    QString brief; ///< what must not be concluded, in a few words, shown below the panel
+    QString brief; ///< a wrong conclusion to avoid, in a few words, shown below the panel
     QString text;  ///< Markdown, with the title
 };
 

@@ -11,7 +11,7 @@ class QWidget;
 
 namespace ponderscope {
 
-/// Where a panel stands by default. Panels of one place share it as tabs.
+/// The default position of a panel. Panels with the same position share it as tabs.
 enum class PanelPlace {
     left,
     right,
@@ -54,7 +54,7 @@ struct Panel {
 
 /// Calls attach of every panel.
 void attach_panels(const WindowParts& parts);
-/// In the order of their tabs.
+/// All panels, in the order of their tabs.
 std::span<const Panel> panels();
 
 } // namespace ponderscope

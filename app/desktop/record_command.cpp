@@ -157,7 +157,7 @@ QStringList record_arguments(const RecordRequest& request) {
     QStringList arguments{QStringLiteral("record"), request.checkpoint};
     const auto option = [&arguments](const QString& name, const QString& value) {
         if (!value.isEmpty()) {
-            // One word, so that a value that begins with a dash is no option.
+            // Name and value form one word: a value that begins with a dash is then not taken for an option.
             arguments << name + u'=' + value;
         }
     };

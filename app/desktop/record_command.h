@@ -30,7 +30,7 @@ void add_settings(QStringList& arguments, const RunSettings& settings);
 struct RecordRequest {
     QString checkpoint; ///< folder
     bool fromPrompt = false;
-    /// Also JSON Lines (.jsonl, packed too), and ids (.json, .safetensors) for checkpoints without a
+    /// A text file, JSON Lines (.jsonl, packed too), or ids (.json, .safetensors) for checkpoints without a
     /// tokenizer.
     QString textFile;
     QString prompt;

@@ -52,7 +52,7 @@ QString fingerprint_of(const QString& folder) {
     return all;
 }
 
-/// What --record can be asked for here, and what it takes.
+/// A choice of --record in the dialog, with its cost.
 struct Level {
     const char* level;
     const char* name;
@@ -125,7 +125,7 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
 }
 
 void RecordDialog::dressFields(const Theme& theme) {
-    prompt_->setMinimumHeight(56); // gives way to what is said about the checkpoint
+    prompt_->setMinimumHeight(56); // shrinks to make room for the description of the checkpoint
     prompt_->setMaximumHeight(88);
     prompt_->setTabChangesFocus(true);
     QPalette fieldPalette = prompt_->palette();
@@ -274,7 +274,7 @@ void RecordDialog::layOut() {
     column->addLayout(bottom);
 }
 
-/// As the eye goes, row by row.
+/// Sets the tab order row by row, in reading order.
 void RecordDialog::orderTabs() {
     QWidget* const order[] = {checkpoint_,    fromFile_,
                               textFile_,      fromPrompt_,
@@ -340,7 +340,7 @@ void RecordDialog::connectFields() {
     });
 }
 
-/// With what was chosen the last time.
+/// The request of the last recording, as the settings keep it.
 RecordRequest RecordDialog::lastRequest() const {
     RecordRequest last;
     last.checkpoint = settings_.dialog(QStringLiteral("checkpoint"), QString()).toString();

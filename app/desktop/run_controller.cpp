@@ -87,7 +87,7 @@ RunController::RunController(const Shell& shell, OpenTraces& traces, RunEdits& e
         text_->setDifference(true);
         sayPair();
     });
-    // What was said about A and B is true only of those that it was said of.
+    // The message about A and B holds only for the runs that it names: take it back when they change.
     connect(&selection_, &Selection::runsChanged, this, &RunController::unsayPair);
     connect(text_, &TextPanel::viewChanged, this, &RunController::unsayPair);
     connect(&recorder_, &Recorder::started, this, [this] {
@@ -172,7 +172,7 @@ void RunController::rerun(const RunKey& key, const QString& policy) {
     if (recorder_.isRunning()) {
         messages_->show("recording.running", tr("A recording is running. Wait for it or cancel it."));
     } else if (const RunInfo* run = data_.run(key); run != nullptr && scratchReady()) {
-        // Why it cannot be run again at all comes before where its checkpoint is.
+        // If the run cannot be repeated at all, say so before asking for its checkpoint.
         const QString folder = checkpointOf(key);
         if (folder.isEmpty() && why_no_rerun(*run).empty()) {
             edits_.locateCheckpoint(key, [this, key, policy] { rerun(key, policy); });
@@ -245,7 +245,7 @@ void RunController::think(const ThinkRequest& request) {
         wanted.trace = scratchFor(wanted.checkpoint);
     }
     if (data_.isLive(selection_.runA().trace)) {
-        selection_.setRunA({}); // the run that was said before goes
+        selection_.setRunA({}); // drop the previous live run
     }
     traces_.follower().beginLive();
     thinker_.start(wanted);
@@ -261,7 +261,7 @@ QString RunController::checkpointOf(const RunKey& key) const {
 }
 
 bool RunController::scratchReady() {
-    // One at a time writes there.
+    // Only one run at a time may be written to the trace of temporary runs.
     const bool recording = recorder_.isRunning() && data_.isScratch(absolute_name(recorder_.request().trace));
     const QString problem = recording || thinker_.isRunning() || edits_.isBusy()
                                 ? tr("A temporary run is being written. Wait for it or cancel it.")
@@ -451,7 +451,7 @@ RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QStr
         const QString file = find_named(request.settings.startState, trace, &QFileInfo::isFile);
         request.settings.startState = file.isEmpty() ? request.settings.startState : file;
     }
-    // "jacobi:3"; "exact" is said where a method could be scored otherwise, too.
+    // "jacobi:3"; "exact" appears only where a method could also be scored otherwise.
     const QString scoring = QString::fromStdString(run.scoring);
     if (scoring.startsWith(QLatin1String("jacobi:"))) {
         request.jacobi = scoring.mid(7);

@@ -90,9 +90,9 @@ public:
 
     /// The checkpoint folder of a run where it is now; empty: not known.
     [[nodiscard]] QString checkpointOf(const RunKey& key) const;
-    /// False, and said, where temporary runs have no place.
+    /// Prepares the trace of temporary runs. False, with a message, if that fails.
     [[nodiscard]] bool scratchReady();
-    /// Where temporary runs go: to the machine that computes them.
+    /// The trace of temporary runs, on the machine that computes them.
     [[nodiscard]] QString scratchFor(const QString& lies);
 
 public Q_SLOTS:
@@ -109,7 +109,7 @@ Q_SIGNALS:
     void rerunEnded(bool done);
 
 private:
-    /// Of the run on the screen, the samples, and what was used before.
+    /// Checkpoint folders: of the runs on the screen, of the samples, then recently used ones.
     [[nodiscard]] QStringList offeredCheckpoints();
     /// Says what A − B is, of the runs that A and B are now; taken back when they are others.
     void sayPair();

@@ -28,7 +28,8 @@ namespace ponderscope {
 
 namespace {
 
-/// Of what later tokens see, in words; the option's own word stands behind, so that both can be learnt here.
+/// The words for the value \p kv of --kv: what later tokens see. The option's own word follows in
+/// parentheses, so that both can be learnt here.
 QString words_of_kv(const QString& kv) {
     if (kv == QLatin1String("full")) {
         return RunFields::tr("every step of it (full)");
@@ -287,7 +288,7 @@ void PathEdit::offer(const QStringList& paths) {
     auto* menu = new QMenu(offered_);
     menu->setToolTipsVisible(true);
     for (const QString& path : paths) {
-        // Its own name first: the folders above are often the same.
+        // The folder's own name comes first: the folders above it are often the same.
         const QFileInfo info(path);
         constexpr int widest = 420; // pixels of a folder
         const QString folder = menu->fontMetrics().elidedText(info.path(), Qt::ElideMiddle, widest);

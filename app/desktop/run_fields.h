@@ -53,7 +53,7 @@ private:
     PathEdit* startFile_;
     RunSettings chosen_;
     bool ofFile_ = false; ///< the start state, though it may not be named yet
-    // Why not; empty: it can be chosen.
+    // Why a choice is not available; empty: it is available.
     QString whyNoSteps_;
     QString whyNoKv_;
     QString whyNoStart_;

@@ -21,7 +21,7 @@ class RunFollower : public QObject {
     Q_OBJECT
 public:
     enum class As { a, b };
-    /// All outlive it.
+    /// All arguments must outlive the follower.
     RunFollower(TraceData& data, Selection& selection, Opener& opener, QObject* parent = nullptr);
     void listen(); ///< as Opener::listen
 
@@ -29,9 +29,9 @@ public:
     void ask(const RunKey& question) { next_ = question; }
     /// A recording into \p trace begins.
     void begin(const QString& trace, As as);
-    /// It ended without a complete run.
+    /// The recording ended without a complete run.
     void cancel() { question_ = {}; }
-    /// It ended with this run of \p trace; empty: which is not known.
+    /// The recording ended with run \p run of \p trace; empty: the run is not known.
     void finish(const QString& trace, const QString& run);
     /// The trace that is recorded into, unless the user closed it; empty: none.
     [[nodiscard]] QString trace() const { return trace_; }

@@ -74,7 +74,7 @@ Samples find_samples(const QString& start) {
         return found;
     }
     const QDir samples(found.folder);
-    // Those that ponder first: they are what the program is for.
+    // Models that ponder come first: the program is for them.
     const auto add = [&found](const QDir& shelf, bool cabinet, bool stories = false) {
         const QStringList names = shelf.entryList(QDir::Dirs | QDir::NoDotAndDotDot, QDir::Name);
         for (const QString& name : names) {

@@ -21,7 +21,7 @@ struct SampleModel {
 /// The sample models: in the source tree, or below share/ponderscope.
 struct Samples {
     QString folder;                  ///< empty: nothing was found
-    std::vector<SampleModel> models; ///< those of the cabinet last
+    std::vector<SampleModel> models; ///< models of the cabinet come last
     QString text;                    ///< passage that they are recorded over; empty: none
     QString recorded;                ///< a trace of them that exists already; empty: none
     QString stories = {};            ///< text for the models of the stories; empty: none

@@ -381,7 +381,7 @@ QJsonObject to_json(const ColourRanges::All& ranges) {
     return object;
 }
 
-/// Those that are two finite numbers in order.
+/// The colour ranges of \p object. Entries that are not two finite numbers in ascending order are skipped.
 ColourRanges::All ranges_of(const QJsonObject& object) {
     constexpr std::size_t most = 1000;
     ColourRanges::All ranges;
@@ -431,7 +431,7 @@ QJsonObject to_json(const ViewState& view, const QDir& folder) {
         {QStringLiteral("find"), view.find}};
 }
 
-/// What is missing or wrong is as it is at the beginning.
+/// The view state in \p object. Missing and invalid entries keep their defaults.
 ViewState view_state(const QJsonObject& object, const QDir& folder) {
     const auto number = [&](const char* key, qint64 least) {
         return std::max(object.value(QLatin1String(key)).toInteger(least), least);

@@ -48,7 +48,7 @@ struct ViewState {
 /// A history of views, as in a browser: a new view discards undone ones.
 class ViewHistory {
 public:
-    /// Nothing happens when it is the state that is current.
+    /// Adds \p state to the history, unless it equals the current state.
     void record(const ViewState& state);
     [[nodiscard]] bool canUndo() const { return at_ > 0; }
     [[nodiscard]] bool canRedo() const { return at_ + 1 < states_.size(); }
@@ -81,7 +81,7 @@ struct Session {
 QString save_session(const Session& session, const QString& file);
 /// \p problem: why there is none.
 std::optional<Session> load_session(const QString& file, QString& problem);
-/// By its name; what is inside is looked at when it is opened.
+/// Whether \p path is named like a session file. Opening it checks the contents.
 bool is_session_file(const QString& path);
 
 /// Views (selection, search, zoom): undo and redo, saved views, presentation, and session files.

@@ -34,7 +34,8 @@ public:
     [[nodiscard]] QByteArray layout() const;
     void setWindow(const QByteArray& geometry, const QByteArray& layout);
 
-    /// Where the checkpoint of that digest was found after it had moved; empty: never, or it is gone again.
+    /// The folder where the moved checkpoint of \p digest was found; empty: none was found, or the folder is
+    /// gone.
     [[nodiscard]] QString located(const QString& digest) const;
     void setLocated(const QString& digest, const QString& folder);
 

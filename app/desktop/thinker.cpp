@@ -228,7 +228,7 @@ bool LiveRunBuilder::append(const QJsonObject& object) {
     if (rows == 0 || object.value(QLatin1String("position")).toInteger(-1) != static_cast<qint64>(rows)) {
         return false;
     }
-    // What was computed lies with the token that computed it: the one before.
+    // The row of the previous token holds the numbers, because that token computed them.
     const std::size_t row = rows - 1;
     TokenColumns& tokens = data_.tokens;
     tokens.nll[row] = number_of(object.value(QLatin1String("nll")));

@@ -29,7 +29,7 @@ public:
     [[nodiscard]] qint64 tokens() const { return static_cast<qint64>(data_.tokens.size()); }
     [[nodiscard]] qint64 promptTokens() const { return promptTokens_; }
     [[nodiscard]] QString trace() const { return trace_; }
-    /// Of the event `recorded`.
+    /// The trace and the run of the event `recorded`.
     [[nodiscard]] QString recordedTrace() const { return recordedTrace_; }
     [[nodiscard]] QString recordedRun() const { return recordedRun_; }
     /// A copy of all so far, for TraceData::showLive.
@@ -86,7 +86,7 @@ Q_SIGNALS:
     void began();   ///< the first token is there
     void grew(qint64 tokens);
     void recorded(const QString& trace, const QString& run);
-    void ended();                                         ///< however it did; after everything else
+    void ended();                                         ///< emitted last, whatever the outcome
     void failed(const char* id, const QString& sentence); ///< as MessageBar::show
 
 private:
@@ -95,7 +95,7 @@ private:
     void end(EngineProcess::End end, const QString& sentence);
 
     TraceData& data_;
-    QString trace_; ///< that is recorded into
+    QString trace_; ///< trace that the run is recorded into
     EngineProcess engine_;
     std::unique_ptr<LiveRunBuilder> run_;
     QTimer showing_; ///< many tokens a frame are one picture

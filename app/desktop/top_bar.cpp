@@ -41,7 +41,7 @@ QIcon badge(const QString& letter, const QColor& fill, const QColor& text, const
     return icon;
 }
 
-constexpr int name_role = Qt::UserRole + 1; ///< what the box shows of an entry
+constexpr int name_role = Qt::UserRole + 1; ///< text of an entry in the closed box
 
 /// A list of runs, each behind its colour; closed it wears the letter of its role. Names that begin alike
 /// differ at their ends.
@@ -199,7 +199,8 @@ void TopBar::fill() {
             context_.data.isScratch(trace) ? tr("scratch") : QFileInfo(trace).completeBaseName();
         for (const RunInfo& run : context_.data.runs(trace)) {
             const RunKey key{trace, run.id};
-            // One trace needs no name; of several, and of Scratch, it tells runs apart.
+            // The trace's name tells runs apart. It is left out if only one trace is open, unless that is
+            // Scratch.
             QString name = QString::fromStdString(run.name);
             if (traces.size() > 1 || context_.data.isScratch(trace)) {
                 name += QStringLiteral(" · ") + stem;

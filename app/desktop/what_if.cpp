@@ -166,8 +166,8 @@ void WhatIf::fillCarry(QMenu& menu, qint64 token, const RunInfo& run, int ran, c
                          : tr("after step %1, layer %2").arg(step).arg(layer);
     };
     const int most = std::min(ran, 64);
-    // A layer is taken where one was chosen, in the Steps or the Depth panel.
-    // It outlives a change of run, and where streams are read at sublayers it is one of these.
+    // The selected layer was chosen in the Steps or the Depth panel. The selection outlives a change of run.
+    // In a run whose streams are read at sublayers, it is a number of a sublayer, and no layer is offered.
     const auto signalInfos = data_.signalsOf(selection_.runA());
     const bool by_sublayer = std::any_of(signalInfos.begin(), signalInfos.end(), [](const SignalInfo& info) {
         return std::find(info.axes.begin(), info.axes.end(), "sublayer") != info.axes.end();

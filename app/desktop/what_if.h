@@ -44,8 +44,8 @@ private:
         QJsonArray patches = {}; ///< states that are put in, as a patch file has them
     };
     void startWhatIf(const WhatIfQuestion& question);
-    /// The file of what a run was patched with and what is put in now; empty: nothing, or it could not be
-    /// written, which is said.
+    /// Writes a file with the patches of \p run and those in \p more. Empty path: there are none.
+    /// std::nullopt, with a message: the file could not be written.
     [[nodiscard]] std::optional<QString> patchFile(const RunInfo& run, const QJsonArray& more);
     void fillCarry(QMenu& menu, qint64 token, const RunInfo& run, int ran, const QString& word);
 

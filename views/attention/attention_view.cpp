@@ -182,7 +182,7 @@ void AttentionView::showRow() {
     }
     SignalInfo info = *info_;
     info.unit.clear(); // from 0 to the largest, not to 1
-    // Where the key stands, whatever row its own prediction has.
+    // The map shows each weight at the key's own position, whatever row the key's prediction has.
     map_->setMap(std::make_shared<const StepMap>(*sequence_, std::move(values), count, std::move(info),
                                                  Attribution::predicting, StepMap::Rows::layers));
     header_->showScale({}, false);
@@ -212,7 +212,7 @@ void AttentionView::showReach() {
     if (map_->map() == nullptr) {
         return;
     }
-    // What comes later was not seen, nor what stood before the window.
+    // The token sees neither later tokens nor tokens before its window.
     const std::vector<float> all = row_->weights(step(), -1, -1);
     const auto first =
         std::find_if(all.begin(), all.end(), [](float weight) { return weight > 0; }) - all.begin();

@@ -87,9 +87,9 @@ struct ChartInks {
 };
 /// Colours of runs by name ("okabe_ito", "grey"); empty for "default", which is the theme's.
 std::vector<QColor> palette_colours(const std::string& name, bool dark);
-/// Of halting rules by their number in policy_kinds(), which colour-blind readers can tell apart.
+/// Colours of halting rules, by their number in policy_kinds(). Colour-blind readers can tell them apart.
 const std::vector<QColor>& rule_colours(bool dark);
-/// Those of the window.
+/// The inks of charts in the window.
 ChartInks chart_inks(const Theme& theme);
 
 /// Runs get the colours of these numbers of the palette, in their order; runs without a number the others.

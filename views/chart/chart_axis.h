@@ -24,8 +24,8 @@ struct AxisRange {
 /// Widened to round numbers that hold both values.
 AxisRange round_range(double low, double high, int most_ticks);
 
-/// One axis of a chart: its range, its ticks and what they are called. At least three ticks wherever the
-/// range has them; large numbers in one unit, which the title names: "FLOPs per token (M)".
+/// An axis of a chart: its range, its ticks and their labels. At least three ticks wherever the range has
+/// them; large numbers in one unit, which the title names: "FLOPs per token (M)".
 class ChartAxis {
 public:
     /// \p horizontal_data: of the chart's x, otherwise of its y. \p most ticks, but never fewer than three.

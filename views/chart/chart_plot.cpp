@@ -200,7 +200,7 @@ bool ChartPlot::liesOnItsSide() const {
     return !cells && widest * static_cast<int>(chart_.x.names.size()) > width() - 60;
 }
 
-/// Where the legend stands, and which way the plot lies, follow from the size.
+/// Places the legend and turns the plot upright or on its side, depending on the size.
 void ChartPlot::arrange() {
     if (!hintText_.isEmpty()) {
         return;
@@ -239,7 +239,8 @@ QPointF ChartPlot::positionOf(Mark mark) const {
     return pixelOf(series.x[i], series.y[i]);
 }
 
-/// What answers the cursor: a point or a place on a line, the whole column of a bar, a cell.
+/// The area where a mark reacts to the cursor: a point or a position on a line, the whole column of a bar, a
+/// cell.
 QRectF ChartPlot::boxOf(Mark mark) const {
     const Chart::Series& series = chart_.series[static_cast<std::size_t>(mark.series)];
     const auto i = static_cast<std::size_t>(mark.index);
@@ -381,7 +382,7 @@ void ChartPlot::point(Mark mark, bool tell) {
     Q_EMIT markHovered(mark.series, mark.index);
 }
 
-/// To another mark of the series, or to the same place of another series.
+/// Moves to another mark of the series, or to the same place of another series.
 void ChartPlot::step(int along, int across) {
     const auto there = [&](int s, int i) {
         const Chart::Series& series = chart_.series[static_cast<std::size_t>(s)];

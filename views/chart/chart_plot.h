@@ -107,7 +107,7 @@ private:
     [[nodiscard]] bool has(double x, double y) const;
     [[nodiscard]] QPointF pixelOf(double x, double y) const;
     [[nodiscard]] QRectF boxOf(Mark mark) const;
-    // One a kind of mark; what they add belongs to the series.
+    // Each kind of mark has a function. The plottables that it adds belong to the series.
     void addLine(const Chart::Series& series, std::vector<QCPAbstractPlottable*>& parts);
     void addPoints(const Chart::Series& series, std::vector<QCPAbstractPlottable*>& parts);
     void addBars(const Chart::Series& series, std::vector<QCPAbstractPlottable*>& parts);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How a chart becomes plottables of QCustomPlot.
+// Turns a chart into plottables of QCustomPlot.
 #include "views/chart/chart_plot.h"
 #include "views/chart/custom_plot.h"
 

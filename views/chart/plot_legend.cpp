@@ -17,7 +17,7 @@ constexpr int sample_width = 22;
 constexpr int entry_gap = 6;
 constexpr double line_width = 1.6;
 
-/// One series of the legend; checked while it is shown.
+/// A series in the legend; checked while the series is shown.
 class LegendEntry : public QAbstractButton {
 public:
     LegendEntry(const Chart::Series& series, const ChartInks& inks, Theme& theme, QWidget* parent)

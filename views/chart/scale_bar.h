@@ -9,7 +9,7 @@
 
 namespace ponderscope {
 
-/// What colours stand for: name, low end, colours, high end, and what the neutral grey means.
+/// The legend of a colour scale: name, low end, colours, high end, and the meaning of the neutral grey.
 class ScaleBar : public QWidget {
     Q_OBJECT
 public:

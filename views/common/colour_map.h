@@ -38,15 +38,16 @@ private:
     std::array<QRgb, 256> table_{};
 };
 
-/// From values to positions of a map. Linear, or logarithmic for ranks.
+/// Maps values to positions of a colour map. Linear, or logarithmic for ranks.
 struct ColourScale {
     double low = 0;
     double high = 1;
     bool logarithmic = false; ///< low > 0
     bool operator==(const ColourScale&) const = default;
-    /// In [0, 1]; NaN stays NaN; infinities go to the ends. A scale without extent gives 0.
+    /// The position of \p value in [0, 1]; NaN stays NaN; infinities go to the ends. A scale without extent
+    /// gives 0.
     [[nodiscard]] double position(double value) const;
-    /// Of numbers of classes, for ColourMap::classes.
+    /// The scale of class numbers, for ColourMap::classes.
     static ColourScale classes() { return {0, 255, false}; }
     /// Symmetric about zero, so that the middle of a diverging map is zero.
     static ColourScale symmetric(double magnitude) { return {-magnitude, magnitude, false}; }

@@ -122,7 +122,8 @@ bool expands(const QLayoutItem& item) {
     return (item.expandingDirections() & Qt::Horizontal) != 0;
 }
 
-/// What expands, and what layouts ignore (a readout that may be cut), asks for its least.
+/// The width that \p item asks for. Expanding items, and items with an ignored size policy (a readout that
+/// may be cut), ask for their minimum.
 int wanted(const QLayoutItem& item) {
     const QWidget* widget = const_cast<QLayoutItem&>(item).widget();
     const bool ignored = widget != nullptr && widget->sizePolicy().horizontalPolicy() == QSizePolicy::Ignored;

@@ -265,7 +265,8 @@ std::string csv_number(double value) {
 
 namespace {
 
-/// How many bytes in front of \p at the character there begins; 0 where one begins at \p at.
+/// The number of bytes between the start of the character at \p at and \p at; 0 where a character begins at
+/// \p at.
 std::size_t begun_before(std::string_view text, std::size_t at) {
     for (std::size_t back = 1; back < 4 && back <= at; ++back) {
         if (at < text.size() && utf8_at(text, at - back).bytes > back) {

@@ -21,7 +21,7 @@ inline constexpr char16_t no_value[] = u"–";
 
 /// 2 decimals: losses, entropies. NaN gives "–"; minus is U+2212, so that columns of signed numbers align.
 QString format_nats(double value, int decimals = 2);
-/// With its sign always: "+0.21", "−0.03".
+/// A number that always has a sign: "+0.21", "−0.03".
 QString format_difference(double value, int decimals = 2);
 /// 2 decimals; below 0.005 two significant digits ("0.0012"), below 1e-4 "<0.0001".
 QString format_probability(double value);

@@ -11,7 +11,7 @@
 
 namespace ponderscope {
 
-/// One run of one trace file.
+/// Identifies a run of a trace file.
 struct RunKey {
     QString trace;  ///< absolute path
     qint64 run = 0; ///< RunInfo::id; 0 = none

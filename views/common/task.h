@@ -18,8 +18,8 @@
 namespace ponderscope {
 
 #ifdef __SANITIZE_THREAD__
-/// Tells the sanitizer what orders the threads: the lock of Qt's event queue, and the count of who holds a
-/// call that waits in it, lie in a library that is not watched.
+/// Tells the thread sanitizer about ordering that it cannot see: the lock of Qt's event queue, and the
+/// reference count of a waiting call, lie in a library without instrumentation.
 template <typename Call>
 class OrderedCall {
 public:
@@ -39,8 +39,8 @@ private:
 };
 #endif
 
-/// From any thread: runs \p call on the thread of \p to, from its event loop, and not if \p to is gone by
-/// then. What the caller did before is done for \p call. Either thread may destroy the callable.
+/// Runs \p call on the thread of \p to, from its event loop, unless \p to is destroyed by then. Any thread
+/// may call this. Earlier work of the caller is visible to \p call. Either thread may destroy the callable.
 template <typename Call>
 void hand_over(QObject* to, Call call) {
 #ifdef __SANITIZE_THREAD__
@@ -50,7 +50,8 @@ void hand_over(QObject* to, Call call) {
 #endif
 }
 
-/// One piece of work at a time on another thread, its result on the thread of \p owner, which outlives this.
+/// Runs one piece of work at a time on another thread and delivers its result on the thread of \p owner,
+/// which outlives this.
 ///
 /// start(), cancel() and the destructor ask running work to stop and never wait for it. Work that was
 /// overtaken delivers nothing; the next work begins once it has ended, so that two never run at once. Work

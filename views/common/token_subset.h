@@ -17,12 +17,12 @@ namespace ponderscope {
 
 /// Tokens of a run that were found and that panels speak of instead of all.
 struct TokenSubset {
-    RunKey run;    ///< that was searched; other runs over its text have the same tokens
+    RunKey run;    ///< run that was searched; other runs over its text have the same tokens
     QString query; ///< the query that found them
-    QString where; ///< that was searched: "in sequence 3", "in the whole run"
+    QString where; ///< searched part: "in sequence 3", "in the whole run"
     QString means; ///< of them, with intervals, in a line; empty: not known yet
-    /// By sequence the rows of the trace that hold their values, ascending: the attribution of the window is
-    /// in them. No sequence without any.
+    /// For each sequence, the rows of the trace that hold the tokens' values, ascending. The rows take the
+    /// attribution of the window into account. Sequences without such rows are left out.
     std::map<std::int64_t, std::vector<std::int64_t>> rows;
     [[nodiscard]] bool isEmpty() const { return rows.empty(); }
     [[nodiscard]] std::int64_t size() const {

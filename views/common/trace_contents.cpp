@@ -25,7 +25,7 @@ qint64 stamp_of_annotations(const std::filesystem::path& path) {
     return error ? 0 : written.time_since_epoch().count() | 1;
 }
 
-/// What readers of annotations leave out, as sentences of the runs.
+/// Adds the faults of annotations that readers leave out to the runs that they are of.
 void note_annotations(const TraceReader& reader, std::vector<std::shared_ptr<RunContents>>& runs) {
     try {
         const std::optional<AnnotationReader> annotations = AnnotationReader::beside(reader.path());
@@ -133,8 +133,8 @@ void append_columns(TokenColumns& to, const TokenColumns& from) {
     append_to(to.flops, from.flops);
 }
 
-/// Those that were made for the run's tokens. Of a file that cannot be read there are none: read_contents
-/// says so.
+/// The annotations that fit the run's tokens. A file that cannot be read gives none: read_contents reports
+/// it.
 std::vector<TokenAnnotation> read_annotations(const TraceReader& reader,
                                               const std::optional<AnnotationReader>& annotations,
                                               const RunKey& key, qint64 sequence, std::size_t tokens) {

@@ -16,18 +16,19 @@ namespace ponderscope {
 class AnnotationReader;
 class TraceReader;
 
-/// One run of a file, besides tokens and signals. Never changed: a run that grew gets another block.
+/// The contents of a run, without tokens and signal values. Never changed: a run that grew gets another
+/// block.
 struct RunContents {
     RunInfo info;
     std::vector<SequenceInfo> sequences; ///< by index
     std::vector<SignalInfo> signals;
-    /// What went wrong while it was recorded, and what is wrong with its annotations.
+    /// Faults while the run was recorded, and faults of its annotations.
     std::vector<FaultInfo> faults;
 };
 
 /// The content of one file.
 struct TraceContents {
-    QStringList files;                                    ///< that it is read from: itself, or its shards
+    QStringList files;                                    ///< files to read: the trace itself, or its shards
     std::vector<std::shared_ptr<const RunContents>> runs; ///< by id
     std::vector<TrainingInfo> trainings;
     qint64 annotationsStamp = 0; ///< of the file of annotations; another one: it was written again. 0: none

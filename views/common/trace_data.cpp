@@ -370,7 +370,7 @@ QString TraceData::tokenLabel(const RunKey& key, int id) {
     if (!first) {
         return {};
     }
-    // One look-up for all that is asked until the event loop turns.
+    // One look-up serves all requests until the event loop turns.
     Impl* const impl = impl_.get();
     impl->reply([impl, key] {
         const QSet<int> ids = impl->labelsPending[key];

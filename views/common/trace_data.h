@@ -26,7 +26,7 @@ struct TokenAnnotation {
     std::vector<double> values; ///< by token: a number, or that of a class; NaN: none
 };
 
-/// One sequence of one run, loaded whole and never changed afterwards. Shared between views.
+/// A sequence of a run, loaded whole and never changed afterwards. Shared between views.
 struct SequenceData {
     RunKey run;
     qint64 sequence = 0;
@@ -70,7 +70,7 @@ public:
     void closeLive(const QString& name);
     [[nodiscard]] bool isLive(const QString& trace) const;
     [[nodiscard]] QStringList liveNames() const;
-    /// The trace of temporary runs: what-ifs, reruns, generations. Said before it is
+    /// Names the trace of temporary runs: what-ifs, reruns, generations. Call this before the trace is
     /// opened.
     void setScratch(const QString& trace);
     [[nodiscard]] bool isScratch(const QString& trace) const;
@@ -91,7 +91,7 @@ public:
     [[nodiscard]] std::vector<TrainingInfo> trainings(const QString& trace) const; ///< likewise
     [[nodiscard]] const RunInfo*
     run(const RunKey& key) const; ///< valid until the next event; null when unknown
-    /// By index; valid until the next event, as are the next two.
+    /// The sequences by index; valid until the next event, as are the next two.
     [[nodiscard]] std::span<const SequenceInfo> sequences(const RunKey& key) const;
     [[nodiscard]] const SequenceInfo* sequenceInfo(const RunKey& key, qint64 sequence) const; ///< or null
     [[nodiscard]] std::span<const SignalInfo> signalsOf(const RunKey& key) const;
@@ -99,16 +99,17 @@ public:
     [[nodiscard]] std::shared_ptr<const RunContents> contents(const RunKey& key) const;
     /// The run is being computed or recorded and has nothing to show so far.
     [[nodiscard]] bool isBeginning(const RunKey& key) const;
-    /// What went wrong while the run was recorded, a sentence each.
+    /// Faults while the run was recorded, a sentence each.
     [[nodiscard]] QStringList faults(const RunKey& key) const;
 
     [[nodiscard]] std::shared_ptr<const SequenceData> sequence(const RunKey& key, qint64 sequence);
-    /// Was asked for, and its page of the file could not be read; failed() said why.
+    /// Whether the sequence was requested and its page of the file could not be read; failed() gave the
+    /// reason.
     [[nodiscard]] bool isUnreadable(const RunKey& key, qint64 sequence) const;
     [[nodiscard]] std::shared_ptr<const SignalChunk> signal(const RunKey& key, qint64 sequence,
                                                             const QString& name);
-    /// Of a signal, the row of one token and some around it: all of a short sequence, a page of a long one.
-    /// rowsReady (of a short one, signalReady) follows where it is null.
+    /// Rows of a signal around the row of one token: the whole of a short sequence, a page of a long one.
+    /// Null: not loaded yet; rowsReady follows (for a short sequence, signalReady).
     [[nodiscard]] std::shared_ptr<const SignalChunk> signalAt(const RunKey& key, qint64 sequence,
                                                               const QString& name, qint64 row);
     /// A token's text for lists, with what cannot be printed made visible ("␣the", "⏎", "‹E2 80›"). Empty
@@ -124,8 +125,8 @@ Q_SIGNALS:
     void traceClosed(const QString& path);
     void failed(const QString& path, const QString& sentence);
     void sequenceReady(const ponderscope::RunKey& run, qint64 sequence);
-    /// Also when the run has no such signal, or it could not be read: signal() then stays null until the
-    /// trace changes.
+    /// Emitted also if the run has no such signal, or if the signal could not be read: signal() then stays
+    /// null until the trace changes.
     void signalReady(const ponderscope::RunKey& run, qint64 sequence, const QString& name);
     void rowsReady(const ponderscope::RunKey& run, qint64 sequence, const QString& name);
     void tokenLabelsReady(const ponderscope::RunKey& run);

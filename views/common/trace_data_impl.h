@@ -45,7 +45,7 @@ public:
 
     /// \p urgent jobs are what the user waits for now: the newest first.
     void post(Job job, bool urgent);
-    /// Those of the trace that wait are forgotten, the one that runs is asked to stop.
+    /// Drops the waiting jobs of the trace and asks a running one to stop.
     void dropTrace(const QString& trace);
     [[nodiscard]] bool idle() const;
 
@@ -58,11 +58,11 @@ private:
     QString running_; ///< its trace; empty: nothing runs
     bool ending_ = false;
     std::atomic<bool> stop_ = false;
-    std::stop_source given_up_; ///< what the worker waits for elsewhere
+    std::stop_source given_up_; ///< stops the worker's waits for another machine
     std::thread worker_;
 };
 
-// What is behind TraceData: blocks that are kept, what was asked for, and the thread that reads.
+// The implementation of TraceData: cached blocks, pending requests, and the reader thread.
 
 inline std::size_t bytes_of(const SequenceData& data) {
     return data.text.size() +
@@ -72,7 +72,7 @@ inline std::size_t bytes_of(const SequenceData& data) {
 struct TraceData::Impl {
     static constexpr qint64 page_rows = 4096;
 
-    /// One cached block: a sequence (empty name), a signal of one, or a page of a signal.
+    /// Names a cached block: a sequence (empty name), a signal of a sequence, or a page of a signal.
     struct BlockKey {
         RunKey run;
         qint64 sequence = 0;
@@ -88,7 +88,7 @@ struct TraceData::Impl {
         std::shared_ptr<const SequenceData> sequence;
         std::shared_ptr<const SignalChunk> chunk;
         std::size_t bytes = 0;
-        std::int64_t tokens = 0; ///< that the file had when the block was read; of a page, its end
+        std::int64_t tokens = 0; ///< length of the file when the block was read; for a page, its end
         quint64 used = 0;        ///< a clock of uses
         bool pending = false;
         bool absent = false; ///< asked and not there
@@ -303,7 +303,7 @@ struct TraceData::Impl {
         for (const RunKey& run : changed) {
             Q_EMIT owner.runChanged(run);
         }
-        if (traces.contains(trace)) { // unless somebody closed it
+        if (traces.contains(trace)) { // unless it was closed meanwhile
             Q_EMIT owner.traceChanged(trace);
         }
     }

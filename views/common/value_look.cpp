@@ -128,7 +128,7 @@ ValueLook look_of(const ValueKind& kind, const ValueSpread& spread) {
     }
     switch (kind.number) {
     case NumberKind::nats: {
-        // One scale for most texts: sequences and runs look alike where they are alike.
+        // Most texts share one scale, so that equal values have equal colours in all sequences and runs.
         constexpr double usual = 8;
         look.scale = {0, size > usual ? nice_ceiling(size) : usual, false};
         break;

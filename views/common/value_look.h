@@ -16,7 +16,7 @@ namespace ponderscope {
 /// The kind of a column of numbers, known before its values.
 struct ValueKind {
     NumberKind number = NumberKind::plain;
-    /// Of two runs or of two steps: white at 0 even where no value is below it.
+    /// The values are differences of two runs or two steps: white at 0 even where no value is below it.
     bool difference = false;
     double known_end = 0; ///< of a count, such as the run's largest number of steps; 0: from the values
 };
@@ -28,7 +28,8 @@ struct ValueSpread {
     double least = 0; ///< of the finite values; NaN: there are none
     double size = 0;  ///< a magnitude that few values exceed
 };
-/// Of the finite values; `size` is the 98th percentile of a sample that is large enough for a scale.
+/// The spread of the finite values. `size` is the 98th percentile of a sample that is large enough for a
+/// scale.
 ValueSpread spread_of(std::span<const float> values);
 ValueSpread spread_of(std::span<const double> values);
 

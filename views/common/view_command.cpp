@@ -49,7 +49,8 @@ QString python_quoted(const QString& text) {
 }
 
 QString run_name(const RunInfo& info) {
-    // What follows the last '#' is the run.
+    // Readers take the text after the last '#' for the run, so a name with '#' is replaced by the run's
+    // number.
     const QString name = QString::fromStdString(info.name);
     return name.isEmpty() || name.contains(u'#') ? QString::number(info.id) : name;
 }

@@ -9,8 +9,8 @@
 
 namespace ponderscope {
 
-/// What makes again, outside the window, what a view or a dialog shows: lines for a POSIX shell, or, where no
-/// verb shows it, a piece of Python.
+/// A command that reproduces a view or a dialog outside the window: lines for a POSIX shell or, where no verb
+/// shows it, a piece of Python.
 struct ViewCommand {
     enum class Kind {
         none,   ///< `text` says why
@@ -21,7 +21,7 @@ struct ViewCommand {
     QString text;
 };
 
-/// Every panel is one.
+/// The interface of panels that have such a command: every panel has it.
 class ShowsCommand {
 public:
     ShowsCommand() = default;
@@ -31,7 +31,7 @@ public:
     [[nodiscard]] virtual ViewCommand viewCommand() const = 0;
 };
 
-/// One word of a POSIX shell.
+/// Quotes \p word for a POSIX shell.
 QString shell_quoted(const QString& word);
 /// "ponderscope ARGUMENTS...", as one would type it.
 QString shell_command(const QStringList& arguments);
@@ -48,7 +48,7 @@ ViewCommand no_command(const QString& why);
 ViewCommand shell_view(const QList<QStringList>& lines);
 /// Run A as TRACE#RUN; needs one.
 QString run_a_reference(const TraceData& data, const Selection& selection);
-/// Why there is no command for run A: none is shown, or it is not on disk yet. Empty: there is one.
+/// Why there is no command for run A (no run is shown, or it is not on disk yet); empty: there is a command.
 QString why_no_run(const TraceData& data, const Selection& selection);
 /// \p lines after `a`, and `b` where \p withB and there is one, were opened; or why_no_run.
 ViewCommand python_view(const TraceData& data, const Selection& selection, const QStringList& lines,

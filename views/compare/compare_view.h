@@ -43,7 +43,7 @@ public:
     [[nodiscard]] DataTableModel* model() const { return model_; }
     [[nodiscard]] RunKey key(int row) const; ///< of the model
     [[nodiscard]] TokenScatter* scatter() const { return scatter_; }
-    [[nodiscard]] QComboBox* detail() const { return detail_; } ///< what stands beside the table
+    [[nodiscard]] QComboBox* detail() const { return detail_; } ///< chooses the detail beside the table
     [[nodiscard]] ChartPlot* chart() const { return chart_; }   ///< of all but the points and the tasks
     [[nodiscard]] TaskAnswers* tasks() const { return tasks_; }
     [[nodiscard]] bool isBusy() const override;
@@ -63,13 +63,13 @@ Q_SIGNALS:
     void busyChanged(bool busy);
 
 private:
-    /// What is compared, and its runs in the same order. Runs that were cut off, or are being recorded, take
-    /// part only as A or B: what is compared is what all of them scored.
+    /// The request for the comparison, and its runs in the same order. Runs that were cut off or are being
+    /// recorded take part only as A or B, because the comparison covers only tokens that all runs scored.
     [[nodiscard]] std::pair<ComparisonRequest, std::vector<RunKey>> request() const;
     void renew() override; ///< starts again if what is to be compared has changed
     void begin();
     void clear(const QString& why);
-    void setCurrent(bool current); ///< what is shown is of the runs that are chosen now; else it is dimmed
+    void setCurrent(bool current); ///< false: dims a result that is not of the chosen runs
     void finished(std::shared_ptr<const RunComparison> comparison);
     void setBusy(bool busy);
     void fitColumns();
@@ -102,7 +102,7 @@ private:
     std::vector<RunKey> keys_;                 ///< of its runs
     SubsetChip* chip_;
     TokenSubset subset_;
-    std::vector<RunKey> wanted_; ///< what the running or shown comparison is of
+    std::vector<RunKey> wanted_; ///< runs of the running or shown comparison
     QString stamp_;              ///< and what these held
 };
 

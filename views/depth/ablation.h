@@ -17,7 +17,8 @@ struct AblatedSource {
     friend bool operator==(const AblatedSource&, const AblatedSource&) = default;
 };
 
-/// What a recorded run was computed without, by its notices (`record --ablate-source`). Any thread.
+/// The sources that a recorded run was computed without, by its notices (`record --ablate-source`). Any
+/// thread.
 std::vector<AblatedSource> ablated_sources(const RunInfo& run);
 
 } // namespace ponderscope

@@ -78,7 +78,7 @@ DepthMap::DepthMap(std::shared_ptr<const SignalChunk> chunk, const SignalInfo& i
         throw InputError("The signal \"" + info.name + "\" is shorter than it says; record the trace again.");
     }
     rows_ = std::min(rows_, static_cast<std::int64_t>(executed_.size()));
-    // What no token of a sample reads, in no step and head, is no source.
+    // A source counts as read if any token of a sample reads it, in any step and head.
     reads_.assign(static_cast<std::size_t>(layers_ * sources_), false);
     for (std::int64_t layer = 0; layer < layers_; ++layer) {
         for (std::int64_t source = 0; source < sources_; ++source) {

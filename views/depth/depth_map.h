@@ -33,11 +33,12 @@ public:
     [[nodiscard]] std::int64_t steps() const { return steps_; }                   ///< 1 without such an axis
     [[nodiscard]] const std::string& layer_name() const { return layer_name_; }   ///< "layer", "sublayer"
     [[nodiscard]] const std::string& source_name() const { return source_name_; } ///< "source", "stream"
-    /// What each source column stands for, as the signal's description says it; numbers where it does not.
+    /// The label of each source column, from the signal's description; numbers where it has none.
     [[nodiscard]] const std::vector<std::string>& source_labels() const { return source_labels_; }
     /// A layer that reads the source for some token.
     [[nodiscard]] bool reads(std::int64_t layer, std::int64_t source) const;
-    /// Of one row; \p head -1: the mean over the heads. NaN outside, and where the layer has no such source.
+    /// The weight at one row; \p head -1: the mean over the heads. NaN outside, and where the layer has no
+    /// such source.
     [[nodiscard]] float at(std::int64_t row, std::int64_t step, std::int64_t layer, std::int64_t source,
                            std::int64_t head) const;
     /// [layer * sources + source] of one row; all NaN outside.

@@ -28,8 +28,8 @@ class StepMapCanvas;
 /// over tokens, and layer × token for the chosen source. Any signal with axes token, layer, source (and head)
 /// of run A; without one, a hint says what to record.
 ///
-/// Of a long sequence only what is shown is read: a sample of its rows for averages, the row of the selected
-/// token, and the pyramid of the chosen source's map, which is made in the background.
+/// A long sequence is read only in part: a sample of its rows for averages, the row of the selected token,
+/// and the pyramid of the chosen source's map, which is made in the background.
 ///
 /// Says that weights are not causes, and which layers hardly depend on the token.
 class DepthView : public QWidget, public LiveView, public ShowsCommand {
@@ -64,7 +64,7 @@ private:
     void refreshMap();
     void redraw(); ///< both
     [[nodiscard]] bool isLong() const;
-    /// Of the whole run, and of no single token.
+    /// Whether the weights are sums over the whole run, without those of single tokens.
     [[nodiscard]] bool isSummed() const;
     [[nodiscard]] bool sampleLong(QString& hint); ///< whether the sample is there
     void readRow(qint64 row);
@@ -88,7 +88,7 @@ private:
     ScaleBar* mapScale_;
     StepMapCanvas* map_;
     QWidget* right_;
-    // Of long sequences:
+    // State for long sequences:
     qint64 wholeWeights_ = qint64{1} << 24;
     bool long_ = false;
     QString sampleOf_;

@@ -21,7 +21,7 @@ class ChartPlot;
 class MapHeader;
 class StepMapCanvas;
 
-/// What the routers of a mixture of experts chose in run A (`record --record steps,experts`): the experts of
+/// The experts that the routers of a mixture chose in run A (`record --record steps,experts`): the experts of
 /// one layer by token, coloured by their weights, their load over the run, and how far run B chooses the same
 /// ones.
 class ExpertsView : public QWidget, public LiveView, public ShowsCommand {
@@ -46,7 +46,7 @@ private:
     void readUse();
     void nothing(const QString& hint);
     void showCell(qint64 token, int expert);
-    void sayToken();                         ///< what the selected token chose
+    void sayToken();                         ///< shows the experts of the selected token
     void showLayer();                        ///< the layer that the window has chosen, where it has experts
     [[nodiscard]] std::size_t layer() const; ///< place among the layers with experts
     [[nodiscard]] QString layerName() const;
@@ -64,7 +64,7 @@ private:
     std::shared_ptr<const SequenceData> sequence_;
     std::optional<ExpertRows> rows_;
     std::vector<float> weights_;
-    QString useOf_, agreementOf_; ///< what the tasks are of, so that nothing is read twice
+    QString useOf_, agreementOf_; ///< inputs of the tasks, so that nothing is read twice
     std::optional<ExpertUse> use_, useB_;
 };
 

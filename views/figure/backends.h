@@ -41,7 +41,7 @@ void paint(const DisplayList& list, const Fonts& fonts, QPainter& painter);
 /// "12.5", "0", "-3.125": at most \p decimals, no trailing zeros, a full stop in every locale.
 QByteArray number(double value, int decimals = 3);
 
-/// What one face draws in a list.
+/// The use of one font face in a display list.
 struct UsedFace {
     const FontFace* face = nullptr;
     std::map<std::uint32_t, QString> glyphs; ///< and the text that each stands for; empty: none of its own
@@ -49,7 +49,7 @@ struct UsedFace {
     bool regular = false; ///< the styles it is used in
     bool bold = false;
 };
-/// In the order of their first use.
+/// The faces that \p list uses, in the order of their first use.
 std::vector<UsedFace> used_faces(const DisplayList& list, const Fonts& fonts);
 
 } // namespace ponderscope::figure

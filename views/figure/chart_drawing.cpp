@@ -122,7 +122,7 @@ double readable_height(const Style& style, double width, const Chart& chart, int
 
 namespace {
 
-/// Where values of a chart lie on paper.
+/// Maps values of a chart to positions on paper.
 struct Frame {
     const Chart& chart;
     QRectF plot;

@@ -114,7 +114,7 @@ Chart matched_of(const FigureSpec& spec, FigureData& data, const ProgressSink& p
             }
         }
     }
-    // What was chosen and cannot be drawn is said.
+    // Report chosen runs that cannot be drawn.
     for (std::size_t i = 1; i < spec.runs.size(); ++i) {
         const RunInfo other = find_run(TraceReader::open(spec.runs[i].trace), spec.runs[i].run);
         const auto is_other = [&](const RunInfo& one) {

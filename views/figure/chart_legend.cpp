@@ -171,7 +171,7 @@ void ChartLegend::draw(DisplayList& list, const QRectF& box, const QRectF& plot,
     const double left = box.right() - width_ + gap * style_.size;
     const double top = box.top() + height_;
     const double line = std::min(line_of(style_), (box.bottom() - top) / std::max(1, rows_));
-    // From the height of the plot's top where there is room for all.
+    // The list begins at the top of the plot, or higher if it needs the room.
     const double first = std::max(top, std::min(plot.top() - line / 2, box.bottom() - rows_ * line));
     std::vector<double> middles;
     for (int row = 0; row < rows_; ++row) {
@@ -185,7 +185,7 @@ void ChartLegend::draw(DisplayList& list, const QRectF& box, const QRectF& plot,
             return entry.series->mark == Chart::Mark::line && std::isfinite(end(*entry.series));
         });
     if (lines) {
-        // At the heights where the lines end, pushed apart where those are too close.
+        // Entries stand at the heights where their lines end, pushed apart where those are too close.
         std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
             return end(*entries_[a].series) < end(*entries_[b].series);
         });

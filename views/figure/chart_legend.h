@@ -13,13 +13,13 @@ namespace ponderscope::figure {
 /// not push the plot out of its own box.
 class ChartLegend {
 public:
-    /// For a chart in a box of this size.
+    /// Lays out the legend of a chart in a box of this size.
     ChartLegend(const Style& style, const Chart& chart, QSizeF box);
 
     [[nodiscard]] bool beside() const { return beside_; }
-    [[nodiscard]] double height() const { return height_; } ///< that it takes above the plot; 0 beside it
-    [[nodiscard]] double width() const { return width_; }   ///< that it takes at the right, with the gap
-    /// What a list in one column needs of height.
+    [[nodiscard]] double height() const { return height_; } ///< height above the plot; 0 beside it
+    [[nodiscard]] double width() const { return width_; }   ///< width at the right, with the gap
+    /// The height of the list in one column.
     [[nodiscard]] double listHeight() const;
     /// Above: into \p box from its top. Beside: at its right, between the heights of \p plot; \p end tells
     /// where a series ends there, so that names of lines stand at their ends.

@@ -22,10 +22,10 @@ QByteArray encode(const Figure& figure, const Fonts& fonts, const std::string& e
 std::vector<std::filesystem::path> write_figure(const Figure& figure, const Fonts& fonts,
                                                 const std::filesystem::path& path, double dpi);
 
-/// What `ponderscope figure` starts: `ponderscope-desktop --figure SPEC.json -o FILE`, with exactly these
-/// arguments. Needs neither a window nor a display: makes an application on Qt's offscreen platform unless
-/// there is one. Prints what it wrote; one sentence on stderr when something is wrong. Returns the exit code:
-/// 0 done, 2 wrong use or input.
+/// The program behind `ponderscope figure`, which starts `ponderscope-desktop --figure SPEC.json -o FILE`
+/// with exactly these arguments. Needs neither a window nor a display: makes an application on Qt's offscreen
+/// platform unless there is one. Prints the names of the written files; one sentence on stderr when something
+/// is wrong. Returns the exit code: 0 done, 2 wrong use or input.
 int run_figure_command(int argc, char** argv);
 
 /// Whether the arguments ask for run_figure_command; to be asked before any application object is made.

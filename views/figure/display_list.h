@@ -14,8 +14,8 @@
 
 namespace ponderscope::figure {
 
-/// One inch is 72 points and 25.4 mm. Everything in a display list is in points, y downwards, origin at the
-/// upper left corner.
+/// Everything in a display list is in points (72 points = 1 inch = 25.4 mm), y downwards, origin at the upper
+/// left corner.
 constexpr double points_per_mm = 72.0 / 25.4;
 
 enum class Align { left, center, right };
@@ -35,7 +35,7 @@ struct TextStyle {
     QColor color = Qt::black;
 };
 
-// What a figure is made of. Fills use the non-zero rule; an invalid fill colour means: do not fill.
+// The items of a figure. Fills use the non-zero rule; an invalid fill colour means: do not fill.
 struct RectItem {
     QRectF rect;
     QColor fill;

@@ -40,7 +40,7 @@ constexpr int trace_role = Qt::UserRole + 1; ///< of runs
 constexpr int kind_role = Qt::UserRole;
 constexpr int form_width = 384;
 
-/// A page that is wider than the room is shown smaller: nobody reads a figure by scrolling sideways.
+/// Scales a page down to the available width, so that it needs no sideways scrolling.
 class PreviewArea : public QScrollArea {
 public:
     PreviewArea(FigurePreview* preview, QWidget* parent) : QScrollArea(parent), preview_(preview) {
@@ -233,7 +233,7 @@ void ExportDialog::fillRuns() {
     const auto add = [this](const std::filesystem::path& trace, const std::string& name, bool shown) {
         runs_->add(name, shown_name(initial_, name), shown)->setData(trace_role, path_text(trace));
     };
-    // Those that the figure began with, then all others over its text.
+    // The runs of the initial figure come first, then all other runs over its text.
     std::string digest;
     for (const RunName& run : initial_.runs) {
         add(run.trace, run.run, true);
@@ -304,7 +304,7 @@ void ExportDialog::apply(const FigureSpec& spec) {
     kindChanged();
 }
 
-/// What the form offers depends on the run and on the kind.
+/// Fills the choices of the form, which depend on the run and on the kind.
 void ExportDialog::fillChoices() {
     QList<std::pair<QString, QString>> signals_of_run;
     const RunName& first = initial_.runs.front();
@@ -405,7 +405,7 @@ FigureSpec ExportDialog::spec() const {
         spec.sequence = spec.sequence.value_or(0);
     }
     spec.runs.resize(std::min(spec.runs.size(), mostRuns(spec)));
-    // What a specification said stays; a figure from the window has the window's colours.
+    // A specification keeps its colours; a figure from the window has the window's colours.
     spec.colours = spec.runs == initial_.runs && !initial_.colours.empty() ? initial_.colours
                    : !selection_.runA().isValid()
                        ? std::vector<std::int64_t>()
@@ -503,7 +503,7 @@ void ExportDialog::askAndWrite() {
 }
 
 bool ExportDialog::writeBy(const std::function<QStringList()>& work) {
-    // What stands in the preview is what is written.
+    // Write only the figure that the preview shows.
     if (pending_.isActive() || maker_.isBusy()) {
         message_->setText(tr("Making the figure… Export again when it is shown."));
         return false;

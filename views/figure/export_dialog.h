@@ -45,7 +45,7 @@ public:
     bool write(bool replace = false);
     /// Files that writing would replace and that are not of this very figure.
     [[nodiscard]] QStringList inTheWay() const;
-    /// Opens a specification: its kind, its runs and its look. False, having said why, when that is
+    /// Opens a specification: its kind, its runs and its look. False, with a message, when that is
     /// impossible.
     bool openSpec(const QString& file);
     [[nodiscard]] QString message() const;

@@ -76,7 +76,7 @@ FigureData gather(const FigureSpec& asked, const ProgressSink& progress = {},
 /// Lays out. GUI thread. InputError when the content does not fit the height that was asked for.
 Figure compose(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 
-// One a kind; compose() calls them.
+// Each kind of figure has a function, which compose() calls.
 Figure compose_token_text(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_step_heatmap(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_nll_comparison(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
@@ -93,7 +93,7 @@ Chart gather_chart(const FigureSpec& spec, FigureData& data, const ProgressSink&
                    const std::stop_token& stop, GatherCache& shared);
 
 BootstrapOptions bootstrap_of(const FigureSpec& spec, const std::stop_token& stop);
-/// The replay table of the first run; what must be said of it goes into \p data.
+/// The replay table of the first run; its notices go into \p data.
 ReplayTable replay_of(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
                       const std::stop_token& stop);
 /// The table of policies, as a chart.

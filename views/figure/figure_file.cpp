@@ -23,8 +23,8 @@ using namespace figure;
 
 namespace {
 
-/// Where figures of a trace go first: beside it, or among the user's documents where it lies on another
-/// machine.
+/// The default folder for figures of a trace: the trace's own, or the user's documents if the trace lies on
+/// another machine.
 QString folder_beside(const QString& trace) {
     if (!is_elsewhere(trace)) {
         return QFileInfo(trace).absolutePath();

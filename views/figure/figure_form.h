@@ -23,7 +23,8 @@ public:
 
     void setSpec(const figure::FigureSpec& spec);
     [[nodiscard]] const figure::FigureSpec& spec() const { return spec_; }
-    /// What a key is chosen from, as (value, text); before setSpec. Empty: what the table of keys says.
+    /// Sets the choices for a key, as (value, text); call before setSpec. Empty: the choices of the table of
+    /// keys.
     void setChoices(const QString& key, const QList<std::pair<QString, QString>>& choices);
     /// The widget that edits a key; null: the kind does not have it.
     [[nodiscard]] QWidget* editor(const QString& key) const { return editors_.value(key); }

@@ -28,7 +28,7 @@ namespace {
 constexpr int panel_form_width = 236;
 constexpr int grown_ms = 1000; ///< between two figures of runs that grow
 
-/// What one chart of a page shows, where the others show something else.
+/// Whether each chart of a page has its own value of the field.
 bool is_own(const FieldForm& field) {
     return field.key == "curve" || field.key == "signal" || field.key == "by";
 }
@@ -247,8 +247,8 @@ FigureSpec FigurePanel::spec() const {
     return wanted;
 }
 
-/// What the numbers depend on beside the specification: how far its own runs and trainings have grown. Others
-/// that are being recorded must not begin the figure anew.
+/// The inputs of the numbers besides the specification: how far its own runs and trainings have grown. Growth
+/// of other runs must not restart the figure.
 QString FigurePanel::stamp(const FigureSpec& wanted) const {
     const bool trains = partsOf(wanted).front().kind == FigureKind::training_curves;
     const auto is_in = [&](const QString& trace, const std::string& name, std::int64_t number) {
@@ -421,7 +421,7 @@ ViewCommand FigurePanel::viewCommand() const {
     if (wanted.runs.empty() || !hint().isEmpty()) {
         return no_command(hint_->text());
     }
-    // Of the charts that there are.
+    // Leave out charts that have a problem.
     for (std::size_t i = cells_.size(); i-- > 0;) {
         if (!problemOf(cells_[i]).isEmpty() && cells_.size() > 1) {
             wanted.panels.erase(wanted.panels.begin() + static_cast<std::ptrdiff_t>(i));

@@ -40,13 +40,13 @@ public:
 
     [[nodiscard]] ViewCommand viewCommand() const override;
     [[nodiscard]] bool isBusy() const override { return work_.isBusy(); }
-    /// With the runs of the window.
+    /// The specification, with the runs of the window.
     [[nodiscard]] figure::FigureSpec spec() const;
-    /// Of the figure, or of one chart of the page.
+    /// The plot of the figure, or of one chart of the page.
     [[nodiscard]] ChartPlot* chart(std::size_t place = 0) const { return cells_[place].plot; }
     /// Keys of the figure, or those that all charts of the page share.
     [[nodiscard]] FigureForm* form() const { return form_; }
-    /// What one chart of a page shows; null where the panel is one figure.
+    /// The form of one chart of a page; null where the panel is one figure.
     [[nodiscard]] FigureForm* ownForm(std::size_t place) const { return cells_[place].form; }
     [[nodiscard]] QString hint() const;
 
@@ -73,7 +73,7 @@ private:
     void showCell(Cell& cell, const figure::FigureSpec& spec, const figure::FigureData& data);
     void showHint(const QString& sentence);
     static void showProblem(Cell& cell, const QString& sentence);
-    /// Why a figure could not be made; empty: it is shown.
+    /// Why the figure could not be made; empty: the figure is shown.
     [[nodiscard]] static QString problemOf(const Cell& cell);
     void choose(const Cell& cell, int series, int index);
     [[nodiscard]] static std::vector<figure::FigureSpec*> parts(figure::FigureSpec& spec);

@@ -25,8 +25,8 @@ struct FontSubset {
     std::map<std::uint32_t, std::uint32_t> codes; ///< the CID of each old glyph in a PDF (ISO 32000-1, 9.7.4)
 };
 
-/// One face, read by HarfBuzz: metrics in em from the font's own tables, so that they depend neither on the
-/// screen nor on hinting. Used on one thread.
+/// A font face, read by HarfBuzz: metrics in em from the font's own tables, so that they depend neither on
+/// the screen nor on hinting. Used on one thread.
 class FontFace {
 public:
     /// Face \p index of a file. EnvironmentError when it is damaged or cannot be embedded: without outlines,
@@ -46,7 +46,7 @@ public:
     [[nodiscard]] std::uint32_t glyph_of(char32_t character) const; ///< before shaping; 0: it has none
     [[nodiscard]] bool has(char32_t character) const { return glyph_of(character) != 0; }
     [[nodiscard]] bool is_pictures() const { return pictures_; } ///< outlines and subsets are of no use then
-    /// With its alpha; null: the font has none of it, or a damaged one.
+    /// The picture of a glyph, with its alpha; null: the font has none for this glyph, or a damaged one.
     [[nodiscard]] const QImage& picture(std::uint32_t glyph) const;
     [[nodiscard]] QRectF picture_box(std::uint32_t glyph) const; ///< em, y downwards, from the baseline
     [[nodiscard]] double advance(std::uint32_t glyph) const;

@@ -241,7 +241,7 @@ Fonts Fonts::load(const QString& family) {
     auto shelf = std::make_shared<Shelf>();
     shelf->family = family;
     const auto nearest = [&](int weight) {
-        // What can be used first, then the weight; the file's name decides between copies.
+        // Usable fonts come first, then the nearest weight; the file's name decides between copies.
         return *std::min_element(fonts.begin(), fonts.end(), [&](const FcPattern* a, const FcPattern* b) {
             const auto key = [&](const FcPattern* font) {
                 return std::tuple(!is_usable(font), !is_upright(font),
@@ -312,7 +312,7 @@ QString Fonts::elided(const QString& text, const TextStyle& style, double width)
         return text;
     }
     const QString dots = QStringLiteral("…");
-    // As many graphemes as their own widths allow; kerning with the dots may take one more.
+    // Keep as many graphemes as fit by their own widths. Kerning with the dots may allow one more.
     const ShapedText shaped = shape(text, style.bold);
     const double room = width - this->width(dots, style);
     QTextBoundaryFinder finder(QTextBoundaryFinder::Grapheme, text);

@@ -7,7 +7,7 @@ namespace ponderscope {
 namespace {
 
 constexpr int name_role = Qt::UserRole;
-constexpr int place_role = Qt::UserRole + 7; ///< where it was added
+constexpr int place_role = Qt::UserRole + 7; ///< position at which the name was added
 
 } // namespace
 

@@ -153,7 +153,7 @@ Figure compose_nll_comparison(const FigureSpec& spec, const FigureData& data, co
         pairs.x.label = QStringLiteral("NLL of %1 (nats)").arg(names(comparison.runs[0]));
         pairs.y.label = QStringLiteral("NLL of %1 (nats)").arg(names(comparison.runs[1]));
         const double gap = style.size * 2.5;
-        // Not as wide as the column: a square of the whole width would outweigh what it has to say.
+        // The square is narrower than the column: at full width it would outweigh its information.
         const double side = style.width * (beside ? 0.4 : 0.8);
         const double left = beside ? style.width - side - gap : style.width;
         height = draw_intervals(list, style, {0, 1, left}, comparison, beside ? side * 0.7 : 0, names);

@@ -64,7 +64,7 @@ DisplayList finish(const FigureSpec& spec, const Style& style, const DisplayList
 /// Height that the title takes.
 double title_height(const FigureSpec& spec, const Style& style);
 
-/// One decimal at most, for messages.
+/// \p value with at most one decimal, for messages.
 std::string number_text(double value);
 
 } // namespace ponderscope::figure

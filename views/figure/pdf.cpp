@@ -159,7 +159,7 @@ int add_font(Objects& objects, const EmbeddedFont& font) {
                        reference(unicode) + " >>");
 }
 
-/// What is transparent has a mask (11.6.5.3). \p smooth: a picture, not cells.
+/// An image with transparent pixels gets a mask (11.6.5.3). \p smooth: a picture, not cells.
 int add_image(Objects& objects, const QImage& source, bool smooth) {
     const QImage image = source.convertToFormat(QImage::Format_RGBA8888);
     QByteArray rows;
@@ -182,8 +182,8 @@ int add_image(Objects& objects, const QImage& source, bool smooth) {
     return objects.add_stream(rows, entries + soft + " /ColorSpace /DeviceRGB ");
 }
 
-/// What a glyph is set as: a picture stands in the text as a space of the figure's own font, is said beside
-/// it, and drawn over it.
+/// The face and glyph that the text uses. A picture (emoji) is set as a space of the figure's own font, has
+/// its character as replacement text, and is drawn over the space.
 std::pair<const FontFace*, std::uint32_t> set_as(const ShapedCluster& cluster, std::uint32_t glyph,
                                                  const Fonts& fonts, bool bold) {
     if (!cluster.face->is_pictures()) {
@@ -378,8 +378,8 @@ private:
         }
         return end;
     }
-    /// The word, where its glyphs say something else (a syllable whose parts change places): to be said
-    /// beside them (14.9.4). Words from right to left readers put in order themselves, from single letters.
+    /// The word as replacement text (ActualText, 14.9.4), if its glyphs map to other text (a syllable whose
+    /// parts change places). Readers order words from right to left themselves, from single letters.
     QString unsaid(const TextItem& item, const ShapedText& shaped, std::size_t begin, std::size_t end) const {
         QString own;
         QString said;
@@ -528,7 +528,8 @@ std::vector<UsedFace> used_faces(const DisplayList& list, const Fonts& fonts) {
             for (const char32_t character : own.toUcs4()) {
                 used->characters.insert(character);
             }
-            // Of several glyphs, each says the character that it is; the first of the others says the rest.
+            // If a cluster has several glyphs, each maps to its own character. The first glyph without one
+            // maps to the rest.
             QString rest = own;
             const bool single = cluster.glyphs_end == cluster.glyphs + 1;
             for (std::size_t i = cluster.glyphs; i < cluster.glyphs_end && !single; ++i) {

@@ -42,7 +42,7 @@ private:
     std::set<std::string> used_;
 };
 
-/// The drawn chart's limits, said always: pgfplots finds none in filled cells.
+/// The options of an axis. They always state the chart's limits, because pgfplots finds none in filled cells.
 std::string axis_options(const Chart& chart, bool horizontal) {
     const Chart::Axis& axis = horizontal ? chart.x : chart.y;
     const AxisRange range = ChartAxis(chart, horizontal, 6).range();

@@ -50,9 +50,10 @@ class FigurePreview : public QWidget {
     Q_OBJECT
 public:
     explicit FigurePreview(QWidget* parent = nullptr);
-    /// Both outlive the call until the next one; null: nothing.
+    /// \p figure and \p fonts must stay alive until the next call; null: nothing is shown.
     void setFigure(const Figure* figure, const Fonts* fonts);
-    /// At true size, or smaller where a page is wider than \p pixels; then it says so.
+    /// Sets the available width. A page is shown at true size, or smaller, with a note, if it is wider than
+    /// \p pixels.
     void setRoom(int pixels);
     /// Shows it as it would be seen in grey or without green cones.
     void setVision(Vision vision);

@@ -17,10 +17,10 @@ class TraceReader;
 
 namespace ponderscope::figure {
 
-/// By its name, where it is said by its number and one of \p runs, those of its trace, has that.
+/// \p run with its name in place of its number, if a run in \p runs (all runs of the trace) has that number.
 RunName by_name(const RunName& run, const std::vector<RunInfo>& runs);
 
-/// One run's share of a figure: the rows behind tokens [first, last) of its sequence.
+/// The rows of one run in a figure: those behind tokens [first, last) of its sequence.
 struct RunRows {
     RunName name;
     RunInfo info;
@@ -40,7 +40,7 @@ struct RunRows {
         return static_cast<std::size_t>(token - rows.first);
     }
     [[nodiscard]] std::int64_t count() const { return last - first; }
-    /// For people: the run's name, "(partial)" when it was cut off.
+    /// The label for readers: the run's name, with "(partial)" if the run was cut off.
     [[nodiscard]] std::string label() const;
 };
 

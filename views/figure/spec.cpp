@@ -108,7 +108,7 @@ FigureKind read_kind(const JsonObject& json) {
     return figure_kinds()[static_cast<std::size_t>(found - names.begin())].kind;
 }
 
-/// What stands beside "panels" is what every panel begins with.
+/// Keys beside "panels" are the defaults of every panel.
 void read_panels(const JsonObject& json, FigureSpec& spec) {
     constexpr std::size_t most_panels = 26; // letters
     const nlohmann::json* list = json.array("panels");

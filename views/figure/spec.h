@@ -33,7 +33,7 @@ enum class FigureKind {
     jacobi_convergence, ///< how far the latents moved in each refresh
     depth_weights,      ///< mean weights by layer and source
     experts,            ///< load of the experts of a mixture by layer
-    depth_ablation,     ///< those weights against the change in NLL where a source was left out
+    depth_ablation,     ///< depth weights against the change in NLL where a source was left out
     task_accuracy,      ///< accuracy of runs on a task against mean steps or FLOPs, with bands
     winners,            ///< by token class, type, position or difficulty: whose NLL is lower
     training_curves,    ///< loss, mean steps, gates and whatever else trainings tell, as they learned
@@ -42,7 +42,7 @@ enum class FigureKind {
     panels              ///< several figures on one page
 };
 
-/// What a gallery, menus and readers of specifications know about a kind.
+/// The description of a kind, for the gallery, menus and readers of specifications.
 struct KindInfo {
     FigureKind kind;
     std::string_view name;   ///< in specifications
@@ -50,7 +50,7 @@ struct KindInfo {
     const char* shows;       ///< one sentence
     bool chart = true;       ///< of whole runs, in axes: no sequence, no tokens
     bool uses_b = false;     ///< shows the second run where there is one
-    std::string_view keys{}; ///< that it reads beside the common ones, with commas
+    std::string_view keys{}; ///< keys that the kind reads beside the common ones, with commas
 };
 /// All kinds, in the order of a gallery.
 std::span<const KindInfo> figure_kinds();
@@ -62,7 +62,7 @@ inline bool is_chart(FigureKind kind) {
     return info_of(kind).chart;
 }
 
-/// What colours the tokens of a text: a quantity of A, or of A − B.
+/// The quantity that colours the tokens of a text: of A, or of A − B.
 struct TokenColour {
     constexpr TokenColour(Quantity quantity = Quantity::nll, bool difference = false) // NOLINT: converts
         : of(quantity), minus_b(difference) {}
@@ -71,7 +71,7 @@ struct TokenColour {
     friend bool operator==(const TokenColour&, const TokenColour&) = default;
 };
 
-/// One run as a specification names it; the trace is absolute once it has been read.
+/// The name of a run in a specification; the trace is absolute once it has been read.
 struct RunName {
     std::filesystem::path trace;
     std::string run;       ///< name, or the number of a run if none is named so; empty: the only one
@@ -79,7 +79,7 @@ struct RunName {
     friend bool operator==(const RunName&, const RunName&) = default;
 };
 
-/// How one series of a chart, or one run, is shown. The order of these is that of the legend.
+/// The look of one series of a chart, or of one run. The order of these is that of the legend.
 struct SeriesSpec {
     std::string name;
     std::string as;   ///< instead of its name; empty: its name
@@ -87,12 +87,12 @@ struct SeriesSpec {
     friend bool operator==(const SeriesSpec&, const SeriesSpec&) = default;
 };
 
-/// All that makes a figure, as it stands in a JSON file. The same specification and the same traces give the
-/// same bytes.
+/// The complete specification of a figure, as stored in a JSON file. The same specification and the same
+/// traces give the same bytes.
 struct FigureSpec {
     FigureKind kind = FigureKind::token_text;
     std::vector<RunName> runs;            ///< the first is A, the second B
-    std::optional<std::int64_t> sequence; ///< nothing: the first, and all of them for nll_comparison
+    std::optional<std::int64_t> sequence; ///< empty: the first, and all of them for nll_comparison
     /// Tokens [first, last) of the sequence; nothing: all of them.
     std::optional<std::array<std::int64_t, 2>> tokens;
     TokenColour quantity;       ///< token_text
@@ -100,7 +100,7 @@ struct FigureSpec {
     std::string signal = "nll"; ///< step_heatmap
     Attribution attribution = Attribution::predicted;
     double width_mm = 84;
-    std::optional<double> height_mm;            ///< nothing: as high as it needs to be
+    std::optional<double> height_mm;            ///< empty: as high as the content
     std::string font = "DejaVu Sans";           ///< family of the letters, embedded
     double font_size = 8;                       ///< points
     double dpi = 300;                           ///< PNG only
@@ -123,7 +123,7 @@ struct FigureSpec {
         y_range;                     ///< charts: ends of the axes; nothing: from the values
     std::vector<SeriesSpec> series;  ///< charts; names of runs in tables too
     std::string palette = "default"; ///< colours of runs: "default", "okabe_ito", "grey"
-    /// Of `runs`, in the palette: 0 is A's, 1 B's; runs without one follow.
+    /// The places of `runs` in the palette: 0 is A's, 1 B's. Runs without an entry take the next ones.
     std::vector<std::int64_t> colours;
     std::vector<FigureSpec> panels; ///< panels: each with everything of its own but the width
     std::int64_t columns = 2;       ///< panels: beside each other

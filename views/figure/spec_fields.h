@@ -12,11 +12,11 @@
 
 namespace ponderscope::figure {
 
-/// One key of a specification that is a member of its own: how it is read, edited and written.
+/// A key of a specification that is a plain member: how it is read, edited and written.
 struct Field {
     enum Writes : unsigned {
         always = 0,
-        changed = 1, ///< where it is not what it is by itself
+        changed = 1, ///< only if it differs from its default
         read = 2,    ///< by kinds that read the key
         charts = 4   ///< by charts
     };
@@ -32,7 +32,7 @@ struct Field {
     }
 };
 
-/// In the order in which they are written.
+/// All fields, in the order in which they are written.
 const std::vector<Field>& fields();
 
 /// InputError: a value is not one of those that a key has.

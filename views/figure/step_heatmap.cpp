@@ -241,7 +241,7 @@ Figure compose_step_heatmap(const FigureSpec& spec, const FigureData& data, cons
     const double row_height = std::clamp(120.0 / static_cast<double>(signal.steps), 3.0, style.size * 2.2);
     double plot_height = row_height * static_cast<double>(signal.steps);
     if (spec.height_mm) {
-        // What the axis below takes is measured on a list that is thrown away.
+        // Measure the height of the axis below on a list that is thrown away.
         DisplayList trial;
         const QRectF anywhere(left, 0, plot_width, 10);
         const double below = names ? draw_token_names(trial, style, anywhere, run,

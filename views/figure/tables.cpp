@@ -177,8 +177,8 @@ Figure compose_table(const FigureSpec& spec, const TableData& table, const Fonts
     figure.tables.push_back({"", table.csv});
     figure.tables.push_back({"", latex_table(columns, note), "tex"});
 
-    // Where the page is too narrow, intervals stand under their values; then those columns that find no room
-    // stand below, beside the names again.
+    // On a page that is too narrow, intervals stand under their values. Columns that still do not fit follow
+    // below, with the names repeated.
     const double gap = style.size * 1.4;
     bool below = false;
     const auto width_of = [&](const Column& column) {

@@ -27,11 +27,11 @@ struct Values {
     ScaleLegend legend;
 };
 
-/// More of them nobody finds again in the text.
+/// With more swatches than this, readers cannot find a class again in the text.
 constexpr std::size_t most_swatches = 24;
 
-/// By class: whether it has a swatch. Of many classes, those of the most tokens have; \p left_out counts the
-/// others.
+/// Whether each class has a swatch. If there are too many classes, those with the most tokens have one; \p
+/// left_out counts the others.
 std::vector<bool> classes_with_swatch(const TokenAnnotations& annotation, std::size_t& left_out) {
     std::vector<std::pair<std::int64_t, std::size_t>> used(annotation.classes.size()); // tokens, class
     for (std::size_t i = 0; i < used.size(); ++i) {
@@ -321,7 +321,8 @@ private:
                 shaped.extent(std::min(unit.edges[i], units), std::min(unit.edges[i + 1], units));
             left = start + left * style_.size;
             right = start + right * style_.size;
-            // To the unit's own edges; inside it tokens are a hair apart.
+            // At the unit's ends the box reaches the unit's edge; between tokens inside it there is a small
+            // gap.
             const bool leftmost = left - start < 1e-6;
             const bool rightmost = x + unit.width - padding(unit, false) - right < 1e-6;
             left = leftmost ? x + (padding(unit, true) == outer ? 0 : 0.2) : left + 0.1;
@@ -353,8 +354,8 @@ private:
     }
 
 public:
-    /// One tick a step that could have run, those that did in the run's colour; more than 8, or more than
-    /// there is room for, become a bar.
+    /// Draws a tick for each step that could have run, in the run's colour if it ran. A bar replaces more
+    /// than 8 ticks, or more than fit.
     static void draw_steps(DisplayList& list, const Style& style, QPointF at, double room, std::int64_t steps,
                            std::int64_t most) {
         const double height = style.size * 0.12;

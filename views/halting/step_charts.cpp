@@ -202,7 +202,7 @@ Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string
             const bool whole = chunk->dtype == DType::i32;
             for (std::size_t i = 0; i < values.size() && values.size() % means.size() == 0; ++i) {
                 const auto value = static_cast<double>(values[i]);
-                // Of a rank, 0 is that there was nothing to predict.
+                // A rank of 0 means that there was nothing to predict.
                 if (std::isfinite(value) && !(whole && value <= 0)) {
                     means[i % means.size()].add(value);
                 }

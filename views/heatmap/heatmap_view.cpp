@@ -155,7 +155,7 @@ HeatmapView* HeatmapView::addMap(const QString& signal) {
     return map;
 }
 
-/// What this map shows of the tokens, \p other shows too.
+/// Makes \p other follow when the visible range of this map moves.
 void HeatmapView::moveWith(HeatmapView& other) {
     connect(canvas_, &StepMapCanvas::viewMoved, &other, [this, &other] {
         if (canvas_->map() != nullptr && other.canvas_->map() != nullptr &&
@@ -224,7 +224,7 @@ void HeatmapView::renew() {
                            [&](const ChooserEntry& entry) { return entry.data == name; });
     };
     if (!entries.empty() && !has(signal_)) {
-        // What a method decides by says most; then what it achieved.
+        // Prefer the signal that the method decides by (gate), then its outcome.
         signal_ = entries.front().data.toString();
         for (const char* preferred : {signal::nll, signal::halting_mass, signal::gate}) {
             if (has(QLatin1String(preferred))) {
@@ -270,8 +270,8 @@ void HeatmapView::refreshMap() {
     loader_.cancel();
     const auto chunk = data_.signal(run, selection_.sequence(), signal_);
     if (!sequence || !chunk) {
-        // What is shown of this very sequence may stay until more of it has been read; anything else would be
-        // wrong.
+        // A map of this very sequence may stay until more of the sequence has been read. Any other map would
+        // be wrong.
         const bool stale = !sequence_ || !(sequence_->run == run) ||
                            sequence_->sequence != selection_.sequence() || !canvas_->map() ||
                            canvas_->map()->info().name != signal_.toStdString();

@@ -35,7 +35,7 @@ public:
     /// there as can be told apart.
     HeatmapView* addMap(const QString& signal);
     void removeMap(HeatmapView* map);
-    [[nodiscard]] const std::vector<HeatmapView*>& maps() const { return more_; } ///< those below
+    [[nodiscard]] const std::vector<HeatmapView*>& maps() const { return more_; } ///< the maps below
     [[nodiscard]] ViewCommand viewCommand() const override;
 
     [[nodiscard]] QString signalName() const { return signal_; }
@@ -43,7 +43,7 @@ public:
     void
     setSignalName(const QString& name); ///< kept for runs that have it; otherwise the first of a run is shown
     [[nodiscard]] StepMapCanvas* canvas() const { return canvas_; }
-    /// Of the chosen token, for runs that read every layer out.
+    /// The layers of the selected token, for runs with a read-out at every layer.
     [[nodiscard]] LayerMap* layers() const { return layers_; }
     [[nodiscard]] bool isBusy() const override;
     /// From this number of cells on a pyramid is used; for tests.
@@ -80,7 +80,7 @@ private:
     qint64 wholeCells_ = qint64{1} << 20;
     QString signal_;
     QString unreadable_; ///< the signal that was asked for and could not be read
-    // What the map was made from, so that nothing is made twice.
+    // Inputs of the current map, so that nothing is made twice.
     std::shared_ptr<const SequenceData> sequence_;
     std::shared_ptr<const SignalChunk> chunk_;
     Attribution attribution_ = Attribution::predicted;

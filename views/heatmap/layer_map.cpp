@@ -42,7 +42,7 @@ void widen(std::pair<float, float>& range, const SignalChunk& chunk) {
     }
 }
 
-/// One token of a chunk that is in memory.
+/// The row of a token, if the chunk in memory holds it.
 std::optional<SignalChunk> row_of(const SignalChunk& chunk, qint64 row) {
     if (chunk.shape.size() != 3 || row < chunk.first || row - chunk.first >= chunk.shape[0]) {
         return std::nullopt;
@@ -125,7 +125,7 @@ void LayerMap::renew() {
     }
     fill_chooser(*chooser_, entries, kept || entries.empty() ? before : entries.front().data);
     setVisible(!infos_.empty());
-    // It may be another file by now, or a run without any: what is under way is of what was shown before.
+    // Running reads may be for another file or run, so cancel them.
     reading_.cancel();
     ranging_.cancel();
     row_.reset();

@@ -67,9 +67,9 @@ private:
     Task reading_;
     Task ranging_;
     Place wanted_;                   ///< the row that is read, or that shall be next
-    Place shown_;                    ///< what row_ is of
+    Place shown_;                    ///< place of row_
     std::optional<SignalChunk> row_; ///< of one token
-    Place ranged_;                   ///< what range_ is of, or will be
+    Place ranged_;                   ///< place of range_ or of its running computation
     std::optional<Range> range_;     ///< of all tokens, so that words can be compared
 };
 

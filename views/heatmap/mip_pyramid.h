@@ -58,7 +58,7 @@ public:
     /// The blocks of a step that begin within rows [begin, end), or the one that holds \p begin where none
     /// does, at the coarsest level whose blocks are not wider than that.
     [[nodiscard]] Block over(std::int64_t begin, std::int64_t end, std::int64_t step) const;
-    /// Of a sample of the values; NaN without any.
+    /// A quantile, from a sample of the values; NaN without any.
     [[nodiscard]] double quantile(double share) const;
     [[nodiscard]] std::size_t bytes() const;
 

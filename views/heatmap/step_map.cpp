@@ -110,7 +110,7 @@ StepMap::Cell StepMap::at(std::int64_t token, std::int64_t step) const {
     return rowCell(attribution_ == Attribution::predicted ? token - 1 : token, step);
 }
 
-/// Of rows [begin, end), which exist.
+/// Merges rows [begin, end), which must exist.
 StepMap::Cell StepMap::merged(std::int64_t begin, std::int64_t end, std::int64_t step, Merge merge) const {
     MipPyramid::Block block;
     double sum = 0;
@@ -153,7 +153,7 @@ std::vector<StepMap::Cell> StepMap::columns(double first, double last, int count
         const auto begin = static_cast<std::int64_t>(std::floor(first + column * per_column));
         const auto end =
             std::max(begin + 1, static_cast<std::int64_t>(std::floor(first + (column + 1) * per_column)));
-        // Only rows that exist: the token before the first row, and those after the last, stay missing.
+        // Only existing rows count: the token before the first row, and those after the last, stay missing.
         const std::int64_t row_begin = std::max<std::int64_t>(begin - shift, 0);
         const std::int64_t row_end = std::min({end - shift, recorded_, tokens_ - shift});
         if (row_begin >= row_end) {

@@ -27,10 +27,10 @@ public:
         Kind kind = Kind::missing;
         float value = 0; ///< of Kind::value
     };
-    /// What stands for several tokens in one column of pixels.
+    /// The value that a column of pixels shows for several tokens.
     enum class Merge { largest, mean };
 
-    /// What the rows are. Layers and experts have a value or none; steps may halt.
+    /// The meaning of the rows. Layers and experts have a value or none; steps may halt.
     enum class Rows : std::uint8_t { steps, layers, experts };
 
     /// Rows [first, first + values.size() / steps) of a signal, as they were recorded.

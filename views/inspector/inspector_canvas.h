@@ -35,13 +35,13 @@ protected:
     void contextMenuEvent(QContextMenuEvent* event) override;
 
 private:
-    /// Where a click means something, filled by a pass without a painter.
+    /// Clickable areas, filled by a pass without a painter.
     struct Spots {
         QRect candidates;
         std::vector<QRect> rows;
         std::vector<std::pair<QRect, int>> steps;
     };
-    /// One pass: paints with a painter, measures without one. Returns the height.
+    /// Paints with a painter, only measures without one. Returns the height.
     int pass(QPainter* painter, int width, Spots* spots) const;
     int numbers(QPainter* painter, int width, int y, Spots* spots) const;
     void selectRow(int row);

@@ -14,7 +14,7 @@
 namespace ponderscope {
 namespace {
 
-/// One row of a chunk, as a chunk: decoding all of it for every move of the cursor would take too long.
+/// A single row of a chunk, as a chunk: decoding the whole chunk at every cursor move would take too long.
 SignalChunk row_of(const SignalChunk& chunk, std::int64_t row) {
     SignalChunk one{row, chunk.dtype, chunk.shape, {}};
     const std::int64_t at = row - chunk.first;
@@ -38,7 +38,7 @@ SignalChunk row_of(const SignalChunk& chunk, std::int64_t row) {
     return one;
 }
 
-/// One run at one row: its sequence and what it computed.
+/// A run at a row: its sequence and its numbers there.
 struct Side {
     RunKey key;
     std::shared_ptr<const SequenceData> data;

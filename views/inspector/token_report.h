@@ -46,10 +46,11 @@ struct TokenReport {
     std::vector<Step> candidates; ///< of run A
     std::vector<Curve> curves;    ///< NLL first
     std::vector<Curve> gates;     ///< gates and halting masses, to be drawn as bars
-    std::vector<QString> notes;   ///< what must not be concluded, what is missing and why
+    std::vector<QString> notes;   ///< wrong conclusions to avoid, and missing data with the reason
     bool hasB = false;
     QString step; ///< name of run A's steps: "step", "layer"
-    /// What was read for it: while it is shown, the cache does not drop one part to read another.
+    /// Data that the report uses. While the report is shown, the cache does not drop one part to read
+    /// another.
     std::vector<std::shared_ptr<const void>> held;
 };
 

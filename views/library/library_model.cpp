@@ -16,7 +16,7 @@ namespace ponderscope {
 
 namespace {
 
-/// Every training's trace has the same name: its folder tells which it is.
+/// The title of a trace. Traces of trainings all have the same file name, so their folder is added.
 QString title_of(const QString& trace) {
     const QFileInfo file(trace);
     return file.fileName() == u"training.ponder" ? QFileInfo(file.path()).fileName() + u'/' + file.fileName()
@@ -244,7 +244,7 @@ QVariant LibraryModel::runData(const Trace& trace, const RunInfo& run, int role)
 
 Qt::ItemFlags LibraryModel::flags(const QModelIndex& index) const {
     const Qt::ItemFlags usual = QAbstractItemModel::flags(index);
-    // What lies on another machine is only read.
+    // Traces on another machine are read-only.
     return index.isValid() && index.internalId() != 0 &&
                    !is_elsewhere(index.data(KeyRole).value<RunKey>().trace)
                ? usual | Qt::ItemIsEditable

@@ -212,7 +212,7 @@ void LibraryPanel::showMenu(const QPoint& position) {
 void LibraryPanel::fillMenu(QMenu& menu, const QModelIndex& index) {
     const auto key = index.data(LibraryModel::KeyRole).value<RunKey>();
     if (key.isValid()) {
-        // By its key: a recording lets the rows move while the menu is open.
+        // Find the row by its key: rows may move during a recording while the menu is open.
         menu.addAction(tr("Show as A"), this, [this, key] { choose(model_->indexOf(key), false); });
         menu.addAction(key == context_.selection.runB() ? tr("No longer compare") : tr("Compare as B"), this,
                        [this, key] { choose(model_->indexOf(key), true); });

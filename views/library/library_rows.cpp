@@ -157,7 +157,7 @@ void SequenceRows::paint(QPainter* painter, const QStyleOptionViewItem& option,
     paint_row(painter, row, option, colours);
     painter->setFont(theme_.body());
     painter->setPen(colours.soft);
-    // As wide as the last number of all: every strip begins at the same place.
+    // The number column is as wide as the last number, so that every strip begins at the same x.
     const QString longest =
         index.siblingAtRow(index.model()->rowCount() - 1).data(Qt::DisplayRole).toString();
     const int wide = std::max(26, QFontMetrics(theme_.body()).horizontalAdvance(longest) + 2);

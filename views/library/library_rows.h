@@ -19,7 +19,7 @@ public:
     void setEditorData(QWidget* editor, const QModelIndex& index) const override;
     void updateEditorGeometry(QWidget* editor, const QStyleOptionViewItem& option,
                               const QModelIndex& index) const override;
-    /// Where a row offers "B" (or shows it): a click there compares with this run.
+    /// The area of the "B" button of a row: a click there compares with this run.
     [[nodiscard]] static QRect sideRect(const QRect& row);
 
 private:

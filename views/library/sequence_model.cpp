@@ -83,7 +83,7 @@ void SequenceModel::grow() {
     } else {
         contents_ = fresh;
     }
-    // Of those that were there, as a rule only the last one grew.
+    // Among the sequences already shown, usually only the last one grew.
     const auto same = [](const SequenceInfo& a, const SequenceInfo& b) {
         return a.tokens == b.tokens && a.complete == b.complete && a.nll_sum == b.nll_sum;
     };

@@ -19,7 +19,7 @@ struct RunPoint {
     double nll = 0;
     double flops = 0;
     double seconds = std::numeric_limits<double>::quiet_NaN(); ///< of a token, as the recording took
-    std::string policy;  ///< that it is the rerun of; empty: a run like any other
+    std::string policy;  ///< policy of the rerun; empty: an ordinary run
     bool strong = false; ///< chosen
 };
 

@@ -79,7 +79,7 @@ struct CellSeries {
     }
 };
 
-/// Costs spread evenly over those that a rule reaches between nobody and everybody stopping.
+/// Costs spread evenly over the range that a rule reaches, from no token stopping to all tokens stopping.
 std::vector<double> costs_within(const MatchedRule& rule, const RowLayout& rows, double most, int parts) {
     double low = most;
     double high = 0;
@@ -174,7 +174,7 @@ Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
     int plain = 0;
     for (const MatchedRow& row : found.rows) {
         const QString name = QString::fromStdString(row.plain ? row.name : title_of(row.name));
-        // One entry a rule: what its line and its points are is said once, below.
+        // Each rule has one legend entry; the meaning of lines and points is explained once, below.
         CellSeries cells(table, row, look.over_flops,
                          row.plain    ? tr("%1 (plain model)").arg(name)
                          : row.causal ? name

@@ -16,7 +16,7 @@ struct MatchedLook {
     std::string against = blind_rule;    ///< the rule that is zero
     bool over_flops = false;             ///< else over mean steps
     std::vector<MatchedRule> plain = {}; ///< runs of plain models over the same rows, points at their FLOPs
-    std::optional<MatchedComparison> reruns = {}; ///< what the model did with the rules: points with bands
+    std::optional<MatchedComparison> reruns = {}; ///< results of the model with the rules: points with bands
 };
 
 /// Rules at equal cost: NLL minus that of one of them over mean steps, or over FLOPs, with bands over the
@@ -25,7 +25,7 @@ struct MatchedLook {
 /// rule at zero that stops all tokens or none at every threshold.
 Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look, const BootstrapOptions& options);
 
-/// What the best blind rule and random halting lose against one policy where all spend as much.
+/// The loss of the best blind rule and of random halting against one policy at equal cost.
 Chart policy_comparison_chart(const ReplayTable& table, const std::string& policy,
                               const BootstrapOptions& options);
 

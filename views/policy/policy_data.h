@@ -35,14 +35,14 @@ public:
         return table_;
     } ///< null: see sentence()
     [[nodiscard]] std::shared_ptr<const std::vector<PolicyFront>> fronts() const { return fronts_; }
-    /// Why there is no table: what to open, what to record, that it is being read.
+    /// Why there is no table: what to open or to record, or that the table is being read.
     [[nodiscard]] QString sentence() const { return sentence_; }
     /// Rows of a sequence of run A within the table: [first, first + count); nothing: {-1, 0}.
     [[nodiscard]] std::pair<qint64, qint64> rowsOf(qint64 sequence) const;
-    [[nodiscard]] RunKey run() const { return run_; } ///< that all of this is of
+    [[nodiscard]] RunKey run() const { return run_; } ///< the run of all this data
     /// A run of the open traces that computed this policy on the model and text of run(): its exact rerun.
     [[nodiscard]] RunKey rerunOf(const QString& policy) const;
-    /// All exact reruns of run() that are open; that of \p chosen is marked.
+    /// All open exact reruns of run(); the rerun of \p chosen is marked.
     [[nodiscard]] std::vector<RunPoint> reruns(const QString& chosen) const;
     [[nodiscard]] std::vector<PolicyRerun> storedReruns() const;
     /// A mark of a front was clicked; links to other things are ignored.

@@ -305,7 +305,7 @@ void PolicyLab::choosePolicy() {
         const QSignalBlocker quiet(slider_);
         slider_->setEnabled(values_.size() > 1);
         slider_->setRange(0, std::max(0, static_cast<int>(values_.size()) - 1));
-        // Where it stood when it was looked at last; else where its slider begins.
+        // The slider starts at its last position for this policy, else at the policy's default.
         if (const auto known = followed_.find(kind_->name); exact_.isEmpty() && known != followed_.end()) {
             exact_ = known->second;
         }

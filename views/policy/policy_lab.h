@@ -73,8 +73,8 @@ public:
     [[nodiscard]] QString rerunText() const;
     /// A rerun that was asked for is under way; negative: none is. Its end shows as a run of the trace.
     void setRerunProgress(int perMille);
-    /// Of the table: every policy at its slider, and the reruns that are there. Of fronts: how they are drawn
-    /// in the window.
+    /// Completes a policy table (every policy at its slider, and the existing reruns) or a front (bands as in
+    /// the window).
     void fillFigure(figure::FigureSpec& spec) const;
 
 public Q_SLOTS:
@@ -94,7 +94,7 @@ private:
     void choosePolicy();  ///< another kind: its thresholds
     void replayNow();     ///< another threshold
     void remember();      ///< the position of the slider
-    void takeThreshold(); ///< that was typed
+    void takeThreshold(); ///< takes the threshold that was typed
     void drawFront();
     void tellText();
     void findRerun(); ///< of the policy that is shown
@@ -115,7 +115,7 @@ private:
     QWidget* body_;
     ChartPlot* histogram_;
     ChartPlot* front_;
-    QString exact_;                  ///< what was chosen elsewhere; empty: where the slider stands
+    QString exact_;                  ///< policy chosen elsewhere; empty: the slider's
     std::vector<PolicyFront> drawn_; ///< of the front
     std::map<std::string, QString> followed_; ///< by kind: where its slider was moved to
     std::vector<double> values_; ///< thresholds of the slider's places
@@ -123,7 +123,7 @@ private:
     std::unique_ptr<ReplayResult> result_;
     QString spec_;
     Task comparing_;
-    RunKey rerunKey_; ///< that difference_ is of, or will be
+    RunKey rerunKey_; ///< rerun of difference_ or of its running computation
     QString rerunSpec_;
     std::unique_ptr<RerunDifference> difference_;
     QString rerunProblem_;

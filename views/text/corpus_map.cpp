@@ -276,7 +276,7 @@ void CorpusMap::paintEvent(QPaintEvent*) {
     const qint64 wide = columns();
     const qint64 first = std::max<qint64>(0, (verticalScrollBar()->value() - margin) / cell_);
     const qint64 count = viewport()->height() / cell_ + 2;
-    // One pixel a cell, blown up in one go.
+    // The image has one pixel per cell and is scaled up once.
     QImage image(static_cast<int>(wide), static_cast<int>(count), QImage::Format_RGB32);
     image.fill(colours.panel);
     for (const Strip& strip : strips_) {

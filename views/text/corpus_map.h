@@ -23,13 +23,13 @@ class CorpusMap : public QAbstractScrollArea {
 public:
     explicit CorpusMap(const ViewContext& context, QWidget* parent = nullptr);
 
-    /// What the map shows, and how: all of \p text but its values.
+    /// Sets the quantity and its look: everything in \p text except the values.
     void setShown(const TokenValues& text);
     /// Pixels a token, 1 to 8.
     [[nodiscard]] int cell() const { return cell_; }
     void setCell(int pixels);
     [[nodiscard]] bool isBusy() const { return wanted_ >= 0; }
-    /// What lies under a point of the viewport; sequence -1: nothing.
+    /// The token under a point of the viewport; sequence -1: none.
     struct Place {
         qint64 sequence = -1;
         qint64 token = -1;
@@ -64,7 +64,7 @@ private:
     };
     void restart();
     void askNext();
-    /// Nothing: a block of it is still being read.
+    /// std::nullopt: a block that the values need is still being read.
     [[nodiscard]] std::optional<TokenValues> valuesOf(const Strip& strip);
     void take(Strip& strip, const TokenValues& values);
     [[nodiscard]] const Strip* stripOf(qint64 sequence) const;

@@ -46,7 +46,7 @@ public:
     /// Whether all sequences of the run are searched.
     void setWholeRun(bool on);
     [[nodiscard]] const std::vector<qint64>& hits() const { return hits_; } ///< in the shown sequence
-    /// In the whole run; null while that is not searched, or not known yet.
+    /// The hits in the whole run; null if the run was not searched, or the search has not ended.
     [[nodiscard]] const FoundInRun* found() const { return found_ ? &*found_ : nullptr; }
     [[nodiscard]] QString status() const;
     [[nodiscard]] QString summary() const; ///< classes and means of what was found
@@ -76,7 +76,7 @@ private:
     void measure();
     void searchRun();
     void describe(const std::map<std::string, qint64>& classes, const SpanStatistics& statistics);
-    /// To the hits of another sequence, the next or the previous that has some. False: it is the only one.
+    /// Moves to the next or previous sequence that has hits. False: no other sequence has any.
     bool leave(qint64 direction);
     void complete();
 
@@ -95,7 +95,7 @@ private:
     Task searching_; ///< of long texts
     QToolButton* wholeRun_;
     std::optional<FoundInRun> found_;
-    QString foundBy_;     ///< what found_ is of, or what is being searched for
+    QString foundBy_;     ///< query of found_, or of the running search
     qint64 arriving_ = 0; ///< a direction: the next sequence is entered at its first (1) or last (-1) hit
     std::shared_ptr<std::atomic<qint64>> searched_; ///< sequences, while a run is searched
     QTimer* progress_;

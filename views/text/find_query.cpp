@@ -99,7 +99,7 @@ QStringList completions(const QString& text, const SequenceData* shown) {
 
 namespace {
 
-/// What is recorded in 32 bits is compared with the typed number in as many: 0.1 is found as 0.1.
+/// Values recorded in 32 bits are compared with the typed number rounded to 32 bits: 0.1 then finds 0.1.
 double as_recorded(NumberKind number, double typed) {
     return (number == NumberKind::nats || number == NumberKind::probability) &&
                    std::abs(typed) <= static_cast<double>(std::numeric_limits<float>::max())
@@ -152,7 +152,7 @@ std::optional<Condition> Condition::parse(const QString& text,
     static const std::pair<const char*, Order> orders[] = {
         {"=", Order::equal},    {"==", Order::equal}, {"!=", Order::unequal}, {"<", Order::less},
         {"<=", Order::at_most}, {">", Order::more},   {">=", Order::at_least}};
-    // One comparison and the word that joins it to the next.
+    // Matches one comparison and the word that joins it to the next.
     static const QRegularExpression part(
         QStringLiteral(
             R"re(\G\s*([a-z_][a-z0-9_]*)\s*(==|=|!=|<=|<|>=|>)\s*([-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:e[-+]?\d+)?|"(?:[^"]|"")*"|[^\W\d]\w*)\s*(and\b|or\b|$))re"),

@@ -16,7 +16,7 @@ namespace ponderscope {
 struct Found {
     std::vector<qint64> tokens; ///< ascending
     bool alone = false;         ///< true: the query tests single tokens, so it can filter
-    QString problem;            ///< what is wrong with the query; else empty
+    QString problem;            ///< error in the query; else empty
     QString hint;               ///< why a text that looks like a condition was not found; else empty
 };
 Found find_in(const SequenceData& data, const QString& query, Attribution attribution);
@@ -31,22 +31,22 @@ QStringList completions(const QString& text, const SequenceData* shown);
 /// it is a word or a number: part_of_speech = "proper noun".
 class Condition {
 public:
-    /// Nothing when the text is no condition (it is text to be found then). Names may be in any case.
-    /// \p annotations: of the tokens that it is asked of.
+    /// std::nullopt if the text is no condition (it is then text to be found). Names may be in any case. \p
+    /// annotations: those of the tokens that will be tested.
     static std::optional<Condition> parse(const QString& text,
                                           const std::vector<TokenAnnotation>& annotations = {});
 
     /// The quantities that it may speak of, but annotations.
     static QStringList names();
 
-    /// What keeps a text that is meant as a condition (it begins with a name of a quantity or annotation and
-    /// a comparison) from being one, a sentence; empty where it is one, or is meant as something else. \p
-    /// isCondition: an unknown name at its beginning is a problem as well, and no sign of another meaning.
+    /// The error in a text that is meant as a condition (it begins with a name of a quantity or annotation
+    /// and a comparison), a sentence; empty if the text is valid or is meant as something else. \p
+    /// isCondition: an unknown name at its beginning is an error as well, and no sign of another meaning.
     static QString problem(const QString& text, const std::vector<TokenAnnotation>& annotations = {},
                            bool isCondition = false);
 
-    /// Of a token of the window, by the row that it shows; id, position and annotations are the token's own.
-    /// A value that is not there meets no comparison, not even !=.
+    /// Whether a token of the window meets the condition, by the row that it shows; id, position and
+    /// annotations are the token's own. A missing value meets no comparison, not even !=.
     [[nodiscard]] bool holds(const SequenceData& data, std::size_t token, Attribution attribution) const;
 
 private:

@@ -18,7 +18,7 @@ namespace {
 constexpr int columns = 7;      ///< cells across a line
 constexpr int tallest_line = 5; ///< pixels: a short text does not stretch over the whole height
 constexpr int strip_edge = 8;
-/// More lines in one row of pixels are a sample of as many, evenly spaced: a mean of hundreds of tokens.
+/// At most this many lines, evenly spaced, stand for a row of pixels: a mean of hundreds of tokens.
 constexpr qint64 most_lines_a_row = 24;
 
 } // namespace
@@ -66,7 +66,8 @@ void Minimap::render() {
     }
     const auto lines = static_cast<double>(layout_->expectedLineCount());
     const ColourMap& map = map_of(*values_, theme_);
-    // One cell is the mean of the tokens in it, whatever their number; of classes, which have none, the last.
+    // A cell shows the mean of its tokens, whatever their number. Classes have no mean: the last token's
+    // class is shown.
     const bool classes = !values_->classes.isEmpty();
     image_ = QImage(columns, rows, QImage::Format_RGB32);
     image_.fill(theme_.colours().panel);

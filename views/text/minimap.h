@@ -20,7 +20,7 @@ class Minimap : public QWidget {
 public:
     explicit Minimap(Theme& theme, QWidget* parent = nullptr);
 
-    /// Both are the view's and outlive this; null shows nothing.
+    /// \p layout and \p values belong to the view and must outlive this; null shows nothing.
     void setContent(const TextLayout* layout, const TokenValues* values);
     /// Shown part of the text as fractions of its height.
     void setVisiblePart(double from, double to);

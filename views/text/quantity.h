@@ -18,13 +18,13 @@ class Theme;
 
 QString quantity_name(Quantity quantity); ///< "NLL"
 QString quantity_key(Quantity quantity);  ///< "nll"
-/// By its key or its name, in any case.
+/// The quantity with the key or name \p name, in any case.
 std::optional<Quantity> quantity_called(const QString& name);
-/// How it is drawn and written. \p maxSteps: the run's K, the end of the scale of steps.
+/// How a quantity is drawn and written. \p maxSteps: the run's K, the end of the scale of steps.
 ValueKind kind_of(Quantity quantity, qint64 maxSteps = 0);
 /// A short meaning of a token's colour, beside the scale.
 QString quantity_meaning(Quantity quantity, Attribution attribution);
-/// As it stands in lists and tooltips.
+/// \p value as lists and tooltips show it.
 QString format_quantity(Quantity quantity, double value);
 /// The quantity of one row of the trace; NaN where it was not scored or read out.
 double quantity_of(Quantity quantity, const TokenColumns& tokens, std::size_t row);
@@ -43,7 +43,7 @@ struct TokenValues : ValueLook {
     [[nodiscard]] QString name() const;    ///< of the quantity or the annotation
     [[nodiscard]] QString unit() const;    ///< empty for counts and annotations
     [[nodiscard]] QString meaning() const; ///< beside the scale
-    /// Of a token as tooltips write it; empty where there is none.
+    /// The value of a token as tooltips show it; empty where there is none.
     [[nodiscard]] QString textAt(std::size_t token) const;
     /// Takes the look of a column; keeps everything else.
     void look(const ValueLook& look) { static_cast<ValueLook&>(*this) = look; }
@@ -61,7 +61,7 @@ TokenValues annotation_values(const SequenceData& a, const QString& name);
 QString format_annotation(const TokenAnnotation& annotation, std::size_t token);
 /// For tooltips: 4 significant digits at most, and the sign of a difference.
 QString short_annotation(const TokenAnnotation& annotation, std::size_t token);
-/// What the values are drawn with behind text.
+/// The colour map for the values behind text.
 const ColourMap& map_of(const ValueLook& look, const Theme& theme);
 TokenValues token_differences(Quantity quantity, const SequenceData& a, const SequenceData* b,
                               Attribution attribution);

@@ -30,7 +30,7 @@ qint64 row_of(qint64 token, Attribution attribution) {
     return attribution == Attribution::predicted ? token - 1 : token;
 }
 
-/// Both read the same tokens there.
+/// Whether both runs read the same tokens in \p span.
 bool agree(const SequenceData& a, const SequenceData& b, TokenSpan span) {
     return static_cast<std::size_t>(span.last) <= b.tokens.size() &&
            std::equal(a.tokens.id.begin() + span.first, a.tokens.id.begin() + span.last,
@@ -64,7 +64,7 @@ struct SubsetMeans::Impl {
     std::array<double, width> totals{};
     bool all_paired = true;
     bool all_entropies = true;
-    bool kept = true; ///< what stands below; not of more tokens than anybody resamples
+    bool kept = true; ///< whether `in` and the values are kept; not for more tokens than are resampled
     std::vector<double> values, nll, difference;
     std::vector<bool> in;
     TokenLayout layout;
@@ -133,7 +133,7 @@ SpanStatistics SubsetMeans::Impl::finish(qint64 maxSteps, const QString& whole, 
                            .arg(whole, format_count(most));
     } else {
         const PrefixSums sums(values, width, layout);
-        // What a token adds to the mean's error; nothing where it is not of them.
+        // Replace each value by its contribution to the error of the mean; 0 for tokens outside the mean.
         for (std::size_t i = 0; i < nll.size(); ++i) {
             nll[i] = in[i] ? nll[i] - result.nll.mean : 0;
             difference[i] = in[i] ? difference[i] - result.difference.mean : 0;

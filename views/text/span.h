@@ -29,7 +29,7 @@ struct SpanMean {
     double high = std::numeric_limits<double>::quiet_NaN();
 };
 
-/// What a run made of a span: means over the tokens that have an NLL, in the attribution of the window.
+/// Statistics of a span in a run: means over the tokens that have an NLL, in the attribution of the window.
 struct SpanStatistics {
     qint64 tokens = 0;
     qint64 scored = 0;
@@ -68,7 +68,7 @@ private:
 
 /// The means in one line: "NLL 4.31 [3.90, 4.80] · steps 2.10 · …".
 QString describe_means(const SpanStatistics& statistics);
-/// In one line: "37 tokens (12 to 48) · NLL 4.31 [3.90, 4.80] · …".
+/// The statistics in one line: "37 tokens (12 to 48) · NLL 4.31 [3.90, 4.80] · …".
 QString describe_span(const SpanStatistics& statistics, TokenSpan span);
 
 /// More tokens than that are no excerpt.

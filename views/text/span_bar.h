@@ -47,7 +47,7 @@ private:
     void showSpan();
     void measure();
     [[nodiscard]] qint64 max_steps_of(const RunKey& key) const;
-    /// False, and said, where the trace takes no labels.
+    /// False, with a message, if the trace takes no labels.
     [[nodiscard]] bool canLabel();
     [[nodiscard]] TokenSpan spanOrToken() const;
     void write(const RunKey& run, qint64 sequence, TokenSpan span, const QString& annotation,

@@ -35,8 +35,8 @@ bool joins(std::string_view text, std::size_t first, std::size_t at) {
     return !finder.isAtBoundary();
 }
 
-/// Where a token ends in the characters of a word: at \p part of the way from one place to the other where
-/// it ends inside a character, else at \p from.
+/// The end of a token in the characters of a word. Inside a character, it is at \p part of the way from \p
+/// from to \p to; else at \p from.
 struct Edge {
     int from = 0;
     int to = 0;
@@ -440,7 +440,7 @@ void TextLayout::placeBothWays(std::vector<Piece>& pieces, bool rightToLeft) con
         }
         before = ways[i];
     }
-    // What is placed, with levels: even ones read from left to right.
+    // The things to place, with their levels: even levels read from left to right.
     struct Thing {
         Piece* piece; ///< null: a gap
         qreal width;

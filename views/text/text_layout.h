@@ -21,7 +21,7 @@ class QPainter;
 
 namespace ponderscope {
 
-/// Where each token of a sequence lies when its text is wrapped to a width. No widget; GUI thread only.
+/// The positions of the tokens of a sequence when its text is wrapped to a width. No widget; GUI thread only.
 ///
 /// Words (tokens without white space between them) are shaped as a whole, so that ligatures, kerning, joining
 /// scripts and characters that several tokens share come out as in running text, and once each: the same word
@@ -63,13 +63,13 @@ public:
     [[nodiscard]] qint64 lineCount() const {
         return static_cast<qint64>(lines_.size());
     } ///< of the placed tokens
-    /// With a guess for what is not placed yet.
+    /// The number of lines, with an estimate for tokens that are not placed yet.
     [[nodiscard]] qint64 expectedLineCount() const;
     [[nodiscard]] qint64 lineOf(qint64 token) const; ///< -1 when it is not placed
     [[nodiscard]] qint64 firstToken(qint64 line) const;
     [[nodiscard]] qint64 endToken(qint64 line) const;
 
-    /// In the order of the text, which is not that of the screen where words read from right to left.
+    /// The tokens of a line in the order of the text, not of the screen (words may read from right to left).
     [[nodiscard]] std::vector<PlacedToken> tokens(qint64 line) const;
     /// Token at x of a line; the nearest one when \p nearest, else -1 beside the boxes.
     [[nodiscard]] qint64 tokenAt(qint64 line, qreal x, bool nearest) const;
@@ -85,7 +85,7 @@ private:
         float left = 0;
         float right = 0;
         bool inside = false; ///< begins inside of what one sees as one character
-        /// Both; begins as this one does.
+        /// The union of both extents; `inside` is this extent's.
         [[nodiscard]] Extent with(const Extent& other) const {
             return {std::min(left, other.left), std::max(right, other.right), inside};
         }
@@ -123,7 +123,7 @@ private:
     };
     /// The pieces of a line in the order of the text, each in its place.
     [[nodiscard]] std::vector<Piece> pieces(qint64 line) const;
-    /// Of its first letter that has one.
+    /// The direction of the first letter of \p word that has one.
     [[nodiscard]] static Direction directionOf(const QString& word);
     /// Places the pieces of a line that holds words from right to left: Unicode's bidirectional algorithm
     /// (UAX 9, rules N1, N2, L2) with words and the gaps between them for characters. Inside a word the

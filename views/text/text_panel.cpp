@@ -76,7 +76,7 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     bars_->setToolTip(tr("A second quantity under each token. Steps are ticks; filled ticks ran"));
     difference_->setToolTip(tr("Colour by the difference of runs A and B"));
 
-    // What belongs together stays together where the row ends.
+    // A name and its field stay together when the row wraps.
     const auto pair = [this](QWidget* name, QWidget* field) {
         auto* both = new QWidget(controls_);
         auto* line = new QHBoxLayout(both);
@@ -105,7 +105,7 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
         box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     }
 
-    // Why the text has no colour: said over it, where one looks for them.
+    // The notice tells, over the text, why the text has no colour.
     notice_->setWordWrap(true);
     notice_->setTextFormat(Qt::PlainText);
     notice_->setContentsMargins(24, 8, 24, 0);
@@ -243,7 +243,7 @@ void TextPanel::buildZoom() {
                             "(Ctrl+wheel, Ctrl+plus, Ctrl+minus)"));
     connect(zoomBox_, &QComboBox::currentIndexChanged, this,
             [this] { setZoom(static_cast<TextZoom>(zoomBox_->currentData().toInt())); });
-    // As wide as their names ask, and no wider: those of A fit a small window.
+    // Columns are as wide as their names ask, and no wider: the columns of A fit a small window.
     QHeaderView* header = table_->horizontalHeader();
     connect(header, &QHeaderView::sectionCountChanged, this, [header] {
         for (int column = 0; column < header->count(); ++column) {
@@ -494,7 +494,7 @@ void TextPanel::paintEvent(QPaintEvent*) {
 figure::FigureSpec TextPanel::figureSpec(figure::FigureKind kind) const {
     figure::FigureSpec spec = figure::window_figure(context_.data, context_.selection, kind);
     spec.sequence = context_.selection.sequence();
-    // The span that was chosen, or what is on the screen: a figure of a whole book helps nobody.
+    // Use the chosen span, or the visible text: a figure of a whole book is useless.
     const TokenSpan span = view_->span().isEmpty()
                                ? TokenSpan{view_->firstVisibleToken(), view_->endVisibleToken()}
                                : view_->span();

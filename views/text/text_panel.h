@@ -42,7 +42,7 @@ public:
     /// A figure of what the text shows: its tokens, its colour, A and B.
     [[nodiscard]] figure::FigureSpec figureSpec(figure::FigureKind kind) const;
     [[nodiscard]] TextView& view() { return *view_; }
-    /// Why the text has no colour, as it stands over the text; empty when all is well.
+    /// The reason why the text has no colour, as shown over the text; empty when all is well.
     [[nodiscard]] QString notice() const;
     [[nodiscard]] FindBar& findBar() { return *find_; }
     [[nodiscard]] Legend& legend() { return *legend_; }
@@ -63,7 +63,7 @@ public Q_SLOTS:
     /// Changes what colours and what makes bars; a replay that colours the text ends.
     void setLook(const ponderscope::TextLook& look);
     void setDifference(bool on);
-    /// Only the text and what its colours mean: for others to look at.
+    /// Hides everything except the text and the meaning of its colours, for presentation.
     void setPlain(bool plain);
     void setQuantity(ponderscope::Quantity quantity);
     void setAnnotation(const QString& name); ///< colours by it; empty: by the quantity again
@@ -86,7 +86,7 @@ protected:
     void resizeEvent(QResizeEvent* event) override;
 
 private:
-    void offerAnnotations(); ///< those of the sequence that is shown, and those that are chosen
+    void offerAnnotations(); ///< the annotations of the shown sequence, and the chosen ones
     void nameColour();       ///< the boxes say what colours the text and makes bars, a replay too
     void zoomBy(int points);
     void buildZoom();

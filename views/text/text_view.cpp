@@ -308,7 +308,7 @@ void TextView::resizeEvent(QResizeEvent* event) {
     layout_.setWidth(viewport()->width() - margin_left - margin_right);
     updateRange();
     if (layout_.width() != before && verticalScrollBar()->value() > 0) {
-        // What was being read stays at the top.
+        // The line at the top stays there when the width changes.
         const qint64 line = layout_.lineOf(top);
         if (line >= 0) {
             verticalScrollBar()->setValue(static_cast<int>(margin_top + line * metrics_.pitch));

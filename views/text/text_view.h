@@ -41,7 +41,7 @@ public:
     explicit TextView(const ViewContext& context, QWidget* parent = nullptr);
     ~TextView() override;
 
-    // Of the look that the selection carries.
+    // The look of the text, as the selection carries it.
     [[nodiscard]] Quantity quantity() const { return look().quantity; }
     [[nodiscard]] const QString& annotation() const { return look().annotation; }
     [[nodiscard]] std::optional<Quantity> bars() const { return look().bars; }
@@ -52,7 +52,7 @@ public:
     [[nodiscard]] HeldRange range() const;
     void setRange(const HeldRange& range);
     [[nodiscard]] ColourRanges& ranges() { return ranges_; } ///< all that are held
-    /// Words after this token are dimmed, as if they had not been said yet; -1: none.
+    /// Words after this token are dimmed, as not yet generated; -1: none.
     [[nodiscard]] qint64 horizon() const { return horizon_; }
     void setHorizon(qint64 token);
     /// Tokens chosen together, by dragging or with Shift: from where that began to the pinned one. Empty
@@ -71,10 +71,11 @@ public:
     [[nodiscard]] const TokenValues& values() const { return values_; }
     [[nodiscard]] const TextLayout& layoutOfText() const { return layout_; }
     [[nodiscard]] std::shared_ptr<const SequenceData> sequence() const { return layout_.sequence(); }
-    /// All tokens are placed; what is on the screen is final.
+    /// Whether all tokens are placed, so that the screen is final.
     [[nodiscard]] bool settled() const;
 
-    /// In coordinates of the viewport; empty when it is not placed or has no place in the visible part.
+    /// The box of a token in coordinates of the viewport; empty if it is not placed or not in the visible
+    /// part.
     [[nodiscard]] QRectF tokenRect(qint64 token) const;
     [[nodiscard]] qint64 tokenAt(const QPointF& viewportPosition, bool nearest = false) const;
     /// Tokens of the lines that can be seen: [first, end).

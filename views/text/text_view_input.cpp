@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What mouse and keys do to the text; text_view.cpp says what it shows.
+// Mouse and keyboard input of the text; text_view.cpp shows it.
 #include "views/text/text_view.h"
 
 #include "views/common/format.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How the text is drawn; text_view.cpp says what happens.
+// Draws the text; text_view.cpp has its behaviour.
 #include "views/text/text_view.h"
 
 #include <QPaintEvent>
@@ -120,7 +120,7 @@ void TextView::paintLine(QPainter& painter, qint64 line, qreal top) {
 }
 
 void TextView::outlineSpan(QPainter& painter, std::vector<QRectF> boxes) const {
-    // One outline around what stands side by side; words of two directions may lie apart.
+    // Adjacent boxes share one outline; words of two directions may lie apart.
     std::sort(boxes.begin(), boxes.end(),
               [](const QRectF& a, const QRectF& b) { return a.left() < b.left(); });
     std::vector<QRectF> outlines;
@@ -179,7 +179,7 @@ void TextView::paintBar(QPainter& painter, qint64 token, const QRectF& box) {
     painter.setPen(Qt::NoPen);
     painter.setBrush(context_.theme.colours().faint);
     painter.drawRoundedRect(room, 1, 1);
-    // From nothing: what is below it goes the other way, in the other colour.
+    // Bars begin at zero. Values below zero extend the other way, in the other colour.
     const double zero = barValues_.classes.isEmpty() ? std::clamp(barValues_.scale.position(0), 0.0, 1.0) : 0;
     const double end = std::clamp(position, 0.0, 1.0);
     painter.setBrush(end < zero ? context_.theme.colours().b : context_.theme.colours().a);

@@ -47,7 +47,7 @@ void TokenModel::show(std::shared_ptr<const SequenceData> block, std::shared_ptr
             beginInsertRows({}, before, now - 1);
             for (auto token = static_cast<std::uint32_t>(order_.size());
                  sorted_ >= 0 && token < static_cast<std::uint32_t>(now); ++token) {
-                order_.push_back(token); // new ones stand last until somebody sorts again
+                order_.push_back(token); // new tokens stay last until the next sort
                 rows_.push_back(token);
             }
         }

@@ -41,7 +41,7 @@ public:
 
 private:
     [[nodiscard]] QVariant colour(std::size_t token) const;
-    /// Of a column behind the quantities; null: it is none of these.
+    /// The annotation of a column behind the quantities; null: the column is no annotation.
     [[nodiscard]] const TokenAnnotation* annotation(int column) const;
     /// The run and the quantity of a column; null: it is of neither.
     [[nodiscard]] std::pair<const SequenceData*, Quantity> quantityAt(int column) const;

@@ -21,7 +21,7 @@ namespace quantity = training_quantity;
 /// Marks of a line, at most about: a chart in the window is no wider.
 constexpr std::size_t most_points = 1500;
 
-/// What is noisy from step to step.
+/// Quantities that are measured at every step, and therefore noisy.
 bool is_measured_each_step(std::string_view name) {
     return !name.starts_with("held_out_") && name != quantity::learning_rate;
 }
@@ -219,10 +219,10 @@ void pair_of_curves(Builder& builder, std::span<const TrainingRecord> trainings,
     }
 }
 
-/// From the beginning to the last point, and as high as the values reach: what is told lies in the details of
-/// a curve. Room below and above keeps rings whole.
+/// Sets the axes: from the beginning to the last point, and as high as the values reach, so that details of a
+/// curve are visible. Room below and above keeps rings whole.
 Chart finished(Chart chart) {
-    // What is faint lies behind everything.
+    // Faint series lie behind all others.
     std::stable_partition(chart.series.begin(), chart.series.end(),
                           [](const Chart::Series& series) { return series.faint; });
     double last = 0;

@@ -38,8 +38,8 @@ struct TrainingRecord {
 std::vector<TrainingRecord> read_trainings(const std::filesystem::path& trace,
                                            const std::stop_token& stop = {});
 
-/// Those that \p name means: a training of that name, the one that recorded the run of that name or number,
-/// or all where the name is empty or of a run that no training recorded. InputError: there are none, or
+/// The trainings that \p name means: a training of that name, the one that recorded the run of that name or
+/// number, or all if the name is empty or of a run that no training recorded. InputError: there are none, or
 /// nothing has that name.
 std::vector<TrainingRecord> trainings_named(const std::filesystem::path& trace, const std::string& name,
                                             const std::stop_token& stop = {});
@@ -54,10 +54,11 @@ struct TrainingChartOptions {
     double smoothing = 0;
 };
 
-/// What a chart of trainings can show: "loss" (with the NLL of held-out text), "mean_steps" (with those of
-/// held-out text), or any other quantity that one of them has, one line a place of its axis. Other names give
-/// an empty chart. Trainings have one colour each; places of the axis of a single training have one each.
-/// Rings are the runs that a training recorded; the note says how far trainings are that have not ended.
+/// A chart of trainings. \p what is "loss" (with the NLL of held-out text), "mean_steps" (with the mean steps
+/// on held-out text), or any other quantity that a training has, with one line for each place of its axis.
+/// Other names give an empty chart. Trainings have one colour each; places of the axis of a single training
+/// have one each. Rings are the runs that a training recorded; the note says how far unfinished trainings
+/// are.
 Chart training_chart(std::span<const TrainingRecord> trainings, const std::string& what,
                      const TrainingChartOptions& options);
 
@@ -65,7 +66,7 @@ Chart training_chart(std::span<const TrainingRecord> trainings, const std::strin
 /// first.
 std::vector<TrainingQuantity> further_quantities(std::span<const TrainingRecord> trainings);
 
-/// How far a training is, or why it failed; empty: it has ended.
+/// The progress of a training, or why it failed; empty: the training has ended.
 QString training_state(const TrainingInfo& training);
 
 /// A running mean without a bias towards its beginning: m_i = Σ_j w^(i-j) x_j / Σ_j w^(i-j). A value that is
