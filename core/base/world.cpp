@@ -35,7 +35,8 @@ constexpr Launcher launchers[] = {
     {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK"},
     {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
     {"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
-    // Of a step: a batch script has SLURM_PROCID and SLURM_NTASKS too, and is one process.
+    // SLURM_STEP_NUM_TASKS, not SLURM_NTASKS: a batch script has SLURM_PROCID and SLURM_NTASKS, too, but is
+    // one process.
     {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"},
 };
 

@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What generation_config.json says: its start and end tokens count in the place of config.json's. The rest
-/// is said, as far as it would change what greedy generation gives.
+/// Reads generation_config.json: its start and end tokens replace those of config.json. Other settings that
+/// would change greedy generation are reported in notices.
 void read_generation_config(const fs::path& folder, ModelConfig& config) {
     const fs::path file = folder / "generation_config.json";
     if (std::error_code error; !fs::exists(fs::symlink_status(file, error))) {

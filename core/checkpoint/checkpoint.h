@@ -69,8 +69,8 @@ struct Checkpoint {
     std::filesystem::path folder;
     ModelConfig config;
     Weights weights;
-    /// Of its tokenizer: tokenizer.json, or the vocab.json beside a merges.txt. A checkpoint without one runs
-    /// on ids.
+    /// The file of the tokenizer: tokenizer.json, or the vocab.json beside a merges.txt. Empty: the
+    /// checkpoint runs on ids.
     std::optional<std::filesystem::path> vocabulary;
 
     /// Throws InputError. Accepts the folder, or a file inside it (config.json, model.safetensors). \p method

@@ -111,7 +111,7 @@ bool depth_attention_selected(const ConfigReader& reader) {
     return true;
 }
 
-/// Their code takes 0, as it takes 1, for "every earlier layer"; a negative stride is somebody's mistake.
+/// The authors' code takes 0, as it takes 1, for "every earlier layer". A negative stride is an error.
 std::optional<std::int64_t> stride_of(const JsonObject& json, std::string_view key) {
     const std::optional<std::int64_t> stride = json.integer(key, 0, config_limits::layers);
     return stride ? std::optional(std::max<std::int64_t>(*stride, 1)) : std::nullopt;

@@ -56,7 +56,7 @@ void read_qwen3_moe(const ConfigReader& reader, ModelConfig& config) {
                 .eos = std::nullopt});
     config.attention_bias = reader.flag("attention_bias", false);
     config.qk_norm = true;
-    // Its class reads no layer_types: every layer slides, or none.
+    // The model's class in transformers reads no layer_types: every layer slides, or none.
     const std::int64_t window = reader.size_or_null("sliding_window", 4096, config_limits::positions);
     if (reader.flag("use_sliding_window", false) && has_window(reader)) {
         config.sliding_windows.assign(static_cast<std::size_t>(config.layers), window);

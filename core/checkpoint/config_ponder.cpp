@@ -17,7 +17,7 @@ bool has_key(const std::vector<SectionKey>& keys, std::string_view name) {
     return std::any_of(keys.begin(), keys.end(), [&](const SectionKey& key) { return key.name == name; });
 }
 
-/// Of all methods, each once, in the order of the table.
+/// The section keys of all methods, each once, in the order of the table.
 const std::vector<SectionKey>& all_section_keys() {
     static const std::vector<SectionKey> all = [] {
         std::vector<SectionKey> found;

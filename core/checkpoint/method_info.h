@@ -89,9 +89,10 @@ struct MethodInfo {
     /// Reads and checks keys that stand beside the section or among the public ones.
     void (*read_beside)(const ConfigReader& reader, ModelConfig& config) = nullptr;
     PublicForm public_form = {};
-    /// Another number of steps needs no other weights.
+    /// The number of steps can be changed without other weights.
     bool any_steps = false;
-    /// Its own exits choose the read-out, as in its authors' code, while every step runs.
+    /// The method's own exits choose the step that is read out, while every step runs, as in its authors'
+    /// code.
     bool exits_select = false;
     /// Which of another token's slots a slot sees is the method's own rule, so that what later tokens see of
     /// one that stopped (--kv) cannot be chosen.
@@ -103,7 +104,7 @@ struct MethodInfo {
     std::vector<MethodKind> instead = {};
     /// Reads the keys of that format.
     void (*read)(const ConfigReader& reader, ModelConfig& config) = nullptr;
-    /// Of a checkpoint: how it runs and where its authors' own numbers may differ; nullptr: nothing to say.
+    /// A phrase about how a checkpoint runs and where its authors' own numbers may differ; nullptr: none.
     std::string (*peculiarity)(const ModelConfig& config) = nullptr;
     /// Keys of a recipe's "penalty" section; none: its training loss has no penalty on steps.
     std::vector<std::string_view> penalty = {};
@@ -116,18 +117,17 @@ struct MethodInfo {
 #include "core/checkpoint/methods/methods.def"
 #undef PONDERSCOPE_METHOD
 
-/// All of them, in the order of methods.def.
+/// All methods, in the order of methods.def.
 const std::vector<MethodInfo>& method_infos();
 const MethodInfo& method_info(MethodKind kind);
-/// Of the method that a trace names; nullptr for one that this build does not know.
+/// The method that a trace names; nullptr if this build does not know it.
 const MethodInfo* method_info(std::string_view name);
-/// "vanilla, looped, ...", for messages: those that \p which takes.
+/// "vanilla, looped, ...", for messages: the methods for which \p which is true; nullptr: all.
 std::string method_names(bool (*which)(const MethodInfo& info) = nullptr);
 /// Architecture or companion file of the folder of \p config_json mean it; nullptr: the keys tell.
 const MethodInfo* owner_of(const ModelConfig& config, const std::filesystem::path& config_json);
 
-/// What is unusual about a model, in phrases for people: what somebody who knows the architecture would not
-/// take for granted. Empty for the textbook's model.
+/// The unusual features of a model, in phrases for people who know the architecture. Empty if it has none.
 std::vector<std::string> peculiarities(const ModelConfig& config);
 
 } // namespace ponderscope

@@ -173,7 +173,7 @@ constexpr std::string_view inert_keys[] = {"architectures",
                                            "use_bfloat16",
                                            "use_cache"};
 
-/// What the file says and nobody read.
+/// Adds notices about keys of the file that no reader asked for.
 void report_unread(const JsonObject& json, std::vector<std::string>& notices) {
     std::vector<std::string> unread = json.never_asked();
     std::erase_if(unread, [&](const std::string& key) {

@@ -96,9 +96,9 @@ struct QueryBlock {
     }
 };
 
-/// Whether a query may join: each of its ranges begins where the block's does, or (a sliding window) lies
-/// over the block's end. Then every row of the block is a row that some query sees, of the same sequence:
-/// rows that nobody has written yet are never touched. The block's rows must not outgrow what its queries
+/// Whether a query may join the block: each of its ranges begins where the block's does, or (a sliding
+/// window) lies over the block's end. Then each row of the block is seen by some query of the same sequence,
+/// so rows that are not written yet are never touched. The block's rows must not outgrow what its queries
 /// see.
 bool joins(const QueryBlock& block, const Visible& visible, std::int64_t query, std::int64_t allowed_waste) {
     std::int64_t together = 0;

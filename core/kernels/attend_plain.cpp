@@ -52,7 +52,7 @@ at::Tensor visible_ranges(const Visibility& visibility, std::int64_t queries, at
 
 namespace {
 
-/// Of queries [begin, begin + count).
+/// Attention of a chunk of queries; \p mask has the rows of this chunk.
 at::Tensor attend_some(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values,
                        const at::Tensor& mask, double scale, const at::Tensor& row_bias,
                        const ScoreExtras& extras) {

@@ -164,7 +164,7 @@ std::pair<at::Tensor, at::Tensor> largest(const at::Tensor& logits, std::int64_t
 /// that nothing is lost next to a maximum of -1e35; NaN where a logit is NaN or +infinity, or all are
 /// -infinity.
 struct Softmax {
-    /// Of an impossible word: finite, so that 0 times it is 0.
+    /// The distance of an impossible word: finite, so that 0 times it is 0.
     static constexpr double lowest = -3e38;
 
     at::Tensor maximum;      ///< [n, 1]

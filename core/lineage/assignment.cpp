@@ -20,7 +20,7 @@ std::vector<std::int64_t> assign_rows(std::span<const double> cost, std::int64_t
     std::vector<double> distance(m);
     std::vector<std::size_t> before(m);      // the row from which the shortest path enters a column
     std::vector<std::size_t> open(m);        // columns whose distance is not final
-    std::vector<std::size_t> closed_columns; // those whose distance is
+    std::vector<std::size_t> closed_columns; // columns whose distance is final
     for (std::size_t start = 0; start < n; ++start) {
         if (stop.stop_requested()) {
             throw Cancelled();
@@ -47,7 +47,7 @@ std::vector<std::int64_t> assign_rows(std::span<const double> cost, std::int64_t
                     distance[j] = through;
                     before[j] = row;
                 }
-                // Of equals a free column ends the search.
+                // Among equal distances, a free column wins: it ends the search.
                 if (distance[j] < lowest || (distance[j] == lowest && row_of[j] == nobody)) {
                     lowest = distance[j];
                     nearest = at;

@@ -65,8 +65,8 @@ struct Pass {
     at::Tensor cos, sin;      ///< fp32 [rows, rotary_dims / 2], of two kinds of layers (config.layer_rope)
                               ///< [2, rows, rotary_dims / 2]; undefined without rotary embedding
     Visibility visibility;
-    /// Of a sliding window, ranges in the place of visibility's: where rows are not at their tokens'
-    /// positions.
+    /// For each sliding window, the window and its ranges, which its layers take in the place of those of
+    /// `visibility`. Filled only where rows are not at their tokens' positions.
     std::vector<std::pair<std::int64_t, at::Tensor>> window_ranges;
     KvRows* kv = nullptr; ///< nullptr: the rows are this pass's own slots, and nothing is kept
     at::Tensor rows;      ///< int64 [n], with `kv`: where each slot's K/V go

@@ -91,7 +91,7 @@ std::vector<DepthSourceId> depth_sources(const ModelConfig& config, std::int64_t
 DepthColumns::DepthColumns(const ModelConfig& config) : stride_(config.depth.stride) {
     const bool crosses = sources_cross_passes(config);
     passes_ = crosses ? config.ponder.max_steps + 1 : 1;
-    // A last layer is nobody's source, unless another pass follows.
+    // No layer reads the last layer as a source, unless another pass follows.
     anchors_ =
         ((crosses ? config.layers : std::max<std::int64_t>(config.layers - 1, 1)) + stride_ - 1) / stride_;
     recent_ = stride_ == 1 ? 0 : std::min(config.depth.recent_window, config.layers - 1);

@@ -21,7 +21,7 @@ namespace ponderscope {
 at::Device device_from_string(const std::string& name);
 /// All GPUs of this machine.
 std::vector<at::Device> gpus();
-/// Bytes that nobody holds now, other processes included; nothing where that cannot be asked.
+/// Bytes of the device's memory that no process uses; empty where that is unknown.
 std::optional<std::int64_t> free_memory(at::Device device);
 /// Whether "cuda" is there.
 bool has_cuda_gpu();

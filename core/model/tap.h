@@ -32,20 +32,22 @@ struct Attending {
 class TapListener {
 public:
     virtual ~TapListener() = default;
-    /// Tensors computed only for listeners are requested first.
+    /// Whether the listener wants the tensors of this name. Tensors that only listeners need are computed
+    /// only if this is true.
     [[nodiscard]] virtual bool wants(std::string_view name) const {
         (void)name;
         return true;
     }
-    /// Of what is wanted, which layers: what must be kept until it is told is kept of these alone.
+    /// Whether the listener wants the tensor of this layer. A caller that stores tensors before it passes
+    /// them on stores only those of wanted layers.
     [[nodiscard]] virtual bool wants_layer(std::string_view name, std::int64_t layer) const {
         (void)layer;
         return wants(name);
     }
-    /// \p layer is -1 for what belongs to no layer.
+    /// Receives a tensor. \p layer is -1 for a tensor that belongs to no layer.
     virtual void heard(std::string_view name, std::int64_t step, std::int64_t layer,
                        const at::Tensor& tensor) = 0;
-    /// Where "attention" is wanted: what every layer's attention is about to be computed from.
+    /// The inputs of a layer's attention, before it is computed. Called only where "attention" is wanted.
     virtual void attends(const Attending& attending) { (void)attending; }
 };
 

@@ -56,7 +56,7 @@ public:
             }
         }
     }
-    /// Of tokens [begin, end).
+    /// The slots of tokens [begin, end): of all steps, or of \p step alone when counted by step.
     [[nodiscard]] std::int64_t operator()(std::int64_t begin, std::int64_t end, std::int64_t step = 0) const {
         const std::vector<std::int64_t>& counts = counts_[static_cast<std::size_t>(step)];
         return counts[static_cast<std::size_t>(end)] - counts[static_cast<std::size_t>(begin)];

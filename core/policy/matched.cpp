@@ -30,7 +30,8 @@ double at_cost(std::span<const double> costs, std::span<const double> values, do
     return values[r - 1] + share * (values[r] - values[r - 1]);
 }
 
-/// Of a hull nobody has to spend all of the cost.
+/// Whether a rule can spend \p cost. On a hull it may leave some of the cost unspent, so any cost above the
+/// lowest one is reached.
 bool reaches(std::span<const double> costs, double cost, bool hull) {
     const double slack = 1e-9 * std::abs(cost) + 1e-12;
     return !costs.empty() && costs.front() <= cost + slack && (hull || costs.back() >= cost - slack);

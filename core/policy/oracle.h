@@ -32,7 +32,8 @@ public:
         std::int64_t tokens = 0;
         std::vector<std::pair<double, double>> turns;
     };
-    /// Of all tokens; beyond 4 million pairs of token and step of a sample of them.
+    /// The turns of all tokens. Beyond 4 million pairs of token and step, the turns of a sample of the
+    /// tokens.
     [[nodiscard]] Turns turns() const;
 
     /// The replay at a price (nats a step, or a FLOP). With CostAxis::flops, `flops` are the bound's.

@@ -71,7 +71,7 @@ public:
 
 /// A kind of policy, as data: what help, parser, sliders and messages are made from (kinds.cpp).
 struct PolicyKind {
-    /// Of a rule over a signal by name with these two keys: "signal:name=gate,stops=below".
+    /// The name of a rule over a named signal includes two of its keys: "signal:name=gate,stops=below".
     std::string name;
     std::string rule;                             ///< when a token stops, as it is read in help and on screen
     std::string source = {};                      ///< paper, or "" for none

@@ -17,8 +17,8 @@
 namespace ponderscope {
 namespace {
 
-/// Signals by step that say nothing of a gate or a confidence of somebody's own: rules over them are read
-/// where they are asked for.
+/// Signals by step that are no gate or confidence that a caller recorded: a rule reads them only when it is
+/// asked for.
 constexpr std::string_view common_signals[] = {
     signal::max_probability, signal::rank,          signal::kl_current_previous,
     signal::state_norm,      signal::update_cosine, signal::halting_mass,

@@ -31,7 +31,8 @@ bool is_rerun_of(const RunInfo& candidate, const RunInfo& run, const std::string
     const RecordedChoices chosen = recorded_choices(candidate);
     const RecordedChoices own = recorded_choices(run);
     const std::string wanted = kv.empty() ? kv_of_rerun(run) : kv;
-    // Where nobody stops, all of them see the same, but that everybody sees the last step at every step.
+    // Where no token stops, every kv shows later tokens the same, except shared: there they see the last step
+    // at every step.
     const bool alike = policy == "full" && chosen.kv != "shared" && wanted != "shared";
     return candidate.policy == policy && candidate.checkpoint_digest == run.checkpoint_digest &&
            candidate.method == run.method && candidate.depth_mixing == run.depth_mixing &&

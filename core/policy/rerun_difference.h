@@ -27,7 +27,7 @@ struct RerunDifference {
     std::int64_t largest_sequence = -1;
     std::int64_t largest_row = -1;  ///< where it is: the row that predicts
     std::int64_t steps_changed = 0; ///< tokens that stopped elsewhere
-    // Of the rerun, a value for each row of the table:
+    // Values of the rerun, one for each row of the table:
     std::vector<std::int32_t> steps;
     std::vector<float> nll; ///< nats; NaN where it has no target
     std::vector<std::int64_t> flops;

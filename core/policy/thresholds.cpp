@@ -12,7 +12,7 @@ namespace {
 
 constexpr int written_digits = 5; ///< of thresholds that are chosen here
 
-/// Of what a rule compares with its threshold.
+/// The numbers that a rule compares with its threshold.
 struct Compared {
     std::vector<double> some; ///< a sample: a threshold is a place on a slider, not a statistic
     double low = std::numeric_limits<double>::infinity(); ///< of all
@@ -53,8 +53,8 @@ std::vector<double> quantiles_of(Compared compared, int most) {
         chosen.push_back(values[static_cast<std::size_t>(at)]);
     }
     if (!chosen.empty()) {
-        // Just beyond both ends of all values, the five digits that are written included: nobody stops,
-        // everybody stops.
+        // Place the ends just beyond all values, even when written with five digits: at one end no token
+        // stops, at the other every token.
         chosen.front() = compared.low - std::abs(compared.low) * 2e-4;
         chosen.back() = compared.high + std::max(std::abs(compared.high) * 2e-4, 1e-6);
     }

@@ -67,7 +67,7 @@ public:
     [[nodiscard]] virtual bool layers_are_steps() const { return false; }
 
     [[nodiscard]] MethodKind kind() const { return config_.method; }
-    /// Its own exits choose the read-out, while every step runs (method_info.h).
+    /// The method's own exits choose the step that is read out, while every step runs (method_info.h).
     [[nodiscard]] bool exits_select() const;
     [[nodiscard]] std::int64_t max_steps() const { return max_steps_; } ///< K; 0 for vanilla
     /// c of methods.md section 4: the factor of embeddings and expected embeddings.

@@ -80,7 +80,7 @@ void run_in_batches(const Reach& reach, std::size_t batch, const std::stop_token
     }
 }
 
-/// Of \p count tasks that are all known.
+/// run_in_batches for \p count tasks that are all known beforehand.
 template <typename Submit, typename Collect>
 void run_in_batches(std::size_t count, std::size_t batch, const std::stop_token& stop, const Submit& submit,
                     const Collect& collect) {

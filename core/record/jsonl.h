@@ -19,8 +19,8 @@ struct JsonlOptions {
     std::string text_field = "text";
     std::string group_field =
         {}; ///< SequenceInfo::group: a text, number or truth value; null: none; "": not read
-    /// Of the whole text: a text, number or truth value; of parts: a list of {"begin", "end", "class"} in
-    /// bytes; null: none. "": not read.
+    /// The field with classes: a text, number or truth value for the whole text, or a list of {"begin",
+    /// "end", "class"}, in bytes, for parts of it; null: none. "": not read.
     std::string label_field = {};
     bool skip_bad = false; ///< leave lines out that are wrong, and count them
     TextReading reading = {};

@@ -11,7 +11,7 @@
 namespace ponderscope {
 namespace {
 
-/// Of what is recorded on request, in memory at once.
+/// Bytes that tensors recorded on request may take in memory at once.
 constexpr std::int64_t recording_room = std::int64_t{512} << 20;
 
 } // namespace

@@ -51,7 +51,7 @@ public:
     [[nodiscard]] Amount amount() const override { return {text_bytes_, true}; }
     [[nodiscard]] std::string text_digest() const override { return digest_; }
     [[nodiscard]] virtual std::int64_t skipped() const { return 0; } ///< texts that were left out
-    /// Of what was read through, or of the first text of a stream.
+    /// Notices about all texts if they were read through beforehand; about the first text of a stream.
     [[nodiscard]] const TextNotices& notices() const { return notices_; }
 
 protected:

@@ -22,7 +22,8 @@
 namespace ponderscope {
 namespace {
 
-/// Of the texts one after the other; of the ids, little-endian int32, where there is no text.
+/// SHA-256 of the texts, one after the other. A sequence without a text counts with its ids, as little-endian
+/// int32.
 std::string digest_of(const std::vector<SequenceInput>& sequences) {
     Sha256 hash;
     for (const SequenceInput& sequence : sequences) {
@@ -278,7 +279,7 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint, Sequence
         writer.finish();
     }
     report.seconds = elapsed();
-    // Of all texts, whichever came first; what is left of a run, or another part of it, may have others.
+    // Fail only if a whole run produced no scored token. A resumed run or a shard may contain none.
     if (report.lost > 0 && report.scored_tokens == 0 && options.world == 1 && !begun && !report.cancelled) {
         throw InputError(no_numbers);
     }

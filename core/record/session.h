@@ -26,8 +26,8 @@ struct SequenceInput {
     std::vector<std::uint64_t> end;
     std::string group = {};             ///< SequenceInfo::group
     std::vector<TextLabel> labels = {}; ///< classes of parts of `text`
-    /// Of a generation: tokens of the prompt and most new ones, by which decaying bounds go; 0: as many as
-    /// there are.
+    /// The length that decaying bounds use for a generation: tokens of the prompt plus the most new ones. 0:
+    /// the number of tokens.
     std::int64_t planned_length = 0;
 
     [[nodiscard]] std::int64_t length() const { return static_cast<std::int64_t>(ids.size()); }
@@ -103,19 +103,19 @@ struct WindowShape {
 };
 WindowShape resolve_windows(const ModelConfig& config, std::int64_t context, std::int64_t stride);
 
-/// What is recorded on request only takes in the trace, at most.
+/// The most bytes that data recorded only on request takes in the trace.
 struct RecordingPrice {
     std::int64_t bytes = 0;           ///< of all sequences; 0: none is recorded
     std::int64_t of_longest = 0;      ///< of the sequence that takes most
     std::int64_t tokens = 0;          ///< of that one
     std::int64_t windows_a_batch = 0; ///< that fit into memory at once
 };
-/// Of sequence attention (RunPlan::attention). InputError when not even one window fits into memory, with
-/// a context that would.
+/// The price of sequence attention (RunPlan::attention). InputError when not even one window fits into
+/// memory; the message names a context that would fit.
 RecordingPrice attention_price(const Engine& engine, const std::vector<SequenceInput>& sequences,
                                const WindowShape& shape);
 
-/// Of states and read-outs of layers (Engine::token_bytes); likewise.
+/// The price of states and read-outs of layers (Engine::token_bytes). InputError as in attention_price.
 RecordingPrice states_price(const Engine& engine, const std::vector<SequenceInput>& sequences,
                             const WindowShape& shape);
 

@@ -22,7 +22,7 @@ struct TextFilesOptions {
     double sample = 1;             ///< which part of the files is taken, each by a draw from `seed`
     std::uint64_t seed = 0;
 
-    /// Of some two million tokens.
+    /// The bytes of some two million tokens.
     static constexpr std::size_t default_part_bytes = std::size_t{8} << 20;
     std::size_t part_bytes = default_part_bytes; ///< a text of more becomes several sequences
 };

@@ -45,7 +45,7 @@ class File {
 public:
     /// \p url: ssh://…
     static std::shared_ptr<File> of(const std::string& url);
-    /// The same where somebody has it open, otherwise none.
+    /// The file that is open already under \p url; nullptr: it is not open.
     static std::shared_ptr<File> opened(const std::string& url);
 
     /// Reads through one snapshot are consistent; Moved where that cannot be held any more.

@@ -164,7 +164,7 @@ void Host::Impl::fail(const std::string& sentence, bool is_hopeless) {
         call.sent = false;
     }
     if (hopeless) {
-        // Who does not wait asks again some day.
+        // Drop the calls of ask_later: their callers do not wait, and ask again later.
         std::erase_if(calls, [](const auto& entry) { return entry.second.then != nullptr; });
     }
     changed.notify_all();
@@ -434,7 +434,7 @@ Looked read_looked(const std::string& payload) {
 
 namespace {
 
-/// What breaks the rules is said as a sentence.
+/// Reports an answer that breaks the protocol as an EnvironmentError.
 template <class Read>
 auto understand(const Host& host, Read read) {
     try {

@@ -23,14 +23,14 @@ public:
     /// InputError: nothing there, a folder, something that is no SQLite file.
     explicit PageSnapshot(const std::filesystem::path& path);
 
-    /// Ends the snapshot and begins a new one. True when it is something else.
+    /// Ends the snapshot and begins a new one. True when the new one differs.
     bool renew();
-    /// Ends the transaction, so that writers may do what waits for readers; reading begins another.
+    /// Ends the transaction, so that writers need not wait for this reader; renew() and hold() begin another.
     void release();
-    /// The transaction, where it was released; false when something else is seen than before.
+    /// Begins a transaction again if it was released. False when the new one differs from the old one.
     bool hold();
 
-    /// Of bytes, the same as long as none changes; never 0. Another process says the same.
+    /// A number of the bytes of the snapshot, never 0: the same as long as no byte changes, in every process.
     [[nodiscard]] std::uint64_t generation() const { return generation_; }
     [[nodiscard]] std::uint64_t size() const { return size_; }
     [[nodiscard]] std::uint32_t page_bytes() const { return page_bytes_; }

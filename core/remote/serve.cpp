@@ -64,7 +64,7 @@ public:
 
     /// The answer's frame.
     std::string answer(const remote::Frame& question);
-    /// Ends transactions: all where nobody asks, else those that were held for long. Whether any is left.
+    /// Ends transactions: all when idle, else those that are open for long. Returns whether any is left.
     bool tidy(bool idle);
 
 private:
@@ -117,7 +117,7 @@ Server::Served& Server::open(const fs::path& path, bool& fresh) {
     auto place = files_.find(key);
     fresh = place == files_.end();
     if (!fresh && stat_of(path).value_or(Served::none()).st_ino != place->second.inode) {
-        // Another file has its name, or none: who reads on is told.
+        // The path now names another file, or none. Dropping the snapshot tells its readers.
         uses_.erase(place->second.use);
         files_.erase(place);
         fresh = true;

@@ -83,8 +83,8 @@ bool draws_whole_clusters(const BootstrapOptions& options, std::int64_t clusters
 Resampling choose_resampling(const TokenLayout& layout, std::span<const std::span<const double>> series,
                              const BootstrapOptions& options = {});
 
-/// Of the tokens of each unit that may be exchanged for another: sums of the quantities [units, width], and
-/// the number of tokens. Units are clusters, or blocks side by side (the last of a stretch may be shorter).
+/// Sums over the tokens of each exchangeable unit: sums of the quantities [units, width], and the number of
+/// tokens. Units are clusters, or blocks side by side (the last of a stretch may be shorter).
 struct UnitSums {
     std::size_t width = 0;
     std::vector<double> sums;
@@ -104,13 +104,14 @@ public:
     /// \p values: [tokens, width], row-major; finite. InputError otherwise, or where the layout has another
     /// number of tokens.
     PrefixSums(std::span<const double> values, std::size_t width, TokenLayout layout);
-    /// Of clusters that are drawn whole. InputError: a value that is not finite.
+    /// For clusters that are drawn whole. InputError: a value that is not finite.
     explicit PrefixSums(UnitSums clusters);
 
     [[nodiscard]] std::size_t width() const { return width_; }
     [[nodiscard]] std::int64_t tokens() const { return tokens_; }
     [[nodiscard]] const TokenLayout& layout() const { return layout_; }
-    /// W sums over the tokens before \p token; of clusters: only before none and all.
+    /// W sums over the tokens before \p token. Of clusters, only the sums before the first token and of all
+    /// are kept.
     [[nodiscard]] std::span<const double> before(std::int64_t token) const {
         const std::int64_t row = clusters_.units() == 0 ? token : token == 0 ? 0 : 1;
         return std::span(prefix_).subspan(static_cast<std::size_t>(row) * width_, width_);
@@ -127,8 +128,8 @@ private:
     UnitSums clusters_;
 };
 
-/// Adds up the quantities of a sample: a row for each token where blocks are drawn, for each cluster where
-/// those are drawn whole.
+/// Adds up the quantities of a sample: a row for each token where blocks are drawn, a row for each cluster
+/// where whole clusters are drawn.
 class SampleRows {
 public:
     SampleRows(std::size_t width, bool by_cluster, std::int64_t clusters, std::int64_t tokens);

@@ -41,8 +41,8 @@ class ClusterNumbers {
 public:
     /// A sequence without a group is a cluster of its own.
     std::int64_t of(const SequenceInfo& sequence);
-    /// Of a sequence that two runs have: the group is that of either, if the other has none. InputError where
-    /// they name different ones; \p both: the runs, for the message.
+    /// The cluster of a sequence that two runs have. If only one run names a group, that group counts.
+    /// InputError: the runs name different groups; \p both: the runs, for the message.
     std::int64_t of(const SequenceInfo& a, const SequenceInfo& b, const std::string& both);
 
     [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(numbers_.size()); }

@@ -14,7 +14,7 @@
 namespace ponderscope {
 namespace {
 
-/// Of a column that holds the values less \p centre.
+/// The mean of a column that holds the values less \p centre.
 Statistic mean_of(std::size_t column, double centre = 0) {
     return [=](std::span<const double> sums, std::int64_t tokens) {
         return centre + sums[column] / static_cast<double>(tokens);

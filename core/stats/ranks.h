@@ -84,10 +84,11 @@ private:
 /// One of several, at least one, finished.
 RankTable merged(std::vector<RankTable> tables);
 
-/// What is to be said beside a rank correlation of so many tokens; nothing where ranks are exact.
+/// The notice beside a rank correlation of so many tokens; nothing where ranks are exact.
 std::optional<std::string> rank_notice(std::int64_t tokens);
 
-/// Of five sums: of the centred and scaled ranks x, y of two quantities, and of xx, yy, xy.
+/// The rank correlation from five sums: of the centred and scaled ranks x, y of two quantities, and of xx,
+/// yy, xy.
 Estimate rank_correlation(const PrefixSums& sums, const BootstrapOptions& options);
 
 /// Rank correlations of a quantity with others over a sample that is looked at twice: the first look makes

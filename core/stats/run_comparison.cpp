@@ -95,7 +95,8 @@ TokenLayout layout_of_places(const std::vector<Place>& places, const std::vector
     return std::move(lying.layout);
 }
 
-/// Those of the first run, each with the group that any of the runs gives it. InputError: different ones.
+/// The sequences of the first run, each with the group that any of the runs gives it. InputError: the runs
+/// give a sequence different groups.
 std::vector<SequenceInfo> grouped_sequences(const std::vector<ComparedRun>& sources) {
     std::vector<SequenceInfo> sequences = sources.front().reader.sequences(sources.front().info.id);
     const ComparedRun* named = &sources.front(); // the last run that named a group
@@ -231,7 +232,7 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
         run.correlation = i == 0 ? unknown_estimate : pair.pearson;
         run.mean_steps = steps / static_cast<double>(own.size());
         run.mean_flops = flops / static_cast<double>(own.size());
-        // The first is paired with itself: what is said of that pair is unknown_estimate about two runs.
+        // The first run is paired with itself, and notices about that pair would be meaningless.
         const std::vector<std::string> notices = i == 0 ? result.resampling.notices() : pair.notices;
         for (const std::string& notice : notices) {
             if (said.insert(notice).second) {

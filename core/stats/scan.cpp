@@ -172,7 +172,8 @@ ScoredRun::ScoredRun(const TraceReader& trace, const RunInfo& run, const Bootstr
     ClusterNumbers clusters;
     ClusterNumbers scored;
     for (const SequenceInfo& sequence : sequences_) {
-        // Those without a target give no token; which ones these are is seen when they are read.
+        // Number every sequence: which tokens have a target, and so belong to the sample, is known only when
+        // they are read.
         cluster_.push_back(clusters.of(sequence));
         most_tokens_ += sequence.scored_tokens;
         if (sequence.scored_tokens > 0) {

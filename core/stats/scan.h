@@ -29,7 +29,7 @@ void for_each_part(std::size_t parts, std::size_t workers,
 /// Work to do once all earlier sequences are done.
 using Commit = std::function<void()>;
 
-/// Of each sequence.
+/// The number of tokens of each sequence.
 std::vector<std::int64_t> tokens_of(const std::vector<SequenceInfo>& sequences);
 
 /// The sequences that some runs have in common, read by several threads as often as asked for.
@@ -77,7 +77,8 @@ using Pause = std::function<Commit(std::size_t worker)>;
 template <class Sample>
 using Source = std::function<void(const Look<Sample>&, const Pause&)>;
 
-/// Of a sample that lies in memory and has a `layout`; one worker. It outlives the source.
+/// The source of a sample that lies in memory and has a `layout`; one worker. The sample must outlive the
+/// source.
 template <class Sample>
 Source<Sample> source_of(const Sample& sample) {
     return [&sample](const Look<Sample>& look, const Pause& pause) {
@@ -104,7 +105,7 @@ template <class Sample>
 using ReadPage = std::function<bool(std::span<const TraceReader* const> readers, std::int64_t sequence,
                                     std::int64_t& from, Sample& into)>;
 
-/// Of what is read page by page and forgotten. The scan outlives the source.
+/// The source of a sample that is read page by page; no page is kept. The scan must outlive the source.
 template <class Sample>
 Source<Sample> source_of(const SequenceScan& scan, ReadPage<Sample> read) {
     return [&scan, read = std::move(read)](const Look<Sample>& look, const Pause& pause) {

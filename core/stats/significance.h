@@ -35,7 +35,7 @@ struct Moments {
     double squares = 0; ///< sum of squared deviations from the mean
 
     void add(double value); ///< Welford's update
-    /// Of the values of \p whole that are not in \p part.
+    /// The moments of the values of \p whole that are not in \p part.
     static Moments without(const Moments& whole, const Moments& part);
     [[nodiscard]] double variance() const; ///< unbiased; NaN for fewer than two values
 };
@@ -85,7 +85,7 @@ struct Equivalence {
 Equivalence equivalence_test(std::span<const double> sums, std::span<const double> tokens, double margin,
                              double alpha = 0.05);
 
-/// Of tokens that one of two models gets right and the other does not (McNemar 1947).
+/// Tokens that two models get right or wrong, and a test of those that only one gets right (McNemar 1947).
 struct Flips {
     std::int64_t tokens = 0;
     std::int64_t both_right = 0;

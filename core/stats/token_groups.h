@@ -52,8 +52,8 @@ struct TokenGroups {
     bool joined = false; ///< there were more, and neighbours were taken together
 };
 
-/// Of more clusters or blocks, neighbours are taken together in the tests of token types, of which a sum for
-/// each type and unit is kept.
+/// The most units in the tests of token types, which keep a sum for each type and unit. Beyond this number,
+/// neighbouring clusters or blocks are joined.
 inline constexpr std::int64_t most_test_units = 1024;
 
 struct GroupingOptions {

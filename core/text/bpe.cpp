@@ -119,7 +119,7 @@ Bpe Bpe::build(std::vector<std::pair<std::string_view, std::int64_t>> vocabulary
                                  in_quotes(right) + ", where " + in_quotes(missing) + " is not in it",
                              "the file is damaged, or vocabulary and merges belong to different tokenizers");
         }
-        // Of a pair that stands twice, the original keeps the later one.
+        // If a pair is listed twice, the later entry counts, as in the original.
         bpe.merges_[pair_of(a, b)] = {static_cast<std::uint32_t>(i), c};
     }
 

@@ -78,7 +78,8 @@ public:
     [[nodiscard]] std::string digest() const;
     /// Digest of the rules that cut a text, the same for every way to write them (tokenizer_digest.h).
     [[nodiscard]] std::string content_digest() const;
-    /// Those that it was read from and is read from again, in any folder.
+    /// The files from which the tokenizer was read, and from copies of which, in any folder, it can be read
+    /// again.
     [[nodiscard]] const std::vector<std::filesystem::path>& files() const;
 
     /// InputError when ids of the vocabulary, or of tokens that are added to every text, lie beyond the \p

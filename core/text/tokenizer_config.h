@@ -44,11 +44,11 @@ public:
     explicit TokenizerConfig(const std::filesystem::path& folder, const std::string& usual = {});
     [[nodiscard]] JsonObject config() const { return {config_, config_file_}; }
 
-    /// Puts its tokens on top of those that the vocabulary's file has, as transformers 5 does: the added
-    /// tokens of the files, with their flags (of one that the vocabulary has, the vocabulary's id counts);
-    /// those with a name (bos_token, ...) and those of the lists are special. Two things differ: an id that
-    /// leaves a gap is kept (transformers counts on without one), and what is named and no token at all does
-    /// not become one (there it gets an id beyond the model's rows). InputError.
+    /// Adds the tokens of the configuration to those of the vocabulary's file, as transformers 5 does. Added
+    /// tokens of the files come with their flags; a token that the vocabulary has keeps the vocabulary's id.
+    /// Tokens with a name (bos_token, ...) and tokens of the lists are special. Two things differ: an id that
+    /// leaves a gap is kept (transformers counts on without a gap), and a name that refers to no token adds
+    /// none (transformers gives it an id beyond the model's rows). InputError.
     void add_to(TokenizerParts& parts) const;
     /// The tokens around a text by add_bos_token and add_eos_token: these count where no tokenizer.json has
     /// a post-processor. Behind add_to. InputError.

@@ -48,7 +48,8 @@ struct TokenizerParts {
     [[nodiscard]] const std::filesystem::path& file() const { return files.front(); } ///< for messages
 };
 
-/// Of a tokenizer.json. InputError names \p file, or \p merges_file where the merges came from elsewhere.
+/// The parts of a tokenizer.json. InputError names \p file, or \p merges_file where the merges came from
+/// elsewhere.
 TokenizerParts parts_of(const nlohmann::json& document, const std::filesystem::path& file,
                         const std::filesystem::path& merges_file);
 /// vocab.json and merges.txt, with what stands beside them (tokenizer_config.h). InputError.

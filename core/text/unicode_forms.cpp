@@ -41,8 +41,9 @@ std::string mapped(std::string_view text, UnicodeForm form) {
     return {reinterpret_cast<const char*>(result), static_cast<std::size_t>(size)};
 }
 
-// The characters that may not stand first in a part that is normalised alone: those that the form changes,
-// those of a combining class, and for composing forms those that may be the second half of a composition.
+// The characters that must not begin a part that is normalised alone: characters that the form changes,
+// characters of a combining class, and for composing forms characters that may be the second half of a
+// composition.
 CharacterSet make_unstable(UnicodeForm form) {
     CharacterSet set;
     const bool composes = form == UnicodeForm::nfc || form == UnicodeForm::nfkc;

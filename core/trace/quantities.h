@@ -30,7 +30,7 @@ struct QuantityInfo {
     std::string_view lower;        ///< what the teal side of A - B means
     std::string_view label;        ///< beside the scale of a figure; "%1" stands for "step" or "layer"
     std::string_view label_next;
-    /// Of a row of the trace. NaN: the token was not scored or not read out.
+    /// The value at a row of the trace. NaN: the token was not scored or not read out.
     double (*value)(const TokenColumns& tokens, std::size_t row);
 };
 

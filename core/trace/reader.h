@@ -83,8 +83,8 @@ class TraceReader {
 public:
     /// InputError: not a trace, another kind of SQLite file, another version.
     static TraceReader open(const std::filesystem::path& path);
-    /// Of shards that are named one by one; \p name stands for them in path() and in sentences. InputError:
-    /// shards that are missing, double or of different runs.
+    /// Opens shards that are listed one by one; \p name stands for them in path() and in messages.
+    /// InputError: a shard is missing, listed twice or of another run.
     static TraceReader open_shards(const std::vector<std::filesystem::path>& files,
                                    const std::filesystem::path& name);
     explicit TraceReader(std::unique_ptr<const TraceSource> source) : source_(std::move(source)) {}

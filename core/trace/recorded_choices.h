@@ -34,10 +34,10 @@ struct RecordedChoices {
     std::optional<std::int64_t> exit_step; ///< where that rule stops every token, whatever the threshold
     std::optional<RecordedRule> rule;      ///< in the place of the method's own rule
     std::string patches;                   ///< JSON array; empty: none
-    /// Of each sequence, where one of a generation ended early: tokens of the prompt and most new ones.
+    /// For each sequence, tokens of the prompt plus the most new ones. Empty unless a generation ended early.
     std::vector<std::int64_t> planned_lengths = {};
 
-    /// Of a sequence by its number; 0: as many tokens as it has.
+    /// The planned length of a sequence by its number; 0: the tokens that it has.
     [[nodiscard]] std::int64_t planned_length(std::int64_t sequence) const {
         const auto i = static_cast<std::size_t>(sequence);
         return i < planned_lengths.size() ? planned_lengths[i] : 0;

@@ -197,14 +197,14 @@ inline constexpr const char* layer_entropy = "layer_entropy";
 inline constexpr const char* layer_max_probability = "layer_max_probability";
 inline constexpr const char* layer_rank = "layer_rank";     ///< i32
 inline constexpr const char* layer_argmax = "layer_argmax"; ///< i32
-// Of mixtures of experts, [token, step, layer(, choice or expert)], fp16, on request.
+// Signals of mixtures of experts, [token, step, layer(, choice or expert)], fp16, recorded on request.
 inline constexpr const char* router_experts = "router_experts"; ///< i8 or i16 [..., choice]
 inline constexpr const char* router_weights = "router_weights"; ///< [..., choice]
 inline constexpr const char* router_entropy = "router_entropy";
 inline constexpr const char* router_mass = "router_mass";                   ///< of the chosen experts
 inline constexpr const char* router_margin = "router_margin";               ///< p_k - p_(k+1)
 inline constexpr const char* router_probabilities = "router_probabilities"; ///< [..., expert]
-// Of depth mixing, fp16, computed in any case (methods.md section 3).
+// Signals of depth mixing, fp16, computed in any case (methods.md section 3).
 inline constexpr const char* depth_weights = "depth_weights";     ///< [token, step, layer, source, head]
 inline constexpr const char* mhc_read = "mhc_read";               ///< [token, step, sublayer, stream]
 inline constexpr const char* mhc_write = "mhc_write";             ///< [token, step, sublayer, stream]

@@ -34,8 +34,8 @@ bool can_be_null(const Column& column) {
            type.find("PRIMARY KEY") == std::string_view::npos;
 }
 
-/// Of names (is_name), so there is nothing to escape. Not by way of nlohmann::json: that allocates while it is
-/// destroyed, where nothing may be thrown.
+/// A JSON array of names; is_name holds for each, so there is nothing to escape. Written without
+/// nlohmann::json, which allocates while it is destroyed, where nothing may be thrown.
 std::string json_list(const std::vector<std::string>& names) {
     std::string text = "[";
     for (const std::string& name : names) {
@@ -55,7 +55,7 @@ std::vector<std::string> read_list(const std::string& text, const Column& column
     return list.get<std::vector<std::string>>();
 }
 
-/// Of one value; std::monostate: nothing.
+/// Binds the value of one field; a field with std::monostate binds nothing.
 template <class Row>
 void bind_field(Statement& statement, int at, const Field<Row>& field, const Row& row) {
     const bool nullable = can_be_null(field.column);

@@ -32,8 +32,8 @@ struct Field {
     Member<Row> member = {};
 };
 
-/// Of RunInfo, SequenceInfo, SignalInfo, FaultInfo, TrainingInfo, TrainingQuantity: in the order of the
-/// table's columns.
+/// The fields of a Row in the order of its table's columns. Row: RunInfo, SequenceInfo, SignalInfo,
+/// FaultInfo, TrainingInfo or TrainingQuantity.
 template <class Row>
 std::span<const Field<Row>> fields();
 
@@ -79,7 +79,7 @@ struct TokenField {
     Column column;
     std::vector<Value> TokenColumns::*values;
 };
-/// Of token_row behind `row`, in the order of its columns.
+/// The columns of token_row after `row`, in their order.
 inline constexpr std::tuple token_fields{
     TokenField<std::int32_t>{{"id", "INTEGER NOT NULL", "token id"}, &TokenColumns::id},
     TokenField<std::uint64_t>{{"text_begin", "INTEGER NOT NULL", "first byte in the sequence's text"},

@@ -117,8 +117,8 @@ void check_header(const std::filesystem::path& path, const DatabaseKind& kind) {
                              (reason != 0 ? std::strerror(reason) : failure.what()) + ")",
                          "check its permissions");
     }
-    // Of a file that ends within its header the rest is read as zeros; byte 18 is the format's version, 1
-    // or 2.
+    // Where a file ends within its header, the bytes behind its end are zeros. Byte 18 is the format's
+    // version, 1 or 2.
     if (std::string_view(header.data(), 16) != std::string_view("SQLite format 3\0", 16) || header[18] == 0) {
         throw InputError(path, what, "a file of another kind", make_one);
     }

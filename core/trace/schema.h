@@ -57,7 +57,7 @@ struct Column {
     bool exported = true; ///< `inspect --json` and `export` show it
 };
 
-/// Its name as a statement has to write it: "group" is a keyword.
+/// The column's name as a statement has to write it: "group" is a keyword.
 std::string name_in_sql(const Column& column);
 
 struct Table {

@@ -174,7 +174,7 @@ std::vector<RunInfo> ShardSet::runs() const {
         if (!all.complete) { // it may have grown
             make_index(*run);
         }
-        // Of what can be read, in the order in which one process would have added it up.
+        // Totals of the sequences that can be read, added in the order in which one process would add them.
         static_cast<TokenTotals&>(all) = {};
         for (const SequenceInfo& sequence : index_of(*run).sequences) {
             all += sequence;

@@ -42,8 +42,8 @@ struct SignalSums {
                                           std::int64_t crc32);
 };
 
-/// Of a run in a trace, or of all of its shards; nothing where the signal is not summed, or the run has no
-/// sums. InputError: damage.
+/// The sums of a signal of a run, in one trace or over all of its shards. Empty if the signal is not summed
+/// or the run has no sums. InputError: damage.
 std::optional<SignalSums> signal_sums(const TraceReader& trace, const RunInfo& run, const SignalInfo& signal);
 
 } // namespace ponderscope

@@ -16,8 +16,8 @@
 
 namespace ponderscope {
 
-/// Calls \p use(access) with read and, where the log's helper files cannot be made (then nobody else writes
-/// either), with read_immutable.
+/// Calls \p use(access) with read. If the log's helper files cannot be created, calls it with read_immutable:
+/// then no other process writes either.
 template <class Use>
 auto with_read_access(const Use& use) {
     try {

@@ -31,7 +31,7 @@ public:
         std::size_t max_queued_bytes = 256U << 20;
         bool compress = false; ///< values of signals by zstd, where that takes less (packed_values.h)
         bool append = true;    ///< add runs to an existing trace; false: an existing file is an InputError
-        /// Of a temporary file: the name that it gets once it is whole, for sentences.
+        /// For a temporary file: the name that it gets once it is whole, for messages.
         std::filesystem::path final_path = {};
     };
 

@@ -47,7 +47,7 @@ const Keys common_keys{"model_type",
                        "rope_scaling",
                        "rope_parameters",
                        "use_cache"};
-/// Of all methods, with those of depth mixing.
+/// The config keys of all methods, and of depth mixing.
 const Keys& method_keys() {
     static const Keys all = [] {
         Keys keys{"pondering",
@@ -167,8 +167,8 @@ void read_model(const JsonObject& model, Recipe& recipe) {
     known.insert(known.end(), method_keys().begin(), method_keys().end());
     known.insert(known.end(), own.begin(), own.end());
     allow_only(model, known);
-    // Their defaults in transformers are the sizes of the original models, which nobody means in a recipe
-    // that says nothing.
+    // Require the sizes: their defaults in transformers are those of the original models, and a recipe that
+    // omits them means other ones.
     for (const auto* key : {"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"}) {
         static_cast<void>(model.required_integer(key, 1));
     }

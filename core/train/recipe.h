@@ -58,8 +58,8 @@ struct Recipe {
     std::int64_t batch = 0;   ///< sequences a step
     bool shifted = true;      ///< ContextSampler: each epoch cuts the texts at another place
     std::uint64_t seed = 0;   ///< of the weights and of the order of the texts
-    /// Of products, not float16; nothing: fp32 on a CPU, bf16 on CUDA. Weights and moments of the optimiser
-    /// are fp32 always.
+    /// Precision of matrix products, not float16; absent: fp32 on a CPU, bf16 on CUDA. Weights and moments of
+    /// the optimiser are fp32 always.
     std::optional<Precision> precision;
     double clip_norm = 1.0; ///< largest Euclidean norm of the gradient; 0: not clipped
 

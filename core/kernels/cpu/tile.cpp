@@ -13,8 +13,8 @@ extern const TileKernels tile_kernels_avx2;
 
 namespace {
 
-/// Those that this processor runs, the best one first; null where it does not. AVX-512 has no form: attention
-/// is too small a part of a recording for it to win.
+/// The kernels that this processor runs, the best first; unused places are null. AVX-512 has no kernels of
+/// its own: attention is too small a part of a recording for it to win.
 std::array<const TileKernels*, 2> available() {
 #if defined(__x86_64__)
     const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");

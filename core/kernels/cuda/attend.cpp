@@ -72,7 +72,7 @@ at::Tensor flash(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, 
         /*return_debug_mask=*/false, scale, before, before ? std::optional(0) : std::nullopt, used));
 }
 
-/// Of all sequences at once.
+/// Flash attention of all sequences in one call.
 at::Tensor by_flash(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                     const Visibility& visibility, double scale) {
     if (visibility.runs.defined()) {
@@ -98,13 +98,13 @@ at::Tensor by_flash(const at::Tensor& q, const at::Tensor& k, const at::Tensor& 
                 numbers[2 * (count + 1) + i] = static_cast<std::int32_t>(rows);
             }
         });
-    // Rows of a sequence end where it is said, not where the next one begins: a cache has room behind them.
+    // Pass the number of rows of each sequence: a cache has free rows between a sequence and the next.
     return flash(q, k, v, scale, visibility, offsets.select(0, 0), offsets.select(0, 1), most_queries,
                  most_rows, offsets.select(0, 2).narrow(0, 0, count));
 }
 
 /// Whether queries that are neighbours see nearly the same rows, so that the matrix unit has something to do.
-/// Of ranges only their number is known here: a decoded batch has few queries, a step over texts many.
+/// For ranges, only the number of queries is known here: a decoded batch has few, a step over texts has many.
 bool has_neighbours(const Visibility& visibility, std::int64_t queries) {
     if (visibility.ranges.defined()) {
         return queries >= 4 * kernels::attend_tile_lines;

@@ -8,7 +8,7 @@ namespace ponderscope {
 
 namespace kernels {
 
-/// Of fp32, bf16 and fp16.
+/// The element type of a tensor; \p type is fp32, bf16 or fp16.
 inline Element element_of(at::ScalarType type) {
     return type == at::kFloat ? Element::f32 : type == at::kBFloat16 ? Element::bf16 : Element::f16;
 }

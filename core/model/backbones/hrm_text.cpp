@@ -49,7 +49,7 @@ std::int64_t layers_a_stack(const ModelConfig& config) {
     return config.layers / (config.released.low_passes + 1);
 }
 
-/// Of layer \p l of a cycle.
+/// The prefix of the weights' names of layer \p l of a cycle.
 std::string hrm_block(const ModelConfig& config, std::int64_t l) {
     const std::int64_t stack = layers_a_stack(config);
     const bool high = l >= config.layers - stack;
@@ -140,7 +140,7 @@ at::Tensor HrmText::layer(std::int64_t l, const at::Tensor& x, const Pass& pass)
     const Layer& w = (is_high ? weights_.high : weights_.low)[static_cast<std::size_t>(l % stack)];
     at::Tensor left = run_layer(l, w, entering, pass);
     if (!is_high && l % stack == stack - 1) {
-        left = blocks::normalise(left, norm_); // that of the high state is final_norm
+        left = blocks::normalise(left, norm_); // the high state is normalised by final_norm
     }
     return is_high ? at::cat({left, low}, 1) : at::cat({high, left}, 1);
 }

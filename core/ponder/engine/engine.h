@@ -141,9 +141,10 @@ public:
     /// (core/README.md). MemoryExhausted if a GPU has too little memory for the batch.
     [[nodiscard]] std::vector<WindowResult> score(std::span<const Window> windows, RecordLevel level) const;
 
-    /// The same results. Windows next to each other that begin with the same tokens share the computation of
-    /// those, where that is exact: not where a token's result depends on its sequence's number or length,
-    /// where slots are refreshed in passes, and where attention, states or layers are recorded.
+    /// The same results as score. Neighbouring windows that begin with the same tokens compute these tokens
+    /// once. Nothing is shared where that would not be exact: where a token's result depends on the number or
+    /// length of its sequence, where slots are refreshed in passes, and where attention, states or layers are
+    /// recorded.
     [[nodiscard]] std::vector<WindowResult> score_sharing(std::span<const Window> windows,
                                                           RecordLevel level) const;
 

@@ -53,7 +53,8 @@ struct EngineParts {
     void refuse_attention_by_token(RecordLevel level) const;
     /// The options that every run of this engine has.
     [[nodiscard]] StepsOptions steps_options() const;
-    /// Those of a generation. \p cached: as the file says what later tokens see of earlier loops.
+    /// The options of a generation. \p cached: later tokens see of earlier loops what the checkpoint's config
+    /// says, unless the plan or a halting rule decides.
     [[nodiscard]] StepsOptions generation_options(bool cached) const;
     /// Number of first tokens of a prompt that see each other.
     [[nodiscard]] std::int64_t prefix_of_prompt(std::int64_t tokens) const;

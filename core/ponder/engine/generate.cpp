@@ -186,7 +186,8 @@ private:
             if (on_token_ && wanted) {
                 rate(chosen[row], logits.defined() ? logits[static_cast<std::int64_t>(row)] : logits,
                      readouts[row].tokens);
-                // Of a likeliest token nll alone says nothing.
+                // At level nll without logits, max_probability is not computed, so a NaN here is no fault of
+                // the model.
                 const bool rated = logits.defined() || level_ != RecordLevel::nll;
                 if (rated && std::isnan(readouts[row].tokens.nll.at(0))) {
                     throw InputError(no_numbers);
@@ -264,8 +265,8 @@ private:
         return {first, first + ids.size(0)};
     }
 
-    /// NLL and rank of the token that was chosen, which nobody knew when its read-out was made. \p logits:
-    /// fp32 [V] that it was drawn from; undefined: it has the largest probability.
+    /// Fills in NLL and rank of the chosen token, which was not known at the read-out. \p logits: fp32 [V]
+    /// that it was drawn from; undefined: it has the largest probability.
     static void rate(std::int32_t id, const at::Tensor& logits, TokenColumns& readout) {
         readout.nll.at(0) = logits.defined() ? (logits.logsumexp(0) - logits[id]).item<float>()
                                              : -std::log(readout.max_probability.at(0));

@@ -197,7 +197,7 @@ std::shared_ptr<const HaltingRule> policy_halting(const PolicySpec& spec, const 
             "code halt and record that run.");
     }
     PolicyContext context;
-    // Of a vanilla model the steps are its blocks (layer_steps.h).
+    // The steps of a vanilla model are its blocks (layer_steps.h).
     context.max_steps =
         config.ponder.method == MethodKind::vanilla ? config.layers - 1 : config.ponder.max_steps;
     if (context.max_steps == 0) {

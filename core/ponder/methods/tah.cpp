@@ -170,7 +170,8 @@ ThinkAtHard::ThinkAtHard(const ModelConfig& config, const Parameters& parameters
     }
 }
 
-/// Of each row, descending, fp32 [n, topk]; rows some at a time, so that logits fit into memory.
+/// The largest logits of each row, in descending order: fp32 [n, topk]. Rows are computed in chunks, so that
+/// their logits fit into memory.
 at::Tensor ThinkAtHard::largest_logits(const at::Tensor& sum) const {
     const std::int64_t rows = std::max<std::int64_t>(1, (std::int64_t{64} << 20) / (4 * head_.head.size(0)));
     std::vector<at::Tensor> parts;

@@ -251,7 +251,7 @@ void Recorder::step_ran(const Slots& slots, const Decision& decision, const at::
         readout_ = kept(readout_, rows.place, select_rows(readout, rows.local));
     } else {
         state_ = replaced(state_, rows.place, now);
-        // Of a token that halted earlier, both keep its own last two steps.
+        // Replace only the rows of running tokens: a token that halted earlier keeps its own last two steps.
         const at::Tensor earlier = select_rows(readout_, rows.place);
         earlier_readout_ = earlier_readout_.defined() ? replaced(earlier_readout_, rows.place, earlier)
                                                       : replaced(readout_, rows.place, earlier);

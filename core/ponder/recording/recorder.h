@@ -46,7 +46,7 @@ public:
     /// The read-out of the output; call once after run_steps.
     void finish(const StepsResult& result);
 
-    /// Of the reported tokens' outputs; [M]. Undefined at level nll, except nll and rank.
+    /// Read-outs of the reported tokens' outputs; [M]. At level nll only nll and rank are defined.
     at::Tensor nll, entropy, max_probability, rank, argmax;
     /// Per-step signals by name: fp32 or int64 [M, K + 1], [M, K + 1, 10] for candidates, [M, K] for a
     /// method's own values.

@@ -12,23 +12,23 @@
 
 namespace ponderscope {
 
-/// Hears passes whose slots are of several steps, computed perhaps over and over, and tells a listener what
-/// became of them step by step, as it would hear a run in which every step has its own pass. Tensors of a
-/// later pass replace those of an earlier one.
+/// Collects the tensors of passes whose slots belong to several steps, and hands them to a listener step by
+/// step, as if every step had had its own pass. A slot may be computed several times: tensors of a later pass
+/// replace those of an earlier one.
 class DenseTaps final : public TapListener {
 public:
-    /// Of \p tokens tokens with \p slots slots each. \p listener may be nullptr: nothing is heard then.
+    /// \p tokens: number of tokens. \p slots: slots of each token. \p listener: nullptr collects nothing.
     DenseTaps(TapListener* listener, std::int64_t tokens, std::int64_t slots)
         : listener_(listener), tokens_(tokens), slots_(slots) {}
 
-    /// What is heard of a pass. Attention has a price of its own, so that only the pass that counts is asked
-    /// for it: where nobody knows beforehand which one that is, a pass is made for attention alone.
+    /// Which tensors of a pass are collected. Attention is expensive, so only the final pass is asked for it.
+    /// If the final pass is not known beforehand, another pass is made for attention alone.
     enum class Hear : std::uint8_t { nothing, all_but_attention, all, attention };
     /// The tap of a pass over these slots: \p tokens and \p steps int64 [n].
     [[nodiscard]] Tap of_pass(const at::Tensor& tokens, const at::Tensor& steps, Hear hear);
     /// Whether a listener still needs attention of a pass.
     [[nodiscard]] bool lacks_attention() const;
-    /// Says everything about the slots of \p tokens (int64 [n], undefined: all) at \p step.
+    /// Passes on all tensors of the slots of \p tokens (int64 [n], undefined: all) at \p step.
     void tell(std::int64_t step, const at::Tensor& tokens) const;
 
     [[nodiscard]] bool wants(std::string_view name) const override;

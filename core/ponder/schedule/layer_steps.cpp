@@ -92,7 +92,8 @@ StepsResult run_layers(const Backbone& backbone, const Method& method, const Tok
     }
     Walk walk({method, backbone.head(), batch.size(), rule, &batch.places, options.listener,
                [&](const at::Tensor& state, const Slots&) { return backbone.final_norm(state); }});
-    // Of tokens that exited it stays what it was there: blocks above make their keys and values of it.
+    // The row of a token that exited stays as it was at its exit: blocks above compute its keys and values
+    // from it.
     at::Tensor stream = backbone.enter(backbone.embed(batch.ids), pass);
     walk.begin({}, stream);
     bool anybody = true;

@@ -14,11 +14,11 @@
 
 namespace ponderscope {
 
-/// The patches of one run's tokens, on its device: which rows of a tensor of states are other ones.
+/// The patches of one run's tokens, on its device: the rows of a tensor of states that are replaced.
 class RunPatches {
 public:
     RunPatches() = default;
-    /// Those that lie in \p windows, whose tokens are packed one window after the other.
+    /// The patches of tokens in \p windows; the run packs the tokens one window after the other.
     RunPatches(std::span<const StatePatch> patches, std::span<const Window> windows, at::Device device);
 
     [[nodiscard]] bool empty() const { return groups_.empty(); }
@@ -29,7 +29,7 @@ public:
     /// The same of slots of several steps: by token, then step.
     [[nodiscard]] at::Tensor apply_to_slots(at::Tensor states, const at::Tensor& tokens,
                                             const at::Tensor& steps, std::int64_t layer) const;
-    /// Of some of the tokens, counted anew in their order.
+    /// The patches of \p tokens, which are numbered anew in their order.
     [[nodiscard]] RunPatches of(std::span<const std::int64_t> tokens) const;
 
 private:

@@ -84,7 +84,7 @@ StartState StartState::parse(const std::string& spec, const std::filesystem::pat
             "', and no such file here or in " + folder.string() + ".");
     }
     start.rows_ = read_states(start.path_, config).contiguous();
-    // Of shape and numbers: the same states in another file or dtype are the same.
+    // The digest covers shape and numbers, so the same states in another file or dtype have the same digest.
     const std::vector<std::int64_t> shape = start.rows_.sizes().vec();
     const std::span values(start.rows_.const_data_ptr<float>(),
                            static_cast<std::size_t>(start.rows_.numel()));

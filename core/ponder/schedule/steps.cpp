@@ -340,8 +340,8 @@ bool goes_token_by_token(const Backbone& backbone, const Method& method, const S
 
 namespace {
 
-/// Whether the coda runs after every step: somebody reads that step out. Without one the head reads states
-/// themselves.
+/// Whether the coda runs after every step because that step is read out. Without a coda the head reads the
+/// states themselves.
 bool reads_each_step(const Backbone& backbone, const Method& method, const StepsOptions& options) {
     const RunPlan& plan = options.plan;
     return backbone.config().recurs() &&

@@ -53,14 +53,14 @@ struct TokenBatch {
     [[nodiscard]] std::int64_t longest() const;
 };
 
-/// K/V of every step of a batch of sequences that are generated: a segment a step, a fixed room a sequence.
-/// Which rooms belong to the sequences of a run, that run's TokenBatch says: those that go on are fewer and
-/// fewer.
+/// K/V of every step of a batch of generated sequences: a segment for each step, and in it a fixed room for
+/// each sequence. A run's TokenBatch says which rooms its sequences have, because fewer and fewer sequences
+/// go on.
 struct StepCache {
     KvRows rows;
     std::int64_t segment_rows = 0;
-    /// Of the sequences of the next run, in their order. Two-dimensional: slots in each segment, int64
-    /// [K + 1, S]; interleaved: [1, S].
+    /// Number of slots in each segment, for the S sequences of the next run in their order. Two-dimensional:
+    /// int64 [K + 1, S]; interleaved: [1, S].
     at::Tensor counts;
     at::Tensor bias;             ///< fp32 [rows], of the keys; undefined: none
     at::Tensor seen;             ///< of StepRowPlanner, where skipped tokens meet sliding windows
@@ -79,8 +79,8 @@ struct StepsResult {
 };
 
 struct StepsOptions {
-    /// Somebody looks at the read-out after every step: where it costs a coda, it is made then. Otherwise it
-    /// is made where a rule asks for it, and at the end.
+    /// Make the read-out after every step, even where it costs a coda. Otherwise it is made only where a
+    /// halting rule needs it, and at the end.
     bool read_steps = false;
     RunListener* listener = nullptr;
     StepCache* cache = nullptr;

@@ -29,7 +29,8 @@ struct RowSpace {
 struct StepRows {
     at::Tensor rows;   ///< int64 [n]
     at::Tensor ranges; ///< int32 [n, m, 2], as Visibility wants them
-    /// Of each sliding window, where rows are not at their tokens' positions.
+    /// For each sliding window, the window and its ranges. Filled only where rows are not at their tokens'
+    /// positions.
     std::vector<std::pair<std::int64_t, at::Tensor>> window_ranges = {};
 };
 

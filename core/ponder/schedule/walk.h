@@ -26,10 +26,10 @@ public:
     /// where a gradient is wanted, else read_out.
     virtual at::Tensor expected_embedding(const Slots& slots, const HeadWeights& head,
                                           const MixtureWish& wish);
-    /// Before slots run: whose states are heard next. They have their tokens, step and input.
+    /// Called before slots run. \p slots: tokens, step and input are set.
     virtual void step_begins(const Slots& slots) { (void)slots; }
-    /// After slots ran and their method answered. \p readout: [n, d], the token's read-out had it stopped
-    /// here.
+    /// Called after slots ran and their method answered. \p readout: [n, d], the read-out of each token had
+    /// it stopped here.
     virtual void step_ran(const Slots& slots, const Decision& decision, const at::Tensor& readout) {
         (void)slots, (void)decision, (void)readout;
     }
@@ -69,8 +69,9 @@ struct WalkParts {
     bool selects = false; ///< a stopped token keeps running, and is read out where it stopped
 };
 
-/// Follows tokens from slot to slot: what is asked after slot (t, k) ran, who goes on, and what goes into (t,
-/// k + 1). Where the states come from - a pass a step, or one pass over all slots - is the caller's business.
+/// Follows tokens from slot to slot: reads the method's decision after slot (t, k), chooses the tokens that
+/// go on, and makes the input of slot (t, k + 1). The caller computes the states, in a pass for each step or
+/// in one pass over all slots.
 ///
 ///   begin, then for each step: ran, [goes_on], make_inputs.
 class Walk {
@@ -86,8 +87,9 @@ public:
     void take_blocks(std::vector<at::Tensor> blocks) { slots_.blocks = std::move(blocks); }
     /// The slots ran: the method answers, the read-out takes the step in, the listener hears of it.
     void ran(const at::Tensor& hidden, const at::Tensor& stream = {});
-    /// Asks who goes on, by the rule of the run, and keeps those; not at the last step. False: nobody does,
-    /// and the walk stays where it is. Where tokens may stop the host waits for the device here, once a step.
+    /// Applies the run's halting rule and keeps the tokens that go on. Not called at the last step. False: no
+    /// token goes on, and the walk keeps its rows. Where tokens may stop, the host waits for the device here,
+    /// once a step.
     [[nodiscard]] bool goes_on();
     /// Only these rows (int64, ascending) stay in the walk.
     void keep(const at::Tensor& rows);
@@ -99,12 +101,13 @@ public:
     [[nodiscard]] const Slots& slots() const { return slots_; }
     [[nodiscard]] const Decision& decision() const { return decision_; }
     [[nodiscard]] const at::Tensor& key_bias() const { return key_bias_; }
-    /// Where read-outs are selected: bool [n], those that are not chosen yet; undefined: all.
+    /// Where read-outs are selected: bool [n], true for tokens whose read-out is not chosen yet; undefined:
+    /// all.
     [[nodiscard]] const at::Tensor& running() const { return running_; }
     [[nodiscard]] const Readout& readout() const { return readout_; }
 
 private:
-    /// Who goes on: bool [n], or undefined when all do.
+    /// The tokens that go on: bool [n]; undefined: all.
     [[nodiscard]] at::Tensor choose();
     void step();
 

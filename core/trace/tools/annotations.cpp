@@ -134,7 +134,7 @@ std::string fault_of_class(std::string_view name) {
 
 namespace {
 
-/// Of a folder or a pattern of shards, the name of the trace that they make; else \p trace.
+/// The name of the trace that a folder or a pattern of shards makes; for anything else, \p trace itself.
 fs::path whole_of(const fs::path& trace) {
     std::vector<fs::path> shards;
     try {
@@ -183,8 +183,8 @@ std::string misfit_of(const AnnotationInfo& annotation, const RunInfo& run) {
 
 AnnotationReader::AnnotationReader(fs::path path)
     : path_(std::move(path)), database_(std::make_unique<Database>(path_, Database::Access::read)) {
-    // A writer never changes the file, it puts another in its place: nobody needs a lock, and who holds one
-    // is another program, which may hold it for long.
+    // A writer never changes the file but replaces it, so readers need no lock. A lock is another program's
+    // and may last long.
     database_->wait_for_locks(300);
     database_->execute(
         "PRAGMA query_only=ON; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA cache_size=-4096");

@@ -26,7 +26,7 @@ struct AnnotationInfo {
     std::string name;    ///< of letters, digits and underscores
     bool category = false;
     std::vector<std::string> classes; ///< of a category, by number
-    /// Of the run when it was annotated: another text, or another tokenizer, and the values mean nothing.
+    /// Digests of the run when it was annotated. The values mean nothing for another text or tokenizer.
     std::string text_digest, tokenizer_digest;
     std::int64_t sequences = 0, tokens = 0;
     std::string created; ///< ISO 8601, UTC
@@ -59,9 +59,9 @@ public:
     [[nodiscard]] const std::vector<AnnotationInfo>& all() const {
         return all_;
     } ///< as they were when it was opened
-    /// Those of that run, in the order of their names.
+    /// The annotations of \p run, in the order of their names.
     [[nodiscard]] std::vector<AnnotationInfo> of(const RunInfo& run) const;
-    /// Of these, those that were made for the tokens that the run has now.
+    /// The annotations of \p run that were made for the tokens that it has now.
     [[nodiscard]] std::vector<AnnotationInfo> fitting(const RunInfo& run) const;
     /// Values of tokens [begin, end) of a sequence: numbers, or numbers of classes; NaN: none.
     [[nodiscard]] std::vector<double> values(const AnnotationInfo& annotation, std::int64_t sequence,
@@ -102,11 +102,11 @@ void check_can_annotate(const std::filesystem::path& trace);
 /// infinite value; another process annotates. EnvironmentError.
 void put_annotations(const std::filesystem::path& trace, const RunInfo& run,
                      const std::vector<SequenceInfo>& sequences, const std::vector<Annotation>& annotations);
-/// InputError: there is none of that name.
+/// Removes annotations. InputError: the run has no annotation of one of the names.
 void remove_annotations(const std::filesystem::path& trace, const RunInfo& run,
                         const std::vector<std::string>& names);
 
-/// A run has another name from now on. Those of a run that had this name before go.
+/// Renames a run in the annotations. Annotations of a run that had the new name before are removed.
 void rename_annotations(const std::filesystem::path& trace, const std::string& run, const std::string& name);
 
 /// Annotations of a run that goes by another name in another file.

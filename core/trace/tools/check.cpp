@@ -202,7 +202,7 @@ private:
         }
     }
 
-    /// Of each column by itself.
+    /// Checks the rule of each column by itself.
     void check_rules(const schema::Table& table) {
         for (const schema::Column& column : table.columns) {
             if (column.rule == nullptr) {

@@ -359,7 +359,8 @@ private:
         return header;
     }
 
-    /// Of the run that is written, one a name; a run that has none of a name has an empty one.
+    /// Finds the annotations of the run that is written, one for each name; a name that the run lacks gets an
+    /// empty one.
     void find_annotations_of(const RunInfo& run) {
         run_annotations_.assign(annotation_names_.size(), {});
         for (AnnotationInfo& one :

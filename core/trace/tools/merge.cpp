@@ -25,8 +25,8 @@ namespace {
 /// Tokens copied at once: memory stays small whatever the length of a sequence.
 constexpr std::int64_t tokens_at_once = 1 << 14;
 
-/// Whether somebody wanted the values of a run in a trace to be compressed (all of its runs: 0); runs of
-/// scalars always are, and signals that are stored so.
+/// Whether a run of a trace (0: any run) has values that were compressed on request. Runs of scalars and
+/// signals that are always stored compressed do not count.
 bool is_compressed(const std::filesystem::path& trace, std::int64_t run = 0) {
     try {
         Database database(trace, Database::Access::read);
@@ -55,7 +55,7 @@ struct Input {
 
 class Merge {
 public:
-    /// \p begun: is told the id of the newest run in the new trace.
+    /// \p begun: set to the id of the newest run in the new trace.
     Merge(TraceWriter& writer, const ProgressSink& progress, const std::stop_token& stop,
           std::int64_t* begun = nullptr)
         : writer_(writer), progress_(progress), stop_(stop), begun_(begun) {}
@@ -194,7 +194,7 @@ RunInfo run_of(const TraceReader& reader, std::int64_t id) {
     throw InputError(reader.path().string() + ": holds no run " + std::to_string(id) + " any more.");
 }
 
-/// Gives a finished file its name, which nobody has.
+/// Gives a finished file its name, which no other file has.
 void publish(const std::filesystem::path& passing, const std::filesystem::path& output) {
     // link() refuses an existing name where rename() would replace what appeared there meanwhile.
     if (::link(passing.c_str(), output.c_str()) == 0) {
@@ -215,7 +215,7 @@ void publish(const std::filesystem::path& passing, const std::filesystem::path& 
     sync_folder_of(output);
 }
 
-/// Before anything is read, so that nobody waits for a refusal.
+/// InputError: the output exists. Called before anything is read, so that a refusal comes at once.
 void require_free(const std::filesystem::path& output) {
     std::error_code error;
     if (std::filesystem::exists(std::filesystem::symlink_status(output, error))) {
@@ -228,7 +228,7 @@ void merge(std::vector<Input> opened, const std::filesystem::path& output, bool 
            const ProgressSink& progress, const std::stop_token& stop) {
     std::error_code error;
     const std::filesystem::path beside = annotations_path(output);
-    // Those of shards lie where those of the whole trace will lie, and say the same of it.
+    // Annotations of shards already have the file name of those of the whole trace, and fit it unchanged.
     const bool stay = opened.size() == 1 && opened.front().annotations &&
                       std::filesystem::equivalent(opened.front().annotations->path(), beside, error);
     if (!stay && std::filesystem::exists(std::filesystem::symlink_status(beside, error))) {
@@ -368,7 +368,7 @@ std::string copy_run(const std::filesystem::path& from, std::int64_t run, const 
         }
         return run_of(TraceReader::open(to), begun).name;
     } catch (...) {
-        // The failure itself is what is said, whatever becomes of cleaning up after it.
+        // Report the failure itself, whether or not cleaning up succeeds.
         if (fresh && begun > 0) {
             remove_database(to);
         } else if (begun > 0) {

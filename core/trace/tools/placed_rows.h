@@ -41,7 +41,7 @@ struct PlacedTable {
     [[nodiscard]] std::size_t column(const std::vector<std::string>& wanted) const; ///< names.size(): none
 };
 
-/// What is said of each token of a run.
+/// The entry of each token of a run, from rows that are placed by position or bytes.
 class PlacedTokens {
 public:
     /// \p file: for messages. InputError: a sequence that the run does not have, bytes for a run without

@@ -172,7 +172,7 @@ void forget_run(const fs::path& trace, std::int64_t run) noexcept {
         delete_run(database, run);
         database.execute("COMMIT");
     } catch (const std::exception&) {
-        // What was met first is what is said.
+        // The earlier failure is the one that is reported.
     }
 }
 

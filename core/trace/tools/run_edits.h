@@ -20,7 +20,7 @@ class Database;
 /// InputError unless it can name a run: 1 to 1000 bytes of UTF-8, in one line.
 void check_run_name(const std::string& name);
 
-/// Its annotations follow it. InputError: check_run_name, or a name that another run has.
+/// Renames a run, and in its annotations, too. InputError: check_run_name, or a name that another run has.
 void rename_run(const std::filesystem::path& trace, const RunInfo& run, const std::string& name);
 
 /// Writes the trace without the run and replaces the old file once the new one is complete. The other runs

@@ -59,7 +59,7 @@ void TraceWriter::Impl::open() {
     }
     // Two names of one file must meet at the same lock.
     fs::path real = fs::weakly_canonical(absolute, error);
-    // A link to a file that is not there yet stands for that file, and is somebody's.
+    // A link to a file that does not exist yet stands for that file: follow it.
     constexpr int most_links = 40;
     std::error_code looked;
     for (int i = 0; !error && i < most_links && fs::is_symlink(fs::symlink_status(real, looked)); ++i) {

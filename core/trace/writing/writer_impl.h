@@ -88,7 +88,8 @@ struct TraceWriter::Impl {
     }
 
     void open();
-    /// Of a failure that leaves \p kept or nothing: of the file that the caller named.
+    /// The error for a failed write. \p kept: what was written before stays. For a temporary file, the
+    /// message names the final path and nothing stays.
     [[nodiscard]] EnvironmentError failed(const SqliteFailure& why, bool kept) const;
     /// InputError where other shards of the run, as far as they are there, are of other texts or options.
     void check_siblings(const Recording& own, const ShardInfo& shard) const;
