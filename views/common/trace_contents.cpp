@@ -25,7 +25,7 @@ qint64 stamp_of_annotations(const std::filesystem::path& path) {
     return error ? 0 : written.time_since_epoch().count() | 1;
 }
 
-/// Adds the faults of annotations that readers leave out to the runs that they are of.
+/// Adds faults to the runs whose annotations do not fit or cannot be read.
 void note_annotations(const TraceReader& reader, std::vector<std::shared_ptr<RunContents>>& runs) {
     try {
         const std::optional<AnnotationReader> annotations = AnnotationReader::beside(reader.path());

@@ -88,7 +88,7 @@ struct TraceData::Impl {
         std::shared_ptr<const SequenceData> sequence;
         std::shared_ptr<const SignalChunk> chunk;
         std::size_t bytes = 0;
-        std::int64_t tokens = 0; ///< length of the file when the block was read; for a page, its end
+        std::int64_t tokens = 0; ///< tokens of the sequence when the block was read; for a page, its end
         quint64 used = 0;        ///< a clock of uses
         bool pending = false;
         bool absent = false; ///< asked and not there
