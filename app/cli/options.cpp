@@ -40,8 +40,7 @@ void ModelOptions::add_to(CLI::App& verb, bool positional) {
         ->type_name("N")
         ->check(number_from<std::int64_t>(1));
     verb.add_option("--device", device,
-                    "cpu, cuda, cuda:N, several GPUs with commas, or auto (as few GPUs as needed, else the "
-                    "CPU). Several GPUs share the blocks of the model")
+                    "cpu, cuda, cuda:N, or auto (a GPU with room for the model, else the CPU)")
         ->capture_default_str();
     verb.add_option(
             "--dtype", dtype,

@@ -169,7 +169,7 @@ void RecordDialog::dressFields(const Theme& theme) {
     device_->setEditable(true);
     device_->addItems({QStringLiteral("cpu"), QStringLiteral("cuda"), QStringLiteral("auto")});
     device_->setMinimumWidth(92);
-    device_->setToolTip(tr("cpu, cuda, cuda:N, several GPUs with commas between them, or auto"));
+    device_->setToolTip(tr("cpu, cuda, cuda:N, or auto"));
     device_->setAccessibleName(tr("Device"));
     dtype_->addItems({QStringLiteral("float32"), QStringLiteral("tf32"), QStringLiteral("bfloat16"),
                       QStringLiteral("float16")});

@@ -67,28 +67,6 @@ const BackboneEntry& require_entry(const ModelConfig& config) {
     return *entry;
 }
 
-/// The pass for blocks on another device.
-Pass moved(const Pass& pass, at::Device device, at::Device home) {
-    Pass there = pass;
-    for (at::Tensor* const tensor :
-         {&there.rotation_rows, &there.positions, &there.ids, &there.cos, &there.sin,
-          &there.visibility.ranges, &there.visibility.runs, &there.rows, &there.row_bias, &there.queries}) {
-        if (tensor->defined()) {
-            *tensor = tensor->to(device, /*non_blocking=*/true);
-        }
-    }
-    for (auto& [window, ranges] : there.window_ranges) {
-        ranges = ranges.to(device, /*non_blocking=*/true);
-    }
-    if (pass.edit) {
-        there.edit = [edit = pass.edit, device, home](std::int64_t layer, const at::Tensor& stream) {
-            return edit(layer, stream.to(home)).to(device);
-        };
-    }
-    there.tap.home = home;
-    return there;
-}
-
 at::Tensor edited(std::int64_t layer, const at::Tensor& stream, const Pass& pass) {
     return pass.edit ? pass.edit(layer, stream) : stream;
 }
@@ -105,17 +83,16 @@ at::Tensor part_of(std::int64_t l, const at::Tensor& stream, const ModelConfig& 
 
 } // namespace
 
-KvRows::KvRows(const std::vector<std::int64_t>& rows, const std::vector<at::Device>& devices,
-               std::int64_t kv_heads, std::int64_t head_dim, at::ScalarType dtype) {
+KvRows::KvRows(const std::vector<std::int64_t>& rows, std::int64_t kv_heads, std::int64_t head_dim,
+               const at::TensorOptions& options) {
+    // On the CPU nobody touches a row before it is written; with an explicit mask (a gradient, fp64, or a GPU
+    // without our kernel) unwritten rows meet the weight 0, and must be finite.
+    const bool written_first = options.device().is_cpu() && !at::GradMode::is_enabled() &&
+                               c10::typeMetaToScalarType(options.dtype()) != at::kDouble;
     for (std::vector<at::Tensor>* side : {&k_, &v_}) {
-        for (std::size_t l = 0; l < rows.size(); ++l) {
-            const auto options = at::TensorOptions(dtype).device(devices[l]);
-            // On the CPU nobody touches a row before it is written; with an explicit mask (a gradient, fp64,
-            // or a GPU without our kernel) unwritten rows meet the weight 0, and must be finite.
-            const bool written_first =
-                devices[l].is_cpu() && !at::GradMode::is_enabled() && dtype != at::kDouble;
-            side->push_back(written_first ? at::empty({rows[l], kv_heads, head_dim}, options)
-                                          : at::zeros({rows[l], kv_heads, head_dim}, options));
+        for (const std::int64_t count : rows) {
+            side->push_back(written_first ? at::empty({count, kv_heads, head_dim}, options)
+                                          : at::zeros({count, kv_heads, head_dim}, options));
         }
     }
 }
@@ -165,16 +142,6 @@ Backbone::Backbone(ModelConfig config, const Parameters& parameters, const Param
     const ExpertsConfig& experts = config_.experts; // a row multiplies the chosen ones alone
     block_matrix_elements_ += static_cast<std::int64_t>(experts.layers.size()) * experts.chosen * 3 *
                               config_.hidden_size * experts.intermediate_size;
-    devices_.assign(layout.blocks.size(), embedding_.device());
-    for (const TensorSpec& spec : layout.tensors) {
-        const std::int64_t block = layout.block_of(spec);
-        for (std::size_t l = 0; block >= 0 && parameters.contains(spec.name) && l < devices_.size(); ++l) {
-            if (layout.blocks[l] ==
-                layout.blocks[static_cast<std::size_t>(block)]) { // some run several times
-                devices_[l] = parameters.at(spec.name).device();
-            }
-        }
-    }
     if (!config_.recurs()) {
         return;
     }
@@ -237,36 +204,6 @@ at::Tensor Backbone::run(const at::Tensor& x, const Pass& pass) const {
     return final_norm(run_layers(enter(x, pass), pass));
 }
 
-class Backbone::Travel {
-public:
-    Travel(const Backbone& backbone, const Pass& pass)
-        : devices_(backbone.devices_), home_(backbone.embedding_.device()), pass_(pass) {}
-
-    /// The pass as block \p l wants it.
-    const Pass& pass(std::int64_t l) {
-        const at::Device device = devices_[static_cast<std::size_t>(l)];
-        if (device == home_) {
-            return pass_;
-        }
-        if (!there_ || device != at_) {
-            there_ = moved(pass_, device, home_);
-            at_ = device;
-        }
-        return *there_;
-    }
-    [[nodiscard]] at::Tensor to(std::int64_t l, const at::Tensor& x) const {
-        return x.to(devices_[static_cast<std::size_t>(l)], /*non_blocking=*/true);
-    }
-    [[nodiscard]] at::Tensor home(const at::Tensor& x) const { return x.to(home_, /*non_blocking=*/true); }
-
-private:
-    const std::vector<at::Device>& devices_;
-    at::Device home_;
-    const Pass& pass_;
-    at::Device at_ = at::kCPU;
-    std::optional<Pass> there_;
-};
-
 void Pass::check_stop() const {
     if (stop != nullptr && stop->stop_requested()) {
         throw Cancelled();
@@ -276,18 +213,16 @@ void Pass::check_stop() const {
 at::Tensor Backbone::block(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
     pass.check_stop();
     TORCH_CHECK(residual_ == nullptr, "a single block needs the usual residual");
-    Travel travel(*this, pass);
-    return travel.home(layer(l, travel.to(l, x), travel.pass(l)));
+    return layer(l, x, pass);
 }
 
 at::Tensor Backbone::run_layers(at::Tensor stream, const Pass& pass) const {
-    Travel travel(*this, pass);
     if (residual_ != nullptr) {
         stream = residual_->run(
             stream,
             [&](std::int64_t c, const at::Tensor& input) {
                 pass.check_stop();
-                return travel.home(sublayer(c, travel.to(c / 2, input), travel.pass(c / 2)));
+                return sublayer(c, input, pass);
             },
             pass);
         if (pass.stream != nullptr) {
@@ -297,24 +232,22 @@ at::Tensor Backbone::run_layers(at::Tensor stream, const Pass& pass) const {
     }
     for (std::int64_t l = 0; l < config_.layers; ++l) {
         pass.check_stop();
-        const Pass& there = travel.pass(l);
-        stream = layer(l, travel.to(l, stream), there);
+        stream = layer(l, stream, pass);
         at::Tensor part = part_of(l, stream, config_);
         if (part.is_same(stream)) {
-            part = stream = edited(l, stream, there);
-        } else if (there.edit) {
-            part.copy_(edited(l, part.contiguous(), there));
+            part = stream = edited(l, stream, pass);
+        } else if (pass.edit) {
+            part.copy_(edited(l, part.contiguous(), pass));
         }
-        there.tap("layer_output", part, l);
+        pass.tap("layer_output", part, l);
         if (pass.wanted_blocks != nullptr) {
             for (std::size_t i = 0; i < pass.wanted_blocks->size(); ++i) {
                 if ((*pass.wanted_blocks)[i] == l) {
-                    (*pass.block_outputs)[i] = travel.home(stream);
+                    (*pass.block_outputs)[i] = stream;
                 }
             }
         }
     }
-    stream = travel.home(stream);
     if (pass.stream != nullptr) {
         *pass.stream = stream;
     }
@@ -323,17 +256,12 @@ at::Tensor Backbone::run_layers(at::Tensor stream, const Pass& pass) const {
 
 at::Tensor Backbone::run_blocks(at::Tensor stream, std::int64_t first, std::int64_t last,
                                 const Pass& pass) const {
-    if (first == last) {
-        return stream;
-    }
-    Travel travel(*this, pass);
     for (std::int64_t l = first; l < last; ++l) {
         pass.check_stop();
-        const Pass& there = travel.pass(l);
-        stream = edited(l, layer(l, travel.to(l, stream), there), there);
-        there.tap("layer_output", stream, l);
+        stream = edited(l, layer(l, stream, pass), pass);
+        pass.tap("layer_output", stream, l);
     }
-    return travel.home(stream);
+    return stream;
 }
 
 at::Tensor Backbone::sublayer(std::int64_t, const at::Tensor&, const Pass&) const {
@@ -341,7 +269,7 @@ at::Tensor Backbone::sublayer(std::int64_t, const at::Tensor&, const Pass&) cons
 }
 
 KvRows Backbone::kv_rows(const std::vector<std::int64_t>& rows) const {
-    return {rows, devices_, config_.kv_heads, config_.head_dim, embedding_.scalar_type()};
+    return {rows, config_.kv_heads, config_.head_dim, embedding_.options()};
 }
 
 std::unique_ptr<ValueMixer> Backbone::make_mixer() const {

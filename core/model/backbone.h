@@ -25,9 +25,9 @@ struct Pass;
 /// earlier passes can be differentiated.
 class KvRows {
 public:
-    /// \p rows and \p devices: of each layer.
-    KvRows(const std::vector<std::int64_t>& rows, const std::vector<at::Device>& devices,
-           std::int64_t kv_heads, std::int64_t head_dim, at::ScalarType dtype);
+    /// \p rows: of each layer.
+    KvRows(const std::vector<std::int64_t>& rows, std::int64_t kv_heads, std::int64_t head_dim,
+           const at::TensorOptions& options);
     [[nodiscard]] const at::Tensor& k(std::int64_t layer) const {
         return k_[static_cast<std::size_t>(layer)];
     }
@@ -161,13 +161,11 @@ protected:
     std::int64_t block_matrix_elements_ = 0;
 
 private:
-    class Travel; ///< a pass from device to device
     at::Tensor run_layers(at::Tensor stream, const Pass& pass) const;
     at::Tensor run_blocks(at::Tensor stream, std::int64_t first, std::int64_t last, const Pass& pass) const;
 
     std::unique_ptr<ResidualStructure> residual_; ///< nullptr: x + F(x)
     PartElements part_elements_;
-    std::vector<at::Device> devices_;       ///< of each block; tables and norms lie on the embedding's
     mutable RotationTable cached_rotation_; ///< of position-only kinds; grows
 };
 

@@ -139,19 +139,8 @@ void tell_attention(std::int64_t layer, const at::Tensor& query, const at::Tenso
     if (!tap.wanted("attention")) {
         return;
     }
-    Visibility heard = visibility;
-    heard.ranges = tap.at_home(visibility.ranges);
-    tap.listener->attends({layer,
-                           tap.at_home(query),
-                           tap.at_home(key),
-                           std::move(heard),
-                           scale,
-                           tap.at_home(pass.row_bias),
-                           {extras.softcap, tap.at_home(extras.sinks)},
-                           tap.at_home(pass.rows),
-                           pass.tokens,
-                           tap.step,
-                           {}});
+    tap.listener->attends(
+        {layer, query, key, visibility, scale, pass.row_bias, extras, pass.rows, pass.tokens, tap.step, {}});
 }
 
 } // namespace

@@ -17,8 +17,7 @@ void DepthAttention::begin_pass(const Pass& pass) {
         // Fewer tokens go on: both lists are ascending.
         const at::Tensor rows = tokens_.defined() ? at::searchsorted(tokens_, pass.tokens) : pass.tokens;
         for (Kept& one : kept_) {
-            const at::Tensor there = rows.to(one.tensors.key.device());
-            one.tensors = {one.tensors.key.index_select(0, there), one.tensors.value.index_select(0, there)};
+            one.tensors = {one.tensors.key.index_select(0, rows), one.tensors.value.index_select(0, rows)};
         }
     }
     tokens_ = pass.tokens;
@@ -41,8 +40,6 @@ at::Tensor DepthAttention::mix(std::int64_t layer, const at::Tensor& q, const at
             std::find_if(kept_.begin(), kept_.end(), [&](const Kept& one) { return one.id == id; });
         TORCH_CHECK(found != kept_.end(), "depth attention: layer ", id.layer, " of pass ", id.pass,
                     " was not kept for layer ", layer);
-        // A source travels once to each device that mixes it.
-        found->tensors = {found->tensors.key.to(v.device()), found->tensors.value.to(v.device())};
         sources.push_back(found->tensors);
     }
     const bool kept = is_source(layer);

@@ -60,6 +60,34 @@ c10::CachingAllocator::Stat held_memory(at::Device device) {
     return at::getDeviceAllocator(device.type())->getDeviceStats(device.index()).allocated_bytes[all];
 }
 
+/// All GPUs of this machine that the kernels run on.
+std::vector<at::Device> gpus() {
+    std::vector<at::Device> devices;
+    try {
+        load_cuda();
+    } catch (const InputError&) {
+        return devices;
+    }
+    const int count = count_gpus();
+    for (int i = 0; i < count; ++i) {
+        const at::Device device(at::kCUDA, static_cast<c10::DeviceIndex>(i));
+        if (!too_old(device)) {
+            devices.push_back(device);
+        }
+    }
+    return devices;
+}
+
+/// Bytes that no process uses.
+std::int64_t free_memory(at::Device gpu) {
+    try {
+        return static_cast<std::int64_t>(
+            at::getDeviceAllocator(gpu.type())->getMemoryInfo(gpu.index()).first);
+    } catch (const c10::Error&) { // others have filled it, or have it for themselves alone
+        return 0;
+    }
+}
+
 } // namespace
 
 std::string to_string(Precision precision) {
@@ -150,33 +178,16 @@ at::Device device_from_string(const std::string& name) {
     return device;
 }
 
-std::vector<at::Device> gpus() {
-    std::vector<at::Device> devices;
-    try {
-        load_cuda();
-    } catch (const InputError&) {
-        return devices;
+at::Device device_for(const std::string& name, std::int64_t bytes) {
+    if (name != "auto") {
+        return device_from_string(name);
     }
-    const int count = count_gpus();
-    for (int i = 0; i < count; ++i) {
-        const at::Device device(at::kCUDA, static_cast<c10::DeviceIndex>(i));
-        if (!too_old(device)) {
-            devices.push_back(device);
+    for (const at::Device gpu : gpus()) {
+        if (free_memory(gpu) >= bytes + bytes / 4) {
+            return gpu;
         }
     }
-    return devices;
-}
-
-std::optional<std::int64_t> free_memory(at::Device device) {
-    if (device.is_cpu()) {
-        return std::nullopt;
-    }
-    try {
-        return static_cast<std::int64_t>(
-            at::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).first);
-    } catch (const c10::Error&) { // others have filled it, or have it for themselves alone
-        return std::nullopt;
-    }
+    return at::kCPU;
 }
 
 std::string local_gpu(std::int64_t local_rank) {
@@ -253,14 +264,13 @@ void forget_peak_memory(at::Device device) {
     }
 }
 
-MemoryExhausted memory_exhausted(const Placement& where) {
+MemoryExhausted memory_exhausted(at::Device device) {
     std::string size;
-    if (const auto memory = device_memory(where.home())) {
-        at::getDeviceAllocator(where.home().type())->emptyCache();
-        size = " (" + std::to_string(memory->total >> 20) + " MiB" +
-               (where.devices().size() > 1 ? " the first)" : ")");
+    if (const auto memory = device_memory(device)) {
+        at::getDeviceAllocator(device.type())->emptyCache();
+        size = " (" + std::to_string(memory->total >> 20) + " MiB)";
     }
-    return MemoryExhausted("The memory of " + where.text() + size + " is full.");
+    return MemoryExhausted("The memory of " + describe_device(device) + size + " is full.");
 }
 
 at::Tensor send(std::span<const std::int64_t> values, at::Device device) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "core/base/error.h"
-#include "core/model/placement.h"
 #include "core/model/precision.h"
 
 #include <ATen/core/Tensor.h>
@@ -19,10 +18,9 @@ namespace ponderscope {
 /// "cpu", "cuda", "cuda:N", or the name of a backend that was registered with LibTorch (PrivateUse1),
 /// numbered or not. InputError for anything else and for a GPU that is not there.
 at::Device device_from_string(const std::string& name);
-/// All GPUs of this machine.
-std::vector<at::Device> gpus();
-/// Bytes of the device's memory that no process uses; empty where that is unknown.
-std::optional<std::int64_t> free_memory(at::Device device);
+/// The same, and "auto": the first GPU whose free memory holds a model of \p bytes and a quarter more for
+/// activations, else the CPU.
+at::Device device_for(const std::string& name, std::int64_t bytes);
 /// Whether "cuda" is there.
 bool has_cuda_gpu();
 /// "cpu", "cuda:0 NVIDIA H200".
@@ -55,9 +53,9 @@ struct DeviceMemory {
 /// Nothing on a CPU.
 std::optional<DeviceMemory> device_memory(at::Device device);
 void forget_peak_memory(at::Device device);
-/// The sentence for devices of which one is full, without what to do about it. Gives cached memory back
-/// first, so that a smaller try starts from what is really in use.
-MemoryExhausted memory_exhausted(const Placement& where);
+/// The sentence for a device that is full, without what to do about it. Gives cached memory back first, so
+/// that a smaller try starts from what is really in use.
+MemoryExhausted memory_exhausted(at::Device device);
 
 /// Copies numbers to a device from pinned memory without waiting. int64 [n].
 at::Tensor send(std::span<const std::int64_t> values, at::Device device);

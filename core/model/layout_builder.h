@@ -52,13 +52,6 @@ public:
     [[nodiscard]] at::Tensor stack(const std::string& name) const {
         return parameters_ != nullptr ? parameters_->stack(name) : at::Tensor();
     }
-    /// Names block l of so many by \p name_of(l).
-    template <typename NameOf>
-    void blocks(std::int64_t count, const NameOf& name_of) {
-        for (std::int64_t l = 0; l < count; ++l) {
-            layout_.blocks.push_back(name_of(l));
-        }
-    }
     /// Names are those of a model with a head; files of the stack alone leave the first word out, and are
     /// read too.
     [[nodiscard]] ParameterLayout finish(std::string embedding, std::string head, bool tied,

@@ -214,13 +214,12 @@ void refuse_longer_lists(const Checkpoint& checkpoint, const std::unordered_set<
 
 } // namespace
 
-std::int64_t ParameterLayout::block_of(const TensorSpec& spec) const {
-    for (std::size_t l = 0; !spec.joins && l < blocks.size(); ++l) {
-        if (spec.name.find(blocks[l]) != std::string::npos) {
-            return static_cast<std::int64_t>(l);
-        }
+std::int64_t ParameterLayout::bytes(at::ScalarType dtype) const {
+    std::int64_t elements = 0;
+    for (const TensorSpec& spec : tensors) {
+        elements += tied && spec.name == head ? 0 : c10::multiply_integers(spec.shape);
     }
-    return -1;
+    return elements * static_cast<std::int64_t>(c10::elementSize(dtype));
 }
 
 ParameterSources ParameterSources::find(const ParameterLayout& layout, const Checkpoint& checkpoint) {
@@ -307,9 +306,8 @@ ParameterSources ParameterSources::find(const ParameterLayout& layout, const Che
     return result;
 }
 
-Parameters Parameters::load(const ParameterLayout& layout, const Checkpoint& checkpoint,
-                            const Placement& placement, at::ScalarType dtype, const ProgressSink& progress,
-                            const std::stop_token& stop) {
+Parameters Parameters::load(const ParameterLayout& layout, const Checkpoint& checkpoint, at::Device device,
+                            at::ScalarType dtype, const ProgressSink& progress, const std::stop_token& stop) {
     // Everything is validated before anything is converted.
     const ParameterSources sources = ParameterSources::find(layout, checkpoint);
     const std::vector<const TensorView*>& views = sources.views;
@@ -324,7 +322,6 @@ Parameters Parameters::load(const ParameterLayout& layout, const Checkpoint& che
         if (stop.stop_requested()) {
             throw Cancelled();
         }
-        const at::Device device = placement.of(layout.block_of(layout.tensors[i]));
         at::Tensor tensor = result.make_room(layout, layout.tensors[i], views[i]->shape,
                                              at::TensorOptions(dtype).device(device));
         copy_in_pieces(tensor, *views[i], checkpoint.weights);

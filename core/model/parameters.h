@@ -4,7 +4,6 @@
 #include "core/base/dtype.h"
 #include "core/base/progress.h"
 #include "core/checkpoint/checkpoint.h"
-#include "core/model/placement.h"
 
 #include <ATen/core/Tensor.h>
 
@@ -32,8 +31,7 @@ struct TensorSpec {
     std::vector<std::string> aliases = {}; ///< other names in files
     int flexible_axis =
         -1; ///< an axis whose size the file decides (`shape` holds what training starts with); -1: none
-    bool multiplies = true;  ///< a matrix of a block that products read; counts in FLOPs
-    bool joins = false;      ///< joins blocks, whatever its name says: it belongs to none of them
+    bool multiplies = true; ///< a matrix of a block that products read; counts in FLOPs
     /// Tensors that name the same one are of one shape, and lie in one memory in the order of the layout.
     std::string stack = {};
     std::string remedy = {}; ///< what to do where it is absent; empty: the usual
@@ -46,15 +44,14 @@ struct ParameterLayout {
     std::string head;      ///< name of the output table, in `tensors` whether tied or not
     bool tied = false;     ///< the config ties them
     std::vector<std::string>
-        ignored; ///< endings of names that are buffers, not weights: "rotary_emb.inv_freq"
-    bool first_layers = false;         ///< the file has further layers, which are left out
-    std::vector<std::string> prefixes; ///< of names in files, once or several, that mean nothing
+        ignored;               ///< endings of names that are buffers, not weights: "rotary_emb.inv_freq"
+    bool first_layers = false; ///< the file has further layers, which are left out
+    std::vector<std::string> prefixes;    ///< of names in files, once or several, that mean nothing
     std::vector<std::string> other_parts; ///< in names of tensors that belong to a part that does not run
     bool strict = false;                  ///< unused tensors are an error: the file is of another model
-    std::vector<std::string> blocks;   ///< a block: what the names of its tensors have before their own part
 
-    /// The block that a tensor belongs to; -1: none.
-    [[nodiscard]] std::int64_t block_of(const TensorSpec& spec) const;
+    /// What the tensors take in a model of that dtype, without the second of two tied tables.
+    [[nodiscard]] std::int64_t bytes(at::ScalarType dtype) const;
 };
 
 /// Where in a checkpoint's files the weights of a model lie.
@@ -76,9 +73,9 @@ class Parameters {
 public:
     /// Reads every tensor of the layout straight from the mapped files into its place (no second full copy),
     /// converting as it goes. InputError as ParameterSources::find. Cancelled.
-    static Parameters load(const ParameterLayout& layout, const Checkpoint& checkpoint,
-                           const Placement& placement, at::ScalarType dtype,
-                           const ProgressSink& progress = {}, const std::stop_token& stop = {});
+    static Parameters load(const ParameterLayout& layout, const Checkpoint& checkpoint, at::Device device,
+                           at::ScalarType dtype, const ProgressSink& progress = {},
+                           const std::stop_token& stop = {});
     /// Fresh weights for training. The same seed gives the same numbers whatever the device: they are drawn
     /// on the CPU in fp32.
     static Parameters initialise(const ParameterLayout& layout, std::uint64_t seed, at::Device device,
@@ -94,7 +91,7 @@ public:
     /// Every stored tensor once, in the order of the layout: what an optimiser steps and a checkpoint saves.
     [[nodiscard]] const std::vector<std::pair<std::string, at::Tensor>>& items() const { return items_; }
     [[nodiscard]] bool tied() const { return tied_; }
-    [[nodiscard]] at::Device device() const; ///< of the tensors outside of the blocks
+    [[nodiscard]] at::Device device() const;
     [[nodiscard]] at::ScalarType dtype() const;
     /// Notices for the user: unused tensors, ties that the file broke.
     [[nodiscard]] const std::vector<std::string>& notices() const { return notices_; }

@@ -6,7 +6,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 namespace ponderscope {
@@ -55,17 +54,13 @@ public:
 struct Tap {
     TapListener* listener = nullptr;
     std::int64_t step = 0;
-    std::optional<at::Device> home = {}; ///< where the listener wants tensors; nothing: where they are
     [[nodiscard]] bool wanted(std::string_view name) const {
         return listener != nullptr && listener->wants(name);
     }
     void operator()(std::string_view name, const at::Tensor& tensor, std::int64_t layer = -1) const {
         if (wanted(name)) {
-            listener->heard(name, step, layer, at_home(tensor));
+            listener->heard(name, step, layer, tensor);
         }
-    }
-    [[nodiscard]] at::Tensor at_home(const at::Tensor& tensor) const {
-        return home && tensor.defined() ? tensor.to(*home) : tensor;
     }
 };
 

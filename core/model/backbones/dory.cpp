@@ -138,7 +138,6 @@ Dory::Layer Dory::declare_layer(LayoutBuilder& builder, const ModelConfig& confi
 
 Dory::Weights Dory::declare(LayoutBuilder& builder, const ModelConfig& config) {
     Weights weights;
-    builder.blocks(config.layers, [&](std::int64_t l) { return sandwich_block_name(config, l); });
     builder.matrix("model.embed_tokens.weight", config.vocab_size, config.hidden_size,
                    {"backbone.embeddings.weight"});
     for (std::int64_t l = 0; l < config.layers; ++l) {

@@ -55,7 +55,6 @@ Gpt2::Weights Gpt2::declare(LayoutBuilder& builder, const ModelConfig& config) {
         return blocks::Linear{weight.defined() ? weight.t() : weight, bias};
     };
     Weights weights;
-    builder.blocks(config.layers, gpt2_block);
     builder.matrix("transformer.wte.weight", config.vocab_size, d);
     weights.positions = builder.matrix("transformer.wpe.weight", config.max_positions, d);
     for (std::int64_t l = 0; l < config.layers; ++l) {

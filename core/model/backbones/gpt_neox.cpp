@@ -45,7 +45,6 @@ GptNeox::Weights GptNeox::declare(LayoutBuilder& builder, const ModelConfig& con
     const std::int64_t m = config.intermediate_size;
     const std::int64_t heads = config.query_heads * config.head_dim;
     Weights weights;
-    builder.blocks(config.layers, gpt_neox_block);
     builder.matrix("gpt_neox.embed_in.weight", config.vocab_size, d);
     for (std::int64_t l = 0; l < config.layers; ++l) {
         const std::string name = gpt_neox_block(l);

@@ -88,7 +88,6 @@ HrmText::Layer HrmText::declare_layer(LayoutBuilder& builder, const ModelConfig&
 HrmText::Weights HrmText::declare(LayoutBuilder& builder, const ModelConfig& config) {
     const std::int64_t stack = layers_a_stack(config);
     Weights weights;
-    builder.blocks(config.layers, [&](std::int64_t l) { return hrm_block(config, l); });
     builder.matrix("model.embed_tokens.weight", config.vocab_size, config.hidden_size);
     builder.vector("model.z_L_init", config.hidden_size, 0.0);
     for (std::int64_t l = 0; l < stack; ++l) {

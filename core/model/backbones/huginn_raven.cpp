@@ -66,7 +66,6 @@ HuginnRaven::Weights HuginnRaven::declare(LayoutBuilder& builder, const ModelCon
     const std::int64_t keys = config.kv_heads * config.head_dim;
     const RavenBlock kind = config.released.block;
     Weights weights;
-    builder.blocks(config.layers, [&](std::int64_t l) { return sandwich_block_name(config, l); });
     builder.matrix("transformer.wte.weight", config.vocab_size, d);
     for (std::int64_t l = 0; l < config.layers; ++l) {
         const std::string name = sandwich_block_name(config, l);

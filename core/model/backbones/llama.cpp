@@ -99,7 +99,6 @@ Llama::Layer Llama::declare_layer(LayoutBuilder& builder, const ModelConfig& con
 
 Llama::Weights Llama::declare(LayoutBuilder& builder, const ModelConfig& config, const LlamaTraits& traits) {
     Weights weights;
-    builder.blocks(config.layers, llama_block);
     builder.matrix("model.embed_tokens.weight", config.vocab_size, config.hidden_size);
     for (std::int64_t l = 0; l < config.layers; ++l) {
         weights.layers.push_back(declare_layer(builder, config, traits, l));
@@ -120,7 +119,6 @@ ParameterLayout Llama::layout(const ModelConfig& config, const LlamaTraits& trai
     layout.other_parts = traits.other_parts;
     layout.strict = traits.strict;
     for (TensorSpec& spec : residual_tensors(config)) {
-        spec.joins = true;
         layout.tensors.push_back(std::move(spec));
     }
     std::vector<TensorSpec> adapters;

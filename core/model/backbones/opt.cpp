@@ -60,7 +60,6 @@ Opt::Weights Opt::declare(LayoutBuilder& builder, const ModelConfig& config) {
     const std::int64_t m = config.intermediate_size;
     const std::string stack = opt_decoder;
     Weights weights;
-    builder.blocks(config.layers, opt_block);
     const auto norm = [&](const std::string& name) {
         return config.norm_affine ? builder.norm(name, d, true)
                                   : blocks::Norm{config.norm, {}, {}, config.norm_eps};

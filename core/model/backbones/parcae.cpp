@@ -103,7 +103,6 @@ Parcae::Block Parcae::declare_block(LayoutBuilder& builder, const ModelConfig& c
 Parcae::Weights Parcae::declare(LayoutBuilder& builder, const ModelConfig& config) {
     const std::int64_t d = config.hidden_size;
     Weights weights;
-    builder.blocks(config.layers, [&](std::int64_t l) { return sandwich_block_name(config, l); });
     builder.matrix("transformer.wte.weight", config.vocab_size, d);
     for (std::int64_t l = 0; l < config.layers; ++l) {
         weights.blocks.push_back(declare_block(builder, config, l));

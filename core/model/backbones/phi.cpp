@@ -48,7 +48,6 @@ Phi::Weights Phi::declare(LayoutBuilder& builder, const ModelConfig& config) {
     const std::int64_t queries = config.query_heads * config.head_dim;
     const std::int64_t keys = config.kv_heads * config.head_dim;
     Weights weights;
-    builder.blocks(config.layers, phi_block);
     builder.matrix("model.embed_tokens.weight", config.vocab_size, d);
     for (std::int64_t l = 0; l < config.layers; ++l) {
         const std::string name = phi_block(l);

@@ -22,8 +22,8 @@ Decoder::Decoder(const EngineParts& parts, StepCache* cache, Wish wish)
     options_.plan.lens = false;
     options_.read_steps = wish.level == RecordLevel::steps;
     options_.cache = cache;
-    const bool alike = cache != nullptr && wish.repeats && !parts.halts() &&
-                       !parts.method().layers_are_steps() && parts.placement.devices().size() == 1;
+    const bool alike =
+        cache != nullptr && wish.repeats && !parts.halts() && !parts.method().layers_are_steps();
     if (!alike || (device_ != nullptr && device_->capture == nullptr)) {
         device_ = nullptr;
     }

@@ -22,14 +22,14 @@ namespace ponderscope {
 
 namespace {
 
-Parameters load_parameters(const ParameterLayout& layout, const Checkpoint& checkpoint,
-                           const Placement& placement, const LoadOptions& options) {
+Parameters load_parameters(const ParameterLayout& layout, const Checkpoint& checkpoint, at::Device device,
+                           const LoadOptions& options) {
     try {
-        return Parameters::load(layout, checkpoint, placement, scalar_type_of(options.precision),
+        return Parameters::load(layout, checkpoint, device, scalar_type_of(options.precision),
                                 options.progress, options.stop);
     } catch (const c10::OutOfMemoryError&) {
         throw EnvironmentError(checkpoint.folder.string() + ": the weights do not fit into the memory of " +
-                               placement.text() + ".");
+                               describe_device(device) + ".");
     }
 }
 
@@ -113,14 +113,14 @@ void EngineParts::check_ids(std::span<const std::int32_t> ids) const {
 
 Engine Engine::load(const Checkpoint& checkpoint, const LoadOptions& options) {
     const ParameterLayout layout = parameter_layout(checkpoint.config);
-    const Placement placement = Placement::of(options.device, layout, scalar_type_of(options.precision));
+    const at::Device device = device_for(options.device, layout.bytes(scalar_type_of(options.precision)));
     const c10::InferenceMode no_gradients;
-    Parameters parameters = load_parameters(layout, checkpoint, placement, options);
+    Parameters parameters = load_parameters(layout, checkpoint, device, options);
     require_finite(parameters, checkpoint);
     std::vector<std::string> notices = checkpoint.config.notices;
     notices.insert(notices.end(), parameters.notices().begin(), parameters.notices().end());
-    if (options.device == "auto" || placement.devices().size() > 1) {
-        notices.push_back("Computed on " + placement.text() + ".");
+    if (options.device == "auto") {
+        notices.push_back("Computed on " + describe_device(device) + ".");
     }
     if (const RopeConfig& rope = checkpoint.config.rope; rope.depends_on_length()) {
         notices.emplace_back(
@@ -128,12 +128,11 @@ Engine Engine::load(const Checkpoint& checkpoint, const LoadOptions& options) {
             std::to_string(rope.longest_shared(checkpoint.config.max_positions)) +
             " tokens a continuation is computed anew for each token, without a cache.");
     }
-    if (const std::string hint = device_hint(placement.home(), options.precision); !hint.empty()) {
+    if (const std::string hint = device_hint(device, options.precision); !hint.empty()) {
         notices.push_back(hint);
     }
     return Engine(std::make_unique<Impl>(Impl{{Model(checkpoint.config, std::move(parameters)),
-                                               placement,
-                                               placement.home(),
+                                               device,
                                                options.precision,
                                                std::move(notices),
                                                {nullptr, checkpoint.config.ponder.jacobi_iterations, {}},
@@ -153,7 +152,7 @@ const ModelConfig& Engine::config() const {
 }
 
 std::string Engine::device_name() const {
-    return impl_->placement.text();
+    return describe_device(impl_->device);
 }
 
 const RunPlan& Engine::plan() const {
@@ -337,7 +336,7 @@ std::vector<WindowResult> Engine::score(std::span<const Window> windows, RecordL
 Engine::PendingPtr Engine::submit(std::span<const Window> windows, RecordLevel level) const try {
     return impl_->submit(windows, level);
 } catch (const c10::OutOfMemoryError&) {
-    throw memory_exhausted(impl_->placement);
+    throw memory_exhausted(impl_->device);
 }
 
 Engine::PendingPtr Engine::Impl::submit(std::span<const Window> windows, RecordLevel level,
@@ -389,7 +388,7 @@ Engine::PendingPtr Engine::Impl::submit(std::span<const Window> windows, RecordL
 std::vector<WindowResult> Engine::collect(PendingPtr pending) const try {
     return pending->collect();
 } catch (const c10::OutOfMemoryError&) {
-    throw memory_exhausted(impl_->placement);
+    throw memory_exhausted(impl_->device);
 }
 
 Engine::MemoryAdvice Engine::advise(const Window& window, RecordLevel level) const {
@@ -399,22 +398,18 @@ Engine::MemoryAdvice Engine::advise(const Window& window, RecordLevel level) con
         beginning.ids = window.ids.first(static_cast<std::size_t>(tokens));
         beginning.report_begin = std::min(window.report_begin, tokens - 1);
         beginning.report_end = std::min(window.report_end, tokens);
-        for (const at::Device device : impl_->placement.devices()) {
-            forget_peak_memory(device);
-        }
+        forget_peak_memory(impl_->device);
         try {
             (void)score({&beginning, 1}, level);
         } catch (const MemoryExhausted&) {
             continue;
         }
         MemoryAdvice advice{tokens, 0};
-        for (const at::Device device : impl_->placement.devices()) {
-            if (const auto memory = device_memory(device)) {
-                // Beside the weights, which live on, everything grows with the tokens.
-                const double each =
-                    static_cast<double>(memory->peak - memory->used) / static_cast<double>(tokens);
-                advice.needed += memory->used + static_cast<std::int64_t>(each * static_cast<double>(whole));
-            }
+        if (const auto memory = device_memory(impl_->device)) {
+            // Beside the weights, which live on, everything grows with the tokens.
+            const double each =
+                static_cast<double>(memory->peak - memory->used) / static_cast<double>(tokens);
+            advice.needed = memory->used + static_cast<std::int64_t>(each * static_cast<double>(whole));
         }
         return advice;
     }

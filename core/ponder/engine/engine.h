@@ -24,8 +24,7 @@
 namespace ponderscope {
 
 struct LoadOptions {
-    /// "cpu", "cuda", "cuda:N", several GPUs with commas between them, "auto" (core/model/placement.h);
-    /// InputError when there is none.
+    /// "cpu", "cuda", "cuda:N" or "auto" (device_for in core/model/device.h); InputError when there is none.
     std::string device = "cpu";
     Precision precision = Precision::float32;
     ProgressSink progress;
@@ -56,7 +55,7 @@ struct GenerateOptions {
     /// A draw belongs to the seed, the number of the sequence in the run and the position in it
     /// (token_draw), so that batches of any size and composition give the same.
     std::uint64_t seed = 0;
-    std::int64_t first_sequence = 0; ///< number in the run of the first prompt; the others follow
+    std::int64_t first_sequence = 0;        ///< number in the run of the first prompt; the others follow
     std::vector<std::int64_t> numbers = {}; ///< of the prompts, where they do not follow each other
     std::vector<std::int64_t> stop_ids;
     /// When given: asked after every new token of a prompt (its place in the call) with all of its new ones;
@@ -148,8 +147,9 @@ public:
     [[nodiscard]] std::vector<WindowResult> score_sharing(std::span<const Window> windows,
                                                           RecordLevel level) const;
 
-    /// The same as score in two halves, so that a GPU computes the next batch while the last one's results travel:
-    /// submit returns when the work is queued, collect waits for its results. At most two batches under way.
+    /// The same as score in two halves, so that a GPU computes the next batch while the last one's results
+    /// travel: submit returns when the work is queued, collect waits for its results. At most two batches
+    /// under way.
     class Pending;
     using PendingPtr = std::shared_ptr<Pending>; ///< callers know Pending by name only
     [[nodiscard]] PendingPtr submit(std::span<const Window> windows, RecordLevel level) const;

@@ -21,8 +21,7 @@ namespace ponderscope {
 /// What an engine is made of, for the files that implement its verbs.
 struct EngineParts {
     Model model;
-    Placement placement;
-    at::Device device; ///< where batches lie: the placement's home
+    at::Device device;
     Precision precision;
     std::vector<std::string> notices;
     RunPlan plan;

@@ -323,7 +323,7 @@ std::vector<std::vector<std::int32_t>> Engine::generate(const std::vector<std::v
     const GpuProducts products(impl_->precision);
     return Generation(*impl_, prompts, options, level, on_token).run();
 } catch (const c10::OutOfMemoryError&) {
-    throw memory_exhausted(impl_->placement);
+    throw memory_exhausted(impl_->device);
 }
 
 } // namespace ponderscope

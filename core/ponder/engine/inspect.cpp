@@ -200,7 +200,7 @@ ArrayMap Engine::inspect_batch(const std::vector<std::vector<std::int32_t>>& ids
     arrays.emplace("flops", std::move(flops));
     return arrays;
 } catch (const c10::OutOfMemoryError&) {
-    throw memory_exhausted(impl_->placement);
+    throw memory_exhausted(impl_->device);
 }
 
 } // namespace ponderscope

@@ -272,7 +272,7 @@ std::vector<WindowResult> Engine::score_sharing(std::span<const Window> windows,
     const GpuProducts products(impl_->precision);
     return SharedScoring(*impl_, windows, std::move(stems), level).run();
 } catch (const c10::OutOfMemoryError&) {
-    throw memory_exhausted(impl_->placement);
+    throw memory_exhausted(impl_->device);
 }
 
 } // namespace ponderscope

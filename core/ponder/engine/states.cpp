@@ -225,7 +225,7 @@ std::vector<StateSum> Engine::states_at(std::span<const Window> windows,
     (void)run_steps(impl_->backbone(), impl_->method(), batch, options);
     return catcher.sums();
 } catch (const c10::OutOfMemoryError&) {
-    throw memory_exhausted(impl_->placement);
+    throw memory_exhausted(impl_->device);
 }
 
 } // namespace ponderscope
