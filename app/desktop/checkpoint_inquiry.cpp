@@ -7,6 +7,8 @@
 #include <QJsonDocument>
 #include <QJsonObject>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -25,24 +27,23 @@ QStringList strings_of(const QJsonValue& value) {
 QString CheckpointAbout::sentence() const {
     QStringList parts{architecture};
     if (ambiguous()) {
-        parts << QObject::tr("its keys fit %1").arg(candidates.join(QObject::tr(" or ")));
+        parts << u"its keys fit %1"_s.arg(candidates.join(u" or "_s));
     } else {
-        parts << (maxSteps > 0
-                      ? (maxSteps == 1 ? QObject::tr("%1, 1 step").arg(method)
-                                       : QObject::tr("%1, %2 steps").arg(method, QString::number(maxSteps)))
-                      : method);
+        parts << (maxSteps > 0 ? (maxSteps == 1 ? u"%1, 1 step"_s.arg(method)
+                                                : u"%1, %2 steps"_s.arg(method, QString::number(maxSteps)))
+                               : method);
     }
     if (!depthMixing.isEmpty() && depthMixing != QLatin1String("none")) {
         parts << depthMixing;
     }
-    parts << QObject::tr("%1 layers").arg(layers) << QObject::tr("%1 parameters").arg(format_si(parameters))
-          << QObject::tr("about %1 in float32").arg(format_bytes(static_cast<qint64>(memoryBytes)));
+    parts << u"%1 layers"_s.arg(layers) << u"%1 parameters"_s.arg(format_si(parameters))
+          << u"about %1 in float32"_s.arg(format_bytes(static_cast<qint64>(memoryBytes)));
     if (!tokenizerError.isEmpty()) {
-        parts << QObject::tr("its tokenizer cannot be used: %1").arg(tokenizerError);
+        parts << u"its tokenizer cannot be used: %1"_s.arg(tokenizerError);
     } else if (!tokenizer) {
-        parts << QObject::tr("no tokenizer: give it token ids");
+        parts << u"no tokenizer: give it token ids"_s;
     }
-    return parts.join(QStringLiteral(" · "));
+    return parts.join(u" · "_s);
 }
 
 void CheckpointInquiry::ask(const QString& folder) {
@@ -52,8 +53,8 @@ void CheckpointInquiry::ask(const QString& folder) {
     connect(engine_.get(), &EngineProcess::outputLine, this,
             [output](const QByteArray& line) { *output += line; });
     const auto fail = [this, folder](const QString& sentence) {
-        Q_EMIT failed(folder, sentence.isEmpty() ? tr("%1 could not be read as a checkpoint.").arg(folder)
-                                                 : sentence);
+        Q_EMIT failed(folder,
+                      sentence.isEmpty() ? u"%1 could not be read as a checkpoint."_s.arg(folder) : sentence);
     };
     const auto done = [this] { engine_.release()->deleteLater(); }; // it is emitting
     connect(engine_.get(), &EngineProcess::failedToStart, this, [done, fail](const QString& sentence) {
@@ -68,7 +69,7 @@ void CheckpointInquiry::ask(const QString& folder) {
                     ? read(folder, object)
                     : fail(sentence);
             });
-    const QString problem = engine_->start({QStringLiteral("inspect"), QStringLiteral("--json"), folder});
+    const QString problem = engine_->start({u"inspect"_s, u"--json"_s, folder});
     if (!problem.isEmpty()) {
         engine_.reset();
         fail(problem);

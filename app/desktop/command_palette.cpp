@@ -14,6 +14,8 @@
 #include <algorithm>
 #include <utility>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -41,8 +43,7 @@ void collect(QMenu* menu, const QString& path, int depth, std::vector<CommandMod
     for (QAction* action : actions) {
         if (action->menu() != nullptr) {
             if (action->isEnabled()) {
-                collect(action->menu(), path + QStringLiteral(" → ") + plain(action->text()), depth + 1,
-                        into);
+                collect(action->menu(), path + u" → "_s + plain(action->text()), depth + 1, into);
             }
         } else if (!action->isSeparator() && action->isVisible() && !action->text().isEmpty()) {
             into.push_back({action, path, plain(action->text())});
@@ -181,7 +182,7 @@ QVariant CommandModel::data(const QModelIndex& index, int role) const {
     case Qt::DisplayRole:
         return command.text;
     case Qt::AccessibleTextRole:
-        return QString(command.path + QStringLiteral(": ") + command.text);
+        return QString(command.path + u": "_s + command.text);
     case PathRole:
         return command.path;
     case ShortcutRole:
@@ -207,16 +208,16 @@ CommandPalette::CommandPalette(std::vector<CommandModel::Command> commands, Them
       list_(new QListView(this)),
       model_(new CommandModel(this)) {
     setAttribute(Qt::WA_DeleteOnClose);
-    setAccessibleName(tr("Command palette"));
-    edit_->setPlaceholderText(tr("Type a command or text to find"));
-    edit_->setAccessibleName(tr("Command"));
+    setAccessibleName(u"Command palette"_s);
+    edit_->setPlaceholderText(u"Type a command or text to find"_s);
+    edit_->setAccessibleName(u"Command"_s);
     edit_->installEventFilter(this);
     list_->setModel(model_);
     list_->setItemDelegate(new CommandRows(theme, list_));
     list_->setUniformItemSizes(true);
     list_->setFrameShape(QFrame::NoFrame);
     list_->setFocusPolicy(Qt::NoFocus);
-    list_->setAccessibleName(tr("Commands"));
+    list_->setAccessibleName(u"Commands"_s);
     list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(10, 10, 10, 10);

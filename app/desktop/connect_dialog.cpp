@@ -25,6 +25,8 @@
 #include <algorithm>
 #include <map>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -35,13 +37,13 @@ constexpr int kind_role = Qt::UserRole;
 QString words_of(remote::Kind kind) {
     switch (kind) {
     case remote::Kind::trace:
-        return ConnectDialog::tr("trace");
+        return u"trace"_s;
     case remote::Kind::checkpoint:
-        return ConnectDialog::tr("checkpoint");
+        return u"checkpoint"_s;
     case remote::Kind::training:
-        return ConnectDialog::tr("training");
+        return u"training"_s;
     default:
-        return ConnectDialog::tr("folder");
+        return u"folder"_s;
     }
 }
 
@@ -49,46 +51,46 @@ QString words_of(remote::Kind kind) {
 
 ConnectDialog::ConnectDialog(Settings& settings, const Theme& theme, QWidget* parent)
     : QDialog(parent), settings_(settings) {
-    setWindowTitle(tr("Connect to Another Machine"));
+    setWindowTitle(u"Connect to Another Machine"_s);
     host_ = new QComboBox(this);
     host_->setEditable(true);
     host_->setInsertPolicy(QComboBox::NoInsert);
-    host_->addItems(settings.dialog(QStringLiteral("hosts"), QStringList()).toStringList());
-    host_->lineEdit()->setPlaceholderText(tr("user@server, or a name from ~/.ssh/config"));
-    host_->setAccessibleName(tr("Host"));
-    connect_ = new QPushButton(tr("Connect"), this);
+    host_->addItems(settings.dialog(u"hosts"_s, QStringList()).toStringList());
+    host_->lineEdit()->setPlaceholderText(u"user@server, or a name from ~/.ssh/config"_s);
+    host_->setAccessibleName(u"Host"_s);
+    connect_ = new QPushButton(u"Connect"_s, this);
     connect_->setAutoDefault(false);
     auto* row = new QHBoxLayout;
     row->addWidget(host_, 1);
     row->addWidget(connect_);
     folder_ = new QLineEdit(this);
     folder_->setEnabled(false);
-    folder_->setAccessibleName(tr("Folder there"));
+    folder_->setAccessibleName(u"Folder there"_s);
     list_ = new QTreeWidget(this);
-    list_->setObjectName(QStringLiteral("far"));
-    list_->setHeaderLabels({tr("Name"), tr("What"), tr("Size"), tr("Changed")});
+    list_->setObjectName(u"far"_s);
+    list_->setHeaderLabels({u"Name"_s, u"What"_s, u"Size"_s, u"Changed"_s});
     list_->setRootIsDecorated(false);
     list_->setUniformRowHeights(true);
     list_->setAllColumnsShowFocus(true);
-    list_->setAccessibleName(tr("Traces and checkpoints on the server"));
+    list_->setAccessibleName(u"Traces and checkpoints on the server"_s);
     list_->header()->setStretchLastSection(false);
     list_->header()->setSectionResizeMode(QHeaderView::ResizeToContents);
     list_->header()->setSectionResizeMode(0, QHeaderView::Stretch);
-    list_->header()->setAccessibleName(tr("Columns"));
+    list_->header()->setAccessibleName(u"Columns"_s);
     said_ = new QLabel(this);
-    said_->setObjectName(QStringLiteral("said"));
+    said_->setObjectName(u"said"_s);
     said_->setTextFormat(Qt::PlainText);
     said_->setWordWrap(true);
     said_->setFont(theme.body());
-    said_->setText(tr("The connection uses your ssh with its keys and configuration. ponderscope must be "
-                      "installed on the server. Nothing is copied until you fetch it."));
+    said_->setText(u"The connection uses your ssh with its keys and configuration. ponderscope must be "
+                   "installed on the server. Nothing is copied until you fetch it."_s);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Open | QDialogButtonBox::Close, this);
     open_ = buttons->button(QDialogButtonBox::Open);
     open_->setAutoDefault(false);
     open_->setEnabled(false);
     auto* form = new QFormLayout;
-    form->addRow(tr("Host"), row);
-    form->addRow(tr("Folder"), folder_);
+    form->addRow(u"Host"_s, row);
+    form->addRow(u"Folder"_s, folder_);
     auto* column = new QVBoxLayout(this);
     column->addLayout(form);
     column->addWidget(list_, 1);
@@ -100,8 +102,7 @@ ConnectDialog::ConnectDialog(Settings& settings, const Theme& theme, QWidget* pa
     connect(connect_, &QPushButton::clicked, this, go);
     connect(host_->lineEdit(), &QLineEdit::returnPressed, this, go);
     connect(folder_, &QLineEdit::returnPressed, this, [this] {
-        look(machine_of(url_) + (folder_->text().startsWith(u'/') ? QString() : QStringLiteral("/")) +
-             folder_->text());
+        look(machine_of(url_) + (folder_->text().startsWith(u'/') ? QString() : u"/"_s) + folder_->text());
     });
     connect(list_, &QTreeWidget::itemActivated, this, &ConnectDialog::follow);
     connect(list_, &QTreeWidget::itemSelectionChanged, this,
@@ -115,16 +116,15 @@ QString ConnectDialog::said() const {
 }
 
 QString ConnectDialog::urlOf(const QString& typed) const {
-    QString machine = is_elsewhere(typed) ? typed : QStringLiteral("ssh://") + typed;
+    QString machine = is_elsewhere(typed) ? typed : u"ssh://"_s + typed;
     if (machine.count(u'/') > 2) {
         return machine;
     }
-    return machine +
-           settings_.dialog(QStringLiteral("folder of ") + machine, QStringLiteral("/~/")).toString();
+    return machine + settings_.dialog(u"folder of "_s + machine, u"/~/"_s).toString();
 }
 
 void ConnectDialog::look(const QString& place) {
-    said_->setText(tr("Asking %1…").arg(machine_of(place)));
+    said_->setText(u"Asking %1…"_s.arg(machine_of(place)));
     listing_.start(
         [place](const std::stop_token&) {
             const std::string url = place.toStdString();
@@ -146,12 +146,12 @@ void ConnectDialog::look(const QString& place) {
 void ConnectDialog::showListing(const Listing& listing) {
     url_ = listing.url;
     const QString machine = machine_of(url_);
-    QStringList hosts = settings_.dialog(QStringLiteral("hosts"), QStringList()).toStringList();
+    QStringList hosts = settings_.dialog(u"hosts"_s, QStringList()).toStringList();
     const QString host = machine.mid(6);
     hosts.removeAll(host);
     hosts.prepend(host);
-    settings_.setDialog(QStringLiteral("hosts"), QStringList(hosts.mid(0, most_hosts)));
-    settings_.setDialog(QStringLiteral("folder of ") + machine, url_.mid(machine.size()));
+    settings_.setDialog(u"hosts"_s, QStringList(hosts.mid(0, most_hosts)));
+    settings_.setDialog(u"folder of "_s + machine, url_.mid(machine.size()));
     host_->setCurrentText(host);
     folder_->setEnabled(true);
     folder_->setText(url_.mid(machine.size()));
@@ -167,7 +167,7 @@ void ConnectDialog::showListing(const Listing& listing) {
         return item;
     };
     if (url_.size() > machine.size() + 1) {
-        add(QStringLiteral(".."), remote::Kind::folder, 0, 0);
+        add(u".."_s, remote::Kind::folder, 0, 0);
     }
     int traces = 0;
     int checkpoints = 0;
@@ -194,11 +194,11 @@ void ConnectDialog::showListing(const Listing& listing) {
     }
     for (const auto& [name, whole] : wholes) {
         add(name, remote::Kind::trace, whole.size, whole.time)
-            ->setText(1, tr("trace, %1 shards").arg(whole.shards));
+            ->setText(1, u"trace, %1 shards"_s.arg(whole.shards));
         ++traces;
     }
-    said_->setText(tr("Connected to %1. Traces here: %2, checkpoints: %3.")
-                       .arg(host, QString::number(traces), QString::number(checkpoints)));
+    said_->setText(u"Connected to %1. Traces here: %2, checkpoints: %3."_s.arg(host, QString::number(traces),
+                                                                               QString::number(checkpoints)));
     if (list_->topLevelItemCount() > 0) {
         list_->setCurrentItem(list_->topLevelItem(0));
     }
@@ -211,7 +211,7 @@ void ConnectDialog::follow() {
         return;
     }
     const QString name = item->text(0);
-    const QString slash = url_.endsWith(u'/') ? QString() : QStringLiteral("/");
+    const QString slash = url_.endsWith(u'/') ? QString() : u"/"_s;
     if (name == QLatin1String("..")) {
         const QString above = url_.section(u'/', 0, -2);
         return look(above == machine_of(url_) ? above + u'/' : above);

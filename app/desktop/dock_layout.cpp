@@ -14,6 +14,8 @@
 #include <algorithm>
 #include <utility>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -50,8 +52,7 @@ void DockLayout::addPanel(const Panel& panel, QWidget* view) {
     auto* dock = new QDockWidget(QString::fromUtf8(panel.title), window_);
     dock->setObjectName(name);
     const PanelHelp* help = panel_help(dock->windowTitle());
-    dock->setWidget(
-        new PanelFrame(view, panel.caveat && help != nullptr ? help->brief : QString(), theme_));
+    dock->setWidget(new PanelFrame(view, panel.caveat && help != nullptr ? help->brief : QString(), theme_));
     dock->setFeatures(QDockWidget::DockWidgetMovable | QDockWidget::DockWidgetFloatable |
                       QDockWidget::DockWidgetClosable);
     auto* line = new DockTitle(dock, help, QString::fromUtf8(panel.heading), theme_);
@@ -143,7 +144,7 @@ void DockLayout::arrange() {
         const int room = height * 54 / 100;
         window_->resizeDocks({upper, first.at(PanelPlace::lower)}, {room * 38 / 100, room * 62 / 100},
                              Qt::Vertical);
-        dockByName_.at(QStringLiteral("compare"))->raise();
+        dockByName_.at(u"compare"_s)->raise();
     }
     upper->raise();
     first.at(PanelPlace::left)->raise();

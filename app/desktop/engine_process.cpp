@@ -6,11 +6,12 @@
 #include "core/remote/address.h"
 #include "core/remote/host.h"
 #include "views/common/paths.h"
-#include "views/common/translated.h"
 
 #include <array>
 #include <csignal>
 #include <utility>
+
+using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 
@@ -35,7 +36,7 @@ EngineProcess::EngineProcess(QObject* parent) : QObject(parent) {
     connect(&process_, &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
         if (error == QProcess::FailedToStart) {
             Q_EMIT failedToStart(
-                tr("%1 could not be started: %2").arg(process_.program(), process_.errorString()));
+                u"%1 could not be started: %2"_s.arg(process_.program(), process_.errorString()));
         }
     });
     connect(this, &EngineProcess::errorLine, this, [this](const QByteArray& line) {
@@ -61,12 +62,12 @@ EngineProcess::~EngineProcess() {
 
 QString EngineProcess::start(const QStringList& arguments) {
     if (isRunning()) {
-        return tr("The engine is running. Wait for it or cancel it.");
+        return u"The engine is running. Wait for it or cancel it."_s;
     }
     const QString program = program_.isEmpty() ? find_command_line_program() : program_;
     if (program.isEmpty()) {
-        return tr("The command line program 'ponderscope' was found neither beside this program nor on PATH; "
-                  "build it with -DPONDERSCOPE_ENGINE=ON or add its folder to PATH.");
+        return u"The command line program 'ponderscope' was found neither beside this program nor on PATH; "
+               "build it with -DPONDERSCOPE_ENGINE=ON or add its folder to PATH."_s;
     }
     output_.clear();
     errors_.clear();
@@ -131,10 +132,9 @@ void EngineProcess::end(int code, QProcess::ExitStatus status) {
         Q_EMIT ended(
             heard_ ? End::cut : End::refused,
             heard_
-                ? tr("The connection to %1 broke (%2). Runs on the server continue. The window shows them "
-                     "again when the connection is back.")
-                      .arg(machine_.mid(6), why)
-                : tr("ssh cannot connect to %1 (%2). Nothing was started. Try `ssh %1` in a terminal first.")
+                ? u"The connection to %1 broke (%2). Runs on the server continue. The window shows them "
+                  "again when the connection is back."_s.arg(machine_.mid(6), why)
+                : u"ssh cannot connect to %1 (%2). Nothing was started. Try `ssh %1` in a terminal first."_s
                       .arg(machine_.mid(6), why));
     } else if (status == QProcess::CrashExit) {
         Q_EMIT ended(End::crashed, {});
@@ -142,9 +142,9 @@ void EngineProcess::end(int code, QProcess::ExitStatus status) {
         Q_EMIT ended(End::refused, QString::fromStdString(remote::no_program(
                                        machine_.toStdString(), std::exchange(sentence_, {}).toStdString())));
     } else if (code != 0) {
-        const QString said = sentence_.isEmpty() ? tr("The engine ended with exit code %1.").arg(code)
+        const QString said = sentence_.isEmpty() ? u"The engine ended with exit code %1."_s.arg(code)
                                                  : std::exchange(sentence_, {});
-        Q_EMIT ended(End::refused, machine_.isEmpty() ? said : tr("On %1: %2").arg(machine_.mid(6), said));
+        Q_EMIT ended(End::refused, machine_.isEmpty() ? said : u"On %1: %2"_s.arg(machine_.mid(6), said));
     } else {
         Q_EMIT ended(End::done, {});
     }
@@ -182,8 +182,8 @@ EngineCommand engine_command(const QString& program, const QStringList& argument
             const QString machine = QString::fromStdString(one.machine());
             if (!command.machine.isEmpty() && machine != command.machine) {
                 command.problem =
-                    tr("%1 and %2 are different machines. A run reads and writes on one machine only.")
-                        .arg(command.machine, machine);
+                    u"%1 and %2 are different machines. A run reads and writes on one machine only."_s.arg(
+                        command.machine, machine);
             }
             command.machine = machine;
             address = one;
@@ -196,8 +196,9 @@ EngineCommand engine_command(const QString& program, const QStringList& argument
         return command;
     }
     if (!here.isEmpty() && command.problem.isEmpty()) {
-        command.problem = tr("%1 is on this machine, but the run is on %2. Copy it there and name it %2/…")
-                              .arg(here, command.machine);
+        command.problem =
+            u"%1 is on this machine, but the run is on %2. Copy it there and name it %2/…"_s.arg(
+                here, command.machine);
     }
     command.arguments.clear();
     for (const std::string& word : remote::ssh_command(address, there)) {

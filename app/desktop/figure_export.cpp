@@ -10,6 +10,8 @@
 #include <QFileInfo>
 #include <QMainWindow>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 FigureExport::~FigureExport() {
@@ -43,8 +45,8 @@ void FigureExport::exportFigure(figure::FigureKind kind) {
         const QString spec = names.takeLast();
         messages_->show(
             "figure.written",
-            tr("Wrote %1 to %2. Command: ponderscope figure %3 -o %4")
-                .arg(names.join(tr(" and ")), QFileInfo(files.first()).absolutePath(), spec, names.first()),
+            u"Wrote %1 to %2. Command: ponderscope figure %3 -o %4"_s.arg(
+                names.join(u" and "_s), QFileInfo(files.first()).absolutePath(), spec, names.first()),
             MessageBar::Kind::success);
     });
     connect(exportDialog_, &ExportDialog::dockWanted, this, &FigureExport::dockFigure);
@@ -53,7 +55,7 @@ void FigureExport::exportFigure(figure::FigureKind kind) {
 
 void FigureExport::dockFigure(const figure::FigureSpec& spec) {
     auto* dock = new QDockWidget(QString::fromUtf8(figure::info_of(spec.kind).title), window_);
-    dock->setObjectName(QStringLiteral("figure-%1").arg(++docked_));
+    dock->setObjectName(u"figure-%1"_s.arg(++docked_));
     dock->setAttribute(Qt::WA_DeleteOnClose);
     dock->setWidget(new FigurePanel({data_, selection_, theme_}, spec, dock));
     window_->addDockWidget(Qt::BottomDockWidgetArea, dock);

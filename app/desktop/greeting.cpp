@@ -29,6 +29,8 @@
 #include <cmath>
 #include <utility>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 Greeting::Greeting(const Shell& shell, DockLayout& docks, RunController& runs)
@@ -79,7 +81,7 @@ void Greeting::hideWelcome() {
 void Greeting::openSample() {
     const QString folder = QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation);
     QString problem;
-    const QString copy = copy_of_recorded(samples_.get(), folder + QStringLiteral("/recorded"), problem);
+    const QString copy = copy_of_recorded(samples_.get(), folder + u"/recorded"_s, problem);
     copy.isEmpty() ? Q_EMIT failed(problem) : Q_EMIT openWanted(copy);
 }
 
@@ -89,9 +91,9 @@ void Greeting::recordSample(int model) {
     }
     const QString folder = QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation);
     if (!QDir().mkpath(folder)) {
-        messages_->show("sample.no-folder", tr("The folder %1 for the sample's trace could not be made. "
-                                               "Record the sample with Run → Record… into another folder.")
-                                                .arg(folder));
+        messages_->show("sample.no-folder",
+                        u"The folder %1 for the sample's trace could not be made. "
+                        "Record the sample with Run → Record… into another folder."_s.arg(folder));
         return;
     }
     runs_.recorder().start(
@@ -113,7 +115,7 @@ void Greeting::startTour() {
             } else {
                 tourWanted_ = false;
                 messages_->show("sample.none",
-                                tr("This installation has no samples. Open a trace to take the tour."),
+                                u"This installation has no samples. Open a trace to take the tour."_s,
                                 MessageBar::Kind::notice);
             }
         }
@@ -154,32 +156,31 @@ void Greeting::startTour() {
     };
     const bool two = selection_.runB().isValid();
     std::vector<TourStop> stops{
-        {tr("The text is coloured by surprise"),
-         tr("The colour of a token is its NLL, −ln p in nats. White words were expected, dark words were a "
-            "surprise. The list above the text changes the quantity."),
+        {u"The text is coloured by surprise"_s,
+         u"The colour of a token is its NLL, −ln p in nats. White words were expected, dark words were a "
+         "surprise. The list above the text changes the quantity."_s,
          [this] { text_->setQuantity(Quantity::nll); }, [this] { return static_cast<QWidget*>(text_); }},
-        {tr("Ticks are pondering steps"),
-         tr("Ticks below a token are the steps that could run; filled ticks ran. Hover shows a token, a "
-            "click pins it, arrows move. The pinned word took the most steps, and %1 was least sure of it.")
-             .arg(two ? QStringLiteral("B") : QStringLiteral("A")),
+        {u"Ticks are pondering steps"_s,
+         u"Ticks below a token are the steps that could run; filled ticks ran. Hover shows a token, a "
+         "click pins it, arrows move. The pinned word took the most steps, and %1 was least sure of it."_s
+             .arg(two ? u"B"_s : u"A"_s),
          told, [this] { return static_cast<QWidget*>(&text_->view()); }},
-        {tr("Inside one token"),
-         tr("The model's answer after each step, and the NLL by step. %1 These are early answers, not "
-            "thoughts.")
-             .arg(two ? tr("Run A is teal, run B orange.") : tr("Run A is teal.")),
-         raise("inspector"), [this] { return docks_.panel(QStringLiteral("inspector")); }},
-        {tr("Every token, every step"),
-         tr("Tokens are from left to right, steps from top to bottom. The wheel zooms, drag pans, a click "
-            "selects. Grey: the step did not run."),
-         raise("heatmap"), [this] { return docks_.panel(QStringLiteral("heatmap")); }},
-        {tr("What if another rule decided?"),
-         tr("Choose a policy and move its threshold. The text shows the steps that each word would have. "
-            "This replays the recording; it does not rerun the model."),
-         raise("lab"), [this] { return docks_.panel(QStringLiteral("lab")); }},
-        {tr("Yours now"),
-         tr("Drop a trace or a checkpoint folder on the window. Run → Record… records a checkpoint. Ctrl+F "
-            "finds words, /patterns/ and conditions such as steps = 3 and nll > 4. F1 explains a panel and "
-            "what must not be concluded from it."),
+        {u"Inside one token"_s,
+         u"The model's answer after each step, and the NLL by step. %1 These are early answers, not "
+         "thoughts."_s.arg(two ? u"Run A is teal, run B orange."_s : u"Run A is teal."_s),
+         raise("inspector"), [this] { return docks_.panel(u"inspector"_s); }},
+        {u"Every token, every step"_s,
+         u"Tokens are from left to right, steps from top to bottom. The wheel zooms, drag pans, a click "
+         "selects. Grey: the step did not run."_s,
+         raise("heatmap"), [this] { return docks_.panel(u"heatmap"_s); }},
+        {u"What if another rule decided?"_s,
+         u"Choose a policy and move its threshold. The text shows the steps that each word would have. "
+         "This replays the recording; it does not rerun the model."_s,
+         raise("lab"), [this] { return docks_.panel(u"lab"_s); }},
+        {u"Yours now"_s,
+         u"Drop a trace or a checkpoint folder on the window. Run → Record… records a checkpoint. Ctrl+F "
+         "finds words, /patterns/ and conditions such as steps = 3 and nll > 4. F1 explains a panel and "
+         "what must not be concluded from it."_s,
          raise("compare"), [this] { return window_->menuWidget(); }}};
     tour_ = new Tour(std::move(stops), theme_, window_);
     connect(tour_, &Tour::ended, this, [this] { tour_ = nullptr; });
@@ -229,10 +230,10 @@ Tour::Tour(std::vector<TourStop> stops, Theme& theme, QWidget* window)
       title_(new QLabel(card_)),
       text_(new QLabel(card_)),
       count_(new QLabel(card_)),
-      back_(new QPushButton(tr("Back"), card_)),
-      on_(new QPushButton(tr("Next"), card_)) {
-    setObjectName(QStringLiteral("tour"));
-    setAccessibleName(tr("Tour"));
+      back_(new QPushButton(u"Back"_s, card_)),
+      on_(new QPushButton(u"Next"_s, card_)) {
+    setObjectName(u"tour"_s);
+    setAccessibleName(u"Tour"_s);
     // The veil shows and does not catch: what is pointed at can be tried.
     setAttribute(Qt::WA_TransparentForMouseEvents);
     setFocusPolicy(Qt::NoFocus);
@@ -241,7 +242,7 @@ Tour::Tour(std::vector<TourStop> stops, Theme& theme, QWidget* window)
     text_->setFont(theme.body());
     count_->setFont(theme.small());
     count_->setForegroundRole(QPalette::PlaceholderText);
-    auto* end = new QPushButton(tr("End"), card_);
+    auto* end = new QPushButton(u"End"_s, card_);
     auto* buttons = new QHBoxLayout;
     buttons->setSpacing(6);
     buttons->addWidget(count_);
@@ -256,7 +257,7 @@ Tour::Tour(std::vector<TourStop> stops, Theme& theme, QWidget* window)
     column->addWidget(text_);
     column->addLayout(buttons);
     card_->setFixedWidth(card_width);
-    card_->setAccessibleName(tr("Tour"));
+    card_->setAccessibleName(u"Tour"_s);
     card_->installEventFilter(this);
     for (QPushButton* button : {end, back_, on_}) {
         button->installEventFilter(this);
@@ -279,9 +280,9 @@ void Tour::show(int stop) {
     target_ = now.target ? now.target() : nullptr;
     title_->setText(now.title);
     text_->setText(now.text);
-    count_->setText(tr("%1 of %2").arg(stop_ + 1).arg(stops()));
+    count_->setText(u"%1 of %2"_s.arg(stop_ + 1).arg(stops()));
     back_->setEnabled(stop_ > 0);
-    on_->setText(stop_ + 1 == stops() ? tr("Done") : tr("Next"));
+    on_->setText(stop_ + 1 == stops() ? u"Done"_s : u"Next"_s);
     place();
     // Qt lays out a raised panel in the next turn of the event loop.
     QTimer::singleShot(0, this, &Tour::place);

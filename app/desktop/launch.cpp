@@ -2,81 +2,71 @@
 #include "app/desktop/launch.h"
 
 #include "app/desktop/panels.h"
-#include "views/common/translated.h"
 #include "views/text/quantity.h"
 
 #include <QCommandLineParser>
 
 #include <sqlite3.h>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 QString version_text() {
-    return QStringLiteral("Ponderscope %1\nQt %2\nSQLite %3")
-        .arg(QStringLiteral(PONDERSCOPE_VERSION), QString::fromLatin1(qVersion()),
-             QString::fromLatin1(sqlite3_libversion()));
+    return u"Ponderscope %1\nQt %2\nSQLite %3"_s.arg(QStringLiteral(PONDERSCOPE_VERSION),
+                                                     QString::fromLatin1(qVersion()),
+                                                     QString::fromLatin1(sqlite3_libversion()));
 }
 
 Launch parse_launch(const QStringList& arguments) {
     Launch launch;
     QCommandLineParser parser;
     parser.setApplicationDescription(
-        tr("Shows how language models decide how long to think about each token.\n\nExample:\n  "
-           "ponderscope-desktop story.ponder\n  ponderscope-desktop --screenshot window.png --theme dark "
-           "--select-token 5 story.ponder\n  ponderscope-desktop --figure spec.json -o heatmap.pdf"));
-    const QCommandLineOption help({QStringLiteral("h"), QStringLiteral("help")}, tr("Shows this."));
-    const QCommandLineOption version({QStringLiteral("v"), QStringLiteral("version")}, tr("Shows versions."));
-    const QCommandLineOption screenshot(QStringLiteral("screenshot"),
-                                        tr("Writes a screenshot of the loaded window and ends."),
-                                        QStringLiteral("FILE.png"));
-    const QCommandLineOption size(
-        QStringLiteral("size"), tr("Size of the window in a screenshot (1440x900)."), QStringLiteral("WxH"));
-    const QCommandLineOption scale(QStringLiteral("scale"),
-                                   tr("Pixels of the screenshot per pixel of the window (1)."),
-                                   QStringLiteral("N"));
-    const QCommandLineOption theme(QStringLiteral("theme"), tr("light, dark or contrast."),
-                                   QStringLiteral("NAME"));
-    const QCommandLineOption sequence(QStringLiteral("select-sequence"), tr("Sequence to show, from 0."),
-                                      QStringLiteral("N"));
-    const QCommandLineOption token(QStringLiteral("select-token"),
-                                   tr("Token of the sequence to select, from 0."), QStringLiteral("N"));
+        u"Shows how language models decide how long to think about each token.\n\nExample:\n  "
+        "ponderscope-desktop story.ponder\n  ponderscope-desktop --screenshot window.png --theme dark "
+        "--select-token 5 story.ponder\n  ponderscope-desktop --figure spec.json -o heatmap.pdf"_s);
+    const QCommandLineOption help({u"h"_s, u"help"_s}, u"Shows this."_s);
+    const QCommandLineOption version({u"v"_s, u"version"_s}, u"Shows versions."_s);
+    const QCommandLineOption screenshot(
+        u"screenshot"_s, u"Writes a screenshot of the loaded window and ends."_s, u"FILE.png"_s);
+    const QCommandLineOption size(u"size"_s, u"Size of the window in a screenshot (1440x900)."_s, u"WxH"_s);
+    const QCommandLineOption scale(u"scale"_s, u"Pixels of the screenshot per pixel of the window (1)."_s,
+                                   u"N"_s);
+    const QCommandLineOption theme(u"theme"_s, u"light, dark or contrast."_s, u"NAME"_s);
+    const QCommandLineOption sequence(u"select-sequence"_s, u"Sequence to show, from 0."_s, u"N"_s);
+    const QCommandLineOption token(u"select-token"_s, u"Token of the sequence to select, from 0."_s, u"N"_s);
     QStringList quantities;
     for (const QuantityInfo& one : token_quantities) {
         quantities << quantity_key(one.quantity);
     }
-    const QCommandLineOption colour(QStringLiteral("colour"), quantities.join(QStringLiteral(", ")) + u'.',
-                                    QStringLiteral("QUANTITY"));
-    const QCommandLineOption difference(QStringLiteral("difference"), tr("Colour by A minus B."));
+    const QCommandLineOption colour(u"colour"_s, quantities.join(u", "_s) + u'.', u"QUANTITY"_s);
+    const QCommandLineOption difference(u"difference"_s, u"Colour by A minus B."_s);
     QStringList names;
     for (const Panel& panel : panels()) {
         names << QString::fromLatin1(panel.name);
     }
-    const QCommandLineOption tab(
-        QStringLiteral("tab"),
-        tr("Shows a panel; may be repeated: %1.").arg(names.join(QStringLiteral(", "))),
-        QStringLiteral("PANEL"));
-    const QCommandLineOption figure(QStringLiteral("figure"),
-                                    tr("Draws a figure from its specification, without a window."),
-                                    QStringLiteral("SPEC.json"));
-    const QCommandLineOption output({QStringLiteral("o"), QStringLiteral("output")},
-                                    tr("Figure file to write."), QStringLiteral("FILE.pdf|svg|png|tex|csv"));
-    parser.addOptions({help, version, screenshot, size, scale, theme, sequence, token, colour,
-                       difference, tab, figure, output});
-    parser.addPositionalArgument(QStringLiteral("path"),
-                                 tr("Traces (TRACE.ponder or TRACE.ponder#RUN) and checkpoint folders."),
-                                 QStringLiteral("[path...]"));
+    const QCommandLineOption tab(u"tab"_s, u"Shows a panel; may be repeated: %1."_s.arg(names.join(u", "_s)),
+                                 u"PANEL"_s);
+    const QCommandLineOption figure(
+        u"figure"_s, u"Draws a figure from its specification, without a window."_s, u"SPEC.json"_s);
+    const QCommandLineOption output({u"o"_s, u"output"_s}, u"Figure file to write."_s,
+                                    u"FILE.pdf|svg|png|tex|csv"_s);
+    parser.addOptions({help, version, screenshot, size, scale, theme, sequence, token, colour, difference,
+                       tab, figure, output});
+    parser.addPositionalArgument(
+        u"path"_s, u"Traces (TRACE.ponder or TRACE.ponder#RUN) and checkpoint folders."_s, u"[path...]"_s);
     const auto wrong = [&launch](const QString& sentence) {
         launch.message = sentence;
         launch.exitCode = 2;
         return launch;
     };
     if (!parser.parse(arguments)) {
-        return wrong(parser.errorText() + QStringLiteral(" See --help."));
+        return wrong(parser.errorText() + u" See --help."_s);
     }
     if (parser.isSet(help)) {
         // No application is made yet, by which the parser would know the program's name.
         const QString text = parser.helpText();
-        launch.message = QStringLiteral("Usage: ponderscope-desktop") + text.mid(text.indexOf(u" ["));
+        launch.message = u"Usage: ponderscope-desktop"_s + text.mid(text.indexOf(u" ["));
         launch.exitCode = 0;
         return launch;
     }
@@ -93,13 +83,12 @@ Launch parse_launch(const QStringList& arguments) {
     launch.tabs = parser.values(tab);
     for (const QString& name : launch.tabs) {
         if (!names.contains(name)) {
-            return wrong(
-                tr("--tab: expected one of %1, found '%2'.").arg(names.join(QStringLiteral(", ")), name));
+            return wrong(u"--tab: expected one of %1, found '%2'."_s.arg(names.join(u", "_s), name));
         }
     }
     if (!launch.theme.isEmpty() && launch.theme != QLatin1String("light") &&
         launch.theme != QLatin1String("dark") && launch.theme != QLatin1String("contrast")) {
-        return wrong(tr("--theme: expected light, dark or contrast, found '%1'.").arg(launch.theme));
+        return wrong(u"--theme: expected light, dark or contrast, found '%1'."_s.arg(launch.theme));
     }
     if (parser.isSet(size)) {
         const QStringList parts = parser.value(size).split(u'x');
@@ -110,7 +99,7 @@ Launch parse_launch(const QStringList& arguments) {
         if (parts.size() != 2 || !okWidth || !okHeight || width < 640 || height < 400 || width > 8192 ||
             height > 8192) {
             return wrong(
-                tr("--size: expected WxH from 640x400 to 8192x8192, found '%1'.").arg(parser.value(size)));
+                u"--size: expected WxH from 640x400 to 8192x8192, found '%1'."_s.arg(parser.value(size)));
         }
         launch.size = {width, height};
     }
@@ -118,8 +107,7 @@ Launch parse_launch(const QStringList& arguments) {
         bool ok = false;
         launch.scale = parser.value(scale).toDouble(&ok);
         if (!ok || !(launch.scale >= 0.5 && launch.scale <= 4)) {
-            return wrong(
-                tr("--scale: expected a number from 0.5 to 4, found '%1'.").arg(parser.value(scale)));
+            return wrong(u"--scale: expected a number from 0.5 to 4, found '%1'."_s.arg(parser.value(scale)));
         }
     }
     const auto count = [&](const QCommandLineOption& option, std::optional<qint64>& target) {
@@ -131,20 +119,20 @@ Launch parse_launch(const QStringList& arguments) {
         return ok && *target >= 0;
     };
     if (!count(token, launch.token)) {
-        return wrong(tr("--select-token: expected a number from 0, found '%1'.").arg(parser.value(token)));
+        return wrong(u"--select-token: expected a number from 0, found '%1'."_s.arg(parser.value(token)));
     }
     if (!count(sequence, launch.sequence)) {
         return wrong(
-            tr("--select-sequence: expected a number from 0, found '%1'.").arg(parser.value(sequence)));
+            u"--select-sequence: expected a number from 0, found '%1'."_s.arg(parser.value(sequence)));
     }
     if (!launch.screenshot.isEmpty() &&
         !launch.screenshot.endsWith(QLatin1String(".png"), Qt::CaseInsensitive)) {
         return wrong(
-            tr("--screenshot: expected a file that ends in .png, found '%1'.").arg(launch.screenshot));
+            u"--screenshot: expected a file that ends in .png, found '%1'."_s.arg(launch.screenshot));
     }
     if (!launch.quantity.isEmpty() && !quantities.contains(launch.quantity)) {
-        return wrong(tr("--colour: expected one of %1, found '%2'.")
-                         .arg(quantities.join(QStringLiteral(", ")), launch.quantity));
+        return wrong(
+            u"--colour: expected one of %1, found '%2'."_s.arg(quantities.join(u", "_s), launch.quantity));
     }
     return launch;
 }

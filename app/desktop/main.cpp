@@ -20,6 +20,8 @@
 #include <cstdlib>
 #include <optional>
 
+using namespace Qt::StringLiterals;
+
 namespace {
 
 constexpr int no_display = 69; ///< EX_UNAVAILABLE: `run` writes the figures instead
@@ -37,9 +39,8 @@ int say_no_display(const char* found) {
 void while_connecting(QtMsgType type, const QMessageLogContext& /*unused*/, const QString& message) {
     static QStringList said;
     if (type == QtFatalMsg) {
-        const QString why =
-            said.isEmpty() ? message.section(u'\n', 0, 0).simplified() : said.join(QStringLiteral("; "));
-        std::_Exit(say_no_display(qPrintable(QStringLiteral("no window can be opened (%1)").arg(why))));
+        const QString why = said.isEmpty() ? message.section(u'\n', 0, 0).simplified() : said.join(u"; "_s);
+        std::_Exit(say_no_display(qPrintable(u"no window can be opened (%1)"_s.arg(why))));
     }
     if (type == QtWarningMsg && !message.startsWith(QLatin1String("Could not load the Qt platform plugin"))) {
         said << message.simplified();
@@ -68,7 +69,7 @@ bool settle(ponderscope::MainWindow& window) {
             quiet.restart();
         }
         if (all.elapsed() > patience_ms) {
-            say(QStringLiteral("the window did not load within a minute; no screenshot was written."));
+            say(u"the window did not load within a minute; no screenshot was written."_s);
             return false;
         }
     }
@@ -86,8 +87,7 @@ int write_screenshot(ponderscope::MainWindow& window, const ponderscope::Launch&
         return 2;
     }
     if (!window.grab().save(launch.screenshot, "PNG")) {
-        say(QStringLiteral("cannot write %1. Check that its folder exists and is writable.")
-                .arg(launch.screenshot));
+        say(u"cannot write %1. Check that its folder exists and is writable."_s.arg(launch.screenshot));
         return 2;
     }
     return 0;
@@ -129,22 +129,22 @@ int main(int argc, char** argv) {
     qInstallMessageHandler(usual);
     // Qt has set the user's, and to a library a number with a comma is none.
     std::setlocale(LC_NUMERIC, "C");
-    QApplication::setApplicationName(QStringLiteral("ponderscope-desktop"));
-    QApplication::setApplicationDisplayName(QStringLiteral("Ponderscope"));
+    QApplication::setApplicationName(u"ponderscope-desktop"_s);
+    QApplication::setApplicationDisplayName(u"Ponderscope"_s);
     Q_INIT_RESOURCE(icons);
     QIcon icon;
     for (const int pixels : {16, 22, 24, 32, 48, 64, 128, 256}) { // each drawn on whole pixels
-        icon.addFile(QStringLiteral(":/icons/ponderscope-%1.png").arg(pixels));
+        icon.addFile(u":/icons/ponderscope-%1.png"_s.arg(pixels));
     }
     QApplication::setWindowIcon(icon);
-    QApplication::setDesktopFileName(QStringLiteral("ponderscope-desktop"));
+    QApplication::setDesktopFileName(u"ponderscope-desktop"_s);
 
     // A screenshot shows the program as it comes, whatever this user has changed.
     std::optional<QTemporaryDir> fresh;
     std::optional<Settings> settings;
     if (picture) {
         fresh.emplace();
-        settings.emplace(fresh->filePath(QStringLiteral("settings.ini")));
+        settings.emplace(fresh->filePath(u"settings.ini"_s));
     } else {
         settings.emplace();
     }

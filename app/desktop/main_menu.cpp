@@ -34,6 +34,8 @@
 #include <array>
 #include <utility>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -73,55 +75,51 @@ MainMenu::MainMenu(const Shell& shell, const WindowParts& parts, TopBar& top)
     : ShellPart(shell), parts_(parts), top_(top) {
     QMenuBar& bar = top_.menus();
 
-    QMenu* file = bar.addMenu(tr("&File"));
-    file->addAction(tr("&Open…"), QKeySequence::Open, this, &MainMenu::openFilesWanted);
-    file->addAction(tr("Co&nnect…"), this, [this] { Q_EMIT connectWanted(); });
-    QMenu* recent = file->addMenu(tr("Open &Recent"));
+    QMenu* file = bar.addMenu(u"&File"_s);
+    file->addAction(u"&Open…"_s, QKeySequence::Open, this, &MainMenu::openFilesWanted);
+    file->addAction(u"Co&nnect…"_s, this, [this] { Q_EMIT connectWanted(); });
+    QMenu* recent = file->addMenu(u"Open &Recent"_s);
     connect(recent, &QMenu::aboutToShow, this, [this, recent] { fillRecent(recent); });
-    file->addAction(tr("&Save Session As…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S), &parts_.session,
+    file->addAction(u"&Save Session As…"_s, QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S), &parts_.session,
                     &SessionState::saveSession);
-    file->addAction(tr("&New Window"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_N), this,
+    file->addAction(u"&New Window"_s, QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_N), this,
                     &MainMenu::newWindowWanted);
     file->addSeparator();
-    file->addAction(tr("&Close Trace"), QKeySequence::Close, this, [this] {
+    file->addAction(u"&Close Trace"_s, QKeySequence::Close, this, [this] {
         if (selection_.runA().isValid()) {
             data_.close(selection_.runA().trace);
         }
     });
-    file->addAction(tr("&Quit"), QKeySequence::Quit, this, [] { QApplication::closeAllWindows(); });
+    file->addAction(u"&Quit"_s, QKeySequence::Quit, this, [] { QApplication::closeAllWindows(); });
 
-    QMenu* edit = bar.addMenu(tr("&Edit"));
-    undo_ =
-        edit->addAction(tr("&Undo View Change"), QKeySequence::Undo, &parts_.session, &SessionState::undo);
-    redo_ =
-        edit->addAction(tr("&Redo View Change"), QKeySequence::Redo, &parts_.session, &SessionState::redo);
+    QMenu* edit = bar.addMenu(u"&Edit"_s);
+    undo_ = edit->addAction(u"&Undo View Change"_s, QKeySequence::Undo, &parts_.session, &SessionState::undo);
+    redo_ = edit->addAction(u"&Redo View Change"_s, QKeySequence::Redo, &parts_.session, &SessionState::redo);
     edit->addSeparator();
-    edit->addAction(tr("&Find Token…"), QKeySequence::Find, text_, &TextPanel::find);
-    edit->addAction(tr("Find &Next"), QKeySequence::FindNext, text_, &TextPanel::findNext);
-    edit->addAction(tr("Find &Previous"), QKeySequence::FindPrevious, text_, &TextPanel::findPrevious);
+    edit->addAction(u"&Find Token…"_s, QKeySequence::Find, text_, &TextPanel::find);
+    edit->addAction(u"Find &Next"_s, QKeySequence::FindNext, text_, &TextPanel::findNext);
+    edit->addAction(u"Find &Previous"_s, QKeySequence::FindPrevious, text_, &TextPanel::findPrevious);
     edit->addSeparator();
-    edit->addAction(tr("&Bookmark Token"), QKeySequence(Qt::CTRL | Qt::Key_B), &text_->spanBar(),
+    edit->addAction(u"&Bookmark Token"_s, QKeySequence(Qt::CTRL | Qt::Key_B), &text_->spanBar(),
                     &SpanBar::toggleBookmark);
-    edit->addAction(tr("Add &Note…"), QKeySequence(Qt::CTRL | Qt::Key_M), &text_->spanBar(),
+    edit->addAction(u"Add &Note…"_s, QKeySequence(Qt::CTRL | Qt::Key_M), &text_->spanBar(),
                     [this] { text_->spanBar().askForLabel(note_annotation); });
-    edit->addAction(tr("&List Notes"), QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_M), text_,
+    edit->addAction(u"&List Notes"_s, QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_M), text_,
                     &TextPanel::listNotes);
     edit->addSeparator();
-    edit->addAction(tr("Copy as Co&mmand"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C), this,
+    edit->addAction(u"Copy as Co&mmand"_s, QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C), this,
                     [this] { copyCommand(focusedPanel()); });
-    edit->addAction(tr("&Command Palette…"), QKeySequence(Qt::CTRL | Qt::Key_K), this,
-                    &MainMenu::showPalette);
+    edit->addAction(u"&Command Palette…"_s, QKeySequence(Qt::CTRL | Qt::Key_K), this, &MainMenu::showPalette);
 
-    QMenu* run = bar.addMenu(tr("&Run"));
-    run->addAction(tr("&Record…"), QKeySequence(Qt::CTRL | Qt::Key_R), this,
+    QMenu* run = bar.addMenu(u"&Run"_s);
+    run->addAction(u"&Record…"_s, QKeySequence(Qt::CTRL | Qt::Key_R), this,
                    [this] { parts_.runs.showRecordDialog(); });
-    run->addAction(tr("&Think…"), QKeySequence(Qt::CTRL | Qt::Key_T), &parts_.runs,
-                   &RunController::showThink);
-    QAction* cancel = run->addAction(tr("&Cancel Recording"), &parts_.runs, &RunController::cancelRecording);
+    run->addAction(u"&Think…"_s, QKeySequence(Qt::CTRL | Qt::Key_T), &parts_.runs, &RunController::showThink);
+    QAction* cancel = run->addAction(u"&Cancel Recording"_s, &parts_.runs, &RunController::cancelRecording);
     run->addSeparator();
-    fillFrom(run->addMenu(tr("Show as &A")), top_.runA());
-    fillFrom(run->addMenu(tr("Compare with &B")), top_.runB());
-    run->addAction(tr("&Swap A and B"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_B), this, [this] {
+    fillFrom(run->addMenu(u"Show as &A"_s), top_.runA());
+    fillFrom(run->addMenu(u"Compare with &B"_s), top_.runB());
+    run->addAction(u"&Swap A and B"_s, QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_B), this, [this] {
         if (selection_.runB().isValid()) {
             const RunKey a = selection_.runA();
             selection_.setRunA(selection_.runB());
@@ -129,7 +127,7 @@ MainMenu::MainMenu(const Shell& shell, const WindowParts& parts, TopBar& top)
         }
     });
     run->addSeparator();
-    QMenu* whatIf = run->addMenu(tr("&What If"));
+    QMenu* whatIf = run->addMenu(u"&What If"_s);
     connect(whatIf, &QMenu::aboutToShow, this, [this, whatIf] {
         empty_menu(*whatIf);
         parts_.whatIf.fillWhatIf(*whatIf, selection_.token());
@@ -144,15 +142,15 @@ MainMenu::MainMenu(const Shell& shell, const WindowParts& parts, TopBar& top)
     connect(&parts_.session, &SessionState::historyChanged, this, tell);
     tell();
 
-    buildViewMenu(bar.addMenu(tr("&View")));
+    buildViewMenu(bar.addMenu(u"&View"_s));
 
-    QMenu* figures = bar.addMenu(tr("F&igures"));
+    QMenu* figures = bar.addMenu(u"F&igures"_s);
     QList<QAction*> makes;
-    makes << figures->addAction(tr("Figure &Workbench…"), QKeySequence(Qt::CTRL | Qt::Key_E), this,
+    makes << figures->addAction(u"Figure &Workbench…"_s, QKeySequence(Qt::CTRL | Qt::Key_E), this,
                                 [this] { parts_.figures.exportFigure(figure::FigureKind::token_text); });
     figures->addSeparator();
     for (const figure::KindInfo& info : figure::figure_kinds()) {
-        makes << figures->addAction(tr("%1…").arg(QString::fromUtf8(info.title)), this,
+        makes << figures->addAction(u"%1…"_s.arg(QString::fromUtf8(info.title)), this,
                                     [this, kind = info.kind] { parts_.figures.exportFigure(kind); });
         makes.last()->setToolTip(QString::fromUtf8(info.shows));
     }
@@ -162,14 +160,14 @@ MainMenu::MainMenu(const Shell& shell, const WindowParts& parts, TopBar& top)
         }
     });
 
-    QMenu* help = bar.addMenu(tr("&Help"));
-    help->addAction(tr("&Panel Help"), QKeySequence::HelpContents, this, &MainMenu::showHelp);
-    help->addAction(tr("&Keyboard Shortcuts"), QKeySequence(Qt::CTRL | Qt::Key_Slash), this,
+    QMenu* help = bar.addMenu(u"&Help"_s);
+    help->addAction(u"&Panel Help"_s, QKeySequence::HelpContents, this, &MainMenu::showHelp);
+    help->addAction(u"&Keyboard Shortcuts"_s, QKeySequence(Qt::CTRL | Qt::Key_Slash), this,
                     &MainMenu::showShortcuts);
-    help->addAction(tr("&Tour"), &parts_.greeting, &Greeting::startTour);
-    help->addAction(tr("&Welcome Page"), &parts_.greeting, &Greeting::showWelcome);
+    help->addAction(u"&Tour"_s, &parts_.greeting, &Greeting::startTour);
+    help->addAction(u"&Welcome Page"_s, &parts_.greeting, &Greeting::showWelcome);
     help->addSeparator();
-    help->addAction(tr("&About Ponderscope"), this, &MainMenu::showAbout);
+    help->addAction(u"&About Ponderscope"_s, this, &MainMenu::showAbout);
 }
 
 void MainMenu::buildViewMenu(QMenu* view) {
@@ -180,26 +178,27 @@ void MainMenu::buildViewMenu(QMenu* view) {
             selection_.setSequence(wanted);
         }
     };
-    view->addAction(tr("Next &Sequence"), QKeySequence(Qt::CTRL | Qt::Key_PageDown), this,
+    view->addAction(u"Next &Sequence"_s, QKeySequence(Qt::CTRL | Qt::Key_PageDown), this,
                     [step] { step(1); });
-    view->addAction(tr("Pre&vious Sequence"), QKeySequence(Qt::CTRL | Qt::Key_PageUp), this,
+    view->addAction(u"Pre&vious Sequence"_s, QKeySequence(Qt::CTRL | Qt::Key_PageUp), this,
                     [step] { step(-1); });
     view->addSeparator();
     // A menu of values of which one is chosen.
     const auto choice = [this](QMenu* menu, auto now, const auto& values, auto choose) {
         auto* group = new QActionGroup(menu);
         for (const auto& [text, value] : values) {
-            QAction* action = menu->addAction(tr(text), this, [choose, wanted = value] { choose(wanted); });
+            QAction* action =
+                menu->addAction(QString::fromUtf8(text), this, [choose, wanted = value] { choose(wanted); });
             action->setCheckable(true);
             action->setChecked(value == now);
             group->addAction(action);
         }
     };
-    choice(view->addMenu(tr("Show &Values")), selection_.attribution(),
+    choice(view->addMenu(u"Show &Values"_s), selection_.attribution(),
            std::array{std::pair("At the &Predicted Token", Attribution::predicted),
                       std::pair("At the P&redicting Token", Attribution::predicting)},
            [this](Attribution wanted) { selection_.setAttribution(wanted); });
-    choice(view->addMenu(tr("&Appearance")), theme_.appearance(),
+    choice(view->addMenu(u"&Appearance"_s), theme_.appearance(),
            std::array{std::pair("As the &System", Appearance::system), std::pair("&Light", Appearance::light),
                       std::pair("&Dark", Appearance::dark),
                       std::pair("High &Contrast", Appearance::contrast)},
@@ -207,7 +206,7 @@ void MainMenu::buildViewMenu(QMenu* view) {
                theme_.setAppearance(wanted);
                settings_.setAppearance(wanted);
            });
-    choice(view->addMenu(tr("&Heatmap Colours")), theme_.magnitude(),
+    choice(view->addMenu(u"&Heatmap Colours"_s), theme_.magnitude(),
            std::array{std::pair("&Viridis", MagnitudeMap::viridis),
                       std::pair("&Cividis", MagnitudeMap::cividis), std::pair("&Magma", MagnitudeMap::magma),
                       std::pair("&Grey", MagnitudeMap::grey)},
@@ -215,35 +214,35 @@ void MainMenu::buildViewMenu(QMenu* view) {
                theme_.setMagnitude(wanted);
                settings_.setMagnitude(wanted);
            });
-    view->addAction(tr("Zoom &In"), QKeySequence::ZoomIn, text_, &TextPanel::zoomIn);
-    view->addAction(tr("Zoom &Out"), QKeySequence::ZoomOut, text_, &TextPanel::zoomOut);
-    view->addAction(tr("&Normal Size"), QKeySequence(Qt::CTRL | Qt::Key_0), this,
+    view->addAction(u"Zoom &In"_s, QKeySequence::ZoomIn, text_, &TextPanel::zoomIn);
+    view->addAction(u"Zoom &Out"_s, QKeySequence::ZoomOut, text_, &TextPanel::zoomOut);
+    view->addAction(u"&Normal Size"_s, QKeySequence(Qt::CTRL | Qt::Key_0), this,
                     [this] { theme_.setTextSize(19); });
-    view->addAction(tr("One Token per &Line"), QKeySequence(Qt::CTRL | Qt::Key_1), text_,
+    view->addAction(u"One Token per &Line"_s, QKeySequence(Qt::CTRL | Qt::Key_1), text_,
                     [this] { text_->setZoom(TextZoom::tokens); });
-    view->addAction(tr("Running &Text"), QKeySequence(Qt::CTRL | Qt::Key_2), text_,
+    view->addAction(u"Running &Text"_s, QKeySequence(Qt::CTRL | Qt::Key_2), text_,
                     [this] { text_->setZoom(TextZoom::text); });
-    view->addAction(tr("&Map of All Sequences"), QKeySequence(Qt::CTRL | Qt::Key_3), text_,
+    view->addAction(u"&Map of All Sequences"_s, QKeySequence(Qt::CTRL | Qt::Key_3), text_,
                     [this] { text_->setZoom(TextZoom::corpus); });
     view->addSeparator();
-    view->addAction(tr("Colour by A − B"), QKeySequence(Qt::CTRL | Qt::Key_D), text_,
+    view->addAction(u"Colour by A − B"_s, QKeySequence(Qt::CTRL | Qt::Key_D), text_,
                     [this] { text_->setDifference(!text_->view().values().difference); });
-    fillFrom(view->addMenu(tr("Colour &By")), text_->colourBox());
-    fillFrom(view->addMenu(tr("&Bars")), text_->barsBox());
+    fillFrom(view->addMenu(u"Colour &By"_s), text_->colourBox());
+    fillFrom(view->addMenu(u"&Bars"_s), text_->barsBox());
     view->addSeparator();
-    QMenu* shown = view->addMenu(tr("&Panels"));
+    QMenu* shown = view->addMenu(u"&Panels"_s);
     for (QDockWidget* dock : parts_.docks.docks()) {
         shown->addAction(dock->toggleViewAction());
     }
-    view->addAction(tr("&Save View"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_K), &parts_.session,
+    view->addAction(u"&Save View"_s, QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_K), &parts_.session,
                     &SessionState::keepView);
-    QMenu* kept = view->addMenu(tr("Saved Vie&ws"));
+    QMenu* kept = view->addMenu(u"Saved Vie&ws"_s);
     connect(kept, &QMenu::aboutToShow, this, [this, kept] { parts_.session.fillViews(kept); });
-    view->addAction(tr("P&resent"), QKeySequence(Qt::Key_F5), &parts_.session, &SessionState::present);
+    view->addAction(u"P&resent"_s, QKeySequence(Qt::Key_F5), &parts_.session, &SessionState::present);
     view->addSeparator();
-    view->addAction(tr("Ma&ximize Panel"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_M), this,
+    view->addAction(u"Ma&ximize Panel"_s, QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_M), this,
                     [this] { parts_.docks.maximise(DockLayout::focusedDock()); });
-    view->addAction(tr("Restore &Default Layout"), &parts_.docks, &DockLayout::arrange);
+    view->addAction(u"Restore &Default Layout"_s, &parts_.docks, &DockLayout::arrange);
 }
 
 void MainMenu::fillRecent(QMenu* menu) {
@@ -254,26 +253,24 @@ void MainMenu::fillRecent(QMenu* menu) {
         if (text.startsWith(QDir::homePath() + u'/')) {
             text = u'~' + text.mid(QDir::homePath().size());
         }
-        menu->addAction(text.replace(u'&', QStringLiteral("&&")), this,
-                        [this, path] { Q_EMIT openWanted(path); });
+        menu->addAction(text.replace(u'&', u"&&"_s), this, [this, path] { Q_EMIT openWanted(path); });
     }
     if (recent.isEmpty()) {
-        menu->addAction(tr("No Recent Files"))->setEnabled(false);
+        menu->addAction(u"No Recent Files"_s)->setEnabled(false);
         return;
     }
     menu->addSeparator();
-    menu->addAction(tr("Clear List"), this, [this] { settings_.clearRecent(); });
+    menu->addAction(u"Clear List"_s, this, [this] { settings_.clearRecent(); });
 }
 
 void MainMenu::fillFrom(QMenu* menu, QComboBox& box) {
     connect(menu, &QMenu::aboutToShow, this, [this, menu, &box] {
         empty_menu(*menu);
         for (int i = 0; i < box.count(); ++i) {
-            QAction* action =
-                menu->addAction(box.itemText(i).replace(u'&', QStringLiteral("&&")), this, [&box, i] {
-                    box.setCurrentIndex(i);
-                    Q_EMIT box.activated(i);
-                });
+            QAction* action = menu->addAction(box.itemText(i).replace(u'&', u"&&"_s), this, [&box, i] {
+                box.setCurrentIndex(i);
+                Q_EMIT box.activated(i);
+            });
             action->setCheckable(true);
             action->setChecked(i == box.currentIndex());
         }
@@ -288,29 +285,29 @@ void MainMenu::showPalette() {
     connect(found, &QAction::triggered, this, [this, found] { text_->findText(found->data().toString()); });
     palette->model().setTyped([found](const QString& line) {
         found->setData(line);
-        return CommandModel::Command{found, {}, tr("Find “%1” in the text").arg(line)};
+        return CommandModel::Command{found, {}, u"Find “%1” in the text"_s.arg(line)};
     });
     palette->move(window_->mapToGlobal(QPoint((window_->width() - palette->width()) / 2, 60)));
     palette->show();
 }
 
 void MainMenu::showShortcuts() {
-    QString text = QStringLiteral("### Keyboard Shortcuts\n\n| in the menus | |\n| --- | --- |\n");
+    QString text = u"### Keyboard Shortcuts\n\n| in the menus | |\n| --- | --- |\n"_s;
     for (const CommandModel::Command& command : commands_of(top_.menus().actions())) {
         if (command.action && !command.action->shortcut().isEmpty()) {
-            text += QStringLiteral("| %1 | %2 |\n")
-                        .arg(command.text, command.action->shortcut().toString(QKeySequence::NativeText));
+            text += u"| %1 | %2 |\n"_s.arg(command.text,
+                                           command.action->shortcut().toString(QKeySequence::NativeText));
         }
     }
     show_panel_help({{}, {}, text + QString::fromUtf8(keys_outside_of_menus)}, &top_, theme_);
 }
 
 void MainMenu::showAbout() {
-    QMessageBox::about(window_, tr("About Ponderscope"),
-                       tr("<h3>Ponderscope</h3><p>An instrument for language models that decide how long to "
-                          "think about each "
-                          "token.</p><p>%1</p><p>Licence: GPL-3.0-or-later</p>")
-                           .arg(version_text().toHtmlEscaped().replace(u'\n', QStringLiteral("<br>"))));
+    QMessageBox::about(window_, u"About Ponderscope"_s,
+                       u"<h3>Ponderscope</h3><p>An instrument for language models that decide how long to "
+                       "think about each "
+                       "token.</p><p>%1</p><p>Licence: GPL-3.0-or-later</p>"_s.arg(
+                           version_text().toHtmlEscaped().replace(u'\n', u"<br>"_s)));
 }
 
 QWidget* MainMenu::focusedPanel() const {
@@ -324,7 +321,7 @@ void MainMenu::showHelp() {
     if (help != nullptr) {
         show_panel_help(*help, dock->titleBarWidget(), theme_);
     } else {
-        show_panel_help(*panel_help(QStringLiteral("Text")), text_, theme_);
+        show_panel_help(*panel_help(u"Text"_s), text_, theme_);
     }
 }
 
@@ -338,8 +335,8 @@ void MainMenu::copyCommand(QWidget* panel) {
     QApplication::clipboard()->setText(command.text);
     messages_->show("command.copied",
                     command.kind == ViewCommand::Kind::shell
-                        ? tr("Copied as a command: %1").arg(command.text.section(u'\n', 0, 0))
-                        : tr("Copied Python code that reads these numbers (import ponderscope)."),
+                        ? u"Copied as a command: %1"_s.arg(command.text.section(u'\n', 0, 0))
+                        : u"Copied Python code that reads these numbers (import ponderscope)."_s,
                     MessageBar::Kind::success);
 }
 
@@ -356,18 +353,17 @@ void MainMenu::showTextMenu(qint64 token, const QPoint& place) {
         }
         menu->addSeparator();
         const int id = block->tokens.id[static_cast<std::size_t>(token)];
-        menu->addAction(tr("Find All of This Token"), this,
-                        [this, id] { text_->findText(QStringLiteral("#%1").arg(id)); });
-        menu->addAction(tr("Bookmark"), &text_->spanBar(), &SpanBar::toggleBookmark);
-        menu->addAction(tr("Add Note…"), this, [this] { text_->spanBar().askForLabel(note_annotation); });
-        menu->addAction(tr("Copy Numbers"), this,
+        menu->addAction(u"Find All of This Token"_s, this, [this, id] { text_->findText(u"#%1"_s.arg(id)); });
+        menu->addAction(u"Bookmark"_s, &text_->spanBar(), &SpanBar::toggleBookmark);
+        menu->addAction(u"Add Note…"_s, this, [this] { text_->spanBar().askForLabel(note_annotation); });
+        menu->addAction(u"Copy Numbers"_s, this,
                         [this, token] { QApplication::clipboard()->setText(text_->view().describe(token)); });
     } else {
-        menu->addAction(tr("Find…"), text_, &TextPanel::find);
+        menu->addAction(u"Find…"_s, text_, &TextPanel::find);
     }
-    menu->addAction(tr("Copy as Command"), this, [this] { copyCommand(text_); });
+    menu->addAction(u"Copy as Command"_s, this, [this] { copyCommand(text_); });
     menu->addSeparator();
-    menu->addAction(tr("Think from Here…"), this, [this, token, block] {
+    menu->addAction(u"Think from Here…"_s, this, [this, token, block] {
         // The text up to here, for the model to go on with.
         ThinkRequest request = parts_.runs.thinkPanel().request();
         if (block && token >= 0) {

@@ -39,6 +39,8 @@
 #include <algorithm>
 #include <cmath>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 MainWindow::MainWindow(Theme& theme, Settings& settings, QWidget* parent)
@@ -116,7 +118,7 @@ void MainWindow::build() {
 void MainWindow::connectParts() {
     connect(top_, &TopBar::findRequested, text_, &TextPanel::find);
     connect(text_, &TextPanel::helpRequested, this,
-            [this] { show_panel_help(*panel_help(QStringLiteral("Text")), text_, theme_); });
+            [this] { show_panel_help(*panel_help(u"Text"_s), text_, theme_); });
     connect(text_, &TextPanel::figureWanted, this,
             [this] { figures_->exportFigure(figure::FigureKind::token_text); });
     connect(text_, &TextPanel::failed, this,
@@ -134,7 +136,7 @@ void MainWindow::connectParts() {
     };
     connect(&opener, &Opener::failed, this, failing("trace.unreadable"));
     connect(&opener, &Opener::sessionFound, session_.get(), &SessionState::openSession);
-    connect(&opener, &Opener::trainingFound, this, [this] { raisePanel(QStringLiteral("training")); });
+    connect(&opener, &Opener::trainingFound, this, [this] { raisePanel(u"training"_s); });
     connect(&opener, &Opener::folderFound, this, &MainWindow::connectTo);
     connect(runs_.get(), &RunController::started, greeting_.get(), &Greeting::hideWelcome);
     connect(greeting_.get(), &Greeting::openWanted, this, &MainWindow::open);
@@ -226,7 +228,7 @@ void MainWindow::open(const QString& path) {
 
 void MainWindow::openFiles() {
     const QStringList files = QFileDialog::getOpenFileNames(
-        this, tr("Open traces"), {}, tr("Traces and sessions (*.ponder *.ponder-session);;All files (*)"));
+        this, u"Open traces"_s, {}, u"Traces and sessions (*.ponder *.ponder-session);;All files (*)"_s);
     for (const QString& file : files) {
         open(file);
     }
@@ -258,7 +260,7 @@ void MainWindow::newWindow() {
 void MainWindow::showStatus() {
     const RunInfo* run = data_.run(selection_.runA());
     if (run == nullptr) {
-        status_->setText(tr("No run is open"));
+        status_->setText(u"No run is open"_s);
         return;
     }
     QStringList parts;
@@ -276,40 +278,40 @@ void MainWindow::showStatus() {
     // While a run grows, it does not say yet how many it has.
     const qint64 sequences =
         std::max<qint64>(run->sequences, static_cast<qint64>(data_.sequences(selection_.runA()).size()));
-    parts << (sequences > 0 ? tr("sequence %1 of %2")
-                                  .arg(format_count(selection_.sequence() + 1), format_count(sequences))
-                            : tr("no sequence yet"));
-    parts << tr("%1 tokens").arg(format_count(tokens));
+    parts << (sequences > 0 ? u"sequence %1 of %2"_s.arg(format_count(selection_.sequence() + 1),
+                                                         format_count(sequences))
+                            : u"no sequence yet"_s);
+    parts << u"%1 tokens"_s.arg(format_count(tokens));
     // The mean covers scored tokens: a token is scored where it was predicted, and the first token never is.
     // A token that was drawn from outside its candidates has no NLL before the whole text is scored.
     const bool some = data_.isLive(selection_.runA().trace) && scored > 0 && scored < tokens - 1;
-    parts << (scored == 0 ? tr("no NLL yet")
-              : some      ? tr("NLL %1 over %2 of %3 predicted; the others are scored at the end")
-                           .arg(format_nats(nll, 3), format_count(scored), format_count(tokens - 1))
-                     : tr("NLL %1 over %2 predicted").arg(format_nats(nll, 3), format_count(scored)));
+    parts << (scored == 0 ? u"no NLL yet"_s
+              : some      ? u"NLL %1 over %2 of %3 predicted; the others are scored at the end"_s.arg(
+                                format_nats(nll, 3), format_count(scored), format_count(tokens - 1))
+                     : u"NLL %1 over %2 predicted"_s.arg(format_nats(nll, 3), format_count(scored)));
     if (run->max_steps > 0) {
-        parts << tr("steps %1").arg(format_nats(steps));
+        parts << u"steps %1"_s.arg(format_nats(steps));
     }
     parts << QString::fromStdString(run->device) + u' ' + QString::fromStdString(run->dtype);
     if (is_elsewhere(selection_.runA().trace)) {
-        parts << tr("read from %1").arg(machine_of(selection_.runA().trace).mid(6));
+        parts << u"read from %1"_s.arg(machine_of(selection_.runA().trace).mid(6));
     }
     const QStringList faults = data_.faults(selection_.runA());
     if (!run->complete) {
-        parts << (faults.isEmpty() ? tr("partial") : tr("partial: %1").arg(faults.back()));
+        parts << (faults.isEmpty() ? u"partial"_s : u"partial: %1"_s.arg(faults.back()));
     }
     status_->setToolTip(plain_tip(faults.join(u'\n')));
-    status_->setText(parts.join(QStringLiteral(" · ")));
+    status_->setText(parts.join(u" · "_s));
 }
 
 void MainWindow::showTitle() {
     const RunKey a = selection_.runA();
     const bool file = a.isValid() && !data_.isLive(a.trace);
     const bool scratch = data_.isScratch(a.trace);
-    const QString place = is_elsewhere(a.trace) ? tr(" on %1").arg(machine_of(a.trace).mid(6)) : QString();
-    setWindowTitle(scratch       ? tr("Temporary")
+    const QString place = is_elsewhere(a.trace) ? u" on %1"_s.arg(machine_of(a.trace).mid(6)) : QString();
+    setWindowTitle(scratch       ? u"Temporary"_s
                    : file        ? QFileInfo(a.trace).fileName() + place
-                   : a.isValid() ? tr("thinking")
+                   : a.isValid() ? u"thinking"_s
                                  : QString());
     setWindowFilePath(file && !scratch && place.isEmpty() ? a.trace : QString());
 }

@@ -13,6 +13,8 @@
 
 #include <algorithm>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -32,9 +34,9 @@ MessageBar::MessageBar(Theme& theme, QWidget* parent)
     label_->setTextFormat(Qt::PlainText); // file names are no markup
     label_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
     auto* close = new QToolButton(this);
-    close->setText(QStringLiteral("×"));
-    close->setToolTip(tr("Close"));
-    close->setAccessibleName(tr("Close the message"));
+    close->setText(u"×"_s);
+    close->setToolTip(u"Close"_s);
+    close->setAccessibleName(u"Close the message"_s);
     close->setAutoRaise(true);
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(16, 6, 8, 6);

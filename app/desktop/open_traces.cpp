@@ -21,6 +21,8 @@
 
 #include <sys/stat.h>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -178,12 +180,12 @@ void OpenTraces::follow(const TraceWatch::Change& change) {
         break;
     case TraceWatch::Event::gone:
         messages_->show("trace.removed",
-                        tr("%1 was removed. The window shows what it read before.").arg(change.trace));
+                        u"%1 was removed. The window shows what it read before."_s.arg(change.trace));
         break;
     case TraceWatch::Event::replaced:
         messages_->show(
             "trace.replaced",
-            tr("%1 was replaced. The window shows the new file.").arg(QFileInfo(change.trace).fileName()),
+            u"%1 was replaced. The window shows the new file."_s.arg(QFileInfo(change.trace).fileName()),
             MessageBar::Kind::notice);
         with_traces([this](const QString& trace) { opener_.openTrace(trace); });
         break;
@@ -197,14 +199,15 @@ void OpenTraces::follow(const TraceWatch::Change& change) {
             }
         }
         messages_->show("connection.back",
-                        tr("The connection to %1 is back.").arg(machine_of(change.trace).mid(6)),
+                        u"The connection to %1 is back."_s.arg(machine_of(change.trace).mid(6)),
                         MessageBar::Kind::notice);
         with_traces(refresh); // what could not be read is asked for again
         break;
     case TraceWatch::Event::shrunk:
-        messages_->show("trace.shorter", tr("%1 became shorter: a part is missing. The window shows what it "
-                                            "read before. Close the trace and open it again to see the rest.")
-                                             .arg(change.trace));
+        messages_->show(
+            "trace.shorter",
+            u"%1 became shorter: a part is missing. The window shows what it "
+            "read before. Close the trace and open it again to see the rest."_s.arg(change.trace));
         break;
     }
 }
@@ -346,7 +349,7 @@ bool names_shards(const QString& name) {
 }
 
 QString connecting_to(const QString& place) {
-    return Opener::tr("Connecting to %1…").arg(machine_of(place).mid(6));
+    return u"Connecting to %1…"_s.arg(machine_of(place).mid(6));
 }
 
 } // namespace
@@ -366,7 +369,7 @@ void Opener::listen() {
                 return QString::fromStdString(info.name) == one.run || QString::number(info.id) == one.run;
             });
             if (run == runs.end()) {
-                Q_EMIT failed(tr("%1 has no run '%2'.").arg(trace, one.run));
+                Q_EMIT failed(u"%1 has no run '%2'."_s.arg(trace, one.run));
             } else if (one.side == 0) {
                 selection_.setRunA({trace, run->id});
             } else if (one.side == 1) {
@@ -418,7 +421,7 @@ void Opener::open(const QString& path) {
     }
     const QFileInfo whole(path);
     // The folder of a training: its curves are what one wants to see, while it trains or afterwards.
-    if (const QFileInfo training(whole.absoluteFilePath() + QStringLiteral("/training.ponder"));
+    if (const QFileInfo training(whole.absoluteFilePath() + u"/training.ponder"_s);
         whole.isDir() && training.isFile()) {
         Q_EMIT trainingFound();
         open(training.absoluteFilePath());
@@ -436,7 +439,7 @@ void Opener::open(const QString& path) {
     const auto [trace, run] = split_reference(path);
     const QFileInfo info(trace);
     if (!info.exists() && !names_shards(trace)) {
-        refuse(tr("%1 does not exist.").arg(trace));
+        refuse(u"%1 does not exist."_s.arg(trace));
         return;
     }
     openTrace(info.absoluteFilePath(), run);
@@ -495,12 +498,12 @@ void Opener::askElsewhere() {
             if (found.shards) {
                 openTrace(trace, run);
             } else if (found.looked.kind == remote::Kind::none) {
-                Q_EMIT failed(tr("%1 does not exist.").arg(trace));
+                Q_EMIT failed(u"%1 does not exist."_s.arg(trace));
             } else if (found.looked.kind == remote::Kind::checkpoint) {
                 Q_EMIT checkpointFound(url);
             } else if (found.looked.kind == remote::Kind::training) {
                 Q_EMIT trainingFound();
-                openTrace(url + QStringLiteral("/training.ponder"), run);
+                openTrace(url + u"/training.ponder"_s, run);
             } else if (found.looked.kind == remote::Kind::folder) {
                 Q_EMIT folderFound(url);
             } else {

@@ -14,6 +14,8 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -66,9 +68,9 @@ QWidget* panel_of(const QDockWidget& dock) {
 
 DockTitle::DockTitle(QDockWidget* dock, const PanelHelp* help, const QString& heading, Theme& theme)
     : QWidget(dock), dock_(dock), help_(help), heading_(heading), theme_(theme) {
-    setAccessibleName(tr("Title of %1").arg(dock->windowTitle()));
+    setAccessibleName(u"Title of %1"_s.arg(dock->windowTitle()));
     setFocusPolicy(Qt::NoFocus);
-    setToolTip(tr("Drag to move the panel; double-click to float it"));
+    setToolTip(u"Drag to move the panel; double-click to float it"_s);
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(0, 0, 6, 0);
     row->setSpacing(0);
@@ -77,7 +79,7 @@ DockTitle::DockTitle(QDockWidget* dock, const PanelHelp* help, const QString& he
         auto* made = new QToolButton(this);
         made->setText(sign);
         made->setToolTip(tip);
-        made->setAccessibleName(tr("%1: %2").arg(dock->windowTitle(), tip));
+        made->setAccessibleName(u"%1: %2"_s.arg(dock->windowTitle(), tip));
         made->setAutoRaise(true);
         made->setFocusPolicy(Qt::TabFocus);
         made->setFixedSize(22, 20);
@@ -93,19 +95,18 @@ DockTitle::DockTitle(QDockWidget* dock, const PanelHelp* help, const QString& he
         row->addWidget(made);
         return made;
     };
-    ask_ = button(QStringLiteral("?"),
-                  help == nullptr ? QString() : tr("Explain the panel (F1): %1").arg(help->brief));
+    ask_ = button(u"?"_s, help == nullptr ? QString() : u"Explain the panel (F1): %1"_s.arg(help->brief));
     ask_->setVisible(help != nullptr);
     connect(ask_, &QToolButton::clicked, this, &DockTitle::showHelp);
     if (dynamic_cast<ShowsCommand*>(panel_of(*dock)) != nullptr) {
-        QToolButton* copy = button(QStringLiteral("$"), tr("Copy as Command"));
+        QToolButton* copy = button(u"$"_s, u"Copy as Command"_s);
         connect(copy, &QToolButton::clicked, this, &DockTitle::copyRequested);
     }
-    QToolButton* large = button(QStringLiteral("⤢"), tr("Maximize Panel, or restore it"));
+    QToolButton* large = button(u"⤢"_s, u"Maximize Panel, or restore it"_s);
     connect(large, &QToolButton::clicked, this, &DockTitle::maximiseRequested);
-    QToolButton* out = button(QStringLiteral("❐"), tr("Float Panel, or dock it"));
+    QToolButton* out = button(u"❐"_s, u"Float Panel, or dock it"_s);
     connect(out, &QToolButton::clicked, dock, [dock] { dock->setFloating(!dock->isFloating()); });
-    QToolButton* close = button(QStringLiteral("×"), tr("Close Panel; View → Panels shows it again"));
+    QToolButton* close = button(u"×"_s, u"Close Panel; View → Panels shows it again"_s);
     connect(close, &QToolButton::clicked, dock, &QDockWidget::close);
     connect(&theme, &Theme::changed, this, qOverload<>(&QWidget::update));
     connect(dock, &QDockWidget::topLevelChanged, this, qOverload<>(&QWidget::update));

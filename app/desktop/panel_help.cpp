@@ -13,6 +13,8 @@
 
 #include <algorithm>
 
+using namespace Qt::StringLiterals;
+
 /// Outside of the namespace, as Qt asks; the resources lie in a static library.
 static void load_help() {
     Q_INIT_RESOURCE(icons);
@@ -27,14 +29,14 @@ class Sheet : public QFrame {
 public:
     Sheet(const QString& text, const Theme& theme, QWidget* parent) : QFrame(parent, Qt::Popup) {
         setAttribute(Qt::WA_DeleteOnClose);
-        setObjectName(QStringLiteral("panelHelp"));
-        setAccessibleName(tr("Help"));
+        setObjectName(u"panelHelp"_s);
+        setAccessibleName(u"Help"_s);
         setFrameShape(QFrame::Box);
         auto* label = new QLabel(text, this);
         label->setWordWrap(true);
         label->setTextFormat(Qt::MarkdownText);
         label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
-        label->setAccessibleName(tr("Help"));
+        label->setAccessibleName(u"Help"_s);
         label->setFont(theme.body());
         label->setFixedWidth(440);
         auto* column = new QVBoxLayout(this);
@@ -44,7 +46,7 @@ public:
         scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
         scroll->setWidget(label);
         scroll->setFocusPolicy(Qt::StrongFocus);
-        scroll->setAccessibleName(tr("Help"));
+        scroll->setAccessibleName(u"Help"_s);
         label->adjustSize();
         column->addWidget(scroll);
         const int bar =
@@ -60,15 +62,13 @@ const std::vector<PanelHelp>& all_panel_help() {
     static const std::vector<PanelHelp> all = [] {
         load_help();
         std::vector<PanelHelp> read;
-        QFile page(QStringLiteral(":/panels.md"));
+        QFile page(u":/panels.md"_s);
         const bool there = page.open(QIODevice::ReadOnly);
         // A title, an empty line, "> brief", an empty line, the text.
         for (const QString& section :
-             there ? QString::fromUtf8(page.readAll()).split(QStringLiteral("\n## ")).mid(1)
-                   : QStringList()) {
+             there ? QString::fromUtf8(page.readAll()).split(u"\n## "_s).mid(1) : QStringList()) {
             read.push_back({section.section(u'\n', 0, 0), section.section(u'\n', 2, 2).mid(2),
-                            QStringLiteral("### %1\n\n%2")
-                                .arg(section.section(u'\n', 0, 0), section.section(u'\n', 4))});
+                            u"### %1\n\n%2"_s.arg(section.section(u'\n', 0, 0), section.section(u'\n', 4))});
         }
         return read;
     }();

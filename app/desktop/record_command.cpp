@@ -6,11 +6,12 @@
 #include "core/checkpoint/method_info.h"
 #include "core/policy/policy_spec.h"
 #include "views/common/paths.h"
-#include "views/common/translated.h"
 
 #include <QCoreApplication>
 #include <QFileInfo>
 #include <QStandardPaths>
+
+using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 
@@ -37,40 +38,40 @@ QString problem_of(const RunSettings& settings, const QString& checkpoint) {
     const QString& start = settings.startState;
     if (is_start_file(start) && !is_elsewhere(checkpoint) && !QFileInfo(checkpoint + u'/' + start).isFile() &&
         !QFileInfo(start).isFile()) {
-        return tr("Start state: %1 is not a file; choose a safetensors file with initial_state.").arg(start);
+        return u"Start state: %1 is not a file; choose a safetensors file with initial_state."_s.arg(start);
     }
     return {};
 }
 
 void add_settings(QStringList& arguments, const RunSettings& settings) {
     if (settings.steps > 0) {
-        arguments << QStringLiteral("--steps=%1").arg(settings.steps);
+        arguments << u"--steps=%1"_s.arg(settings.steps);
     }
     if (!settings.kv.isEmpty()) {
-        arguments << QStringLiteral("--kv=") + settings.kv;
+        arguments << u"--kv="_s + settings.kv;
     }
     if (!settings.startState.isEmpty()) {
-        arguments << QStringLiteral("--initial-state=") + settings.startState;
+        arguments << u"--initial-state="_s + settings.startState;
     }
 }
 
 QString problem_of_checkpoint(const QString& folder) {
     if (folder.isEmpty()) {
-        return tr("Choose a checkpoint folder.");
+        return u"Choose a checkpoint folder."_s;
     }
     if (is_elsewhere(folder)) {
         return {}; // its machine says what is wrong
     }
     const QFileInfo info(folder);
     if (!info.exists()) {
-        return tr("%1 does not exist.").arg(folder);
+        return u"%1 does not exist."_s.arg(folder);
     }
     if (!info.isDir()) {
-        return tr("%1 is a file. Choose a checkpoint folder with config.json and *.safetensors.").arg(folder);
+        return u"%1 is a file. Choose a checkpoint folder with config.json and *.safetensors."_s.arg(folder);
     }
-    if (!QFileInfo::exists(folder + QStringLiteral("/config.json"))) {
-        return tr("%1 has no config.json. Choose a checkpoint folder with config.json and *.safetensors.")
-            .arg(folder);
+    if (!QFileInfo::exists(folder + u"/config.json"_s)) {
+        return u"%1 has no config.json. Choose a checkpoint folder with config.json and *.safetensors."_s.arg(
+            folder);
     }
     return {};
 }
@@ -83,7 +84,7 @@ QString problem_of_policy(const QString& policy) {
         static_cast<void>(PolicySpec::parse(policy.toStdString()));
         return {};
     } catch (const InputError& error) {
-        return tr("Policy: %1").arg(QString::fromUtf8(error.what()));
+        return u"Policy: %1"_s.arg(QString::fromUtf8(error.what()));
     }
 }
 
@@ -95,26 +96,24 @@ QString problem_of(const RecordRequest& request) {
         // the run says what is read
     } else if (request.fromPrompt) {
         if (request.prompt.isEmpty()) {
-            return tr("Type a prompt.");
+            return u"Type a prompt."_s;
         }
     } else {
         if (request.textFile.isEmpty()) {
-            return tr("Choose a text file.");
+            return u"Choose a text file."_s;
         }
         if (!is_elsewhere(request.textFile) && !QFileInfo(request.textFile).isFile()) {
-            return tr("%1 is not a file.").arg(request.textFile);
+            return u"%1 is not a file."_s.arg(request.textFile);
         }
     }
     if (request.stride > 0 && request.context > 0 && request.stride > request.context) {
-        return tr("The stride (%1) is larger than the context (%2).")
-            .arg(request.stride)
-            .arg(request.context);
+        return u"The stride (%1) is larger than the context (%2)."_s.arg(request.stride).arg(request.context);
     }
     bool number = false;
     const int refreshes = request.jacobi.toInt(&number);
     if (!request.jacobi.isEmpty() && request.jacobi != QLatin1String("exact") && (!number || refreshes < 0)) {
-        return tr("Jacobi refreshes: expected a number from 0 or \"exact\", found \"%1\".")
-            .arg(request.jacobi);
+        return u"Jacobi refreshes: expected a number from 0 or \"exact\", found \"%1\"."_s.arg(
+            request.jacobi);
     }
     if (QString found = problem_of(request.settings, request.checkpoint); !found.isEmpty()) {
         return found;
@@ -123,7 +122,7 @@ QString problem_of(const RecordRequest& request) {
         return found;
     }
     if (request.trace.isEmpty()) {
-        return tr("Choose a trace to write.");
+        return u"Choose a trace to write."_s;
     }
     if (QString found = engine_command({}, record_arguments(request)).problem; !found.isEmpty()) {
         return found;
@@ -133,14 +132,14 @@ QString problem_of(const RecordRequest& request) {
     }
     const QFileInfo trace(request.trace);
     if (trace.isDir()) {
-        return tr("%1 is a folder. Name a file in it.").arg(request.trace);
+        return u"%1 is a folder. Name a file in it."_s.arg(request.trace);
     }
     const QFileInfo parent(trace.absolutePath());
     if (!parent.isDir()) {
-        return tr("The folder %1 does not exist.").arg(trace.absolutePath());
+        return u"The folder %1 does not exist."_s.arg(trace.absolutePath());
     }
     if (!(trace.exists() ? trace.isWritable() && parent.isWritable() : parent.isWritable())) {
-        return tr("There is no permission to write %1.").arg(request.trace);
+        return u"There is no permission to write %1."_s.arg(request.trace);
     }
     return {};
 }
@@ -154,7 +153,7 @@ QStringList all_methods() {
 }
 
 QStringList record_arguments(const RecordRequest& request) {
-    QStringList arguments{QStringLiteral("record"), request.checkpoint};
+    QStringList arguments{u"record"_s, request.checkpoint};
     const auto option = [&arguments](const QString& name, const QString& value) {
         if (!value.isEmpty()) {
             // Name and value form one word: a value that begins with a dash is then not taken for an option.
@@ -167,48 +166,48 @@ QStringList record_arguments(const RecordRequest& request) {
         }
     };
     if (!request.fromRun.isEmpty()) {
-        option(QStringLiteral("--from"), request.fromRun);
+        option(u"--from"_s, request.fromRun);
     } else if (request.fromPrompt) {
-        option(QStringLiteral("--prompt"), request.prompt);
-        number(QStringLiteral("--generate"), request.generate);
+        option(u"--prompt"_s, request.prompt);
+        number(u"--generate"_s, request.generate);
     } else {
-        option(holds_ids(request.textFile)     ? QStringLiteral("--ids")
-               : holds_lines(request.textFile) ? QStringLiteral("--jsonl")
-                                               : QStringLiteral("--text"),
+        option(holds_ids(request.textFile)     ? u"--ids"_s
+               : holds_lines(request.textFile) ? u"--jsonl"_s
+                                               : u"--text"_s,
                request.textFile);
     }
-    option(QStringLiteral("--output"), request.trace);
-    option(QStringLiteral("--method"), request.method);
-    option(QStringLiteral("--policy"), request.policy);
-    option(QStringLiteral("--force-steps"), request.forceSteps);
-    option(QStringLiteral("--patch"), request.patch);
+    option(u"--output"_s, request.trace);
+    option(u"--method"_s, request.method);
+    option(u"--policy"_s, request.policy);
+    option(u"--force-steps"_s, request.forceSteps);
+    option(u"--patch"_s, request.patch);
     if (!request.patch.isEmpty()) {
-        arguments << QStringLiteral("--patched-only");
+        arguments << u"--patched-only"_s;
     }
     add_settings(arguments, request.settings);
-    option(QStringLiteral("--jacobi"), request.jacobi);
+    option(u"--jacobi"_s, request.jacobi);
     for (const QString& source : request.ablated) {
-        option(QStringLiteral("--ablate-source"), source);
+        option(u"--ablate-source"_s, source);
     }
-    option(QStringLiteral("--device"), request.device);
-    option(QStringLiteral("--dtype"), request.dtype);
-    option(QStringLiteral("--record"), request.level);
-    option(QStringLiteral("--name"), request.name);
-    number(QStringLiteral("--context"), request.context);
-    number(QStringLiteral("--stride"), request.stride);
-    number(QStringLiteral("--batch"), request.batch);
-    option(QStringLiteral("--progress"), QStringLiteral("json"));
+    option(u"--device"_s, request.device);
+    option(u"--dtype"_s, request.dtype);
+    option(u"--record"_s, request.level);
+    option(u"--name"_s, request.name);
+    number(u"--context"_s, request.context);
+    number(u"--stride"_s, request.stride);
+    number(u"--batch"_s, request.batch);
+    option(u"--progress"_s, u"json"_s);
     return arguments;
 }
 
 QStringList as_typed(QStringList arguments) {
-    arguments.removeAll(QStringLiteral("--progress=json"));
-    arguments.removeAll(QStringLiteral("--json"));
+    arguments.removeAll(u"--progress=json"_s);
+    arguments.removeAll(u"--json"_s);
     return arguments;
 }
 
 QString find_command_line_program() {
-    const QString name = QStringLiteral("ponderscope");
+    const QString name = u"ponderscope"_s;
     const QString beside = QStandardPaths::findExecutable(name, {QCoreApplication::applicationDirPath()});
     return beside.isEmpty() ? QStandardPaths::findExecutable(name) : beside;
 }
@@ -221,19 +220,19 @@ constexpr qsizetype longest_name = 40;
 
 QString problem_of(const ThinkRequest& request) {
     if (request.checkpoint.isEmpty()) {
-        return tr("Choose a checkpoint: a folder with config.json, *.safetensors and tokenizer.json.");
+        return u"Choose a checkpoint: a folder with config.json, *.safetensors and tokenizer.json."_s;
     }
     if (QString found = problem_of_checkpoint(request.checkpoint); !found.isEmpty()) {
         return found;
     }
     if (request.prompt.trimmed().isEmpty()) {
-        return tr("Type a prompt.");
+        return u"Type a prompt."_s;
     }
     return problem_of(request.settings, request.checkpoint);
 }
 
 QStringList generate_arguments(const ThinkRequest& request) {
-    QStringList arguments{QStringLiteral("generate"), request.checkpoint};
+    QStringList arguments{u"generate"_s, request.checkpoint};
     const auto option = [&arguments](const char* name, const QString& value) {
         if (!value.isEmpty()) {
             arguments << QLatin1String(name) + u'=' + value;
@@ -257,7 +256,7 @@ QStringList generate_arguments(const ThinkRequest& request) {
         const QString name = request.prompt.simplified();
         option("--name", name.size() > longest_name ? name.left(longest_name) + QChar(0x2026) : name);
     }
-    arguments << QStringLiteral("--progress=json") << QStringLiteral("--json");
+    arguments << u"--progress=json"_s << u"--json"_s;
     return arguments;
 }
 

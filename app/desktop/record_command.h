@@ -6,6 +6,8 @@
 
 namespace ponderscope {
 
+using Qt::StringLiterals::operator""_s;
+
 /// The settings of a run beside text and policy, in the words of the command line.
 struct RunSettings {
     int steps = 0;      ///< recurrences of a model whose steps share all weights; 0: the config's
@@ -43,9 +45,9 @@ struct RecordRequest {
     RunSettings settings;
     QString jacobi; ///< refreshes of slots that follow each other: a number, "exact"; empty: the config's
     QStringList ablated; ///< sources of depth attention that are left out: "3", "0:5"
-    QString device = QStringLiteral("cpu");
-    QString dtype = QStringLiteral("float32");
-    QString level = QStringLiteral("steps");
+    QString device = u"cpu"_s;
+    QString dtype = u"float32"_s;
+    QString level = u"steps"_s;
     QString name;    ///< empty: the folder's name
     int context = 0; ///< 0: what the program chooses
     int stride = 0;
@@ -80,7 +82,7 @@ struct ThinkRequest {
     int seed = 0;
     QString policy; ///< empty: the method's own
     RunSettings settings;
-    QString device = QStringLiteral("cpu");
+    QString device = u"cpu"_s;
     QString trace; ///< trace of the recorded run
 };
 

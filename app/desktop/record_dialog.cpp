@@ -29,6 +29,8 @@
 #include <cmath>
 #include <iterator>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -44,8 +46,7 @@ QString fingerprint_of(const QString& folder) {
                                     ? QFileInfoList()
                                     : QDir(folder).entryInfoList(QDir::Files | QDir::Hidden, QDir::Name);
     for (const QFileInfo& file : files.mid(0, most_files)) {
-        all += QStringLiteral("%1 %2 %3\n")
-                   .arg(file.fileName())
+        all += u"%1 %2 %3\n"_s.arg(file.fileName())
                    .arg(file.size())
                    .arg(file.lastModified().toMSecsSinceEpoch());
     }
@@ -89,13 +90,13 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
     : QDialog(parent),
       settings_(settings),
       openTrace_(openTrace),
-      checkpoint_(new PathEdit(PathEdit::Kind::folder, tr("Checkpoint folder"), {}, this)),
+      checkpoint_(new PathEdit(PathEdit::Kind::folder, u"Checkpoint folder"_s, {}, this)),
       about_(new QLabel(this)),
-      fromFile_(new QRadioButton(tr("Text or JSON Lines"), this)),
-      fromPrompt_(new QRadioButton(tr("Prompt"), this)),
-      textFile_(new PathEdit(PathEdit::Kind::openFile, tr("Text file"),
-                             tr("Texts (*.txt *.md *.jsonl *.jsonl.gz *.jsonl.zst);;"
-                                "Token ids (*.json *.safetensors);;All files (*)"),
+      fromFile_(new QRadioButton(u"Text or JSON Lines"_s, this)),
+      fromPrompt_(new QRadioButton(u"Prompt"_s, this)),
+      textFile_(new PathEdit(PathEdit::Kind::openFile, u"Text file"_s,
+                             u"Texts (*.txt *.md *.jsonl *.jsonl.gz *.jsonl.zst);;"
+                             "Token ids (*.json *.safetensors);;All files (*)"_s,
                              this)),
       prompt_(new QPlainTextEdit(this)),
       generate_(new QSpinBox(this)),
@@ -111,11 +112,10 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
       context_(new QSpinBox(this)),
       stride_(new QSpinBox(this)),
       batch_(new QSpinBox(this)),
-      trace_(
-          new PathEdit(PathEdit::Kind::saveFile, tr("Trace"), tr("Traces (*.ponder);;All files (*)"), this)),
+      trace_(new PathEdit(PathEdit::Kind::saveFile, u"Trace"_s, u"Traces (*.ponder);;All files (*)"_s, this)),
       problem_(new QLabel(this)),
       command_(new CommandLine(theme, this)) {
-    setWindowTitle(tr("Record a run"));
+    setWindowTitle(u"Record a run"_s);
     resize(700, 660); // no minimum of its own: the layout knows what its fields need
     dressFields(theme);
     layOut();
@@ -131,8 +131,8 @@ void RecordDialog::dressFields(const Theme& theme) {
     QPalette fieldPalette = prompt_->palette();
     fieldPalette.setColor(QPalette::Base, theme.colours().field);
     prompt_->setPalette(fieldPalette);
-    prompt_->setAccessibleName(tr("Prompt"));
-    prompt_->setPlaceholderText(tr("Type the prompt"));
+    prompt_->setAccessibleName(u"Prompt"_s);
+    prompt_->setPlaceholderText(u"Type the prompt"_s);
     const auto number = [](QSpinBox* box, int most, const QString& otherwise, const QString& tip) {
         box->setRange(0, most);
         box->setSpecialValueText(otherwise);
@@ -142,40 +142,39 @@ void RecordDialog::dressFields(const Theme& theme) {
         box->setToolTip(tip);
         box->setAccessibleName(tip);
     };
-    number(generate_, 100'000, tr("none"), tr("Tokens that the model generates after the prompt"));
-    number(context_, 1'000'000, tr("automatic"),
-           tr("Tokens in a window; automatic: the model's context length, at most 2,048"));
-    number(stride_, 1'000'000, tr("automatic"),
-           tr("Tokens from one window to the next; automatic: half the context"));
-    number(batch_, 4096, tr("automatic"), tr("Windows in one batch"));
-    method_->setObjectName(QStringLiteral("method"));
+    number(generate_, 100'000, u"none"_s, u"Tokens that the model generates after the prompt"_s);
+    number(context_, 1'000'000, u"automatic"_s,
+           u"Tokens in a window; automatic: the model's context length, at most 2,048"_s);
+    number(stride_, 1'000'000, u"automatic"_s,
+           u"Tokens from one window to the next; automatic: half the context"_s);
+    number(batch_, 4096, u"automatic"_s, u"Windows in one batch"_s);
+    method_->setObjectName(u"method"_s);
     method_->setMinimumWidth(236);
-    method_->setAccessibleName(tr("Method"));
-    method_->setToolTip(tr("Method of the model. Choose one only if the checkpoint fits several"));
+    method_->setAccessibleName(u"Method"_s);
+    method_->setToolTip(u"Method of the model. Choose one only if the checkpoint fits several"_s);
     offerMethods({});
     about_->setWordWrap(true);
     about_->setTextFormat(Qt::PlainText);
     about_->setFont(theme.small());
     policy_->setEditable(true);
     offerPolicies();
-    policy_->lineEdit()->setPlaceholderText(tr("the method's own"));
+    policy_->lineEdit()->setPlaceholderText(u"the method's own"_s);
     policy_->setMinimumWidth(176);
-    policy_->setAccessibleName(tr("Halting policy"));
-    jacobi_->setPlaceholderText(tr("as the config says"));
-    jacobi_->setObjectName(QStringLiteral("jacobi"));
+    policy_->setAccessibleName(u"Halting policy"_s);
+    jacobi_->setPlaceholderText(u"as the config says"_s);
+    jacobi_->setObjectName(u"jacobi"_s);
     jacobi_->setFixedWidth(152);
-    jacobi_->setAccessibleName(tr("Jacobi refreshes"));
-    jacobi_->setToolTip(tr("Scoring of ponderlm2 and ponderlm3: number of refreshes, or exact"));
+    jacobi_->setAccessibleName(u"Jacobi refreshes"_s);
+    jacobi_->setToolTip(u"Scoring of ponderlm2 and ponderlm3: number of refreshes, or exact"_s);
     device_->setEditable(true);
-    device_->addItems({QStringLiteral("cpu"), QStringLiteral("cuda"), QStringLiteral("auto")});
+    device_->addItems({u"cpu"_s, u"cuda"_s, u"auto"_s});
     device_->setMinimumWidth(92);
-    device_->setToolTip(tr("cpu, cuda, cuda:N, or auto"));
-    device_->setAccessibleName(tr("Device"));
-    dtype_->addItems({QStringLiteral("float32"), QStringLiteral("tf32"), QStringLiteral("bfloat16"),
-                      QStringLiteral("float16")});
-    dtype_->setToolTip(tr("Precision of matrix products. tf32 rounds products on a GPU and is faster. "
-                          "bfloat16 is less exact, and several times faster on processors that have it"));
-    dtype_->setAccessibleName(tr("Precision"));
+    device_->setToolTip(u"cpu, cuda, cuda:N, or auto"_s);
+    device_->setAccessibleName(u"Device"_s);
+    dtype_->addItems({u"float32"_s, u"tf32"_s, u"bfloat16"_s, u"float16"_s});
+    dtype_->setToolTip(u"Precision of matrix products. tf32 rounds products on a GPU and is faster. "
+                       "bfloat16 is less exact, and several times faster on processors that have it"_s);
+    dtype_->setAccessibleName(u"Precision"_s);
     for (const Level& one : levels) {
         level_->addItem(QString::fromUtf8(one.name), QString::fromLatin1(one.level));
         level_->setItemData(level_->count() - 1, QString::fromUtf8(one.price), Qt::ToolTipRole);
@@ -183,9 +182,9 @@ void RecordDialog::dressFields(const Theme& theme) {
     fields_->steps().setMinimumWidth(112);
     fields_->steps().setButtonSymbols(QAbstractSpinBox::NoButtons);
     fields_->kv().setMinimumContentsLength(26);
-    level_->setAccessibleName(tr("What to record"));
-    name_->setPlaceholderText(tr("the folder's name"));
-    name_->setAccessibleName(tr("Name of the run"));
+    level_->setAccessibleName(u"What to record"_s);
+    name_->setPlaceholderText(u"the folder's name"_s);
+    name_->setAccessibleName(u"Name of the run"_s);
     problem_->setWordWrap(true);
     problem_->setTextFormat(Qt::PlainText);
     price_->setWordWrap(true);
@@ -224,23 +223,23 @@ void RecordDialog::layOut() {
         line->addStretch(1);
         grid->addLayout(line, row++, 1);
     };
-    label(tr("Checkpoint"), checkpoint_);
+    label(u"Checkpoint"_s, checkpoint_);
     grid->addWidget(checkpoint_, row++, 1);
     grid->addWidget(about_, row++, 1);
     grid->addWidget(fromFile_, row, 0);
     grid->addWidget(textFile_, row++, 1);
     grid->addWidget(fromPrompt_, row, 0, Qt::AlignTop);
     grid->addWidget(prompt_, row++, 1);
-    several({{QString(), generate_}, {tr("tokens generated after it"), nullptr}});
-    label(tr("Method"), method_);
-    several({{QString(), method_}, {tr("Device"), device_}, {tr("Precision"), dtype_}});
-    label(tr("Policy"), policy_);
-    several({{QString(), policy_}, {tr("Jacobi refreshes"), jacobi_}});
-    label(tr("Steps"), &fields_->steps());
-    several({{QString(), &fields_->steps()}, {tr("Later tokens attend to"), &fields_->kv()}});
-    label(tr("Start state"), &fields_->start());
+    several({{QString(), generate_}, {u"tokens generated after it"_s, nullptr}});
+    label(u"Method"_s, method_);
+    several({{QString(), method_}, {u"Device"_s, device_}, {u"Precision"_s, dtype_}});
+    label(u"Policy"_s, policy_);
+    several({{QString(), policy_}, {u"Jacobi refreshes"_s, jacobi_}});
+    label(u"Steps"_s, &fields_->steps());
+    several({{QString(), &fields_->steps()}, {u"Later tokens attend to"_s, &fields_->kv()}});
+    label(u"Start state"_s, &fields_->start());
     grid->addWidget(&fields_->start(), row++, 1);
-    label(tr("Record"), level_);
+    label(u"Record"_s, level_);
     {
         auto* line = new QHBoxLayout;
         line->setSpacing(10);
@@ -248,17 +247,17 @@ void RecordDialog::layOut() {
         line->addWidget(price_, 1);
         grid->addLayout(line, row++, 1);
     }
-    label(tr("Windows"), context_);
-    several({{QString(), context_}, {tr("stride"), stride_}, {tr("batch"), batch_}});
-    label(tr("Name"), name_);
+    label(u"Windows"_s, context_);
+    several({{QString(), context_}, {u"stride"_s, stride_}, {u"batch"_s, batch_}});
+    label(u"Name"_s, name_);
     grid->addWidget(name_, row++, 1);
-    label(tr("Trace"), trace_);
+    label(u"Trace"_s, trace_);
     grid->addWidget(trace_, row++, 1);
-    label(tr("Command"), command_);
+    label(u"Command"_s, command_);
     grid->addWidget(command_, row++, 1);
 
     auto* buttons = new QDialogButtonBox(this);
-    start_ = buttons->addButton(tr("Record"), QDialogButtonBox::AcceptRole);
+    start_ = buttons->addButton(u"Record"_s, QDialogButtonBox::AcceptRole);
     start_->setDefault(true);
     buttons->addButton(QDialogButtonBox::Cancel);
     connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
@@ -343,12 +342,12 @@ void RecordDialog::connectFields() {
 /// The request of the last recording, as the settings keep it.
 RecordRequest RecordDialog::lastRequest() const {
     RecordRequest last;
-    last.checkpoint = settings_.dialog(QStringLiteral("checkpoint"), QString()).toString();
-    last.textFile = settings_.dialog(QStringLiteral("text"), QString()).toString();
-    last.device = settings_.dialog(QStringLiteral("device"), last.device).toString();
-    last.dtype = settings_.dialog(QStringLiteral("dtype"), last.dtype).toString();
-    last.level = settings_.dialog(QStringLiteral("level"), last.level).toString();
-    last.settings = settings_.runSettings(QStringLiteral("record"));
+    last.checkpoint = settings_.dialog(u"checkpoint"_s, QString()).toString();
+    last.textFile = settings_.dialog(u"text"_s, QString()).toString();
+    last.device = settings_.dialog(u"device"_s, last.device).toString();
+    last.dtype = settings_.dialog(u"dtype"_s, last.dtype).toString();
+    last.level = settings_.dialog(u"level"_s, last.level).toString();
+    last.settings = settings_.runSettings(u"record"_s);
     last.trace = openTrace_.isEmpty() ? suggestedTrace() : openTrace_;
     return last;
 }
@@ -356,13 +355,13 @@ RecordRequest RecordDialog::lastRequest() const {
 void RecordDialog::inquire() {
     known_ = {};
     const QString folder = checkpoint_->path();
-    if (folder.isEmpty() || !QFileInfo::exists(folder + QStringLiteral("/config.json"))) {
+    if (folder.isEmpty() || !QFileInfo::exists(folder + u"/config.json"_s)) {
         inquiry_.giveUp();
         about_->clear(); // check() says what is missing
         offerMethods({});
         return;
     }
-    about_->setText(tr("Reading the checkpoint…"));
+    about_->setText(u"Reading the checkpoint…"_s);
     inquiry_.ask(folder);
 }
 
@@ -388,9 +387,9 @@ void RecordDialog::offerCheckpoints(const QStringList& folders) {
 
 /// Each kind as it is written, with its numbers to be changed, and what it says in its tip.
 void RecordDialog::offerPolicies() {
-    policy_->setObjectName(QStringLiteral("policy"));
+    policy_->setObjectName(u"policy"_s);
     policy_->addItem(QString());
-    policy_->setItemData(0, tr("The method's own rule"), Qt::ToolTipRole);
+    policy_->setItemData(0, u"The method's own rule"_s, Qt::ToolTipRole);
     for (const PolicyKind& kind : policy_kinds()) {
         if (!kind.causal) {
             continue; // a bound: nothing that can run
@@ -399,9 +398,9 @@ void RecordDialog::offerPolicies() {
         QString tip = QString::fromStdString(kind.rule);
         for (const PolicyParameter& one : kind.parameters) {
             const QString key = QString::fromStdString(one.key);
-            tip += QStringLiteral("\n%1: %2").arg(key, QString::fromStdString(one.meaning));
+            tip += u"\n%1: %2"_s.arg(key, QString::fromStdString(one.meaning));
             if (one.absent == PolicyParameter::Absent::refused) {
-                numbers << QStringLiteral("%1=%2").arg(key, suggested_number(one));
+                numbers << u"%1=%2"_s.arg(key, suggested_number(one));
             }
         }
         policy_->addItem(QString::fromStdString(kind.name) +
@@ -412,7 +411,7 @@ void RecordDialog::offerPolicies() {
         const QString text = policy_->currentText().trimmed();
         const QString name = text.section(u':', 0, 0);
         QString tip =
-            tr("Rule that decides which tokens run another step. full runs every step, which replays need");
+            u"Rule that decides which tokens run another step. full runs every step, which replays need"_s;
         for (int i = 1; i < policy_->count(); ++i) {
             if (policy_->itemText(i).section(u':', 0, 0) == name) {
                 tip = policy_->itemData(i, Qt::ToolTipRole).toString();
@@ -428,9 +427,9 @@ void RecordDialog::offerMethods(const CheckpointAbout& about) {
     const QString chosen = method_->currentData().toString();
     const QSignalBlocker quiet(method_);
     method_->clear();
-    method_->addItem(about.ambiguous()        ? tr("choose one of %1…").arg(about.candidates.size())
-                     : about.method.isEmpty() ? tr("as the checkpoint says")
-                                              : tr("%1 (the checkpoint's)").arg(about.method),
+    method_->addItem(about.ambiguous()        ? u"choose one of %1…"_s.arg(about.candidates.size())
+                     : about.method.isEmpty() ? u"as the checkpoint says"_s
+                                              : u"%1 (the checkpoint's)"_s.arg(about.method),
                      QString());
     const auto add = [this](const QString& method) {
         if (method_->findData(method) < 0) {
@@ -469,7 +468,7 @@ QString RecordDialog::suggestedTrace() const {
         folder = QDir::homePath();
     }
     for (int number = 1;; ++number) {
-        QString path = folder + QStringLiteral("/run-%1.ponder").arg(number);
+        QString path = folder + u"/run-%1.ponder"_s.arg(number);
         if (!QFileInfo::exists(path)) {
             return path;
         }
@@ -528,18 +527,18 @@ QString RecordDialog::problem() const {
         found = fields_->problem();
     }
     if (found.isEmpty() && changing_) {
-        return tr("The files of %1 are still changing. The dialog continues when they are complete.")
-            .arg(checkpoint_->path());
+        return u"The files of %1 are still changing. The dialog continues when they are complete."_s.arg(
+            checkpoint_->path());
     }
     if (found.isEmpty() && known_.ambiguous() && request().method.isEmpty()) {
-        return tr("Choose the method. This checkpoint fits %1.").arg(known_.candidates.join(tr(" and ")));
+        return u"Choose the method. This checkpoint fits %1."_s.arg(known_.candidates.join(u" and "_s));
     }
     if (found.isEmpty() && request().method.isEmpty() && !known_.notSupported.isEmpty()) {
         return known_.notSupported;
     }
     const bool readsText = fromPrompt_->isChecked() || !holds_ids(textFile_->path());
     if (found.isEmpty() && readsText && (!known_.tokenizer || !known_.tokenizerError.isEmpty())) {
-        return tr("This checkpoint has no tokenizer. Choose a .json or .safetensors file of token ids.");
+        return u"This checkpoint has no tokenizer. Choose a .json or .safetensors file of token ids."_s;
     }
     return found;
 }
@@ -556,7 +555,7 @@ void RecordDialog::check() {
     const QString found = problem();
     const bool exists = QFileInfo(trace_->path()).isFile();
     problem_->setText(!found.isEmpty() ? found
-                      : exists         ? tr("The trace exists. The run is added to it.")
+                      : exists         ? u"The trace exists. The run is added to it."_s
                                        : QString());
     start_->setEnabled(found.isEmpty());
     price_->setText(level_->currentData(Qt::ToolTipRole).toString());
@@ -565,17 +564,17 @@ void RecordDialog::check() {
     generate_->setEnabled(fromPrompt_->isChecked());
     const QString method = request().method.isEmpty() ? known_.method : request().method;
     jacobi_->setEnabled(method.isEmpty() || method == u"ponderlm2" || method == u"ponderlm3");
-    jacobi_->setPlaceholderText(jacobi_->isEnabled() ? tr("as the config says") : tr("PonderLM-2/3 only"));
+    jacobi_->setPlaceholderText(jacobi_->isEnabled() ? u"as the config says"_s : u"PonderLM-2/3 only"_s);
 }
 
 void RecordDialog::remember() {
     const RecordRequest now = request();
-    settings_.setDialog(QStringLiteral("checkpoint"), now.checkpoint);
-    settings_.setDialog(QStringLiteral("text"), now.textFile);
-    settings_.setDialog(QStringLiteral("device"), now.device);
-    settings_.setDialog(QStringLiteral("dtype"), now.dtype);
-    settings_.setDialog(QStringLiteral("level"), now.level);
-    settings_.setRunSettings(QStringLiteral("record"), fields_->chosen());
+    settings_.setDialog(u"checkpoint"_s, now.checkpoint);
+    settings_.setDialog(u"text"_s, now.textFile);
+    settings_.setDialog(u"device"_s, now.device);
+    settings_.setDialog(u"dtype"_s, now.dtype);
+    settings_.setDialog(u"level"_s, now.level);
+    settings_.setRunSettings(u"record"_s, fields_->chosen());
 }
 
 } // namespace ponderscope

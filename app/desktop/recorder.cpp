@@ -15,6 +15,8 @@
 
 #include <algorithm>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 Recorder::Recorder(QObject* parent) : QObject(parent) {
@@ -28,7 +30,7 @@ Recorder::Recorder(QObject* parent) : QObject(parent) {
 
 void Recorder::start(const RecordRequest& request) {
     if (isRunning()) {
-        Q_EMIT failed("recording.running", tr("A recording is running. Wait for it or cancel it."));
+        Q_EMIT failed("recording.running", u"A recording is running. Wait for it or cancel it."_s);
         return;
     }
     request_ = request;
@@ -65,14 +67,14 @@ void Recorder::end(EngineProcess::End end, const QString& sentence) {
         Q_EMIT cancelled(request_.trace);
         break;
     case EngineProcess::End::crashed: {
-        const QString activity = progress_.activity.isEmpty() ? tr("starting") : progress_.activity;
+        const QString activity = progress_.activity.isEmpty() ? u"starting"_s : progress_.activity;
         if (activity == QLatin1String("recording") && !is_elsewhere(request_.trace)) {
             TraceWriter::note_death(path_of(request_.trace),
                                     "The engine ended unexpectedly while recording.");
         }
         Q_EMIT failed("recording.died",
-                      tr("The engine ended unexpectedly while %1. Finished sequences are in %2.")
-                          .arg(activity, request_.trace));
+                      u"The engine ended unexpectedly while %1. Finished sequences are in %2."_s.arg(
+                          activity, request_.trace));
         break;
     }
     case EngineProcess::End::refused:
@@ -101,10 +103,10 @@ RecordingStatus::RecordingStatus(Theme& theme, QWidget* parent)
     label_->setTextFormat(Qt::PlainText);
     bar_->setTextVisible(false);
     bar_->setFixedWidth(110);
-    bar_->setAccessibleName(tr("Progress of the recording"));
-    cancel_->setText(tr("Cancel"));
+    bar_->setAccessibleName(u"Progress of the recording"_s);
+    cancel_->setText(u"Cancel"_s);
     cancel_->setAutoRaise(true);
-    cancel_->setToolTip(tr("Stop the recording; finished sequences stay, marked as partial"));
+    cancel_->setToolTip(u"Stop the recording; finished sequences stay, marked as partial"_s);
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(0, 0, 8, 0);
     row->setSpacing(12);
@@ -118,7 +120,7 @@ RecordingStatus::RecordingStatus(Theme& theme, QWidget* parent)
 
 void RecordingStatus::begin(const QString& name) {
     name_ = name;
-    label_->setText(tr("starting %1").arg(name));
+    label_->setText(u"starting %1"_s.arg(name));
     bar_->setRange(0, 0);
     cancel_->setEnabled(true);
     QWidget::show();
@@ -126,16 +128,16 @@ void RecordingStatus::begin(const QString& name) {
 
 void RecordingStatus::show(const RecordingProgress& progress) {
     QStringList parts;
-    parts << (progress.activity.isEmpty() ? tr("working on") : progress.activity) + u' ' + name_;
+    parts << (progress.activity.isEmpty() ? u"working on"_s : progress.activity) + u' ' + name_;
     if (progress.rate > 0) {
         parts << (progress.unit == QLatin1String("bytes")
-                      ? format_bytes(static_cast<qint64>(progress.rate)) + QStringLiteral("/s")
+                      ? format_bytes(static_cast<qint64>(progress.rate)) + u"/s"_s
                       : format_rate(progress.rate, progress.unit));
     }
     if (progress.secondsLeft >= 0) {
-        parts << tr("%1 left").arg(format_duration(progress.secondsLeft));
+        parts << u"%1 left"_s.arg(format_duration(progress.secondsLeft));
     }
-    label_->setText(parts.join(QStringLiteral("   ")));
+    label_->setText(parts.join(u"   "_s));
     if (progress.total > 0) {
         bar_->setRange(0, 1000);
         const double share = static_cast<double>(progress.done) / static_cast<double>(progress.total);
@@ -146,7 +148,7 @@ void RecordingStatus::show(const RecordingProgress& progress) {
 }
 
 void RecordingStatus::cancelling() {
-    label_->setText(tr("stopping %1").arg(name_));
+    label_->setText(u"stopping %1"_s.arg(name_));
     cancel_->setEnabled(false);
 }
 

@@ -35,6 +35,8 @@
 
 #include <algorithm>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 RunController::~RunController() {
@@ -47,11 +49,11 @@ bool RunController::mayClose() {
     }
     const bool recording = recorder_.isRunning();
     return QMessageBox::question(window_,
-                                 recording ? tr("A recording is running") : tr("A model is generating"),
-                                 recording ? tr("Stop the recording and close? Finished sequences stay in "
-                                                "the trace, marked as partial.")
-                                           : tr("Stop the generation and close? Its tokens are lost. Stop in "
-                                                "the Think panel saves them."),
+                                 recording ? u"A recording is running"_s : u"A model is generating"_s,
+                                 recording ? u"Stop the recording and close? Finished sequences stay in "
+                                             "the trace, marked as partial."_s
+                                           : u"Stop the generation and close? Its tokens are lost. Stop in "
+                                             "the Think panel saves them."_s,
                                  QMessageBox::Yes | QMessageBox::No, QMessageBox::No) == QMessageBox::Yes;
 }
 
@@ -75,7 +77,7 @@ RunController::RunController(const Shell& shell, OpenTraces& traces, RunEdits& e
     traces_.setRecording([this] { return recorder_.isRunning(); });
     connect(&traces_.opener(), &Opener::checkpointFound, this, [this](const QString& folder) {
         // A folder without a model is no checkpoint to open again.
-        if (is_elsewhere(folder) || QFileInfo::exists(folder + QStringLiteral("/config.json"))) {
+        if (is_elsewhere(folder) || QFileInfo::exists(folder + u"/config.json"_s)) {
             settings_.addRecent(folder);
         }
         RecordRequest request;
@@ -112,10 +114,11 @@ RunController::RunController(const Shell& shell, OpenTraces& traces, RunEdits& e
         traces_.follower().cancel();
         recording_->end();
         data_.refresh(traces_.follower().trace());
-        messages_->show("recording.cancelled",
-                        tr("The recording was cancelled. Finished sequences are in %1, marked as partial.")
-                            .arg(data_.isScratch(absolute_name(trace)) ? tr("Temporary") : trace),
-                        MessageBar::Kind::notice);
+        messages_->show(
+            "recording.cancelled",
+            u"The recording was cancelled. Finished sequences are in %1, marked as partial."_s.arg(
+                data_.isScratch(absolute_name(trace)) ? u"Temporary"_s : trace),
+            MessageBar::Kind::notice);
         traces_.poll();
     });
     connect(&recorder_, &Recorder::failed, this, [this](const char* id, const QString& sentence) {
@@ -134,7 +137,7 @@ RunController::RunController(const Shell& shell, OpenTraces& traces, RunEdits& e
     });
     connect(&rerun_, &Rerun::prepared, this, [this](const RecordRequest& request) {
         if (const QString problem = problem_of(request); !problem.isEmpty()) {
-            messages_->show("rerun.incomplete", tr("The rerun cannot start. %1").arg(problem));
+            messages_->show("rerun.incomplete", u"The rerun cannot start. %1"_s.arg(problem));
             Q_EMIT rerunEnded(false);
             showRecordDialog(request);
             return;
@@ -170,7 +173,7 @@ void RunController::cancelRecording() {
 
 void RunController::rerun(const RunKey& key, const QString& policy) {
     if (recorder_.isRunning()) {
-        messages_->show("recording.running", tr("A recording is running. Wait for it or cancel it."));
+        messages_->show("recording.running", u"A recording is running. Wait for it or cancel it."_s);
     } else if (const RunInfo* run = data_.run(key); run != nullptr && scratchReady()) {
         // If the run cannot be repeated at all, say so before asking for its checkpoint.
         const QString folder = checkpointOf(key);
@@ -202,7 +205,7 @@ void RunController::showRecordDialog(const RecordRequest& wanted) {
         request.checkpoint = wanted.checkpoint;
         if (is_elsewhere(wanted.checkpoint)) { // what a run reads and writes lies where it is made
             request.fromPrompt = request.fromPrompt || !is_elsewhere(request.textFile);
-            request.trace = wanted.checkpoint + QStringLiteral(".ponder");
+            request.trace = wanted.checkpoint + u".ponder"_s;
         }
         recordDialog_->setRequest(request);
     }
@@ -231,12 +234,12 @@ QStringList RunController::offeredCheckpoints() {
 void RunController::showThink() {
     Q_EMIT started();
     think_->setCheckpoints(offeredCheckpoints(), checkpointOf(selection_.runA()));
-    docks_.raise(QStringLiteral("think"));
+    docks_.raise(u"think"_s);
     think_->focusPrompt();
 }
 
 void RunController::think(const ThinkRequest& request) {
-    settings_.setRunSettings(QStringLiteral("think"), think_->fields().chosen());
+    settings_.setRunSettings(u"think"_s, think_->fields().chosen());
     ThinkRequest wanted = request;
     if (wanted.trace.isEmpty()) {
         if (!scratchReady()) {
@@ -264,7 +267,7 @@ bool RunController::scratchReady() {
     // Only one run at a time may be written to the trace of temporary runs.
     const bool recording = recorder_.isRunning() && data_.isScratch(absolute_name(recorder_.request().trace));
     const QString problem = recording || thinker_.isRunning() || edits_.isBusy()
-                                ? tr("A temporary run is being written. Wait for it or cancel it.")
+                                ? u"A temporary run is being written. Wait for it or cancel it."_s
                                 : scratch_.prepare();
     messages_->show("scratch.not-ready", problem);
     return problem.isEmpty();
@@ -283,10 +286,10 @@ void RunController::sayPair() {
         return;
     }
     const QString kept = data_.isScratch(selection_.runA().trace)
-                             ? tr(" A is temporary. Save it from its menu in the Library.")
+                             ? u" A is temporary. Save it from its menu in the Library."_s
                              : QString();
-    pairSaid_ = tr("A is “%1”, B is “%2”. The text shows A − B: below 0, A predicts better.")
-                    .arg(QString::fromStdString(a->name), QString::fromStdString(b->name)) +
+    pairSaid_ = u"A is “%1”, B is “%2”. The text shows A − B: below 0, A predicts better."_s.arg(
+                    QString::fromStdString(a->name), QString::fromStdString(b->name)) +
                 kept;
     pairSaidOf_ = {selection_.runA(), selection_.runB()};
     messages_->show("pair.compared", pairSaid_, MessageBar::Kind::success);
@@ -302,13 +305,13 @@ void RunController::unsayPair() {
 void RunController::attachThink(ThinkPanel& panel) {
     think_ = &panel;
     connect(think_, &ThinkPanel::thinkRequested, this, &RunController::think);
-    think_->fields().setChosen(settings_.runSettings(QStringLiteral("think")));
+    think_->fields().setChosen(settings_.runSettings(u"think"_s));
     connect(&selection_, &Selection::runsChanged, this,
             [this] { think_->setCheckpoints(offeredCheckpoints(), checkpointOf(selection_.runA())); });
     connect(think_, &ThinkPanel::stopRequested, &thinker_, &Thinker::cancel);
     connect(think_, &ThinkPanel::horizonChanged, &text_->view(), &TextView::setHorizon);
     connect(think_, &ThinkPanel::checkpointWanted, this, [this] {
-        const QString folder = QFileDialog::getExistingDirectory(window_, tr("Choose a checkpoint folder"));
+        const QString folder = QFileDialog::getExistingDirectory(window_, u"Choose a checkpoint folder"_s);
         ThinkRequest request = think_->request();
         request.checkpoint = folder;
         think_->setRequest(request);
@@ -316,20 +319,20 @@ void RunController::attachThink(ThinkPanel& panel) {
     connect(&thinker_, &Thinker::started, this, [this] {
         Q_EMIT started();
         think_->setRunning(true);
-        think_->setStatus(tr("Reading the weights…"));
+        think_->setStatus(u"Reading the weights…"_s);
     });
     connect(&thinker_, &Thinker::began, this, [this] { traces_.follower().showLive(thinker_.key()); });
     connect(&thinker_, &Thinker::grew, this, [this](qint64 tokens) {
         think_->setStatus(tokens < thinker_.promptTokens()
-                              ? tr("Reading the prompt: %1 of %2 tokens")
-                                    .arg(format_count(tokens), format_count(thinker_.promptTokens()))
-                              : tr("Thinking: %1 tokens after the prompt")
-                                    .arg(format_count(tokens - thinker_.promptTokens())));
+                              ? u"Reading the prompt: %1 of %2 tokens"_s.arg(
+                                    format_count(tokens), format_count(thinker_.promptTokens()))
+                              : u"Thinking: %1 tokens after the prompt"_s.arg(
+                                    format_count(tokens - thinker_.promptTokens())));
     });
     connect(&thinker_, &Thinker::recorded, this, [this](const QString& trace, const QString& run) {
         const bool scratch = data_.isScratch(absolute_name(trace));
-        think_->setStatus(scratch ? tr("“%1” is temporary. Save it from its menu in the Library").arg(run)
-                                  : tr("Recorded as “%1” in %2").arg(run, trace));
+        think_->setStatus(scratch ? u"“%1” is temporary. Save it from its menu in the Library"_s.arg(run)
+                                  : u"Recorded as “%1” in %2"_s.arg(run, trace));
         traces_.follower().finishLive(thinker_.key(), trace, run);
     });
     connect(&thinker_, &Thinker::failed, this, [this](const char* id, const QString& sentence) {
@@ -346,7 +349,7 @@ constexpr int days_kept = 14;
 void forget_old(QDir folder) {
     const QDateTime oldest = QDateTime::currentDateTime().addDays(-days_kept);
     const QFileInfoList files =
-        folder.entryInfoList({QStringLiteral("scratch-*.ponder*")}, QDir::Files | QDir::NoSymLinks);
+        folder.entryInfoList({u"scratch-*.ponder*"_s}, QDir::Files | QDir::NoSymLinks);
     for (const QFileInfo& file : files) {
         if (file.lastModified() < oldest) {
             folder.remove(file.fileName());
@@ -357,26 +360,25 @@ void forget_old(QDir folder) {
 } // namespace
 
 Scratch::Scratch()
-    : trace_(QStandardPaths::writableLocation(QStandardPaths::CacheLocation) +
-             QStringLiteral("/scratch/scratch-%1-%2.ponder")
-                 .arg(QDateTime::currentDateTime().toString(QStringLiteral("yyyyMMdd-HHmmss")),
-                      QUuid::createUuid().toString(QUuid::Id128).left(8))) {}
+    : trace_(
+          QStandardPaths::writableLocation(QStandardPaths::CacheLocation) +
+          u"/scratch/scratch-%1-%2.ponder"_s.arg(QDateTime::currentDateTime().toString(u"yyyyMMdd-HHmmss"_s),
+                                                 QUuid::createUuid().toString(QUuid::Id128).left(8))) {}
 
 QString Scratch::on(const QString& machine) const {
-    return machine.isEmpty() ? trace_
-                             : machine + QStringLiteral("/tmp/ponderscope-") + QFileInfo(trace_).fileName();
+    return machine.isEmpty() ? trace_ : machine + u"/tmp/ponderscope-"_s + QFileInfo(trace_).fileName();
 }
 
 QString Scratch::prepare() const {
     const QString folder = QFileInfo(trace_).path();
     const bool there = QDir().mkpath(folder);
     // Tried, not asked: permissions do not say all.
-    QTemporaryFile probe(folder + QStringLiteral("/probe-XXXXXX"));
+    QTemporaryFile probe(folder + u"/probe-XXXXXX"_s);
     if (!there || !probe.open() || probe.write("probe") != 5 || !probe.flush()) {
-        return QStringLiteral("The scratch folder %1 cannot be written (%2), and runs that "
-                              "nobody asked to keep have no other place: make room there, or "
-                              "start with XDG_CACHE_HOME set to a folder that can be written.")
-            .arg(folder, there ? probe.errorString() : QStringLiteral("it cannot be made"));
+        return u"The scratch folder %1 cannot be written (%2), and runs that "
+               "nobody asked to keep have no other place: make room there, or "
+               "start with XDG_CACHE_HOME set to a folder that can be written."_s.arg(
+                   folder, there ? probe.errorString() : u"it cannot be made"_s);
     }
     forget_old(QDir(folder));
     return {};
@@ -411,7 +413,7 @@ QString find_named(const QString& named, const QString& trace, bool (QFileInfo::
     if (is_elsewhere(trace)) { // whether it is there, its machine says
         return named.isEmpty()          ? QString()
                : named.startsWith(u'/') ? machine_of(trace) + named
-                                        : trace.section(u'/', 0, -2) + QStringLiteral("/.../") + named;
+                                        : trace.section(u'/', 0, -2) + u"/.../"_s + named;
     }
     if (const QFileInfo here(named); (here.*is)()) {
         return here.absoluteFilePath();
@@ -456,10 +458,10 @@ RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QStr
     if (scoring.startsWith(QLatin1String("jacobi:"))) {
         request.jacobi = scoring.mid(7);
     } else if (run.method == "ponderlm2" || run.method == "ponderlm3") {
-        request.jacobi = QStringLiteral("exact");
+        request.jacobi = u"exact"_s;
     }
     for (const AblatedSource& one : ablated_sources(run)) {
-        request.ablated << (one.layer ? QStringLiteral("%1:%2").arg(one.source).arg(*one.layer)
+        request.ablated << (one.layer ? u"%1:%2"_s.arg(one.source).arg(*one.layer)
                                       : QString::number(one.source));
     }
     request.device = QString::fromStdString(run.device).section(u' ', 0, 0);
@@ -489,12 +491,12 @@ void Rerun::start(const RunKey& key, const RunInfo& run, const QString& policy, 
     auto folder = std::make_shared<QTemporaryDir>();
     if (!folder->isValid()) {
         Q_EMIT failed(
-            tr("The tokens of the run could not be written for the rerun: %1.").arg(folder->errorString()));
+            u"The tokens of the run could not be written for the rerun: %1."_s.arg(folder->errorString()));
         return;
     }
     QString name = QString::fromStdString(run.name);
-    name.replace(QRegularExpression(QStringLiteral("[^A-Za-z0-9._-]+")), QStringLiteral("-"));
-    const QString ids = folder->filePath(tr("tokens-of-%1.json").arg(name.left(80)));
+    name.replace(QRegularExpression(u"[^A-Za-z0-9._-]+"_s), u"-"_s);
+    const QString ids = folder->filePath(u"tokens-of-%1.json"_s.arg(name.left(80)));
     RecordRequest request = rerun_request(run, key.trace, policy, QString::fromStdString(kv_of_rerun(run)));
     request.textFile = ids;
     request.checkpoint = checkpoint;

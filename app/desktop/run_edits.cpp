@@ -20,11 +20,13 @@
 
 #include <algorithm>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 void RunEdits::editRuns(RunEdit edit, const QString& trace, const std::function<void()>& then) {
     if (edits_.isBusy()) {
-        messages_->show("edit.running", tr("The window is writing to a trace. Wait until it has finished."),
+        messages_->show("edit.running", u"The window is writing to a trace. Wait until it has finished."_s,
                         MessageBar::Kind::notice);
         return;
     }
@@ -64,14 +66,13 @@ void RunEdits::removeRun(const RunKey& key) {
     if (run == nullptr) {
         return;
     }
-    auto* question =
-        new QMessageBox(QMessageBox::Question, tr("Remove a run"),
-                        tr("Remove “%1” from %2? This cannot be undone.")
-                            .arg(QString::fromStdString(run->name), QFileInfo(key.trace).fileName()),
-                        QMessageBox::Cancel, window_);
+    auto* question = new QMessageBox(QMessageBox::Question, u"Remove a run"_s,
+                                     u"Remove “%1” from %2? This cannot be undone."_s.arg(
+                                         QString::fromStdString(run->name), QFileInfo(key.trace).fileName()),
+                                     QMessageBox::Cancel, window_);
     question->setTextFormat(Qt::PlainText);
-    question->setInformativeText(tr("The old file stays until the new one is complete."));
-    QPushButton* remove = question->addButton(tr("Remove"), QMessageBox::DestructiveRole);
+    question->setInformativeText(u"The old file stays until the new one is complete."_s);
+    QPushButton* remove = question->addButton(u"Remove"_s, QMessageBox::DestructiveRole);
     question->setDefaultButton(QMessageBox::Cancel);
     question->setAttribute(Qt::WA_DeleteOnClose);
     connect(remove, &QPushButton::clicked, this, [this, key, run = *run] {
@@ -86,12 +87,12 @@ void RunEdits::removeRun(const RunKey& key) {
 }
 
 QFileDialog* RunEdits::keepDialog(const QString& title) {
-    auto* dialog = new QFileDialog(window_, title, {}, tr("Traces (*.ponder)"));
-    dialog->setObjectName(QStringLiteral("keep"));
+    auto* dialog = new QFileDialog(window_, title, {}, u"Traces (*.ponder)"_s);
+    dialog->setObjectName(u"keep"_s);
     dialog->setAcceptMode(QFileDialog::AcceptSave);
-    dialog->setDefaultSuffix(QStringLiteral("ponder"));
+    dialog->setDefaultSuffix(u"ponder"_s);
     dialog->setOption(QFileDialog::DontConfirmOverwrite); // a run is added to what is there
-    dialog->setLabelText(QFileDialog::Accept, tr("Keep"));
+    dialog->setLabelText(QFileDialog::Accept, u"Keep"_s);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     // Beside the trace that was looked at, as a rule.
     const QStringList traces = data_.traces();
@@ -109,13 +110,13 @@ void RunEdits::keepRun(const RunKey& key) {
     if (run == nullptr) {
         return;
     }
-    QFileDialog* dialog = keepDialog(tr("Save “%1” to a Trace").arg(QString::fromStdString(run->name)));
+    QFileDialog* dialog = keepDialog(u"Save “%1” to a Trace"_s.arg(QString::fromStdString(run->name)));
     connect(dialog, &QFileDialog::fileSelected, this, [this, key, id = run->id](const QString& file) {
         const QString target = QFileInfo(file).absoluteFilePath();
         editRuns(
             [key, id, target](const std::stop_token& stop, const Task::Tell&) {
                 const std::string name = copy_run(path_of(key.trace), id, path_of(target), {}, stop);
-                return tr("Saved as “%1” in %2.").arg(QString::fromStdString(name), target);
+                return u"Saved as “%1” in %2."_s.arg(QString::fromStdString(name), target);
             },
             target,
             [this, key] {
@@ -142,7 +143,7 @@ std::vector<RunKey> RunEdits::runsNotKept() const {
 }
 
 void RunEdits::keepAllOfScratch() {
-    QFileDialog* dialog = keepDialog(tr("Save the Runs of This Session to a Trace"));
+    QFileDialog* dialog = keepDialog(u"Save the Runs of This Session to a Trace"_s);
     connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& file) {
         const QString target = QFileInfo(file).absoluteFilePath();
         editRuns(
@@ -151,7 +152,7 @@ void RunEdits::keepAllOfScratch() {
                     copy_run(path_of(key.trace), key.run, path_of(target), {}, stop);
                     tell([this, key] { kept_.insert(key); }); // also where the next one fails
                 }
-                return tr("Kept in %1.").arg(target);
+                return u"Kept in %1."_s.arg(target);
             },
             target, [this] { window_->close(); });
         settings_.addRecent(target);
@@ -164,19 +165,18 @@ void RunEdits::locateCheckpoint(const RunKey& key, const std::function<void()>& 
     if (run == nullptr) {
         return;
     }
-    const QString sentence =
-        tr("The checkpoint %1 of “%2” was not found%3. Choose its folder.")
-            .arg(QString::fromStdString(run->checkpoint), QString::fromStdString(run->name),
-                 QDir::isRelativePath(QString::fromStdString(run->checkpoint))
-                     ? tr(" (its path was recorded relative to another folder)")
-                     : QString());
+    const QString sentence = u"The checkpoint %1 of “%2” was not found%3. Choose its folder."_s.arg(
+        QString::fromStdString(run->checkpoint), QString::fromStdString(run->name),
+        QDir::isRelativePath(QString::fromStdString(run->checkpoint))
+            ? u" (its path was recorded relative to another folder)"_s
+            : QString());
     messages_->show("checkpoint.missing", sentence);
     auto* dialog = new QFileDialog(
-        window_, tr("Where is the checkpoint of “%1” now?").arg(QString::fromStdString(run->name)));
-    dialog->setObjectName(QStringLiteral("locate"));
+        window_, u"Where is the checkpoint of “%1” now?"_s.arg(QString::fromStdString(run->name)));
+    dialog->setObjectName(u"locate"_s);
     dialog->setFileMode(QFileDialog::Directory);
     dialog->setOption(QFileDialog::ShowDirsOnly);
-    dialog->setLabelText(QFileDialog::Accept, tr("Locate"));
+    dialog->setLabelText(QFileDialog::Accept, u"Locate"_s);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     const QString digest = QString::fromStdString(run->checkpoint_digest);
     const MethodInfo* method = method_info(run->method); // the keys of some checkpoints fit several
@@ -191,9 +191,9 @@ void RunEdits::locateCheckpoint(const RunKey& key, const std::function<void()>& 
                         if (!digest.isEmpty() && QString::fromStdString(found) != digest) {
                             messages_->show(
                                 "checkpoint.other",
-                                tr("%1 is not the checkpoint of the run (SHA-256 %2… instead of %3…). Choose "
-                                   "the folder that it was moved to.")
-                                    .arg(folder, QString::fromStdString(found).left(12), digest.left(12)));
+                                u"%1 is not the checkpoint of the run (SHA-256 %2… instead of %3…). Choose "
+                                "the folder that it was moved to."_s.arg(
+                                    folder, QString::fromStdString(found).left(12), digest.left(12)));
                             return;
                         }
                         settings_.setLocated(digest, folder);
@@ -208,7 +208,7 @@ void RunEdits::locateCheckpoint(const RunKey& key, const std::function<void()>& 
 void RunEdits::checkTrace(const QString& path) {
     constexpr std::size_t most = 3; // sentences of a message
     const QString name = QFileInfo(path).fileName();
-    const QString working = tr("Checking every byte of %1…").arg(name);
+    const QString working = u"Checking every byte of %1…"_s.arg(name);
     messages_->show("check.running", working, MessageBar::Kind::notice);
     // A pass over the whole file, with a reader of its own.
     checking_.start(
@@ -218,20 +218,19 @@ void RunEdits::checkTrace(const QString& path) {
             for (const TraceFault& fault : found.faults) {
                 const QString place = QString::fromStdString(fault.place);
                 messages_->show("check.fault",
-                                tr("%1: %2%3.")
-                                    .arg(name, place.isEmpty() ? place : place + QStringLiteral(": "),
-                                         QString::fromStdString(fault.message)));
+                                u"%1: %2%3."_s.arg(name, place.isEmpty() ? place : place + u": "_s,
+                                                   QString::fromStdString(fault.message)));
             }
             if (!found.faults.empty()) {
                 return;
             }
-            messages_->show("check.sound",
-                            found.without_digest == 0
-                                ? tr("%1 is undamaged.").arg(name)
-                                : tr("%1 matches its schema. %2 of its arrays and texts have no CRC-32, so "
-                                     "damage in them cannot be found.")
-                                      .arg(name, format_count(found.without_digest)),
-                            found.without_digest == 0 ? MessageBar::Kind::success : MessageBar::Kind::notice);
+            messages_->show(
+                "check.sound",
+                found.without_digest == 0
+                    ? u"%1 is undamaged."_s.arg(name)
+                    : u"%1 matches its schema. %2 of its arrays and texts have no CRC-32, so "
+                      "damage in them cannot be found."_s.arg(name, format_count(found.without_digest)),
+                found.without_digest == 0 ? MessageBar::Kind::success : MessageBar::Kind::notice);
         },
         [this, working](const QString& sentence) {
             messages_->retract(working);
@@ -245,15 +244,15 @@ bool RunEdits::leavesScratch() {
         return true;
     }
     auto* question = new QMessageBox(
-        QMessageBox::Question, tr("Unsaved Runs"),
-        left == 1 ? tr("One run is not saved to a trace. Close without saving it?")
-                  : tr("%1 runs are not saved to a trace. Close without saving them?").arg(left),
+        QMessageBox::Question, u"Unsaved Runs"_s,
+        left == 1 ? u"One run is not saved to a trace. Close without saving it?"_s
+                  : u"%1 runs are not saved to a trace. Close without saving them?"_s.arg(left),
         QMessageBox::Cancel, window_);
-    question->setObjectName(QStringLiteral("scratchLeft"));
+    question->setObjectName(u"scratchLeft"_s);
     question->setInformativeText(
-        tr("What-if runs, reruns and generated runs are temporary until you save them to a trace."));
-    QPushButton* keep = question->addButton(tr("Save to Trace…"), QMessageBox::AcceptRole);
-    QPushButton* leave = question->addButton(tr("Close without"), QMessageBox::DestructiveRole);
+        u"What-if runs, reruns and generated runs are temporary until you save them to a trace."_s);
+    QPushButton* keep = question->addButton(u"Save to Trace…"_s, QMessageBox::AcceptRole);
+    QPushButton* leave = question->addButton(u"Close without"_s, QMessageBox::DestructiveRole);
     question->setDefaultButton(QMessageBox::Cancel);
     question->setAttribute(Qt::WA_DeleteOnClose);
     connect(keep, &QPushButton::clicked, this, &RunEdits::keepAllOfScratch);

@@ -24,6 +24,8 @@
 #include <algorithm>
 #include <utility>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -32,28 +34,28 @@ namespace {
 /// parentheses, so that both can be learnt here.
 QString words_of_kv(const QString& kv) {
     if (kv == QLatin1String("full")) {
-        return RunFields::tr("every step of it (full)");
+        return u"every step of it (full)"_s;
     }
     if (kv == QLatin1String("per_step")) {
-        return RunFields::tr("its last step so far (per_step)");
+        return u"its last step so far (per_step)"_s;
     }
     if (kv == QLatin1String("shared")) {
-        return RunFields::tr("its last step, always (shared)");
+        return u"its last step, always (shared)"_s;
     }
-    return RunFields::tr("the steps that it ran (skip)");
+    return u"the steps that it ran (skip)"_s;
 }
 
 QString kv_meaning(const QString& kv) {
     if (kv == QLatin1String("full")) {
-        return RunFields::tr("Every step runs for every token; an exit only chooses the read-out");
+        return u"Every step runs for every token; an exit only chooses the read-out"_s;
     }
     if (kv == QLatin1String("per_step")) {
-        return RunFields::tr("At each step, its last step up to that one");
+        return u"At each step, its last step up to that one"_s;
     }
     if (kv == QLatin1String("shared")) {
-        return RunFields::tr("Its last step at every step; runs token by token");
+        return u"Its last step at every step; runs token by token"_s;
     }
-    return RunFields::tr("Later tokens attend to step k of this token only if step k ran.");
+    return u"Later tokens attend to step k of this token only if step k ran."_s;
 }
 
 } // namespace
@@ -65,15 +67,15 @@ RunFields::RunFields(QWidget* parent)
       start_(new QWidget(parent)),
       startKind_(new QComboBox(start_)),
       seed_(new QLineEdit(start_)),
-      startFile_(new PathEdit(PathEdit::Kind::openFile, tr("File of start states"),
-                              tr("Tensors (*.safetensors);;All files (*)"), start_)) {
+      startFile_(new PathEdit(PathEdit::Kind::openFile, u"File of start states"_s,
+                              u"Tensors (*.safetensors);;All files (*)"_s, start_)) {
     steps_->setRange(0, static_cast<int>(config_limits::steps));
-    steps_->setObjectName(QStringLiteral("steps"));
-    kv_->setObjectName(QStringLiteral("kv"));
-    startKind_->setObjectName(QStringLiteral("start"));
-    seed_->setObjectName(QStringLiteral("seed"));
-    steps_->setAccessibleName(tr("Steps"));
-    kv_->setAccessibleName(tr("Later tokens attend to"));
+    steps_->setObjectName(u"steps"_s);
+    kv_->setObjectName(u"kv"_s);
+    startKind_->setObjectName(u"start"_s);
+    seed_->setObjectName(u"seed"_s);
+    steps_->setAccessibleName(u"Steps"_s);
+    kv_->setAccessibleName(u"Later tokens attend to"_s);
     kv_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     kv_->addItem(QString(), QString());
     for (const char* kv : {"full", "per_step", "shared", "skip"}) {
@@ -86,16 +88,15 @@ RunFields::RunFields(QWidget* parent)
         widest = std::max(widest, kv_->fontMetrics().horizontalAdvance(kv_->itemText(i)));
     }
     kv_->view()->setMinimumWidth(widest + 96); // the default's name is longer than the others
-    startKind_->setAccessibleName(tr("Start state"));
-    startKind_->addItem(tr("random, of seed"), QStringLiteral("random"));
-    startKind_->addItem(tr("zero"), QStringLiteral("zero"));
-    startKind_->addItem(tr("of a file"), QStringLiteral("file"));
-    seed_->setAccessibleName(tr("Seed of the start state"));
-    seed_->setToolTip(tr("Record several seeds to see how much the start state matters"));
-    seed_->setPlaceholderText(QStringLiteral("0"));
+    startKind_->setAccessibleName(u"Start state"_s);
+    startKind_->addItem(u"random, of seed"_s, u"random"_s);
+    startKind_->addItem(u"zero"_s, u"zero"_s);
+    startKind_->addItem(u"of a file"_s, u"file"_s);
+    seed_->setAccessibleName(u"Seed of the start state"_s);
+    seed_->setToolTip(u"Record several seeds to see how much the start state matters"_s);
+    seed_->setPlaceholderText(u"0"_s);
     seed_->setFixedWidth(52);
-    seed_->setValidator(
-        new QRegularExpressionValidator(QRegularExpression(QStringLiteral("[0-9]{0,19}")), seed_));
+    seed_->setValidator(new QRegularExpressionValidator(QRegularExpression(u"[0-9]{0,19}"_s), seed_));
     auto* row = new QHBoxLayout(start_);
     row->setContentsMargins(0, 0, 0, 0);
     row->setSpacing(6);
@@ -120,27 +121,27 @@ void RunFields::setModel(const CheckpointAbout& about, const QString& chosenMeth
     const MethodInfo* info = method_info(method.toStdString());
     const QStringList before{whyNoSteps_, whyNoKv_, whyNoStart_, ownSteps_, ownKv_};
     whyNoSteps_ = whyNoKv_ = whyNoStart_ = QString();
-    ownSteps_ = tr("as config");
-    ownKv_ = tr("the method's own");
+    ownSteps_ = u"as config"_s;
+    ownKv_ = u"the method's own"_s;
     if (info != nullptr) {
         const bool pondersNot = info->kind == MethodKind::vanilla;
         if (!info->any_steps) {
-            whyNoSteps_ = pondersNot ? tr("none") : tr("fixed");
+            whyNoSteps_ = pondersNot ? u"none"_s : u"fixed"_s;
         } else if (!about.method.isEmpty() && method == about.method) {
-            ownSteps_ = tr("%1 (config)").arg(about.maxSteps + 1);
+            ownSteps_ = u"%1 (config)"_s.arg(about.maxSteps + 1);
         }
         if (pondersNot) {
-            whyNoKv_ = tr("no steps");
+            whyNoKv_ = u"no steps"_s;
         } else if (info->sees_by_own_rule) {
-            whyNoKv_ = tr("%1's own rule").arg(method);
+            whyNoKv_ = u"%1's own rule"_s.arg(method);
         } else {
             const bool own = policy.isEmpty() || policy == QLatin1String("learned");
-            ownKv_ = info->exits_select && own ? tr("default: every step of it (full)")
-                                               : tr("default: its last step so far (per_step)");
+            ownKv_ = info->exits_select && own ? u"default: every step of it (full)"_s
+                                               : u"default: its last step so far (per_step)"_s;
         }
     }
     if (!about.folder.isEmpty() && !about.startState) {
-        whyNoStart_ = tr("the embedding");
+        whyNoStart_ = u"the embedding"_s;
     }
     if (before != QStringList{whyNoSteps_, whyNoKv_, whyNoStart_, ownSteps_, ownKv_}) {
         show(); // not at every key, which would disturb what is being typed
@@ -155,7 +156,7 @@ void RunFields::setChosen(const RunSettings& settings) {
 
 QString RunFields::problem() const {
     return ofFile_ && whyNoStart_.isEmpty() && chosen_.startState.isEmpty()
-               ? tr("Choose the file of start states, or another start state.")
+               ? u"Choose the file of start states, or another start state."_s
                : QString();
 }
 
@@ -171,23 +172,23 @@ void RunFields::show() {
     steps_->setEnabled(whyNoSteps_.isEmpty());
     steps_->setSpecialValueText(whyNoSteps_.isEmpty() ? ownSteps_ : whyNoSteps_);
     steps_->setValue(now.steps);
-    steps_->setToolTip(whyNoSteps_.isEmpty() ? tr("Number of recurrences N: steps 0 to N − 1")
-                                             : tr("Fixed: each step of this method has its own weights"));
+    steps_->setToolTip(whyNoSteps_.isEmpty() ? u"Number of recurrences N: steps 0 to N − 1"_s
+                                             : u"Fixed: each step of this method has its own weights"_s);
     kv_->setEnabled(whyNoKv_.isEmpty());
     kv_->setItemText(0, whyNoKv_.isEmpty() ? ownKv_ : whyNoKv_);
     kv_->setCurrentIndex(std::max(0, kv_->findData(now.kv)));
     kv_->setToolTip(whyNoKv_.isEmpty()
-                        ? tr("What later tokens see of a stopped token at each step. Each choice gives other "
-                             "results, and none gives those of the full run")
-                        : tr("Only for methods whose steps see each other step by step"));
+                        ? u"What later tokens see of a stopped token at each step. Each choice gives other "
+                          "results, and none gives those of the full run"_s
+                        : u"Only for methods whose steps see each other step by step"_s);
     start_->setEnabled(whyNoStart_.isEmpty());
-    startKind_->setItemText(0, whyNoStart_.isEmpty() ? tr("random, of seed") : whyNoStart_);
+    startKind_->setItemText(0, whyNoStart_.isEmpty() ? u"random, of seed"_s : whyNoStart_);
     const bool file = ofFile_ && whyNoStart_.isEmpty();
     const bool zero = now.startState == QLatin1String("zero");
     startKind_->setCurrentIndex(file ? 2 : zero ? 1 : 0);
     startKind_->setToolTip(whyNoStart_.isEmpty()
-                               ? tr("Start state of the recurrence; the run stores it")
-                               : tr("Only recurrent models (huginn, parcae) have a start state"));
+                               ? u"Start state of the recurrence; the run stores it"_s
+                               : u"Only recurrent models (huginn, parcae) have a start state"_s);
     if (!file && !zero && seed_->text() != now.startState.section(u':', 1)) {
         seed_->setText(now.startState.section(u':', 1));
     }
@@ -212,10 +213,10 @@ void RunFields::choose() {
     if (whyNoStart_.isEmpty()) {
         const QString kind = startKind_->currentData().toString();
         const QString seed = seed_->text();
-        const QString random = seed.isEmpty() ? QString() : QStringLiteral("random:") + seed;
+        const QString random = seed.isEmpty() ? QString() : u"random:"_s + seed;
         QString path = startFile_->path();
         if (!path.isEmpty() && !is_start_file(path)) {
-            path.prepend(QStringLiteral("./")); // a file that is called zero
+            path.prepend(u"./"_s); // a file that is called zero
         }
         ofFile_ = kind == QLatin1String("file");
         chosen_.startState = ofFile_ ? path : kind == QLatin1String("zero") ? kind : random;
@@ -253,17 +254,17 @@ PathEdit::PathEdit(Kind kind, const QString& what, const QString& filter, QWidge
     setAcceptDrops(true);
     edit_->setAcceptDrops(false); // a file dropped on it is a path, not an address in the text
     edit_->setAccessibleName(what);
-    auto* choose = new QPushButton(tr("Choose…"), this);
+    auto* choose = new QPushButton(u"Choose…"_s, this);
     choose->setAutoDefault(false);
-    choose->setAccessibleName(tr("Choose: %1").arg(what));
+    choose->setAccessibleName(u"Choose: %1"_s.arg(what));
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(0, 0, 0, 0);
     row->setSpacing(6);
     row->addWidget(edit_, 1);
     offered_->setArrowType(Qt::DownArrow);
     offered_->setPopupMode(QToolButton::InstantPopup);
-    offered_->setAccessibleName(tr("Likely ones: %1").arg(what));
-    offered_->setToolTip(tr("Checkpoint of the open run, samples and recent checkpoints"));
+    offered_->setAccessibleName(u"Likely ones: %1"_s.arg(what));
+    offered_->setToolTip(u"Checkpoint of the open run, samples and recent checkpoints"_s);
     offered_->hide();
     row->addWidget(offered_);
     row->addWidget(choose);
@@ -292,9 +293,8 @@ void PathEdit::offer(const QStringList& paths) {
         const QFileInfo info(path);
         constexpr int widest = 420; // pixels of a folder
         const QString folder = menu->fontMetrics().elidedText(info.path(), Qt::ElideMiddle, widest);
-        QAction* action = menu->addAction(
-            QStringLiteral("%1\t%2").arg(info.fileName(), folder).replace(u'&', QStringLiteral("&&")), this,
-            [this, path] { setPath(path); });
+        QAction* action = menu->addAction(u"%1\t%2"_s.arg(info.fileName(), folder).replace(u'&', u"&&"_s),
+                                          this, [this, path] { setPath(path); });
         action->setData(path);
         action->setToolTip(plain_tip(path));
     }

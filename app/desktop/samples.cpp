@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/samples.h"
 
-#include "views/common/translated.h"
-
 #include <QCoreApplication>
 #include <QDateTime>
 #include <QDir>
@@ -10,6 +8,8 @@
 #include <QFileInfo>
 #include <QJsonDocument>
 #include <QJsonObject>
+
+using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 
@@ -19,7 +19,7 @@ constexpr int levels_up = 5;
 constexpr qint64 largest_config = 1 << 20;
 
 QString summary_of(const QString& folder) {
-    QFile file(folder + QStringLiteral("/config.json"));
+    QFile file(folder + u"/config.json"_s);
     if (file.size() > largest_config || !file.open(QIODevice::ReadOnly)) {
         return {};
     }
@@ -29,14 +29,12 @@ QString summary_of(const QString& folder) {
     QStringList parts;
     const int steps = ponders ? config.value(QLatin1String("pondering_steps")).toInt()
                               : pondering.value(QLatin1String("max_steps")).toInt();
-    const QString method = ponders
-                               ? QStringLiteral("ponderlm")
-                               : pondering.value(QLatin1String("method")).toString(QStringLiteral("vanilla"));
+    const QString method =
+        ponders ? u"ponderlm"_s : pondering.value(QLatin1String("method")).toString(u"vanilla"_s);
     const QString baseline = config.value(QLatin1String("baseline_mode")).toString();
-    const QString depth = config.value(QLatin1String("use_depth_attention")).toBool()
-                              ? QStringLiteral("depth attention")
-                          : baseline == u"baseline" ? QString()
-                                                    : baseline;
+    const QString depth = config.value(QLatin1String("use_depth_attention")).toBool() ? u"depth attention"_s
+                          : baseline == u"baseline"                                   ? QString()
+                                                                                      : baseline;
     if (depth.isEmpty() || method != u"vanilla") {
         parts << method;
     }
@@ -44,13 +42,13 @@ QString summary_of(const QString& folder) {
         parts << depth;
     }
     if (steps > 0) {
-        parts << tr("%1 pondering steps").arg(steps);
+        parts << u"%1 pondering steps"_s.arg(steps);
     }
     const int layers = config.value(QLatin1String("num_hidden_layers")).toInt();
     if (layers > 0) {
-        parts << tr("%1 layers").arg(layers);
+        parts << u"%1 layers"_s.arg(layers);
     }
-    return parts.join(QStringLiteral(" · "));
+    return parts.join(u" · "_s);
 }
 
 } // namespace
@@ -59,8 +57,7 @@ Samples find_samples(const QString& start) {
     Samples found;
     QDir folder(start);
     for (int level = 0; level < levels_up && found.folder.isEmpty(); ++level) {
-        for (const QString& below :
-             {QStringLiteral("sample_models"), QStringLiteral("share/ponderscope/sample_models")}) {
+        for (const QString& below : {u"sample_models"_s, u"share/ponderscope/sample_models"_s}) {
             if (QFileInfo(folder.filePath(below)).isDir()) {
                 found.folder = QDir(folder.filePath(below)).absolutePath();
                 break;
@@ -79,7 +76,7 @@ Samples find_samples(const QString& start) {
         const QStringList names = shelf.entryList(QDir::Dirs | QDir::NoDotAndDotDot, QDir::Name);
         for (const QString& name : names) {
             const QString path = shelf.filePath(name);
-            if (QFileInfo::exists(path + QStringLiteral("/config.json"))) {
+            if (QFileInfo::exists(path + u"/config.json"_s)) {
                 const SampleModel model{name, path, summary_of(path), cabinet, stories};
                 const bool last = cabinet || stories || model.summary.startsWith(QLatin1String("vanilla"));
                 found.models.insert(last ? found.models.end() : found.models.begin(), model);
@@ -87,15 +84,15 @@ Samples find_samples(const QString& start) {
         }
     };
     add(samples, false);
-    const QString stories = samples.filePath(QStringLiteral("texts/stories.txt"));
+    const QString stories = samples.filePath(u"texts/stories.txt"_s);
     found.stories = QFileInfo(stories).isFile() ? stories : QString();
     if (!found.stories.isEmpty()) {
-        add(QDir(samples.filePath(QStringLiteral("chains"))), false, true);
+        add(QDir(samples.filePath(u"chains"_s)), false, true);
     }
-    add(QDir(samples.filePath(QStringLiteral("cabinet"))), true);
-    const QString text = samples.filePath(QStringLiteral("texts/passage.txt"));
+    add(QDir(samples.filePath(u"cabinet"_s)), true);
+    const QString text = samples.filePath(u"texts/passage.txt"_s);
     found.text = QFileInfo(text).isFile() ? text : QString();
-    const QString recorded = samples.filePath(QStringLiteral("../build/samples/samples.ponder"));
+    const QString recorded = samples.filePath(u"../build/samples/samples.ponder"_s);
     found.recorded = QFileInfo(recorded).isFile() ? QFileInfo(recorded).absoluteFilePath() : QString();
     return found;
 }
@@ -108,10 +105,10 @@ QString copy_of_recorded(const Samples& samples, const QString& folder, QString&
     }
     // Under another name first: a copy that was cut off would be taken for the sample.
     QFile part(from.filePath());
-    const QString passing = to.filePath() + QStringLiteral(".part");
+    const QString passing = to.filePath() + u".part"_s;
     QFile::remove(passing);
     if (!QDir().mkpath(folder) || !part.copy(passing)) {
-        problem = tr("The sample could not be copied to %1: %2").arg(to.filePath(), part.errorString());
+        problem = u"The sample could not be copied to %1: %2"_s.arg(to.filePath(), part.errorString());
         return {};
     }
     for (const char* beside : {"-wal", "-shm", ".annotations"}) { // of an older copy
@@ -121,7 +118,7 @@ QString copy_of_recorded(const Samples& samples, const QString& folder, QString&
     QFile::setPermissions(passing,
                           QFile::ReadOwner | QFile::WriteOwner | QFile::ReadGroup | QFile::ReadOther);
     if (!QFile::rename(passing, to.filePath())) {
-        problem = tr("%1 could not be written.").arg(to.filePath());
+        problem = u"%1 could not be written."_s.arg(to.filePath());
         return {};
     }
     return to.absoluteFilePath();
@@ -136,7 +133,7 @@ RecordRequest sample_request(const Samples& samples, const SampleModel& model, c
         request.context = story;
         request.stride = story;
     }
-    request.trace = QDir(folder).filePath(QStringLiteral("samples.ponder"));
+    request.trace = QDir(folder).filePath(u"samples.ponder"_s);
     return request;
 }
 

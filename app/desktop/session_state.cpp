@@ -8,7 +8,6 @@
 #include "app/desktop/settings.h"
 #include "core/trace/tools/annotations.h"
 #include "views/common/paths.h"
-#include "views/common/translated.h"
 #include "views/text/find_bar.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
@@ -29,6 +28,8 @@
 #include <cmath>
 #include <iterator>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -43,7 +44,7 @@ constexpr int low_status = 30;    ///< pixels of the status bar beside a slide
 SessionState::SessionState(const Shell& shell, DockLayout& docks, Opener& opener)
     : ShellPart(shell), docks_(docks), opener_(opener), caption_(new QLabel(&shell.window)) {
     caption_->setTextFormat(Qt::PlainText);
-    caption_->setObjectName(QStringLiteral("caption"));
+    caption_->setObjectName(u"caption"_s);
     caption_->setContentsMargins(24, 0, 0, 0);
     caption_->hide();
     window_->statusBar()->addWidget(caption_, 1);
@@ -146,20 +147,20 @@ void SessionState::redo() {
 
 void SessionState::saveSession() {
     if (data_.traces().isEmpty()) {
-        messages_->show("session.no-trace", tr("Open a trace first. A session stores the open traces."),
+        messages_->show("session.no-trace", u"Open a trace first. A session stores the open traces."_s,
                         MessageBar::Kind::notice);
         return;
     }
     const QFileInfo trace(data_.traces().constFirst());
-    QString file = QFileDialog::getSaveFileName(window_, tr("Save Session As"),
+    QString file = QFileDialog::getSaveFileName(window_, u"Save Session As"_s,
                                                 trace.absolutePath() + u'/' + trace.completeBaseName() +
-                                                    QStringLiteral(".ponder-session"),
-                                                tr("Sessions (*.ponder-session)"));
+                                                    u".ponder-session"_s,
+                                                u"Sessions (*.ponder-session)"_s);
     if (file.isEmpty()) {
         return;
     }
     if (!is_session_file(file)) {
-        file += QStringLiteral(".ponder-session");
+        file += u".ponder-session"_s;
     }
     saveSessionTo(file);
 }
@@ -186,7 +187,7 @@ void SessionState::openSession(const QString& file) {
     docks_.leaveMaximised();
     if (!session->layout.isEmpty() && !docks_.restoreLayout(session->layout)) {
         messages_->show("session.old-layout",
-                        tr("The session has a layout of another version. The panels were not changed."),
+                        u"The session has a layout of another version. The panels were not changed."_s,
                         MessageBar::Kind::notice);
     }
     for (const QString& trace : session->traces) {
@@ -201,7 +202,7 @@ void SessionState::openSession(const QString& file) {
 
 void SessionState::keepView() {
     if (!selection_.runA().isValid() || data_.isLive(selection_.runA().trace)) {
-        messages_->show("view.no-trace", tr("Open a trace first. A saved view refers to a run."),
+        messages_->show("view.no-trace", u"Open a trace first. A saved view refers to a run."_s,
                         MessageBar::Kind::notice);
         return;
     }
@@ -216,44 +217,44 @@ void SessionState::keepView() {
     const QString name = QString::fromStdString(run->name);
     const RunInfo* other = data_.run(state.b);
     parts << (text_->view().values().difference && other != nullptr
-                  ? tr("%1 minus %2").arg(name, QString::fromStdString(other->name))
+                  ? u"%1 minus %2"_s.arg(name, QString::fromStdString(other->name))
                   : name);
     if (!state.find.isEmpty()) {
         parts << state.find;
     }
     if (state.token >= 0) {
-        parts << tr("token %1").arg(state.token);
+        parts << u"token %1"_s.arg(state.token);
     }
-    views_.push_back({parts.join(QStringLiteral(" · ")),
+    views_.push_back({parts.join(u" · "_s),
                       docks_.maximised() == nullptr ? QString() : docks_.maximised()->objectName(), state});
     messages_->show(
         "view.saved",
-        tr("Saved as view %1. F5 presents the saved views; a session file keeps them.").arg(views_.size()),
+        u"Saved as view %1. F5 presents the saved views; a session file keeps them."_s.arg(views_.size()),
         MessageBar::Kind::success);
 }
 
 void SessionState::fillViews(QMenu* menu) {
     empty_menu(*menu);
     for (std::size_t i = 0; i < views_.size(); ++i) {
-        QMenu* one = menu->addMenu(
-            tr("%1  %2").arg(i + 1).arg(QString(views_[i].name).replace(u'&', QStringLiteral("&&"))));
-        one->addAction(tr("Show"), this, [this, state = views_[i].view] { showState(state); });
+        QMenu* one =
+            menu->addMenu(u"%1  %2"_s.arg(i + 1).arg(QString(views_[i].name).replace(u'&', u"&&"_s)));
+        one->addAction(u"Show"_s, this, [this, state = views_[i].view] { showState(state); });
         // A session may have other views by the time that something is chosen.
-        one->addAction(tr("Move Up"), this,
+        one->addAction(u"Move Up"_s, this,
                        [this, i] {
                            if (i < views_.size()) {
                                std::swap(views_[i], views_[i - 1]);
                            }
                        })
             ->setEnabled(i > 0);
-        one->addAction(tr("Remove"), this, [this, i] {
+        one->addAction(u"Remove"_s, this, [this, i] {
             if (i < views_.size()) {
                 views_.erase(views_.begin() + static_cast<std::ptrdiff_t>(i));
             }
         });
     }
     if (views_.empty()) {
-        menu->addAction(tr("No Saved Views"))->setEnabled(false);
+        menu->addAction(u"No Saved Views"_s)->setEnabled(false);
     }
 }
 
@@ -276,7 +277,7 @@ void SessionState::present() {
         return;
     }
     if (!selection_.runA().isValid()) {
-        messages_->show("present.no-trace", tr("Open a trace first, then present it."),
+        messages_->show("present.no-trace", u"Open a trace first, then present it."_s,
                         MessageBar::Kind::notice);
         return;
     }
@@ -334,18 +335,17 @@ void SessionState::showCaption() {
     const int at = presenting_->at;
     const RunInfo* a = data_.run(selection_.runA());
     const RunInfo* b = data_.run(selection_.runB());
-    QStringList shown{tr("A: %1").arg(a == nullptr ? QString() : QString::fromStdString(a->name))};
+    QStringList shown{u"A: %1"_s.arg(a == nullptr ? QString() : QString::fromStdString(a->name))};
     if (b != nullptr) {
-        shown << tr("B: %1").arg(QString::fromStdString(b->name));
+        shown << u"B: %1"_s.arg(QString::fromStdString(b->name));
     }
-    shown << text_->view().values().name() + (text_->view().values().difference ? tr(", A − B") : QString());
-    const QString what = shown.join(QStringLiteral("   "));
-    caption_->setText(at >= 0 ? tr("%1 of %2   %3")
-                                    .arg(at + 1)
-                                    .arg(views_.size())
-                                    .arg(views_[static_cast<std::size_t>(at)].name)
-                      : views_.empty() ? tr("%1   (Escape ends this)").arg(what)
-                                       : tr("%1   (Page Down: view 1 of %2)").arg(what).arg(views_.size()));
+    shown << text_->view().values().name() + (text_->view().values().difference ? u", A − B"_s : QString());
+    const QString what = shown.join(u"   "_s);
+    caption_->setText(
+        at >= 0
+            ? u"%1 of %2   %3"_s.arg(at + 1).arg(views_.size()).arg(views_[static_cast<std::size_t>(at)].name)
+        : views_.empty() ? u"%1   (Escape ends this)"_s.arg(what)
+                         : u"%1   (Page Down: view 1 of %2)"_s.arg(what).arg(views_.size()));
 }
 
 namespace {
@@ -369,8 +369,7 @@ QString absolute(const QString& path, const QDir& folder) {
 }
 
 QJsonObject to_json(const RunKey& key, const QDir& folder) {
-    return {{QStringLiteral("trace"), key.trace.isEmpty() ? QString() : relative(key.trace, folder)},
-            {QStringLiteral("run"), key.run}};
+    return {{u"trace"_s, key.trace.isEmpty() ? QString() : relative(key.trace, folder)}, {u"run"_s, key.run}};
 }
 
 QJsonObject to_json(const ColourRanges::All& ranges) {
@@ -411,24 +410,23 @@ Enum checked(const QJsonValue& value, int count, Enum otherwise) {
 }
 
 QJsonObject to_json(const ViewState& view, const QDir& folder) {
-    return {
-        {QStringLiteral("a"), to_json(view.a, folder)},
-        {QStringLiteral("b"), to_json(view.b, folder)},
-        {QStringLiteral("sequence"), view.sequence},
-        {QStringLiteral("token"), view.token},
-        {QStringLiteral("step"), view.step},
-        {QStringLiteral("layer"), view.layer},
-        {QStringLiteral("head"), view.head},
-        {QStringLiteral("attribution"), static_cast<int>(view.attribution)},
-        {QStringLiteral("quantity"), quantity_key(view.look.quantity)},
-        {QStringLiteral("annotation"), view.look.annotation},
-        {QStringLiteral("bars"), view.look.bars ? QJsonValue(quantity_key(*view.look.bars)) : QJsonValue()},
-        {QStringLiteral("bar_annotation"), view.look.barAnnotation},
-        {QStringLiteral("ranges"), to_json(view.ranges)},
-        {QStringLiteral("difference"), view.look.difference},
-        {QStringLiteral("zoom"), static_cast<int>(view.zoom)},
-        {QStringLiteral("text_size"), view.textSize},
-        {QStringLiteral("find"), view.find}};
+    return {{u"a"_s, to_json(view.a, folder)},
+            {u"b"_s, to_json(view.b, folder)},
+            {u"sequence"_s, view.sequence},
+            {u"token"_s, view.token},
+            {u"step"_s, view.step},
+            {u"layer"_s, view.layer},
+            {u"head"_s, view.head},
+            {u"attribution"_s, static_cast<int>(view.attribution)},
+            {u"quantity"_s, quantity_key(view.look.quantity)},
+            {u"annotation"_s, view.look.annotation},
+            {u"bars"_s, view.look.bars ? QJsonValue(quantity_key(*view.look.bars)) : QJsonValue()},
+            {u"bar_annotation"_s, view.look.barAnnotation},
+            {u"ranges"_s, to_json(view.ranges)},
+            {u"difference"_s, view.look.difference},
+            {u"zoom"_s, static_cast<int>(view.zoom)},
+            {u"text_size"_s, view.textSize},
+            {u"find"_s, view.find}};
 }
 
 /// The view state in \p object. Missing and invalid entries keep their defaults.
@@ -493,24 +491,24 @@ QString save_session(const Session& session, const QString& file) {
         traces.append(relative(trace, folder));
     }
     QJsonObject object = to_json(session.view, folder);
-    object[QStringLiteral("ponderscope_session")] = version;
-    object[QStringLiteral("traces")] = traces;
-    object[QStringLiteral("layout")] = QString::fromLatin1(session.layout.toBase64());
+    object[u"ponderscope_session"_s] = version;
+    object[u"traces"_s] = traces;
+    object[u"layout"_s] = QString::fromLatin1(session.layout.toBase64());
     QJsonArray views;
     for (const SavedView& saved : session.views) {
         QJsonObject one = to_json(saved.view, folder);
-        one[QStringLiteral("name")] = saved.name;
-        one[QStringLiteral("panel")] = saved.panel;
+        one[u"name"_s] = saved.name;
+        one[u"panel"_s] = saved.panel;
         views.append(one);
     }
-    object[QStringLiteral("views")] = views;
+    object[u"views"_s] = views;
     if (const QFileInfo there(file); there.exists() && !there.isFile()) {
-        return tr("%1 is not a file. Choose another name for the session.").arg(file);
+        return u"%1 is not a file. Choose another name for the session."_s.arg(file);
     }
     QSaveFile out(file);
     const QByteArray bytes = QJsonDocument(object).toJson();
     if (!out.open(QIODevice::WriteOnly) || out.write(bytes) != bytes.size() || !out.commit()) {
-        return tr("%1 could not be written: %2").arg(file, out.errorString());
+        return u"%1 could not be written: %2"_s.arg(file, out.errorString());
     }
     return {};
 }
@@ -518,29 +516,29 @@ QString save_session(const Session& session, const QString& file) {
 std::optional<Session> load_session(const QString& file, QString& problem) {
     const auto refuse = [&](const QString& found) {
         problem =
-            tr("%1: expected a session of this program, found %2. Save the session again.").arg(file, found);
+            u"%1: expected a session of this program, found %2. Save the session again."_s.arg(file, found);
         return std::nullopt;
     };
     QFile in(file);
     if (!in.open(QIODevice::ReadOnly)) {
-        problem = tr("%1 could not be read: %2").arg(file, in.errorString());
+        problem = u"%1 could not be read: %2"_s.arg(file, in.errorString());
         return std::nullopt;
     }
     if (in.size() > largest_session) {
-        return refuse(tr("a file of %1 bytes").arg(in.size()));
+        return refuse(u"a file of %1 bytes"_s.arg(in.size()));
     }
     QJsonParseError error;
     const QJsonObject object = QJsonDocument::fromJson(in.readAll(), &error).object();
     const int found = object.value(QLatin1String("ponderscope_session")).toInt();
     if (found > 0 && found < version) {
         problem =
-            tr("%1 was saved by an older version. Open its traces and save the session again.").arg(file);
+            u"%1 was saved by an older version. Open its traces and save the session again."_s.arg(file);
         return std::nullopt;
     }
     if (found != version) {
-        return refuse(error.error != QJsonParseError::NoError ? tr("no JSON")
-                      : found > version                       ? tr("version %1").arg(found)
-                                                              : tr("something else"));
+        return refuse(error.error != QJsonParseError::NoError ? u"no JSON"_s
+                      : found > version                       ? u"version %1"_s.arg(found)
+                                                              : u"something else"_s);
     }
     const QDir folder = QFileInfo(file).absoluteDir();
     Session session;

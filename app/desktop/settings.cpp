@@ -8,6 +8,8 @@
 #include <array>
 #include <utility>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -17,14 +19,14 @@ constexpr qsizetype most_kept = 12;
 } // namespace
 
 Settings::Settings()
-    : file_(std::make_unique<QSettings>(QSettings::IniFormat, QSettings::UserScope,
-                                        QStringLiteral("ponderscope"), QStringLiteral("desktop"))) {}
+    : file_(std::make_unique<QSettings>(QSettings::IniFormat, QSettings::UserScope, u"ponderscope"_s,
+                                        u"desktop"_s)) {}
 
 Settings::Settings(const QString& file) : file_(std::make_unique<QSettings>(file, QSettings::IniFormat)) {}
 
 QStringList Settings::recent() const {
     QStringList existing;
-    const QStringList all = file_->value(QStringLiteral("recent")).toStringList();
+    const QStringList all = file_->value(u"recent"_s).toStringList();
     for (const QString& path : all) {
         if (is_elsewhere(path) || QFileInfo::exists(path)) {
             existing << path;
@@ -34,18 +36,18 @@ QStringList Settings::recent() const {
 }
 
 void Settings::addRecent(const QString& path) {
-    QStringList all = file_->value(QStringLiteral("recent")).toStringList();
+    QStringList all = file_->value(u"recent"_s).toStringList();
     all.removeAll(path);
     all.prepend(path);
-    file_->setValue(QStringLiteral("recent"), QStringList(all.mid(0, most_kept)));
+    file_->setValue(u"recent"_s, QStringList(all.mid(0, most_kept)));
 }
 
 void Settings::clearRecent() {
-    file_->remove(QStringLiteral("recent"));
+    file_->remove(u"recent"_s);
 }
 
 Appearance Settings::appearance() const {
-    const QString name = file_->value(QStringLiteral("appearance")).toString();
+    const QString name = file_->value(u"appearance"_s).toString();
     return name == QLatin1String("light")      ? Appearance::light
            : name == QLatin1String("dark")     ? Appearance::dark
            : name == QLatin1String("contrast") ? Appearance::contrast
@@ -53,19 +55,18 @@ Appearance Settings::appearance() const {
 }
 
 void Settings::setAppearance(Appearance appearance) {
-    file_->setValue(QStringLiteral("appearance"), appearance == Appearance::light  ? QStringLiteral("light")
-                                                  : appearance == Appearance::dark ? QStringLiteral("dark")
-                                                  : appearance == Appearance::contrast
-                                                      ? QStringLiteral("contrast")
-                                                      : QStringLiteral("system"));
+    file_->setValue(u"appearance"_s, appearance == Appearance::light      ? u"light"_s
+                                     : appearance == Appearance::dark     ? u"dark"_s
+                                     : appearance == Appearance::contrast ? u"contrast"_s
+                                                                          : u"system"_s);
 }
 
 int Settings::textSize() const {
-    return file_->value(QStringLiteral("text_size"), 19).toInt();
+    return file_->value(u"text_size"_s, 19).toInt();
 }
 
 void Settings::setTextSize(int pixels) {
-    file_->setValue(QStringLiteral("text_size"), pixels);
+    file_->setValue(u"text_size"_s, pixels);
 }
 
 namespace {
@@ -77,7 +78,7 @@ constexpr std::array magnitude_names{
 } // namespace
 
 MagnitudeMap Settings::magnitude() const {
-    const QString stored = file_->value(QStringLiteral("colour_map")).toString();
+    const QString stored = file_->value(u"colour_map"_s).toString();
     for (const auto& [map, name] : magnitude_names) {
         if (stored == QLatin1String(name)) {
             return map;
@@ -89,54 +90,53 @@ MagnitudeMap Settings::magnitude() const {
 void Settings::setMagnitude(MagnitudeMap map) {
     for (const auto& [known, name] : magnitude_names) {
         if (known == map) {
-            file_->setValue(QStringLiteral("colour_map"), QLatin1String(name));
+            file_->setValue(u"colour_map"_s, QLatin1String(name));
         }
     }
 }
 
 QByteArray Settings::geometry() const {
-    return file_->value(QStringLiteral("window/geometry")).toByteArray();
+    return file_->value(u"window/geometry"_s).toByteArray();
 }
 
 QByteArray Settings::layout() const {
-    return file_->value(QStringLiteral("window/layout")).toByteArray();
+    return file_->value(u"window/layout"_s).toByteArray();
 }
 
 void Settings::setWindow(const QByteArray& geometry, const QByteArray& layout) {
-    file_->setValue(QStringLiteral("window/geometry"), geometry);
-    file_->setValue(QStringLiteral("window/layout"), layout);
+    file_->setValue(u"window/geometry"_s, geometry);
+    file_->setValue(u"window/layout"_s, layout);
 }
 
 QString Settings::located(const QString& digest) const {
-    const QString folder =
-        digest.isEmpty() ? QString() : file_->value(QStringLiteral("located/") + digest).toString();
+    const QString folder = digest.isEmpty() ? QString() : file_->value(u"located/"_s + digest).toString();
     return is_elsewhere(folder) || QFileInfo(folder).isDir() ? folder : QString();
 }
 
 void Settings::setLocated(const QString& digest, const QString& folder) {
     if (!digest.isEmpty()) {
-        file_->setValue(QStringLiteral("located/") + digest, folder);
+        file_->setValue(u"located/"_s + digest, folder);
     }
 }
 
 QVariant Settings::dialog(const QString& name, const QVariant& otherwise) const {
-    return file_->value(QStringLiteral("record/") + name, otherwise);
+    return file_->value(u"record/"_s + name, otherwise);
 }
 
 void Settings::setDialog(const QString& name, const QVariant& value) {
-    file_->setValue(QStringLiteral("record/") + name, value);
+    file_->setValue(u"record/"_s + name, value);
 }
 
 RunSettings Settings::runSettings(const QString& of) const {
-    return {.steps = file_->value(of + QStringLiteral("/steps"), 0).toInt(),
-            .kv = file_->value(of + QStringLiteral("/kv")).toString(),
-            .startState = file_->value(of + QStringLiteral("/start-state")).toString()};
+    return {.steps = file_->value(of + u"/steps"_s, 0).toInt(),
+            .kv = file_->value(of + u"/kv"_s).toString(),
+            .startState = file_->value(of + u"/start-state"_s).toString()};
 }
 
 void Settings::setRunSettings(const QString& of, const RunSettings& settings) {
-    file_->setValue(of + QStringLiteral("/steps"), settings.steps);
-    file_->setValue(of + QStringLiteral("/kv"), settings.kv);
-    file_->setValue(of + QStringLiteral("/start-state"), settings.startState);
+    file_->setValue(of + u"/steps"_s, settings.steps);
+    file_->setValue(of + u"/kv"_s, settings.kv);
+    file_->setValue(of + u"/start-state"_s, settings.startState);
 }
 
 } // namespace ponderscope

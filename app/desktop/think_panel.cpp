@@ -19,6 +19,8 @@
 #include <algorithm>
 #include <iterator>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -39,8 +41,8 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
       seed_(new QSpinBox(this)),
       policy_(new QComboBox(this)),
       fields_(new RunFields(this)),
-      think_(new QPushButton(tr("Think"), this)),
-      stop_(new QPushButton(tr("Stop"), this)),
+      think_(new QPushButton(u"Think"_s, this)),
+      stop_(new QPushButton(u"Stop"_s, this)),
       play_(new QToolButton(this)),
       time_(new QSlider(Qt::Horizontal, this)),
       moment_(new QLabel(this)),
@@ -49,45 +51,45 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
         widget->setAccessibleName(text);
         widget->setToolTip(tip);
     };
-    name(checkpoint_, tr("Checkpoint"), tr("Model; the last entry chooses a folder"));
+    name(checkpoint_, u"Checkpoint"_s, u"Model; the last entry chooses a folder"_s);
     checkpoint_->setMinimumContentsLength(12);
     checkpoint_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-    name(prompt_, tr("Prompt"), tr("Prompt (Ctrl+Enter starts)"));
-    prompt_->setPlaceholderText(tr("Type a prompt; Ctrl+Enter generates."));
+    name(prompt_, u"Prompt"_s, u"Prompt (Ctrl+Enter starts)"_s);
+    prompt_->setPlaceholderText(u"Type a prompt; Ctrl+Enter generates."_s);
     prompt_->setTabChangesFocus(true);
     prompt_->installEventFilter(this);
     prompt_->setMinimumHeight(40);
     tokens_->setRange(0, 4096);
     tokens_->setValue(40);
-    name(tokens_, tr("New tokens"), tr("Largest number of new tokens; 0 only reads the prompt"));
+    name(tokens_, u"New tokens"_s, u"Largest number of new tokens; 0 only reads the prompt"_s);
     temperature_->setRange(0, 5);
     temperature_->setSingleStep(0.1);
-    temperature_->setSpecialValueText(tr("greedy"));
-    name(temperature_, tr("Temperature"), tr("Temperature of sampling; 0 takes the most probable token"));
+    temperature_->setSpecialValueText(u"greedy"_s);
+    name(temperature_, u"Temperature"_s, u"Temperature of sampling; 0 takes the most probable token"_s);
     topK_->setRange(0, 1'000'000);
-    topK_->setSpecialValueText(tr("all"));
-    name(topK_, tr("Top k"), tr("Sample from this number of most probable tokens; 0: all"));
+    topK_->setSpecialValueText(u"all"_s);
+    name(topK_, u"Top k"_s, u"Sample from this number of most probable tokens; 0: all"_s);
     topP_->setRange(0.01, 1);
     topP_->setSingleStep(0.05);
     topP_->setValue(1);
-    name(topP_, tr("Top p"),
-         tr("Sample from the smallest set of the top k tokens with this share of their probability; 1: all"));
+    name(topP_, u"Top p"_s,
+         u"Sample from the smallest set of the top k tokens with this share of their probability; 1: all"_s);
     seed_->setRange(0, 1'000'000'000);
-    name(seed_, tr("Seed"), tr("Seed of sampling: the same seed draws the same tokens"));
-    policy_->addItem(tr("its own"), QString());
-    policy_->addItem(tr("every step"), QStringLiteral("full"));
-    policy_->addItem(tr("no step"), QStringLiteral("fixed:n=0"));
-    policy_->addItem(tr("one step"), QStringLiteral("fixed:n=1"));
-    name(policy_, tr("Halting"), tr("Policy that decides when a token stops"));
-    name(think_, tr("Think"), tr("Generate from the prompt, token by token (Ctrl+Enter)"));
-    name(stop_, tr("Stop"), tr("Stop and record the generated tokens"));
+    name(seed_, u"Seed"_s, u"Seed of sampling: the same seed draws the same tokens"_s);
+    policy_->addItem(u"its own"_s, QString());
+    policy_->addItem(u"every step"_s, u"full"_s);
+    policy_->addItem(u"no step"_s, u"fixed:n=0"_s);
+    policy_->addItem(u"one step"_s, u"fixed:n=1"_s);
+    name(policy_, u"Halting"_s, u"Policy that decides when a token stops"_s);
+    name(think_, u"Think"_s, u"Generate from the prompt, token by token (Ctrl+Enter)"_s);
+    name(stop_, u"Stop"_s, u"Stop and record the generated tokens"_s);
     stop_->setEnabled(false);
-    name(time_, tr("Time"), tr("Show the text up to this token, and the numbers at that time"));
+    name(time_, u"Time"_s, u"Show the text up to this token, and the numbers at that time"_s);
     time_->setPageStep(8);
     time_->setEnabled(false);
-    play_->setText(QStringLiteral("▶"));
+    play_->setText(u"▶"_s);
     play_->setCheckable(true);
-    name(play_, tr("Play"), tr("Go through the sequence token by token"));
+    name(play_, u"Play"_s, u"Go through the sequence token by token"_s);
     moment_->setTextFormat(Qt::PlainText);
     moment_->setForegroundRole(QPalette::PlaceholderText);
     moment_->setMinimumWidth(190);
@@ -113,8 +115,8 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     cuts->addWidget(topP_, 1);
     cut->setFocusProxy(topK_);
     const std::pair<QString, QWidget*> fields[] = {
-        {tr("Model"), checkpoint_},        {tr("Halting"), policy_}, {tr("New tokens"), tokens_},
-        {tr("Temperature"), temperature_}, {tr("Top k, p"), cut},    {tr("Seed"), seed_}};
+        {u"Model"_s, checkpoint_},        {u"Halting"_s, policy_}, {u"New tokens"_s, tokens_},
+        {u"Temperature"_s, temperature_}, {u"Top k, p"_s, cut},    {u"Seed"_s, seed_}};
     for (int i = 0; i < static_cast<int>(std::size(fields)); ++i) {
         const auto& [text, field] = fields[i];
         options->addWidget(label(text, field), i / 2, i % 2 * 2);
@@ -123,13 +125,13 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     auto* begins = new QHBoxLayout;
     begins->setSpacing(8);
     begins->addWidget(&fields_->steps());
-    begins->addWidget(label(tr("from"), &fields_->start()));
+    begins->addWidget(label(u"from"_s, &fields_->start()));
     begins->addWidget(&fields_->start(), 1);
-    options->addWidget(label(tr("Steps"), &fields_->steps()), 3, 0);
+    options->addWidget(label(u"Steps"_s, &fields_->steps()), 3, 0);
     options->addLayout(begins, 3, 1, 1, 3);
     auto* seen = new QHBoxLayout;
     seen->setSpacing(8);
-    seen->addWidget(label(tr("Later tokens attend to"), &fields_->kv()));
+    seen->addWidget(label(u"Later tokens attend to"_s, &fields_->kv()));
     seen->addWidget(&fields_->kv(), 1);
     options->addLayout(seen, 4, 0, 1, 4);
     fields_->kv().setMinimumContentsLength(12);
@@ -206,8 +208,8 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
         }
     });
     setCheckpoints({});
-    setStatus(tr("The model reads the prompt and continues. Text, steps, gates and candidates appear as they "
-                 "are computed."));
+    setStatus(u"The model reads the prompt and continues. Text, steps, gates and candidates appear as they "
+              "are computed."_s);
     showTime();
 }
 
@@ -222,7 +224,7 @@ void ThinkPanel::setCheckpoints(const QStringList& folders, const QString& sugge
         }
     }
     nameCheckpoints();
-    checkpoint_->addItem(tr("Choose a folder…"), QString());
+    checkpoint_->addItem(u"Choose a folder…"_s, QString());
     checkpoint_->setCurrentIndex(std::max(0, checkpoint_->findData(wanted)));
     inquire();
 }
@@ -349,9 +351,9 @@ void ThinkPanel::showTime() {
     } else if (time_->value() >= last) {
         Q_EMIT horizonChanged(-1);
     }
-    moment_->setText(
-        last < 0 ? QString()
-                 : tr("token %1 of %2").arg(format_count(time_->value() + 1), format_count(last + 1)));
+    moment_->setText(last < 0
+                         ? QString()
+                         : u"token %1 of %2"_s.arg(format_count(time_->value() + 1), format_count(last + 1)));
 }
 
 bool ThinkPanel::isFollowed() const {
@@ -370,12 +372,12 @@ void ThinkPanel::moveTo(int token) {
         word = visible_token(token_bytes(block->tokens, block->text, static_cast<std::size_t>(token)), 16);
     }
     moment_->setText(
-        tr("token %1 of %2 “%3”").arg(format_count(token + 1), format_count(time_->maximum() + 1), word));
+        u"token %1 of %2 “%3”"_s.arg(format_count(token + 1), format_count(time_->maximum() + 1), word));
 }
 
 void ThinkPanel::play(bool on) {
-    play_->setText(on ? QStringLiteral("❚❚") : QStringLiteral("▶"));
-    play_->setAccessibleName(on ? tr("Pause") : tr("Play"));
+    play_->setText(on ? u"❚❚"_s : u"▶"_s);
+    play_->setAccessibleName(on ? u"Pause"_s : u"Play"_s);
     if (on && time_->value() >= time_->maximum() && !isFollowed()) {
         time_->setValue(0);
     }
@@ -399,7 +401,7 @@ ViewCommand ThinkPanel::viewCommand() const {
     if (const QString problem = problem_of(wanted); !problem.isEmpty()) {
         return no_command(problem);
     }
-    wanted.trace = QStringLiteral("thinking.ponder");
+    wanted.trace = u"thinking.ponder"_s;
     return shell_view({as_typed(generate_arguments(wanted))});
 }
 

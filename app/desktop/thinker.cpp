@@ -12,6 +12,8 @@
 #include <cstring>
 #include <limits>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -35,7 +37,7 @@ Thinker::Thinker(TraceData& data, QObject* parent) : QObject(parent), data_(data
 
 void Thinker::start(const ThinkRequest& request) {
     QString problem =
-        isRunning() ? tr("The model is generating. Wait for it or stop it.") : problem_of(request);
+        isRunning() ? u"The model is generating. Wait for it or stop it."_s : problem_of(request);
     if (problem.isEmpty()) {
         forget();
         trace_ = request.trace;
@@ -95,9 +97,9 @@ void Thinker::end(EngineProcess::End end, const QString& sentence) {
         Q_EMIT failed(
             "generation.died",
             tokens() > 0
-                ? tr("The engine ended unexpectedly. Its %1 tokens stay on the screen but are in no trace.")
+                ? u"The engine ended unexpectedly. Its %1 tokens stay on the screen but are in no trace."_s
                       .arg(tokens())
-                : tr("The engine ended unexpectedly before its first token."));
+                : u"The engine ended unexpectedly before its first token."_s);
     } else if (end == EngineProcess::End::refused || end == EngineProcess::End::cut) {
         Q_EMIT failed(end == EngineProcess::End::cut ? "generation.cut" : "generation.refused", sentence);
     }
@@ -201,7 +203,7 @@ void LiveRunBuilder::name(const QJsonObject& token) {
     const int id = token.value(QLatin1String("id")).toInt();
     const QByteArray bytes = QByteArray::fromHex(token.value(QLatin1String("bytes")).toString().toLatin1());
     labels_.insert(id, bytes.isEmpty()
-                           ? QStringLiteral("‹id %1›").arg(id)
+                           ? u"‹id %1›"_s.arg(id)
                            : visible_token({bytes.constData(), static_cast<std::size_t>(bytes.size())}));
 }
 

@@ -16,6 +16,8 @@
 
 namespace ponderscope {
 
+using Qt::StringLiterals::operator""_s;
+
 /// Turns the lines of `ponderscope generate --json` into a run that the views show: a token a line, with what
 /// was computed for it. Invalid lines (of another program, or with a changed shape) are skipped.
 class LiveRunBuilder {
@@ -72,7 +74,7 @@ public:
     void start(const ThinkRequest& request);
     [[nodiscard]] bool isRunning() const { return engine_.isRunning(); }
     [[nodiscard]] RunKey key() const { return {name(), 1}; } ///< of the run that is shown while it thinks
-    [[nodiscard]] static QString name() { return QStringLiteral("live:thinking"); }
+    [[nodiscard]] static QString name() { return u"live:thinking"_s; }
     [[nodiscard]] qint64 tokens() const { return run_ ? run_->tokens() : 0; }
     [[nodiscard]] qint64 promptTokens() const { return run_ ? run_->promptTokens() : 0; }
     /// Takes the live run from the views; when it has a recorded one to stand for it.

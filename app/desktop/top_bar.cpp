@@ -16,6 +16,8 @@
 #include <algorithm>
 #include <vector>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -76,10 +78,9 @@ private:
 class FindField : public QToolButton {
 public:
     FindField(const Theme& theme, QWidget* parent) : QToolButton(parent), theme_(theme) {
-        setText(QObject::tr("Find a token"));
+        setText(u"Find a token"_s);
         setAccessibleName(text());
-        setToolTip(QObject::tr(
-            "Find words, /patterns/, #ids or a condition such as steps = 3 and nll > 4 (Ctrl+F)"));
+        setToolTip(u"Find words, /patterns/, #ids or a condition such as steps = 3 and nll > 4 (Ctrl+F)"_s);
         setFixedHeight(theme.scaled(28));
         setMinimumWidth(120);
         setMaximumWidth(220);
@@ -99,7 +100,7 @@ protected:
         painter.setPen(colours.soft);
         painter.setFont(theme_.body());
         painter.drawText(rect().adjusted(11, 0, -11, 0), Qt::AlignVCenter | Qt::AlignLeft, text());
-        const QString keys = QStringLiteral("Ctrl+F");
+        const QString keys = u"Ctrl+F"_s;
         const QFontMetrics small(theme_.small());
         if (width() >
             34 + QFontMetrics(theme_.body()).horizontalAdvance(text()) + small.horizontalAdvance(keys)) {
@@ -131,10 +132,10 @@ TopBar::TopBar(const ViewContext& context, QWidget* parent)
         box->setMaximumWidth(250);
         box->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     }
-    a_->setAccessibleName(tr("Run A"));
-    a_->setToolTip(tr("Run A: the shown run"));
-    b_->setAccessibleName(tr("Run B"));
-    b_->setToolTip(tr("Run B: the run to compare with A"));
+    a_->setAccessibleName(u"Run A"_s);
+    a_->setToolTip(u"Run A: the shown run"_s);
+    b_->setAccessibleName(u"Run B"_s);
+    b_->setToolTip(u"Run B: the run to compare with A"_s);
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(6, 5, 14, 6);
     row->setSpacing(14);
@@ -182,28 +183,28 @@ void TopBar::fill() {
     const auto wear = [&](QComboBox* box, const QString& letter, const QColor& fill, const QColor& text) {
         static_cast<RunBox*>(box)->setBadge(badge(letter, fill, text, context_.theme.caps()));
     };
-    wear(a_, QStringLiteral("A"), colours.a, colours.onA);
-    wear(b_, QStringLiteral("B"), colours.b, colours.onB);
+    wear(a_, u"A"_s, colours.a, colours.onA);
+    wear(b_, u"B"_s, colours.b, colours.onB);
     const RunInfo* a = context_.data.run(context_.selection.runA());
     std::vector<ChooserEntry> ofA;
-    std::vector<ChooserEntry> ofB{{tr("no B"), QVariant::fromValue(RunKey{})}};
+    std::vector<ChooserEntry> ofB{{u"no B"_s, QVariant::fromValue(RunKey{})}};
     for (const QString& live : context_.data.liveNames()) {
         for (const RunInfo& run : context_.data.runs(live)) {
-            ofA.push_back({tr("%1 · thinking").arg(QString::fromStdString(run.name)),
+            ofA.push_back({u"%1 · thinking"_s.arg(QString::fromStdString(run.name)),
                            QVariant::fromValue(RunKey{live, run.id})});
         }
     }
     const QStringList traces = context_.data.traces();
     for (const QString& trace : traces) {
         const QString stem =
-            context_.data.isScratch(trace) ? tr("scratch") : QFileInfo(trace).completeBaseName();
+            context_.data.isScratch(trace) ? u"scratch"_s : QFileInfo(trace).completeBaseName();
         for (const RunInfo& run : context_.data.runs(trace)) {
             const RunKey key{trace, run.id};
             // The trace's name tells runs apart. It is left out if only one trace is open, unless that is
             // Scratch.
             QString name = QString::fromStdString(run.name);
             if (traces.size() > 1 || context_.data.isScratch(trace)) {
-                name += QStringLiteral(" · ") + stem;
+                name += u" · "_s + stem;
             }
             ofA.push_back({name,
                            QVariant::fromValue(key),
@@ -212,12 +213,12 @@ void TopBar::fill() {
                             {name_role, name}}});
             ofB.push_back(ofA.back());
             if (a != nullptr && run.text_digest != a->text_digest) {
-                ofB.back().text = tr("%1 (another text)").arg(name);
+                ofB.back().text = u"%1 (another text)"_s.arg(name);
             }
         }
     }
     if (ofA.empty()) {
-        ofA.push_back({tr("no run"), QVariant::fromValue(RunKey{})});
+        ofA.push_back({u"no run"_s, QVariant::fromValue(RunKey{})});
     }
     const RunKey chosen = context_.selection.runA();
     fill_chooser(*a_, ofA,

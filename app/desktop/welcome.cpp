@@ -18,6 +18,8 @@
 #include <algorithm>
 #include <utility>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -102,18 +104,18 @@ void clear(QVBoxLayout* column) {
 WelcomePage::WelcomePage(Theme& theme, QWidget* parent)
     : QWidget(parent),
       theme_(theme),
-      title_(new QLabel(QStringLiteral("Ponderscope"), this)),
+      title_(new QLabel(u"Ponderscope"_s, this)),
       lead_(new QLabel(
-          tr("Which words cost a model another step, its answer after each step, and whether the step paid."),
+          u"Which words cost a model another step, its answer after each step, and whether the step paid."_s,
           this)),
       drop_(new DropField(theme, this)),
       samples_(new QVBoxLayout),
       recent_(new QVBoxLayout) {
-    setObjectName(QStringLiteral("welcome"));
-    setAccessibleName(tr("Welcome"));
+    setObjectName(u"welcome"_s);
+    setAccessibleName(u"Welcome"_s);
     setFocusPolicy(Qt::StrongFocus);
     lead_->setWordWrap(true);
-    drop_->setText(tr("Drop a trace (.ponder) or a checkpoint folder here"));
+    drop_->setText(u"Drop a trace (.ponder) or a checkpoint folder here"_s);
 
     const auto heading = [this](const QString& text) {
         auto* label = new QLabel(text.toUpper(), this);
@@ -121,16 +123,16 @@ WelcomePage::WelcomePage(Theme& theme, QWidget* parent)
         headings_ << label;
         return label;
     };
-    auto* open = new QPushButton(tr("Open a trace…"), this);
-    auto* record = new QPushButton(tr("Record Your Checkpoint…"), this);
-    auto* think = new QPushButton(tr("Think live…"), this);
-    auto* tour = new QPushButton(tr("Take the tour"), this);
-    auto* close = new QPushButton(tr("Show the Empty Window"), this);
-    open->setToolTip(tr("Choose traces (Ctrl+O)"));
-    record->setToolTip(tr("Run a checkpoint in Hugging Face layout over a text (Ctrl+R)"));
-    think->setToolTip(tr("Type a prompt and watch the model generate, token by token"));
-    tour->setToolTip(tr("Six steps over the sample; about two minutes"));
-    close->setToolTip(tr("The Help menu brings this page back"));
+    auto* open = new QPushButton(u"Open a trace…"_s, this);
+    auto* record = new QPushButton(u"Record Your Checkpoint…"_s, this);
+    auto* think = new QPushButton(u"Think live…"_s, this);
+    auto* tour = new QPushButton(u"Take the tour"_s, this);
+    auto* close = new QPushButton(u"Show the Empty Window"_s, this);
+    open->setToolTip(u"Choose traces (Ctrl+O)"_s);
+    record->setToolTip(u"Run a checkpoint in Hugging Face layout over a text (Ctrl+R)"_s);
+    think->setToolTip(u"Type a prompt and watch the model generate, token by token"_s);
+    tour->setToolTip(u"Six steps over the sample; about two minutes"_s);
+    close->setToolTip(u"The Help menu brings this page back"_s);
     auto* buttons = new QHBoxLayout;
     buttons->setSpacing(8);
     for (QPushButton* button : {open, record, think, tour}) {
@@ -144,8 +146,8 @@ WelcomePage::WelcomePage(Theme& theme, QWidget* parent)
     auto* grid = new QGridLayout;
     grid->setHorizontalSpacing(28);
     grid->setVerticalSpacing(10);
-    grid->addWidget(heading(tr("Samples")), 0, 0);
-    grid->addWidget(heading(tr("Open again")), 0, 1);
+    grid->addWidget(heading(u"Samples"_s), 0, 0);
+    grid->addWidget(heading(u"Open again"_s), 0, 1);
     grid->addLayout(samples_, 1, 0, Qt::AlignTop);
     grid->addLayout(recent_, 1, 1, Qt::AlignTop);
     grid->setColumnStretch(0, 1);
@@ -173,7 +175,7 @@ WelcomePage::WelcomePage(Theme& theme, QWidget* parent)
     auto* scroll = new QScrollArea(this);
     scroll->setFrameShape(QFrame::NoFrame);
     scroll->setWidgetResizable(true);
-    scroll->setAccessibleName(tr("Welcome"));
+    scroll->setAccessibleName(u"Welcome"_s);
     scroll->setFocusPolicy(Qt::NoFocus);
     scroll->setWidget(middle);
     auto* whole = new QVBoxLayout(this);
@@ -210,9 +212,9 @@ void WelcomePage::restyle() {
 void WelcomePage::setSamples(const Samples& samples) {
     clear(samples_);
     if (!samples.recorded.isEmpty()) {
-        auto* card = new Card(tr("Recorded samples"),
-                              tr("the stories and a passage, with every step; opens at once"), theme_, this);
-        card->setObjectName(QStringLiteral("recordedSample"));
+        auto* card = new Card(u"Recorded samples"_s,
+                              u"the stories and a passage, with every step; opens at once"_s, theme_, this);
+        card->setObjectName(u"recordedSample"_s);
         connect(card, &QPushButton::clicked, this, &WelcomePage::recordedChosen);
         samples_->addWidget(card);
     }
@@ -221,9 +223,9 @@ void WelcomePage::setSamples(const Samples& samples) {
         if (model.cabinet || model.stories) {
             continue;
         }
-        auto* card = new Card(tr("Record %1").arg(model.name), tr("%1; a few seconds").arg(model.summary),
-                              theme_, this);
-        card->setObjectName(QStringLiteral("sample ") + model.name);
+        auto* card =
+            new Card(u"Record %1"_s.arg(model.name), u"%1; a few seconds"_s.arg(model.summary), theme_, this);
+        card->setObjectName(u"sample "_s + model.name);
         connect(card, &QPushButton::clicked, this, [this, i] { Q_EMIT sampleChosen(static_cast<int>(i)); });
         samples_->addWidget(card);
     }
@@ -239,7 +241,7 @@ void WelcomePage::setSamples(const Samples& samples) {
         auto* menu = new QMenu(card);
         for (std::size_t i = 0; i < samples.models.size(); ++i) {
             if (const SampleModel& model = samples.models[i]; model.*member) {
-                menu->addAction(QStringLiteral("%1\t%2").arg(model.name, model.summary), this,
+                menu->addAction(u"%1\t%2"_s.arg(model.name, model.summary), this,
                                 [this, i] { Q_EMIT sampleChosen(static_cast<int>(i)); });
             }
         }
@@ -247,16 +249,16 @@ void WelcomePage::setSamples(const Samples& samples) {
         samples_->addWidget(card);
     };
     shelf(
-        QStringLiteral("stories"), tr("Record the stories…"),
-        [](auto) { return tr("answers are one to four steps away; the plain model guesses"); },
+        u"stories"_s, u"Record the stories…"_s,
+        [](auto) { return u"answers are one to four steps away; the plain model guesses"_s; },
         &SampleModel::stories);
     shelf(
-        QStringLiteral("cabinet"), tr("Record Another Sample Model…"),
-        [](auto kept) { return tr("%1 small models, one a method, trained on the same text").arg(kept); },
+        u"cabinet"_s, u"Record Another Sample Model…"_s,
+        [](auto kept) { return u"%1 small models, one a method, trained on the same text"_s.arg(kept); },
         &SampleModel::cabinet);
     if (samples_->count() == 0) {
         auto* none =
-            new QLabel(tr("This installation has no samples. Open a trace, or record a checkpoint."), this);
+            new QLabel(u"This installation has no samples. Open a trace, or record a checkpoint."_s, this);
         none->setWordWrap(true);
         none->setForegroundRole(QPalette::PlaceholderText);
         samples_->addWidget(none);
@@ -271,13 +273,13 @@ void WelcomePage::setRecent(const QStringList& paths) {
         if (folder.startsWith(QDir::homePath())) {
             folder = u'~' + folder.mid(QDir::homePath().size());
         }
-        auto* card = new Card(info.fileName(), info.isDir() ? tr("checkpoint in %1").arg(folder) : folder,
+        auto* card = new Card(info.fileName(), info.isDir() ? u"checkpoint in %1"_s.arg(folder) : folder,
                               theme_, this);
         connect(card, &QPushButton::clicked, this, [this, path] { Q_EMIT pathChosen(path); });
         recent_->addWidget(card);
     }
     if (recent_->count() == 0) {
-        auto* none = new QLabel(tr("Recently opened files appear here."), this);
+        auto* none = new QLabel(u"Recently opened files appear here."_s, this);
         none->setForegroundRole(QPalette::PlaceholderText);
         recent_->addWidget(none);
     }

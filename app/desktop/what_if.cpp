@@ -17,33 +17,35 @@
 
 #include <algorithm>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
 
 QString steps_in_words(int steps) {
-    return steps == 1 ? QStringLiteral("1 step") : QStringLiteral("%1 steps").arg(steps);
+    return steps == 1 ? u"1 step"_s : u"%1 steps"_s.arg(steps);
 }
 
 } // namespace
 
 void WhatIf::startWhatIf(const WhatIfQuestion& question) {
     if (runs_.recorder().isRunning()) { // and reads the patch file that another question would replace
-        messages_->show("recording.running", tr("A recording is running. Wait for it or cancel it."));
+        messages_->show("recording.running", u"A recording is running. Wait for it or cancel it."_s);
         return;
     }
     const RunKey key = selection_.runA();
     const RunInfo* run = data_.run(key);
     if (run == nullptr || data_.isLive(key.trace)) {
         messages_->show("what-if.live",
-                        tr("Wait until the model has finished. What-if runs need a recorded run."),
+                        u"Wait until the model has finished. What-if runs need a recorded run."_s,
                         MessageBar::Kind::notice);
         return;
     }
     // A run that was forced already keeps what it was forced to: "learned; forced 12:3".
     const QString policy = QString::fromStdString(run->policy);
-    const QString forced = policy.section(QStringLiteral("; forced "), 1);
-    RecordRequest request = rerun_request(*run, key.trace, policy.section(QStringLiteral("; forced "), 0, 0),
+    const QString forced = policy.section(u"; forced "_s, 1);
+    RecordRequest request = rerun_request(*run, key.trace, policy.section(u"; forced "_s, 0, 0),
                                           QString::fromStdString(recorded_choices(*run).kv));
     request.checkpoint = runs_.checkpointOf(key);
     if (request.checkpoint.isEmpty()) {
@@ -57,7 +59,7 @@ void WhatIf::startWhatIf(const WhatIfQuestion& question) {
     request.fromRun = run_reference(key, *run);
     request.forceSteps = question.forceSteps;
     if (!forced.isEmpty()) {
-        request.forceSteps += (request.forceSteps.isEmpty() ? QString() : QStringLiteral(",")) + forced;
+        request.forceSteps += (request.forceSteps.isEmpty() ? QString() : u","_s) + forced;
     }
     if (!question.ablate.isEmpty()) {
         request.ablated << question.ablate;
@@ -82,17 +84,17 @@ void WhatIf::startWhatIf(const WhatIfQuestion& question) {
 void WhatIf::giveSteps(qint64 token, int steps) {
     const qint64 row = selection_.rowOf(token);
     if (row >= 0) {
-        startWhatIf({QStringLiteral("%1/%2:%3").arg(selection_.sequence()).arg(row).arg(steps),
+        startWhatIf({u"%1/%2:%3"_s.arg(selection_.sequence()).arg(row).arg(steps),
                      {},
-                     tr("with %1 at %2").arg(steps_in_words(steps)).arg(row)});
+                     u"with %1 at %2"_s.arg(steps_in_words(steps)).arg(row)});
     }
 }
 
 void WhatIf::leaveSourceOut(int source, int layer) {
     startWhatIf({{},
-                 layer < 0 ? QString::number(source) : QStringLiteral("%1:%2").arg(source).arg(layer),
-                 layer < 0 ? tr("without source %1").arg(source)
-                           : tr("without source %1 in layer %2").arg(source).arg(layer)});
+                 layer < 0 ? QString::number(source) : u"%1:%2"_s.arg(source).arg(layer),
+                 layer < 0 ? u"without source %1"_s.arg(source)
+                           : u"without source %1 in layer %2"_s.arg(source).arg(layer)});
 }
 
 std::optional<QString> WhatIf::patchFile(const RunInfo& run, const QJsonArray& more) {
@@ -114,13 +116,12 @@ std::optional<QString> WhatIf::patchFile(const RunInfo& run, const QJsonArray& m
         return QString();
     }
     patchFolder_ = std::make_unique<QTemporaryDir>();
-    QFile file(patchFolder_->filePath(QStringLiteral("patches.json")));
-    const QByteArray json = QJsonDocument(QJsonObject{{QStringLiteral("patches"), patches}}).toJson();
+    QFile file(patchFolder_->filePath(u"patches.json"_s));
+    const QByteArray json = QJsonDocument(QJsonObject{{u"patches"_s, patches}}).toJson();
     if (!patchFolder_->isValid() || !file.open(QIODevice::WriteOnly) || file.write(json) != json.size() ||
         !file.flush()) {
-        messages_->show(
-            "what-if.no-patch-file",
-            tr("The patch could not be written to %1: %2.").arg(file.fileName(), file.errorString()));
+        messages_->show("what-if.no-patch-file", u"The patch could not be written to %1: %2."_s.arg(
+                                                     file.fileName(), file.errorString()));
         return std::nullopt;
     }
     return file.fileName();
@@ -146,24 +147,23 @@ void WhatIf::putState(qint64 token, int step) {
         return;
     }
     const auto place = [this](qint64 sequence, qint64 position, int at) {
-        return QJsonObject{
-            {QStringLiteral("sequence"), sequence},
-            {QStringLiteral("token"), position},
-            {QStringLiteral("step"), at},
-            {QStringLiteral("layer"), taken_.layer < 0 ? QJsonValue() : QJsonValue(taken_.layer)}};
+        return QJsonObject{{u"sequence"_s, sequence},
+                           {u"token"_s, position},
+                           {u"step"_s, at},
+                           {u"layer"_s, taken_.layer < 0 ? QJsonValue() : QJsonValue(taken_.layer)}};
     };
     startWhatIf(
         {{},
          {},
-         tr("with the state of %1 (%2) at %3 (%4)").arg(taken_.row).arg(taken_.step).arg(row).arg(step),
-         {QJsonObject{{QStringLiteral("to"), place(selection_.sequence(), row, step)},
-                      {QStringLiteral("from"), place(taken_.sequence, taken_.row, taken_.step)}}}});
+         u"with the state of %1 (%2) at %3 (%4)"_s.arg(taken_.row).arg(taken_.step).arg(row).arg(step),
+         {QJsonObject{{u"to"_s, place(selection_.sequence(), row, step)},
+                      {u"from"_s, place(taken_.sequence, taken_.row, taken_.step)}}}});
 }
 
 void WhatIf::fillCarry(QMenu& menu, qint64 token, const RunInfo& run, int ran, const QString& word) {
     const auto after = [&run](int step, int layer) {
-        return layer < 0 ? (run.step_unit == "layer" ? tr("after block %1") : tr("after step %1")).arg(step)
-                         : tr("after step %1, layer %2").arg(step).arg(layer);
+        return layer < 0 ? (run.step_unit == "layer" ? u"after block %1"_s : u"after step %1"_s).arg(step)
+                         : u"after step %1, layer %2"_s.arg(step).arg(layer);
     };
     const int most = std::min(ran, 64);
     // The selected layer was chosen in the Steps or the Depth panel. The selection outlives a change of run.
@@ -174,7 +174,7 @@ void WhatIf::fillCarry(QMenu& menu, qint64 token, const RunInfo& run, int ran, c
     });
     const bool chosen = run.step_unit != "layer" && !by_sublayer && selection_.layer() < run.layers;
     const int layer = chosen ? selection_.layer() : -1;
-    QMenu* take = menu.addMenu(tr("Copy the State of “%1”").arg(word));
+    QMenu* take = menu.addMenu(u"Copy the State of “%1”"_s.arg(word));
     for (int step = 0; step <= most; ++step) {
         take->addAction(after(step, -1), this, [this, token, step] { takeState(token, step, -1); });
         if (layer >= 0) {
@@ -183,13 +183,12 @@ void WhatIf::fillCarry(QMenu& menu, qint64 token, const RunInfo& run, int ran, c
         }
     }
     if (!taken_.run.isValid() || !(taken_.run == selection_.runA())) {
-        menu.addAction(tr("Paste a State Here"))->setEnabled(false);
+        menu.addAction(u"Paste a State Here"_s)->setEnabled(false);
         return;
     }
     QString from = taken_.word;
-    QMenu* put =
-        menu.addMenu(tr("Paste the State of “%1” (%2) Here")
-                         .arg(from.replace(u'&', QStringLiteral("&&")), after(taken_.step, taken_.layer)));
+    QMenu* put = menu.addMenu(u"Paste the State of “%1” (%2) Here"_s.arg(from.replace(u'&', u"&&"_s),
+                                                                         after(taken_.step, taken_.layer)));
     for (int step = 0; step <= most; ++step) {
         put->addAction(after(step, taken_.layer), this, [this, token, step] { putState(token, step); });
     }
@@ -200,7 +199,7 @@ void WhatIf::fillWhatIf(QMenu& menu, qint64 token) {
     const auto block = text_->view().sequence();
     const qint64 row = token < 0 ? -1 : selection_.rowOf(token);
     if (run == nullptr || !block || row < 0 || row >= static_cast<qint64>(block->tokens.size())) {
-        menu.addAction(tr("Choose a word first"))->setEnabled(false);
+        menu.addAction(u"Choose a word first"_s)->setEnabled(false);
         return;
     }
     const auto index = static_cast<std::size_t>(token);
@@ -209,28 +208,28 @@ void WhatIf::fillWhatIf(QMenu& menu, qint64 token) {
                              : QString();
     const int most = static_cast<int>(std::min<qint64>(run->max_steps, 64));
     const int now = block->tokens.steps[static_cast<std::size_t>(row)];
-    const QString named = QString(word).replace(u'&', QStringLiteral("&&"));
-    QMenu* steps = menu.addMenu(tr("Set the Steps of “%1”").arg(named));
+    const QString named = QString(word).replace(u'&', u"&&"_s);
+    QMenu* steps = menu.addMenu(u"Set the Steps of “%1”"_s.arg(named));
     steps->setEnabled(most > 0);
     for (int step = 0; step <= most; ++step) {
-        QAction* action = steps->addAction(step == now ? tr("%1 (unchanged)").arg(steps_in_words(step))
+        QAction* action = steps->addAction(step == now ? u"%1 (unchanged)"_s.arg(steps_in_words(step))
                                                        : steps_in_words(step),
                                            this, [this, token, step] { giveSteps(token, step); });
         action->setEnabled(step != now);
     }
     fillCarry(menu, token, *run, now, named);
-    QMenu* sources = menu.addMenu(tr("Remove a Depth Source"));
+    QMenu* sources = menu.addMenu(u"Remove a Depth Source"_s);
     sources->setEnabled(run->depth_mixing == "depth_attention");
     for (int layer = 0; layer + 1 < std::min<qint64>(run->layers, 256); ++layer) {
-        sources->addAction(tr("Source: layer %1").arg(layer), this,
+        sources->addAction(u"Source: layer %1"_s.arg(layer), this,
                            [this, layer] { leaveSourceOut(layer, -1); });
     }
     if (selection_.layer() > 0 && selection_.layer() < run->layers &&
         run->depth_mixing == "depth_attention") {
         const int at = selection_.layer();
-        QMenu* here = menu.addMenu(tr("Remove a Depth Source in Layer %1").arg(at));
+        QMenu* here = menu.addMenu(u"Remove a Depth Source in Layer %1"_s.arg(at));
         for (int layer = 0; layer < at; ++layer) {
-            here->addAction(tr("Source: layer %1").arg(layer), this,
+            here->addAction(u"Source: layer %1"_s.arg(layer), this,
                             [this, layer, at] { leaveSourceOut(layer, at); });
         }
     }

@@ -37,7 +37,7 @@ def strings(pattern, *files):
 
 
 def of_the_window():
-    call = rf"\b(?:tr|translate|HELP|part|QT_TR_NOOP|QStringLiteral)\(\s*({LITERALS})"
+    call = rf"\b(?:u(?={LITERALS}_s)|(?:HELP|part)\(\s*)({LITERALS})"
     return {text: place for text, place in strings(call, "views/*.cpp", "app/desktop/*.cpp").items() if len(text.split()) > 3}
 
 

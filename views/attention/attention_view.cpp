@@ -17,6 +17,8 @@
 #include <limits>
 #include <numeric>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 namespace {
 
@@ -33,9 +35,9 @@ AttentionView::AttentionView(ViewContext context, QWidget* parent)
       header_(new MapHeader(context.theme, *map_, this)),
       rows_(header_->chooser()),
       reading_(this) {
-    rows_->setAccessibleName(tr("Rows of the attention"));
-    rows_->setToolTip(tr("All layers, each the mean of its heads, or the heads of one layer"));
-    map_->setAccessibleName(tr("Weight of every earlier token by layer or head"));
+    rows_->setAccessibleName(u"Rows of the attention"_s);
+    rows_->setToolTip(u"All layers, each the mean of its heads, or the heads of one layer"_s);
+    map_->setAccessibleName(u"Weight of every earlier token by layer or head"_s);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(14, 8, 14, 6);
     layout->setSpacing(8);
@@ -88,33 +90,32 @@ void AttentionView::renew() {
 void AttentionView::refreshToken() {
     const RunKey run = selection_.runA();
     if (!run.isValid()) {
-        nothing(tr("Open a trace recorded with --attention to see what a token attends to."));
+        nothing(u"Open a trace recorded with --attention to see what a token attends to."_s);
         return;
     }
     if (!info_) {
         nothing(data_.isBeginning(run)
-                    ? tr("Waiting for the first token…")
-                    : tr("This run has no sequence attention. It grows with the square of the text, so it is "
-                         "recorded on "
-                         "request: ponderscope record … --attention all, or --attention LAYERS:HEADS."));
+                    ? u"Waiting for the first token…"_s
+                    : u"This run has no sequence attention. It grows with the square of the text, so it is "
+                      "recorded on "
+                      "request: ponderscope record … --attention all, or --attention LAYERS:HEADS."_s);
         return;
     }
     const auto sequence = data_.sequence(run, selection_.sequence());
     if (!sequence) {
         nothing(data_.isUnreadable(run, selection_.sequence())
-                    ? tr("This sequence cannot be read from the trace.")
-                    : tr("Reading…"));
+                    ? u"This sequence cannot be read from the trace."_s
+                    : u"Reading…"_s);
         return;
     }
     const qint64 token = selection_.token();
     const qint64 row = token < 0 ? -1 : selection_.rowOf(token);
     if (row < 0 || row >= static_cast<qint64>(sequence->tokens.size())) {
-        nothing(token < 0 ? tr("Click a word of the text to see its attention.")
-                          : tr("The first token is not predicted."));
+        nothing(token < 0 ? u"Click a word of the text to see its attention."_s
+                          : u"The first token is not predicted."_s);
         return;
     }
-    const QString wanted =
-        QStringLiteral("%1#%2 %3 %4").arg(run.trace).arg(run.run).arg(selection_.sequence()).arg(row);
+    const QString wanted = u"%1#%2 %3 %4"_s.arg(run.trace).arg(run.run).arg(selection_.sequence()).arg(row);
     if (wanted == rowOf_) {
         return;
     }
@@ -132,15 +133,15 @@ void AttentionView::refreshToken() {
         },
         [this](std::optional<AttentionRow> read) {
             if (!read) {
-                nothing(tr("The attention of this token was not recorded."));
+                nothing(u"The attention of this token was not recorded."_s);
                 return;
             }
             row_ = std::move(read);
             numbers_ = chosen_numbers(*info_, row_->layers(), row_->heads());
-            std::vector<ChooserEntry> entries{{tr("Layers, mean of heads"), all_layers}};
+            std::vector<ChooserEntry> entries{{u"Layers, mean of heads"_s, all_layers}};
             for (int layer = 0; layer < static_cast<int>(row_->layers()); ++layer) {
                 entries.push_back(
-                    {tr("Heads of layer %1").arg(numbers_.layers[static_cast<std::size_t>(layer)]), layer});
+                    {u"Heads of layer %1"_s.arg(numbers_.layers[static_cast<std::size_t>(layer)]), layer});
             }
             const int chosen = rows_->count() > 0 ? rows_->currentData().toInt() : all_layers;
             fill_chooser(*rows_, entries, chosen < static_cast<int>(row_->layers()) ? chosen : all_layers);
@@ -154,7 +155,7 @@ void AttentionView::refreshToken() {
 QString AttentionView::tokenName(qint64 row) const {
     const QString name =
         visible_token(token_bytes(sequence_->tokens, sequence_->text, static_cast<std::size_t>(row)), 16);
-    return name.isEmpty() ? tr("token %1").arg(row) : QStringLiteral("“%1”").arg(name);
+    return name.isEmpty() ? u"token %1"_s.arg(row) : u"“%1”"_s.arg(name);
 }
 
 std::int64_t AttentionView::step() const {
@@ -196,14 +197,14 @@ void AttentionView::showRow() {
     });
     QStringList named;
     for (auto key = order.begin(); key != end; ++key) {
-        named << QStringLiteral("%1 %2").arg(tokenName(static_cast<qint64>(*key)),
-                                             format_probability(static_cast<double>(all[*key])));
+        named << u"%1 %2"_s.arg(tokenName(static_cast<qint64>(*key)),
+                                format_probability(static_cast<double>(all[*key])));
     }
     const RunInfo* run = data_.run(selection_.runA());
     const QString at = row_->steps() > 1
-                           ? tr(", %1 %2,").arg(step_word(run != nullptr ? run->step_unit : "step")).arg(step)
+                           ? u", %1 %2,"_s.arg(step_word(run != nullptr ? run->step_unit : "step")).arg(step)
                            : QString();
-    summary_ = tr("%1%2 reads %3").arg(tokenName(row_->row()), at, named.join(QStringLiteral(", ")));
+    summary_ = u"%1%2 reads %3"_s.arg(tokenName(row_->row()), at, named.join(u", "_s));
     header_->setReadout(summary_);
     map_->setAccessibleDescription(summary_);
 }
@@ -231,35 +232,31 @@ void AttentionView::showCell(qint64 token, int row) {
     const auto& numbers = layer == all_layers ? numbers_.layers : numbers_.heads;
     const int number =
         static_cast<std::size_t>(row) < numbers.size() ? numbers[static_cast<std::size_t>(row)] : row;
-    header_->setReadout(tr("%1 %2 · %3 · %4")
-                            .arg(layer == all_layers ? tr("layer") : tr("head"))
+    header_->setReadout(u"%1 %2 · %3 · %4"_s.arg(layer == all_layers ? u"layer"_s : u"head"_s)
                             .arg(number)
                             .arg(tokenName(token), cell.kind == StepMap::Kind::value
                                                        ? format_probability(static_cast<double>(cell.value))
-                                                       : tr("not seen: it comes later")));
+                                                       : u"not seen: it comes later"_s));
 }
 
 ViewCommand AttentionView::viewCommand() const {
     if (!row_ || !info_ || !sequence_) {
         const QString why = why_no_run(data_, selection_);
-        return no_command(why.isEmpty() ? tr("Choose a word of a run recorded with --attention first.")
-                                        : why);
+        return no_command(why.isEmpty() ? u"Choose a word of a run recorded with --attention first."_s : why);
     }
     const int layer = rows_->currentData().toInt();
     const bool by_key_step =
         std::find(info_->axes.begin(), info_->axes.end(), "key_step") != info_->axes.end();
     QStringList lines;
-    lines << QStringLiteral(
-                 "weights = a.signal(%1, %2, %3, %4)[0, %5].astype(np.float32)  # layer, head, %6back")
-                 .arg(python_quoted(QString::fromStdString(info_->name)),
-                      QString::number(sequence_->sequence), QString::number(row_->row()),
-                      QString::number(row_->row() + 1), QString::number(step()),
-                      by_key_step ? QStringLiteral("step of the key, ") : QString());
+    lines << u"weights = a.signal(%1, %2, %3, %4)[0, %5].astype(np.float32)  # layer, head, %6back"_s.arg(
+        python_quoted(QString::fromStdString(info_->name)), QString::number(sequence_->sequence),
+        QString::number(row_->row()), QString::number(row_->row() + 1), QString::number(step()),
+        by_key_step ? u"step of the key, "_s : QString());
     if (by_key_step) {
-        lines << QStringLiteral("weights = np.nansum(weights, axis=2)");
+        lines << u"weights = np.nansum(weights, axis=2)"_s;
     }
-    lines << (layer == all_layers ? QStringLiteral("print(np.nanmean(weights, axis=1))  # layer, tokens back")
-                                  : QStringLiteral("print(weights[%1])  # head, tokens back").arg(layer));
+    lines << (layer == all_layers ? u"print(np.nanmean(weights, axis=1))  # layer, tokens back"_s
+                                  : u"print(weights[%1])  # head, tokens back"_s.arg(layer));
     return python_view(data_, selection_, lines);
 }
 

@@ -6,6 +6,8 @@
 #include <limits>
 #include <numeric>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 namespace {
 
@@ -124,7 +126,7 @@ QString tick_label(double value, double step) {
         return text.replace(u'-', QChar(0x2212));
     }
     if (std::abs(value) < 1e-12) {
-        return QStringLiteral("0");
+        return u"0"_s;
     }
     QString text = QString::number(value, 'g', std::abs(value) >= 1000 && std::abs(value) < 1e6 ? 7 : 4);
     if (const qsizetype e = text.indexOf(u'e'); e >= 0) { // 10⁶, 2·10⁻⁵
@@ -134,10 +136,7 @@ QString tick_label(double value, double step) {
             power += digit == u'-' ? QChar(u'⁻') : QChar(digits[digit.digitValue()]);
         }
         const QString factor = text.left(e);
-        text = (factor == u'1'    ? QString()
-                : factor == u"-1" ? QStringLiteral("-")
-                                  : factor + u'·') +
-               QStringLiteral("10") + power;
+        text = (factor == u'1' ? QString() : factor == u"-1" ? u"-"_s : factor + u'·') + u"10"_s + power;
     }
     return text.replace(u'-', QChar(0x2212));
 }
@@ -229,8 +228,7 @@ QString ChartAxis::label(double tick) const {
 }
 
 QString ChartAxis::title() const {
-    return prefix_.isEmpty() || axis_.label.isEmpty() ? axis_.label
-                                                      : QStringLiteral("%1 (%2)").arg(axis_.label, prefix_);
+    return prefix_.isEmpty() || axis_.label.isEmpty() ? axis_.label : u"%1 (%2)"_s.arg(axis_.label, prefix_);
 }
 
 bool ChartAxis::has(double value) const {

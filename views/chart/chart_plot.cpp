@@ -21,6 +21,8 @@
 #include <algorithm>
 #include <cmath>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 namespace {
 
@@ -103,8 +105,8 @@ ChartPlot::ChartPlot(Theme& theme, QWidget* parent)
     plot_->setSelectionRectMode(QCP::srmZoom);
     plot_->setNoAntialiasingOnDrag(true);
     // Marks lie on a layer of their own, so that moving them does not draw the chart again.
-    plot_->addLayer(QStringLiteral("marks"), plot_->layer(QStringLiteral("main")), QCustomPlot::limAbove);
-    plot_->layer(QStringLiteral("marks"))->setMode(QCPLayer::lmBuffered);
+    plot_->addLayer(u"marks"_s, plot_->layer(u"main"_s), QCustomPlot::limAbove);
+    plot_->layer(u"marks"_s)->setMode(QCPLayer::lmBuffered);
     plot_->setMouseTracking(true);
     plot_->installEventFilter(this);
     connect(legend_, &PlotLegend::toggled, this, [this](const QString& series, bool shown) {
@@ -123,8 +125,8 @@ ChartPlot::ChartPlot(Theme& theme, QWidget* parent)
         rebuild();
         arrange();
     });
-    setAccessibleName(tr("Chart"));
-    setHint(tr("There is nothing to draw here."));
+    setAccessibleName(u"Chart"_s);
+    setHint(u"There is nothing to draw here."_s);
     dress();
 }
 
@@ -143,7 +145,7 @@ void ChartPlot::setChart(Chart chart) {
     chart_ = std::move(chart);
     current_ = selectedMark_ = {};
     if (chart_.empty()) {
-        setHint(tr("There is nothing to draw here."));
+        setHint(u"There is nothing to draw here."_s);
         return;
     }
     hintText_.clear();
@@ -155,7 +157,7 @@ void ChartPlot::setChart(Chart chart) {
     }
     setAccessibleName(!chart_.title.isEmpty()     ? chart_.title
                       : !chart_.y.label.isEmpty() ? chart_.y.label
-                                                  : tr("Chart"));
+                                                  : u"Chart"_s);
     rebuild();
     showAll();
     if (keep) {
@@ -307,8 +309,7 @@ QString ChartPlot::textOf(Mark mark) const {
         const bool named = at >= 0 && at < static_cast<double>(axis.names.size());
         return named ? axis.names[static_cast<std::size_t>(at)] : format_number(at);
     };
-    const QString place =
-        QStringLiteral("%1 · %2").arg(value(chart_.x, series.x[i]), value(chart_.y, series.y[i]));
+    const QString place = u"%1 · %2"_s.arg(value(chart_.x, series.x[i]), value(chart_.y, series.y[i]));
     return series.name.isEmpty() ? place : series.name + u'\n' + place;
 }
 
@@ -320,8 +321,7 @@ QString ChartPlot::linkOf(Mark mark) const {
 
 QString ChartPlot::table(int most) const {
     const QStringList lines = QString::fromStdString(chart_table(chart_)).split(u'\n');
-    return lines.size() <= most ? lines.join(u'\n')
-                                : QStringList(lines.mid(0, most)).join(u'\n') + QStringLiteral("\n…");
+    return lines.size() <= most ? lines.join(u'\n') : QStringList(lines.mid(0, most)).join(u'\n') + u"\n…"_s;
 }
 
 void ChartPlot::copyValues() const {
@@ -352,7 +352,7 @@ void ChartPlot::setHovered(Mark mark) {
     if (hovered_ != nullptr && hintText_.isEmpty() && mark != current_) {
         current_ = mark;
         ring(hovered_, mark);
-        plot_->layer(QStringLiteral("marks"))->replot();
+        plot_->layer(u"marks"_s)->replot();
     }
 }
 
@@ -360,7 +360,7 @@ void ChartPlot::setSelected(Mark mark) {
     if (selected_ != nullptr && hintText_.isEmpty() && mark != selectedMark_) {
         selectedMark_ = mark;
         ring(selected_, mark);
-        plot_->layer(QStringLiteral("marks"))->replot();
+        plot_->layer(u"marks"_s)->replot();
     }
 }
 
@@ -516,8 +516,8 @@ void ChartPlot::contextMenuEvent(QContextMenuEvent* event) {
     if (hintText_.isEmpty()) {
         auto* menu = new QMenu(this);
         menu->setAttribute(Qt::WA_DeleteOnClose);
-        menu->addAction(tr("Show Everything"), this, &ChartPlot::showAll)->setEnabled(isZoomed());
-        menu->addAction(tr("Copy Values as CSV"), this, &ChartPlot::copyValues);
+        menu->addAction(u"Show Everything"_s, this, &ChartPlot::showAll)->setEnabled(isZoomed());
+        menu->addAction(u"Copy Values as CSV"_s, this, &ChartPlot::copyValues);
         menu->popup(event->globalPos());
     }
 }

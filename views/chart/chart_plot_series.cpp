@@ -8,6 +8,8 @@
 #include <limits>
 #include <numeric>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 namespace {
 
@@ -269,7 +271,7 @@ void ChartPlot::rebuild() {
     for (QCPGraph** graph : {&hovered_, &selected_}) {
         *graph = new WholeGraph(key_, value_);
         (*graph)->setLineStyle(QCPGraph::lsNone);
-        (*graph)->setLayer(QStringLiteral("marks"));
+        (*graph)->setLayer(u"marks"_s);
     }
     dress();
 }

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cmath>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 namespace {
 
@@ -31,7 +33,7 @@ public:
         setCheckable(true);
         setFocusPolicy(Qt::TabFocus);
         setCursor(Qt::PointingHandCursor);
-        setToolTip(tr("Hide or show this series"));
+        setToolTip(u"Hide or show this series"_s);
     }
     [[nodiscard]] QSize sizeHint() const override {
         const QFontMetrics metrics(theme_.small());
@@ -119,7 +121,7 @@ void PlotLegend::setChart(const Chart& chart, const ChartInks& inks, const QStri
         const bool sign = scale.diverging && scale.low == -scale.high;
         scale_ = new ScaleBar(theme_, this);
         scale_->setScale(scale.label, tick_label(scale.low),
-                         (sign ? QStringLiteral("+") : QString()) + tick_label(scale.high), scale.diverging);
+                         (sign ? u"+"_s : QString()) + tick_label(scale.high), scale.diverging);
         layout()->addWidget(scale_);
     }
     setVisible(!entries_.empty() || scale_ != nullptr);

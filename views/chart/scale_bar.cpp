@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 namespace {
 
@@ -27,7 +29,7 @@ void ScaleBar::setScale(const QString& name, const QString& low, const QString& 
     diverging_ = diverging;
     halted_ = halted;
     empty_ = false;
-    setAccessibleName(tr("Scale %1 from %2 to %3").arg(name, low, high));
+    setAccessibleName(u"Scale %1 from %2 to %3"_s.arg(name, low, high));
     updateGeometry();
     update();
 }
@@ -50,7 +52,7 @@ QSize ScaleBar::sizeHint() const {
     }
     const QFontMetrics metrics(theme_.small());
     int width = bar_width + bar_gap + 4;
-    for (const QString& text : {name_, low_, high_, halted_ ? tr("halted") : QString()}) {
+    for (const QString& text : {name_, low_, high_, halted_ ? u"halted"_s : QString()}) {
         width += text.isEmpty() ? 0 : metrics.horizontalAdvance(text) + bar_gap;
     }
     return {width + (halted_ ? grey_width + 2 * bar_gap : 0), 20};
@@ -87,7 +89,7 @@ void ScaleBar::paintEvent(QPaintEvent*) {
         x += bar_gap;
         painter.fillRect(QRect(x, height() / 2 - 5, grey_width, 10), theme_.colours().halted);
         x += grey_width + bar_gap;
-        write(tr("halted"));
+        write(u"halted"_s);
     }
 }
 

@@ -9,6 +9,8 @@
 #include <QLabel>
 #include <QPushButton>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 ColourRanges& ColourRanges::of(TraceData& data) {
@@ -42,7 +44,7 @@ void ColourRanges::setAll(const All& ranges) {
 
 bool ask_for_range(QWidget* parent, const ColourScale& now, HeldRange& range) {
     QDialog dialog(parent);
-    dialog.setWindowTitle(QObject::tr("Ends of the colour scale"));
+    dialog.setWindowTitle(u"Ends of the colour scale"_s);
     const auto field = [&](double value) {
         auto* made = new NumberBox(&dialog);
         made->setRange(-1e15, 1e15);
@@ -55,17 +57,16 @@ bool ask_for_range(QWidget* parent, const ColourScale& now, HeldRange& range) {
     QDoubleSpinBox* low = field(now.low);
     QDoubleSpinBox* high = field(now.high);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, &dialog);
-    buttons->button(QDialogButtonBox::Ok)->setText(QObject::tr("Hold"));
-    QPushButton* automatic = buttons->addButton(QObject::tr("From the values"), QDialogButtonBox::ResetRole);
+    buttons->button(QDialogButtonBox::Ok)->setText(u"Hold"_s);
+    QPushButton* automatic = buttons->addButton(u"From the values"_s, QDialogButtonBox::ResetRole);
     automatic->setEnabled(range.has_value());
     auto* words = new QLabel(
-        QObject::tr("Fixed for every run and sequence, in text, table, maps and figures. Sessions store it."),
-        &dialog);
+        u"Fixed for every run and sequence, in text, table, maps and figures. Sessions store it."_s, &dialog);
     words->setForegroundRole(QPalette::PlaceholderText);
     words->setWordWrap(true);
     auto* form = new QFormLayout(&dialog);
-    form->addRow(QObject::tr("Low"), low);
-    form->addRow(QObject::tr("High"), high);
+    form->addRow(u"Low"_s, low);
+    form->addRow(u"High"_s, high);
     form->addRow(words);
     form->addRow(buttons);
     const auto check = [&] {

@@ -16,6 +16,8 @@
 
 #include <algorithm>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -40,8 +42,7 @@ QValidator::State NumberValidator::validate(QString& text, int&) const {
     if (typed_number(text)) {
         return Acceptable;
     }
-    static const QRegularExpression begun(
-        QStringLiteral(R"re(^\s*[-+−]?\d*[.,]?\d*(?:[eE][-+−]?\d*)?\s*$)re"));
+    static const QRegularExpression begun(uR"re(^\s*[-+−]?\d*[.,]?\d*(?:[eE][-+−]?\d*)?\s*$)re"_s);
     return begun.match(text).hasMatch() ? Intermediate : Invalid;
 }
 
@@ -88,11 +89,11 @@ void fill_chooser(QComboBox& box, const std::vector<ChooserEntry>& entries, cons
 CommandLine::CommandLine(const Theme& theme, QWidget* parent) : QWidget(parent), edit_(new QLineEdit(this)) {
     edit_->setReadOnly(true);
     edit_->setFont(theme.mono());
-    edit_->setAccessibleName(tr("Command line"));
-    auto* button = new QPushButton(tr("Copy"), this);
+    edit_->setAccessibleName(u"Command line"_s);
+    auto* button = new QPushButton(u"Copy"_s, this);
     button->setAutoDefault(false);
-    button->setAccessibleName(tr("Copy as command"));
-    button->setToolTip(tr("Copy as command: for a terminal, without the window"));
+    button->setAccessibleName(u"Copy as command"_s);
+    button->setToolTip(u"Copy as command: for a terminal, without the window"_s);
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(0, 0, 0, 0);
     row->setSpacing(6);

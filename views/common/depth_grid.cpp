@@ -10,6 +10,8 @@
 #include <limits>
 #include <utility>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 namespace {
 
@@ -22,7 +24,7 @@ constexpr double largest_cell = 30;
 DepthGrid::DepthGrid(Theme& theme, QWidget* parent) : QWidget(parent), theme_(theme) {
     setMouseTracking(true);
     setFocusPolicy(Qt::StrongFocus);
-    setAccessibleName(tr("Weights by layer and source"));
+    setAccessibleName(u"Weights by layer and source"_s);
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
     connect(&theme_, &Theme::changed, this, qOverload<>(&QWidget::update));
 }
@@ -38,7 +40,7 @@ void DepthGrid::setValues(std::vector<float> values, int layers, int sources, co
 
 void DepthGrid::setNames(const QString& layer, const QString& source, const QStringList& labels) {
     labels_ = labels;
-    names_ = tr("%1 → (%2 ↓)").arg(source, layer);
+    names_ = u"%1 → (%2 ↓)"_s.arg(source, layer);
     update();
 }
 

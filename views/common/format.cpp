@@ -19,6 +19,8 @@
 #include <cmath>
 #include <cstdio>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -33,7 +35,7 @@ QString fixed(double value, int decimals, bool alwaysSigned) {
         return missing();
     }
     if (std::isinf(value)) {
-        return value > 0 ? QStringLiteral("∞") : QStringLiteral("−∞");
+        return value > 0 ? u"∞"_s : u"−∞"_s;
     }
     QString digits = QString::number(std::fabs(value), 'f', decimals);
     bool zero = true;
@@ -76,7 +78,7 @@ QString format_probability(double value) {
         return fixed(value, 2, false);
     }
     if (value > 0 && value < 1e-4) {
-        return QStringLiteral("<0.0001");
+        return u"<0.0001"_s;
     }
     return fixed(value, value < 0.000995 ? 4 : 3, false);
 }
@@ -103,11 +105,11 @@ QString format_si(double value) {
 }
 
 QString step_word(const std::string& unit) {
-    return unit == "layer" ? QStringLiteral("layer") : QStringLiteral("step");
+    return unit == "layer" ? u"layer"_s : u"step"_s;
 }
 
 QString steps_word(const std::string& unit) {
-    return unit == "layer" ? QStringLiteral("layers") : QStringLiteral("steps");
+    return unit == "layer" ? u"layers"_s : u"steps"_s;
 }
 
 QString format_count(std::int64_t value) {
@@ -119,7 +121,7 @@ QString format_count(std::int64_t value) {
 QString format_rate(double perSecond, const QString& unit) {
     const QString number =
         perSecond >= 10 ? format_count(std::llround(std::min(perSecond, 9e17))) : format_nats(perSecond, 1);
-    return number + u' ' + unit + QStringLiteral("/s");
+    return number + u' ' + unit + u"/s"_s;
 }
 
 QString format_duration(double seconds) {
@@ -128,11 +130,11 @@ QString format_duration(double seconds) {
     }
     const auto whole = static_cast<qlonglong>(std::llround(seconds));
     const qlonglong hours = whole / 3600;
-    const QString tail = QStringLiteral(":%1").arg(whole % 60, 2, 10, QChar(u'0'));
+    const QString tail = u":%1"_s.arg(whole % 60, 2, 10, QChar(u'0'));
     if (hours == 0) {
         return QString::number(whole / 60) + tail;
     }
-    return QStringLiteral("%1:%2").arg(hours).arg(whole / 60 % 60, 2, 10, QChar(u'0')) + tail;
+    return u"%1:%2"_s.arg(hours).arg(whole / 60 % 60, 2, 10, QChar(u'0')) + tail;
 }
 
 QString format_bytes(std::int64_t bytes) {
@@ -153,30 +155,29 @@ QString visible_text(std::string_view bytes) {
     while (!bytes.empty()) {
         const Utf8Character next = utf8_at(bytes, 0);
         if (next.code == U'\xfffd' && next.bytes == 1) {
-            text += open ? QStringLiteral(" ") : QStringLiteral("‹");
+            text += open ? u" "_s : u"‹"_s;
             open = true;
             text += hexadecimal(static_cast<unsigned char>(bytes.front()), 2);
             bytes.remove_prefix(1);
             continue;
         }
         if (open) {
-            text += QStringLiteral("›");
+            text += u"›"_s;
             open = false;
         }
         if (next.code == U'\n') {
-            text += QStringLiteral("⏎");
+            text += u"⏎"_s;
         } else if (next.code == U'\t') {
-            text += QStringLiteral("⇥");
+            text += u"⇥"_s;
         } else if (hidden(next.code)) {
-            text +=
-                QStringLiteral("‹") + hexadecimal(next.code, next.code < 0x100 ? 2 : 4) + QStringLiteral("›");
+            text += u"‹"_s + hexadecimal(next.code, next.code < 0x100 ? 2 : 4) + u"›"_s;
         } else {
             text += QString::fromUcs4(&next.code, 1);
         }
         bytes.remove_prefix(next.bytes);
     }
     if (open) {
-        text += QStringLiteral("›");
+        text += u"›"_s;
     }
     return text;
 }
@@ -216,11 +217,11 @@ std::string_view token_bytes(const TokenColumns& tokens, std::string_view text, 
 std::optional<double> typed_number(const QString& text) {
     QString digits = text.trimmed();
     const QString point = QLocale().decimalPoint();
-    static const QRegularExpression thousands(QStringLiteral("^[-+\u2212]?\\d{1,3}(,\\d{3})+(?!\\d)"));
+    static const QRegularExpression thousands(u"^[-+\u2212]?\\d{1,3}(,\\d{3})+(?!\\d)"_s);
     if (point != u"," && thousands.match(digits).hasMatch()) {
         return std::nullopt;
     }
-    digits.replace(QChar(0x2212), u'-').replace(point, QStringLiteral(".")).replace(u',', u'.');
+    digits.replace(QChar(0x2212), u'-').replace(point, u"."_s).replace(u',', u'.');
     bool ok = false;
     const double value = digits.toDouble(&ok);
     return ok && std::isfinite(value) ? std::optional(value) : std::nullopt;
@@ -332,7 +333,7 @@ QString visible_token_of(const TokenColumns& tokens, std::string_view text, std:
         add(end - begun_before(text, end));
     }
     const QString shown = visible_token(bytes, limit);
-    return cut.isEmpty() ? shown : QStringLiteral("%1 of %2").arg(shown, cut.join(QStringLiteral(", ")));
+    return cut.isEmpty() ? shown : u"%1 of %2"_s.arg(shown, cut.join(u", "_s));
 }
 
 } // namespace ponderscope

@@ -6,6 +6,8 @@
 
 #include <QPainter>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 PanelHeader::PanelHeader(const QString& title, Kind kind, Theme& theme, QWidget* parent)
@@ -56,7 +58,7 @@ Readout::Readout(Theme& theme, QWidget* parent) : QLabel(parent) {
     setTextFormat(Qt::PlainText);
     setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     setAlignment(Qt::AlignRight | Qt::AlignVCenter);
-    setAccessibleName(tr("Numbers"));
+    setAccessibleName(u"Numbers"_s);
     const auto dress = [this, &theme] {
         QPalette colours = palette();
         colours.setColor(QPalette::WindowText, theme.colours().soft);

@@ -7,11 +7,12 @@
 
 namespace ponderscope {
 
+using Qt::StringLiterals::operator""_s;
+
 /// Another one where a run holds other numbers: more tokens, or those of a run that took its place. A file
 /// that was replaced has the same numbers of runs, and the same text the same number of tokens.
 inline QString run_stamp(const RunInfo& run) {
-    return QStringLiteral("%1 %2 %3")
-        .arg(run.scored_tokens)
+    return u"%1 %2 %3"_s.arg(run.scored_tokens)
         .arg(run.nll_sum, 0, 'g', 17)
         .arg(QString::fromStdString(run.checkpoint_digest));
 }

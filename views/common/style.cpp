@@ -10,6 +10,8 @@
 
 #include <algorithm>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -22,8 +24,7 @@ bool has_state(const QStyleOption* option, QStyle::StateFlag flag) {
 
 } // namespace
 
-Style::Style(const Theme& theme)
-    : QProxyStyle(QStyleFactory::create(QStringLiteral("Fusion"))), theme_(theme) {}
+Style::Style(const Theme& theme) : QProxyStyle(QStyleFactory::create(u"Fusion"_s)), theme_(theme) {}
 
 void Style::polish(QWidget* widget) {
     QProxyStyle::polish(widget);

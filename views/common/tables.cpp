@@ -15,6 +15,8 @@
 
 #include <cmath>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -86,17 +88,16 @@ QString table_text(const QAbstractItemModel& model, TableForm form) {
         for (int column = 0; column < model.columnCount(); ++column) {
             QString text = cell(column);
             text.replace(u'\n', u' ');
-            cells << (markdown ? text.replace(u'|', QStringLiteral("\\|")) : text);
+            cells << (markdown ? text.replace(u'|', u"\\|"_s) : text);
         }
-        return markdown ? QStringLiteral("| ") + cells.join(QStringLiteral(" | ")) + QStringLiteral(" |\n")
-                        : cells.join(u'\t') + u'\n';
+        return markdown ? u"| "_s + cells.join(u" | "_s) + u" |\n"_s : cells.join(u'\t') + u'\n';
     };
     const auto head = [&](int column, int role) { return model.headerData(column, Qt::Horizontal, role); };
     QString text = line([&](int column) { return head(column, Qt::DisplayRole).toString(); });
     if (markdown) {
         text += line([&](int column) {
             const auto side = head(column, Qt::TextAlignmentRole).value<Qt::Alignment>();
-            return side.testFlag(Qt::AlignRight) ? QStringLiteral("---:") : QStringLiteral("---");
+            return side.testFlag(Qt::AlignRight) ? u"---:"_s : u"---"_s;
         });
     }
     for (int row = 0; row < model.rowCount(); ++row) {
@@ -117,12 +118,11 @@ QString with_interval(const Estimate& estimate, bool difference, int decimals) {
     const double half = (below + above) / 2;
     constexpr double least_shown = 0.0005;
     if (half < least_shown) {
-        return number(estimate.value) + QStringLiteral(" ± <0.001");
+        return number(estimate.value) + u" ± <0.001"_s;
     }
     return std::abs(above - below) <= 0.2 * half
-               ? number(estimate.value) + QStringLiteral(" ± ") + format_nats(half, 3)
-               : QStringLiteral("%1 [%2, %3]")
-                     .arg(number(estimate.value), number(estimate.low), number(estimate.high));
+               ? number(estimate.value) + u" ± "_s + format_nats(half, 3)
+               : u"%1 [%2, %3]"_s.arg(number(estimate.value), number(estimate.low), number(estimate.high));
 }
 
 void furnish_table(QTableView& table, Theme& theme) {
@@ -183,7 +183,7 @@ QString window_text(const Cell& cell, const TableColumn& column) {
         return format_count(*count);
     }
     if (const auto* yes = std::get_if<bool>(&cell)) {
-        return *yes ? QStringLiteral("yes") : QString();
+        return *yes ? u"yes"_s : QString();
     }
     const double value = cell_value(cell);
     if (std::isnan(value)) {
@@ -195,7 +195,7 @@ QString window_text(const Cell& cell, const TableColumn& column) {
         return estimate != nullptr ? with_interval(*estimate, true, column.decimals)
                                    : format_difference(value, column.decimals);
     case CellFormat::share:
-        return QStringLiteral("%1 %").arg(format_nats(100 * value, column.decimals));
+        return u"%1 %"_s.arg(format_nats(100 * value, column.decimals));
     case CellFormat::p:
         return format_probability(value);
     case CellFormat::si:

@@ -13,6 +13,8 @@
 #include <mutex>
 #include <new>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -114,7 +116,7 @@ void Task::begin(Job job, std::function<void(const QString&)> failed) {
         } catch (const Cancelled&) {
             return;
         } catch (const std::bad_alloc&) {
-            fail(QObject::tr("There is not enough memory for this."));
+            fail(u"There is not enough memory for this."_s);
         } catch (const std::exception& error) {
             fail(QString::fromUtf8(error.what()));
         }

@@ -7,6 +7,8 @@
 #include <QLabel>
 #include <QToolButton>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 SubsetChip::SubsetChip(Theme& theme, QWidget* parent) : QWidget(parent), label_(new QLabel(this)) {
@@ -14,10 +16,10 @@ SubsetChip::SubsetChip(Theme& theme, QWidget* parent) : QWidget(parent), label_(
     label_->setTextFormat(Qt::PlainText);
     label_->setWordWrap(true);
     label_->setMaximumWidth(most_wide);
-    label_->setAccessibleName(tr("Tokens that this panel covers"));
+    label_->setAccessibleName(u"Tokens that this panel covers"_s);
     auto* shut = new QToolButton(this);
-    shut->setText(QStringLiteral("×"));
-    shut->setToolTip(tr("Show All Tokens"));
+    shut->setText(u"×"_s);
+    shut->setToolTip(u"Show All Tokens"_s);
     shut->setAccessibleName(shut->toolTip());
     shut->setAutoRaise(true);
     auto* row = new QHBoxLayout(this);
@@ -38,7 +40,7 @@ void SubsetChip::show(const TokenSubset& subset) {
     if (query.size() > most_letters) {
         query = query.left(most_letters) + u'…';
     }
-    label_->setText(tr("Only %1 tokens %2: %3").arg(format_count(subset.size()), subset.where, query));
+    label_->setText(u"Only %1 tokens %2: %3"_s.arg(format_count(subset.size()), subset.where, query));
     label_->setToolTip(plain_tip(subset.means));
     setVisible(!subset.isEmpty());
 }

@@ -3,6 +3,8 @@
 
 #include "core/base/given_up.h"
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 JobQueue::JobQueue() : worker_([this] { loop(); }) {}
@@ -359,7 +361,7 @@ QString TraceData::tokenLabel(const RunKey& key, int id) {
         return *place;
     }
     if (isLive(key.trace)) {
-        return QStringLiteral("‹id %1›").arg(id); // what is not told is not known
+        return u"‹id %1›"_s.arg(id); // what is not told is not known
     }
     QSet<int>& pending = impl_->labelsPending[key];
     if (pending.contains(id)) {
@@ -386,13 +388,12 @@ QString TraceData::tokenLabel(const RunKey& key, int id) {
                                      const std::string bytes = from.token_bytes(key.run, wanted);
                                      // A token without bytes is named by its id, so that a list is never
                                      // blank.
-                                     found.insert(wanted, bytes.empty()
-                                                              ? QStringLiteral("‹id %1›").arg(wanted)
-                                                              : visible_token(bytes));
+                                     found.insert(wanted, bytes.empty() ? u"‹id %1›"_s.arg(wanted)
+                                                                        : visible_token(bytes));
                                  }
                              } catch (const std::exception& error) {
                                  for (const int wanted : ids) {
-                                     found.insert(wanted, QStringLiteral("‹id %1›").arg(wanted));
+                                     found.insert(wanted, u"‹id %1›"_s.arg(wanted));
                                  }
                                  impl->fail(key.trace, error);
                              }

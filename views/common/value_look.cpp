@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -77,8 +79,7 @@ ValueKind kind_of_signal(const SignalInfo& info) {
 }
 
 ValueKind kind_of_annotation(const QString& name, bool category) {
-    return {category ? NumberKind::category : NumberKind::plain,
-            !category && name.contains(QStringLiteral("_minus_")), 0};
+    return {category ? NumberKind::category : NumberKind::plain, !category && name.contains(u"_minus_"_s), 0};
 }
 
 ValueSpread spread_of(std::span<const float> values) {

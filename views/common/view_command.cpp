@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/common/view_command.h"
 
-#include "views/common/translated.h"
+using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 
@@ -11,7 +11,7 @@ QString opened(const QString& name, const RunKey& key, const RunInfo& info) {
     // A number finds a run whose name is one, too: names go first.
     const QString run =
         info.name.empty() ? QString::number(info.id) : python_quoted(QString::fromStdString(info.name));
-    return QStringLiteral("%1 = ps.open(%2).run(%3)\n").arg(name, python_quoted(key.trace), run);
+    return u"%1 = ps.open(%2).run(%3)\n"_s.arg(name, python_quoted(key.trace), run);
 }
 
 } // namespace
@@ -19,14 +19,14 @@ QString opened(const QString& name, const RunKey& key, const RunInfo& info) {
 QString shell_quoted(const QString& word) {
     bool plain = !word.isEmpty();
     for (const QChar c : word) {
-        plain = plain && (c.isLetterOrNumber() || QStringLiteral("-_=./:,+@%").contains(c));
+        plain = plain && (c.isLetterOrNumber() || u"-_=./:,+@%"_s.contains(c));
     }
     QString quoted = word;
-    return plain ? word : u'\'' + quoted.replace(u'\'', QStringLiteral("'\\''")) + u'\'';
+    return plain ? word : u'\'' + quoted.replace(u'\'', u"'\\''"_s) + u'\'';
 }
 
 QString shell_command(const QStringList& arguments) {
-    QString line = QStringLiteral("ponderscope");
+    QString line = u"ponderscope"_s;
     for (const QString& argument : arguments) {
         line += u' ' + shell_quoted(argument);
     }
@@ -34,7 +34,7 @@ QString shell_command(const QStringList& arguments) {
 }
 
 QString python_quoted(const QString& text) {
-    QString quoted = QStringLiteral("\"");
+    QString quoted = u"\""_s;
     for (const char32_t c : text.toUcs4()) {
         if (c == U'"' || c == U'\\') {
             quoted += u'\\';
@@ -42,7 +42,7 @@ QString python_quoted(const QString& text) {
         } else if (QChar::isPrint(c)) {
             quoted += QString::fromUcs4(&c, 1);
         } else {
-            quoted += QStringLiteral("\\U%1").arg(static_cast<uint>(c), 8, 16, QLatin1Char('0'));
+            quoted += u"\\U%1"_s.arg(static_cast<uint>(c), 8, 16, QLatin1Char('0'));
         }
     }
     return quoted + u'"';
@@ -74,10 +74,10 @@ ViewCommand shell_view(const QList<QStringList>& lines) {
 QString why_no_run(const TraceData& data, const Selection& selection) {
     const RunKey a = selection.runA();
     if (data.run(a) == nullptr) {
-        return tr("Open a trace first. The command refers to a run.");
+        return u"Open a trace first. The command refers to a run."_s;
     }
     if (data.isLive(a.trace)) {
-        return tr("The generation is not recorded yet. Copy the command when it has ended.");
+        return u"The generation is not recorded yet. Copy the command when it has ended."_s;
     }
     return {};
 }
@@ -94,10 +94,9 @@ ViewCommand python_view(const TraceData& data, const Selection& selection, const
     }
     const RunKey a = selection.runA();
     const RunKey b = selection.runB();
-    QString text = QStringLiteral("import numpy as np\nimport ponderscope as ps\n\n") +
-                   opened(QStringLiteral("a"), a, *data.run(a));
+    QString text = u"import numpy as np\nimport ponderscope as ps\n\n"_s + opened(u"a"_s, a, *data.run(a));
     if (const RunInfo* other = data.run(b); withB && other != nullptr) {
-        text += opened(QStringLiteral("b"), b, *other);
+        text += opened(u"b"_s, b, *other);
     }
     return {ViewCommand::Kind::python, text + lines.join(u'\n') + u'\n'};
 }

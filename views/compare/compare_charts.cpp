@@ -2,7 +2,6 @@
 #include "views/compare/compare_charts.h"
 
 #include "views/common/format.h"
-#include "views/common/translated.h"
 #include "views/halting/step_charts.h"
 
 #include <algorithm>
@@ -10,28 +9,30 @@
 #include <map>
 #include <utility>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 Chart winners_chart(const Winners& winners) {
     Chart chart;
-    chart.title = tr("Who wins where");
-    chart.x.label = winners.by == "position"     ? tr("position in the sequence")
-                    : winners.by == "difficulty" ? tr("mean NLL of both runs")
+    chart.title = u"Who wins where"_s;
+    chart.x.label = winners.by == "position"     ? u"position in the sequence"_s
+                    : winners.by == "difficulty" ? u"mean NLL of both runs"_s
                                                  : QString();
     const QString of_a = QString::fromStdString(winners.a);
     const QString of_b = QString::fromStdString(winners.b);
-    chart.y.label = tr("NLL of %1 minus %2 (nats)").arg(of_a, of_b);
+    chart.y.label = u"NLL of %1 minus %2 (nats)"_s.arg(of_a, of_b);
     Chart::Series zero;
     zero.ink = Chart::soft;
     zero.dashed = true;
     Chart::Series a;
-    a.name = tr("%1 is better").arg(of_a);
+    a.name = u"%1 is better"_s.arg(of_a);
     a.mark = Chart::Mark::point;
     Chart::Series b = a;
-    b.name = tr("%1 is better").arg(of_b);
+    b.name = u"%1 is better"_s.arg(of_b);
     b.ink = Chart::b;
     Chart::Series neither = a;
-    neither.name = tr("neither (q over 0.05)");
+    neither.name = u"neither (q over 0.05)"_s;
     neither.ink = Chart::soft;
     for (std::size_t i = 0; i < winners.rows.size(); ++i) {
         const Winners::Row& row = winners.rows[i];
@@ -43,11 +44,10 @@ Chart winners_chart(const Winners& winners) {
         series.y.push_back(difference.value);
         series.low.push_back(difference.low);
         series.high.push_back(difference.high);
-        series.labels.push_back(
-            tr("%1: %2 nats [%3, %4], %5 is lower at %6 % of %7 tokens, q %8")
-                .arg(name, format_difference(difference.value, 3), format_difference(difference.low, 3),
-                     format_difference(difference.high, 3), of_b, QString::number(100 * row.b_lower, 'f', 0),
-                     format_count(row.tokens), format_probability(row.q)));
+        series.labels.push_back(u"%1: %2 nats [%3, %4], %5 is lower at %6 % of %7 tokens, q %8"_s.arg(
+            name, format_difference(difference.value, 3), format_difference(difference.low, 3),
+            format_difference(difference.high, 3), of_b, QString::number(100 * row.b_lower, 'f', 0),
+            format_count(row.tokens), format_probability(row.q)));
     }
     zero.x = {-0.5, static_cast<double>(winners.rows.size()) - 0.5};
     zero.y = {0, 0};
@@ -59,12 +59,12 @@ Chart winners_chart(const Winners& winners) {
 Chart token_density_chart(const RunComparison& comparison, std::size_t second) {
     constexpr double side = 0.25; // nats
     Chart chart;
-    chart.title = tr("Token against token");
+    chart.title = u"Token against token"_s;
     if (comparison.runs.size() <= second) {
         return chart;
     }
-    chart.x.label = tr("NLL of %1 (nats)").arg(QString::fromStdString(comparison.runs.front().label));
-    chart.y.label = tr("NLL of %1 (nats)").arg(QString::fromStdString(comparison.runs[second].label));
+    chart.x.label = u"NLL of %1 (nats)"_s.arg(QString::fromStdString(comparison.runs.front().label));
+    chart.y.label = u"NLL of %1 (nats)"_s.arg(QString::fromStdString(comparison.runs[second].label));
     chart.dx = side;
     chart.dy = side;
     std::map<std::pair<int, int>, std::int64_t> counts;
@@ -86,11 +86,10 @@ Chart token_density_chart(const RunComparison& comparison, std::size_t second) {
         cells.y.push_back((place.second + 0.5) * side);
         cells.value.push_back(std::log10(static_cast<double>(count)));
         most = std::max(most, cells.value.back());
-        cells.labels.push_back(
-            tr("%1 tokens at about %2 and %3 nats")
-                .arg(format_count(count), format_nats(cells.x.back()), format_nats(cells.y.back())));
+        cells.labels.push_back(u"%1 tokens at about %2 and %3 nats"_s.arg(
+            format_count(count), format_nats(cells.x.back()), format_nats(cells.y.back())));
     }
-    chart.scale = {tr("log10 of the number of tokens"), 0, most, false};
+    chart.scale = {u"log10 of the number of tokens"_s, 0, most, false};
     Chart::Series diagonal;
     diagonal.ink = Chart::soft;
     diagonal.dashed = true;
@@ -105,7 +104,7 @@ Chart token_pairs_chart(const RunComparison& comparison, std::size_t stride) {
     const std::vector<float>& b = comparison.runs[1].token_nll;
     Chart chart;
     const auto label = [&](std::size_t run) {
-        return tr("NLL of %1 (nats)").arg(QString::fromStdString(comparison.runs[run].label));
+        return u"NLL of %1 (nats)"_s.arg(QString::fromStdString(comparison.runs[run].label));
     };
     chart.x.label = label(0);
     chart.y.label = label(1);
@@ -127,22 +126,22 @@ Chart token_pairs_chart(const RunComparison& comparison, std::size_t stride) {
     equal.x = equal.y = {0, high};
     chart.series = {std::move(equal), std::move(points)};
     const Estimate& r = comparison.runs[1].correlation;
-    chart.note = tr("r = %1").arg(format_nats(r.value, 3));
+    chart.note = u"r = %1"_s.arg(format_nats(r.value, 3));
     if (!std::isnan(r.low)) {
-        chart.note += tr(" [%1, %2]").arg(format_nats(r.low, 3), format_nats(r.high, 3));
+        chart.note += u" [%1, %2]"_s.arg(format_nats(r.low, 3), format_nats(r.high, 3));
     }
-    chart.note += tr(", %1 tokens").arg(format_count(static_cast<std::int64_t>(comparison.places.size())));
+    chart.note += u", %1 tokens"_s.arg(format_count(static_cast<std::int64_t>(comparison.places.size())));
     if (stride > 1) {
-        chart.note += tr(", one of %1 drawn").arg(stride);
+        chart.note += u", one of %1 drawn"_s.arg(stride);
     }
     return chart;
 }
 
 Chart task_accuracy_chart(const std::vector<TaskPoint>& points, bool over_flops) {
     Chart chart;
-    chart.x.label = over_flops ? tr("FLOPs a document") : tr("Mean steps");
+    chart.x.label = over_flops ? u"FLOPs a document"_s : u"Mean steps"_s;
     chart.x.si = over_flops;
-    chart.y.label = tr("Accuracy");
+    chart.y.label = u"Accuracy"_s;
     std::vector<std::string> names;
     for (const TaskPoint& point : points) {
         if (std::find(names.begin(), names.end(), point.series) == names.end()) {
@@ -190,7 +189,7 @@ Chart task_accuracy_chart(const std::vector<TaskPoint>& points, bool over_flops)
     const std::vector<Estimate>& by_step = points.front().report.accuracy_by_step;
     if (!over_flops && by_step.size() > 1) {
         Chart::Series line;
-        line.name = tr("%1, at each step").arg(QString::fromStdString(points.front().run));
+        line.name = u"%1, at each step"_s.arg(QString::fromStdString(points.front().run));
         line.ink = Chart::soft;
         line.dashed = true;
         for (std::size_t k = 0; k < by_step.size(); ++k) {
@@ -199,7 +198,7 @@ Chart task_accuracy_chart(const std::vector<TaskPoint>& points, bool over_flops)
         }
         chart.series.push_back(std::move(line));
     }
-    chart.note = tr("Bars and bands: 95 %, over documents.");
+    chart.note = u"Bars and bands: 95 %, over documents."_s;
     return chart;
 }
 

@@ -29,6 +29,8 @@
 #include <cmath>
 #include <utility>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -54,12 +56,12 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
       choosing_(this),
       message_(new QLabel(this)),
       progress_(new QProgressBar(this)),
-      cancel_(new QPushButton(tr("Cancel"), this)),
+      cancel_(new QPushButton(u"Cancel"_s, this)),
       job_(this),
       chip_(new SubsetChip(context.theme, this)) {
     model_->setTable(table_of(RunComparison{}));
     table_->setModel(model_);
-    table_->setAccessibleName(tr("Runs over the same text"));
+    table_->setAccessibleName(u"Runs over the same text"_s);
     furnish_table(*table_, context.theme);
     table_->setSelectionMode(QAbstractItemView::NoSelection);
     table_->setItemDelegateForColumn(0, dot_delegate(table_));
@@ -72,7 +74,7 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     progress_->setRange(0, 1000);
     progress_->setTextVisible(false);
     progress_->setFixedHeight(6);
-    progress_->setAccessibleName(tr("Comparing"));
+    progress_->setAccessibleName(u"Comparing"_s);
     progress_->hide();
     cancel_->hide();
 
@@ -89,15 +91,15 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     column->addLayout(below);
     auto* splitter = new QSplitter(Qt::Horizontal, this);
     splitter->addWidget(left);
-    detail_->setAccessibleName(tr("Beside the table"));
-    detail_->setToolTip(tr("Quantity of A and B, token by token"));
-    detail_->addItem(tr("Token against token"), QString());
-    detail_->addItem(tr("Token against token, density"), QStringLiteral("density"));
-    detail_->addItem(tr("Who wins: token class"), QStringLiteral("class"));
-    detail_->addItem(tr("Who wins: token type"), QStringLiteral("type"));
-    detail_->addItem(tr("Who wins: position"), QStringLiteral("position"));
-    detail_->addItem(tr("Who wins: difficulty"), QStringLiteral("difficulty"));
-    detail_->addItem(tr("Tasks: answers"), QStringLiteral("tasks"));
+    detail_->setAccessibleName(u"Beside the table"_s);
+    detail_->setToolTip(u"Quantity of A and B, token by token"_s);
+    detail_->addItem(u"Token against token"_s, QString());
+    detail_->addItem(u"Token against token, density"_s, u"density"_s);
+    detail_->addItem(u"Who wins: token class"_s, u"class"_s);
+    detail_->addItem(u"Who wins: token type"_s, u"type"_s);
+    detail_->addItem(u"Who wins: position"_s, u"position"_s);
+    detail_->addItem(u"Who wins: difficulty"_s, u"difficulty"_s);
+    detail_->addItem(u"Tasks: answers"_s, u"tasks"_s);
     beside_->addWidget(scatter_);
     beside_->addWidget(chart_);
     beside_->addWidget(tasks_);
@@ -190,7 +192,7 @@ void CompareView::renew() {
     wanted_ = std::move(keys);
     stamp_ = stamp;
     if (wanted_.empty()) {
-        clear(tr("Open a trace with two runs of the same text to compare them."));
+        clear(u"Open a trace with two runs of the same text to compare them."_s);
     } else if (others) {
         job_.cancel();
         setCurrent(false);
@@ -227,7 +229,7 @@ void CompareView::cancel() {
     pending_.stop();
     job_.cancel();
     setBusy(false);
-    message_->setText(tr("Cancelled. To compare, choose another run or open the trace again."));
+    message_->setText(u"Cancelled. To compare, choose another run or open the trace again."_s);
     cancelled_ = true;
     stamp_.clear();
 }
@@ -313,14 +315,13 @@ QString CompareView::tip(int row, int column) const {
     const auto& cells = table.rows[static_cast<std::size_t>(row)];
     if (column == 0) {
         const RunInfo& info = shown_->runs[static_cast<std::size_t>(row)].info;
-        QString all = tr("%1, %2, policy %3, %4 %5")
-                          .arg(QString::fromStdString(info.method), QString::fromStdString(info.architecture),
-                               QString::fromStdString(info.policy), QString::fromStdString(info.device),
-                               QString::fromStdString(info.dtype));
+        QString all = u"%1, %2, policy %3, %4 %5"_s.arg(
+            QString::fromStdString(info.method), QString::fromStdString(info.architecture),
+            QString::fromStdString(info.policy), QString::fromStdString(info.device),
+            QString::fromStdString(info.dtype));
         for (std::size_t c = 1; c < cells.size(); ++c) {
-            all += QStringLiteral("\n%1: %2")
-                       .arg(QString::fromStdString(table.columns[c].title),
-                            window_text(cells[c], table.columns[c]));
+            all += u"\n%1: %2"_s.arg(QString::fromStdString(table.columns[c].title),
+                                     window_text(cells[c], table.columns[c]));
         }
         return all;
     }
@@ -330,11 +331,11 @@ QString CompareView::tip(int row, int column) const {
     }
     const QString drawn = QString::fromStdString(shown_->resampling.words());
     const QString ends =
-        tr("95 % interval %1 to %2: ").arg(format_nats(estimate->low, 4), format_nats(estimate->high, 4));
+        u"95 % interval %1 to %2: "_s.arg(format_nats(estimate->low, 4), format_nats(estimate->high, 4));
     return ends +
            (shown_->replicates == 0
-                ? tr("Student's, over the same clusters or blocks (%1)").arg(drawn)
-                : tr("paired bootstrap, %1 replicates, %2").arg(format_count(shown_->replicates), drawn));
+                ? u"Student's, over the same clusters or blocks (%1)"_s.arg(drawn)
+                : u"paired bootstrap, %1 replicates, %2"_s.arg(format_count(shown_->replicates), drawn));
 }
 
 void CompareView::present(const std::shared_ptr<const RunComparison>& comparison) {
@@ -345,14 +346,13 @@ void CompareView::present(const std::shared_ptr<const RunComparison>& comparison
     fitColumns();
     QString text;
     if (shown_->runs.size() < 2) {
-        text = tr("One run of this text is open. Record or open another one to compare.");
+        text = u"One run of this text is open. Record or open another one to compare."_s;
     } else {
-        text =
-            subset_.isEmpty()
-                ? tr("A − run: NLL of A minus that of the run, over the same tokens. 95 % intervals: paired "
-                     "bootstrap.")
-                : tr("A − run: NLL of A minus that of the run, over the found tokens. 95 % intervals: "
-                     "Student's, over the same clusters or blocks.");
+        text = subset_.isEmpty()
+                   ? u"A − run: NLL of A minus that of the run, over the same tokens. 95 % intervals: paired "
+                     "bootstrap."_s
+                   : u"A − run: NLL of A minus that of the run, over the found tokens. 95 % intervals: "
+                     "Student's, over the same clusters or blocks."_s;
     }
     // Two of them here, all of them where the pointer rests: the table keeps its room.
     constexpr std::size_t most_shown = 2;
@@ -364,7 +364,7 @@ void CompareView::present(const std::shared_ptr<const RunComparison>& comparison
         }
     }
     if (shown_->notices.size() > most_shown) {
-        text += u' ' + tr("(%1 more: hover here)").arg(shown_->notices.size() - most_shown);
+        text += u' ' + u"(%1 more: hover here)"_s.arg(shown_->notices.size() - most_shown);
     }
     message_->setText(text);
     message_->setToolTip(plain_tip(shown_->notices.empty() ? QString() : all.join(u'\n')));
@@ -384,10 +384,10 @@ void CompareView::showDetail() {
         return;
     }
     if (!shown_ || shown_->runs.size() < 2) {
-        chart_->setHint(tr("Choose a run B over the same text to see where B wins."));
+        chart_->setHint(u"Choose a run B over the same text to see where B wins."_s);
         return;
     }
-    chart_->setHint(tr("Grouping the tokens…"));
+    chart_->setHint(u"Grouping the tokens…"_s);
     grouping_.start(
         [part = shown_, all = all_, wanted = request().first,
          by = what.toStdString()](const std::stop_token& stop) {
@@ -453,8 +453,7 @@ ViewCommand CompareView::viewCommand() const {
     if (const QString why = why_no_run(data_, selection_); !why.isEmpty()) {
         return no_command(why);
     }
-    QStringList line{detail_->currentData() == QLatin1String("tasks") ? QStringLiteral("tasks")
-                                                                      : QStringLiteral("compare")};
+    QStringList line{detail_->currentData() == QLatin1String("tasks") ? u"tasks"_s : u"compare"_s};
     for (const RunKey& key : request().second) {
         line << run_reference(key, *data_.run(key));
     }

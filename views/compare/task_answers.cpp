@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 namespace {
 
@@ -27,8 +29,7 @@ struct TaskFindings {
 using AllFindings = std::vector<TaskFindings>;
 
 QString share_text(const Estimate& share) {
-    return QStringLiteral("%1 % [%2, %3]")
-        .arg(100 * share.value, 0, 'f', 1)
+    return u"%1 % [%2, %3]"_s.arg(100 * share.value, 0, 'f', 1)
         .arg(100 * share.low, 0, 'f', 1)
         .arg(100 * share.high, 0, 'f', 1);
 }
@@ -73,8 +74,8 @@ AllFindings find_answers(const std::filesystem::path& trace_a, std::int64_t run_
 TaskAnswers::TaskAnswers(ViewContext context, QWidget* parent)
     : QTreeWidget(parent), data_(context.data), selection_(context.selection), job_(this) {
     setColumnCount(2);
-    setHeaderLabels({tr("Task"), tr("Accuracy")});
-    setAccessibleName(tr("Answers to tasks"));
+    setHeaderLabels({u"Task"_s, u"Accuracy"_s});
+    setAccessibleName(u"Answers to tasks"_s);
     header()->setSectionResizeMode(0, QHeaderView::ResizeToContents);
     setRootIsDecorated(true);
     connect(this, &QTreeWidget::itemClicked, this, [this](QTreeWidgetItem* item) {
@@ -101,7 +102,7 @@ void TaskAnswers::renew() {
         },
         [this, note](const AllFindings& all) {
             if (all.empty()) {
-                note(tr("Run A has no tasks. Record one with ponderscope score or lm-evaluation-harness."));
+                note(u"Run A has no tasks. Record one with ponderscope score or lm-evaluation-harness."_s);
             }
             const auto documents = [](QTreeWidgetItem* parent, const QString& title, const TaskSample& sample,
                                       const std::vector<std::size_t>& numbers) {
@@ -121,18 +122,18 @@ void TaskAnswers::renew() {
             for (const TaskFindings& one : all) {
                 QString accuracy = share_text(one.report.accuracy);
                 if (one.other) {
-                    accuracy = tr("A %1, B %2").arg(accuracy, share_text(one.other->accuracy));
+                    accuracy = u"A %1, B %2"_s.arg(accuracy, share_text(one.other->accuracy));
                 }
                 auto* task = new QTreeWidgetItem(this, {QString::fromStdString(one.report.task), accuracy});
                 for (std::size_t k = 0; k < one.report.accuracy_by_step.size(); ++k) {
                     auto* step = new QTreeWidgetItem(
-                        task, {tr("Read out at step %1").arg(k), share_text(one.report.accuracy_by_step[k])});
-                    documents(step, tr("Became right"), one.sample, one.report.flips[k].became_right);
-                    documents(step, tr("Became wrong"), one.sample, one.report.flips[k].became_wrong);
+                        task, {u"Read out at step %1"_s.arg(k), share_text(one.report.accuracy_by_step[k])});
+                    documents(step, u"Became right"_s, one.sample, one.report.flips[k].became_right);
+                    documents(step, u"Became wrong"_s, one.sample, one.report.flips[k].became_wrong);
                 }
                 if (one.other) {
-                    documents(task, tr("Only A right"), one.sample, one.pair.only_a);
-                    documents(task, tr("Only B right"), one.sample, one.pair.only_b);
+                    documents(task, u"Only A right"_s, one.sample, one.pair.only_a);
+                    documents(task, u"Only B right"_s, one.sample, one.pair.only_b);
                 }
                 task->setExpanded(true);
             }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 namespace {
 
@@ -15,7 +17,7 @@ constexpr int points_series = 1;
 
 TokenScatter::TokenScatter(ViewContext context, QWidget* parent)
     : ChartPlot(context.theme, parent), selection_(context.selection) {
-    setAccessibleName(tr("NLL of the two runs, token against token"));
+    setAccessibleName(u"NLL of the two runs, token against token"_s);
     connect(this, &ChartPlot::markHovered, this, [this](int series, int index) {
         const auto* place = placeOf(series, index);
         // A token of another sequence cannot be shown without leaving this one; a click does that.
@@ -39,7 +41,7 @@ void TokenScatter::setComparison(std::shared_ptr<const RunComparison> comparison
     comparison_ = comparison && comparison->runs.size() > 1 ? std::move(comparison) : nullptr;
     stride_ = 1;
     if (!comparison_) {
-        setHint(tr("Choose a run B over the same text to see token against token."));
+        setHint(u"Choose a run B over the same text to see token against token."_s);
         return;
     }
     stride_ = comparison_->places.size() / most_drawn_tokens + 1;

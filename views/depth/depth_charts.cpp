@@ -6,12 +6,13 @@
 #include "core/trace/signal_sums.h"
 #include "views/common/colour_map.h"
 #include "views/common/format.h"
-#include "views/common/translated.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <tuple>
+
+using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 namespace {
@@ -46,8 +47,8 @@ double weight_of(const DepthMap& map, const DepthMap::Averages& averages, const 
 }
 
 QString name_of(const AblatedSource& what) {
-    return what.layer ? tr("source %1 in layer %2").arg(what.source).arg(*what.layer)
-                      : tr("source %1 in all layers").arg(what.source);
+    return what.layer ? u"source %1 in layer %2"_s.arg(what.source).arg(*what.layer)
+                      : u"source %1 in all layers"_s.arg(what.source);
 }
 
 } // namespace
@@ -185,7 +186,7 @@ ablation_effects(const std::filesystem::path& trace, const std::string& run,
 Chart depth_weights_chart(const DepthMap& map) {
     const DepthMap::Averages averages = map.averages(-1, -1);
     Chart chart;
-    chart.title = tr("Weights by layer and source");
+    chart.title = u"Weights by layer and source"_s;
     chart.x.label = QString::fromStdString(map.source_name());
     for (const std::string& label : map.source_labels()) {
         chart.x.names.push_back(QString::fromStdString(label));
@@ -195,12 +196,12 @@ Chart depth_weights_chart(const DepthMap& map) {
     for (std::int64_t layer = 0; layer < map.layers(); ++layer) {
         const auto place = static_cast<std::size_t>(layer);
         chart.y.names.push_back(QString::number(layer) +
-                                (averages.token_share[place] < 0.05 ? QStringLiteral("*") : QString()));
+                                (averages.token_share[place] < 0.05 ? u"*"_s : QString()));
     }
     const bool flagged = std::any_of(averages.token_share.begin(), averages.token_share.end(),
                                      [](double share) { return share < 0.05; });
-    chart.note = flagged ? tr("Weights are not causes. *: hardly depends on the token.")
-                         : tr("Weights are not causes.");
+    chart.note =
+        flagged ? u"Weights are not causes. *: hardly depends on the token."_s : u"Weights are not causes."_s;
     Chart::Series cells;
     cells.mark = Chart::Mark::cell;
     double high = 0;
@@ -214,26 +215,25 @@ Chart depth_weights_chart(const DepthMap& map) {
             cells.x.push_back(static_cast<double>(source));
             cells.y.push_back(static_cast<double>(layer));
             cells.value.push_back(mean);
-            cells.labels.push_back(
-                tr("%1 %2, %3 %4: mean weight %5 ± %6")
-                    .arg(chart.y.label, QString::number(layer), chart.x.label,
-                         chart.x.names[static_cast<std::size_t>(source)], format_probability(mean),
-                         format_probability(static_cast<double>(averages.deviation[place]))));
+            cells.labels.push_back(u"%1 %2, %3 %4: mean weight %5 ± %6"_s.arg(
+                chart.y.label, QString::number(layer), chart.x.label,
+                chart.x.names[static_cast<std::size_t>(source)], format_probability(mean),
+                format_probability(static_cast<double>(averages.deviation[place]))));
             high = std::max(high, mean);
         }
     }
-    chart.scale = Chart::Scale{tr("mean weight"), 0, high > 1 ? nice_ceiling(high) : 1.0, false};
+    chart.scale = Chart::Scale{u"mean weight"_s, 0, high > 1 ? nice_ceiling(high) : 1.0, false};
     chart.series.push_back(std::move(cells));
     return chart;
 }
 
 Chart depth_ablation_chart(const std::vector<AblationEffect>& effects) {
     Chart chart;
-    chart.title = tr("Weight against effect");
-    chart.x.label = tr("mean weight of the source");
+    chart.title = u"Weight against effect"_s;
+    chart.x.label = u"mean weight of the source"_s;
     chart.x.from_zero = true;
-    chart.y.label = tr("NLL without it minus NLL with it (nats)");
-    chart.note = tr("Weights are not causes: the largest weight need not matter most.");
+    chart.y.label = u"NLL without it minus NLL with it (nats)"_s;
+    chart.note = u"Weights are not causes: the largest weight need not matter most."_s;
     Chart::Series zero;
     zero.ink = Chart::soft;
     zero.dashed = true;
@@ -245,11 +245,10 @@ Chart depth_ablation_chart(const std::vector<AblationEffect>& effects) {
         points.y.push_back(effect.difference.value);
         points.low.push_back(effect.difference.low);
         points.high.push_back(effect.difference.high);
-        points.labels.push_back(tr("%1: weight %2, NLL %3 [%4, %5] without it")
-                                    .arg(name_of(effect.what), format_probability(effect.weight),
-                                         format_difference(effect.difference.value, 4),
-                                         format_difference(effect.difference.low, 4),
-                                         format_difference(effect.difference.high, 4)));
+        points.labels.push_back(u"%1: weight %2, NLL %3 [%4, %5] without it"_s.arg(
+            name_of(effect.what), format_probability(effect.weight),
+            format_difference(effect.difference.value, 4), format_difference(effect.difference.low, 4),
+            format_difference(effect.difference.high, 4)));
         high = std::isfinite(effect.weight) ? std::max(high, effect.weight) : high;
     }
     zero.x = {0, high > 0 ? high : 1};

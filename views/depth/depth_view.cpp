@@ -4,11 +4,11 @@
 #include "core/base/error.h"
 #include "core/stats/token_dependence.h"
 #include "core/trace/signal_sums.h"
+#include "views/chart/scale_bar.h"
 #include "views/common/controls.h"
 #include "views/common/depth_grid.h"
 #include "views/common/format.h"
 #include "views/common/labels.h"
-#include "views/chart/scale_bar.h"
 #include "views/heatmap/step_map_canvas.h"
 
 #include <QComboBox>
@@ -19,6 +19,8 @@
 
 #include <algorithm>
 #include <cmath>
+
+using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 DepthView::DepthView(ViewContext context, QWidget* parent)
@@ -33,8 +35,8 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
       readout_(new Readout(context.theme, this)),
       grid_(new DepthGrid(context.theme, this)),
       caption_(new QLabel(
-          tr("Weights are not causes: the source with the largest weight need not matter most. Record with "
-             "--ablate-source SOURCE:LAYER to find out; the figure “Weights against ablation” shows both."),
+          u"Weights are not causes: the source with the largest weight need not matter most. Record with "
+          "--ablate-source SOURCE:LAYER to find out; the figure “Weights against ablation” shows both."_s,
           this)),
       flag_(new QLabel(this)),
       mapTitle_(new QLabel(this)),
@@ -44,24 +46,24 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
       sampling_(this),
       reading_(this),
       loader_(*map_, this) {
-    chooser_->setAccessibleName(tr("Signal by layer and source"));
+    chooser_->setAccessibleName(u"Signal by layer and source"_s);
     chooser_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-    head_->setAccessibleName(tr("KV head"));
-    head_->setToolTip(tr("KV head to show"));
+    head_->setAccessibleName(u"KV head"_s);
+    head_->setToolTip(u"KV head to show"_s);
     head_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-    what_->setAccessibleName(tr("Token or average"));
-    what_->setToolTip(tr("The selected token, or the mean or standard deviation over tokens"));
+    what_->setAccessibleName(u"Token or average"_s);
+    what_->setToolTip(u"The selected token, or the mean or standard deviation over tokens"_s);
     what_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-    what_->addItem(tr("this token"));
-    what_->addItem(tr("mean over tokens"));
-    what_->addItem(tr("SD over tokens"));
+    what_->addItem(u"this token"_s);
+    what_->addItem(u"mean over tokens"_s);
+    what_->addItem(u"SD over tokens"_s);
     flag_->setAutoFillBackground(true);
     flag_->setContentsMargins(8, 4, 8, 4);
     for (QLabel* label : {caption_, flag_}) {
         label->setWordWrap(true);
         label->setTextFormat(Qt::PlainText);
     }
-    map_->setAccessibleName(tr("Weight of the chosen source by layer and token"));
+    map_->setAccessibleName(u"Weight of the chosen source by layer and token"_s);
     layOut();
     const auto dress = [this] {
         const Palette& colours = theme_.colours();
@@ -202,12 +204,12 @@ void DepthView::refreshData() {
     sequence_.reset();
     long_ = false;
     if (!selection_.runA().isValid()) {
-        hint = tr("Open a trace of a model that mixes values across layers to see where they come from.");
+        hint = u"Open a trace of a model that mixes values across layers to see where they come from."_s;
     } else if (info == infos.end()) {
-        hint = data_.isBeginning(selection_.runA()) ? tr("Waiting for the first token…")
-                                                    : tr("This run has no weights by layer and source. "
-                                                         "Models with depth attention or a cross-layer "
-                                                         "baseline record them.");
+        hint = data_.isBeginning(selection_.runA()) ? u"Waiting for the first token…"_s
+                                                    : u"This run has no weights by layer and source. "
+                                                      "Models with depth attention or a cross-layer "
+                                                      "baseline record them."_s;
     } else {
         info_ = *info;
         sequence_ = data_.sequence(selection_.runA(), selection_.sequence());
@@ -216,8 +218,8 @@ void DepthView::refreshData() {
             chunk = data_.signal(selection_.runA(), selection_.sequence(), signal_);
         }
         hint = data_.isUnreadable(selection_.runA(), selection_.sequence())
-                   ? tr("This sequence cannot be read from the trace.")
-                   : tr("Reading the weights…");
+                   ? u"This sequence cannot be read from the trace."_s
+                   : u"Reading the weights…"_s;
         if (isSummed() && shown_ == Shown::token) {
             shown_ = Shown::mean;
             what_->setCurrentIndex(static_cast<int>(shown_));
@@ -260,9 +262,9 @@ void DepthView::refreshData() {
         return;
     }
     source_ = std::clamp(source_, 0, static_cast<int>(depth_->sources()) - 1);
-    std::vector<ChooserEntry> heads{{tr("mean of KV heads"), -1}};
+    std::vector<ChooserEntry> heads{{u"mean of KV heads"_s, -1}};
     for (int head = 0; head < static_cast<int>(depth_->heads()); ++head) {
-        heads.push_back({tr("KV head %1").arg(head), head});
+        heads.push_back({u"KV head %1"_s.arg(head), head});
     }
     fill_chooser(*head_, heads, std::min(selection_.head(), static_cast<int>(depth_->heads()) - 1));
     head_->setVisible(depth_->heads() > 1);
@@ -289,13 +291,13 @@ void DepthView::refreshGrid() {
                 names << QString::number(layer);
             }
         }
-        flag_->setText(
-            names.isEmpty() ? QString()
-            : names.size() == 1
-                ? tr("Layer %1 hardly depends on the token.").arg(names.first())
-                : tr("Layers %1 hardly depend on the token.").arg(names.join(QStringLiteral(", "))));
-        flag_->setToolTip(tr("Less than %1 % of the variance of these layers' weights lies between tokens")
-                              .arg(TokenDependence::usual_threshold * 100));
+        flag_->setText(names.isEmpty() ? QString()
+                       : names.size() == 1
+                           ? u"Layer %1 hardly depends on the token."_s.arg(names.first())
+                           : u"Layers %1 hardly depend on the token."_s.arg(names.join(u", "_s)));
+        flag_->setToolTip(
+            u"Less than %1 % of the variance of these layers' weights lies between tokens"_s.arg(
+                TokenDependence::usual_threshold * 100));
         flag_->setVisible(!names.isEmpty());
     }
     const auto layers = static_cast<int>(depth_->layers());
@@ -304,8 +306,8 @@ void DepthView::refreshGrid() {
     ValueLook look;
     QString summary;
     const QString atStep = depth_->steps() == 1 ? QString()
-                           : step < 0           ? tr(" · last step")
-                                                : tr(" · step %1").arg(step);
+                           : step < 0           ? u" · last step"_s
+                                                : u" · step %1"_s.arg(step);
     if (shown_ == Shown::token) {
         const qint64 token = selection_.shown();
         const qint64 row = token < 0 ? -1 : selection_.rowOf(token);
@@ -315,10 +317,10 @@ void DepthView::refreshGrid() {
         }
         values = long_ && row >= 0 && row_ ? row_->grid(0, step, head)
                                            : depth_->grid(long_ ? -1 : row, step, head);
-        summary = token < 0 ? tr("Select a token to see its weights, or choose the mean over tokens.")
-                            : tr("token %1").arg(format_count(token)) + atStep;
+        summary = token < 0 ? u"Select a token to see its weights, or choose the mean over tokens."_s
+                            : u"token %1"_s.arg(format_count(token)) + atStep;
         if (std::all_of(values.begin(), values.end(), [](float value) { return std::isnan(value); })) {
-            grid_->clear(token < 0 ? summary : tr("Token %1 has no weights here.").arg(format_count(token)));
+            grid_->clear(token < 0 ? summary : u"Token %1 has no weights here."_s.arg(format_count(token)));
             scale_->clear();
             readout_->say({});
             return;
@@ -327,9 +329,9 @@ void DepthView::refreshGrid() {
         values = shown_ == Shown::mean ? averages_->mean : averages_->deviation;
         const std::int64_t all = long_ ? static_cast<std::int64_t>(sequence_->tokens.size()) : depth_->rows();
         summary = averages_->used_rows < all
-                      ? tr("over %1 of %2 tokens").arg(format_count(averages_->used_rows), format_count(all))
-                      : tr("over %1 tokens").arg(format_count(all));
-        summary = (isSummed() ? tr("over all tokens of the run") : summary) + atStep;
+                      ? u"over %1 of %2 tokens"_s.arg(format_count(averages_->used_rows), format_count(all))
+                      : u"over %1 tokens"_s.arg(format_count(all));
+        summary = (isSummed() ? u"over all tokens of the run"_s : summary) + atStep;
         if (shown_ == Shown::spread) {
             float high = 0;
             for (const float value : values) {
@@ -359,12 +361,12 @@ void DepthView::refreshMap() {
         return;
     }
     const int head = selection_.head() < depth_->heads() ? selection_.head() : -1;
-    mapTitle_->setText(tr("Weight of %1 %2 by %3 and token")
-                           .arg(QString::fromStdString(depth_->source_name()), sourceLabel(source_),
-                                QString::fromStdString(depth_->layer_name())));
+    mapTitle_->setText(u"Weight of %1 %2 by %3 and token"_s.arg(
+        QString::fromStdString(depth_->source_name()), sourceLabel(source_),
+        QString::fromStdString(depth_->layer_name())));
     if (isSummed()) {
         map_->setMap(nullptr);
-        map_->setHint(tr("This run has no weights of single tokens, only their sums over all tokens."));
+        map_->setHint(u"This run has no weights of single tokens, only their sums over all tokens."_s);
         return;
     }
     const std::int64_t step = depth_->steps() > 1 ? selection_.step() : -1;
@@ -399,14 +401,14 @@ void DepthView::showCell(int layer, int source) {
         refreshGrid();
         return;
     }
-    QString text = tr("%1 %2 · %3 %4 · %5")
-                       .arg(QString::fromStdString(depth_->layer_name()), QString::number(layer),
-                            QString::fromStdString(depth_->source_name()), sourceLabel(source),
-                            format_probability(static_cast<double>(value)));
+    QString text =
+        u"%1 %2 · %3 %4 · %5"_s.arg(QString::fromStdString(depth_->layer_name()), QString::number(layer),
+                                    QString::fromStdString(depth_->source_name()), sourceLabel(source),
+                                    format_probability(static_cast<double>(value)));
     if (shown_ == Shown::mean && averages_) {
         const auto place = static_cast<std::size_t>(layer) * static_cast<std::size_t>(grid_->sources()) +
                            static_cast<std::size_t>(source);
-        text += QStringLiteral(" ± ") + format_probability(static_cast<double>(averages_->deviation[place]));
+        text += u" ± "_s + format_probability(static_cast<double>(averages_->deviation[place]));
     }
     readout_->say(text);
 }

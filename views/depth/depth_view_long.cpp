@@ -10,6 +10,8 @@
 
 #include <algorithm>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 bool DepthView::isLong() const {
@@ -25,8 +27,7 @@ bool DepthView::isSummed() const {
 }
 
 bool DepthView::sampleLong(QString& hint) {
-    const QString wanted = QStringLiteral("%1#%2 %3 %4 %5")
-                               .arg(selection_.runA().trace)
+    const QString wanted = u"%1#%2 %3 %4 %5"_s.arg(selection_.runA().trace)
                                .arg(selection_.runA().run)
                                .arg(selection_.sequence())
                                .arg(sequence_->tokens.size())
@@ -35,7 +36,7 @@ bool DepthView::sampleLong(QString& hint) {
     if (wanted == sampleOf_ || run == nullptr) {
         return depth_.has_value();
     }
-    hint = tr("Reading the weights…");
+    hint = u"Reading the weights…"_s;
     sampleOf_ = wanted;
     reading_.cancel(); // a row of what was shown before
     rowOf_ = -1;
@@ -98,11 +99,11 @@ void DepthView::refreshLongMap(std::int64_t step, int head) {
 ViewCommand DepthView::viewCommand() const {
     if (isSummed()) {
         return no_command(
-            tr("This run has sums of weights. ponderscope export writes their means and variances."));
+            u"This run has sums of weights. ponderscope export writes their means and variances."_s);
     }
     if (signal_.isEmpty()) {
         const QString why = why_no_run(data_, selection_);
-        return no_command(why.isEmpty() ? tr("This run has no depth mixing.") : why);
+        return no_command(why.isEmpty() ? u"This run has no depth mixing."_s : why);
     }
     const auto axis = [this](const char* name) {
         const auto found = std::find(info_.axes.begin(), info_.axes.end(), name);
@@ -127,39 +128,35 @@ ViewCommand DepthView::viewCommand() const {
     const qint64 token = selection_.shown();
     const qint64 row = token < 0 ? -1 : selection_.rowOf(token);
     if (shown_ == Shown::token && row < 0) {
-        return no_command(tr("Choose a word first. The weights are of one token."));
+        return no_command(u"Choose a word first. The weights are of one token."_s);
     }
-    const QString range =
-        shown_ == Shown::token ? QStringLiteral(", %1, %2").arg(row).arg(row + 1) : QString();
+    const QString range = shown_ == Shown::token ? u", %1, %2"_s.arg(row).arg(row + 1) : QString();
     QStringList lines;
-    lines << QStringLiteral("weights = a.signal(%1, %2%3)  # %4")
-                 .arg(python_quoted(signal_), QString::number(selection_.sequence()), range, [this] {
-                     QStringList axes;
-                     for (const std::string& name : info_.axes) {
-                         axes << QString::fromStdString(name);
-                     }
-                     return axes.join(QStringLiteral(", "));
-                 }());
-    lines << QStringLiteral("weights = weights.astype(np.float32).transpose(%1)")
-                 .arg(order.join(QStringLiteral(", ")));
+    lines << u"weights = a.signal(%1, %2%3)  # %4"_s.arg(
+        python_quoted(signal_), QString::number(selection_.sequence()), range, [this] {
+            QStringList axes;
+            for (const std::string& name : info_.axes) {
+                axes << QString::fromStdString(name);
+            }
+            return axes.join(u", "_s);
+        }());
+    lines << u"weights = weights.astype(np.float32).transpose(%1)"_s.arg(order.join(u", "_s));
     if (step_axis >= 0) {
         lines << (selection_.step() >= 0
-                      ? QStringLiteral("weights = weights[:, min(%1, weights.shape[1] - 1)]")
-                            .arg(selection_.step())
-                      : QStringLiteral("steps = a.columns(%1%2)[\"steps\"]\n"
-                                       "weights = weights[np.arange(len(weights)), np.minimum(steps, "
-                                       "weights.shape[1] - 1)]")
-                            .arg(selection_.sequence())
+                      ? u"weights = weights[:, min(%1, weights.shape[1] - 1)]"_s.arg(selection_.step())
+                      : u"steps = a.columns(%1%2)[\"steps\"]\n"
+                        "weights = weights[np.arange(len(weights)), np.minimum(steps, "
+                        "weights.shape[1] - 1)]"_s.arg(selection_.sequence())
                             .arg(range));
     }
     const bool mean_of_heads =
         head_axis >= 0 && (selection_.head() < 0 || !depth_ || selection_.head() >= depth_->heads());
     if (head_axis >= 0 && !mean_of_heads) {
-        lines << QStringLiteral("weights = weights[..., %1]").arg(selection_.head());
+        lines << u"weights = weights[..., %1]"_s.arg(selection_.head());
     }
-    const QString heads = mean_of_heads ? QStringLiteral("(0, -1)") : QStringLiteral("0");
-    lines << QStringLiteral("print(np.%1(weights, axis=%2))  # layer, source")
-                 .arg(shown_ == Shown::spread ? QStringLiteral("nanstd") : QStringLiteral("nanmean"), heads);
+    const QString heads = mean_of_heads ? u"(0, -1)"_s : u"0"_s;
+    lines << u"print(np.%1(weights, axis=%2))  # layer, source"_s.arg(
+        shown_ == Shown::spread ? u"nanstd"_s : u"nanmean"_s, heads);
     return python_view(data_, selection_, lines);
 }
 

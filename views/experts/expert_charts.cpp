@@ -2,19 +2,19 @@
 #include "views/experts/expert_charts.h"
 
 #include "views/common/colour_map.h"
-#include "views/common/translated.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
 
-
 QString per_cent(double share) {
-    return QString::number(100 * share, 'f', 1) + QStringLiteral(" %");
+    return QString::number(100 * share, 'f', 1) + u" %"_s;
 }
 
 double even_share(const ExpertUse& use) {
@@ -30,7 +30,7 @@ Chart::Series load_bars(const LayerExperts& layer, const QString& name, int ink,
     for (std::size_t e = 0; e < layer.load.size(); ++e) {
         bars.x.push_back(static_cast<double>(e) + beside);
         bars.y.push_back(layer.share(e));
-        bars.labels.push_back(tr("expert %1: %2 of the tokens").arg(e).arg(per_cent(layer.share(e))));
+        bars.labels.push_back(u"expert %1: %2 of the tokens"_s.arg(e).arg(per_cent(layer.share(e))));
     }
     return bars;
 }
@@ -39,13 +39,12 @@ Chart::Series load_bars(const LayerExperts& layer, const QString& name, int ink,
 
 Chart experts_chart(const ExpertUse& use) {
     Chart chart;
-    chart.title = tr("Load of the experts by layer");
-    chart.x.label = tr("expert");
+    chart.title = u"Load of the experts by layer"_s;
+    chart.x.label = u"expert"_s;
     chart.x.whole = true;
-    chart.y.label = tr("layer");
+    chart.y.label = u"layer"_s;
     chart.y.reversed = true;
-    chart.note = tr("%1 of %2 experts a token; even use is %3.")
-                     .arg(use.chosen)
+    chart.note = u"%1 of %2 experts a token; even use is %3."_s.arg(use.chosen)
                      .arg(use.experts)
                      .arg(per_cent(even_share(use)));
     Chart::Series cells;
@@ -59,14 +58,13 @@ Chart experts_chart(const ExpertUse& use) {
             cells.x.push_back(static_cast<double>(e));
             cells.y.push_back(static_cast<double>(l));
             cells.value.push_back(share);
-            cells.labels.push_back(tr("layer %1, expert %2: %3 of the tokens")
-                                       .arg(chart.y.names.back())
+            cells.labels.push_back(u"layer %1, expert %2: %3 of the tokens"_s.arg(chart.y.names.back())
                                        .arg(e)
                                        .arg(per_cent(share)));
             high = std::isnan(share) ? high : std::max(high, share);
         }
     }
-    chart.scale = Chart::Scale{tr("share of tokens"), 0, high > 0 ? nice_ceiling(high) : 1.0, false};
+    chart.scale = Chart::Scale{u"share of tokens"_s, 0, high > 0 ? nice_ceiling(high) : 1.0, false};
     chart.series.push_back(std::move(cells));
     return chart;
 }
@@ -74,15 +72,15 @@ Chart experts_chart(const ExpertUse& use) {
 Chart expert_load_chart(const ExpertUse& use, std::size_t layer, const ExpertUse* b) {
     Chart chart;
     const LayerExperts& of_layer = use.layers[layer];
-    chart.title = tr("Load of the experts of layer %1").arg(QString::fromStdString(of_layer.layer));
-    chart.x.label = tr("expert");
+    chart.title = u"Load of the experts of layer %1"_s.arg(QString::fromStdString(of_layer.layer));
+    chart.x.label = u"expert"_s;
     chart.x.whole = true;
-    chart.y.label = tr("share of tokens");
+    chart.y.label = u"share of tokens"_s;
     chart.y.from_zero = true;
     const bool both = b != nullptr && layer < b->layers.size();
-    chart.series.push_back(load_bars(of_layer, both ? tr("A") : QString(), Chart::a, both ? -0.2 : 0));
+    chart.series.push_back(load_bars(of_layer, both ? u"A"_s : QString(), Chart::a, both ? -0.2 : 0));
     if (both) {
-        chart.series.push_back(load_bars(b->layers[layer], tr("B"), Chart::b, 0.2));
+        chart.series.push_back(load_bars(b->layers[layer], u"B"_s, Chart::b, 0.2));
         chart.dx = 0.4;
     }
     Chart::Series even;
@@ -91,24 +89,23 @@ Chart expert_load_chart(const ExpertUse& use, std::size_t layer, const ExpertUse
     even.x = {-0.5, static_cast<double>(use.experts) - 0.5};
     even.y = {even_share(use), even_share(use)};
     chart.series.push_back(std::move(even));
-    chart.note =
-        tr("Dashed: even use. %1 of the tokens choose the experts of the token before.")
-            .arg(std::isnan(of_layer.repeat_share()) ? tr("None") : per_cent(of_layer.repeat_share()));
+    chart.note = u"Dashed: even use. %1 of the tokens choose the experts of the token before."_s.arg(
+        std::isnan(of_layer.repeat_share()) ? u"None"_s : per_cent(of_layer.repeat_share()));
     return chart;
 }
 
 Chart expert_agreement_chart(const std::vector<ExpertAgreement>& layers) {
     Chart chart;
-    chart.title = tr("Experts that A and B have in common");
-    chart.x.label = tr("layer");
-    chart.y.label = tr("share");
+    chart.title = u"Experts that A and B have in common"_s;
+    chart.x.label = u"layer"_s;
+    chart.y.label = u"share"_s;
     chart.y.from_zero = true;
     chart.y.high = 1.0;
     Chart::Series common;
-    common.name = tr("chosen experts in common");
+    common.name = u"chosen experts in common"_s;
     common.mark = Chart::Mark::bar;
     Chart::Series same;
-    same.name = tr("tokens with the same set");
+    same.name = u"tokens with the same set"_s;
     same.mark = Chart::Mark::point;
     same.ink = Chart::b;
     for (std::size_t l = 0; l < layers.size(); ++l) {
@@ -117,7 +114,7 @@ Chart expert_agreement_chart(const std::vector<ExpertAgreement>& layers) {
             series->x.push_back(static_cast<double>(l));
             series->y.push_back(value);
             series->labels.push_back(
-                tr("layer %1: %2 %3").arg(chart.x.names.back(), per_cent(value), series->name));
+                u"layer %1: %2 %3"_s.arg(chart.x.names.back(), per_cent(value), series->name));
         }
     }
     chart.series = {std::move(common), std::move(same)};

@@ -19,14 +19,15 @@
 #include <algorithm>
 #include <cmath>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 namespace {
 
 constexpr std::int64_t most_cells = std::int64_t{1} << 24; ///< of a map in memory
 
 QString stamp_of(const RunKey& key, const RunInfo* run) {
-    return run == nullptr ? QString()
-                          : QStringLiteral("%1#%2 %3").arg(key.trace).arg(key.run).arg(run_stamp(*run));
+    return run == nullptr ? QString() : u"%1#%2 %3"_s.arg(key.trace).arg(key.run).arg(run_stamp(*run));
 }
 
 } // namespace
@@ -43,11 +44,11 @@ ExpertsView::ExpertsView(ViewContext context, QWidget* parent)
       using_(this),
       usingB_(this),
       agreeing_(this) {
-    layer_->setAccessibleName(tr("Layer with experts"));
-    layer_->setToolTip(tr("Layer to show"));
-    map_->setAccessibleName(tr("Weights of the chosen experts by token"));
-    load_->setAccessibleName(tr("Load of the experts of the layer"));
-    agreement_->setAccessibleName(tr("Experts that runs A and B have in common"));
+    layer_->setAccessibleName(u"Layer with experts"_s);
+    layer_->setToolTip(u"Layer to show"_s);
+    map_->setAccessibleName(u"Weights of the chosen experts by token"_s);
+    load_->setAccessibleName(u"Load of the experts of the layer"_s);
+    agreement_->setAccessibleName(u"Experts that runs A and B have in common"_s);
     auto* body = new QHBoxLayout;
     body->setSpacing(16);
     body->addWidget(map_, 4);
@@ -122,13 +123,13 @@ void ExpertsView::renew() {
 void ExpertsView::refreshMap() {
     const RunKey run = selection_.runA();
     if (!run.isValid()) {
-        nothing(tr("Open a trace of a mixture of experts to see which experts each token chose."));
+        nothing(u"Open a trace of a mixture of experts to see which experts each token chose."_s);
         return;
     }
     if (!info_) {
-        nothing(data_.isBeginning(run) ? tr("Waiting for the first token…")
-                                       : tr("This run has no experts. Record a mixture of experts with "
-                                            "ponderscope record … --record steps,experts."));
+        nothing(data_.isBeginning(run) ? u"Waiting for the first token…"_s
+                                       : u"This run has no experts. Record a mixture of experts with "
+                                         "ponderscope record … --record steps,experts."_s);
         return;
     }
     const auto sequence = data_.sequence(run, selection_.sequence());
@@ -137,8 +138,8 @@ void ExpertsView::refreshMap() {
         data_.signal(run, selection_.sequence(), QString::fromLatin1(signal::router_weights));
     if (!sequence || !chosen || !weights) {
         nothing(data_.isUnreadable(run, selection_.sequence())
-                    ? tr("This sequence cannot be read from the trace.")
-                    : tr("Reading…"));
+                    ? u"This sequence cannot be read from the trace."_s
+                    : u"Reading…"_s);
         return;
     }
     try {
@@ -151,8 +152,8 @@ void ExpertsView::refreshMap() {
         layers_ = column_labels(info_->description, static_cast<std::size_t>(rows_->layers));
         std::vector<ChooserEntry> entries;
         for (const std::string& layer : layers_) {
-            entries.push_back({tr("Experts of layer %1").arg(QString::fromStdString(layer)),
-                               QString::fromStdString(layer)});
+            entries.push_back(
+                {u"Experts of layer %1"_s.arg(QString::fromStdString(layer)), QString::fromStdString(layer)});
         }
         const QVariant before = layer_->count() > 0 ? layer_->currentData() : entries.front().data;
         const bool known = std::any_of(entries.begin(), entries.end(),
@@ -172,7 +173,7 @@ void ExpertsView::refreshMap() {
         return;
     }
     header_->show();
-    header_->showScale(tr("weight"), false);
+    header_->showScale(u"weight"_s, false);
     sayToken();
 }
 
@@ -190,7 +191,7 @@ void ExpertsView::sayToken() {
     const qint64 row = token < 0 ? -1 : selection_.rowOf(token);
     if (!rows_ || row < 0 || row >= rows_->tokens) {
         header_->setReadout(
-            rows_ ? tr("%1 of %2 experts a token").arg(rows_->chosen).arg(number_of_experts(*info_))
+            rows_ ? u"%1 of %2 experts a token"_s.arg(rows_->chosen).arg(number_of_experts(*info_))
                   : QString());
         return;
     }
@@ -203,16 +204,15 @@ void ExpertsView::sayToken() {
     for (std::int64_t c = 0; c < rows_->chosen; ++c) {
         const auto place = static_cast<std::size_t>(first + c);
         if (rows_->ids[place] >= 0 && place < weights_.size()) {
-            named << QStringLiteral("%1 (%2)")
-                         .arg(rows_->ids[place])
+            named << u"%1 (%2)"_s.arg(rows_->ids[place])
                          .arg(format_probability(static_cast<double>(weights_[place])));
         }
     }
     const QString word =
         visible_token(token_bytes(sequence_->tokens, sequence_->text, static_cast<std::size_t>(row)), 16);
-    const QString name = word.isEmpty() ? tr("token %1").arg(row) : QStringLiteral("“%1”").arg(word);
-    const QString text = named.isEmpty() ? tr("%1 did not run this layer").arg(name)
-                                         : tr("%1 chose %2").arg(name, named.join(QStringLiteral(", ")));
+    const QString name = word.isEmpty() ? u"token %1"_s.arg(row) : u"“%1”"_s.arg(word);
+    const QString text = named.isEmpty() ? u"%1 did not run this layer"_s.arg(name)
+                                         : u"%1 chose %2"_s.arg(name, named.join(u", "_s));
     header_->setReadout(text);
     map_->setAccessibleDescription(text);
 }
@@ -223,12 +223,11 @@ void ExpertsView::showCell(qint64 token, int expert) {
         return;
     }
     const StepMap::Cell cell = map_->map()->at(token, expert);
-    header_->setReadout(
-        tr("expert %1 of layer %2 · %3")
-            .arg(QString::number(expert), layerName(),
-                 cell.kind == StepMap::Kind::value
-                     ? tr("weight %1").arg(format_probability(static_cast<double>(cell.value)))
-                     : tr("not chosen")));
+    header_->setReadout(u"expert %1 of layer %2 · %3"_s.arg(
+        QString::number(expert), layerName(),
+        cell.kind == StepMap::Kind::value
+            ? u"weight %1"_s.arg(format_probability(static_cast<double>(cell.value)))
+            : u"not chosen"_s));
 }
 
 void ExpertsView::readUse() {
@@ -281,7 +280,7 @@ void ExpertsView::readUse() {
             refreshCharts();
         },
         [](const QString&) {}); // the agreement says what is wrong
-    agreement_->setHint(tr("Comparing the experts of A and B…"));
+    agreement_->setHint(u"Comparing the experts of A and B…"_s);
     agreeing_.start(
         [a, b, name_a = data_.run(a)->name, name_b = data_.run(b)->name](const std::stop_token& stop) {
             const TraceReader first = TraceReader::open(path_of(a.trace));
@@ -300,7 +299,7 @@ void ExpertsView::refreshCharts() {
         return;
     }
     if (!use_ || layer() >= use_->layers.size()) {
-        load_->setHint(tr("Counting the choices of the experts…"));
+        load_->setHint(u"Counting the choices of the experts…"_s);
         return;
     }
     load_->setChart(expert_load_chart(*use_, layer(), useB_ ? &*useB_ : nullptr));
@@ -309,14 +308,13 @@ void ExpertsView::refreshCharts() {
 ViewCommand ExpertsView::viewCommand() const {
     if (!info_ || !rows_) {
         const QString why = why_no_run(data_, selection_);
-        return no_command(why.isEmpty() ? tr("Choose a run recorded with --record steps,experts first.")
+        return no_command(why.isEmpty() ? u"Choose a run recorded with --record steps,experts first."_s
                                         : why);
     }
-    return python_view(
-        data_, selection_,
-        {QStringLiteral("experts = a.experts(%1)").arg(sequence_->sequence),
-         QStringLiteral("print(experts[experts.layer == %1])").arg(layerName()),
-         QStringLiteral("print(experts.groupby(\"layer\").expert_0.value_counts(normalize=True))")});
+    return python_view(data_, selection_,
+                       {u"experts = a.experts(%1)"_s.arg(sequence_->sequence),
+                        u"print(experts[experts.layer == %1])"_s.arg(layerName()),
+                        u"print(experts.groupby(\"layer\").expert_0.value_counts(normalize=True))"_s});
 }
 
 } // namespace ponderscope

@@ -30,6 +30,8 @@
 #include <algorithm>
 #include <functional>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 using namespace figure;
@@ -87,27 +89,27 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
       panels_(initial_.panels),
       kinds_(new QListWidget(this)),
       about_(new QLabel(this)),
-      runs_(new NameList(tr("Runs"), tr("Checked runs are shown, in this order. A double click renames."),
-                         this)),
+      runs_(
+          new NameList(u"Runs"_s, u"Checked runs are shown, in this order. A double click renames."_s, this)),
       entries_(new NameList(
-          tr("Legend entries"),
-          tr("Checked entries are drawn. Drag them into the legend's order; a double click renames."), this)),
+          u"Legend entries"_s,
+          u"Checked entries are drawn. Drag them into the legend's order; a double click renames."_s, this)),
       form_(new FigureForm({}, this)),
       vision_(new QComboBox(this)),
-      add_(new QPushButton(tr("Add to Page"), this)),
-      clear_(new QPushButton(tr("Clear Page"), this)),
+      add_(new QPushButton(u"Add to Page"_s, this)),
+      clear_(new QPushButton(u"Clear Page"_s, this)),
       file_(new FigureFile(this)),
       command_(new CommandLine(context.theme, this)),
       message_(new QLabel(this)),
       preview_(new FigurePreview),
       buttons_(new QDialogButtonBox(QDialogButtonBox::Close, this)) {
-    setWindowTitle(tr("Figure Workbench"));
+    setWindowTitle(u"Figure Workbench"_s);
     for (const KindInfo& info : figure_kinds()) {
-        auto* item = new QListWidgetItem(tr(info.title), kinds_);
+        auto* item = new QListWidgetItem(QString::fromUtf8(info.title), kinds_);
         item->setData(kind_role, static_cast<int>(info.kind));
-        item->setToolTip(tr(info.shows));
+        item->setToolTip(QString::fromUtf8(info.shows));
     }
-    kinds_->setAccessibleName(tr("Kinds of figures"));
+    kinds_->setAccessibleName(u"Kinds of figures"_s);
     kinds_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     kinds_->setFixedWidth(230);
     about_->setWordWrap(true);
@@ -116,9 +118,9 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     scroll->setAlignment(Qt::AlignCenter);
     scroll->setMinimumSize(420, 320);
     scroll->setBackgroundRole(QPalette::Mid);
-    scroll->setAccessibleName(tr("The figure at true size"));
-    command_->setToolTip(tr("Draws the same figure again. The copied command needs only the trace."));
-    message_->setObjectName(QStringLiteral("message"));
+    scroll->setAccessibleName(u"The figure at true size"_s);
+    command_->setToolTip(u"Draws the same figure again. The copied command needs only the trace."_s);
+    message_->setObjectName(u"message"_s);
     message_->setWordWrap(true);
     message_->setTextFormat(Qt::PlainText);
     message_->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -129,20 +131,20 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     right->addWidget(scroll, 1);
     right->addWidget(message_); // the preview gives way to it, and no field moves
     right->addWidget(command_);
-    buttons_->addButton(tr("Export"), QDialogButtonBox::AcceptRole)->setDefault(true);
-    QPushButton* open = buttons_->addButton(tr("Open Specification…"), QDialogButtonBox::ActionRole);
-    open->setToolTip(tr("Opens the FILE.json of an exported figure"));
+    buttons_->addButton(u"Export"_s, QDialogButtonBox::AcceptRole)->setDefault(true);
+    QPushButton* open = buttons_->addButton(u"Open Specification…"_s, QDialogButtonBox::ActionRole);
+    open->setToolTip(u"Opens the FILE.json of an exported figure"_s);
     connect(open, &QPushButton::clicked, this, [this] {
         auto* dialog =
-            new QFileDialog(this, tr("Open Specification"), {}, tr("Specifications of figures (*.json)"));
+            new QFileDialog(this, u"Open Specification"_s, {}, u"Specifications of figures (*.json)"_s);
         dialog->setAttribute(Qt::WA_DeleteOnClose);
         dialog->setFileMode(QFileDialog::ExistingFile);
         dialog->setDirectory(QFileInfo(file()).path());
         connect(dialog, &QFileDialog::fileSelected, this, &ExportDialog::openSpec);
         dialog->open();
     });
-    QPushButton* dock = buttons_->addButton(tr("Dock in Window"), QDialogButtonBox::ActionRole);
-    dock->setToolTip(tr("Shows the figure as a panel that follows the chosen run"));
+    QPushButton* dock = buttons_->addButton(u"Dock in Window"_s, QDialogButtonBox::ActionRole);
+    dock->setToolTip(u"Shows the figure as a panel that follows the chosen run"_s);
     connect(dock, &QPushButton::clicked, this, [this] { Q_EMIT dockWanted(spec()); });
     auto* columns = new QHBoxLayout;
     columns->addWidget(kinds_);
@@ -183,7 +185,7 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     });
     connect(buttons_, &QDialogButtonBox::rejected, this, &QDialog::reject);
     connect(buttons_, &QDialogButtonBox::accepted, this, &ExportDialog::askAndWrite);
-    connect(&maker_, &FigureMaker::started, this, [this] { message_->setText(tr("Making the figure…")); });
+    connect(&maker_, &FigureMaker::started, this, [this] { message_->setText(u"Making the figure…"_s); });
     connect(&maker_, &FigureMaker::ready, this, &ExportDialog::arrived);
     connect(&maker_, &FigureMaker::failed, this, [this](const QString& sentence) {
         preview_->setFigure(nullptr, nullptr);
@@ -193,11 +195,11 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
 }
 
 QWidget* ExportDialog::buildForm() {
-    vision_->addItem(tr("As printed"), static_cast<int>(Vision::normal));
-    vision_->addItem(tr("In grey"), static_cast<int>(Vision::grey));
-    vision_->addItem(tr("To a deuteranope"), static_cast<int>(Vision::deuteranopia));
-    vision_->setAccessibleName(tr("Check"));
-    add_->setToolTip(tr("Add this figure to a page of several figures; the kind Panels shows the page"));
+    vision_->addItem(u"As printed"_s, static_cast<int>(Vision::normal));
+    vision_->addItem(u"In grey"_s, static_cast<int>(Vision::grey));
+    vision_->addItem(u"To a deuteranope"_s, static_cast<int>(Vision::deuteranopia));
+    vision_->setAccessibleName(u"Check"_s);
+    add_->setToolTip(u"Add this figure to a page of several figures; the kind Panels shows the page"_s);
     const auto row = [](std::initializer_list<QWidget*> widgets) {
         auto* made = new QHBoxLayout;
         for (QWidget* widget : widgets) {
@@ -208,13 +210,13 @@ QWidget* ExportDialog::buildForm() {
     auto* panel = new QWidget(this);
     auto* rows = new QVBoxLayout(panel);
     rows->setContentsMargins(8, 0, 8, 0);
-    rows->addWidget(new QLabel(tr("Runs"), panel));
+    rows->addWidget(new QLabel(u"Runs"_s, panel));
     rows->addWidget(runs_);
     rows->addWidget(form_);
     rows->addWidget(entries_);
-    rows->addLayout(row({new QLabel(tr("Check"), panel), vision_}));
+    rows->addLayout(row({new QLabel(u"Check"_s, panel), vision_}));
     rows->addLayout(row({add_, clear_}));
-    rows->addWidget(new QLabel(tr("File"), panel));
+    rows->addWidget(new QLabel(u"File"_s, panel));
     rows->addWidget(file_);
     rows->addStretch(1);
     auto* scroll = new QScrollArea(this);
@@ -276,7 +278,7 @@ bool ExportDialog::openSpec(const QString& file) {
         for (RunName& run : spec.runs) {
             if (!data_.isOpen(path_text(run.trace))) {
                 message_->setText(
-                    tr("%1 is in %2, which is not open. Open it first.").arg(file, path_text(run.trace)));
+                    u"%1 is in %2, which is not open. Open it first."_s.arg(file, path_text(run.trace)));
                 return false;
             }
             run = by_name(run, data_.runs(path_text(run.trace)));
@@ -317,25 +319,23 @@ void ExportDialog::fillChoices() {
         }
     }
     const bool by_layer = kind() == FigureKind::layers_by_step;
-    form_->setChoices(QStringLiteral("signal"),
-                      by_layer
-                          ? QList<std::pair<QString, QString>>{{"nll", tr("NLL")},
-                                                               {"entropy", tr("Entropy")},
-                                                               {"max_probability", tr("Highest probability")},
-                                                               {"rank", tr("Rank")}}
-                          : signals_of_run);
-    form_->setChoices(QStringLiteral("curve"), training_curve_choices());
+    form_->setChoices(u"signal"_s, by_layer ? QList<std::pair<QString, QString>>{{"nll", u"NLL"_s},
+                                                                                 {"entropy", u"Entropy"_s},
+                                                                                 {"max_probability",
+                                                                                  u"Highest probability"_s},
+                                                                                 {"rank", u"Rank"_s}}
+                                            : signals_of_run);
+    form_->setChoices(u"curve"_s, training_curve_choices());
     const bool swept = kind() == FigureKind::parameter_sweep || kind() == FigureKind::matched_rules;
-    form_->setChoices(QStringLiteral("quantity"),
-                      swept ? QList<std::pair<QString, QString>>{{"nll", tr("NLL")},
-                                                                 {"steps", tr("Steps")},
-                                                                 {"flops", tr("FLOPs")}}
-                            : QList<std::pair<QString, QString>>());
+    form_->setChoices(u"quantity"_s, swept ? QList<std::pair<QString, QString>>{{"nll", u"NLL"_s},
+                                                                                {"steps", u"Steps"_s},
+                                                                                {"flops", u"FLOPs"_s}}
+                                           : QList<std::pair<QString, QString>>());
     QList<std::pair<QString, QString>> families;
     for (const QString& family : Fonts::families()) {
         families.append({family, family});
     }
-    form_->setChoices(QStringLiteral("font"), families);
+    form_->setChoices(u"font"_s, families);
 }
 
 void ExportDialog::kindChanged() {
@@ -349,12 +349,12 @@ void ExportDialog::kindChanged() {
     form_->setSpec(initial_);
     formArea_->setFixedWidth(std::max(form_width, formArea_->widget()->minimumSizeHint().width() +
                                                       formArea_->verticalScrollBar()->sizeHint().width()));
-    about_->setText(tr(info_of(kind()).shows));
+    about_->setText(QString::fromUtf8(info_of(kind()).shows));
     runs_->setEnabled(!page); // each panel has the runs that it was added with
     entries_->setVisible(entries_->count() > 0);
     add_->setEnabled(!page && panels_.size() < 26);
     clear_->setEnabled(!panels_.empty());
-    clear_->setText(panels_.empty() ? tr("Clear Page") : tr("Clear Page (%1)").arg(panels_.size()));
+    clear_->setText(panels_.empty() ? u"Clear Page"_s : u"Clear Page (%1)"_s.arg(panels_.size()));
     changed();
 }
 
@@ -444,9 +444,8 @@ QString ExportDialog::message() const {
 void ExportDialog::showCommand() {
     const QFileInfo info(file());
     command_->setCommand(
-        shell_command({QStringLiteral("figure"),
-                       info.path() + u'/' + info.completeBaseName() + QStringLiteral(".json"),
-                       QStringLiteral("-o"), file()}),
+        shell_command(
+            {u"figure"_s, info.path() + u'/' + info.completeBaseName() + u".json"_s, u"-o"_s, file()}),
         figure::figure_command(spec(), file()));
 }
 
@@ -462,7 +461,7 @@ void ExportDialog::make() {
     showCommand();
     if (kind() == FigureKind::panels && panels_.empty()) {
         preview_->setFigure(nullptr, nullptr);
-        message_->setText(tr("The page is empty. Choose a figure at the left and add it to the page."));
+        message_->setText(u"The page is empty. Choose a figure at the left and add it to the page."_s);
         return;
     }
     maker_.make(spec());
@@ -477,7 +476,7 @@ void ExportDialog::arrived() {
     preview_->setFigure(maker_.figure(), maker_.fonts());
     fillEntries();
     const QSizeF size = maker_.figure()->page.size() / points_per_mm;
-    QString text = tr("%1 × %2 mm").arg(size.width(), 0, 'f', 0).arg(size.height(), 0, 'f', 0);
+    QString text = u"%1 × %2 mm"_s.arg(size.width(), 0, 'f', 0).arg(size.height(), 0, 'f', 0);
     for (const std::string& notice : maker_.figure()->notices) {
         text += u'\n' + QString::fromStdString(notice);
     }
@@ -485,7 +484,7 @@ void ExportDialog::arrived() {
     std::vector<QColor> lines = draws_rules(spec().kind) ? style.rules : style.runs;
     lines.resize(std::min<std::size_t>(lines.size(), draws_rules(spec().kind) ? lines.size() : 4));
     if (vision != Vision::normal && least_difference(lines, vision) < readable_difference) {
-        text += u'\n' + tr("Two line colours look alike. Choose another palette.");
+        text += u'\n' + u"Two line colours look alike. Choose another palette."_s;
     }
     message_->setText(text);
 }
@@ -505,7 +504,7 @@ void ExportDialog::askAndWrite() {
 bool ExportDialog::writeBy(const std::function<QStringList()>& work) {
     // Write only the figure that the preview shows.
     if (pending_.isActive() || maker_.isBusy()) {
-        message_->setText(tr("Making the figure… Export again when it is shown."));
+        message_->setText(u"Making the figure… Export again when it is shown."_s);
         return false;
     }
     if (maker_.figure() == nullptr) {
@@ -514,7 +513,7 @@ bool ExportDialog::writeBy(const std::function<QStringList()>& work) {
     try {
         const QStringList names = work();
         if (!names.isEmpty()) {
-            message_->setText(tr("Written: %1").arg(QDir::toNativeSeparators(names.join(u'\n'))));
+            message_->setText(u"Written: %1"_s.arg(QDir::toNativeSeparators(names.join(u'\n'))));
             Q_EMIT exported(names);
         }
         return !names.isEmpty();

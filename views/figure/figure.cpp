@@ -8,6 +8,8 @@
 
 #include <algorithm>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope::figure {
 
 FigureData gather(const FigureSpec& asked, const ProgressSink& progress, const std::stop_token& stop,
@@ -98,11 +100,11 @@ Figure compose(const FigureSpec& spec, const FigureData& data, const Fonts& font
     if (!missing.empty()) {
         QString shown;
         for (std::size_t i = 0; i < missing.size() && i < 10; ++i) {
-            shown += (i > 0 ? QStringLiteral(", ") : QString()) +
-                     QStringLiteral("U+%1").arg(static_cast<uint>(missing[i]), 4, 16, QChar(u'0')).toUpper();
+            shown += (i > 0 ? u", "_s : QString()) +
+                     u"U+%1"_s.arg(static_cast<uint>(missing[i]), 4, 16, QChar(u'0')).toUpper();
         }
         if (missing.size() > 10) {
-            shown += QStringLiteral(" and %1 more").arg(missing.size() - 10);
+            shown += u" and %1 more"_s.arg(missing.size() - 10);
         }
         const auto is_emoji = [](char32_t c) {
             return (c >= 0x2600 && c < 0x27c0) || (c >= 0x1f000 && c < 0x1fb00);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <filesystem>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope::figure {
 
 FigureSpec window_figure(const TraceData& data, const Selection& selection, FigureKind kind) {
@@ -29,9 +31,8 @@ FigureSpec window_figure(const TraceData& data, const Selection& selection, Figu
 const RunInfo* run_named(const TraceData& data, const RunName& name) {
     const QString trace = path_text(name.trace);
     const auto runs = data.runs(trace);
-    auto found = std::find_if(runs.begin(), runs.end(), [&](const RunInfo& run) {
-        return run.name == name.run || name.run.empty();
-    });
+    auto found = std::find_if(runs.begin(), runs.end(),
+                              [&](const RunInfo& run) { return run.name == name.run || name.run.empty(); });
     if (found == runs.end()) { // names go before numbers
         found = std::find_if(runs.begin(), runs.end(),
                              [&](const RunInfo& run) { return std::to_string(run.id) == name.run; });
@@ -62,13 +63,12 @@ std::vector<std::int64_t> window_colours(const ViewContext& window, const std::v
 QString figure_command(const FigureSpec& spec, const QString& file) {
     const std::string_view name = name_of(spec.kind);
     const QString output =
-        file.isEmpty()
-            ? QString::fromLatin1(name.data(), static_cast<qsizetype>(name.size())) + QStringLiteral(".pdf")
-            : file;
+        file.isEmpty() ? QString::fromLatin1(name.data(), static_cast<qsizetype>(name.size())) + u".pdf"_s
+                       : file;
     // No line of it can be the word that ends it: they begin with a space or a brace.
-    return QStringLiteral("ponderscope figure - -o %1 <<'SPEC'\n%2SPEC\n")
-        .arg(shell_quoted(output),
-             QString::fromStdString(write_figure_spec(spec, std::filesystem::path("/nowhere"))));
+    return u"ponderscope figure - -o %1 <<'SPEC'\n%2SPEC\n"_s.arg(
+        shell_quoted(output),
+        QString::fromStdString(write_figure_spec(spec, std::filesystem::path("/nowhere"))));
 }
 
 ViewCommand figure_view(const TraceData& data, const Selection& selection, const FigureSpec& spec) {

@@ -17,6 +17,8 @@
 #include <QPushButton>
 #include <QStandardPaths>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 using namespace figure;
@@ -37,8 +39,8 @@ QString free_name(const QString& file) {
     const QFileInfo info(file);
     QString name = file;
     for (int number = 2; QFileInfo::exists(name); ++number) {
-        name = QStringLiteral("%1/%2-%3.%4")
-                   .arg(info.path(), info.completeBaseName(), QString::number(number), info.suffix());
+        name = u"%1/%2-%3.%4"_s.arg(info.path(), info.completeBaseName(), QString::number(number),
+                                    info.suffix());
     }
     return name;
 }
@@ -52,13 +54,13 @@ std::string written_beside(const FigureSpec& spec, const QString& file) {
 FigureFile::FigureFile(QWidget* parent)
     : QWidget(parent), file_(new QLineEdit(this)), format_(new QComboBox(this)) {
     const std::pair<QString, const char*> formats[] = {
-        {tr("PDF"), "pdf"}, {tr("SVG"), "svg"}, {tr("PNG"), "png"}, {tr("LaTeX"), "tex"}};
+        {u"PDF"_s, "pdf"}, {u"SVG"_s, "svg"}, {u"PNG"_s, "png"}, {u"LaTeX"_s, "tex"}};
     for (const auto& [text, name] : formats) {
         format_->addItem(text, QString::fromLatin1(name));
     }
-    format_->setAccessibleName(tr("Format"));
-    file_->setAccessibleName(tr("File"));
-    auto* browse = new QPushButton(tr("Choose…"), this);
+    format_->setAccessibleName(u"Format"_s);
+    file_->setAccessibleName(u"File"_s);
+    auto* browse = new QPushButton(u"Choose…"_s, this);
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(0, 0, 0, 0);
     row->addWidget(file_, 1);
@@ -90,8 +92,8 @@ void FigureFile::setFreeName(const QString& kind, const QString& trace) {
 }
 
 void FigureFile::choose() {
-    auto* dialog = new QFileDialog(this, tr("Save Figure"), {},
-                                   tr("PDF (*.pdf);;SVG (*.svg);;PNG (*.png);;LaTeX (*.tex)"));
+    auto* dialog = new QFileDialog(this, u"Save Figure"_s, {},
+                                   u"PDF (*.pdf);;SVG (*.svg);;PNG (*.png);;LaTeX (*.tex)"_s);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setAcceptMode(QFileDialog::AcceptSave);
     dialog->selectFile(file());
@@ -103,7 +105,7 @@ void FigureFile::choose() {
 
 QStringList FigureFile::inTheWay(const FigureSpec& spec) const {
     const QFileInfo info(file());
-    const QString beside = info.path() + u'/' + info.completeBaseName() + QStringLiteral(".json");
+    const QString beside = info.path() + u'/' + info.completeBaseName() + u".json"_s;
     QFile known(beside);
     const bool same = known.open(QIODevice::ReadOnly) &&
                       known.readAll() == QByteArray::fromStdString(written_beside(spec, file()));
@@ -122,12 +124,11 @@ QStringList FigureFile::askAndWrite(const FigureSpec& spec, const Figure& made, 
         return write(spec, made, fonts, false);
     }
     const QString free = free_name(file());
-    QMessageBox box(QMessageBox::Question, tr("File Exists"),
-                    tr("%1 exists and belongs to another figure.").arg(others.join(tr(" and "))),
+    QMessageBox box(QMessageBox::Question, u"File Exists"_s,
+                    u"%1 exists and belongs to another figure."_s.arg(others.join(u" and "_s)),
                     QMessageBox::Cancel, this);
-    QPushButton* both =
-        box.addButton(tr("Write %1").arg(QFileInfo(free).fileName()), QMessageBox::AcceptRole);
-    QPushButton* replace = box.addButton(tr("Replace"), QMessageBox::DestructiveRole);
+    QPushButton* both = box.addButton(u"Write %1"_s.arg(QFileInfo(free).fileName()), QMessageBox::AcceptRole);
+    QPushButton* replace = box.addButton(u"Replace"_s, QMessageBox::DestructiveRole);
     box.setDefaultButton(both);
     box.exec();
     if (box.clickedButton() != both && box.clickedButton() != replace) {
@@ -141,8 +142,8 @@ QStringList FigureFile::askAndWrite(const FigureSpec& spec, const Figure& made, 
 
 QStringList FigureFile::write(const FigureSpec& spec, const Figure& made, const Fonts& fonts, bool replace) {
     if (const QStringList others = inTheWay(spec); !replace && !others.isEmpty()) {
-        throw InputError(tr("%1 exists and belongs to another figure. Choose a different name.")
-                             .arg(others.join(tr(" and ")))
+        throw InputError(u"%1 exists and belongs to another figure. Choose a different name."_s
+                             .arg(others.join(u" and "_s))
                              .toStdString());
     }
     const std::filesystem::path path = path_of(file());

@@ -5,7 +5,6 @@
 #include "core/trace/records.h"
 #include "views/common/controls.h"
 #include "views/common/format.h"
-#include "views/common/translated.h"
 
 #include <QCheckBox>
 #include <QComboBox>
@@ -19,6 +18,8 @@
 #include <QSpinBox>
 
 #include <cmath>
+
+using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 
@@ -34,18 +35,18 @@ QString key_of(const FieldForm& field) {
 
 /// A value of a key for people: "none", "predicted" are words already.
 QString name_of_choice(const QString& value) {
-    static const QHash<QString, QString> known{{"auto", tr("Where it fits")},
-                                               {"nll", tr("NLL")},
-                                               {"flops", tr("FLOPs")},
-                                               {"compute", tr("FLOPs")},
-                                               {"time", tr("Measured time")},
-                                               {"seconds", tr("Time")},
-                                               {"max_probability", tr("Highest probability")},
-                                               {"nll_difference", tr("Difference of NLL, A − B")},
-                                               {"default", tr("Ponderscope")},
-                                               {"okabe_ito", tr("Okabe–Ito (colour-blind safe)")},
-                                               {"light", tr("Light, for paper")},
-                                               {"dark", tr("Dark, for slides")}};
+    static const QHash<QString, QString> known{{"auto", u"Where it fits"_s},
+                                               {"nll", u"NLL"_s},
+                                               {"flops", u"FLOPs"_s},
+                                               {"compute", u"FLOPs"_s},
+                                               {"time", u"Measured time"_s},
+                                               {"seconds", u"Time"_s},
+                                               {"max_probability", u"Highest probability"_s},
+                                               {"nll_difference", u"Difference of NLL, A − B"_s},
+                                               {"default", u"Ponderscope"_s},
+                                               {"okabe_ito", u"Okabe–Ito (colour-blind safe)"_s},
+                                               {"light", u"Light, for paper"_s},
+                                               {"dark", u"Dark, for slides"_s}};
     if (known.contains(value)) {
         return known.value(value);
     }
@@ -67,18 +68,18 @@ QJsonValue value_of_json(const std::string& json) {
 } // namespace
 
 Choices training_curve_choices() {
-    return {{QStringLiteral("loss"), tr("Loss and held-out NLL")},
-            {QStringLiteral("mean_steps"), tr("Mean steps")},
-            {QString::fromLatin1(training_quantity::held_out_gate), tr("Gates by step")},
-            {QString::fromLatin1(training_quantity::held_out_steps_share), tr("Share of tokens by step")},
-            {QString::fromLatin1(training_quantity::penalty), tr("Penalty")},
-            {QString::fromLatin1(training_quantity::learning_rate), tr("Learning rate")},
-            {QString::fromLatin1(training_quantity::gradient_norm), tr("Gradient norm")}};
+    return {{u"loss"_s, u"Loss and held-out NLL"_s},
+            {u"mean_steps"_s, u"Mean steps"_s},
+            {QString::fromLatin1(training_quantity::held_out_gate), u"Gates by step"_s},
+            {QString::fromLatin1(training_quantity::held_out_steps_share), u"Share of tokens by step"_s},
+            {QString::fromLatin1(training_quantity::penalty), u"Penalty"_s},
+            {QString::fromLatin1(training_quantity::learning_rate), u"Learning rate"_s},
+            {QString::fromLatin1(training_quantity::gradient_norm), u"Gradient norm"_s}};
 }
 
 QStringList listed_policies(const QString& line) {
     // A comma also parts the numbers of a policy: uniform:rate=1.2,seed=7.
-    static const QRegularExpression between(QStringLiteral(R"re(,\s*(?=[a-z_]+\s*(?:[:,]|$)))re"));
+    static const QRegularExpression between(uR"re(,\s*(?=[a-z_]+\s*(?:[:,]|$)))re"_s);
     QStringList names;
     for (const QString& name : line.split(between, Qt::SkipEmptyParts)) {
         names << name.trimmed();
@@ -111,12 +112,12 @@ void FigureForm::setSpec(const FigureSpec& spec) {
             continue;
         }
         QWidget* editor = makeEditor(field);
-        editor->setAccessibleName(tr(field.title));
+        editor->setAccessibleName(QString::fromUtf8(field.title));
         editors_.insert(key_of(field), editor);
         if (field.editor == FieldForm::flag) {
             rows_->addRow(editor);
         } else {
-            rows_->addRow(tr(field.title), editor);
+            rows_->addRow(QString::fromUtf8(field.title), editor);
         }
     }
 }
@@ -146,17 +147,17 @@ QWidget* FigureForm::makeEditor(const FieldForm& field) {
         return makeChoice(key, choices);
     }
     case FieldForm::flag: {
-        auto* box = new QCheckBox(tr(field.title), this);
+        auto* box = new QCheckBox(QString::fromUtf8(field.title), this);
         box->setChecked(value.toBool());
         connect(box, &QCheckBox::toggled, this,
-                [this, key](bool on) { set(key, on ? QStringLiteral("true") : QStringLiteral("false")); });
+                [this, key](bool on) { set(key, on ? u"true"_s : u"false"_s); });
         return box;
     }
     case FieldForm::whole:
     case FieldForm::real:
         return makeNumber(field);
     case FieldForm::range:
-        return makeRange(key, tr(field.title));
+        return makeRange(key, QString::fromUtf8(field.title));
     default:
         break;
     }
@@ -167,8 +168,8 @@ QWidget* FigureForm::makeEditor(const FieldForm& field) {
         for (const QJsonValue& one : list) {
             names << one.toString();
         }
-        line->setText(names.join(QStringLiteral(", ")));
-        line->setPlaceholderText(tr("such as learned, entropy"));
+        line->setText(names.join(u", "_s));
+        line->setPlaceholderText(u"such as learned, entropy"_s);
         connect(line, &QLineEdit::editingFinished, this, [this, key, line] {
             set(key, json_of(QJsonArray::fromStringList(listed_policies(line->text()))));
         });
@@ -208,7 +209,7 @@ QWidget* FigureForm::makeNumber(const FieldForm& field) {
         box->setKeyboardTracking(false);
         box->setValue(value.toInt());
         if (field.low == 0) {
-            box->setSpecialValueText(tr("from the data"));
+            box->setSpecialValueText(u"from the data"_s);
         }
         connect(box, &QSpinBox::valueChanged, this, [this, key](int now) { set(key, QString::number(now)); });
         return box;
@@ -222,11 +223,11 @@ QWidget* FigureForm::makeNumber(const FieldForm& field) {
     box->setSuffix(QString::fromLatin1(field.unit));
     box->setKeyboardTracking(false);
     if (optional) {
-        box->setSpecialValueText(tr("as it needs"));
+        box->setSpecialValueText(u"as it needs"_s);
     }
     box->setValue(value.toDouble(field.low));
     connect(box, &QDoubleSpinBox::valueChanged, this, [this, key, box, optional](double now) {
-        set(key, optional && now <= box->minimum() ? QStringLiteral("null") : QString::number(now, 'g', 15));
+        set(key, optional && now <= box->minimum() ? u"null"_s : QString::number(now, 'g', 15));
     });
     return box;
 }
@@ -240,14 +241,14 @@ QWidget* FigureForm::makeRange(const QString& key, const QString& title) {
     for (int i = 0; i < 2; ++i) {
         lines[i] = new QLineEdit(both);
         lines[i]->setValidator(new NumberValidator(lines[i]));
-        lines[i]->setPlaceholderText(tr("from the values"));
-        lines[i]->setAccessibleName(i == 0 ? tr("%1, low end").arg(title) : tr("%1, high end").arg(title));
+        lines[i]->setPlaceholderText(u"from the values"_s);
+        lines[i]->setAccessibleName(i == 0 ? u"%1, low end"_s.arg(title) : u"%1, high end"_s.arg(title));
         if (ends.size() == 2) {
             lines[i]->setText(QString::number(ends.at(i).toDouble(), 'g', 10));
         }
         row->addWidget(lines[i]);
         if (i == 0) {
-            row->addWidget(new QLabel(tr("to"), both));
+            row->addWidget(new QLabel(u"to"_s, both));
         }
     }
     for (QLineEdit* line : lines) {
@@ -255,7 +256,7 @@ QWidget* FigureForm::makeRange(const QString& key, const QString& title) {
             const std::optional<double> from = typed_number(low->text());
             const std::optional<double> to = typed_number(high->text());
             const bool ordered = from && to && *from < *to;
-            set(key, ordered ? json_of(QJsonArray{*from, *to}) : QStringLiteral("null"));
+            set(key, ordered ? json_of(QJsonArray{*from, *to}) : u"null"_s);
         });
     }
     both->setFocusProxy(lines[0]);

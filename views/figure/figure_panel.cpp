@@ -19,6 +19,8 @@
 
 #include <algorithm>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 using namespace figure;
@@ -183,7 +185,7 @@ void FigurePanel::addCell(QHBoxLayout& row, const FigureSpec& spec, bool own) {
         auto* area = new QScrollArea(body_);
         area->setAlignment(Qt::AlignCenter);
         area->setWidget(cell.page);
-        area->setAccessibleName(tr("Figure"));
+        area->setAccessibleName(u"Figure"_s);
         column->addWidget(area, 1);
     }
     connect(cell.plot, &ChartPlot::markClicked, this,
@@ -193,7 +195,7 @@ void FigurePanel::addCell(QHBoxLayout& row, const FigureSpec& spec, bool own) {
 }
 
 void FigurePanel::offerChoices(FigureForm& form) const {
-    form.setChoices(QStringLiteral("curve"), training_curve_choices());
+    form.setChoices(u"curve"_s, training_curve_choices());
 }
 
 std::vector<RunName> FigurePanel::runs() const {
@@ -268,8 +270,7 @@ QString FigurePanel::stamp(const FigureSpec& wanted) const {
             continue;
         }
         for (const TrainingInfo& training : context_.data.trainings(trace)) {
-            text += QStringLiteral("%1 %2 %3 %4\n")
-                        .arg(training.step)
+            text += u"%1 %2 %3 %4\n"_s.arg(training.step)
                         .arg(training.seconds, 0, 'g', 17)
                         .arg(training.complete)
                         .arg(training.fault.size());
@@ -284,11 +285,11 @@ void FigurePanel::renew() {
         asked_.clear();
         work_.cancel();
         showHint(partsOf(spec_).front().kind == FigureKind::training_curves
-                     ? tr("No open trace has a training. Drop the folder of “ponderscope train RECIPE.json "
-                          "-o FOLDER” on the window, during the training or after it.")
+                     ? u"No open trace has a training. Drop the folder of “ponderscope train RECIPE.json "
+                       "-o FOLDER” on the window, during the training or after it."_s
                  : context_.data.isLive(context_.selection.runA().trace)
-                     ? tr("The model is generating. The figure appears when the run is recorded.")
-                     : tr("Open a trace to see this figure of its run."));
+                     ? u"The model is generating. The figure appears when the run is recorded."_s
+                     : u"Open a trace to see this figure of its run."_s);
         return;
     }
     const QString now = QString::fromStdString(write_figure_spec(wanted, std::filesystem::path("/nowhere")));
@@ -297,7 +298,7 @@ void FigurePanel::renew() {
         return; // what has grown meanwhile is read once this is shown
     }
     if (asked_.isEmpty()) {
-        showHint(tr("Reading…"));
+        showHint(u"Reading…"_s);
     }
     asked_ = now;
     grown_ = grown;

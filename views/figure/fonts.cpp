@@ -16,6 +16,8 @@
 #include <unordered_map>
 #include <utility>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope::figure {
 namespace {
 
@@ -176,8 +178,7 @@ struct Fonts::Shelf {
             }
         }
         const auto picture = [&] {
-            const auto [known, fresh] =
-                fallbacks.try_emplace({bold, QStringLiteral("picture ") + grapheme}, nullptr);
+            const auto [known, fresh] = fallbacks.try_emplace({bold, u"picture "_s + grapheme}, nullptr);
             if (fresh && !characters.empty()) {
                 known->second = find(characters, bold, language, true);
             }
@@ -311,7 +312,7 @@ QString Fonts::elided(const QString& text, const TextStyle& style, double width)
     if (this->width(text, style) <= width) {
         return text;
     }
-    const QString dots = QStringLiteral("…");
+    const QString dots = u"…"_s;
     // Keep as many graphemes as fit by their own widths. Kerning with the dots may allow one more.
     const ShapedText shaped = shape(text, style.bold);
     const double room = width - this->width(dots, style);

@@ -10,6 +10,8 @@
 #include <cmath>
 #include <functional>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope::figure {
 namespace {
 
@@ -20,7 +22,7 @@ QString interval_text(const Estimate& estimate, bool difference) {
     const auto text = [&](double value) {
         return difference ? format_difference(value, 3) : format_nats(value, 3);
     };
-    return QStringLiteral("%1 [%2, %3]").arg(text(estimate.value), text(estimate.low), text(estimate.high));
+    return u"%1 [%2, %3]"_s.arg(text(estimate.value), text(estimate.low), text(estimate.high));
 }
 
 using RunNames = std::function<QString(const RunComparison::Run&)>;
@@ -65,8 +67,7 @@ double draw_intervals(DisplayList& list, const Style& style, const Panel& panel,
             {label_width, fonts.width(line, style.small), fonts.width(name_of_run(run), style.body)});
         if (!std::isnan(run.difference.value)) {
             label_width = std::max(
-                label_width,
-                fonts.width(QStringLiteral("A − run ") + interval_text(run.difference, true), style.small));
+                label_width, fonts.width(u"A − run "_s + interval_text(run.difference, true), style.small));
         }
         low = std::min(low, run.nll.low);
         high = std::max(high, run.nll.high);
@@ -97,9 +98,9 @@ double draw_intervals(DisplayList& list, const Style& style, const Panel& panel,
         list.text(fonts.elided(lines[i], style.small, label_width), {panel.x, baseline}, style.small);
         if (has_difference) {
             baseline += style.size * 1.15;
-            list.text(fonts.elided(QStringLiteral("A − run ") + interval_text(run.difference, true),
-                                   style.small, label_width),
-                      {panel.x, baseline}, style.small);
+            list.text(
+                fonts.elided(u"A − run "_s + interval_text(run.difference, true), style.small, label_width),
+                {panel.x, baseline}, style.small);
         }
         const QColor colour = style.runs[i % style.runs.size()];
         const double middle = (first_baseline + baseline) / 2 - fonts.x_height(style.body) / 2;
@@ -112,9 +113,9 @@ double draw_intervals(DisplayList& list, const Style& style, const Panel& panel,
     }
     x_axis(list, style, plot, range, 4);
     const double name = plot.bottom() + 3.5 + fonts.cap_height(style.small) + style.size * 1.35;
-    QString title = QStringLiteral("NLL (nats per token), mean and 95 % interval");
+    QString title = u"NLL (nats per token), mean and 95 % interval"_s;
     if (fonts.width(title, style.soft) > panel.width) {
-        title = QStringLiteral("NLL (nats), 95 % interval");
+        title = u"NLL (nats), 95 % interval"_s;
     }
     list.text(title, {panel.x + panel.width, name}, style.soft, Align::right);
     return name + fonts.descent(style.soft) - panel.y;
@@ -150,8 +151,8 @@ Figure compose_nll_comparison(const FigureSpec& spec, const FigureData& data, co
         Chart pairs = comparison.places.size() > most_points ? token_density_chart(comparison)
                                                              : token_pairs_chart(comparison);
         pairs.title.clear();
-        pairs.x.label = QStringLiteral("NLL of %1 (nats)").arg(names(comparison.runs[0]));
-        pairs.y.label = QStringLiteral("NLL of %1 (nats)").arg(names(comparison.runs[1]));
+        pairs.x.label = u"NLL of %1 (nats)"_s.arg(names(comparison.runs[0]));
+        pairs.y.label = u"NLL of %1 (nats)"_s.arg(names(comparison.runs[1]));
         const double gap = style.size * 2.5;
         // The square is narrower than the column: at full width it would outweigh its information.
         const double side = style.width * (beside ? 0.4 : 0.8);

@@ -11,6 +11,8 @@
 #include <cmath>
 #include <limits>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope::figure {
 constexpr double longest_page = 14400; // points; PDF 1.7, annex C: larger pages do not open everywhere
 
@@ -68,7 +70,7 @@ std::string tex(const QString& text) {
                                                  [&](const auto& one) { return one.first == c; });
         if (command != std::end(commands)) {
             result += QLatin1String(command->second);
-        } else if (QStringLiteral("&%$#_{}").contains(c)) {
+        } else if (u"&%$#_{}"_s.contains(c)) {
             result += u'\\' + QString(c);
         } else {
             result += c;
@@ -84,9 +86,9 @@ struct LegendTexts {
 };
 
 LegendTexts legend_texts(const ScaleLegend& legend) {
-    const QString sign = legend.signs ? QStringLiteral("+") : QString();
-    return {(legend.clipped_low ? QStringLiteral("≤ ") : QString()) + tick_label(legend.scale.low),
-            (legend.clipped_high ? QStringLiteral("≥ ") : QString()) + sign + tick_label(legend.scale.high)};
+    const QString sign = legend.signs ? u"+"_s : QString();
+    return {(legend.clipped_low ? u"≤ "_s : QString()) + tick_label(legend.scale.low),
+            (legend.clipped_high ? u"≥ "_s : QString()) + sign + tick_label(legend.scale.high)};
 }
 
 constexpr double legend_gap = 3;

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope::figure {
 namespace {
 
@@ -520,7 +522,7 @@ std::vector<UsedFace> used_faces(const DisplayList& list, const Fonts& fonts) {
             }
             (text->style.bold ? used->bold : used->regular) = true;
             if (cluster.face->is_pictures()) {
-                used->glyphs.try_emplace(space, QStringLiteral(" "));
+                used->glyphs.try_emplace(space, u" "_s);
                 used->characters.insert(U' ');
                 continue;
             }

@@ -10,6 +10,8 @@
 #include <cmath>
 #include <utility>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope::figure {
 
 namespace {
@@ -56,7 +58,7 @@ void FigureMaker::refuse(const QString& sentence) {
 }
 
 FigurePreview::FigurePreview(QWidget* parent) : QWidget(parent) {
-    setAccessibleName(tr("Preview of the figure"));
+    setAccessibleName(u"Preview of the figure"_s);
 }
 
 void FigurePreview::setFigure(const Figure* figure, const Fonts* fonts) {
@@ -107,7 +109,7 @@ void FigurePreview::paintEvent(QPaintEvent*) {
     painter.fillRect(QRectF(QPointF(8, 8), page + QSizeF(16, 16)), Qt::white);
     if (zoom() < 1) {
         painter.drawText(rect().adjusted(0, 0, -8, 0), Qt::AlignRight | Qt::AlignBottom,
-                         tr("at %1 % of its size").arg(std::lround(100 * zoom())));
+                         u"at %1 % of its size"_s.arg(std::lround(100 * zoom())));
     }
     if (vision_ != Vision::normal) {
         const double ratio = devicePixelRatioF();

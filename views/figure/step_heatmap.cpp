@@ -11,6 +11,8 @@
 #include <cmath>
 #include <limits>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope::figure {
 namespace {
 
@@ -121,7 +123,7 @@ double draw_token_names(DisplayList& list, const Style& style, const QRectF& plo
     for (const TokenPiece& piece : token_pieces(run)) {
         TextStyle text = style.small;
         text.color = piece.invisible || piece.text.isEmpty() ? style.colours.soft : style.colours.text;
-        const QString name = style.fonts.elided(piece.text.isEmpty() ? QStringLiteral("·") : piece.text, text,
+        const QString name = style.fonts.elided(piece.text.isEmpty() ? u"·"_s : piece.text, text,
                                                 room); // a dot where it stands inside a character
         const double x = plot.x() + (static_cast<double>(piece.token - run.first) + 0.5) * column_width;
         list.text(name, {x + style.fonts.x_height(text) / 2, plot.bottom() + 3}, text, Align::right, 90);
@@ -150,9 +152,9 @@ double draw_token_axis(DisplayList& list, const Style& style, const QRectF& plot
         list.text(label, {at, baseline}, style.small, Align::center);
         right_edge = at + half;
     }
-    QString name = QStringLiteral("token");
+    QString name = u"token"_s;
     if (columns.tokens_each > 1) {
-        name += QStringLiteral(" (largest of %1 a column)").arg(columns.tokens_each);
+        name += u" (largest of %1 a column)"_s.arg(columns.tokens_each);
     }
     // Beside the numbers where there is room, else beneath them.
     const double wide = style.fonts.width(name, style.small);
@@ -200,7 +202,7 @@ Figure compose_step_heatmap(const FigureSpec& spec, const FigureData& data, cons
     set_scale(spec, signal, columns, legend);
     legend.label = QString::fromStdString(signal.info.shown_name());
     if (!signal.info.unit.empty()) {
-        legend.label += QStringLiteral(" (%1)").arg(QString::fromStdString(signal.info.unit));
+        legend.label += u" (%1)"_s.arg(QString::fromStdString(signal.info.unit));
     }
     legend.bar = 6 * style.size;
     const CellColours others{style.colours.halted.rgb(), style.colours.panel.rgb()};
@@ -214,7 +216,7 @@ Figure compose_step_heatmap(const FigureSpec& spec, const FigureData& data, cons
                      (!columns.ran[cell] && columns.exists[cell / static_cast<std::size_t>(signal.steps)]);
         any_missing = any_missing || (columns.ran[cell] && std::isnan(columns.values[cell]));
     }
-    const QString halted = QStringLiteral("halted");
+    const QString halted = u"halted"_s;
     const double halted_width = style.size + 3 + fonts.width(halted, style.soft);
     const double room = style.width - (any_halted ? halted_width + style.size : 0);
     // A long title first shortens the bar, then goes without the unit that 0 to 1 tells anyhow.

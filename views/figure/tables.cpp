@@ -12,19 +12,20 @@
 #include <algorithm>
 #include <cmath>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope::figure {
 namespace {
 
 QString interval(const Estimate& estimate, int decimals, bool difference = false) {
     if (!std::isfinite(estimate.value)) {
-        return QStringLiteral("–");
+        return u"–"_s;
     }
     const auto text = [&](double value) {
         return difference ? format_difference(value, decimals) : format_nats(value, decimals);
     };
     return std::isfinite(estimate.low)
-               ? QStringLiteral("%1 [%2, %3]")
-                     .arg(text(estimate.value), text(estimate.low), text(estimate.high))
+               ? u"%1 [%2, %3]"_s.arg(text(estimate.value), text(estimate.low), text(estimate.high))
                : text(estimate.value);
 }
 
@@ -84,7 +85,7 @@ std::string latex_table(const std::vector<Column>& columns, const QString& note)
 
 Figure compose_perplexity_table(const FigureSpec& spec, const FigureData& data, const Fonts& fonts) {
     const RunComparison& comparison = *data.comparison;
-    const QString note = QStringLiteral("95 % intervals: paired bootstrap, %1; %2 replicates; %3 tokens")
+    const QString note = u"95 % intervals: paired bootstrap, %1; %2 replicates; %3 tokens"_s
                              .arg(QString::fromStdString(comparison.resampling.words()))
                              .arg(comparison.replicates)
                              .arg(format_count(static_cast<std::int64_t>(comparison.places.size())));
@@ -156,13 +157,11 @@ TableData gather_policy_table(const FigureSpec& spec, FigureData& data, const Pr
             return cell.isEmpty() || cell == QString::fromUtf16(no_value);
         });
     });
-    made.note =
-        QStringLiteral("%1, %2 tokens. Replay: recomputed from recorded signals; rerun: the model run again "
-                       "under the policy. Blind: the best rule that does not look at the token, at the same "
-                       "cost. Thinks better: that interval lies below 0. 95 % intervals: paired bootstrap, "
-                       "%3 replicates")
-            .arg(QString::fromStdString(info.name), format_count(info.scored_tokens),
-                 QString::number(spec.replicates));
+    made.note = u"%1, %2 tokens. Replay: recomputed from recorded signals; rerun: the model run again "
+                "under the policy. Blind: the best rule that does not look at the token, at the same "
+                "cost. Thinks better: that interval lies below 0. 95 % intervals: paired bootstrap, "
+                "%3 replicates"_s.arg(QString::fromStdString(info.name), format_count(info.scored_tokens),
+                                      QString::number(spec.replicates));
     return made;
 }
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <string_view>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope::figure {
 namespace {
 
@@ -20,7 +22,7 @@ QString blanks(std::string_view bytes) {
         shown += c == ' ' ? QChar(0x2423) : c == '\n' ? QChar(0x23ce) : c == '\t' ? QChar(0x21e5) : QChar();
     }
     shown.remove(QChar());
-    return shown.isEmpty() ? QStringLiteral("⏎") : shown;
+    return shown.isEmpty() ? u"⏎"_s : shown;
 }
 
 } // namespace

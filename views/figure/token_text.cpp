@@ -10,6 +10,8 @@
 #include <cmath>
 #include <utility>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope::figure {
 namespace {
 
@@ -18,8 +20,7 @@ QString label_of(TokenColour colour, Attribution attribution, const QString& ste
     const QuantityInfo& info = info_of(colour.of);
     const std::string_view label = attribution == Attribution::predicted ? info.label : info.label_next;
     const QString text = QString::fromUtf8(label.data(), static_cast<qsizetype>(label.size()));
-    return (colour.minus_b ? QStringLiteral("Δ") : QString()) +
-           (text.contains(u'%') ? text.arg(steps) : text);
+    return (colour.minus_b ? u"Δ"_s : QString()) + (text.contains(u'%') ? text.arg(steps) : text);
 }
 
 struct Values {
@@ -77,7 +78,7 @@ double draw_classes(DisplayList& list, const Style& style, double y, const Token
         x += wide + style.size;
     }
     if (left_out > 0) {
-        const QString more = QStringLiteral("and %1 more").arg(left_out);
+        const QString more = u"and %1 more"_s.arg(left_out);
         if (x > 0 && x + style.fonts.width(more, style.soft) > style.width) {
             x = 0;
             y += style.size * 1.5;
@@ -122,9 +123,8 @@ Values values_of(const FigureSpec& spec, const FigureData& data, const Style& st
     legend.label = data.annotation ? QString::fromStdString(spec.annotation).replace(u'_', u' ')
                                    : label_of(spec.quantity, spec.attribution, steps_word(a.info.step_unit));
     if (!data.annotation && spec.quantity.minus_b) {
-        legend.label += QStringLiteral(", %1 − %2")
-                            .arg(QString::fromStdString(data.runs[0].label()),
-                                 QString::fromStdString(data.runs[1].label()));
+        legend.label += u", %1 − %2"_s.arg(QString::fromStdString(data.runs[0].label()),
+                                           QString::fromStdString(data.runs[1].label()));
     }
     legend.bar = 5 * style.size;
     legend.map = look.kind.number == NumberKind::category ? ColourMap::classes(dark)
@@ -151,7 +151,7 @@ public:
           spec_(spec),
           ticks_(ticks),
           pitch_(style.size * (ticks ? 1.9 : 1.6)),
-          space_(style.fonts.width(QStringLiteral(" "), style.body)) {}
+          space_(style.fonts.width(u" "_s, style.body)) {}
 
     /// Returns the height below \p top that the text took.
     double set(DisplayList& list, double top) {
@@ -463,9 +463,8 @@ Figure compose_token_text(const FigureSpec& spec, const FigureData& data, const 
         used = draw_scale_legend(list, style, {0, y}, legend);
     }
     if (ticks) {
-        const QString words = spec.attribution == Attribution::predicted
-                                  ? QStringLiteral("%1 (of %2)")
-                                  : QStringLiteral("%1 at the token (of %2)");
+        const QString words =
+            spec.attribution == Attribution::predicted ? u"%1 (of %2)"_s : u"%1 at the token (of %2)"_s;
         const QString label = words.arg(steps_word(run.info.step_unit), QString::number(run.info.max_steps));
         const double sample =
             run.info.max_steps > 8

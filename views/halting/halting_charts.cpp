@@ -2,10 +2,11 @@
 #include "views/halting/halting_charts.h"
 
 #include "views/common/format.h"
-#include "views/common/translated.h"
 #include "views/halting/step_charts.h"
 
 #include <cmath>
+
+using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 
@@ -17,13 +18,13 @@ QString halting_title(HaltingChart chart, const std::string& unit) {
         return steps.left(1).toUpper() + steps.mid(1);
     }
     case HaltingChart::nll:
-        return tr("NLL by halt %1").arg(step);
+        return u"NLL by halt %1"_s.arg(step);
     case HaltingChart::gates:
-        return tr("Gates by %1").arg(step);
+        return u"Gates by %1"_s.arg(step);
     case HaltingChart::entropy:
-        return tr("Entropy by halt %1").arg(step);
+        return u"Entropy by halt %1"_s.arg(step);
     case HaltingChart::probability:
-        return tr("Target probability by halt %1").arg(step);
+        return u"Target probability by halt %1"_s.arg(step);
     }
     return {};
 }
@@ -43,17 +44,15 @@ void density(Chart& chart, const std::vector<HaltingStats::Bins>& by_step, const
             if (count > 0) {
                 cells.x.push_back(static_cast<double>(k));
                 cells.y.push_back((static_cast<double>(bin) + 0.5) * chart.dy);
-                cells.labels.push_back(tr("%1 %2, %3 about %4: %5 tokens")
-                                           .arg(unit)
-                                           .arg(k)
-                                           .arg(what, format_nats(cells.y.back()), format_count(count)));
+                cells.labels.push_back(u"%1 %2, %3 about %4: %5 tokens"_s.arg(unit).arg(k).arg(
+                    what, format_nats(cells.y.back()), format_count(count)));
                 // The logarithm: a few common cells would leave the rest in the dark.
                 cells.value.push_back(std::log10(static_cast<double>(count)));
                 most = std::max(most, cells.value.back());
             }
         }
     }
-    chart.scale = {tr("log10 of the number of tokens"), 0, most, false};
+    chart.scale = {u"log10 of the number of tokens"_s, 0, most, false};
     chart.series.push_back(std::move(cells));
 }
 
@@ -63,18 +62,18 @@ Chart halting_chart(HaltingChart kind, const HaltingStats& stats) {
     Chart chart;
     const QString unit = step_word(stats.unit);
     chart.title = halting_title(kind, stats.unit);
-    chart.x.label = tr("last %1").arg(unit);
+    chart.x.label = u"last %1"_s.arg(unit);
     chart.x.whole = true;
     const auto spread = [&](const std::vector<Spread>& steps, const QString& what) {
         chart.series = spread_series(steps, 0, [&](std::size_t k, double mean, double low, double high) {
-            return tr("%1 %2: %3 %4, half of the tokens from %5 to %6; %7 tokens")
-                .arg(unit, QString::number(k), what, format_nats(mean), format_nats(low), format_nats(high),
-                     format_count(steps[k].all().count));
+            return u"%1 %2: %3 %4, half of the tokens from %5 to %6; %7 tokens"_s.arg(
+                unit, QString::number(k), what, format_nats(mean), format_nats(low), format_nats(high),
+                format_count(steps[k].all().count));
         });
     };
     switch (kind) {
     case HaltingChart::steps: {
-        chart.y.label = tr("share of tokens");
+        chart.y.label = u"share of tokens"_s;
         chart.y.from_zero = true;
         Chart::Series series;
         series.mark = Chart::Mark::bar;
@@ -85,8 +84,7 @@ Chart halting_chart(HaltingChart kind, const HaltingStats& stats) {
                                      : std::nan("");
             series.x.push_back(static_cast<double>(k));
             series.y.push_back(share);
-            series.labels.push_back(tr("%1 %2: %3 tokens, %4 %")
-                                        .arg(unit)
+            series.labels.push_back(u"%1 %2: %3 tokens, %4 %"_s.arg(unit)
                                         .arg(k)
                                         .arg(format_count(counts[k]))
                                         .arg(share * 100, 0, 'f', 1));
@@ -95,27 +93,27 @@ Chart halting_chart(HaltingChart kind, const HaltingStats& stats) {
         break;
     }
     case HaltingChart::nll:
-        chart.y.label = tr("NLL (nats)");
+        chart.y.label = u"NLL (nats)"_s;
         chart.x.low = -0.5; // the bands of the first and last step are as wide as the others
         chart.x.high = static_cast<double>(stats.nll_by_step.size()) - 0.5;
-        spread(stats.nll_by_step, tr("mean NLL"));
+        spread(stats.nll_by_step, u"mean NLL"_s);
         break;
     case HaltingChart::gates:
-        chart.x.label = tr("after %1").arg(unit);
+        chart.x.label = u"after %1"_s.arg(unit);
         chart.y.label = QString::fromStdString(stats.gate_title);
         chart.y.low = 0;
         chart.y.high = 1;
-        spread(stats.gate_by_step, tr("mean"));
+        spread(stats.gate_by_step, u"mean"_s);
         break;
     case HaltingChart::entropy:
-        chart.y.label = tr("entropy (nats)");
-        density(chart, stats.entropy_by_step, unit, tr("entropy"));
+        chart.y.label = u"entropy (nats)"_s;
+        density(chart, stats.entropy_by_step, unit, u"entropy"_s);
         break;
     case HaltingChart::probability:
-        chart.y.label = tr("probability of the true token");
+        chart.y.label = u"probability of the true token"_s;
         chart.y.low = 0;
         chart.y.high = 1;
-        density(chart, stats.probability_by_step, unit, tr("probability"));
+        density(chart, stats.probability_by_step, unit, u"probability"_s);
         break;
     }
     return chart;

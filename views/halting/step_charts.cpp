@@ -9,7 +9,6 @@
 #include "core/trace/reader.h"
 #include "views/common/colour_map.h"
 #include "views/common/format.h"
-#include "views/common/translated.h"
 #include "views/common/value_look.h"
 #include "views/halting/halting_charts.h"
 
@@ -17,6 +16,8 @@
 #include <cmath>
 #include <span>
 #include <utility>
+
+using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 namespace {
@@ -88,17 +89,17 @@ std::pair<double, double> bounded_interval(const UnitMean& mean, double most) {
 
 QString group_name(const TokenGrouping::Group& group, const std::string& by) {
     if (by == "position") {
-        return QStringLiteral("%1–%2").arg(format_count(static_cast<std::int64_t>(group.low)),
-                                           format_count(static_cast<std::int64_t>(group.high)));
+        return u"%1–%2"_s.arg(format_count(static_cast<std::int64_t>(group.low)),
+                              format_count(static_cast<std::int64_t>(group.high)));
     }
     if (by == "difficulty") {
-        return tr("%1 to %2 nats").arg(format_nats(group.low), format_nats(group.high));
+        return u"%1 to %2 nats"_s.arg(format_nats(group.low), format_nats(group.high));
     }
     return group.id >= 0 ? type_name(group.id, group.name) : QString::fromStdString(group.name);
 }
 
 QString type_name(std::int32_t id, const std::string& bytes) {
-    return bytes.empty() ? QStringLiteral("‹id %1›").arg(id) : visible_token(bytes);
+    return bytes.empty() ? u"‹id %1›"_s.arg(id) : visible_token(bytes);
 }
 
 std::vector<Chart::Series>
@@ -108,8 +109,8 @@ spread_series(std::span<const Spread> steps, std::size_t first,
     Chart::Series mean;
     Chart::Series points;
     band.mark = Chart::Mark::band;
-    band.name = tr("middle half of the tokens");
-    mean.name = tr("mean");
+    band.name = u"middle half of the tokens"_s;
+    mean.name = u"mean"_s;
     points.mark = Chart::Mark::point;
     for (std::size_t k = first; k < steps.size(); ++k) {
         for (Chart::Series* series : {&band, &mean, &points}) {
@@ -158,10 +159,9 @@ Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string
     Chart chart;
     const QString title = QString::fromStdString(what.title.empty() ? what.name : what.title);
     chart.title = title;
-    chart.x.label = steps ? step_word(info.step_unit) : tr("refresh");
+    chart.x.label = steps ? step_word(info.step_unit) : u"refresh"_s;
     chart.x.whole = true;
-    chart.y.label =
-        what.unit.empty() ? title : QStringLiteral("%1 (%2)").arg(title, QString::fromStdString(what.unit));
+    chart.y.label = what.unit.empty() ? title : u"%1 (%2)"_s.arg(title, QString::fromStdString(what.unit));
     chart.y.log = belongs_on_a_logarithmic_axis(signal);
     const auto compared = [&](const Spread& spread) {
         return !compares_with_steps_before(signal) || spread.all().mean != 0 || spread.all().squares != 0;
@@ -170,10 +170,10 @@ Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string
     chart.series =
         spread_series(spreads, static_cast<std::size_t>(first - spreads.begin()),
                       [&](std::size_t k, double mean, double low, double high) {
-                          return tr("%1 %2: mean %3, half of the tokens from %4 to %5; %6 tokens")
-                              .arg(chart.x.label, QString::number(k), QString::number(mean, 'g', 4),
-                                   QString::number(low, 'g', 4), QString::number(high, 'g', 4),
-                                   format_count(spreads[k].all().count));
+                          return u"%1 %2: mean %3, half of the tokens from %4 to %5; %6 tokens"_s.arg(
+                              chart.x.label, QString::number(k), QString::number(mean, 'g', 4),
+                              QString::number(low, 'g', 4), QString::number(high, 'g', 4),
+                              format_count(spreads[k].all().count));
                       });
     return chart;
 }
@@ -212,7 +212,7 @@ Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string
     const QString title = QString::fromStdString(what.title.empty() ? what.name : what.title);
     chart.title = title;
     chart.x.label = step_word(info.step_unit);
-    chart.y.label = tr("layer");
+    chart.y.label = u"layer"_s;
     chart.y.reversed = true; // downwards, as in the panel
     for (std::size_t k = 0; k < steps; ++k) {
         chart.x.names.push_back(QString::number(k));
@@ -233,9 +233,9 @@ Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string
             cells.x.push_back(static_cast<double>(k));
             cells.y.push_back(static_cast<double>(l));
             cells.value.push_back(mean.mean);
-            cells.labels.push_back(tr("layer %1, %2 %3: mean %4 over %5 tokens")
-                                       .arg(chart.y.names[l], chart.x.label, QString::number(k),
-                                            QString::number(mean.mean, 'g', 4), format_count(mean.count)));
+            cells.labels.push_back(u"layer %1, %2 %3: mean %4 over %5 tokens"_s.arg(
+                chart.y.names[l], chart.x.label, QString::number(k), QString::number(mean.mean, 'g', 4),
+                format_count(mean.count)));
             low = std::min(low, mean.mean);
             high = std::max(high, mean.mean);
         }
@@ -244,7 +244,7 @@ Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string
     ValueKind kind = kind_of_signal(what);
     kind.number = kind.number == NumberKind::rank ? NumberKind::plain : kind.number; // the chart's is linear
     const ValueLook look = look_of(kind, {low, std::max(high, -low)});
-    chart.scale = Chart::Scale{unit.isEmpty() ? tr("mean") : tr("mean (%1)").arg(unit), look.scale.low,
+    chart.scale = Chart::Scale{unit.isEmpty() ? u"mean"_s : u"mean (%1)"_s.arg(unit), look.scale.low,
                                look.scale.high, look.diverging};
     chart.series.push_back(std::move(cells));
     return chart;
@@ -285,11 +285,11 @@ Chart steps_by_type_chart(const std::filesystem::path& trace, const std::string&
         }
     }
     Chart chart;
-    chart.title = tr("%1 by token type").arg(halting_title(HaltingChart::steps, info.step_unit));
+    chart.title = u"%1 by token type"_s.arg(halting_title(HaltingChart::steps, info.step_unit));
     for (const TokenGrouping::Group& group : groups.groups) {
         chart.x.names.push_back(group_name(group, by));
     }
-    const QString what = tr("mean %1").arg(steps_word(info.step_unit));
+    const QString what = u"mean %1"_s.arg(steps_word(info.step_unit));
     chart.y.label = what;
     Chart::Series marks;
     marks.mark = Chart::Mark::point;
@@ -300,11 +300,10 @@ Chart steps_by_type_chart(const std::filesystem::path& trace, const std::string&
         marks.y.push_back(mean.mean);
         marks.low.push_back(low);
         marks.high.push_back(high);
-        marks.links.push_back(groups.groups[g].id < 0 ? QString()
-                                                      : QStringLiteral("type:#%1").arg(groups.groups[g].id));
-        marks.labels.push_back(tr("%1: %2 %3 [%4, %5] over %6 tokens")
-                                   .arg(chart.x.names[g], what, format_nats(mean.mean), format_nats(low, 3),
-                                        format_nats(high, 3), format_count(sums[g].count)));
+        marks.links.push_back(groups.groups[g].id < 0 ? QString() : u"type:#%1"_s.arg(groups.groups[g].id));
+        marks.labels.push_back(u"%1: %2 %3 [%4, %5] over %6 tokens"_s.arg(
+            chart.x.names[g], what, format_nats(mean.mean), format_nats(low, 3), format_nats(high, 3),
+            format_count(sums[g].count)));
     }
     chart.series.push_back(std::move(marks));
     return chart;

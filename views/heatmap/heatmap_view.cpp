@@ -20,6 +20,8 @@
 #include <algorithm>
 #include <cmath>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
     : QWidget(parent),
@@ -33,18 +35,18 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
       chooser_(header_->chooser()),
       merge_(new QComboBox(this)),
       loader_(*canvas_, this) {
-    chooser_->setAccessibleName(tr("Signal"));
-    chooser_->setToolTip(tr("Signal of the heatmap"));
-    merge_->setAccessibleName(tr("Tokens in one pixel"));
-    merge_->setToolTip(tr("Number shown for the tokens of one pixel"));
-    merge_->addItem(tr("mean"));
-    merge_->addItem(tr("largest"));
+    chooser_->setAccessibleName(u"Signal"_s);
+    chooser_->setToolTip(u"Signal of the heatmap"_s);
+    merge_->setAccessibleName(u"Tokens in one pixel"_s);
+    merge_->setToolTip(u"Number shown for the tokens of one pixel"_s);
+    merge_->addItem(u"mean"_s);
+    merge_->addItem(u"largest"_s);
     merge_->hide();
     header_->insert(merge_);
     if (qobject_cast<HeatmapView*>(parent) == nullptr) {
         auto* more = new QToolButton(this);
-        more->setText(tr("Add a map"));
-        more->setToolTip(tr("Another signal below, over the same tokens"));
+        more->setText(u"Add a map"_s);
+        more->setToolTip(u"Another signal below, over the same tokens"_s);
         more->setPopupMode(QToolButton::InstantPopup);
         more->setAutoRaise(true);
         auto* menu = new QMenu(more);
@@ -117,9 +119,9 @@ HeatmapView::HeatmapView(ViewContext context, HeatmapView& first) : HeatmapView(
     layers_->hide();
     layers_->setMaximumWidth(0); // the chosen word's layers stand once, beside the first map
     auto* close = new QToolButton(this);
-    close->setText(QStringLiteral("×"));
+    close->setText(u"×"_s);
     close->setAutoRaise(true);
-    close->setToolTip(tr("Remove This Map"));
+    close->setToolTip(u"Remove This Map"_s);
     close->setAccessibleName(close->toolTip());
     connect(close, &QToolButton::clicked, this, [this] { above_->removeMap(this); });
     header_->insert(close);
@@ -132,7 +134,7 @@ void HeatmapView::fillMore(QMenu& menu) {
         const bool shown =
             name == signal_ || std::any_of(more_.begin(), more_.end(),
                                            [&](const HeatmapView* map) { return map->signalName() == name; });
-        menu.addAction(QString(chooser_->itemText(i)).replace(u'&', QStringLiteral("&&")), this,
+        menu.addAction(QString(chooser_->itemText(i)).replace(u'&', u"&&"_s), this,
                        [this, name] { addMap(name); })
             ->setEnabled(!shown);
     }
@@ -249,13 +251,13 @@ void HeatmapView::refreshMap() {
         merge_->hide();
     };
     if (!run.isValid()) {
-        nothing(tr("Open a trace or choose a run in the library to see its steps."));
+        nothing(u"Open a trace or choose a run in the library to see its steps."_s);
         return;
     }
     if (chooser_->count() == 0) {
-        nothing(data_.isBeginning(run) ? tr("Waiting for the first token…")
-                                       : tr("This run has no signals by step. Record it again with Record: "
-                                            "steps, or --record steps."));
+        nothing(data_.isBeginning(run) ? u"Waiting for the first token…"_s
+                                       : u"This run has no signals by step. Record it again with Record: "
+                                         "steps, or --record steps."_s);
         return;
     }
     const auto sequence = data_.sequence(run, selection_.sequence());
@@ -277,8 +279,8 @@ void HeatmapView::refreshMap() {
                            canvas_->map()->info().name != signal_.toStdString();
         if (stale) {
             nothing(unreadable_ == signal_ || data_.isUnreadable(run, selection_.sequence())
-                        ? tr("This signal could not be read from the trace.")
-                        : tr("Reading…"));
+                        ? u"This signal could not be read from the trace."_s
+                        : u"Reading…"_s);
         }
         return;
     }
@@ -297,7 +299,7 @@ void HeatmapView::refreshMap() {
         sequence_ = sequence;
         chunk_ = chunk;
         attribution_ = selection_.attribution();
-        canvas_->setHint(tr("This sequence has no tokens yet."));
+        canvas_->setHint(u"This sequence has no tokens yet."_s);
         canvas_->setMap(std::move(map));
         takeView();
         showScale();
@@ -341,24 +343,23 @@ void HeatmapView::showCell(qint64 token, int step) {
     const StepMap::Cell cell = map.at(token, step);
     const QString name =
         visible_token_of(sequence_->tokens, sequence_->text, static_cast<std::size_t>(token), 24);
-    QString value = tr("no value");
+    QString value = u"no value"_s;
     if (cell.kind == StepMap::Kind::halted) {
-        value = tr("halted");
+        value = u"halted"_s;
     } else if (cell.kind == StepMap::Kind::value) {
         const QString unit = QString::fromStdString(map.info().unit);
         value = canvas_->look().end(static_cast<double>(cell.value)) +
                 (unit.isEmpty() || unit == u"probability" ? QString() : u' ' + unit);
     }
     const RunInfo* run = data_.run(sequence_->run);
-    header_->setReadout(
-        tr("token %1%2 · %3 %4 · %5")
-            .arg(QString::number(token), name.isEmpty() ? QString() : QStringLiteral(" “%1”").arg(name),
-                 step_word(run != nullptr ? run->step_unit : "step"), QString::number(step), value));
+    header_->setReadout(u"token %1%2 · %3 %4 · %5"_s.arg(
+        QString::number(token), name.isEmpty() ? QString() : u" “%1”"_s.arg(name),
+        step_word(run != nullptr ? run->step_unit : "step"), QString::number(step), value));
 }
 
 ViewCommand HeatmapView::viewCommand() const {
     if (const QString why = why_no_run(data_, selection_); !why.isEmpty() || signal_.isEmpty()) {
-        return no_command(why.isEmpty() ? tr("This run has no signal by step; record it with --record steps.")
+        return no_command(why.isEmpty() ? u"This run has no signal by step; record it with --record steps."_s
                                         : why);
     }
     figure::FigureSpec spec = figure::window_figure(data_, selection_, figure::FigureKind::step_heatmap);

@@ -4,17 +4,19 @@
 #include "core/base/error.h"
 #include "core/trace/column_labels.h"
 #include "core/trace/reader.h"
+#include "views/chart/scale_bar.h"
 #include "views/common/controls.h"
 #include "views/common/depth_grid.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
-#include "views/chart/scale_bar.h"
 
 #include <QComboBox>
 #include <QVBoxLayout>
 
 #include <algorithm>
 #include <cmath>
+
+using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 namespace {
@@ -73,9 +75,9 @@ LayerMap::LayerMap(const ViewContext& context, QWidget* parent)
       scale_(new ScaleBar(context.theme, this)),
       reading_(this),
       ranging_(this) {
-    chooser_->setAccessibleName(tr("Signal by layer"));
-    chooser_->setToolTip(tr("Read-out of every layer at every step of the chosen word"));
-    grid_->setAccessibleName(tr("Read-outs by layer and step"));
+    chooser_->setAccessibleName(u"Signal by layer"_s);
+    chooser_->setToolTip(u"Read-out of every layer at every step of the chosen word"_s);
+    grid_->setAccessibleName(u"Read-outs by layer and step"_s);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(6);
@@ -153,14 +155,14 @@ void LayerMap::refresh() {
     const SequenceInfo* sequence = data_.sequenceInfo(wanted.run, wanted.sequence);
     const qint64 tokens = sequence == nullptr ? 0 : sequence->tokens;
     if (row < 0 || row >= tokens) {
-        nothing(tr("Choose a word to see the read-out of every layer at each step."));
+        nothing(u"Choose a word to see the read-out of every layer at each step."_s);
         return;
     }
     if (data_.isLive(wanted.run.trace)) { // in no file yet, and short
         const auto chunk = data_.signal(wanted.run, wanted.sequence, wanted.signal);
         row_ = chunk ? row_of(*chunk, row) : std::nullopt;
         if (!row_) {
-            nothing(tr("Reading…"));
+            nothing(u"Reading…"_s);
             return;
         }
         range_ = Range{0, 0};
@@ -190,7 +192,7 @@ void LayerMap::read(const Place& row) {
         [this, row](const std::optional<SignalChunk>& chunk) {
             row_ = chunk ? row_of(*chunk, row.at) : std::nullopt;
             if (!row_) {
-                nothing(tr("The read-outs of layers were not recorded for this word."));
+                nothing(u"The read-outs of layers were not recorded for this word."_s);
                 return;
             }
             shown_ = row;
@@ -257,7 +259,7 @@ void LayerMap::draw() {
     // Ids of words have no order: their colours say no more than same and other.
     info->name == signal::layer_argmax ? scale_->clear()
                                        : scale_->setLook(look, QString::fromStdString(info->unit), false);
-    grid_->setNames(tr("layer"), tr("step"), labels);
+    grid_->setNames(u"layer"_s, u"step"_s, labels);
     grid_->setValues(std::move(turned), static_cast<int>(layers), static_cast<int>(steps), look);
     const auto chosen = std::find(layers_.begin(), layers_.end(), std::to_string(selection_.layer()));
     grid_->setChosen(chosen == layers_.end() ? -1 : static_cast<int>(chosen - layers_.begin()),
@@ -269,7 +271,7 @@ QString LayerMap::valueOf(float value) const {
     if (info.name == signal::layer_argmax) {
         const int id = static_cast<int>(value);
         const QString word = data_.tokenLabel(selection_.runA(), id);
-        return word.isEmpty() ? tr("token id %1").arg(id) : QStringLiteral("“%1”").arg(word);
+        return word.isEmpty() ? u"token id %1"_s.arg(id) : u"“%1”"_s.arg(word);
     }
     const QString unit = QString::fromStdString(info.unit);
     return format_number(static_cast<double>(value)) +
@@ -278,11 +280,11 @@ QString LayerMap::valueOf(float value) const {
 
 void LayerMap::say(int row, int step) {
     const float value = grid_->value(row, step);
-    Q_EMIT readoutChanged(std::isnan(value)
-                              ? QString()
-                              : tr("layer %1 · step %2 · %3")
-                                    .arg(QString::fromStdString(layers_[static_cast<std::size_t>(row)]),
-                                         QString::number(step), valueOf(value)));
+    Q_EMIT readoutChanged(
+        std::isnan(value)
+            ? QString()
+            : u"layer %1 · step %2 · %3"_s.arg(QString::fromStdString(layers_[static_cast<std::size_t>(row)]),
+                                               QString::number(step), valueOf(value)));
 }
 
 } // namespace ponderscope

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/heatmap/map_header.h"
 
+#include "views/chart/scale_bar.h"
 #include "views/common/colour_ranges.h"
 #include "views/common/controls.h"
 #include "views/common/labels.h"
 #include "views/common/theme.h"
-#include "views/chart/scale_bar.h"
 #include "views/heatmap/step_map_canvas.h"
 
 #include <QComboBox>
 #include <QToolButton>
+
+using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 
@@ -51,8 +53,8 @@ void MapHeader::setRanges(ColourRanges& ranges) {
     ranges_ = &ranges;
     connect(&ranges, &ColourRanges::changed, this, [this] { showScale(unit_, halted_); });
     auto* ends = new QToolButton(this);
-    ends->setText(tr("Set Ends of the Scale…"));
-    ends->setToolTip(tr("Fixes the ends for this signal, in every map and run"));
+    ends->setText(u"Set Ends of the Scale…"_s);
+    ends->setToolTip(u"Fixes the ends for this signal, in every map and run"_s);
     ends->setAutoRaise(true);
     ends->setFont(theme_.small());
     connect(&theme_, &Theme::changed, ends, [this, ends] { ends->setFont(theme_.small()); });

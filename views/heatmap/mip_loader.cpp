@@ -11,6 +11,8 @@
 #include <limits>
 #include <optional>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 namespace {
 
@@ -101,13 +103,13 @@ bool MipLoader::show(MipRequest request) {
     mips_.reset();
     page_.reset();
     asked_ = {-1, -1};
-    canvas_.setHint(tr("Preparing the overview of this long sequence…"));
+    canvas_.setHint(u"Preparing the overview of this long sequence…"_s);
     canvas_.setMap(nullptr);
     building_.start(
         [this, wanted = request_](const std::stop_token& stop, const Task::Tell& tell) {
             return pyramid_of(wanted, stop, [&](std::int64_t percent) {
                 tell([this, percent] {
-                    canvas_.setHint(tr("Preparing the overview of this long sequence… %1 %").arg(percent));
+                    canvas_.setHint(u"Preparing the overview of this long sequence… %1 %"_s.arg(percent));
                 });
             });
         },

@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <cmath>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 namespace {
 
@@ -26,7 +28,7 @@ StepMapCanvas::StepMapCanvas(ViewContext context, QWidget* parent)
     : QWidget(parent), data_(context.data), selection_(context.selection), theme_(context.theme) {
     setMouseTracking(true);
     setFocusPolicy(Qt::StrongFocus);
-    setAccessibleName(tr("Heatmap over tokens"));
+    setAccessibleName(u"Heatmap over tokens"_s);
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
     connect(&theme_, &Theme::changed, this, &StepMapCanvas::drop);
     connect(&selection_, &Selection::hoverChanged, this, qOverload<>(&QWidget::update));
@@ -240,12 +242,12 @@ void StepMapCanvas::drawAxes(QPainter& painter) const {
     const auto end = static_cast<qint64>(std::ceil(last_));
     const bool whole = begin <= 0 && end >= map_->tokens();
     const QString left = format_count(begin);
-    QString right = whole ? tr("%1 tokens").arg(format_count(map_->tokens()))
-                          : tr("%1 of %2 tokens").arg(format_count(end), format_count(map_->tokens()));
+    QString right = whole ? u"%1 tokens"_s.arg(format_count(map_->tokens()))
+                          : u"%1 of %2 tokens"_s.arg(format_count(end), format_count(map_->tokens()));
     if (tokensPerPixel() > 1) {
         right += merge_ == StepMap::Merge::largest
-                     ? tr(" · a pixel is the largest of %1").arg(std::ceil(tokensPerPixel()))
-                     : tr(" · a pixel is the mean of %1").arg(std::ceil(tokensPerPixel()));
+                     ? u" · a pixel is the largest of %1"_s.arg(std::ceil(tokensPerPixel()))
+                     : u" · a pixel is the mean of %1"_s.arg(std::ceil(tokensPerPixel()));
     }
     painter.drawText(below, Qt::AlignLeft | Qt::AlignVCenter, left);
     painter.drawText(below, Qt::AlignRight | Qt::AlignVCenter,

@@ -17,6 +17,8 @@
 #include <algorithm>
 #include <cmath>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 namespace {
 
@@ -70,7 +72,7 @@ double smallest(const std::vector<double>& values, double so_far) {
 InspectorCanvas::InspectorCanvas(Theme& theme, QWidget* parent) : QWidget(parent), theme_(theme) {
     setMouseTracking(true);
     setFocusPolicy(Qt::StrongFocus);
-    setAccessibleName(tr("Inspector"));
+    setAccessibleName(u"Inspector"_s);
     QSizePolicy policy(QSizePolicy::Preferred, QSizePolicy::Preferred);
     policy.setHeightForWidth(true);
     setSizePolicy(policy);
@@ -81,7 +83,7 @@ void InspectorCanvas::setReport(const TokenReport* report) {
     report_ = report;
     if (report) {
         setAccessibleName(report->token < 0 ? report->hint
-                                            : tr("Token %1: %2").arg(report->token).arg(report->headline));
+                                            : u"Token %1: %2"_s.arg(report->token).arg(report->headline));
         setAccessibleDescription(QAccessible::isActive() ? text() : QString());
     }
     updateGeometry();
@@ -114,13 +116,13 @@ QString InspectorCanvas::text() const {
     if (!report_ || report_->token < 0) {
         return {};
     }
-    QStringList lines{tr("Token %1").arg(report_->token) + u'\t' + report_->headline};
+    QStringList lines{u"Token %1"_s.arg(report_->token) + u'\t' + report_->headline};
     for (const TokenReport::Row& row : report_->rows) {
         lines << row.label + u'\t' + row.a + (report_->hasB ? u'\t' + row.b : QString());
     }
     for (const TokenReport::Step& step : report_->candidates) {
         for (const TokenReport::Candidate& one : step.candidates) {
-            lines << tr("%1 %2").arg(report_->step).arg(step.step) + u'\t' + one.text + u'\t' +
+            lines << u"%1 %2"_s.arg(report_->step).arg(step.step) + u'\t' + one.text + u'\t' +
                          format_probability(one.probability);
         }
     }
@@ -133,9 +135,9 @@ QString InspectorCanvas::text() const {
                 }
                 return numbers.join(u'\t');
             };
-            lines << values(QStringLiteral("A"), one.a);
+            lines << values(u"A"_s, one.a);
             if (!one.b.empty()) {
-                lines << values(QStringLiteral("B"), one.b);
+                lines << values(u"B"_s, one.b);
             }
         }
     }
@@ -196,7 +198,7 @@ void InspectorCanvas::keyPressEvent(QKeyEvent* event) {
 
 void InspectorCanvas::contextMenuEvent(QContextMenuEvent* event) {
     QMenu menu(this);
-    menu.addAction(selected_ < 0 ? tr("Copy Numbers") : tr("Copy Number"), this, &InspectorCanvas::copy);
+    menu.addAction(selected_ < 0 ? u"Copy Numbers"_s : u"Copy Number"_s, this, &InspectorCanvas::copy);
     menu.exec(event->globalPos());
 }
 
@@ -262,8 +264,8 @@ int InspectorCanvas::candidates(QPainter* painter, int width, int y, Spots* spot
     if (spots) {
         spots->candidates = QRect(0, y - 4, width, 26);
     }
-    y = section(painter, width, y, tr("Candidates by %1").arg(report_->step),
-                expanded_ ? tr("fewer") : tr("more"));
+    y = section(painter, width, y, u"Candidates by %1"_s.arg(report_->step),
+                expanded_ ? u"fewer"_s : u"more"_s);
     const int inner = width - 2 * margin;
     // The words have the room that they need, as long as the bars can be told apart.
     const QFontMetrics strong(theme_.strong());
@@ -281,7 +283,7 @@ int InspectorCanvas::candidates(QPainter* painter, int width, int y, Spots* spot
         const int top = y;
         write(painter, {margin, y, inner, 18}, Qt::AlignLeft | Qt::AlignVCenter,
               step.selected ? theme_.strong() : theme_.body(), step.selected ? colours.text : colours.soft,
-              tr("%1 %2").arg(report_->step).arg(step.step));
+              u"%1 %2"_s.arg(report_->step).arg(step.step));
         y += 19;
         for (const TokenReport::Candidate& candidate : step.candidates) {
             const bool hit = candidate.target;
@@ -307,7 +309,7 @@ int InspectorCanvas::curve(QPainter* painter, int width, int y, const TokenRepor
     const Palette& colours = theme_.colours();
     QString title = curve.title;
     if (!curve.unit.isEmpty() && curve.unit != QLatin1String("probability")) {
-        title += QStringLiteral(" (%1)").arg(curve.unit);
+        title += u" (%1)"_s.arg(curve.unit);
     }
     y = section(painter, width, y, title);
     const std::size_t steps = std::max({curve.a.size(), curve.b.size(), std::size_t{2}});
@@ -396,14 +398,14 @@ int InspectorCanvas::gates(QPainter* painter, int width, int y) const {
     for (const TokenReport::Curve& gate : report_->gates) {
         y = section(painter, width, y, gate.title);
         const int inner = width - 2 * margin;
-        const int number = 4 + QFontMetrics(theme_.small()).horizontalAdvance(QStringLiteral("<0.0001"));
+        const int number = 4 + QFontMetrics(theme_.small()).horizontalAdvance(u"<0.0001"_s);
         const bool between = gate.name == QLatin1String(signal::gate);
         const double high = std::max(1.0, largest(gate.a, 0));
         for (std::size_t k = 0; k < gate.a.size(); ++k) {
             write(painter, {margin, y, inner * 3 / 10, row_height}, Qt::AlignLeft | Qt::AlignVCenter,
                   theme_.body(), colours.soft,
-                  between ? tr("%1 %2 → %3").arg(report_->step).arg(k).arg(k + 1)
-                          : tr("%1 %2").arg(report_->step).arg(k));
+                  between ? u"%1 %2 → %3"_s.arg(report_->step).arg(k).arg(k + 1)
+                          : u"%1 %2"_s.arg(report_->step).arg(k));
             const int left = margin + inner * 3 / 10;
             const bool known = std::isfinite(gate.a[k]);
             bar(painter, QRect(left, y + 6, inner - inner * 3 / 10 - number, 9), known ? gate.a[k] / high : 0,
@@ -425,10 +427,10 @@ int InspectorCanvas::pass(QPainter* painter, int width, Spots* spots) const {
     const Palette& colours = theme_.colours();
     int y = 14;
     if (report_->token < 0) {
-        y = section(painter, width, y, tr("Token"));
+        y = section(painter, width, y, u"Token"_s);
         return paragraph(painter, width, y, report_->hint, colours.soft, QColor()) + margin;
     }
-    y = section(painter, width, y, tr("Token %1").arg(report_->token)) - 4;
+    y = section(painter, width, y, u"Token %1"_s.arg(report_->token)) - 4;
     write(painter, {margin, y, width - 2 * margin, 32}, Qt::AlignLeft | Qt::AlignVCenter, theme_.headline(),
           colours.text, report_->headline);
     y += 36;

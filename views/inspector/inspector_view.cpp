@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 InspectorView::InspectorView(ViewContext context, QWidget* parent)
@@ -19,7 +21,7 @@ InspectorView::InspectorView(ViewContext context, QWidget* parent)
     setFrameShape(QFrame::NoFrame);
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setMinimumWidth(240);
-    setAccessibleName(tr("Inspector"));
+    setAccessibleName(u"Inspector"_s);
 
     // Many changes can arrive in one turn of the event loop (a hover, then its signals); one paint is enough.
     pending_.setSingleShot(true);
@@ -78,7 +80,7 @@ ViewCommand InspectorView::viewCommand() const {
     // A run that was chosen just now may have fewer tokens.
     const SequenceInfo* sequence = data_.sequenceInfo(selection_.runA(), selection_.sequence());
     if (row < 0 || sequence == nullptr || row >= sequence->tokens) {
-        return no_command(tr("Choose a word first. The command refers to one token."));
+        return no_command(u"Choose a word first. The command refers to one token."_s);
     }
     // B's row is A's where both are of one text in the same tokens.
     const RunInfo* a = data_.run(selection_.runA());
@@ -86,12 +88,11 @@ ViewCommand InspectorView::viewCommand() const {
     const bool both = a != nullptr && b != nullptr && same_text(*a, *b);
     return python_view(
         data_, selection_,
-        {QStringLiteral("sequence, row = %1, %2").arg(selection_.sequence()).arg(row),
-         QStringLiteral("for run in %1:").arg(both ? QStringLiteral("(a, b)") : QStringLiteral("(a,)")),
-         QStringLiteral(
-             "    print(run.name, {k: v[0] for k, v in run.columns(sequence, row, row + 1).items()})"),
-         QStringLiteral("    for name, axes in run.signals.items():"),
-         QStringLiteral("        print(name, axes[1:], run.signal(name, sequence, row, row + 1)[0])")},
+        {u"sequence, row = %1, %2"_s.arg(selection_.sequence()).arg(row),
+         u"for run in %1:"_s.arg(both ? u"(a, b)"_s : u"(a,)"_s),
+         u"    print(run.name, {k: v[0] for k, v in run.columns(sequence, row, row + 1).items()})"_s,
+         u"    for name, axes in run.signals.items():"_s,
+         u"        print(name, axes[1:], run.signal(name, sequence, row, row + 1)[0])"_s},
         both);
 }
 

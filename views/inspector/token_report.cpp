@@ -5,11 +5,12 @@
 #include "core/base/not_a_number.h"
 #include "core/trace/reader.h"
 #include "views/common/format.h"
-#include "views/common/translated.h"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
+
+using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 namespace {
@@ -68,7 +69,8 @@ std::vector<double> values_by_step(TokenReport& report, TraceData& data, const S
     }
     std::vector<double> values;
     for (const float value : to_floats(row_of(*chunk, side.row))) {
-        values.push_back(info.of_target && !is_real(info.dtype) && value < 1 ? not_a_number : static_cast<double>(value));
+        values.push_back(info.of_target && !is_real(info.dtype) && value < 1 ? not_a_number
+                                                                             : static_cast<double>(value));
     }
     values.resize(std::min(values.size(), static_cast<std::size_t>(side.steps() + 1)));
     while (!values.empty() && std::isnan(values.back())) {
@@ -85,18 +87,18 @@ void add_numbers(TokenReport& report, const TraceData& data, const Side& a, cons
                                : b.there()  ? text(b)
                                             : nothing});
     };
-    add(tr("NLL"), [](const Side& side) { return format_nats(side.data->tokens.nll[side.at()]); });
-    add(tr("rank"), [](const Side& side) {
+    add(u"NLL"_s, [](const Side& side) { return format_nats(side.data->tokens.nll[side.at()]); });
+    add(u"rank"_s, [](const Side& side) {
         const std::int32_t rank = side.data->tokens.rank[side.at()];
         return rank > 0 ? format_count(rank) : QString::fromUtf16(no_value);
     });
-    add(tr("entropy"), [](const Side& side) { return format_nats(side.data->tokens.entropy[side.at()]); });
+    add(u"entropy"_s, [](const Side& side) { return format_nats(side.data->tokens.entropy[side.at()]); });
     const RunInfo* known = data.run(a.key);
     add(steps_word(known != nullptr ? known->step_unit : "step"), [&](const Side& side) {
         const RunInfo* run = data.run(side.key);
         return run && run->max_steps == 0 ? QString::fromUtf16(no_value) : format_count(side.steps());
     });
-    add(tr("FLOPs"),
+    add(u"FLOPs"_s,
         [](const Side& side) { return format_si(static_cast<double>(side.data->tokens.flops[side.at()])); });
 }
 
@@ -131,7 +133,7 @@ void add_candidates(TokenReport& report, TraceData& data, const Selection& selec
         if (label.startsWith(QChar(0x2423)) && label.size() > 1) {
             label.remove(0, 1); // the space before a word says nothing here
         }
-        return label.isEmpty() ? QStringLiteral("#%1").arg(number) : label;
+        return label.isEmpty() ? u"#%1"_s.arg(number) : label;
     };
     for (int step = 0; step <= a.steps() && (static_cast<std::size_t>(step) + 1) * width <=
                                                 std::min(id.size(), probability.size());
@@ -156,7 +158,7 @@ void add_candidates(TokenReport& report, TraceData& data, const Selection& selec
             at < rank.size() && rank[at] > static_cast<double>(width)) {
             const auto place = static_cast<int>(rank[at]);
             entry.candidates.push_back(
-                {tr("%1 (rank %2)").arg(word(target), format_count(place)), std::exp(-nll[at]), place, true});
+                {u"%1 (rank %2)"_s.arg(word(target), format_count(place)), std::exp(-nll[at]), place, true});
         }
         if (!entry.candidates.empty()) {
             report.candidates.push_back(std::move(entry));
@@ -199,7 +201,7 @@ QString headline_of(TraceData& data, const Side& a, qint64 token) {
     const std::string_view bytes = token_bytes(a.data->tokens, a.data->text, at);
     if (bytes.empty()) {
         const QString label = data.tokenLabel(a.key, a.data->tokens.id[at]);
-        return label.isEmpty() ? QStringLiteral("#%1").arg(a.data->tokens.id[at]) : label;
+        return label.isEmpty() ? u"#%1"_s.arg(a.data->tokens.id[at]) : label;
     }
     const QString shown = visible_token_of(a.data->tokens, a.data->text, at);
     const auto first = std::min(bytes.find_first_not_of(' '), bytes.size() - 1);
@@ -213,21 +215,21 @@ TokenReport token_report(TraceData& data, const Selection& selection, int most) 
     TokenReport report;
     Side a{selection.runA(), nullptr, -1};
     if (!a.key.isValid()) {
-        report.hint = tr("Open a trace: drop it on the window, or choose File → Open. This panel shows the "
-                         "numbers of a token.");
+        report.hint = u"Open a trace: drop it on the window, or choose File → Open. This panel shows the "
+                      "numbers of a token."_s;
         return report;
     }
     a.data = data.sequence(a.key, selection.sequence());
     report.held.push_back(a.data);
     if (!a.data) {
         report.hint = data.isUnreadable(a.key, selection.sequence())
-                          ? tr("This sequence cannot be read from the trace.")
-                          : tr("Reading…");
+                          ? u"This sequence cannot be read from the trace."_s
+                          : u"Reading…"_s;
         return report;
     }
     const qint64 token = selection.shown();
     if (token < 0 || token >= static_cast<qint64>(a.data->tokens.size())) {
-        report.hint = tr("Hover over a word of the text to see its numbers. A click pins it, arrows move.");
+        report.hint = u"Hover over a word of the text to see its numbers. A click pins it, arrows move."_s;
         return report;
     }
     report.token = token;
@@ -244,28 +246,28 @@ TokenReport token_report(TraceData& data, const Selection& selection, int most) 
             b.data && at < b.data->tokens.size() && b.data->tokens.id[at] == a.data->tokens.id[at];
         b.row = same ? a.row : -1;
         if (b.data && !same) {
-            report.notes.push_back(tr("Run B has another token here, so its numbers are not shown."));
+            report.notes.push_back(u"Run B has another token here, so its numbers are not shown."_s);
         }
     }
 
-    report.headline = QStringLiteral("“%1”").arg(headline_of(data, a, token));
-    report.subtitle = tr("id %1").arg(a.data->tokens.id[at]);
+    report.headline = u"“%1”"_s.arg(headline_of(data, a, token));
+    report.subtitle = u"id %1"_s.arg(a.data->tokens.id[at]);
     if (a.data->tokens.end[at] > a.data->tokens.begin[at]) {
-        report.subtitle += tr(" · bytes %1–%2").arg(a.data->tokens.begin[at]).arg(a.data->tokens.end[at] - 1);
+        report.subtitle += u" · bytes %1–%2"_s.arg(a.data->tokens.begin[at]).arg(a.data->tokens.end[at] - 1);
     }
-    report.subtitle += tr(" · sequence %1").arg(selection.sequence() + 1);
+    report.subtitle += u" · sequence %1"_s.arg(selection.sequence() + 1);
     add_numbers(report, data, a, b);
     if (!a.there()) {
         report.notes.push_back(selection.attribution() == Attribution::predicted
-                                   ? tr("The first token is not predicted.")
-                                   : tr("Nothing was recorded at this token."));
+                                   ? u"The first token is not predicted."_s
+                                   : u"Nothing was recorded at this token."_s);
         return report;
     }
     const auto infos = data.signalsOf(a.key);
     if (!data.isBeginning(a.key) &&
         std::none_of(infos.begin(), infos.end(), std::mem_fn(&SignalInfo::is_by_step))) {
-        report.notes.push_back(tr("This run was recorded without read-outs by step; record it with “steps” "
-                                  "to see candidates and curves."));
+        report.notes.push_back(u"This run was recorded without read-outs by step; record it with “steps” "
+                               "to see candidates and curves."_s);
     }
     try {
         add_candidates(report, data, selection, a, most);

@@ -12,6 +12,8 @@
 #include <cmath>
 #include <utility>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -169,14 +171,13 @@ QVariant LibraryModel::data(const QModelIndex& index, int role) const {
 QVariant LibraryModel::traceData(const Trace& trace, int role) const {
     switch (role) {
     case Qt::DisplayRole:
-        return context_.data.isScratch(trace.path) ? tr("Temporary") : title_of(trace.path);
+        return context_.data.isScratch(trace.path) ? u"Temporary"_s : title_of(trace.path);
     case DetailRole:
-        return context_.data.isScratch(trace.path) ? tr("not saved") : QString();
+        return context_.data.isScratch(trace.path) ? u"not saved"_s : QString();
     case Qt::ToolTipRole:
         return plain_tip(context_.data.isScratch(trace.path)
-                             ? tr("What-if runs, reruns and generated runs are temporary until you save them "
-                                  "to a trace (menu of the run).\n%1")
-                                   .arg(trace.path)
+                             ? u"What-if runs, reruns and generated runs are temporary until you save them "
+                               "to a trace (menu of the run).\n%1"_s.arg(trace.path)
                              : trace.path);
     case KeyRole:
         return QVariant::fromValue(RunKey{trace.path, 0});
@@ -197,10 +198,9 @@ QVariant LibraryModel::runData(const Trace& trace, const RunInfo& run, int role)
         return context_.theme.runColour(key, context_.selection);
     case DetailRole: {
         // No interval: Compare shows one, of the tokens that the compared runs have in common.
-        QString detail = tr("NLL %1").arg(format_nats(mean_nll(run), 3));
+        QString detail = u"NLL %1"_s.arg(format_nats(mean_nll(run), 3));
         if (run.max_steps > 0) {
-            detail += QStringLiteral("   ") +
-                      tr("%1 %2").arg(steps_word(run.step_unit), format_nats(mean_steps(run)));
+            detail += u"   "_s + u"%1 %2"_s.arg(steps_word(run.step_unit), format_nats(mean_steps(run)));
         }
         return detail;
     }
@@ -208,35 +208,32 @@ QVariant LibraryModel::runData(const Trace& trace, const RunInfo& run, int role)
         // The checkpoint's own rule is what one expects.
         return run.policy == "learned" ? QString() : QString::fromStdString(run.policy);
     case SideRole:
-        return QString((key == context_.selection.runA() ? QStringLiteral("A") : QString()) +
-                       (key == context_.selection.runB() ? QStringLiteral("B") : QString()));
+        return QString((key == context_.selection.runA() ? u"A"_s : QString()) +
+                       (key == context_.selection.runB() ? u"B"_s : QString()));
     case StateRole:
-        return run.complete ? QString() : tr("partial");
+        return run.complete ? QString() : u"partial"_s;
     case Qt::ToolTipRole: {
         const QStringList faults = context_.data.faults(key);
         const RecordedChoices chosen = recorded_choices(run);
         QString choices;
-        for (const auto& [what, value] : {std::pair{tr("what later tokens see: %1"), &chosen.kv},
-                                          std::pair{tr("start: %1"), &chosen.initial_state}}) {
+        for (const auto& [what, value] : {std::pair{u"what later tokens see: %1"_s, &chosen.kv},
+                                          std::pair{u"start: %1"_s, &chosen.initial_state}}) {
             if (!value->empty()) {
                 choices += u'\n' + what.arg(QString::fromStdString(*value));
             }
         }
-        return plain_tip((faults.isEmpty() ? QString() : faults.join(u'\n') + QStringLiteral("\n\n")) +
-                         tr("%1\n%2, %3, policy %4\n%5 tokens in %6 sequences\n%7, %8\ncheckpoint %9")
-                             .arg(QString::fromStdString(run.name), QString::fromStdString(run.method),
-                                  QString::fromStdString(run.architecture),
-                                  run.policy.empty() || run.max_steps == 0
-                                      ? tr("none")
-                                      : QString::fromStdString(run.policy),
-                                  format_count(run.tokens), format_count(run.sequences),
-                                  QString::fromStdString(run.device), QString::fromStdString(run.dtype),
-                                  QString::fromStdString(run.checkpoint)) +
-                         choices);
+        return plain_tip(
+            (faults.isEmpty() ? QString() : faults.join(u'\n') + u"\n\n"_s) +
+            u"%1\n%2, %3, policy %4\n%5 tokens in %6 sequences\n%7, %8\ncheckpoint %9"_s.arg(
+                QString::fromStdString(run.name), QString::fromStdString(run.method),
+                QString::fromStdString(run.architecture),
+                run.policy.empty() || run.max_steps == 0 ? u"none"_s : QString::fromStdString(run.policy),
+                format_count(run.tokens), format_count(run.sequences), QString::fromStdString(run.device),
+                QString::fromStdString(run.dtype), QString::fromStdString(run.checkpoint)) +
+            choices);
     }
     case Qt::AccessibleTextRole:
-        return QString::fromStdString(run.name) + QStringLiteral(", ") +
-               runData(trace, run, DetailRole).toString();
+        return QString::fromStdString(run.name) + u", "_s + runData(trace, run, DetailRole).toString();
     default:
         return {};
     }

@@ -22,6 +22,8 @@
 
 #include <algorithm>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
@@ -31,9 +33,9 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
       sequenceModel_(new SequenceModel(context, this)),
       runs_(new QTreeView(this)),
       sequences_(new QListView(this)),
-      sequenceHeader_(new PanelHeader(tr("Sequences"), PanelHeader::Kind::section, context.theme, this)),
-      hint_(new QLabel(tr("Nothing is open. Drop a trace or a checkpoint folder on the window, or choose "
-                          "File → Open."),
+      sequenceHeader_(new PanelHeader(u"Sequences"_s, PanelHeader::Kind::section, context.theme, this)),
+      hint_(new QLabel(u"Nothing is open. Drop a trace or a checkpoint folder on the window, or choose "
+                       "File → Open."_s,
                        this)) {
     hint_->setWordWrap(true);
     hint_->setAlignment(Qt::AlignCenter);
@@ -47,7 +49,7 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
     runs_->setFrameShape(QFrame::NoFrame);
     runs_->setMouseTracking(true);
     runs_->setContextMenuPolicy(Qt::CustomContextMenu);
-    runs_->setAccessibleName(tr("Traces and runs"));
+    runs_->setAccessibleName(u"Traces and runs"_s);
     runs_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     runs_->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
     runs_->installEventFilter(this);
@@ -57,7 +59,7 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
     sequences_->setFrameShape(QFrame::NoFrame);
     sequences_->setMouseTracking(true);
     sequences_->setUniformItemSizes(true);
-    sequences_->setAccessibleName(tr("Sequences of run A"));
+    sequences_->setAccessibleName(u"Sequences of run A"_s);
     sequences_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     sequences_->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
 
@@ -213,28 +215,28 @@ void LibraryPanel::fillMenu(QMenu& menu, const QModelIndex& index) {
     const auto key = index.data(LibraryModel::KeyRole).value<RunKey>();
     if (key.isValid()) {
         // Find the row by its key: rows may move during a recording while the menu is open.
-        menu.addAction(tr("Show as A"), this, [this, key] { choose(model_->indexOf(key), false); });
-        menu.addAction(key == context_.selection.runB() ? tr("No longer compare") : tr("Compare as B"), this,
+        menu.addAction(u"Show as A"_s, this, [this, key] { choose(model_->indexOf(key), false); });
+        menu.addAction(key == context_.selection.runB() ? u"No longer compare"_s : u"Compare as B"_s, this,
                        [this, key] { choose(model_->indexOf(key), true); });
         menu.addSeparator();
-        menu.addAction(tr("Copy TRACE#RUN"), this, [name = key.trace + u'#' + index.data().toString()] {
+        menu.addAction(u"Copy TRACE#RUN"_s, this, [name = key.trace + u'#' + index.data().toString()] {
             QGuiApplication::clipboard()->setText(name);
         });
         menu.addSeparator();
         const bool elsewhere = is_elsewhere(key.trace);
-        menu.addAction(elsewhere                            ? tr("Copy to This Machine…")
-                       : context_.data.isScratch(key.trace) ? tr("Save to Trace…")
-                                                            : tr("Copy to Trace…"),
+        menu.addAction(elsewhere                            ? u"Copy to This Machine…"_s
+                       : context_.data.isScratch(key.trace) ? u"Save to Trace…"_s
+                                                            : u"Copy to Trace…"_s,
                        this, [this, key] { Q_EMIT keepRequested(key); });
-        menu.addAction(tr("Rename"), this, [this, key] { runs_->edit(model_->indexOf(key)); })
+        menu.addAction(u"Rename"_s, this, [this, key] { runs_->edit(model_->indexOf(key)); })
             ->setDisabled(elsewhere); // what lies on another machine is only read
-        menu.addAction(tr("Remove from Trace…"), this, [this, key] { Q_EMIT removeRequested(key); })
+        menu.addAction(u"Remove from Trace…"_s, this, [this, key] { Q_EMIT removeRequested(key); })
             ->setDisabled(elsewhere);
     } else {
-        menu.addAction(tr("Copy path"), this, [key] { QGuiApplication::clipboard()->setText(key.trace); });
-        menu.addAction(tr("Check Every Byte"), this, [this, key] { Q_EMIT checkRequested(key.trace); });
+        menu.addAction(u"Copy path"_s, this, [key] { QGuiApplication::clipboard()->setText(key.trace); });
+        menu.addAction(u"Check Every Byte"_s, this, [this, key] { Q_EMIT checkRequested(key.trace); });
         menu.addSeparator();
-        menu.addAction(tr("Close trace"), this, [this, key] { context_.data.close(key.trace); });
+        menu.addAction(u"Close trace"_s, this, [this, key] { context_.data.close(key.trace); });
     }
 }
 
@@ -271,7 +273,7 @@ bool LibraryPanel::eventFilter(QObject* watched, QEvent* event) {
 ViewCommand LibraryPanel::viewCommand() const {
     QList<QStringList> lines;
     for (const QString& trace : context_.data.traces()) {
-        lines << QStringList{QStringLiteral("inspect"), trace};
+        lines << QStringList{u"inspect"_s, trace};
     }
     return lines.isEmpty() ? no_command(why_no_run(context_.data, context_.selection)) : shell_view(lines);
 }

@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <cmath>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -124,7 +126,7 @@ void RunRows::paint(QPainter* painter, const QStyleOptionViewItem& option, const
         painter->drawRoundedRect(box.adjusted(1, 1, -1, -1), 3, 3);
         painter->setFont(theme_.caps());
         painter->setPen(offered ? colours.soft : a ? colours.onA : colours.onB);
-        painter->drawText(box, Qt::AlignCenter, a ? QStringLiteral("A") : QStringLiteral("B"));
+        painter->drawText(box, Qt::AlignCenter, a ? u"A"_s : u"B"_s);
     }
     painter->restore();
 }

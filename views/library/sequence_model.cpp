@@ -9,6 +9,8 @@
 #include <cmath>
 #include <limits>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -109,7 +111,7 @@ QModelIndex SequenceModel::indexOf(qint64 sequence) const {
     const auto place = std::lower_bound(all.begin(), all.end(), sequence,
                                         [](const SequenceInfo& one, qint64 due) { return one.number < due; });
     return place == all.end() || place->number != sequence ? QModelIndex()
-                                                          : index(static_cast<int>(place - all.begin()));
+                                                           : index(static_cast<int>(place - all.begin()));
 }
 
 QVariant SequenceModel::data(const QModelIndex& index, int role) const {
@@ -121,13 +123,11 @@ QVariant SequenceModel::data(const QModelIndex& index, int role) const {
     case Qt::DisplayRole:
         return format_count(info.number + 1);
     case Qt::ToolTipRole:
-        return plain_tip(tr("%1\n%2 tokens, NLL %3%4")
-                             .arg(QString::fromStdString(info.title), format_count(info.tokens),
-                                  format_nats(mean_nll(info), 3),
-                                  info.complete ? QString() : tr(", partial")));
+        return plain_tip(u"%1\n%2 tokens, NLL %3%4"_s.arg(
+            QString::fromStdString(info.title), format_count(info.tokens), format_nats(mean_nll(info), 3),
+            info.complete ? QString() : u", partial"_s));
     case Qt::AccessibleTextRole:
-        return tr("sequence %1, %2, NLL %3")
-            .arg(info.number + 1)
+        return u"sequence %1, %2, NLL %3"_s.arg(info.number + 1)
             .arg(QString::fromStdString(info.title), format_nats(mean_nll(info)));
     case SequenceRole:
         return QVariant::fromValue<qint64>(info.number);

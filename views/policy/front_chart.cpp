@@ -4,14 +4,14 @@
 #include "core/policy/policy_rows.h"
 #include "core/stats/front.h"
 #include "views/common/format.h"
-#include "views/common/translated.h"
 
 #include <algorithm>
 #include <cmath>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 namespace {
-
 
 /// The best blind rule and the bound are the text's colour, solid and dashed.
 int ink_of_front(const PolicyFront& front) {
@@ -40,9 +40,8 @@ Chart::Series blind_line(const PolicyFront& front, bool flops) {
         series.x.push_back(cost);
         series.y.push_back(std::exp(nll));
         series.labels.push_back(
-            tr("replay of the best blind rule: one depth for all tokens, or one of two\nNLL %1 · "
-               "perplexity %2")
-                .arg(format_nats(nll, 3), format_nats(std::exp(nll))));
+            u"replay of the best blind rule: one depth for all tokens, or one of two\nNLL %1 · "
+            "perplexity %2"_s.arg(format_nats(nll, 3), format_nats(std::exp(nll))));
     }
     return series;
 }
@@ -50,7 +49,7 @@ Chart::Series blind_line(const PolicyFront& front, bool flops) {
 } // namespace
 
 Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
-                          const PolicyPoint* current, const FrontLook& look) {
+                  const PolicyPoint* current, const FrontLook& look) {
     Chart chart;
     const FrontCost cost = look.cost;
     const bool flops =
@@ -58,26 +57,26 @@ Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunP
             return std::all_of(front.points.begin(), front.points.end(),
                                [](const PolicyPoint& point) { return std::isfinite(point.flops); });
         });
-    chart.title = tr("Perplexity against compute");
+    chart.title = u"Perplexity against compute"_s;
     const bool time = cost == FrontCost::time;
-    chart.x.label = time    ? tr("seconds per token, as recorded")
-                    : flops ? tr("FLOPs per token")
-                            : tr("mean steps");
+    chart.x.label = time    ? u"seconds per token, as recorded"_s
+                    : flops ? u"FLOPs per token"_s
+                            : u"mean steps"_s;
     chart.x.si = flops;
-    chart.y.label = tr("perplexity");
+    chart.y.label = u"perplexity"_s;
     chart.x.log = look.log_cost;
     chart.y.log = look.log_perplexity;
-    chart.note = time ? tr("Times include read-outs and writing: compare runs of one machine and batch size. "
-                           "Replays have no time.")
-                      : tr("Lines: replay. Tokens do not affect each other in a replay; a rerun can differ.");
+    chart.note = time ? u"Times include read-outs and writing: compare runs of one machine and batch size. "
+                        "Replays have no time."_s
+                      : u"Lines: replay. Tokens do not affect each other in a replay; a rerun can differ."_s;
     const auto place = [flops](const auto& point) { return flops ? point.flops : point.steps; };
     const auto label = [](const QString& name, double steps, double nll, double flops_a_token) {
-        QString text = tr("%1\nsteps %2 · NLL %3 · perplexity %4")
-                           .arg(name, format_nats(steps), format_nats(nll, 3), format_nats(std::exp(nll)));
-        return std::isfinite(flops_a_token) ? text + tr(" · FLOPs %1").arg(format_si(flops_a_token)) : text;
+        QString text = u"%1\nsteps %2 · NLL %3 · perplexity %4"_s.arg(
+            name, format_nats(steps), format_nats(nll, 3), format_nats(std::exp(nll)));
+        return std::isfinite(flops_a_token) ? text + u" · FLOPs %1"_s.arg(format_si(flops_a_token)) : text;
     };
     const auto link = [](const std::string& policy) {
-        return policy.empty() ? QString() : QStringLiteral("policy:") + QString::fromStdString(policy);
+        return policy.empty() ? QString() : u"policy:"_s + QString::fromStdString(policy);
     };
     bool banded = false;
     bool marked = false;
@@ -94,7 +93,7 @@ Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunP
         }
         Chart::Series series;
         series.name =
-            QString::fromStdString(title_of(front.policy)) + (front.causal ? QString() : tr(" (a bound)"));
+            QString::fromStdString(title_of(front.policy)) + (front.causal ? QString() : u" (a bound)"_s);
         series.ink = ink_of_front(front);
         series.dashed = !front.causal;
         series.mark = front.points.size() > 1 ? Chart::Mark::line : Chart::Mark::point;
@@ -102,8 +101,8 @@ Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunP
             series.x.push_back(place(point));
             series.y.push_back(std::exp(point.nll));
             series.labels.push_back(label(point.spec.empty()
-                                              ? tr("the least NLL at these FLOPs")
-                                              : tr("replay of %1").arg(QString::fromStdString(point.spec)),
+                                              ? u"the least NLL at these FLOPs"_s
+                                              : u"replay of %1"_s.arg(QString::fromStdString(point.spec)),
                                           point.steps, point.nll, point.flops));
             series.links.push_back(link(point.spec));
         }
@@ -146,11 +145,11 @@ Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunP
         }
     }
     if (banded) {
-        chart.note += u' ' + tr("Bands: 95 % of the loss against full, paired, one point at a time.");
+        chart.note += u' ' + u"Bands: 95 % of the loss against full, paired, one point at a time."_s;
     }
     if (marked) {
         chart.note +=
-            u' ' + tr("Dots: lower NLL than the best blind rule at the same cost, with the 95 % interval.");
+            u' ' + u"Dots: lower NLL than the best blind rule at the same cost, with the 95 % interval."_s;
     }
     for (const RunPoint& run : runs) {
         Chart::Series series;
@@ -160,11 +159,11 @@ Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunP
         series.strong = run.strong;
         series.x = {time ? run.seconds : place(run)};
         series.y = {std::exp(run.nll)};
-        series.labels = {label(run.policy.empty() ? tr("run %1, as it was recorded").arg(run.name) : run.name,
+        series.labels = {label(run.policy.empty() ? u"run %1, as it was recorded"_s.arg(run.name) : run.name,
                                run.steps, run.nll, run.flops)};
         series.links = {link(run.policy)};
         if (std::isfinite(run.seconds)) {
-            series.labels.front() += tr(" · %1 ms a token").arg(format_nats(run.seconds * 1e3, 3));
+            series.labels.front() += u" · %1 ms a token"_s.arg(format_nats(run.seconds * 1e3, 3));
         }
         chart.series.push_back(std::move(series));
     }
@@ -175,7 +174,7 @@ Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunP
         series.strong = true;
         series.x = {place(*current)};
         series.y = {std::exp(current->nll)};
-        series.labels = {label(tr("replay of %1").arg(QString::fromStdString(current->spec)), current->steps,
+        series.labels = {label(u"replay of %1"_s.arg(QString::fromStdString(current->spec)), current->steps,
                                current->nll, current->flops)};
         chart.series.push_back(std::move(series));
     }
@@ -184,10 +183,10 @@ Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunP
 
 Chart steps_chart(const std::vector<std::int64_t>& histogram, const QString& name) {
     Chart chart;
-    chart.title = tr("Steps");
-    chart.x.label = tr("last step");
+    chart.title = u"Steps"_s;
+    chart.x.label = u"last step"_s;
     chart.x.whole = true;
-    chart.y.label = tr("share of tokens");
+    chart.y.label = u"share of tokens"_s;
     chart.y.from_zero = true;
     double total = 0;
     for (const std::int64_t count : histogram) {
@@ -200,8 +199,7 @@ Chart steps_chart(const std::vector<std::int64_t>& histogram, const QString& nam
         series.x.push_back(static_cast<double>(k));
         series.y.push_back(total > 0 ? static_cast<double>(histogram[k]) / total : std::nan(""));
         series.labels.push_back(
-            tr("step %1: %2 tokens, %3 %")
-                .arg(k)
+            u"step %1: %2 tokens, %3 %"_s.arg(k)
                 .arg(format_count(histogram[k]))
                 .arg(total > 0 ? 100 * static_cast<double>(histogram[k]) / total : 0, 0, 'f', 1));
     }

@@ -9,14 +9,14 @@
 #include "core/policy/thresholds.h"
 #include "core/stats/front.h"
 #include "views/common/format.h"
-#include "views/common/translated.h"
 
 #include <algorithm>
 #include <cmath>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 namespace {
-
 
 const PolicyKind& kind_of(const ReplayTable& table, const std::string& name) {
     const PolicyKind* found = find_policy_kind(name);
@@ -59,10 +59,9 @@ struct CellSeries {
                 continue;
             }
             const Estimate& within = row.causal ? cell.band : cell.difference;
-            const QString label =
-                tr("%1: %2 nats [%3, %4]")
-                    .arg(QString::fromStdString(row.name), format_difference(cell.difference.value, 3),
-                         format_difference(within.low, 3), format_difference(within.high, 3));
+            const QString label = u"%1: %2 nats [%3, %4]"_s.arg(
+                QString::fromStdString(row.name), format_difference(cell.difference.value, 3),
+                format_difference(within.low, 3), format_difference(within.high, 3));
             line.x.push_back(cell.cost);
             line.y.push_back(cell.difference.value);
             line.labels.push_back(label);
@@ -111,7 +110,7 @@ Chart policy_comparison_chart(const ReplayTable& table, const std::string& polic
     (void)kind_of(table, policy); // says what there is
     Chart chart = matched_rules_chart(
         table, {{blind_rule, "uniform", "geometric"}, policy, table.flops.has_value(), {}, {}}, options);
-    chart.title = tr("Blind and random halting against %1").arg(QString::fromStdString(policy));
+    chart.title = u"Blind and random halting against %1"_s.arg(QString::fromStdString(policy));
     return chart;
 }
 
@@ -161,14 +160,14 @@ Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
         },
         base, costs, layout, settled);
     Chart chart;
-    chart.title = tr("Rules at equal cost");
-    chart.x.label = look.over_flops ? tr("FLOPs per token") : tr("mean steps");
+    chart.title = u"Rules at equal cost"_s;
+    chart.x.label = look.over_flops ? u"FLOPs per token"_s : u"mean steps"_s;
     chart.x.si = look.over_flops;
-    chart.y.label = tr("NLL minus that of %1 (nats)").arg(QString::fromStdString(found.reference));
-    QStringList note{look.reruns ? tr("Lines: replay, in which tokens do not affect each other. Points with "
-                                      "bars: rerun of the model.")
-                                 : tr("Replay: tokens do not affect each other; a rerun can differ."),
-                     tr("Bands hold for all rules and costs together.")};
+    chart.y.label = u"NLL minus that of %1 (nats)"_s.arg(QString::fromStdString(found.reference));
+    QStringList note{look.reruns ? u"Lines: replay, in which tokens do not affect each other. Points with "
+                                   "bars: rerun of the model."_s
+                                 : u"Replay: tokens do not affect each other; a rerun can differ."_s,
+                     u"Bands hold for all rules and costs together."_s};
     bool bound = false;
     bool marked = false;
     int plain = 0;
@@ -176,9 +175,9 @@ Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
         const QString name = QString::fromStdString(row.plain ? row.name : title_of(row.name));
         // Each rule has one legend entry; the meaning of lines and points is explained once, below.
         CellSeries cells(table, row, look.over_flops,
-                         row.plain    ? tr("%1 (plain model)").arg(name)
+                         row.plain    ? u"%1 (plain model)"_s.arg(name)
                          : row.causal ? name
-                                      : tr("%1 (a bound)").arg(name));
+                                      : u"%1 (a bound)"_s.arg(name));
         if (cells.line.x.empty()) {
             continue;
         }
@@ -202,18 +201,17 @@ Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
         }
     }
     if (marked) {
-        note << tr(
-            "Dots: thinks better; the whole band of NLL minus that of the best blind rule is below 0.");
+        note << u"Dots: thinks better; the whole band of NLL minus that of the best blind rule is below 0."_s;
     }
     if (bound) {
-        note << tr("No rule can be below the oracle, which knows the next token.");
+        note << u"No rule can be below the oracle, which knows the next token."_s;
     }
     for (const MatchedRow& row : look.reruns ? look.reruns->rows : std::vector<MatchedRow>()) {
         if (row.name == look.reruns->reference) {
             continue; // zero
         }
         CellSeries cells(table, row, look.over_flops,
-                         tr("%1 (rerun)").arg(QString::fromStdString(title_of(row.name))));
+                         u"%1 (rerun)"_s.arg(QString::fromStdString(title_of(row.name))));
         if (!cells.line.x.empty()) {
             cells.bounds.faint = false;
             cells.bounds.mark = Chart::Mark::point;
@@ -234,23 +232,23 @@ Chart sweep_chart(const ReplayTable& table, const std::vector<std::string>& poli
     }
     const std::vector<std::string> names = policies.empty() ? std::vector{usual_policy(table)} : policies;
     Chart chart;
-    chart.title = tr("Parameter sweep");
-    chart.note = tr("Replay: tokens do not affect each other; a rerun can differ.");
-    chart.y.label = quantity == SweepQuantity::nll     ? tr("NLL (nats)")
-                    : quantity == SweepQuantity::steps ? tr("mean steps")
-                                                       : tr("FLOPs per token");
+    chart.title = u"Parameter sweep"_s;
+    chart.note = u"Replay: tokens do not affect each other; a rerun can differ."_s;
+    chart.y.label = quantity == SweepQuantity::nll     ? u"NLL (nats)"_s
+                    : quantity == SweepQuantity::steps ? u"mean steps"_s
+                                                       : u"FLOPs per token"_s;
     chart.y.si = quantity == SweepQuantity::flops;
     if (names.size() == 1) {
         const PolicyKind& kind = kind_of(table, names.front());
         chart.x.label = QString::fromStdString(kind.parameters.front().key);
-        chart.note.prepend(tr("A token stops when %1. ").arg(QString::fromStdString(kind.rule)));
+        chart.note.prepend(u"A token stops when %1. "_s.arg(QString::fromStdString(kind.rule)));
     } else {
-        chart.x.label = tr("rank of the threshold");
+        chart.x.label = u"rank of the threshold"_s;
     }
     for (std::size_t n = 0; n < names.size(); ++n) {
         const PolicyKind& kind = kind_of(table, names[n]);
         Chart::Series line;
-        line.name = tr("%1 (replay)").arg(QString::fromStdString(title_of(names[n])));
+        line.name = u"%1 (replay)"_s.arg(QString::fromStdString(title_of(names[n])));
         line.ink = rule_ink(table, names[n]);
         const std::vector<double> values = threshold_values(kind, table, settings);
         for (std::size_t i = 0; i < values.size(); ++i) {
@@ -266,9 +264,9 @@ Chart sweep_chart(const ReplayTable& table, const std::vector<std::string>& poli
             line.y.push_back(quantity == SweepQuantity::nll     ? result.mean_nll
                              : quantity == SweepQuantity::steps ? result.mean_steps
                                                                 : result.mean_flops);
-            line.labels.push_back(tr("replay of %1\nsteps %2 · NLL %3")
-                                      .arg(QString::fromStdString(spec.text()),
-                                           format_nats(result.mean_steps), format_nats(result.mean_nll, 3)));
+            line.labels.push_back(u"replay of %1\nsteps %2 · NLL %3"_s.arg(
+                QString::fromStdString(spec.text()), format_nats(result.mean_steps),
+                format_nats(result.mean_nll, 3)));
         }
         chart.series.push_back(std::move(line));
     }

@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <cmath>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -28,11 +30,7 @@ PolicyData& PolicyData::of(const ViewContext& context) {
 }
 
 PolicyData::PolicyData(const ViewContext& context, QObject* parent)
-    : QObject(parent),
-      data_(context.data),
-      selection_(context.selection),
-      loading_(this),
-      sweeping_(this) {
+    : QObject(parent), data_(context.data), selection_(context.selection), loading_(this), sweeping_(this) {
     connect(&selection_, &Selection::runsChanged, this, &PolicyData::check);
     connect(&data_, &TraceData::traceOpened, this, &PolicyData::check);
     connect(&data_, &TraceData::traceChanged, this, &PolicyData::check);
@@ -56,12 +54,12 @@ void PolicyData::check() {
     fronts_.reset();
     failed_ = false;
     if (info == nullptr) {
-        sentence_ = tr("Open a trace of a model that ponders to try halting policies on it.");
+        sentence_ = u"Open a trace of a model that ponders to try halting policies on it."_s;
     } else if (data_.isLive(run.trace)) {
         failed_ = true; // there is no file to read
-        sentence_ = tr("The model is generating. Policies are replayed when the run is recorded.");
+        sentence_ = u"The model is generating. Policies are replayed when the run is recorded."_s;
     } else {
-        sentence_ = tr("Reading the signals…");
+        sentence_ = u"Reading the signals…"_s;
     }
     Q_EMIT tableChanged();
     Q_EMIT frontsChanged();
@@ -97,7 +95,7 @@ std::vector<RunPoint> PolicyData::reruns(const QString& chosen) const {
     for (const auto& [policy, key] : reruns_) {
         const RunInfo* info = data_.run(key);
         if (info != nullptr && info->scored_tokens > 0) {
-            points.push_back({tr("rerun of %1").arg(policy), Chart::b, mean_steps(*info), mean_nll(*info),
+            points.push_back({u"rerun of %1"_s.arg(policy), Chart::b, mean_steps(*info), mean_nll(*info),
                               mean_flops(*info), std::nan(""), policy.toStdString(), policy == chosen});
         }
     }

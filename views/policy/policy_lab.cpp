@@ -30,6 +30,8 @@
 #include <algorithm>
 #include <cmath>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 namespace {
 
@@ -77,7 +79,7 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
       reset_(new QToolButton(this)),
       summary_(new QLabel(this)),
       note_(new QLabel(this)),
-      colour_(new QCheckBox(tr("Colour the text by these steps"), this)),
+      colour_(new QCheckBox(u"Colour the text by these steps"_s, this)),
       rerun_(new QPushButton(this)),
       rerunLabel_(new QLabel(this)),
       hint_(new QLabel(this)),
@@ -86,14 +88,14 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
       front_(new ChartPlot(context.theme, this)),
       result_(std::make_unique<ReplayResult>()),
       comparing_(this) {
-    policy_->setAccessibleName(tr("Policy"));
+    policy_->setAccessibleName(u"Policy"_s);
     policy_->setMinimumWidth(150);
-    slider_->setAccessibleName(tr("Threshold"));
+    slider_->setAccessibleName(u"Threshold"_s);
     slider_->setMinimumWidth(120);
     threshold_->setMaximumWidth(96);
-    threshold_->setAccessibleName(tr("Threshold as a number"));
-    threshold_->setToolTip(tr("Type a threshold and press Enter"));
-    reset_->setText(tr("Reset"));
+    threshold_->setAccessibleName(u"Threshold as a number"_s);
+    threshold_->setToolTip(u"Type a threshold and press Enter"_s);
+    reset_->setText(u"Reset"_s);
     reset_->setAutoRaise(true);
     colour_->setChecked(true);
     note_->setWordWrap(true);
@@ -112,12 +114,12 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     auto* grid = new QGridLayout;
     grid->setHorizontalSpacing(10);
     grid->setVerticalSpacing(7);
-    grid->addWidget(label(tr("Policy"), policy_), 0, 0);
-    auto* all = new QPushButton(tr("Table…"), body_);
-    all->setToolTip(tr("Table of all policies, replay beside rerun, as a figure with its CSV"));
+    grid->addWidget(label(u"Policy"_s, policy_), 0, 0);
+    auto* all = new QPushButton(u"Table…"_s, body_);
+    all->setToolTip(u"Table of all policies, replay beside rerun, as a figure with its CSV"_s);
     grid->addWidget(policy_, 0, 1);
     grid->addWidget(all, 0, 2);
-    grid->addWidget(label(tr("Threshold"), slider_), 1, 0);
+    grid->addWidget(label(u"Threshold"_s, slider_), 1, 0);
     grid->addWidget(slider_, 1, 1);
     auto* number = new QHBoxLayout;
     number->setSpacing(4);
@@ -277,9 +279,9 @@ void PolicyLab::renew() {
         policy_->clear();
         for (const PolicyKind* kind : table->kinds()) {
             policy_->addItem(QString::fromStdString(title_of(*kind)), QString::fromStdString(kind->name));
-            QString tip = tr("Stops where %1").arg(QString::fromStdString(kind->rule));
+            QString tip = u"Stops where %1"_s.arg(QString::fromStdString(kind->rule));
             if (!kind->source.empty()) {
-                tip += QStringLiteral(" (%1)").arg(QString::fromStdString(kind->source));
+                tip += u" (%1)"_s.arg(QString::fromStdString(kind->source));
             }
             policy_->setItemData(policy_->count() - 1, tip, Qt::ToolTipRole);
         }
@@ -320,8 +322,8 @@ void PolicyLab::choosePolicy() {
         const bool own = kind_->name == "learned" && std::isfinite(table->context.own_threshold);
         static_cast<MarkedSlider*>(slider_)->setMark(
             own ? static_cast<int>(starting_place(*kind_, *table, values_)) : -1);
-        slider_->setToolTip(own ? tr("The triangle is the model's own threshold") : QString());
-        reset_->setToolTip(own ? tr("The model's own threshold") : tr("Reset to the start value"));
+        slider_->setToolTip(own ? u"The triangle is the model's own threshold"_s : QString());
+        reset_->setToolTip(own ? u"The model's own threshold"_s : u"Reset to the start value"_s);
         threshold_->setEnabled(!values_.empty());
         reset_->setEnabled(!values_.empty());
         slider_->setPageStep(std::max(1, static_cast<int>(values_.size()) / 12));
@@ -340,11 +342,11 @@ void PolicyLab::takeThreshold() {
     const double high = parameter.whole ? static_cast<double>(values_.size()) - 1 : parameter.high;
     if (!typed || value < parameter.low || value > high || (parameter.whole && value != std::floor(value))) {
         constexpr double unlimited = 1e300;
-        summary_->setText(tr("%1 is not a threshold of %2. ")
-                              .arg(threshold_->text(), QString::fromStdString(title_of(*kind_))) +
+        summary_->setText(u"%1 is not a threshold of %2. "_s.arg(threshold_->text(),
+                                                                 QString::fromStdString(title_of(*kind_))) +
                           (high < unlimited && parameter.low > -unlimited
-                               ? tr("Type a number from %1 to %2.").arg(parameter.low).arg(high)
-                               : tr("Type a number.")));
+                               ? u"Type a number from %1 to %2."_s.arg(parameter.low).arg(high)
+                               : u"Type a number."_s));
         return;
     }
     exact_ = QString::fromStdString(policy_at(*kind_, value).text());
@@ -374,25 +376,25 @@ void PolicyLab::replayNow() {
     }
     threshold_->setText(values_.empty() ? QString() : QString::number(value, 'g', 6));
     threshold_->setModified(false);
-    QString text = tr("<b>replay</b>&nbsp;&nbsp; steps %1&nbsp;&nbsp; NLL %2&nbsp;&nbsp; perplexity %3")
-                       .arg(format_nats(result_->mean_steps), format_nats(result_->mean_nll, 3),
-                            format_nats(result_->perplexity));
+    QString text = u"<b>replay</b>&nbsp;&nbsp; steps %1&nbsp;&nbsp; NLL %2&nbsp;&nbsp; perplexity %3"_s.arg(
+        format_nats(result_->mean_steps), format_nats(result_->mean_nll, 3),
+        format_nats(result_->perplexity));
     if (std::isfinite(result_->mean_flops)) {
-        text += tr("&nbsp;&nbsp; FLOPs %1").arg(format_si(result_->mean_flops));
+        text += u"&nbsp;&nbsp; FLOPs %1"_s.arg(format_si(result_->mean_flops));
     }
     summary_->setText(text);
     QStringList notes{QString::fromStdString(rule_in_words(*kind_, value))};
     if (!kind_->causal) {
-        notes << tr("It knows the next token, so it is a bound and not a policy.");
+        notes << u"It knows the next token, so it is a bound and not a policy."_s;
     }
     if (table->halted) {
-        notes << tr("This run halted, so no token can have more steps than it ran. Record with --policy full "
-                    "for all steps.");
+        notes << u"This run halted, so no token can have more steps than it ran. Record with --policy full "
+                 "for all steps."_s;
     }
-    notes << tr("Replay: tokens do not affect each other; a rerun can differ.");
+    notes << u"Replay: tokens do not affect each other; a rerun can differ."_s;
     note_->setText(notes.join(u' '));
     Chart steps = steps_chart(result_->histogram, QString());
-    steps.title = tr("Steps by replay");
+    steps.title = u"Steps by replay"_s;
     histogram_->setChart(std::move(steps));
     findRerun();
     drawFront();
@@ -439,36 +441,34 @@ void PolicyLab::showRerun() {
     const bool running = rerunProgress_ >= 0;
     const bool causal = kind_ == nullptr || kind_->causal;
     const bool can_run = kind_ == nullptr || kind_->can_run();
-    rerun_->setText(running ? tr("Cancel the rerun") : tr("Rerun exactly"));
+    rerun_->setText(running ? u"Cancel the rerun"_s : u"Rerun exactly"_s);
     rerun_->setEnabled(running || (can_run && !spec_.isEmpty() && !rerunKey_.isValid()));
     rerun_->setToolTip(
-        running    ? tr("Finished sequences stay in the trace, marked as partial")
-        : !causal  ? tr("This rule knows the next token, so no model can run it")
-        : !can_run ? tr("The engine does not compute this signal, so this rule can only be replayed")
+        running    ? u"Finished sequences stay in the trace, marked as partial"_s
+        : !causal  ? u"This rule knows the next token, so no model can run it"_s
+        : !can_run ? u"The engine does not compute this signal, so this rule can only be replayed"_s
         : rerunKey_.isValid()
-            ? tr("An open trace has this rerun already")
-            : tr("Runs the checkpoint on the same tokens with this policy; stopped tokens then change what "
-                 "later tokens see. The run is temporary: ponderscope record --policy %1")
-                  .arg(spec_));
+            ? u"An open trace has this rerun already"_s
+            : u"Runs the checkpoint on the same tokens with this policy; stopped tokens then change what "
+              "later tokens see. The run is temporary: ponderscope record --policy %1"_s.arg(spec_));
     QString text;
     if (difference_) {
         const RerunDifference& exact = *difference_;
-        text = tr("<b>rerun</b>&nbsp;&nbsp; steps %1&nbsp;&nbsp; NLL %2&nbsp;&nbsp; perplexity %3")
-                   .arg(format_nats(exact.mean_steps), format_nats(exact.mean_nll, 3),
-                        format_nats(std::exp(exact.mean_nll)));
+        text = u"<b>rerun</b>&nbsp;&nbsp; steps %1&nbsp;&nbsp; NLL %2&nbsp;&nbsp; perplexity %3"_s.arg(
+            format_nats(exact.mean_steps), format_nats(exact.mean_nll, 3),
+            format_nats(std::exp(exact.mean_nll)));
         if (std::isfinite(result_->mean_flops)) {
-            text += tr("&nbsp;&nbsp; FLOPs %1").arg(format_si(exact.mean_flops));
+            text += u"&nbsp;&nbsp; FLOPs %1"_s.arg(format_si(exact.mean_flops));
         }
-        text += tr("<br>rerun − replay&nbsp;&nbsp; NLL %1, of a token at most %2; other steps at %3 of %4 "
-                   "tokens")
-                    .arg(format_difference(exact.difference, 4), format_nats(exact.largest, 3),
-                         format_count(exact.steps_changed), format_count(exact.tokens));
+        text += u"<br>rerun − replay&nbsp;&nbsp; NLL %1, of a token at most %2; other steps at %3 of %4 "
+                "tokens"_s.arg(format_difference(exact.difference, 4), format_nats(exact.largest, 3),
+                               format_count(exact.steps_changed), format_count(exact.tokens));
     } else if (!rerunProblem_.isEmpty()) {
         text = rerunProblem_.toHtmlEscaped();
     } else if (running) {
-        text = tr("<b>rerun</b>&nbsp;&nbsp; running: %1 %").arg(rerunProgress_ / 10);
+        text = u"<b>rerun</b>&nbsp;&nbsp; running: %1 %"_s.arg(rerunProgress_ / 10);
     } else if (rerunKey_.isValid()) {
-        text = tr("<b>rerun</b>&nbsp;&nbsp; comparing…");
+        text = u"<b>rerun</b>&nbsp;&nbsp; comparing…"_s;
     }
     rerunLabel_->setText(text);
     rerunLabel_->setVisible(!text.isEmpty());
@@ -492,7 +492,7 @@ void PolicyLab::drawFront() {
     }
     const PolicyPoint now{spec_.toStdString(), result_->mean_steps, result_->mean_nll, result_->mean_flops};
     Chart chart = front_chart(drawn_, shared_.reruns(spec_), &now, FrontLook{.bands = true});
-    chart.title = tr("Perplexity by replay");
+    chart.title = u"Perplexity by replay"_s;
     chart.note.clear(); // it stands beside
     front_->setChart(std::move(chart));
 }
@@ -543,10 +543,10 @@ void PolicyLab::fillFigure(figure::FigureSpec& spec) const {
 ViewCommand PolicyLab::viewCommand() const {
     if (const QString why = why_no_run(context_.data, context_.selection);
         !why.isEmpty() || spec_.isEmpty()) {
-        return no_command(why.isEmpty() ? tr("Choose a policy first.") : why);
+        return no_command(why.isEmpty() ? u"Choose a policy first."_s : why);
     }
-    return shell_view({{QStringLiteral("policy"), run_a_reference(context_.data, context_.selection),
-                        QStringLiteral("--policy=") + spec_}});
+    return shell_view(
+        {{u"policy"_s, run_a_reference(context_.data, context_.selection), u"--policy="_s + spec_}});
 }
 
 } // namespace ponderscope

@@ -15,6 +15,8 @@
 #include <cmath>
 #include <map>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -44,7 +46,7 @@ CorpusMap::CorpusMap(const ViewContext& context, QWidget* parent)
     setFrameShape(QFrame::NoFrame);
     setFocusPolicy(Qt::StrongFocus);
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    setAccessibleName(tr("Map of all sequences"));
+    setAccessibleName(u"Map of all sequences"_s);
     viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
     shown_.look(look_of(kind_of(shown_.quantity), {}));
     rebuildColours();
@@ -270,7 +272,7 @@ void CorpusMap::paintEvent(QPaintEvent*) {
         painter.setPen(colours.soft);
         painter.drawText(
             viewport()->rect(), Qt::AlignCenter,
-            tr("Open a trace, or choose a run in the library, to see all of its sequences at once."));
+            u"Open a trace, or choose a run in the library, to see all of its sequences at once."_s);
         return;
     }
     const qint64 wide = columns();
@@ -345,17 +347,17 @@ bool CorpusMap::viewportEvent(QEvent* event) {
 }
 
 QString CorpusMap::about(const Place& at) {
-    QString text = tr("sequence %1, token %2").arg(format_count(at.sequence + 1), format_count(at.token));
+    QString text = u"sequence %1, token %2"_s.arg(format_count(at.sequence + 1), format_count(at.token));
     const Strip* strip = stripOf(at.sequence);
     const auto block = context_.data.sequence(run_, at.sequence);
     const auto values = strip == nullptr ? std::nullopt : valuesOf(*strip);
     const auto index = static_cast<std::size_t>(at.token);
     if (block && index < block->tokens.size()) {
-        text += QStringLiteral(" “%1”").arg(visible_token_of(block->tokens, block->text, index, 24));
+        text += u" “%1”"_s.arg(visible_token_of(block->tokens, block->text, index, 24));
     }
     if (const QString value = values ? values->textAt(index) : QString(); !value.isEmpty()) {
         text += u'\n' + (shown_.annotation.isEmpty() ? quantity_name(shown_.quantity) : shown_.annotation) +
-                (shown_.difference ? tr(" A − B ") : QStringLiteral(" ")) + value;
+                (shown_.difference ? u" A − B "_s : u" "_s) + value;
     }
     return text;
 }

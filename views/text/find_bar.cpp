@@ -24,6 +24,8 @@
 #include <algorithm>
 #include <map>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -90,10 +92,10 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
       listed_(new QToolButton(this)),
       model_(new HitModel(context, this)),
       list_(new QListView(this)) {
-    edit_->setPlaceholderText(tr("Text, #id, /pattern/, token 100, steps = 3 and nll > 4"));
+    edit_->setPlaceholderText(u"Text, #id, /pattern/, token 100, steps = 3 and nll > 4"_s);
     edit_->setToolTip(
-        tr("Text, #id, /pattern/, a token's number, or a condition such as steps = 3 and nll > 4"));
-    edit_->setAccessibleName(tr("Find a token"));
+        u"Text, #id, /pattern/, a token's number, or a condition such as steps = 3 and nll > 4"_s);
+    edit_->setAccessibleName(u"Find a token"_s);
     auto* completer = new QCompleter(offered_, this);
     completer->setCompletionMode(QCompleter::UnfilteredPopupCompletion);
     edit_->setCompleter(completer);
@@ -102,11 +104,11 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
     summary_->setTextInteractionFlags(Qt::TextSelectableByMouse);
     summary_->setTextFormat(Qt::PlainText);
     summary_->setWordWrap(true);
-    summary_->setAccessibleName(tr("Statistics of the found tokens"));
+    summary_->setAccessibleName(u"Statistics of the found tokens"_s);
     summary_->setContentsMargins(24, 0, 14, 6);
     summary_->hide();
-    send_->setText(tr("Send to Compare"));
-    send_->setToolTip(tr("Restrict Compare to the tokens found"));
+    send_->setText(u"Send to Compare"_s);
+    send_->setToolTip(u"Restrict Compare to the tokens found"_s);
     send_->setAutoRaise(true);
     connect(send_, &QToolButton::clicked, this, [this] { Q_EMIT sent(subset()); });
     edit_->setClearButtonEnabled(true);
@@ -122,28 +124,28 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
         made->setAutoRaise(true);
         return made;
     };
-    QToolButton* up = button(QStringLiteral("↑"), tr("Previous (Shift+Enter)"));
-    QToolButton* down = button(QStringLiteral("↓"), tr("Next (Enter)"));
-    QToolButton* shut = button(QStringLiteral("×"), tr("Close (Esc)"));
-    wholeRun_->setText(tr("Whole run"));
-    wholeRun_->setToolTip(tr("Searches all sequences of the run. Enter goes to the next sequence with hits; "
-                             "Send to takes the hits of all"));
-    wholeRun_->setAccessibleName(tr("Search the Whole Run"));
+    QToolButton* up = button(u"↑"_s, u"Previous (Shift+Enter)"_s);
+    QToolButton* down = button(u"↓"_s, u"Next (Enter)"_s);
+    QToolButton* shut = button(u"×"_s, u"Close (Esc)"_s);
+    wholeRun_->setText(u"Whole run"_s);
+    wholeRun_->setToolTip(u"Searches all sequences of the run. Enter goes to the next sequence with hits; "
+                          "Send to takes the hits of all"_s);
+    wholeRun_->setAccessibleName(u"Search the Whole Run"_s);
     wholeRun_->setCheckable(true);
     wholeRun_->setAutoRaise(true);
     connect(wholeRun_, &QToolButton::toggled, this, [this] { search(false); });
     progress_->setInterval(200);
     connect(progress_, &QTimer::timeout, this, &FindBar::showStatus);
-    listed_->setText(tr("List"));
-    listed_->setToolTip(tr("All hits with the words around them"));
-    listed_->setAccessibleName(tr("List of hits"));
+    listed_->setText(u"List"_s);
+    listed_->setToolTip(u"All hits with the words around them"_s);
+    listed_->setAccessibleName(u"List of hits"_s);
     listed_->setCheckable(true);
     listed_->setAutoRaise(true);
     list_->setModel(model_);
     list_->setItemDelegate(new HitRows(context.theme, list_));
     list_->setUniformItemSizes(true);
     list_->setFrameShape(QFrame::NoFrame);
-    list_->setAccessibleName(tr("What was found"));
+    list_->setAccessibleName(u"What was found"_s);
     list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setRoom(600);
     list_->hide();
@@ -248,7 +250,7 @@ void FindBar::search(bool jump) {
             showFound(find_in(*shown, query, context_.selection.attribution()), jump);
             return;
         }
-        status_->setText(tr("searching…"));
+        status_->setText(u"searching…"_s);
         searching_.start([shown, query, way = context_.selection.attribution()](
                              const std::stop_token&) { return find_in(*shown, query, way); },
                          [this, jump](Found found) { showFound(std::move(found), jump); },
@@ -299,8 +301,7 @@ void FindBar::searchRun() {
     const Attribution way = context_.selection.attribution();
     const RunInfo* run = context_.data.run(a);
     const QString query = edit_->text();
-    const QString wanted = QStringLiteral("%1#%2 %3 %4#%5 %6 %7")
-                               .arg(a.trace)
+    const QString wanted = u"%1#%2 %3 %4#%5 %6 %7"_s.arg(a.trace)
                                .arg(a.run)
                                .arg(run == nullptr ? 0 : run->tokens)
                                .arg(b.trace)
@@ -352,12 +353,12 @@ TokenSubset FindBar::subset() const {
     if (!shown) {
         return {};
     }
-    TokenSubset subset{shown->run, edit_->text(), tr("in the whole run"), means_, {}};
+    TokenSubset subset{shown->run, edit_->text(), u"in the whole run"_s, means_, {}};
     if (found_) {
         subset.rows = found_->rows;
         return subset;
     }
-    subset.where = tr("in sequence %1").arg(shown->sequence + 1);
+    subset.where = u"in sequence %1"_s.arg(shown->sequence + 1);
     std::vector<std::int64_t> rows;
     for (const qint64 token : hits_) {
         if (const qint64 row = context_.selection.rowOf(token); row >= 0) {
@@ -380,7 +381,7 @@ void FindBar::measure() {
     if (!any) {
         return;
     }
-    summary_->setText(tr("Counting…"));
+    summary_->setText(u"Counting…"_s);
     const RunKey other = context_.selection.runB();
     const auto b = other.isValid() ? context_.data.sequence(other, a->sequence) : nullptr;
     const RunInfo* run = context_.data.run(a->run);
@@ -415,11 +416,10 @@ void FindBar::describe(const std::map<std::string, qint64>& classes, const SpanS
     std::sort(order.begin(), order.end());
     QStringList words;
     for (const auto& [count, name] : order) {
-        words << tr("%1 %2").arg(name, format_count(-count));
+        words << u"%1 %2"_s.arg(name, format_count(-count));
     }
     means_ = describe_means(statistics);
-    summary_->setText(words.join(QStringLiteral(", ")) +
-                      (means_.isEmpty() ? QString() : QStringLiteral(" · ") + means_));
+    summary_->setText(words.join(u", "_s) + (means_.isEmpty() ? QString() : u" · "_s + means_));
     summary_->setToolTip(plain_tip(statistics.about));
 }
 
@@ -495,23 +495,22 @@ void FindBar::showStatus() {
     const bool on = at != hits_.end() && *at == context_.selection.token();
     const QString count = format_count(static_cast<qint64>(hits_.size()));
     QString said =
-        on ? tr("%1 of %2").arg(format_count(at - hits_.begin() + 1), count) : tr("%1 found").arg(count);
+        on ? u"%1 of %2"_s.arg(format_count(at - hits_.begin() + 1), count) : u"%1 found"_s.arg(count);
     if (hits_.empty()) {
         said = !hint_.isEmpty()                                           ? hint_
-               : foundBy_.isEmpty() || (found_ && found_->counts.empty()) ? tr("not found")
-                                                                          : tr("none here");
+               : foundBy_.isEmpty() || (found_ && found_->counts.empty()) ? u"not found"_s
+                                                                          : u"none here"_s;
     }
     if (found_ && !found_->counts.empty()) {
-        said +=
-            QStringLiteral(" · ") +
-            (found_->more ? tr("the first %1 in %2 sequences") : tr("%1 in %2 sequences"))
-                .arg(format_count(found_->size()), format_count(static_cast<qint64>(found_->counts.size())));
+        said += u" · "_s + (found_->more ? u"the first %1 in %2 sequences"_s : u"%1 in %2 sequences"_s)
+                               .arg(format_count(found_->size()),
+                                    format_count(static_cast<qint64>(found_->counts.size())));
     } else if (measuring_.isBusy() && !foundBy_.isEmpty()) {
-        said += QStringLiteral(" · ") +
-                tr("searching, %1 of %2 sequences")
-                    .arg(format_count(searched_->load()),
-                         format_count(
-                             static_cast<qint64>(context_.data.sequences(context_.selection.runA()).size())));
+        said +=
+            u" · "_s +
+            u"searching, %1 of %2 sequences"_s.arg(
+                format_count(searched_->load()),
+                format_count(static_cast<qint64>(context_.data.sequences(context_.selection.runA()).size())));
     }
     status_->setText(said);
     if (!measuring_.isBusy()) {

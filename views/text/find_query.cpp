@@ -2,7 +2,6 @@
 #include "views/text/find_query.h"
 
 #include "views/common/format.h"
-#include "views/common/translated.h"
 #include "views/text/find.h"
 
 #include <QRegularExpression>
@@ -11,6 +10,8 @@
 #include <cmath>
 #include <limits>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -18,7 +19,7 @@ namespace {
 constexpr qsizetype most_completions = 12;
 
 std::optional<qint64> place_of(const QString& text) {
-    static const QRegularExpression place(QStringLiteral("^\\s*token\\s+(\\d{1,15})\\s*$"),
+    static const QRegularExpression place(u"^\\s*token\\s+(\\d{1,15})\\s*$"_s,
                                           QRegularExpression::CaseInsensitiveOption);
     const QRegularExpressionMatch match = place.match(text);
     return match.hasMatch() ? std::optional(match.captured(1).toLongLong()) : std::nullopt;
@@ -33,7 +34,7 @@ Found find_in(const SequenceData& data, const QString& query, Attribution attrib
         if (*token < count) {
             found.tokens = {*token};
         } else {
-            found.problem = tr("the last token is %1").arg(format_count(count - 1));
+            found.problem = u"the last token is %1"_s.arg(format_count(count - 1));
         }
     } else if (query.size() > 2 && query.startsWith(u'/') && query.endsWith(u'/')) {
         found.tokens = find_pattern(data, query.mid(1, query.size() - 2), found.problem);
@@ -61,21 +62,20 @@ QStringList completions(const QString& text, const SequenceData* shown) {
         }
     };
     // A class behind the name of a category: label = h…
-    static const QRegularExpression comparison(QStringLiteral(R"re(^(.*\b(\w+)\s*(?:==?|!=)\s*)"?(\w*)$)re"),
+    static const QRegularExpression comparison(uR"re(^(.*\b(\w+)\s*(?:==?|!=)\s*)"?(\w*)$)re"_s,
                                                QRegularExpression::UseUnicodePropertiesOption);
     if (const QRegularExpressionMatch match = comparison.match(text); match.hasMatch() && shown != nullptr) {
         for (const TokenAnnotation& one : shown->annotations) {
             if (one.category && one.name.compare(match.captured(2), Qt::CaseInsensitive) == 0) {
-                static const QRegularExpression word(QStringLiteral("^\\w+$"),
+                static const QRegularExpression word(u"^\\w+$"_s,
                                                      QRegularExpression::UseUnicodePropertiesOption);
                 for (const QString& label : one.classes) {
                     if (lines.size() < most_completions &&
                         label.startsWith(match.captured(3), Qt::CaseInsensitive)) {
                         QString quoted = label;
-                        lines << match.captured(1) +
-                                     (word.match(label).hasMatch()
-                                          ? label
-                                          : u'"' + quoted.replace(u'"', QStringLiteral("\"\"")) + u'"');
+                        lines << match.captured(1) + (word.match(label).hasMatch()
+                                                          ? label
+                                                          : u'"' + quoted.replace(u'"', u"\"\""_s) + u'"');
                     }
                 }
             }
@@ -83,7 +83,7 @@ QStringList completions(const QString& text, const SequenceData* shown) {
         return lines;
     }
     // The name of a quantity at the beginning or behind and / or.
-    static const QRegularExpression last(QStringLiteral(R"re(^(|.*\b(?:and|or)\s+)(\w+)$)re"),
+    static const QRegularExpression last(uR"re(^(|.*\b(?:and|or)\s+)(\w+)$)re"_s,
                                          QRegularExpression::CaseInsensitiveOption |
                                              QRegularExpression::UseUnicodePropertiesOption);
     if (const QRegularExpressionMatch match = last.match(text); match.hasMatch()) {
@@ -141,7 +141,7 @@ std::optional<Condition::Comparison> Condition::compared(const QString& name, Or
     }
     QString wanted = value;
     if (wanted.startsWith(u'"')) {
-        wanted = wanted.mid(1, wanted.size() - 2).replace(QStringLiteral("\"\""), QStringLiteral("\""));
+        wanted = wanted.mid(1, wanted.size() - 2).replace(u"\"\""_s, u"\""_s);
     }
     made->value = static_cast<double>(own->classes.indexOf(wanted));
     return order == Order::equal || order == Order::unequal ? made : std::nullopt;
@@ -154,8 +154,7 @@ std::optional<Condition> Condition::parse(const QString& text,
         {"<=", Order::at_most}, {">", Order::more},   {">=", Order::at_least}};
     // Matches one comparison and the word that joins it to the next.
     static const QRegularExpression part(
-        QStringLiteral(
-            R"re(\G\s*([a-z_][a-z0-9_]*)\s*(==|=|!=|<=|<|>=|>)\s*([-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:e[-+]?\d+)?|"(?:[^"]|"")*"|[^\W\d]\w*)\s*(and\b|or\b|$))re"),
+        uR"re(\G\s*([a-z_][a-z0-9_]*)\s*(==|=|!=|<=|<|>=|>)\s*([-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:e[-+]?\d+)?|"(?:[^"]|"")*"|[^\W\d]\w*)\s*(and\b|or\b|$))re"_s,
         QRegularExpression::CaseInsensitiveOption | QRegularExpression::UseUnicodePropertiesOption);
     Condition made;
     made.any_of_all_.emplace_back();
@@ -193,15 +192,15 @@ QStringList Condition::names() {
     for (const QuantityInfo& one : token_quantities) {
         names << quantity_key(one.quantity);
     }
-    return names << QStringLiteral("id") << QStringLiteral("position");
+    return names << u"id"_s << u"position"_s;
 }
 
 QString Condition::problem(const QString& text, const std::vector<TokenAnnotation>& annotations,
                            bool isCondition) {
-    static const QRegularExpression opening(QStringLiteral(R"re(^\s*([a-z_]\w*)\s*(==|=|!=|<=|<|>=|>)\s*)re"),
+    static const QRegularExpression opening(uR"re(^\s*([a-z_]\w*)\s*(==|=|!=|<=|<|>=|>)\s*)re"_s,
                                             QRegularExpression::CaseInsensitiveOption |
                                                 QRegularExpression::UseUnicodePropertiesOption);
-    static const QRegularExpression joint(QStringLiteral(R"re((?:^|\s+)(?:and|or)\b)re"),
+    static const QRegularExpression joint(uR"re((?:^|\s+)(?:and|or)\b)re"_s,
                                           QRegularExpression::CaseInsensitiveOption);
     if (parse(text, annotations)) {
         return {};
@@ -215,29 +214,28 @@ QString Condition::problem(const QString& text, const std::vector<TokenAnnotatio
     for (bool first = true;; first = false) {
         const QRegularExpressionMatch begin = opening.match(rest);
         if (!begin.hasMatch()) {
-            return first ? QString() : tr("Expected another comparison after 'and' or 'or', e.g. nll > 4");
+            return first ? QString() : u"Expected another comparison after 'and' or 'or', e.g. nll > 4"_s;
         }
         const QString name = begin.captured(1);
         if (!names.contains(name, Qt::CaseInsensitive)) {
-            return first && !isCondition
-                       ? QString()
-                       : tr("there is no “%1”: %2").arg(name, names.join(QStringLiteral(", ")));
+            return first && !isCondition ? QString()
+                                         : u"there is no “%1”: %2"_s.arg(name, names.join(u", "_s));
         }
         const QString value = rest.mid(begin.capturedEnd());
         const QRegularExpressionMatch next = joint.match(value);
         const QString own = (next.hasMatch() ? value.left(next.capturedStart()) : value).trimmed();
         if (own.isEmpty()) {
-            return tr("'%1 %2' needs a number").arg(name, begin.captured(2));
+            return u"'%1 %2' needs a number"_s.arg(name, begin.captured(2));
         }
         if (!parse(rest.left(begin.capturedEnd()) + own, annotations)) {
             const auto category =
                 std::find_if(annotations.begin(), annotations.end(), [&](const TokenAnnotation& one) {
                     return one.category && one.name.compare(name, Qt::CaseInsensitive) == 0;
                 });
-            return category == annotations.end() ? tr("“%1” is not a number").arg(own)
+            return category == annotations.end() ? u"“%1” is not a number"_s.arg(own)
                    : begin.captured(2) != u"=" && begin.captured(2) != u"==" && begin.captured(2) != u"!="
-                       ? tr("%1 has classes: compare with = or !=").arg(name)
-                       : tr("“%1” is not a class. Put class names with spaces in quotes").arg(own);
+                       ? u"%1 has classes: compare with = or !="_s.arg(name)
+                       : u"“%1” is not a class. Put class names with spaces in quotes"_s.arg(own);
         }
         rest = value.mid(next.capturedEnd());
     }

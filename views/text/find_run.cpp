@@ -15,6 +15,8 @@
 #include <numeric>
 #include <optional>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 namespace {
 
@@ -70,9 +72,8 @@ FoundInRun find_in_run(const RunKey& a, const RunKey& b, const QString& query, A
         const auto block = read(own, sequence.number);
         const Found here = find_in(*block, query, attribution);
         if (query.startsWith(u'/') && !here.problem.isEmpty()) { // what is not searched is not without hits
-            throw InputError(QStringLiteral("sequence %1: %2")
-                                 .arg(QString::number(sequence.number + 1), here.problem)
-                                 .toStdString());
+            throw InputError(
+                u"sequence %1: %2"_s.arg(QString::number(sequence.number + 1), here.problem).toStdString());
         }
         found.more = found.size() + static_cast<qint64>(here.tokens.size()) > most_found;
         if (found.more) {
@@ -98,7 +99,7 @@ FoundInRun find_in_run(const RunKey& a, const RunKey& b, const QString& query, A
         }
         ++done;
     }
-    found.statistics = means.finish(own.run.max_steps, QStringLiteral("run"), stop);
+    found.statistics = means.finish(own.run.max_steps, u"run"_s, stop);
     return found;
 }
 

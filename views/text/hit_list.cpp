@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -58,7 +60,7 @@ QVariant HitModel::data(const QModelIndex& index, int role) const {
     const auto end = std::min<std::size_t>(std::max(tokens.end[at], tokens.begin[at]), text.size());
     switch (role) {
     case WordRole:
-        return word.empty() ? tr("‹id %1›").arg(tokens.id[at]) : visible_text(word);
+        return word.empty() ? u"‹id %1›"_s.arg(tokens.id[at]) : visible_text(word);
     case BeforeRole: {
         const std::size_t from = on_character(text, begin > context_bytes ? begin - context_bytes : 0);
         return from < begin ? visible_text({text.data() + from, begin - from}) : QString();
@@ -71,13 +73,12 @@ QVariant HitModel::data(const QModelIndex& index, int role) const {
         const qint64 row = context_.selection.rowOf(token);
         const double nll =
             row < 0 ? std::nan("") : quantity_of(Quantity::nll, tokens, static_cast<std::size_t>(row));
-        return tr("NLL %1").arg(format_quantity(Quantity::nll, nll));
+        return u"NLL %1"_s.arg(format_quantity(Quantity::nll, nll));
     }
     case Qt::DisplayRole:
     case Qt::AccessibleTextRole:
-        return tr("token %1: %2%3%4")
-            .arg(format_count(token), data(index, BeforeRole).toString(), data(index, WordRole).toString(),
-                 data(index, AfterRole).toString());
+        return u"token %1: %2%3%4"_s.arg(format_count(token), data(index, BeforeRole).toString(),
+                                         data(index, WordRole).toString(), data(index, AfterRole).toString());
     default:
         return {};
     }

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cmath>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -21,7 +23,7 @@ constexpr int bar_height = 11;
 
 Legend::Legend(Theme& theme, QWidget* parent) : QWidget(parent), theme_(theme) {
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-    setAccessibleName(tr("Colour scale"));
+    setAccessibleName(u"Colour scale"_s);
     connect(&theme, &Theme::changed, this, qOverload<>(&QWidget::update));
 }
 
@@ -55,8 +57,8 @@ void Legend::show(const TokenValues& values) {
     meaning_ = values.meaning();
     setToolTip(plain_tip(!classes_.isEmpty() || !values.replay.isEmpty()
                              ? meaning_
-                             : meaning_ + (look_.held ? tr(". The scale is fixed; a click changes it.")
-                                                      : tr(". A click sets the ends of the scale."))));
+                             : meaning_ + (look_.held ? u". The scale is fixed; a click changes it."_s
+                                                      : u". A click sets the ends of the scale."_s)));
     setCursor(!classes_.isEmpty() || !values.replay.isEmpty() ? Qt::ArrowCursor : Qt::PointingHandCursor);
     setAccessibleDescription(meaning_);
     update();
@@ -80,7 +82,7 @@ void Legend::paintClasses(QPainter& painter) const {
         if (x + wide > width() - (last ? 0 : metrics.horizontalAdvance(u'…') + 4)) {
             painter.setPen(theme_.colours().soft);
             painter.drawText(QRect(x, 0, width() - x, height()), Qt::AlignLeft | Qt::AlignVCenter,
-                             QStringLiteral("…")); // the tooltip has them all
+                             u"…"_s); // the tooltip has them all
             return;
         }
         const QRect box(x, (height() - swatch) / 2, swatch, swatch);
@@ -118,7 +120,7 @@ void Legend::paintEvent(QPaintEvent*) {
         scale.logarithmic ? std::sqrt(scale.low * scale.high) : (scale.low + scale.high) / 2;
     QString unit = unit_;
     if (look_.held) {
-        unit += unit.isEmpty() ? tr("held") : tr(", held");
+        unit += unit.isEmpty() ? u"held"_s : u", held"_s;
     }
     const int base = bar.bottom() + 1;
     const auto label = [&](int x, const QString& text, Qt::Alignment side) {

@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <cmath>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -24,8 +26,8 @@ constexpr qint64 most_lines_a_row = 24;
 } // namespace
 
 Minimap::Minimap(Theme& theme, QWidget* parent) : QWidget(parent), theme_(theme) {
-    setAccessibleName(tr("Overview of the sequence"));
-    setToolTip(tr("The whole sequence. Click or drag to go there"));
+    setAccessibleName(u"Overview of the sequence"_s);
+    setToolTip(u"The whole sequence. Click or drag to go there"_s);
     setCursor(Qt::PointingHandCursor);
     connect(&theme, &Theme::changed, this, &Minimap::refresh);
 }

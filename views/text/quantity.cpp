@@ -3,13 +3,14 @@
 
 #include "views/common/format.h"
 #include "views/common/theme.h"
-#include "views/common/translated.h"
 
 #include <QLocale>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 
@@ -100,13 +101,13 @@ QString TokenValues::meaning() const {
         return notice;
     }
     if (!replay.isEmpty()) {
-        return tr("steps by replay of %1").arg(replay);
+        return u"steps by replay of %1"_s.arg(replay);
     }
     if (!annotation.isEmpty()) {
-        return classes.isEmpty() ? tr("%1, an annotation of the token").arg(annotation)
-                                 : tr("%1: %2").arg(annotation, classes.join(QStringLiteral(", ")));
+        return classes.isEmpty() ? u"%1, an annotation of the token"_s.arg(annotation)
+                                 : u"%1: %2"_s.arg(annotation, classes.join(u", "_s));
     }
-    return difference ? tr("%1 of A minus B; teal: %2").arg(name(), words(info_of(quantity).lower))
+    return difference ? u"%1 of A minus B; teal: %2"_s.arg(name(), words(info_of(quantity).lower))
                       : quantity_meaning(quantity, attribution);
 }
 
@@ -146,7 +147,7 @@ TokenValues annotation_values(const SequenceData& a, const QString& name) {
     const TokenAnnotation* one = a.annotation(name);
     if (one == nullptr) {
         result.values.assign(a.tokens.size(), nan);
-        result.notice = tr("This run has no annotation %1").arg(name);
+        result.notice = u"This run has no annotation %1"_s.arg(name);
         return result;
     }
     constexpr double most = std::numeric_limits<float>::max(); // colours need no more
@@ -195,15 +196,15 @@ TokenValues token_differences(Quantity quantity, const SequenceData& a, const Se
     kind.difference = true;
     result.look(look_of(kind, {}));
     if (b == nullptr) {
-        result.notice = tr("Choose a run B in the Library to see differences");
+        result.notice = u"Choose a run B in the Library to see differences"_s;
         return result;
     }
     // A recording in progress may be behind: what both have is compared.
     const std::size_t both = std::min(a.tokens.size(), b->tokens.size());
     if (!std::equal(a.tokens.id.begin(), a.tokens.id.begin() + static_cast<std::ptrdiff_t>(both),
                     b->tokens.id.begin())) {
-        result.notice = tr("Runs A and B have different tokens here. Choose a run B over the same text, or "
-                           "switch A − B off");
+        result.notice = u"Runs A and B have different tokens here. Choose a run B over the same text, or "
+                        "switch A − B off"_s;
         return result;
     }
     const std::vector<float> values = by_token(both, attribution, [&](std::size_t row) {

@@ -8,13 +8,14 @@
 #include "core/trace/tools/annotations.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
-#include "views/common/translated.h"
 
 #include <QStringList>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+
+using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 namespace {
@@ -43,7 +44,7 @@ QString with_interval(const SpanMean& mean, bool difference) {
     };
     return std::isnan(mean.low) || mean.low == mean.high
                ? number(mean.mean)
-               : number(mean.mean) + QStringLiteral(" [%1, %2]").arg(number(mean.low), number(mean.high));
+               : number(mean.mean) + u" [%1, %2]"_s.arg(number(mean.low), number(mean.high));
 }
 
 } // namespace
@@ -115,7 +116,7 @@ SpanStatistics SubsetMeans::Impl::finish(qint64 maxSteps, const QString& whole, 
         means[i - 1]->mean = totals[i] / totals[0];
     }
     if (result.scored == 0) {
-        result.about = tr("The span has no NLL.");
+        result.about = u"The span has no NLL."_s;
         return result;
     }
     BootstrapOptions options;
@@ -125,12 +126,13 @@ SpanStatistics SubsetMeans::Impl::finish(qint64 maxSteps, const QString& whole, 
     layout.close_gaps();
     const bool clusters = draws_whole_clusters(options, layout.clusters());
     if (result.scored < least_resampled) {
-        result.about = tr("No interval: fewer than %1 tokens do not show how far their NLLs are correlated.")
-                           .arg(least_resampled);
+        result.about =
+            u"No interval: fewer than %1 tokens do not show how far their NLLs are correlated."_s.arg(
+                least_resampled);
     } else if (const qint64 most = clusters ? most_drawn : most_resampled;
                !kept || static_cast<qint64>(in.size()) > most) {
-        result.about = tr("No interval: the %1 is longer than %2 tokens; the Library has the run's.")
-                           .arg(whole, format_count(most));
+        result.about = u"No interval: the %1 is longer than %2 tokens; the Library has the run's."_s.arg(
+            whole, format_count(most));
     } else {
         const PrefixSums sums(values, width, layout);
         // Replace each value by its contribution to the error of the mean; 0 for tokens outside the mean.
@@ -157,15 +159,15 @@ SpanStatistics SubsetMeans::Impl::finish(qint64 maxSteps, const QString& whole, 
         const QString words = QString::fromStdString(how.words());
         result.about =
             !enough
-                ? tr("No interval: the %1 has fewer than two blocks of %2 tokens.").arg(whole).arg(how.block)
+                ? u"No interval: the %1 has fewer than two blocks of %2 tokens."_s.arg(whole).arg(how.block)
             : clusters
-                ? tr("95 % intervals: %1.").arg(words)
-                : tr("95 % intervals: %1. They are about other parts of this text, not about other texts.")
+                ? u"95 % intervals: %1."_s.arg(words)
+                : u"95 % intervals: %1. They are about other parts of this text, not about other texts."_s
                       .arg(words);
         constexpr double few = 10;
         if (enough && how.units < few) {
             result.about +=
-                u' ' + tr("They are rough, because there are only %1 blocks.").arg(std::floor(how.units));
+                u' ' + u"They are rough, because there are only %1 blocks."_s.arg(std::floor(how.units));
         }
     }
     if (maxSteps <= 0) {
@@ -206,7 +208,7 @@ SpanStatistics span_statistics(const SequenceData& a, const SequenceData* b, qin
     SubsetMeans::Impl means;
     means.attribution = attribution;
     means.add(a, b, span, 0, [](qint64) { return true; });
-    return means.finish(maxSteps, tr("span"), stop);
+    return means.finish(maxSteps, u"span"_s, stop);
 }
 
 SpanStatistics subset_statistics(const SequenceData& a, const SequenceData* b, qint64 maxSteps,
@@ -214,7 +216,7 @@ SpanStatistics subset_statistics(const SequenceData& a, const SequenceData* b, q
                                  const std::stop_token& stop) {
     SubsetMeans means(attribution);
     means.add(a, b, 0, tokens);
-    return means.finish(maxSteps, tr("sequence"), stop);
+    return means.finish(maxSteps, u"sequence"_s, stop);
 }
 
 QString describe_means(const SpanStatistics& statistics) {
@@ -224,18 +226,18 @@ QString describe_means(const SpanStatistics& statistics) {
             parts << name + u' ' + with_interval(mean, difference);
         }
     };
-    add(tr("NLL"), statistics.nll, false);
-    add(tr("steps"), statistics.steps, false);
-    add(tr("entropy"), statistics.entropy, false);
-    add(tr("NLL of A − B"), statistics.difference, true);
-    return parts.join(QStringLiteral(" · "));
+    add(u"NLL"_s, statistics.nll, false);
+    add(u"steps"_s, statistics.steps, false);
+    add(u"entropy"_s, statistics.entropy, false);
+    add(u"NLL of A − B"_s, statistics.difference, true);
+    return parts.join(u" · "_s);
 }
 
 QString describe_span(const SpanStatistics& statistics, TokenSpan span) {
     const QString means = describe_means(statistics);
-    return tr("%1 tokens (%2 to %3)")
-               .arg(format_count(statistics.tokens), format_count(span.first), format_count(span.last - 1)) +
-           (means.isEmpty() ? QString() : QStringLiteral(" · ") + means);
+    return u"%1 tokens (%2 to %3)"_s.arg(format_count(statistics.tokens), format_count(span.first),
+                                         format_count(span.last - 1)) +
+           (means.isEmpty() ? QString() : u" · "_s + means);
 }
 
 QString span_text(const SequenceData& data, TokenSpan span) {

@@ -19,6 +19,8 @@
 #include <QPushButton>
 #include <QToolButton>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 namespace {
 
@@ -37,19 +39,19 @@ SpanBar::SpanBar(const ViewContext& context, TextView& view, QWidget* parent)
       measuring_(this),
       writing_(this) {
     words_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    words_->setAccessibleName(tr("Statistics of the span"));
+    words_->setAccessibleName(u"Statistics of the span"_s);
     words_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     words_->setWordWrap(true);
-    copy_->setText(tr("Copy"));
-    label_->setText(tr("Label…"));
+    copy_->setText(u"Copy"_s);
+    label_->setText(u"Label…"_s);
     label_->setToolTip(
-        tr("Gives the span a label: an annotation beside the trace, to colour, find and group by"));
+        u"Gives the span a label: an annotation beside the trace, to colour, find and group by"_s);
     auto* figure = new QToolButton(this);
-    figure->setText(tr("Figure…"));
-    figure->setToolTip(tr("A figure of the span"));
+    figure->setText(u"Figure…"_s);
+    figure->setToolTip(u"A figure of the span"_s);
     auto* shut = new QToolButton(this);
-    shut->setText(QStringLiteral("×"));
-    shut->setToolTip(tr("Deselects the span (Esc)"));
+    shut->setText(u"×"_s);
+    shut->setToolTip(u"Deselects the span (Esc)"_s);
     shut->setAccessibleName(shut->toolTip());
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(24, 6, 14, 6);
@@ -79,10 +81,10 @@ SpanBar::SpanBar(const ViewContext& context, TextView& view, QWidget* parent)
 }
 
 void SpanBar::addActions(QMenu& menu) {
-    menu.addAction(tr("Copy Span"), this, &SpanBar::copy)->setEnabled(copy_->isEnabled());
-    menu.addAction(tr("Label Span…"), this, [this] { askForLabel({}); })->setEnabled(label_->isEnabled());
-    menu.addAction(tr("Figure of Span…"), this, &SpanBar::figureWanted);
-    menu.addAction(tr("Deselect Span"), this, [this] { view_.setSpan({}); });
+    menu.addAction(u"Copy Span"_s, this, &SpanBar::copy)->setEnabled(copy_->isEnabled());
+    menu.addAction(u"Label Span…"_s, this, [this] { askForLabel({}); })->setEnabled(label_->isEnabled());
+    menu.addAction(u"Figure of Span…"_s, this, &SpanBar::figureWanted);
+    menu.addAction(u"Deselect Span"_s, this, [this] { view_.setSpan({}); });
 }
 
 void SpanBar::showSpan() {
@@ -93,23 +95,21 @@ void SpanBar::showSpan() {
         hide();
         return;
     }
-    words_->setText(
-        tr("%1 tokens (%2 to %3)")
-            .arg(format_count(span.size()), format_count(span.first), format_count(span.last - 1)));
+    words_->setText(u"%1 tokens (%2 to %3)"_s.arg(format_count(span.size()), format_count(span.first),
+                                                  format_count(span.last - 1)));
     words_->setToolTip({});
     copy_->setEnabled(span.size() <= most_copied);
-    copy_->setToolTip(copy_->isEnabled() ? tr("Copies the text of the span")
-                                         : tr("At most %1 tokens are copied").arg(format_count(most_copied)));
+    copy_->setToolTip(copy_->isEnabled() ? u"Copies the text of the span"_s
+                                         : u"At most %1 tokens are copied"_s.arg(format_count(most_copied)));
     const QString trace = context_.selection.runA().trace;
     const bool live = context_.data.isLive(trace);
     label_->setEnabled(!live && !is_elsewhere(trace));
     label_->setToolTip(
-        live ? tr("Label the run when it is recorded")
+        live ? u"Label the run when it is recorded"_s
         : is_elsewhere(trace)
-            ? tr("Traces on %1 are read-only. Copy the run to this machine (its menu in the Library), or "
-                 "annotate it on %1; the window shows labels made there")
-                  .arg(machine_of(trace).mid(6))
-            : tr("Gives the span a label: an annotation beside the trace, to colour, find and group by"));
+            ? u"Traces on %1 are read-only. Copy the run to this machine (its menu in the Library), or "
+              "annotate it on %1; the window shows labels made there"_s.arg(machine_of(trace).mid(6))
+            : u"Gives the span a label: an annotation beside the trace, to colour, find and group by"_s);
     show();
     delay_.start();
 }
@@ -178,13 +178,13 @@ TokenSpan SpanBar::spanOrToken() const {
 bool SpanBar::canLabel() {
     const bool live = context_.data.isLive(context_.selection.runA().trace);
     if (live) {
-        Q_EMIT failed(tr("The generation is not recorded yet. Label its tokens when it has ended."));
+        Q_EMIT failed(u"The generation is not recorded yet. Label its tokens when it has ended."_s);
     }
     return !live;
 }
 
 void SpanBar::toggleBookmark() {
-    const QString bookmark = tr("bookmark");
+    const QString bookmark = u"bookmark"_s;
     const TokenSpan span = spanOrToken();
     const auto about = view_.sequence();
     if (!about || span.isEmpty() || !canLabel()) {
@@ -204,8 +204,8 @@ void SpanBar::askForLabel(const QString& wanted) {
         return;
     }
     QDialog dialog(this);
-    dialog.setObjectName(QStringLiteral("label"));
-    dialog.setWindowTitle(span.size() == 1 ? tr("Label Token") : tr("Label Span"));
+    dialog.setObjectName(u"label"_s);
+    dialog.setWindowTitle(span.size() == 1 ? u"Label Token"_s : u"Label Span"_s);
     auto* annotation = new QComboBox(&dialog);
     annotation->setEditable(true);
     QStringList classes;
@@ -216,24 +216,23 @@ void SpanBar::askForLabel(const QString& wanted) {
         }
     }
     if (!wanted.isEmpty() || annotation->count() == 0) {
-        annotation->setEditText(wanted.isEmpty() ? QStringLiteral("label") : wanted);
+        annotation->setEditText(wanted.isEmpty() ? u"label"_s : wanted);
     }
     auto* name = new QComboBox(&dialog);
     name->setEditable(true);
     classes.removeDuplicates();
     name->addItems(classes);
     const TokenAnnotation* present = about->annotation(wanted);
-    name->setEditText(present == nullptr
-                          ? QString()
-                          : format_annotation(*present, static_cast<std::size_t>(span.first)));
-    name->lineEdit()->setPlaceholderText(tr("A few words. Leave this empty to remove the label"));
+    name->setEditText(present == nullptr ? QString()
+                                         : format_annotation(*present, static_cast<std::size_t>(span.first)));
+    name->lineEdit()->setPlaceholderText(u"A few words. Leave this empty to remove the label"_s);
     name->lineEdit()->selectAll();
-    annotation->setToolTip(tr("The annotation that holds the labels: letters, digits and underscores"));
+    annotation->setToolTip(u"The annotation that holds the labels: letters, digits and underscores"_s);
     name->setMinimumWidth(300);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, &dialog);
     auto* form = new QFormLayout(&dialog);
-    form->addRow(tr("Label"), name);
-    form->addRow(tr("In the annotation"), annotation);
+    form->addRow(u"Label"_s, name);
+    form->addRow(u"In the annotation"_s, annotation);
     form->addRow(buttons);
     connect(buttons, &QDialogButtonBox::accepted, &dialog, &QDialog::accept);
     connect(buttons, &QDialogButtonBox::rejected, &dialog, &QDialog::reject);

@@ -24,6 +24,8 @@
 #include <QVBoxLayout>
 #include <QWheelEvent>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -43,7 +45,7 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
       legend_(new Legend(context.theme, this)),
       colour_(new QComboBox(this)),
       bars_(new QComboBox(this)),
-      difference_(new QCheckBox(tr("A − B"), this)),
+      difference_(new QCheckBox(u"A − B"_s, this)),
       controls_(new QWidget(this)),
       notice_(new QLabel(this)),
       zoomBox_(new QComboBox(this)),
@@ -63,18 +65,18 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
         colour_->setItemData(colour_->count() - 1, quantity_meaning(one.quantity, Attribution::predicted),
                              Qt::ToolTipRole);
     }
-    colour_->setAccessibleName(tr("Colour of the text"));
-    colour_->setToolTip(tr("What colours the text"));
+    colour_->setAccessibleName(u"Colour of the text"_s);
+    colour_->setToolTip(u"What colours the text"_s);
     bars_->addItem(quantity_name(Quantity::steps), static_cast<int>(Quantity::steps));
     for (const QuantityInfo& one : token_quantities) {
         if (one.quantity != Quantity::steps) {
             bars_->addItem(quantity_name(one.quantity), static_cast<int>(one.quantity));
         }
     }
-    bars_->addItem(tr("None"), none);
-    bars_->setAccessibleName(tr("Bars under the text"));
-    bars_->setToolTip(tr("A second quantity under each token. Steps are ticks; filled ticks ran"));
-    difference_->setToolTip(tr("Colour by the difference of runs A and B"));
+    bars_->addItem(u"None"_s, none);
+    bars_->setAccessibleName(u"Bars under the text"_s);
+    bars_->setToolTip(u"A second quantity under each token. Steps are ticks; filled ticks ran"_s);
+    difference_->setToolTip(u"Colour by the difference of runs A and B"_s);
 
     // A name and its field stay together when the row wraps.
     const auto pair = [this](QWidget* name, QWidget* field) {
@@ -89,15 +91,15 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     auto* row = new FlowLayout(controls_);
     row->setContentsMargins(16, 6, 8, 6);
     row->setSpacing(8);
-    row->addWidget(pair(label(tr("Colour"), colour_), colour_));
-    row->addWidget(pair(label(tr("Bars"), bars_), bars_));
+    row->addWidget(pair(label(u"Colour"_s, colour_), colour_));
+    row->addWidget(pair(label(u"Bars"_s, bars_), bars_));
     row->addWidget(difference_);
     row->addWidget(zoomBox_);
     row->addWidget(legend_);
     auto* help = new QToolButton(controls_);
-    help->setText(QStringLiteral("?"));
-    help->setToolTip(tr("Explain the text (F1)"));
-    help->setAccessibleName(tr("Help on the Text"));
+    help->setText(u"?"_s);
+    help->setToolTip(u"Explain the text (F1)"_s);
+    help->setAccessibleName(u"Help on the Text"_s);
     help->setAutoRaise(true);
     connect(help, &QToolButton::clicked, this, &TextPanel::helpRequested);
     row->addWidget(help);
@@ -199,7 +201,7 @@ void TextPanel::offerAnnotations() {
                 continue;
             }
             box->addItem(name, name);
-            box->setItemData(box->count() - 1, tr("An annotation of the tokens"), Qt::ToolTipRole);
+            box->setItemData(box->count() - 1, u"An annotation of the tokens"_s, Qt::ToolTipRole);
         }
     }
     nameColour();
@@ -226,21 +228,21 @@ void TextPanel::nameColour() {
         return;
     }
     if (colour_->findData(replayed) < 0) {
-        colour_->addItem(tr("Steps (replay)"), replayed);
+        colour_->addItem(u"Steps (replay)"_s, replayed);
     }
     const int place = colour_->findData(replayed);
-    colour_->setItemData(place, tr("Steps under the policy %1, by replay").arg(replay), Qt::ToolTipRole);
+    colour_->setItemData(place, u"Steps under the policy %1, by replay"_s.arg(replay), Qt::ToolTipRole);
     colour_->setCurrentIndex(place);
 }
 
 void TextPanel::buildZoom() {
-    zoomBox_->addItem(tr("Tokens"), static_cast<int>(TextZoom::tokens));
-    zoomBox_->addItem(tr("Text"), static_cast<int>(TextZoom::text));
-    zoomBox_->addItem(tr("Map"), static_cast<int>(TextZoom::corpus));
+    zoomBox_->addItem(u"Tokens"_s, static_cast<int>(TextZoom::tokens));
+    zoomBox_->addItem(u"Text"_s, static_cast<int>(TextZoom::text));
+    zoomBox_->addItem(u"Map"_s, static_cast<int>(TextZoom::corpus));
     zoomBox_->setCurrentIndex(1);
-    zoomBox_->setAccessibleName(tr("Zoom"));
-    zoomBox_->setToolTip(tr("One token per line, running text, or all sequences with one pixel a token "
-                            "(Ctrl+wheel, Ctrl+plus, Ctrl+minus)"));
+    zoomBox_->setAccessibleName(u"Zoom"_s);
+    zoomBox_->setToolTip(u"One token per line, running text, or all sequences with one pixel a token "
+                         "(Ctrl+wheel, Ctrl+plus, Ctrl+minus)"_s);
     connect(zoomBox_, &QComboBox::currentIndexChanged, this,
             [this] { setZoom(static_cast<TextZoom>(zoomBox_->currentData().toInt())); });
     // Columns are as wide as their names ask, and no wider: the columns of A fit a small window.
@@ -265,8 +267,8 @@ void TextPanel::buildZoom() {
     table_->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
     header->setSectionResizeMode(QHeaderView::Interactive);
     header->setHighlightSections(false);
-    header->setAccessibleName(tr("Quantities"));
-    table_->setAccessibleName(tr("Tokens, one per line"));
+    header->setAccessibleName(u"Quantities"_s);
+    table_->setAccessibleName(u"Tokens, one per line"_s);
     table_->viewport()->installEventFilter(this);
     stack_->addWidget(table_);
     stack_->addWidget(view_);
@@ -404,7 +406,7 @@ void TextPanel::findText(const QString& query) {
 }
 
 void TextPanel::listNotes() {
-    findText(note_annotation + QStringLiteral(" != \"\""));
+    findText(note_annotation + u" != \"\""_s);
     find_->setListed(true);
 }
 
@@ -520,25 +522,23 @@ ViewCommand TextPanel::viewCommand() const {
     const RunInfo& a = *traces.run(selection.runA());
     const RunKey b = selection.runB();
     if (zoom_ == TextZoom::corpus) {
-        QStringList line{QStringLiteral("page"), selection.runA().trace,
-                         QStringLiteral("--run=") + run_name(a)};
+        QStringList line{u"page"_s, selection.runA().trace, u"--run="_s + run_name(a)};
         if (const RunInfo* other = traces.run(b); other != nullptr && b.trace == selection.runA().trace) {
-            line << QStringLiteral("--run=") + run_name(*other);
+            line << u"--run="_s + run_name(*other);
         }
-        return shell_view({line << QStringLiteral("--output=page.html")});
+        return shell_view({line << u"--output=page.html"_s});
     }
     if (zoom_ == TextZoom::tokens) {
-        return python_view(traces, selection,
-                           {QStringLiteral("columns = a.columns(%1)").arg(selection.sequence()),
-                            QStringLiteral("for at, text in enumerate(a.token_texts(%1, columns)):")
-                                .arg(selection.sequence()),
-                            QStringLiteral("    print(at, repr(text), *(columns[k][at] for k in (\"nll\", "
-                                           "\"rank\", \"entropy\", \"steps\")))")});
+        return python_view(
+            traces, selection,
+            {u"columns = a.columns(%1)"_s.arg(selection.sequence()),
+             u"for at, text in enumerate(a.token_texts(%1, columns)):"_s.arg(selection.sequence()),
+             u"    print(at, repr(text), *(columns[k][at] for k in (\"nll\", "
+             "\"rank\", \"entropy\", \"steps\")))"_s});
     }
     if (view_->showsReplay()) {
-        return shell_view({{QStringLiteral("policy"), run_a_reference(traces, selection),
-                            QStringLiteral("--policy=") + view_->replay().policy,
-                            QStringLiteral("--per-token=tokens.csv")}});
+        return shell_view({{u"policy"_s, run_a_reference(traces, selection),
+                            u"--policy="_s + view_->replay().policy, u"--per-token=tokens.csv"_s}});
     }
     return figure::figure_view(traces, selection, figureSpec(figure::FigureKind::token_text));
 }

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cmath>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -29,7 +31,7 @@ TextView::TextView(const ViewContext& context, QWidget* parent)
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setViewportMargins(0, 0, minimap_->sizeHint().width(), 0);
-    setAccessibleName(tr("Text of the sequence"));
+    setAccessibleName(u"Text of the sequence"_s);
     viewport()->setMouseTracking(true);
     viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
     minimap_->setContent(&layout_, &values_);
@@ -114,15 +116,13 @@ void TextView::setHorizon(qint64 token) {
 QString TextView::noteAt(qint64 token) const {
     const auto shown = sequence();
     const TokenAnnotation* notes = shown ? shown->annotation(note_annotation) : nullptr;
-    return notes == nullptr || !notes->category
-               ? QString()
-               : format_annotation(*notes, static_cast<std::size_t>(token));
+    return notes == nullptr || !notes->category ? QString()
+                                                : format_annotation(*notes, static_cast<std::size_t>(token));
 }
 
 QString TextView::coloured() const {
-    return !annotation().isEmpty()
-               ? u'=' + annotation()
-               : quantity_key(quantity()) + (showsDifference() ? QStringLiteral("−") : QString());
+    return !annotation().isEmpty() ? u'=' + annotation()
+                                   : quantity_key(quantity()) + (showsDifference() ? u"−"_s : QString());
 }
 
 HeldRange TextView::range() const {
@@ -198,7 +198,7 @@ void TextView::reload() {
         Q_EMIT spanChanged();
     }
     layout_.setSequence(std::move(block));
-    setAccessibleDescription(layout_.sequence() ? tr("%1 tokens").arg(layout_.sequence()->tokens.size())
+    setAccessibleDescription(layout_.sequence() ? u"%1 tokens"_s.arg(layout_.sequence()->tokens.size())
                                                 : hint());
     recolour();
     place();
@@ -234,7 +234,7 @@ void TextView::recolour() {
         if (compared_.run.isValid() && !b) {
             values_.notice = compared_.listed
                                  ? QString()
-                                 : tr("B has no sequence %1, so there is no A − B here").arg(a->sequence + 1);
+                                 : u"B has no sequence %1, so there is no A − B here"_s.arg(a->sequence + 1);
         }
     } else {
         values_ = token_values(quantity(), *a, maxSteps_, context_.selection.attribution());
@@ -453,10 +453,10 @@ QStringList TextView::linesAbout(qint64 token) const {
     }
     const auto index = static_cast<std::size_t>(token);
     const std::string_view bytes = token_bytes(shown->tokens, shown->text, index);
-    const QString dot = QStringLiteral(" · ");
-    QStringList lines{tr("token %1").arg(format_count(token)) + dot +
+    const QString dot = u" · "_s;
+    QStringList lines{u"token %1"_s.arg(format_count(token)) + dot +
                       (bytes.empty()
-                           ? tr("id %1").arg(shown->tokens.id[index])
+                           ? u"id %1"_s.arg(shown->tokens.id[index])
                            : u'“' + visible_token_of(shown->tokens, shown->text, index, 24) + u'”')};
     const qint64 row = context_.selection.rowOf(token);
     QStringList numbers;
@@ -479,39 +479,39 @@ QStringList TextView::linesAbout(qint64 token) const {
     }
     if (const QString value = values_.textAt(index); !value.isEmpty()) {
         if (!values_.replay.isEmpty()) {
-            lines << tr("replay of %1: steps %2").arg(values_.replay, value);
+            lines << u"replay of %1: steps %2"_s.arg(values_.replay, value);
         } else if (values_.difference) {
-            lines << tr("%1 A − B %2").arg(quantity_name(quantity()), value);
+            lines << u"%1 A − B %2"_s.arg(quantity_name(quantity()), value);
         }
     }
     return lines;
 }
 
 QString TextView::describe(qint64 token) const {
-    return linesAbout(token).join(QStringLiteral(" · "));
+    return linesAbout(token).join(u" · "_s);
 }
 
 QString TextView::hint() const {
     if (context_.data.traces().isEmpty()) {
-        return tr("Drop a trace or a checkpoint folder here.\nOr record a run: Run → Record…");
+        return u"Drop a trace or a checkpoint folder here.\nOr record a run: Run → Record…"_s;
     }
     if (!context_.selection.runA().isValid()) {
-        return tr("Choose a run in the library.");
+        return u"Choose a run in the library."_s;
     }
     if (context_.data.sequences(context_.selection.runA()).empty()) {
-        return tr("This run has no sequence yet.");
+        return u"This run has no sequence yet."_s;
     }
     if (!layout_.sequence()) {
         const RunKey run = context_.selection.runA();
         const qint64 sequence = context_.selection.sequence();
         return context_.data.sequenceInfo(run, sequence) == nullptr
-                   ? tr("This run has no sequence %1.").arg(sequence + 1)
+                   ? u"This run has no sequence %1."_s.arg(sequence + 1)
                : context_.data.isUnreadable(run, sequence)
-                   ? tr("This sequence cannot be read from the trace.\nCheck Every Byte, in the trace's menu "
-                        "in the Library, tests the file.")
-                   : tr("Reading the sequence…");
+                   ? u"This sequence cannot be read from the trace.\nCheck Every Byte, in the trace's menu "
+                     "in the Library, tests the file."_s
+                   : u"Reading the sequence…"_s;
     }
-    return layout_.sequence()->tokens.size() == 0 ? tr("This sequence has no token yet.") : QString();
+    return layout_.sequence()->tokens.size() == 0 ? u"This sequence has no token yet."_s : QString();
 }
 
 } // namespace ponderscope

@@ -18,10 +18,12 @@
 
 namespace ponderscope {
 
+using Qt::StringLiterals::operator""_s;
+
 class Minimap;
 
 /// The annotation that holds notes and bookmarks.
-inline const QString note_annotation = QStringLiteral("note");
+inline const QString note_annotation = u"note"_s;
 
 /// Steps that a policy would have given to the tokens of a sequence, by row.
 struct TextReplay {
@@ -173,7 +175,7 @@ private:
     WheelNotches wheel_;
     std::vector<qint64> marks_; ///< found
     bool alone_ = false;        ///< all others are drawn pale
-    Compared compared_; ///< of what is coloured, where B takes part
+    Compared compared_;         ///< of what is coloured, where B takes part
     qint64 maxSteps_ = 0;
     qint64 drawnSelected_ = -1;
     qint64 drawnHover_ = -1;

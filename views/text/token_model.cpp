@@ -10,6 +10,8 @@
 #include <iterator>
 #include <limits>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 namespace {
 
@@ -207,10 +209,10 @@ QVariant TokenModel::data(const QModelIndex& index, int role) const {
         }
         const std::string_view bytes = token_bytes(tokens, block_->text, token);
         if (role == Qt::DisplayRole || role == Qt::AccessibleTextRole) {
-            return bytes.empty() ? tr("‹id %1›").arg(tokens.id[token])
+            return bytes.empty() ? u"‹id %1›"_s.arg(tokens.id[token])
                                  : visible_token_of(tokens, block_->text, token, 60);
         }
-        return role == Qt::ToolTipRole ? QVariant(tr("token id %1").arg(tokens.id[token])) : QVariant();
+        return role == Qt::ToolTipRole ? QVariant(u"token id %1"_s.arg(tokens.id[token])) : QVariant();
     }
     if (const TokenAnnotation* own = annotation(index.column())) {
         return role == Qt::DisplayRole ? QVariant(format_annotation(*own, token)) : QVariant();
@@ -230,20 +232,20 @@ QVariant TokenModel::headerData(int section, Qt::Orientation orientation, int ro
                                 Qt::AlignVCenter);
     }
     if (section == place_column) {
-        return role == Qt::DisplayRole ? QVariant(tr("Position")) : QVariant();
+        return role == Qt::DisplayRole ? QVariant(u"Position"_s) : QVariant();
     }
     if (section == token_column) {
-        return role == Qt::DisplayRole ? QVariant(tr("Token")) : QVariant();
+        return role == Qt::DisplayRole ? QVariant(u"Token"_s) : QVariant();
     }
     if (const TokenAnnotation* own = annotation(section)) {
         return role == Qt::DisplayRole   ? QVariant(own->name)
-               : role == Qt::ToolTipRole ? QVariant(tr("An annotation of the tokens"))
+               : role == Qt::ToolTipRole ? QVariant(u"An annotation of the tokens"_s)
                                          : QVariant();
     }
     const Quantity quantity = quantityAt(section).second;
     const QString name = quantity_name(quantity);
     const bool of_a = section < first_quantity + quantity_count;
-    return role == Qt::DisplayRole   ? QVariant(of_a ? name : tr("%1 of B").arg(name))
+    return role == Qt::DisplayRole   ? QVariant(of_a ? name : u"%1 of B"_s.arg(name))
            : role == Qt::ToolTipRole ? QVariant(quantity_meaning(quantity, context_.selection.attribution()))
                                      : QVariant();
 }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 namespace {
@@ -48,7 +50,7 @@ TokenText token_text(std::string_view bytes, std::int32_t id, bool idsOnly, cons
     }
     if (bytes.empty()) {
         // The text goes on after it without a space of its own.
-        shown.text = (label.isEmpty() ? QStringLiteral("‹id %1›").arg(id) : label) + QChar(0x00a0);
+        shown.text = (label.isEmpty() ? u"‹id %1›"_s.arg(id) : label) + QChar(0x00a0);
         shown.special = true;
         shown.breakBefore = true;
         return shown;

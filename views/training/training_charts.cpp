@@ -5,13 +5,14 @@
 #include "core/trace/reader.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
-#include "views/common/translated.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 #include <set>
+
+using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 namespace {
@@ -37,9 +38,9 @@ TimeUnit unit_of(std::span<const TrainingRecord> trainings) {
     for (const TrainingRecord& training : trainings) {
         longest = std::max(longest, training.info.seconds);
     }
-    return longest > 7200  ? TimeUnit{3600, tr("time (h)")}
-           : longest > 240 ? TimeUnit{60, tr("time (min)")}
-                           : TimeUnit{1, tr("time (s)")};
+    return longest > 7200  ? TimeUnit{3600, u"time (h)"_s}
+           : longest > 240 ? TimeUnit{60, u"time (min)"_s}
+                           : TimeUnit{1, u"time (s)"_s};
 }
 
 double place_of(const TrainingCurve& curve, std::size_t i, TrainingAxis axis, const TimeUnit& unit) {
@@ -85,8 +86,8 @@ public:
         : trainings_(trainings), options_(options), unit_(unit_of(trainings)) {
         Chart::Axis& x = result.x;
         x.si = options.axis != TrainingAxis::seconds;
-        x.label = options.axis == TrainingAxis::steps    ? tr("steps")
-                  : options.axis == TrainingAxis::tokens ? tr("tokens")
+        x.label = options.axis == TrainingAxis::steps    ? u"steps"_s
+                  : options.axis == TrainingAxis::tokens ? u"tokens"_s
                                                          : unit_.label;
     }
 
@@ -144,11 +145,9 @@ public:
                 series.x.push_back(x + share * (place_of(*curve, after, options_.axis, unit_) - x));
                 series.y.push_back(curve->value[before] +
                                    share * (curve->value[after] - curve->value[before]));
-                series.labels.push_back(
-                    tr("%1: the same passage, recorded at step %2; click to show it")
-                        .arg(QString::fromStdString(snapshot.name), format_count(snapshot.step)));
-                series.links.push_back(
-                    QStringLiteral("run:%1#%2").arg(path_text(record.trace)).arg(snapshot.run));
+                series.labels.push_back(u"%1: the same passage, recorded at step %2; click to show it"_s.arg(
+                    QString::fromStdString(snapshot.name), format_count(snapshot.step)));
+                series.links.push_back(u"run:%1#%2"_s.arg(path_text(record.trace)).arg(snapshot.run));
                 break;
             }
         }
@@ -181,12 +180,11 @@ private:
         QString name =
             QString::fromStdString(found != nullptr && !found->title.empty() ? found->title : what);
         if (found != nullptr && !found->axis.empty()) {
-            name += QStringLiteral(", %1 %2").arg(QString::fromStdString(found->axis),
-                                                  QString::number(curve.place));
+            name += u", %1 %2"_s.arg(QString::fromStdString(found->axis), QString::number(curve.place));
         }
-        return tr("%1, step %2, %3 tokens, %4: %5 %6")
-            .arg(QString::fromStdString(trainings_[training].info.name), format_count(curve.step[i]),
-                 format_count(curve.tokens[i]), format_duration(curve.seconds[i]), name, number(value));
+        return u"%1, step %2, %3 tokens, %4: %5 %6"_s.arg(
+            QString::fromStdString(trainings_[training].info.name), format_count(curve.step[i]),
+            format_count(curve.tokens[i]), format_duration(curve.seconds[i]), name, number(value));
     }
 
     std::span<const TrainingRecord> trainings_;
@@ -201,7 +199,7 @@ void pair_of_curves(Builder& builder, std::span<const TrainingRecord> trainings,
     for (std::size_t t = 0; t < trainings.size(); ++t) {
         const int ink = static_cast<int>(t);
         const QString name =
-            trainings.size() > 1 ? QString::fromStdString(trainings[t].info.name) : tr("training");
+            trainings.size() > 1 ? QString::fromStdString(trainings[t].info.name) : u"training"_s;
         const TrainingCurve* first = trainings[t].curve(trained);
         const TrainingCurve* second = trainings[t].curve(held_out);
         if (first != nullptr) {
@@ -210,8 +208,8 @@ void pair_of_curves(Builder& builder, std::span<const TrainingRecord> trainings,
         if (second != nullptr) {
             builder.curve(t, *second,
                           named_held_out         ? QString()
-                          : trainings.size() > 1 ? tr("held-out, dashed")
-                                                 : tr("held-out"),
+                          : trainings.size() > 1 ? u"held-out, dashed"_s
+                                                 : u"held-out"_s,
                           ink, true);
             named_held_out = true;
         }
@@ -317,22 +315,22 @@ Chart training_chart(std::span<const TrainingRecord> trainings, const std::strin
         states << training_state(training.info);
     }
     states.removeAll(QString());
-    chart.note = states.join(QStringLiteral(". "));
+    chart.note = states.join(u". "_s);
     if (what == quantity::loss) {
-        chart.title = tr("Loss");
-        chart.y.label = tr("Loss (nats a token)");
+        chart.title = u"Loss"_s;
+        chart.y.label = u"Loss (nats a token)"_s;
         pair_of_curves(builder, trainings, quantity::loss, quantity::held_out_nll);
         return finished(std::move(builder.result));
     }
     if (what == quantity::mean_steps) {
-        chart.title = tr("Mean steps");
-        chart.y.label = tr("Mean steps over tokens");
+        chart.title = u"Mean steps"_s;
+        chart.y.label = u"Mean steps over tokens"_s;
         pair_of_curves(builder, trainings, quantity::mean_steps, quantity::held_out_mean_steps);
         return finished(std::move(builder.result));
     }
     chart.title = builder.title_of(what);
     const QString unit = builder.unit_name_of(what);
-    chart.y.label = unit.isEmpty() ? chart.title : QStringLiteral("%1 (%2)").arg(chart.title, unit);
+    chart.y.label = unit.isEmpty() ? chart.title : u"%1 (%2)"_s.arg(chart.title, unit);
     for (std::size_t t = 0; t < trainings.size(); ++t) {
         const TrainingQuantity* const found = trainings[t].quantity(what);
         const bool axis = found != nullptr && !found->axis.empty();
@@ -343,9 +341,8 @@ Chart training_chart(std::span<const TrainingRecord> trainings, const std::strin
             }
             const bool alone = trainings.size() == 1;
             const int ink = static_cast<int>(alone ? static_cast<std::size_t>(curve.place) : t);
-            const QString name = alone && axis
-                                     ? QStringLiteral("%1 %2").arg(QString::fromStdString(found->axis),
-                                                                   QString::number(curve.place))
+            const QString name = alone && axis     ? u"%1 %2"_s.arg(QString::fromStdString(found->axis),
+                                                                    QString::number(curve.place))
                                  : !alone && first ? QString::fromStdString(trainings[t].info.name)
                                                    : QString();
             builder.curve(t, curve, name, ink, !alone && curve.place % 2 == 1);
@@ -378,12 +375,12 @@ std::vector<TrainingQuantity> further_quantities(std::span<const TrainingRecord>
 QString training_state(const TrainingInfo& training) {
     const QString name = QString::fromStdString(training.name);
     if (!training.fault.empty()) {
-        return QStringLiteral("%1: %2").arg(name, QString::fromStdString(training.fault));
+        return u"%1: %2"_s.arg(name, QString::fromStdString(training.fault));
     }
     return training.complete || training.planned_steps <= 0
                ? QString()
-               : tr("%1: step %2 of %3")
-                     .arg(name, format_count(training.step), format_count(training.planned_steps));
+               : u"%1: step %2 of %3"_s.arg(name, format_count(training.step),
+                                            format_count(training.planned_steps));
 }
 
 std::vector<double> smoothed(std::span<const double> values, double weight) {

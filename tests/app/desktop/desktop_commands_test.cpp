@@ -33,13 +33,14 @@
 
 #include <cmath>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 using testing::Stage;
 
 namespace {
 
 /// Everything that needs to be quoted.
-const QString awkward = QStringLiteral("it's a \"trace\" #1 $HOME.ponder");
+const QString awkward = u"it's a \"trace\" #1 $HOME.ponder"_s;
 
 struct Ran {
     int code = -1;
@@ -50,17 +51,17 @@ struct Ran {
 Ran run(const QString& program, const QStringList& arguments, const QString& folder) {
     QProcess process;
     QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
-    environment.insert(QStringLiteral("PATH"), QFileInfo(QStringLiteral(PONDERSCOPE_PROGRAM)).path() + u':' +
-                                                   environment.value(QStringLiteral("PATH")));
-    environment.insert(QStringLiteral("PYTHONPATH"),
+    environment.insert(u"PATH"_s, QFileInfo(QStringLiteral(PONDERSCOPE_PROGRAM)).path() + u':' +
+                                      environment.value(u"PATH"_s));
+    environment.insert(u"PYTHONPATH"_s,
                        QString::fromStdString((testing::source_tree() / "app/python").string()));
-    environment.insert(QStringLiteral("PYTHONDONTWRITEBYTECODE"), QStringLiteral("1"));
+    environment.insert(u"PYTHONDONTWRITEBYTECODE"_s, u"1"_s);
     process.setProcessEnvironment(environment);
     process.setWorkingDirectory(folder);
     process.start(program, arguments);
     if (!process.waitForFinished(120'000)) {
         process.kill();
-        return {-1, {}, QStringLiteral("did not end")};
+        return {-1, {}, u"did not end"_s};
     }
     return {process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -1,
             QString::fromUtf8(process.readAllStandardOutput()),
@@ -68,15 +69,14 @@ Ran run(const QString& program, const QStringList& arguments, const QString& fol
 }
 
 Ran in_shell(const QString& lines, const QString& folder) {
-    return run(QStringLiteral("/bin/sh"), {QStringLiteral("-ec"), lines}, folder);
+    return run(u"/bin/sh"_s, {u"-ec"_s, lines}, folder);
 }
 
 /// An interpreter that has what the package needs; empty when there is none.
 QString python() {
     static const QString found = [] {
-        for (const QString& one : {QStringLiteral(PONDERSCOPE_TEST_PYTHON), QStringLiteral("python3")}) {
-            if (run(one, {QStringLiteral("-c"), QStringLiteral("import numpy")}, QDir::tempPath()).code ==
-                0) {
+        for (const QString& one : {QStringLiteral(PONDERSCOPE_TEST_PYTHON), u"python3"_s}) {
+            if (run(one, {u"-c"_s, u"import numpy"_s}, QDir::tempPath()).code == 0) {
                 return one;
             }
         }
@@ -101,7 +101,7 @@ void write_training(const std::string& path) {
 /// A window in which every panel has something to show.
 struct Shown : Stage {
     Shown() {
-        checkpoint = folder.filePath(QStringLiteral("tiny model"));
+        checkpoint = folder.filePath(u"tiny model"_s);
         testing::TinyCheckpoint{.pondering_steps = 2}.write(checkpoint.toStdString());
         trace = make(awkward, {.sequences = 2, .tokens = 240, .withDepth = true, .withAttention = true});
         write_training(trace.toStdString());
@@ -121,7 +121,7 @@ struct Shown : Stage {
         window.selection().setToken(30);
         ThinkRequest think;
         think.checkpoint = checkpoint;
-        think.prompt = QStringLiteral("It's \"late\" $HOME\nand\\dark");
+        think.prompt = u"It's \"late\" $HOME\nand\\dark"_s;
         think.tokens = 3;
         think.settings.steps = 2;
         window.runs().thinkPanel().setRequest(think);
@@ -145,7 +145,7 @@ struct Shown : Stage {
     }
     /// An empty folder to run it in.
     [[nodiscard]] QString empty() {
-        const QString path = folder.filePath(QStringLiteral("empty-%1").arg(++count));
+        const QString path = folder.filePath(u"empty-%1"_s.arg(++count));
         QDir().mkpath(path);
         return path;
     }
@@ -161,20 +161,17 @@ class DesktopCommandsTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void quoting() {
-        QCOMPARE(shell_quoted(QStringLiteral("plain-1.ponder")), QStringLiteral("plain-1.ponder"));
-        QCOMPARE(shell_quoted(QString()), QStringLiteral("''"));
-        QCOMPARE(python_quoted(QStringLiteral("a\"b\\c\nd")), QStringLiteral("\"a\\\"b\\\\c\\U0000000ad\""));
+        QCOMPARE(shell_quoted(u"plain-1.ponder"_s), u"plain-1.ponder"_s);
+        QCOMPARE(shell_quoted(QString()), u"''"_s);
+        QCOMPARE(python_quoted(u"a\"b\\c\nd"_s), u"\"a\\\"b\\\\c\\U0000000ad\""_s);
         Stage stage;
-        for (const QString& word :
-             {QStringLiteral("it's"), QStringLiteral("$HOME `ls` \\ * ?"), QStringLiteral("two\nlines"),
-              QStringLiteral("-n"), QStringLiteral("~"), QStringLiteral("größer „so“ 😀"), awkward}) {
-            QCOMPARE(in_shell(QStringLiteral("printf %s ") + shell_quoted(word), stage.folder.path()).out,
-                     word);
+        for (const QString& word : {u"it's"_s, u"$HOME `ls` \\ * ?"_s, u"two\nlines"_s, u"-n"_s, u"~"_s,
+                                    u"größer „so“ 😀"_s, awkward}) {
+            QCOMPARE(in_shell(u"printf %s "_s + shell_quoted(word), stage.folder.path()).out, word);
             if (!python().isEmpty()) {
-                const Ran ran = run(python(),
-                                    {QStringLiteral("-X"), QStringLiteral("utf8"), QStringLiteral("-c"),
-                                     QStringLiteral("print(%1, end='')").arg(python_quoted(word))},
-                                    stage.folder.path());
+                const Ran ran = run(
+                    python(), {u"-X"_s, u"utf8"_s, u"-c"_s, u"print(%1, end='')"_s.arg(python_quoted(word))},
+                    stage.folder.path());
                 QCOMPARE(ran.out, word);
             }
         }
@@ -182,7 +179,7 @@ private Q_SLOTS:
 
     void everyPanelsCommandRuns_data() {
         QTest::addColumn<QString>("name");
-        QTest::newRow("text") << QStringLiteral("text");
+        QTest::newRow("text") << u"text"_s;
         for (const Panel& panel : panels()) {
             QTest::newRow(panel.name) << QString::fromLatin1(panel.name);
         }
@@ -198,8 +195,7 @@ private Q_SLOTS:
         }
         const ViewCommand command =
             name == QLatin1String("text") ? shown.window.text().viewCommand() : shown.commandOf(name);
-        QVERIFY2(command.kind != ViewCommand::Kind::none,
-                 qPrintable(name + QStringLiteral(": ") + command.text));
+        QVERIFY2(command.kind != ViewCommand::Kind::none, qPrintable(name + u": "_s + command.text));
         Ran ran;
         const QString where = shown.empty();
         if (command.kind == ViewCommand::Kind::shell) {
@@ -208,7 +204,7 @@ private Q_SLOTS:
             if (python().isEmpty()) {
                 QSKIP("no Python with numpy; run tests/app/python/run_tests.sh once, which makes one");
             }
-            ran = run(python(), {QStringLiteral("-c"), command.text}, where);
+            ran = run(python(), {u"-c"_s, command.text}, where);
         }
         QVERIFY2(ran.code == 0, qPrintable(command.text + u'\n' + ran.err));
         QVERIFY2(!ran.out.isEmpty() || !QDir(where).entryList(QDir::Files).isEmpty(),
@@ -230,40 +226,39 @@ private Q_SLOTS:
         Shown shown;
         QVERIFY(shown.ready());
         TextPanel& text = shown.window.text();
-        QVERIFY(text.viewCommand().text.contains(QStringLiteral("\"sequence\": 1")));
+        QVERIFY(text.viewCommand().text.contains(u"\"sequence\": 1"_s));
         text.setQuantity(Quantity::entropy);
-        QVERIFY(text.viewCommand().text.contains(QStringLiteral("\"quantity\": \"entropy\"")));
+        QVERIFY(text.viewCommand().text.contains(u"\"quantity\": \"entropy\""_s));
         text.setQuantity(Quantity::nll);
         text.setDifference(true);
-        QVERIFY(text.viewCommand().text.contains(QStringLiteral("nll_difference")));
+        QVERIFY(text.viewCommand().text.contains(u"nll_difference"_s));
         text.setZoom(TextZoom::corpus);
         QCOMPARE(in_shell(text.viewCommand().text, shown.empty()).code, 0);
-        QVERIFY(text.viewCommand().text.contains(QStringLiteral("--run=vanilla-1m")));
+        QVERIFY(text.viewCommand().text.contains(u"--run=vanilla-1m"_s));
         text.setZoom(TextZoom::text);
 
-        shown.window.raisePanel(QStringLiteral("heatmap"));
+        shown.window.raisePanel(u"heatmap"_s);
         QVERIFY(shown.settle());
-        shown.window.panel<HeatmapView>().setSignalName(QStringLiteral("entropy"));
-        QVERIFY(shown.window.panel<HeatmapView>().viewCommand().text.contains(
-            QStringLiteral("\"signal\": \"entropy\"")));
+        shown.window.panel<HeatmapView>().setSignalName(u"entropy"_s);
+        QVERIFY(shown.window.panel<HeatmapView>().viewCommand().text.contains(u"\"signal\": \"entropy\""_s));
 
         // The policy and its threshold; the text that it colours.
-        (void)shown.commandOf(QStringLiteral("lab"));
+        (void)shown.commandOf(u"lab"_s);
         PolicyLab& lab = shown.window.panel<PolicyLab>();
-        lab.policies()->setCurrentIndex(lab.policies()->findText(QStringLiteral("entropy")));
+        lab.policies()->setCurrentIndex(lab.policies()->findText(u"entropy"_s));
         lab.slider()->setValue(lab.slider()->maximum() / 2);
-        QVERIFY(lab.viewCommand().text.contains(QStringLiteral("--policy=") + lab.policyText()));
+        QVERIFY(lab.viewCommand().text.contains(u"--policy="_s + lab.policyText()));
         QTRY_VERIFY(text.view().showsReplay());
         const QString folder = shown.empty();
         const Ran tokens = in_shell(text.viewCommand().text, folder);
         QVERIFY2(tokens.code == 0, qPrintable(tokens.err));
-        QVERIFY(QFile::exists(folder + QStringLiteral("/tokens.csv")));
+        QVERIFY(QFile::exists(folder + u"/tokens.csv"_s));
 
         // Who wins where, beside the comparison.
-        (void)shown.commandOf(QStringLiteral("compare"));
+        (void)shown.commandOf(u"compare"_s);
         CompareView& compare = shown.window.panel<CompareView>();
-        compare.detail()->setCurrentIndex(compare.detail()->findData(QStringLiteral("position")));
-        QVERIFY(compare.viewCommand().text.contains(QStringLiteral("\"by\": \"position\"")));
+        compare.detail()->setCurrentIndex(compare.detail()->findData(u"position"_s));
+        QVERIFY(compare.viewCommand().text.contains(u"\"by\": \"position\""_s));
         const Ran compared = in_shell(compare.viewCommand().text, shown.empty());
         QVERIFY2(compared.code == 0, qPrintable(compared.err));
         shown.window.selection().setRunB({});
@@ -271,40 +266,36 @@ private Q_SLOTS:
         QVERIFY2(alone.code == 0, qPrintable(alone.err));
 
         // The costs of the front.
-        auto* cost = shown.panel(QStringLiteral("pareto"))->findChild<QComboBox*>();
+        auto* cost = shown.panel(u"pareto"_s)->findChild<QComboBox*>();
         for (int i = 0; i < cost->count(); ++i) {
             cost->setCurrentIndex(i);
-            const Ran front = in_shell(shown.commandOf(QStringLiteral("pareto")).text, shown.empty());
+            const Ran front = in_shell(shown.commandOf(u"pareto"_s).text, shown.empty());
             QVERIFY2(front.code == 0, qPrintable(cost->itemText(i) + front.err));
         }
         if (!python().isEmpty()) {
             text.setZoom(TextZoom::tokens);
-            const Ran lines = run(python(), {QStringLiteral("-c"), text.viewCommand().text}, shown.empty());
+            const Ran lines = run(python(), {u"-c"_s, text.viewCommand().text}, shown.empty());
             QVERIFY2(lines.code == 0, qPrintable(lines.err));
             QCOMPARE(lines.out.count(u'\n'), 240);
             for (const auto how :
                  {DepthView::Shown::token, DepthView::Shown::mean, DepthView::Shown::spread}) {
-                auto* depth = qobject_cast<DepthView*>(shown.panel(QStringLiteral("depth")));
+                auto* depth = qobject_cast<DepthView*>(shown.panel(u"depth"_s));
                 depth->setShown(how);
-                const Ran weights =
-                    run(python(), {QStringLiteral("-c"), shown.commandOf(QStringLiteral("depth")).text},
-                        shown.empty());
+                const Ran weights = run(python(), {u"-c"_s, shown.commandOf(u"depth"_s).text}, shown.empty());
                 QVERIFY2(weights.code == 0, qPrintable(weights.err));
-                QVERIFY(weights.out.contains(QStringLiteral("[[")));
+                QVERIFY(weights.out.contains(u"[["_s));
             }
             // The very numbers of the view.
-            auto* depth = qobject_cast<DepthView*>(shown.panel(QStringLiteral("depth")));
+            auto* depth = qobject_cast<DepthView*>(shown.panel(u"depth"_s));
             depth->setShown(DepthView::Shown::token);
             QTRY_VERIFY(depth->depth().has_value());
             const DepthMap& map = *depth->depth();
             const std::vector<float> grid = map.grid(29, -1, -1);
-            const Ran number =
-                run(python(),
-                    {QStringLiteral("-c"),
-                     depth->viewCommand().text + QStringLiteral("print('is', np.nanmean(weights, "
-                                                                "axis=(0, -1))[3, 1])\n")},
-                    shown.empty());
-            const double said = number.out.section(QStringLiteral("is "), -1).trimmed().toDouble();
+            const Ran number = run(python(),
+                                   {u"-c"_s, depth->viewCommand().text + u"print('is', np.nanmean(weights, "
+                                                                         "axis=(0, -1))[3, 1])\n"_s},
+                                   shown.empty());
+            const double said = number.out.section(u"is "_s, -1).trimmed().toDouble();
             const double wanted = static_cast<double>(grid[static_cast<std::size_t>(3 * map.sources() + 1)]);
             QVERIFY2(wanted > 0 && std::abs(said - wanted) < 1e-4, qPrintable(number.out));
         }
@@ -313,7 +304,7 @@ private Q_SLOTS:
     void withoutARunItSaysWhy() {
         Stage stage;
         stage.window.show();
-        QApplication::clipboard()->setText(QStringLiteral("before"));
+        QApplication::clipboard()->setText(u"before"_s);
         for (const Panel& panel : panels()) {
             QWidget* view = panel_of(*stage.window.findChild<QDockWidget*>(QString::fromLatin1(panel.name)));
             const ViewCommand command = dynamic_cast<ShowsCommand*>(view)->viewCommand();
@@ -322,7 +313,7 @@ private Q_SLOTS:
             stage.window.menu().copyCommand(view);
         }
         QCOMPARE(stage.window.text().viewCommand().kind, ViewCommand::Kind::none);
-        QCOMPARE(QApplication::clipboard()->text(), QStringLiteral("before"));
+        QCOMPARE(QApplication::clipboard()->text(), u"before"_s);
     }
 
     void dialogs() {
@@ -336,12 +327,12 @@ private Q_SLOTS:
         RecordRequest request;
         request.checkpoint = shown.checkpoint;
         request.fromPrompt = true;
-        request.prompt = QStringLiteral("It's $HOME, \"here\"\nand there");
-        request.settings = {.steps = 2, .kv = QStringLiteral("shared"), .startState = {}};
-        request.trace = shown.folder.filePath(QStringLiteral("recorded by hand.ponder"));
+        request.prompt = u"It's $HOME, \"here\"\nand there"_s;
+        request.settings = {.steps = 2, .kv = u"shared"_s, .startState = {}};
+        request.trace = shown.folder.filePath(u"recorded by hand.ponder"_s);
         shown.window.runs().showRecordDialog(request);
         const QString record = copied(*shown.window.runs().recordDialog());
-        QVERIFY(!record.contains(QStringLiteral("--progress")));
+        QVERIFY(!record.contains(u"--progress"_s));
         const Ran recorded = in_shell(record, shown.empty());
         QVERIFY2(recorded.code == 0, qPrintable(record + recorded.err));
         QVERIFY(QFile::exists(request.trace));
@@ -350,7 +341,7 @@ private Q_SLOTS:
         for (const figure::FigureKind kind :
              {figure::FigureKind::token_text, figure::FigureKind::policy_front}) {
             shown.window.figures().exportFigure(kind);
-            const QString file = shown.folder.filePath(QStringLiteral("it's a figure.svg"));
+            const QString file = shown.folder.filePath(u"it's a figure.svg"_s);
             QFile::remove(file);
             shown.window.figures().dialog()->setFile(file);
             // The same bytes from two processes, whatever their time zone and their hash seed.

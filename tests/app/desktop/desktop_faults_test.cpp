@@ -20,6 +20,7 @@
 
 #include <sqlite3.h>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 using testing::Stage;
 
@@ -58,7 +59,7 @@ class DesktopFaultsTest : public QObject {
 private Q_SLOTS:
     void aWatchedFileIsSaidOnce() {
         QTemporaryDir folder;
-        const QString path = folder.filePath(QStringLiteral("a.ponder"));
+        const QString path = folder.filePath(u"a.ponder"_s);
         const auto write = [&](const QByteArray& bytes) {
             QFile file(path);
             if (file.open(QIODevice::WriteOnly)) {
@@ -78,9 +79,9 @@ private Q_SLOTS:
         write("12");
         QCOMPARE(check({path}).constFirst().event, TraceWatch::Event::shrunk);
         QVERIFY(check({path}).isEmpty());
-        QTest::qSleep(20);                                                 // file systems count in ticks
-        QVERIFY(QFile::copy(path, path + QStringLiteral(".annotations"))); // what lies beside it, too
-        QFile annotations(path + QStringLiteral(".annotations"));
+        QTest::qSleep(20);                                    // file systems count in ticks
+        QVERIFY(QFile::copy(path, path + u".annotations"_s)); // what lies beside it, too
+        QFile annotations(path + u".annotations"_s);
         QVERIFY(annotations.open(QIODevice::Append) && annotations.write("x") == 1);
         annotations.close();
         QCOMPARE(check({path}).constFirst().event, TraceWatch::Event::moved);
@@ -97,7 +98,7 @@ private Q_SLOTS:
         QVERIFY(check({path}).isEmpty()); // once
         write("123");
         QCOMPARE(check({path}).constFirst().event, TraceWatch::Event::replaced);
-        const QString other = folder.filePath(QStringLiteral("b.ponder"));
+        const QString other = folder.filePath(u"b.ponder"_s);
         QVERIFY(QFile::copy(path, other));
         QVERIFY(QFile::remove(path) && QFile::rename(other, path));
         QCOMPARE(check({path}).constFirst().event, TraceWatch::Event::replaced);
@@ -106,7 +107,7 @@ private Q_SLOTS:
 
     void aTraceThatVanishesStaysOnTheScreen() {
         Stage stage;
-        const QString path = stage.make(QStringLiteral("gone.ponder"));
+        const QString path = stage.make(u"gone.ponder"_s);
         QVERIFY(stage.shows(path));
         QTest::qWait(600);
         QVERIFY(QFile::remove(path));
@@ -121,13 +122,12 @@ private Q_SLOTS:
 
     void aTraceThatIsReplacedIsReadAgain() {
         Stage stage;
-        const QString path = stage.make(QStringLiteral("now.ponder"), {.sequences = 2, .tokens = 300});
-        const QString other =
-            stage.make(QStringLiteral("next.ponder"), {.seed = 5, .sequences = 1, .tokens = 90});
+        const QString path = stage.make(u"now.ponder"_s, {.sequences = 2, .tokens = 300});
+        const QString other = stage.make(u"next.ponder"_s, {.seed = 5, .sequences = 1, .tokens = 90});
         QVERIFY(stage.shows(path));
         QTest::qWait(600);
         QVERIFY(QFile::remove(path) && QFile::rename(other, path));
-        QVERIFY(testing::says(stage.window, "trace.replaced", QStringLiteral("now.ponder")));
+        QVERIFY(testing::says(stage.window, "trace.replaced", u"now.ponder"_s));
         QTRY_VERIFY(stage.window.text().view().sequence() &&
                     stage.window.text().view().sequence()->tokens.size() == 90);
         look(stage);
@@ -135,7 +135,7 @@ private Q_SLOTS:
 
     void aTraceThatShrinksIsSaid() {
         Stage stage;
-        const QString path = stage.make(QStringLiteral("short.ponder"));
+        const QString path = stage.make(u"short.ponder"_s);
         QVERIFY(stage.shows(path));
         QTest::qWait(600);
         QVERIFY(QFile::resize(path, QFileInfo(path).size() / 3));
@@ -148,7 +148,7 @@ private Q_SLOTS:
 
     void absurdCountsAreNotBelieved() {
         Stage stage;
-        const QString path = stage.make(QStringLiteral("absurd.ponder"));
+        const QString path = stage.make(u"absurd.ponder"_s);
         plant(path, "UPDATE run SET max_steps = 4, layers = 1000000000000, vocab_size = 1000000000000;"
                     "UPDATE sequence SET tokens = 1000000000000;");
         stage.window.resize(1200, 850);
@@ -161,7 +161,7 @@ private Q_SLOTS:
 
     void absurdStepsAreNotDrawnOneByOne() {
         Stage stage;
-        const QString path = stage.make(QStringLiteral("steps.ponder"));
+        const QString path = stage.make(u"steps.ponder"_s);
         plant(path, "UPDATE run SET max_steps = 1000000000000;");
         stage.window.show();
         stage.window.open(path);
@@ -175,7 +175,7 @@ private Q_SLOTS:
 
     void aDamagedSequenceIsNotReadForEver() {
         Stage stage;
-        const QString path = stage.make(QStringLiteral("damaged.ponder"));
+        const QString path = stage.make(u"damaged.ponder"_s);
         {
             QFile file(path);
             QVERIFY(file.open(QIODevice::ReadWrite));
@@ -189,16 +189,15 @@ private Q_SLOTS:
         stage.window.selection().setSequence(1);
         QVERIFY(testing::says(stage.window, "trace.unreadable"));
         const auto* inspector = stage.window.findChild<InspectorView*>();
-        QTRY_VERIFY2(
-            stage.window.text().view().accessibleDescription().contains(QStringLiteral("cannot be read")),
-            qPrintable(stage.window.text().view().accessibleDescription()));
-        QTRY_VERIFY2(inspector->report().hint.contains(QStringLiteral("cannot be read")),
+        QTRY_VERIFY2(stage.window.text().view().accessibleDescription().contains(u"cannot be read"_s),
+                     qPrintable(stage.window.text().view().accessibleDescription()));
+        QTRY_VERIFY2(inspector->report().hint.contains(u"cannot be read"_s),
                      qPrintable(inspector->report().hint));
     }
 
     void numbersThatAreNoneAreShownAsNone() {
         Stage stage;
-        const QString path = stage.make(QStringLiteral("nan.ponder"));
+        const QString path = stage.make(u"nan.ponder"_s);
         plant(path, "UPDATE token_row SET nll = 9e999 WHERE rowid % 3 = 0; UPDATE token_row SET nll = NULL "
                     "WHERE rowid % 3 = "
                     "1; UPDATE token_row SET entropy = -9e999; UPDATE token_row SET rank = -5, steps = -3, "
@@ -216,9 +215,8 @@ private Q_SLOTS:
 
     void missingSignalsAreSaidByTheirViews() {
         Stage stage;
-        const QString path =
-            stage.make(QStringLiteral("basic.ponder"),
-                       {.sequences = 1, .tokens = 100, .secondRun = false, .withSignals = false});
+        const QString path = stage.make(
+            u"basic.ponder"_s, {.sequences = 1, .tokens = 100, .secondRun = false, .withSignals = false});
         QVERIFY(stage.shows(path));
         look(stage);
         QVERIFY2(stage.window.errors().isEmpty(), qPrintable(stage.window.errors().join(u' ')));
@@ -226,7 +224,7 @@ private Q_SLOTS:
 
     void viewsAndTriggersFromStrangersNeverRun() {
         Stage stage;
-        const QString path = stage.make(QStringLiteral("planted.ponder"));
+        const QString path = stage.make(u"planted.ponder"_s);
         plant(path, "CREATE VIEW report AS SELECT randomblob(1000000000) FROM run;"
                     "CREATE TRIGGER t AFTER UPDATE ON run BEGIN DELETE FROM token_row; END;");
         QVERIFY(stage.shows(path));
@@ -237,7 +235,7 @@ private Q_SLOTS:
     void textsCannotWriteOverTheirSurroundings() {
         Stage stage;
         const QString path = stage.make(
-            QStringLiteral("hostile.ponder"),
+            u"hostile.ponder"_s,
             {.sequences = 1,
              .secondRun = false,
              .texts = {"safe \xE2\x80\xAE"
@@ -260,7 +258,7 @@ private Q_SLOTS:
     void aCheckpointThatIsStillBeingCopiedIsWaitedFor() {
         Stage stage;
         stage.window.show();
-        const QString folder = stage.folder.filePath(QStringLiteral("copied"));
+        const QString folder = stage.folder.filePath(u"copied"_s);
         QVERIFY(QDir().mkpath(folder));
         const auto write = [&](const QString& name, qsizetype size) {
             QFile file(folder + u'/' + name);
@@ -270,34 +268,33 @@ private Q_SLOTS:
         stage.drop({QUrl::fromLocalFile(folder)});
         QVERIFY(stage.window.runs().recordDialog() != nullptr);
         RecordDialog& dialog = *stage.window.runs().recordDialog();
-        QVERIFY(dialog.problem().contains(QStringLiteral("config.json")));
-        const QString text = stage.folder.filePath(QStringLiteral("text.txt"));
+        QVERIFY(dialog.problem().contains(u"config.json"_s));
+        const QString text = stage.folder.filePath(u"text.txt"_s);
         QFile words(text);
         QVERIFY(words.open(QIODevice::WriteOnly));
         words.write("words");
         words.close();
         RecordRequest request = dialog.request();
         request.textFile = text;
-        request.trace = stage.folder.filePath(QStringLiteral("out.ponder"));
+        request.trace = stage.folder.filePath(u"out.ponder"_s);
         dialog.setRequest(request);
-        write(QStringLiteral("config.json"), 2);
+        write(u"config.json"_s, 2);
         qsizetype size = 0;
         QVERIFY2(testing::comes([&] {
-                     write(QStringLiteral("model.safetensors"), size += 1000);
-                     return dialog.problem().contains(QStringLiteral("still changing"));
+                     write(u"model.safetensors"_s, size += 1000);
+                     return dialog.problem().contains(u"still changing"_s);
                  }),
                  qPrintable(dialog.problem()));
-        QTRY_VERIFY(!dialog.problem().contains(QStringLiteral("still changing")));
+        QTRY_VERIFY(!dialog.problem().contains(u"still changing"_s));
         dialog.reject();
     }
 
     void anEngineThatDiesLeavesTheSequencesDone() {
         Stage stage;
-        const QString path =
-            stage.make(QStringLiteral("dying.ponder"), {.sequences = 2, .tokens = 80, .complete = false});
+        const QString path = stage.make(u"dying.ponder"_s, {.sequences = 2, .tokens = 80, .complete = false});
         stage.window.show();
         stage.window.runs().recorder().setProgram(
-            stage.program(QStringLiteral("engine.sh"),
+            stage.program(u"engine.sh"_s,
                           "echo '{\"activity\":\"recording\",\"done\":80,\"total\":160,\"unit\":\"tokens\"}' "
                           ">&2\nkill -9 $$\n"));
         RecordRequest request;
@@ -314,7 +311,7 @@ private Q_SLOTS:
         QTRY_VERIFY(stage.window.data()
                         .faults({path, cut.id})
                         .join(u' ')
-                        .contains(QStringLiteral("ended unexpectedly while recording")));
+                        .contains(u"ended unexpectedly while recording"_s));
         look(stage);
     }
 };

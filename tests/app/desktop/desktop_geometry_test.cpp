@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 using testing::Stage;
 
@@ -28,7 +29,7 @@ namespace {
 std::pair<QByteArray, QByteArray> stored(Theme& theme, const QSize& size, Qt::WindowStates state,
                                          const QPoint& at = {40, 60}) {
     QTemporaryDir folder;
-    Settings settings(folder.filePath(QStringLiteral("stored.ini")));
+    Settings settings(folder.filePath(u"stored.ini"_s));
     {
         MainWindow window(theme, settings);
         window.resize(size);
@@ -37,7 +38,7 @@ std::pair<QByteArray, QByteArray> stored(Theme& theme, const QSize& size, Qt::Wi
         QTest::qWait(20);
         window.setWindowState(state);
         QTest::qWait(20);
-        window.findChild<QDockWidget*>(QStringLiteral("compare"))->hide();
+        window.findChild<QDockWidget*>(u"compare"_s)->hide();
         window.close();
     }
     return {settings.geometry(), settings.layout()};
@@ -75,10 +76,10 @@ private Q_SLOTS:
         testing::spare_the_log();
         QStandardPaths::setTestModeEnabled(true);
         QTemporaryDir folder;
-        const QString trace = folder.filePath(QStringLiteral("one.ponder"));
+        const QString trace = folder.filePath(u"one.ponder"_s);
         testing::write_sample_trace(trace.toStdString(), {.sequences = 2, .tokens = 60});
-        const QString session = folder.filePath(QStringLiteral("one.ponder-session"));
-        QVERIFY(QDir(folder.path()).mkpath(QStringLiteral("checkpoint")));
+        const QString session = folder.filePath(u"one.ponder-session"_s);
+        QVERIFY(QDir(folder.path()).mkpath(u"checkpoint"_s));
         std::pair<QByteArray, QByteArray> left;
         if (size.isValid() && !size.isEmpty()) {
             left = stored(theme, size, Qt::WindowStates(state), at);
@@ -88,25 +89,25 @@ private Q_SLOTS:
         }
         {
             // A session with a layout of its own, of a window of another size.
-            Settings settings(folder.filePath(QStringLiteral("session.ini")));
+            Settings settings(folder.filePath(u"session.ini"_s));
             MainWindow window(theme, settings);
             window.resize(1100, 760);
             window.show();
             window.open(trace);
             QVERIFY(testing::comes([&] { return !window.isBusy(); }));
-            window.findChild<QDockWidget*>(QStringLiteral("heatmap"))->hide();
+            window.findChild<QDockWidget*>(u"heatmap"_s)->hide();
             window.selection().setToken(7);
             QVERIFY(window.session().saveSessionTo(session));
         }
         const QStringList arguments[] = {{},
                                          {trace},
-                                         {trace + QStringLiteral("#vanilla-1m")},
+                                         {trace + u"#vanilla-1m"_s},
                                          {session},
                                          {session, trace},
-                                         {folder.filePath(QStringLiteral("missing.ponder"))},
-                                         {folder.filePath(QStringLiteral("checkpoint"))}};
+                                         {folder.filePath(u"missing.ponder"_s)},
+                                         {folder.filePath(u"checkpoint"_s)}};
         for (const QStringList& paths : arguments) {
-            Settings settings(folder.filePath(QStringLiteral("settings.ini")));
+            Settings settings(folder.filePath(u"settings.ini"_s));
             settings.setWindow(left.first, left.second);
             MainWindow window(theme, settings);
             Launch launch;
@@ -116,7 +117,7 @@ private Q_SLOTS:
             QVERIFY(testing::comes([&] { return !window.isBusy(); }));
             QTest::qWait(200); // Qt puts layouts of maximised windows back for 150 ms
             const QString words = paths.join(u' ');
-            const bool opens = words.contains(QStringLiteral("one.ponder"));
+            const bool opens = words.contains(u"one.ponder"_s);
             QCOMPARE(window.selection().runA().isValid(), opens);
             QVERIFY(window.screen()->virtualGeometry().intersects(window.frameGeometry()));
             QVERIFY(window.screen()->availableGeometry().width() >= window.width());
@@ -137,9 +138,9 @@ private Q_SLOTS:
             }
             if (paths.contains(session)) {
                 QTRY_COMPARE(window.selection().token(), 7);
-                QVERIFY(!window.findChild<QDockWidget*>(QStringLiteral("heatmap"))->isVisible());
+                QVERIFY(!window.findChild<QDockWidget*>(u"heatmap"_s)->isVisible());
             } else if (!left.first.isEmpty() && size.isValid() && !size.isEmpty()) {
-                QVERIFY(!window.findChild<QDockWidget*>(QStringLiteral("compare"))->isVisible());
+                QVERIFY(!window.findChild<QDockWidget*>(u"compare"_s)->isVisible());
             }
             if (opens) {
                 QVERIFY(window.text().isVisible());
@@ -152,7 +153,7 @@ private Q_SLOTS:
         Theme theme(Appearance::light);
         testing::spare_the_log();
         QTemporaryDir folder;
-        Settings settings(folder.filePath(QStringLiteral("settings.ini")));
+        Settings settings(folder.filePath(u"settings.ini"_s));
         QRect first;
         for (int time = 0; time < 5; ++time) {
             MainWindow window(theme, settings);
@@ -172,10 +173,10 @@ private Q_SLOTS:
     void runsAreNamedOnce() {
         // Of runs that are named together the first is A and the second B; whoever names one later means A.
         Stage stage;
-        const QString path = stage.make(QStringLiteral("named.ponder"));
-        const QString other = stage.make(QStringLiteral("other.ponder"));
-        const QString vanilla = QStringLiteral("#vanilla-1m");
-        const QString ada = QStringLiteral("#adaponderlm-1m");
+        const QString path = stage.make(u"named.ponder"_s);
+        const QString other = stage.make(u"other.ponder"_s);
+        const QString vanilla = u"#vanilla-1m"_s;
+        const QString ada = u"#adaponderlm-1m"_s;
         Launch launch;
         launch.paths = {path + vanilla, other + ada, other + vanilla};
         stage.window.start(launch);
@@ -189,7 +190,7 @@ private Q_SLOTS:
             QCOMPARE(QString::fromStdString(stage.window.data().run(stage.window.selection().runA())->name),
                      later.section(u'#', 1));
         }
-        stage.window.open(path + QStringLiteral("#nobody"));
+        stage.window.open(path + u"#nobody"_s);
         QVERIFY(stage.settle());
         QCOMPARE(stage.window.errors().size(), 1);
         QCOMPARE(stage.window.selection().runA(), (RunKey{other, 1}));
@@ -198,7 +199,7 @@ private Q_SLOTS:
     void quitClosesEveryWindow() {
         Stage stage;
         stage.window.show();
-        Settings settings(stage.folder.filePath(QStringLiteral("second.ini")));
+        Settings settings(stage.folder.filePath(u"second.ini"_s));
         MainWindow second(stage.theme, settings);
         second.show();
         const QMenu* file = second.topBar().menus().actions().constFirst()->menu();
@@ -212,7 +213,7 @@ private Q_SLOTS:
         Theme theme(Appearance::light);
         testing::spare_the_log();
         QTemporaryDir folder;
-        Settings settings(folder.filePath(QStringLiteral("settings.ini")));
+        Settings settings(folder.filePath(u"settings.ini"_s));
         const auto left = stored(theme, {1200, 800}, Qt::WindowNoState);
         settings.setWindow(left.first, left.second);
         {

@@ -35,6 +35,7 @@
 #include <algorithm>
 #include <cmath>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 using testing::Stage;
 using testing::write_sample_trace;
@@ -86,11 +87,11 @@ private Q_SLOTS:
 
     void undoGoesBackToWhatWasSelectedSearchedAndZoomed() {
         Stage stage;
-        QVERIFY(stage.shows(stage.make(QStringLiteral("undo.ponder"))));
+        QVERIFY(stage.shows(stage.make(u"undo.ponder"_s)));
         QTest::qWait(600);
         stage.window.selection().setToken(5);
         QTest::qWait(600);
-        stage.window.text().findText(QStringLiteral("nll > 3"));
+        stage.window.text().findText(u"nll > 3"_s);
         const qint64 found = stage.window.selection().token();
         QTest::qWait(600);
         stage.window.text().setZoom(TextZoom::corpus);
@@ -101,31 +102,31 @@ private Q_SLOTS:
         QCOMPARE(stage.window.text().zoom(), TextZoom::corpus);
         stage.window.session().undo();
         QCOMPARE(stage.window.text().zoom(), TextZoom::text);
-        QCOMPARE(stage.window.text().findBar().query(), QStringLiteral("nll > 3"));
+        QCOMPARE(stage.window.text().findBar().query(), u"nll > 3"_s);
         QCOMPARE(stage.window.selection().token(), found);
         stage.window.session().undo();
         QVERIFY(stage.window.text().findBar().query().isEmpty());
         QCOMPARE(stage.window.selection().token(), 5);
         stage.window.session().redo();
-        QCOMPARE(stage.window.text().findBar().query(), QStringLiteral("nll > 3"));
+        QCOMPARE(stage.window.text().findBar().query(), u"nll > 3"_s);
     }
 
     void aSessionRemembers() {
         Stage stage;
-        const QString path = stage.make(QStringLiteral("kept.ponder"), {.sequences = 3, .tokens = 200});
-        const QString file = stage.folder.filePath(QStringLiteral("talk.ponder-session"));
+        const QString path = stage.make(u"kept.ponder"_s, {.sequences = 3, .tokens = 200});
+        const QString file = stage.folder.filePath(u"talk.ponder-session"_s);
         stage.window.show();
         QVERIFY(stage.window.data().traces().isEmpty());
-        stage.window.open(path + QStringLiteral("#vanilla-1m"));
+        stage.window.open(path + u"#vanilla-1m"_s);
         QVERIFY(stage.settle());
         stage.window.selection().setSequence(2);
         stage.window.selection().setToken(17);
         stage.window.text().setQuantity(Quantity::entropy);
-        stage.window.text().setAnnotation(QStringLiteral("score"));
+        stage.window.text().setAnnotation(u"score"_s);
         stage.window.text().setBars(Quantity::rank);
-        stage.window.text().setBarAnnotation(QStringLiteral("score"));
-        stage.window.text().view().ranges().hold(QStringLiteral("nll"), std::array{1.0, 4.5});
-        stage.window.findChild<QDockWidget*>(QStringLiteral("compare"))->hide();
+        stage.window.text().setBarAnnotation(u"score"_s);
+        stage.window.text().view().ranges().hold(u"nll"_s, std::array{1.0, 4.5});
+        stage.window.findChild<QDockWidget*>(u"compare"_s)->hide();
         QVERIFY(stage.window.session().saveSessionTo(file));
         const ViewState before = stage.window.session().viewState();
 
@@ -136,9 +137,9 @@ private Q_SLOTS:
         QTRY_COMPARE(other.selection().token(), 17);
         QTRY_VERIFY(!other.isBusy());
         QVERIFY(other.session().viewState() == before);
-        QCOMPARE(other.text().view().barAnnotation(), QStringLiteral("score"));
-        QCOMPARE((*other.text().view().ranges().held(QStringLiteral("nll")))[1], 4.5);
-        QVERIFY(!other.findChild<QDockWidget*>(QStringLiteral("compare"))->isVisible());
+        QCOMPARE(other.text().view().barAnnotation(), u"score"_s);
+        QCOMPARE((*other.text().view().ranges().held(u"nll"_s))[1], 4.5);
+        QVERIFY(!other.findChild<QDockWidget*>(u"compare"_s)->isVisible());
         // The file names its trace beside it: both can be moved together.
         QFile text(file);
         QVERIFY(text.open(QIODevice::ReadOnly));
@@ -154,7 +155,7 @@ private Q_SLOTS:
     void sessionsFromStrangersAreChecked() {
         QTemporaryDir folder;
         const auto load = [&](const QByteArray& bytes, QString& problem) {
-            const QString path = folder.filePath(QStringLiteral("s.ponder-session"));
+            const QString path = folder.filePath(u"s.ponder-session"_s);
             QFile file(path);
             if (file.open(QIODevice::WriteOnly)) {
                 file.write(bytes);
@@ -167,7 +168,7 @@ private Q_SLOTS:
               QByteArray("{\"ponderscope_session\":3}"), QByteArray("{}"), QByteArray(8 << 20, 'x')}) {
             QString problem;
             QVERIFY(!load(wrong, problem));
-            QVERIFY(problem.contains(QStringLiteral("s.ponder-session")));
+            QVERIFY(problem.contains(u"s.ponder-session"_s));
         }
         QString problem;
         const auto session =
@@ -185,60 +186,58 @@ private Q_SLOTS:
         QCOMPARE(session->view.textSize, 48);
         Stage stage;
         stage.window.show();
-        stage.window.open(folder.filePath(QStringLiteral("absent.ponder-session")));
+        stage.window.open(folder.filePath(u"absent.ponder-session"_s));
         QCOMPARE(stage.window.errors().size(), 1);
     }
 
     void aSessionThatCannotBeWrittenIsSaid() {
         Stage stage;
-        QVERIFY(stage.shows(stage.make(QStringLiteral("full.ponder"))));
-        QVERIFY(!stage.window.session().saveSessionTo(QStringLiteral("/no/such/folder/x.ponder-session")));
-        QVERIFY(stage.window.messages().has("session.failed", QStringLiteral("/no/such/folder")));
+        QVERIFY(stage.shows(stage.make(u"full.ponder"_s)));
+        QVERIFY(!stage.window.session().saveSessionTo(u"/no/such/folder/x.ponder-session"_s));
+        QVERIFY(stage.window.messages().has("session.failed", u"/no/such/folder"_s));
         QVERIFY(!stage.window.session().saveSessionTo(stage.folder.path())); // a folder
     }
 
     void thePaletteColoursComparesAndFinds() {
         Stage stage;
-        QVERIFY(stage.shows(stage.make(QStringLiteral("box.ponder"))));
+        QVERIFY(stage.shows(stage.make(u"box.ponder"_s)));
         const auto type = [&](const QString& line) {
             stage.window.menu().showPalette();
             auto* palette = qobject_cast<CommandPalette*>(QApplication::activePopupWidget());
             palette->edit().setText(line);
             return palette;
         };
-        CommandPalette* palette = type(QStringLiteral("colour by rank"));
+        CommandPalette* palette = type(u"colour by rank"_s);
         QTest::keyClick(&palette->edit(), Qt::Key_Return);
         QTRY_COMPARE(stage.window.text().view().quantity(), Quantity::rank);
-        palette = type(QStringLiteral("show as a vanilla-1m"));
+        palette = type(u"show as a vanilla-1m"_s);
         QTest::keyClick(&palette->edit(), Qt::Key_Return);
         QTRY_COMPARE(stage.window.data().run(stage.window.selection().runA())->name, "vanilla-1m");
         // What is no command can be looked for: the last row.
-        palette = type(QStringLiteral("nll > 3"));
+        palette = type(u"nll > 3"_s);
         const int rows = palette->model().rowCount();
-        QCOMPARE(palette->model().index(rows - 1).data().toString(),
-                 QStringLiteral("Find “nll > 3” in the text"));
+        QCOMPARE(palette->model().index(rows - 1).data().toString(), u"Find “nll > 3” in the text"_s);
         for (int row = 1; row < rows; ++row) {
             QTest::keyClick(&palette->edit(), Qt::Key_Down);
         }
         QTest::keyClick(&palette->edit(), Qt::Key_Return);
-        QTRY_COMPARE(stage.window.text().findBar().query(), QStringLiteral("nll > 3"));
+        QTRY_COMPARE(stage.window.text().findBar().query(), u"nll > 3"_s);
     }
 
     void thePaletteFindsEveryAction() {
-        QVERIFY(command_score(QStringLiteral("fnd"), QStringLiteral("Find a token")) > 0);
-        QVERIFY(command_score(QStringLiteral("xyz"), QStringLiteral("Find a token")) < 0);
-        QVERIFY(command_score(QStringLiteral("ft"), QStringLiteral("Find a token")) >
-                command_score(QStringLiteral("ft"), QStringLiteral("Shifted")));
+        QVERIFY(command_score(u"fnd"_s, u"Find a token"_s) > 0);
+        QVERIFY(command_score(u"xyz"_s, u"Find a token"_s) < 0);
+        QVERIFY(command_score(u"ft"_s, u"Find a token"_s) > command_score(u"ft"_s, u"Shifted"_s));
         Stage stage;
-        QVERIFY(stage.shows(stage.make(QStringLiteral("palette.ponder"))));
+        QVERIFY(stage.shows(stage.make(u"palette.ponder"_s)));
         QTest::keyClick(&stage.window, Qt::Key_K, Qt::ControlModifier);
         auto* palette = qobject_cast<CommandPalette*>(QApplication::activePopupWidget());
         QVERIFY(palette != nullptr);
         const QAbstractItemModelTester tester(&palette->model(),
                                               QAbstractItemModelTester::FailureReportingMode::QtTest);
         QVERIFY(palette->model().rowCount() > 40);
-        QTest::keyClicks(&palette->edit(), QStringLiteral("map of all seq"));
-        QCOMPARE(palette->model().index(0).data(CommandModel::ShortcutRole).toString(), QStringLiteral("Ctrl+3"));
+        QTest::keyClicks(&palette->edit(), u"map of all seq"_s);
+        QCOMPARE(palette->model().index(0).data(CommandModel::ShortcutRole).toString(), u"Ctrl+3"_s);
         QVERIFY(!palette->grab().isNull());
         QTest::keyClick(&palette->edit(), Qt::Key_Down);
         QTest::keyClick(&palette->edit(), Qt::Key_Up);
@@ -261,14 +260,14 @@ private Q_SLOTS:
         QWidget* sheet = QApplication::activePopupWidget();
         QVERIFY(sheet != nullptr);
         const QString listed = sheet->findChild<QLabel*>()->text();
-        QVERIFY(listed.count(u'\n') > 30 && listed.contains(QStringLiteral("| Ctrl+K |")));
+        QVERIFY(listed.count(u'\n') > 30 && listed.contains(u"| Ctrl+K |"_s));
         sheet->close();
     }
 
     void everyControlHasAName() {
         Stage stage;
-        QVERIFY(stage.shows(
-            stage.make(QStringLiteral("names.ponder"), {.sequences = 2, .tokens = 200, .withDepth = true})));
+        QVERIFY(
+            stage.shows(stage.make(u"names.ponder"_s, {.sequences = 2, .tokens = 200, .withDepth = true})));
         stage.window.runs().showRecordDialog();
         stage.window.greeting().showWelcome();
         for (const Panel& panel : panels()) {
@@ -298,13 +297,12 @@ private Q_SLOTS:
             }
             if (control && !part && spoken(widget).isEmpty()) {
                 const QWidget* parent = widget->parentWidget();
-                nameless << QStringLiteral("%1 in %2")
-                                .arg(QLatin1String(widget->metaObject()->className()),
-                                     parent == nullptr ? QString()
-                                                       : QLatin1String(parent->metaObject()->className()));
+                nameless << u"%1 in %2"_s.arg(
+                    QLatin1String(widget->metaObject()->className()),
+                    parent == nullptr ? QString() : QLatin1String(parent->metaObject()->className()));
             }
         }
-        QVERIFY2(nameless.isEmpty(), qPrintable(nameless.join(QStringLiteral("; "))));
+        QVERIFY2(nameless.isEmpty(), qPrintable(nameless.join(u"; "_s)));
     }
 
     void appearancesAreReadable() {
@@ -330,9 +328,9 @@ private Q_SLOTS:
                  {std::pair(colours.text, colours.panel), std::pair(colours.soft, colours.panel),
                   std::pair(colours.text, colours.selected), std::pair(colours.errorText, colours.errorPanel),
                   std::pair(colours.warningText, colours.warningPanel)}) {
-                QVERIFY2(contrast(text, ground) >= least, qPrintable(QStringLiteral("%1 on %2: %3")
-                                                                         .arg(text.name(), ground.name())
-                                                                         .arg(contrast(text, ground))));
+                QVERIFY2(contrast(text, ground) >= least,
+                         qPrintable(
+                             u"%1 on %2: %3"_s.arg(text.name(), ground.name()).arg(contrast(text, ground))));
             }
         }
         Stage stage;
@@ -342,7 +340,7 @@ private Q_SLOTS:
 
     void windowsStandBesideEachOther() {
         Stage stage;
-        const QString path = stage.make(QStringLiteral("first.ponder"));
+        const QString path = stage.make(u"first.ponder"_s);
         QVERIFY(stage.shows(path));
         stage.window.newWindow();
         MainWindow* second = nullptr;
@@ -370,7 +368,7 @@ private Q_SLOTS:
         stage.window.show();
         stage.window.session().present();
         QVERIFY2(!stage.window.session().isPresenting(), "there is nothing to present");
-        stage.window.open(stage.make(QStringLiteral("talk.ponder")));
+        stage.window.open(stage.make(u"talk.ponder"_s));
         QVERIFY(stage.settle());
         const QString trace = stage.window.selection().runA().trace;
         stage.window.selection().setRunA({trace, 1});
@@ -378,10 +376,10 @@ private Q_SLOTS:
         stage.window.session().keepView();
         stage.window.text().setQuantity(Quantity::entropy);
         stage.window.selection().setRunA({trace, 2});
-        stage.window.docks().maximise(stage.window.findChild<QDockWidget*>(QStringLiteral("heatmap")));
+        stage.window.docks().maximise(stage.window.findChild<QDockWidget*>(u"heatmap"_s));
         stage.window.session().keepView();
         QCOMPARE(stage.window.session().views().size(), 2U);
-        QCOMPARE(stage.window.session().views()[1].panel, QStringLiteral("heatmap"));
+        QCOMPARE(stage.window.session().views()[1].panel, u"heatmap"_s);
         stage.window.docks().maximise(nullptr);
         QVERIFY(stage.settle());
         const ViewState before = stage.window.session().viewState();
@@ -391,10 +389,9 @@ private Q_SLOTS:
         stage.window.session().present();
         QVERIFY(stage.window.session().isPresenting() && stage.window.isFullScreen());
         // What the first screen shows, in whole letters.
-        const auto* caption = stage.window.findChild<QLabel*>(QStringLiteral("caption"));
+        const auto* caption = stage.window.findChild<QLabel*>(u"caption"_s);
         QTest::qWait(30);
-        QVERIFY(caption->text().contains(QStringLiteral("A: vanilla-1m")) &&
-                caption->text().contains(QStringLiteral("Entropy")));
+        QVERIFY(caption->text().contains(u"A: vanilla-1m"_s) && caption->text().contains(u"Entropy"_s));
         QVERIFY2(caption->height() >= QFontMetrics(caption->font()).height(),
                  qPrintable(QString::number(caption->height())));
         QVERIFY(stage.window.statusBar()->height() >= caption->height());
@@ -416,7 +413,7 @@ private Q_SLOTS:
         press(Qt::Key_PageDown);
         QCOMPARE(stage.window.selection().runA().run, qint64(2));
         QVERIFY(!stage.window.text().isVisible());
-        QVERIFY(stage.window.findChild<QDockWidget*>(QStringLiteral("heatmap"))->isVisible());
+        QVERIFY(stage.window.findChild<QDockWidget*>(u"heatmap"_s)->isVisible());
         press(Qt::Key_PageDown); // there is no third
         QCOMPARE(stage.window.selection().runA().run, qint64(2));
         press(Qt::Key_PageUp);
@@ -430,14 +427,14 @@ private Q_SLOTS:
         QVERIFY(stage.window.topBar().isVisible());
 
         // Sessions bring them back; those of a file from elsewhere are checked like the rest.
-        const QString file = stage.folder.filePath(QStringLiteral("talk.ponder-session"));
+        const QString file = stage.folder.filePath(u"talk.ponder-session"_s);
         QVERIFY(stage.window.session().saveSessionTo(file));
         QString problem;
         const auto session = load_session(file, problem);
         QVERIFY2(session.has_value(), qPrintable(problem));
         QCOMPARE(session->views.size(), 2U);
         QVERIFY(session->views[0].view == stage.window.session().views()[0].view);
-        QCOMPARE(session->views[1].panel, QStringLiteral("heatmap"));
+        QCOMPARE(session->views[1].panel, u"heatmap"_s);
         QCOMPARE(session->views[1].name, stage.window.session().views()[1].name);
     }
 
@@ -449,9 +446,7 @@ private Q_SLOTS:
         write_sample_trace(scratch.toStdString(), {.sequences = 1, .tokens = 60});
         stage.window.open(scratch);
         QVERIFY(stage.settle());
-        const auto question = [&] {
-            return stage.window.findChild<QMessageBox*>(QStringLiteral("scratchLeft"));
-        };
+        const auto question = [&] { return stage.window.findChild<QMessageBox*>(u"scratchLeft"_s); };
         QVERIFY(!stage.window.close());
         QVERIFY(question() != nullptr && question()->isVisible());
         // Not now.
@@ -466,9 +461,9 @@ private Q_SLOTS:
                 break;
             }
         }
-        auto* dialog = stage.window.findChild<QFileDialog*>(QStringLiteral("keep"));
+        auto* dialog = stage.window.findChild<QFileDialog*>(u"keep"_s);
         QVERIFY(dialog != nullptr);
-        const QString kept = stage.folder.filePath(QStringLiteral("kept.ponder"));
+        const QString kept = stage.folder.filePath(u"kept.ponder"_s);
         Q_EMIT dialog->fileSelected(kept);
         QTRY_VERIFY(!stage.window.isVisible());
         QCOMPARE(TraceReader::open(kept.toStdString()).runs().size(),

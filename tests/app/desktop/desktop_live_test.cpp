@@ -28,6 +28,7 @@
 #include <algorithm>
 #include <cmath>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 using testing::Stage;
 
@@ -60,16 +61,16 @@ QByteArray script(int tokens, const QByteArray& then) {
 }
 
 ThinkRequest request_in(const Stage& stage) {
-    const QString folder = stage.folder.filePath(QStringLiteral("model"));
+    const QString folder = stage.folder.filePath(u"model"_s);
     QDir().mkpath(folder);
-    QFile config(folder + QStringLiteral("/config.json"));
+    QFile config(folder + u"/config.json"_s);
     if (config.open(QIODevice::WriteOnly)) {
         config.write("{}");
     }
     ThinkRequest request;
     request.checkpoint = folder;
-    request.prompt = QStringLiteral("ab");
-    request.trace = stage.folder.filePath(QStringLiteral("thought.ponder"));
+    request.prompt = u"ab"_s;
+    request.trace = stage.folder.filePath(u"thought.ponder"_s);
     return request;
 }
 
@@ -79,7 +80,7 @@ class DesktopLiveTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void linesBecomeARun() {
-        LiveRunBuilder builder(QStringLiteral("live:test"));
+        LiveRunBuilder builder(u"live:test"_s);
         QCOMPARE(builder.read(start), LiveRunBuilder::Event::started);
         QCOMPARE(builder.read(token(1, 98, "62")), LiveRunBuilder::Event::token);
         QCOMPARE(builder.read(token(2, 0xe2, "e2")), LiveRunBuilder::Event::token); // a part of a character
@@ -90,18 +91,18 @@ private Q_SLOTS:
         QVERIFY(std::isnan(run.tokens->tokens.nll[2]));
         QCOMPARE(run.info.max_steps, std::int64_t{2});
         QCOMPARE(run.sequence.scored_tokens, std::int64_t{2});
-        const auto nll = run.chunks.at(QStringLiteral("nll"));
+        const auto nll = run.chunks.at(u"nll"_s);
         QCOMPARE(nll->shape, (std::vector<std::int64_t>{3, 3}));
         QCOMPARE(nll->data.size(), std::size_t{36});
-        QCOMPARE(run.labels.value(98), QStringLiteral("b"));
+        QCOMPARE(run.labels.value(98), u"b"_s);
         QCOMPARE(builder.promptTokens(), 2);
         QCOMPARE(builder.read("{\"event\":\"recorded\",\"trace\":\"/t.ponder\",\"run\":\"r\"}"),
                  LiveRunBuilder::Event::recorded);
-        QCOMPARE(builder.recordedRun(), QStringLiteral("r"));
+        QCOMPARE(builder.recordedRun(), u"r"_s);
     }
 
     void linesThatDoNotFitAreLeftOut() {
-        LiveRunBuilder builder(QStringLiteral("live:test"));
+        LiveRunBuilder builder(u"live:test"_s);
         QCOMPARE(builder.read(token(1, 98, "62")), LiveRunBuilder::Event::nothing); // before the start
         QCOMPARE(builder.read("not json at all"), LiveRunBuilder::Event::nothing);
         QCOMPARE(builder.read("{\"event\":\"token\"}"), LiveRunBuilder::Event::nothing);
@@ -112,14 +113,14 @@ private Q_SLOTS:
                  LiveRunBuilder::Event::token); // a shape that changed
         QCOMPARE(builder.read(token(3, 98, "zz", "\"many\"")), LiveRunBuilder::Event::token);
         const LiveRun run = builder.run();
-        QCOMPARE(run.chunks.at(QStringLiteral("nll"))->shape, (std::vector<std::int64_t>{4, 3}));
+        QCOMPARE(run.chunks.at(u"nll"_s)->shape, (std::vector<std::int64_t>{4, 3}));
         // Shapes that would need all memory are not believed.
-        LiveRunBuilder other(QStringLiteral("live:other"));
+        LiveRunBuilder other(u"live:other"_s);
         QCOMPARE(other.read(start), LiveRunBuilder::Event::started);
         QByteArray absurd = token(1, 98, "62");
         absurd.replace("[1,3]", "[1,4000000000000]");
         QCOMPARE(other.read(absurd), LiveRunBuilder::Event::token);
-        QVERIFY(!other.run().chunks.contains(QStringLiteral("nll")));
+        QVERIFY(!other.run().chunks.contains(u"nll"_s));
     }
 
     void everyViewShowsWhatIsThought() {
@@ -127,14 +128,14 @@ private Q_SLOTS:
         stage.window.resize(1200, 850);
         stage.window.show();
         stage.window.runs().thinker().setProgram(
-            stage.program(QStringLiteral("engine.sh"), script(12, "exec sleep 600\n")));
+            stage.program(u"engine.sh"_s, script(12, "exec sleep 600\n")));
         stage.window.runs().think(request_in(stage));
         QTRY_VERIFY(stage.window.runs().thinker().tokens() >= 4);
         QTRY_VERIFY(stage.window.text().view().sequence());
         QCOMPARE(stage.window.selection().runA(), stage.window.runs().thinker().key());
         QTRY_COMPARE(stage.window.runs().thinker().tokens(), 12);
         QTRY_COMPARE(static_cast<int>(stage.window.text().view().sequence()->tokens.size()), 12);
-        QVERIFY(stage.window.topBar().runA().currentText().contains(QStringLiteral("thinking")));
+        QVERIFY(stage.window.topBar().runA().currentText().contains(u"thinking"_s));
         // The slider follows; moved back, it stays, dims what came later, and the inspector shows that
         // moment.
         QSlider& time = stage.window.runs().thinkPanel().time();
@@ -151,8 +152,8 @@ private Q_SLOTS:
         QTest::keyClick(&time, Qt::Key_End);
         QCOMPARE(stage.window.text().view().horizon(), -1);
         // Views that read files say why they wait; nothing asks for a file of that name.
-        stage.window.raisePanel(QStringLiteral("halting"));
-        stage.window.raisePanel(QStringLiteral("lab"));
+        stage.window.raisePanel(u"halting"_s);
+        stage.window.raisePanel(u"lab"_s);
         QTest::qWait(50);
         QVERIFY2(stage.window.errors().isEmpty(), qPrintable(stage.window.errors().join(u' ')));
         stage.window.runs().thinker().cancel();
@@ -168,14 +169,12 @@ private Q_SLOTS:
         for (int i = 5; i < 7; ++i) {
             drawn += "echo '" + token(i, 98, "62").replace("\"nll\":1.5,", "\"nll\":null,") + "'\n";
         }
-        stage.window.runs().thinker().setProgram(
-            stage.program(QStringLiteral("engine.sh"), drawn + "exec sleep 600\n"));
+        stage.window.runs().thinker().setProgram(stage.program(u"engine.sh"_s, drawn + "exec sleep 600\n"));
         stage.window.runs().think(request_in(stage));
         QTRY_COMPARE(stage.window.runs().thinker().tokens(), 7);
-        QTRY_VERIFY2(
-            stage.window.statusText().contains(QStringLiteral("7 tokens · NLL 1.500 over 4 of 6 predicted")),
-            qPrintable(stage.window.statusText()));
-        QVERIFY2(stage.window.statusText().contains(QStringLiteral("sequence 1 of 1")),
+        QTRY_VERIFY2(stage.window.statusText().contains(u"7 tokens · NLL 1.500 over 4 of 6 predicted"_s),
+                     qPrintable(stage.window.statusText()));
+        QVERIFY2(stage.window.statusText().contains(u"sequence 1 of 1"_s),
                  qPrintable(stage.window.statusText()));
         stage.window.runs().thinker().cancel();
         QTRY_VERIFY(!stage.window.runs().thinker().isRunning());
@@ -184,13 +183,12 @@ private Q_SLOTS:
     void anEngineThatDiesLeavesWhatItSaid() {
         Stage stage;
         stage.window.show();
-        stage.window.runs().thinker().setProgram(
-            stage.program(QStringLiteral("engine.sh"), script(5, "kill -9 $$\n")));
+        stage.window.runs().thinker().setProgram(stage.program(u"engine.sh"_s, script(5, "kill -9 $$\n")));
         stage.window.runs().think(request_in(stage));
         QVERIFY(testing::says(stage.window, "generation.died"));
         QCOMPARE(static_cast<int>(stage.window.text().view().sequence()->tokens.size()), 5);
         // And it can be asked again.
-        stage.window.runs().thinker().setProgram(stage.program(QStringLiteral("again.sh"), script(3, "")));
+        stage.window.runs().thinker().setProgram(stage.program(u"again.sh"_s, script(3, "")));
         stage.window.runs().think(request_in(stage));
         QTRY_COMPARE(stage.window.runs().thinker().tokens(), 3);
         QTRY_VERIFY(!stage.window.runs().thinker().isRunning());
@@ -199,25 +197,25 @@ private Q_SLOTS:
     void aRefusalIsTheEnginesSentence() {
         Stage stage;
         stage.window.show();
-        stage.window.runs().thinker().setProgram(stage.program(
-            QStringLiteral("engine.sh"), "echo 'ponderscope: no tokenizer here.' >&2\nexit 2\n"));
+        stage.window.runs().thinker().setProgram(
+            stage.program(u"engine.sh"_s, "echo 'ponderscope: no tokenizer here.' >&2\nexit 2\n"));
         stage.window.runs().think(request_in(stage));
-        QTRY_COMPARE(stage.window.runs().thinkPanel().status(), QStringLiteral("no tokenizer here."));
+        QTRY_COMPARE(stage.window.runs().thinkPanel().status(), u"no tokenizer here."_s);
         stage.window.runs().think({});
-        QVERIFY(stage.window.runs().thinkPanel().status().contains(QStringLiteral("checkpoint")));
+        QVERIFY(stage.window.runs().thinkPanel().status().contains(u"checkpoint"_s));
         ThinkRequest silent = request_in(stage);
-        silent.prompt = QStringLiteral("  ");
+        silent.prompt = u"  "_s;
         stage.window.runs().think(silent);
-        QVERIFY(stage.window.runs().thinkPanel().status().contains(QStringLiteral("prompt")));
+        QVERIFY(stage.window.runs().thinkPanel().status().contains(u"prompt"_s));
     }
 
     void theRecordedRunTakesItsPlace() {
         Stage stage;
-        const QString trace = stage.make(QStringLiteral("kept.ponder"), {.sequences = 1, .tokens = 50});
+        const QString trace = stage.make(u"kept.ponder"_s, {.sequences = 1, .tokens = 50});
         stage.window.show();
-        stage.window.runs().thinker().setProgram(stage.program(
-            QStringLiteral("engine.sh"), script(4, "echo '{\"event\":\"recorded\",\"trace\":\"" +
-                                                       trace.toUtf8() + "\",\"run\":\"vanilla-1m\"}'\n")));
+        stage.window.runs().thinker().setProgram(
+            stage.program(u"engine.sh"_s, script(4, "echo '{\"event\":\"recorded\",\"trace\":\"" +
+                                                        trace.toUtf8() + "\",\"run\":\"vanilla-1m\"}'\n")));
         stage.window.runs().think(request_in(stage));
         QTRY_COMPARE(stage.window.selection().runA().trace, trace);
         QVERIFY(!stage.window.data().isLive(Thinker::name()));
@@ -228,17 +226,16 @@ private Q_SLOTS:
         Stage stage;
         MainWindow& window = stage.window;
         window.resize(1200, 850);
-        const QString trace = stage.make(QStringLiteral("read.ponder"));
+        const QString trace = stage.make(u"read.ponder"_s);
         QVERIFY(stage.shows(trace));
         const RunKey a = window.selection().runA();
         const RunKey b = window.selection().runB();
         QVERIFY(b.isValid());
-        const QString go = stage.folder.filePath(QStringLiteral("go"));
-        window.runs().thinker().setProgram(
-            stage.program(QStringLiteral("engine.sh"),
-                          script(30, "while [ ! -e '" + go.toUtf8() + "' ]; do sleep 0.05; done\n" +
-                                         "echo '{\"event\":\"recorded\",\"trace\":\"" + trace.toUtf8() +
-                                         "\",\"run\":\"vanilla-1m\"}'\n")));
+        const QString go = stage.folder.filePath(u"go"_s);
+        window.runs().thinker().setProgram(stage.program(
+            u"engine.sh"_s, script(30, "while [ ! -e '" + go.toUtf8() + "' ]; do sleep 0.05; done\n" +
+                                           "echo '{\"event\":\"recorded\",\"trace\":\"" + trace.toUtf8() +
+                                           "\",\"run\":\"vanilla-1m\"}'\n")));
         window.runs().think(request_in(stage));
         QTRY_COMPARE(window.selection().runA(), window.runs().thinker().key());
         // A word that is clicked holds the slider.
@@ -250,13 +247,13 @@ private Q_SLOTS:
         window.selection().setRunA(a);
         window.selection().setSequence(1);
         window.selection().setToken(5);
-        window.raisePanel(QStringLiteral("think"));
+        window.raisePanel(u"think"_s);
         const ViewState state = window.session().viewState();
         QTRY_COMPARE(window.runs().thinker().tokens(), 30);
         QVERIFY(window.session().viewState() == state);
         QVERIFY(window.data().isLive(Thinker::name()));
         // The way back is in the list of runs.
-        QVERIFY(window.topBar().runA().findText(QStringLiteral("thinking"), Qt::MatchContains) >= 0);
+        QVERIFY(window.topBar().runA().findText(u"thinking"_s, Qt::MatchContains) >= 0);
         QFile sign(go);
         QVERIFY(sign.open(QIODevice::WriteOnly));
         QTRY_VERIFY(!window.data().isLive(Thinker::name()));
@@ -269,10 +266,10 @@ private Q_SLOTS:
         // Its weights take a while; meanwhile the user has gone to another run.
         Stage stage;
         MainWindow& window = stage.window;
-        QVERIFY(stage.shows(stage.make(QStringLiteral("read.ponder"))));
+        QVERIFY(stage.shows(stage.make(u"read.ponder"_s)));
         const RunKey b = window.selection().runB();
         window.runs().thinker().setProgram(
-            stage.program(QStringLiteral("engine.sh"), "sleep 0.3\n" + script(4, "exec sleep 600\n")));
+            stage.program(u"engine.sh"_s, "sleep 0.3\n" + script(4, "exec sleep 600\n")));
         window.runs().think(request_in(stage));
         window.selection().setRunA(b);
         QTRY_VERIFY(window.runs().thinker().tokens() >= 3);
@@ -283,8 +280,7 @@ private Q_SLOTS:
         Stage stage;
         MainWindow& window = stage.window;
         window.show();
-        window.runs().thinker().setProgram(
-            stage.program(QStringLiteral("engine.sh"), script(4, "exec sleep 600\n")));
+        window.runs().thinker().setProgram(stage.program(u"engine.sh"_s, script(4, "exec sleep 600\n")));
         window.runs().think(request_in(stage));
         QTRY_VERIFY(window.runs().thinker().tokens() >= 3);
         int asked = 0;
@@ -311,15 +307,15 @@ private Q_SLOTS:
         window.resize(1200, 850);
         window.show();
         window.runs().thinker().setProgram(
-            stage.program(QStringLiteral("engine.sh"), "echo '" + start + "'\nexec sleep 600\n"));
+            stage.program(u"engine.sh"_s, "echo '" + start + "'\nexec sleep 600\n"));
         window.runs().think(request_in(stage));
         QTRY_COMPARE(window.selection().runA(), window.runs().thinker().key());
         QVERIFY(window.data().signalsOf(window.runs().thinker().key()).empty());
         QVERIFY(window.data().isBeginning(window.runs().thinker().key()));
-        window.raisePanel(QStringLiteral("heatmap"));
+        window.raisePanel(u"heatmap"_s);
         const QString waiting = window.panel<HeatmapView>().canvas()->hint();
         const QString trace =
-            stage.make(QStringLiteral("basic.ponder"), {.sequences = 1, .tokens = 50, .withSignals = false});
+            stage.make(u"basic.ponder"_s, {.sequences = 1, .tokens = 50, .withSignals = false});
         window.open(trace);
         QTRY_VERIFY(window.data().isOpen(trace));
         window.selection().setRunA({trace, 1});
@@ -340,18 +336,18 @@ private Q_SLOTS:
         wanted.seed = 3;
         panel.setRequest(wanted);
         QSignalSpy asked(&panel, &ThinkPanel::thinkRequested);
-        stage.window.runs().thinker().setProgram(stage.program(QStringLiteral("engine.sh"), "exit 2\n"));
+        stage.window.runs().thinker().setProgram(stage.program(u"engine.sh"_s, "exit 2\n"));
         QTest::keyClick(panel.findChild<QPlainTextEdit*>(), Qt::Key_Return, Qt::ControlModifier);
         QCOMPARE(asked.size(), 1);
         const auto made = asked[0][0].value<ThinkRequest>();
         const QStringList arguments = generate_arguments(made);
-        QCOMPARE(arguments.mid(0, 2), (QStringList{QStringLiteral("generate"), wanted.checkpoint}));
+        QCOMPARE(arguments.mid(0, 2), (QStringList{u"generate"_s, wanted.checkpoint}));
         for (const char* one : {"--prompt=ab", "--tokens=7", "--temperature=0.5", "--top-k=9", "--top-p=0.5",
                                 "--seed=3", "--json"}) {
             QVERIFY2(arguments.contains(QLatin1String(one)), one);
         }
-        wanted.prompt = QStringLiteral("--help");
-        QVERIFY(generate_arguments(wanted).contains(QStringLiteral("--prompt=--help")));
+        wanted.prompt = u"--help"_s;
+        QVERIFY(generate_arguments(wanted).contains(u"--prompt=--help"_s));
         QTRY_VERIFY(!stage.window.runs().thinker().isRunning());
     }
 
@@ -359,10 +355,10 @@ private Q_SLOTS:
         Stage stage;
         stage.window.show();
         ThinkPanel& panel = stage.window.runs().thinkPanel();
-        panel.inquiry().setProgram(stage.program(QStringLiteral("inspect.sh"), "exit 2\n"));
-        const QString model = stage.folder.filePath(QStringLiteral("made/up/adaponderlm-1m"));
+        panel.inquiry().setProgram(stage.program(u"inspect.sh"_s, "exit 2\n"));
+        const QString model = stage.folder.filePath(u"made/up/adaponderlm-1m"_s);
         QVERIFY(QDir().mkpath(model));
-        stage.window.open(stage.make(QStringLiteral("story.ponder")));
+        stage.window.open(stage.make(u"story.ponder"_s));
         QVERIFY(stage.settle());
         stage.window.selection().setRunA({stage.window.selection().runA().trace, 1});
         QCOMPARE(panel.request().checkpoint, model); // a click on its tab shows it, too
@@ -379,20 +375,20 @@ private Q_SLOTS:
         stage.window.show();
         ThinkPanel& panel = stage.window.runs().thinkPanel();
         panel.inquiry().setProgram(stage.program(
-            QStringLiteral("inspect.sh"),
+            u"inspect.sh"_s,
             "echo "
             "'{\"kind\":\"checkpoint\",\"architecture\":\"parcae\",\"method\":\"parcae\",\"max_steps\":7,"
             "\"start_state\":true,\"layers\":4,\"parameters\":1000,\"tokenizer\":{}}'\n"));
-        stage.window.runs().thinker().setProgram(stage.program(QStringLiteral("engine.sh"), "exit 2\n"));
+        stage.window.runs().thinker().setProgram(stage.program(u"engine.sh"_s, "exit 2\n"));
         stage.window.runs().showThink();
         panel.setRequest(request_in(stage));
-        auto* steps = panel.findChild<QSpinBox*>(QStringLiteral("steps"));
-        auto* kv = panel.findChild<QComboBox*>(QStringLiteral("kv"));
-        auto* start_state = panel.findChild<QComboBox*>(QStringLiteral("start"));
+        auto* steps = panel.findChild<QSpinBox*>(u"steps"_s);
+        auto* kv = panel.findChild<QComboBox*>(u"kv"_s);
+        auto* start_state = panel.findChild<QComboBox*>(u"start"_s);
         QTRY_VERIFY2(steps->specialValueText().startsWith(u'8'), qPrintable(steps->specialValueText()));
         steps->setValue(3);
-        kv->setCurrentIndex(kv->findData(QStringLiteral("skip")));
-        start_state->setCurrentIndex(start_state->findData(QStringLiteral("zero")));
+        kv->setCurrentIndex(kv->findData(u"skip"_s));
+        start_state->setCurrentIndex(start_state->findData(u"zero"_s));
         QSignalSpy asked(&panel, &ThinkPanel::thinkRequested);
         QTest::keyClick(panel.findChild<QPlainTextEdit*>(), Qt::Key_Return, Qt::ControlModifier);
         QCOMPARE(asked.size(), 1);
@@ -403,25 +399,24 @@ private Q_SLOTS:
         QTRY_VERIFY(!stage.window.runs().thinker().isRunning());
         // Remembered by the next window; a file that is not named yet does not start.
         MainWindow next(stage.theme, stage.settings);
-        QCOMPARE(next.runs().thinkPanel().request().settings,
-                 (RunSettings{3, QStringLiteral("skip"), QStringLiteral("zero")}));
-        start_state->setCurrentIndex(start_state->findData(QStringLiteral("file")));
+        QCOMPARE(next.runs().thinkPanel().request().settings, (RunSettings{3, u"skip"_s, u"zero"_s}));
+        start_state->setCurrentIndex(start_state->findData(u"file"_s));
         QTest::keyClick(panel.findChild<QPlainTextEdit*>(), Qt::Key_Return, Qt::ControlModifier);
         QCOMPARE(asked.size(), 1);
-        QVERIFY(panel.status().contains(QStringLiteral("file of start states")));
+        QVERIFY(panel.status().contains(u"file of start states"_s));
     }
 
     void whatIfRunsTheSameTokensAgain() {
         Stage stage;
-        const QString path = stage.make(QStringLiteral("asked.ponder"), {.sequences = 2, .tokens = 60});
+        const QString path = stage.make(u"asked.ponder"_s, {.sequences = 2, .tokens = 60});
         QVERIFY(stage.shows(path));
-        const QString said = stage.folder.filePath(QStringLiteral("arguments"));
+        const QString said = stage.folder.filePath(u"arguments"_s);
         // What it says to have recorded is a run that is there.
         const QByteArray answer = "echo '{\"trace\":\"" + path.toUtf8() + "\",\"run\":\"" +
                                   QByteArray::fromStdString(stage.window.data().runs(path).back().name) +
                                   "\"}'\n";
-        stage.window.runs().recorder().setProgram(stage.program(
-            QStringLiteral("engine.sh"), "printf '%s\\n' \"$@\" > '" + said.toUtf8() + "'\n" + answer));
+        stage.window.runs().recorder().setProgram(
+            stage.program(u"engine.sh"_s, "printf '%s\\n' \"$@\" > '" + said.toUtf8() + "'\n" + answer));
         // Without the checkpoint it cannot be asked, and the window says so.
         stage.window.whatIf().giveSteps(9, 3);
         QVERIFY(stage.window.messages().has("checkpoint.missing"));
@@ -431,7 +426,7 @@ private Q_SLOTS:
             QSKIP("the sample trace names an absolute checkpoint");
         }
         QVERIFY(QDir().mkpath(model));
-        QFile config(model + QStringLiteral("/config.json"));
+        QFile config(model + u"/config.json"_s);
         QVERIFY(config.open(QIODevice::WriteOnly));
         config.write("{}");
         config.close();
@@ -468,18 +463,14 @@ private Q_SLOTS:
         QVERIFY(patch != carried.end());
         QFile patches(QString::fromUtf8(patch->mid(8)));
         QVERIFY(patches.open(QIODevice::ReadOnly));
-        const QJsonArray all =
-            QJsonDocument::fromJson(patches.readAll()).object()[QStringLiteral("patches")].toArray();
+        const QJsonArray all = QJsonDocument::fromJson(patches.readAll()).object()[u"patches"_s].toArray();
         QCOMPARE(all.size(), 1);
         const QJsonObject only = all.at(0).toObject();
         const auto place = [](int token, int step) {
-            return QJsonObject{{QStringLiteral("sequence"), 1},
-                               {QStringLiteral("token"), token},
-                               {QStringLiteral("step"), step},
-                               {QStringLiteral("layer"), 5}};
+            return QJsonObject{{u"sequence"_s, 1}, {u"token"_s, token}, {u"step"_s, step}, {u"layer"_s, 5}};
         };
-        QCOMPARE(only[QStringLiteral("to")].toObject(), place(8, 2));
-        QCOMPARE(only[QStringLiteral("from")].toObject(), place(3, 1));
+        QCOMPARE(only[u"to"_s].toObject(), place(8, 2));
+        QCOMPARE(only[u"from"_s].toObject(), place(3, 1));
 
         back();
 
@@ -487,7 +478,7 @@ private Q_SLOTS:
         const auto choose = [&](qint64 word, const QString& begin, int item) {
             stage.window.selection().setToken(word);
             for (QMenu* menu : stage.window.findChildren<QMenu*>()) {
-                if (menu->title().startsWith(QStringLiteral("&What If"))) {
+                if (menu->title().startsWith(u"&What If"_s)) {
                     Q_EMIT menu->aboutToShow();
                     for (QAction* action : menu->actions()) {
                         if (action->menu() != nullptr && action->text().startsWith(begin)) {
@@ -499,9 +490,9 @@ private Q_SLOTS:
             }
             return false;
         };
-        QVERIFY(choose(6, QStringLiteral("Copy the State of"), 0));
+        QVERIFY(choose(6, u"Copy the State of"_s, 0));
         QVERIFY(QFile::remove(said));
-        QVERIFY(choose(11, QStringLiteral("Paste the State of"), 0));
+        QVERIFY(choose(11, u"Paste the State of"_s, 0));
         QTRY_VERIFY(QFile::exists(said) && !stage.window.runs().recorder().isRunning());
         QFile third(said);
         QVERIFY(third.open(QIODevice::ReadOnly));
@@ -512,8 +503,8 @@ private Q_SLOTS:
 
         // A second question while the first is computed leaves the file that it reads.
         QVERIFY(QFile::remove(said));
-        stage.window.runs().recorder().setProgram(stage.program(
-            QStringLiteral("slow.sh"), "printf '%s\\n' \"$@\" > '" + said.toUtf8() + "'\nexec sleep 600\n"));
+        stage.window.runs().recorder().setProgram(
+            stage.program(u"slow.sh"_s, "printf '%s\\n' \"$@\" > '" + said.toUtf8() + "'\nexec sleep 600\n"));
         stage.window.whatIf().putState(9, 2);
         QTRY_VERIFY(QFile::exists(said) && QFileInfo(said).size() > 0);
         QFile fourth(said);
@@ -532,18 +523,17 @@ private Q_SLOTS:
 
     void statesAreTakenOfLayersThatTheRunHas() {
         Stage stage;
-        const QString path = stage.make(QStringLiteral("layers.ponder"), {.sequences = 1, .tokens = 60});
+        const QString path = stage.make(u"layers.ponder"_s, {.sequences = 1, .tokens = 60});
         QVERIFY(stage.shows(path));
         const RunInfo run = *stage.window.data().run(stage.window.selection().runA());
         stage.window.selection().setToken(9);
         const auto offered = [&] {
             QStringList items;
             for (QMenu* menu : stage.window.findChildren<QMenu*>()) {
-                if (menu->title().startsWith(QStringLiteral("&What If"))) {
+                if (menu->title().startsWith(u"&What If"_s)) {
                     Q_EMIT menu->aboutToShow();
                     for (QAction* action : menu->actions()) {
-                        if (action->menu() != nullptr &&
-                            action->text().startsWith(QStringLiteral("Copy the State"))) {
+                        if (action->menu() != nullptr && action->text().startsWith(u"Copy the State"_s)) {
                             for (QAction* item : action->menu()->actions()) {
                                 items << item->text();
                             }
@@ -554,9 +544,9 @@ private Q_SLOTS:
             return items.join(u'\n');
         };
         stage.window.selection().setLayer(static_cast<int>(run.layers) - 1);
-        QVERIFY2(offered().contains(QStringLiteral("layer %1").arg(run.layers - 1)), qPrintable(offered()));
+        QVERIFY2(offered().contains(u"layer %1"_s.arg(run.layers - 1)), qPrintable(offered()));
         stage.window.selection().setLayer(static_cast<int>(run.layers)); // left by another run
-        QVERIFY2(!offered().contains(QStringLiteral("layer")), qPrintable(offered()));
+        QVERIFY2(!offered().contains(u"layer"_s), qPrintable(offered()));
     }
 };
 

@@ -21,6 +21,7 @@
 #include <filesystem>
 #include <set>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 
 namespace {
@@ -84,11 +85,11 @@ private Q_SLOTS:
         if (testing::test_data().empty()) {
             QSKIP("reference data golden is absent; set PONDERSCOPE_TEST_DATA to run this test");
         }
-        trace_ = folder_.filePath(QStringLiteral("methods.ponder"));
+        trace_ = folder_.filePath(u"methods.ponder"_s);
         QFile passage(
             QString::fromStdString((testing::source_tree() / "sample_models/texts/passage.txt").string()));
         QVERIFY(passage.open(QIODevice::ReadOnly));
-        QFile text(folder_.filePath(QStringLiteral("text.txt")));
+        QFile text(folder_.filePath(u"text.txt"_s));
         QVERIFY(text.open(QIODevice::WriteOnly));
         text.write(passage.readAll().left(500));
         text.close();
@@ -132,13 +133,12 @@ private Q_SLOTS:
             QVERIFY2(std::any_of(values.begin(), values.end(), [](float value) { return value != 0; }),
                      name.c_str());
         }
-        const QString picture = folder_.filePath(QStringLiteral("window.png"));
+        const QString picture = folder_.filePath(u"window.png"_s);
         QFile::remove(picture);
         const QByteArray said =
             run(QStringLiteral(PONDERSCOPE_DESKTOP_PROGRAM),
-                {QStringLiteral("--screenshot"), picture, QStringLiteral("--select-token"),
-                 QStringLiteral("60"), QStringLiteral("--tab"), QString::fromLatin1(one.tab),
-                 trace_ + u'#' + QString::fromLatin1(one.run)});
+                {u"--screenshot"_s, picture, u"--select-token"_s, u"60"_s, u"--tab"_s,
+                 QString::fromLatin1(one.tab), trace_ + u'#' + QString::fromLatin1(one.run)});
         QVERIFY2(said.isEmpty(), said.constData());
         const QImage image(picture);
         QCOMPARE(image.size(), QSize(1440, 900));
@@ -151,7 +151,7 @@ private Q_SLOTS:
         }
         QVERIFY2(colours.size() > 150, qPrintable(QString::number(colours.size())));
         if (const QString kept = qEnvironmentVariable("PONDERSCOPE_KEEP_PICTURES"); !kept.isEmpty()) {
-            QFile::copy(picture, kept + u'/' + QString::fromLatin1(one.run) + QStringLiteral(".png"));
+            QFile::copy(picture, kept + u'/' + QString::fromLatin1(one.run) + u".png"_s);
         }
     }
 
@@ -167,21 +167,17 @@ private:
         const QString folder = folder_.filePath(QString::fromLatin1(one.golden));
         std::filesystem::copy(golden.path().toStdString(), folder.toStdString(),
                               std::filesystem::copy_options::recursive);
-        QVERIFY(QFile::copy(tokenizer, folder + QStringLiteral("/tokenizer.json")));
-        QFile description(golden.filePath(QStringLiteral("case.json")));
+        QVERIFY(QFile::copy(tokenizer, folder + u"/tokenizer.json"_s));
+        QFile description(golden.filePath(u"case.json"_s));
         QVERIFY(description.open(QIODevice::ReadOnly));
-        QStringList arguments{QStringLiteral("record"), folder,
-                              QStringLiteral("--text"), folder_.filePath(QStringLiteral("text.txt")),
-                              QStringLiteral("-o"),     trace_,
-                              QStringLiteral("--name"), QString::fromLatin1(one.run)};
-        for (const QJsonValue argument : QJsonDocument::fromJson(description.readAll())
-                                             .object()
-                                             .value(QStringLiteral("arguments"))
-                                             .toArray()) {
+        QStringList arguments{u"record"_s, folder, u"--text"_s, folder_.filePath(u"text.txt"_s),
+                              u"-o"_s,     trace_, u"--name"_s, QString::fromLatin1(one.run)};
+        for (const QJsonValue argument :
+             QJsonDocument::fromJson(description.readAll()).object().value(u"arguments"_s).toArray()) {
             arguments << argument.toString();
         }
         // A start state of the reference is one of its ids; a text draws its own.
-        if (const qsizetype state = arguments.indexOf(QStringLiteral("--initial-state")); state >= 0) {
+        if (const qsizetype state = arguments.indexOf(u"--initial-state"_s); state >= 0) {
             arguments.remove(state, 2);
         }
         const QByteArray said = run(QStringLiteral(PONDERSCOPE_PROGRAM), arguments);

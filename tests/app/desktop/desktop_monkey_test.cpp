@@ -22,6 +22,7 @@
 #include <array>
 #include <malloc.h>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 using testing::Stage;
 
@@ -44,7 +45,7 @@ public:
         QVERIFY(
             QTest::qWaitFor([&] { return done_ >= gestures; }, static_cast<int>(60'000 + gestures * 100)));
         for (int tries = 0; QWidget* open = in_front(); ++tries) {
-            QVERIFY2(tries < 1000, qPrintable(QStringLiteral("%1 '%2' '%3' (visible: %4) does not close")
+            QVERIFY2(tries < 1000, qPrintable(u"%1 '%2' '%3' (visible: %4) does not close"_s
                                                   .arg(QLatin1String(open->metaObject()->className()),
                                                        open->objectName(), open->windowTitle())
                                                   .arg(open->isVisible())));
@@ -207,8 +208,8 @@ private:
         QList<QAction*> actions;
         for (QAction* action : stage_.window.findChildren<QAction*>()) {
             const QString text = action->text().remove(u'&');
-            if (action->isEnabled() && action->menu() == nullptr && !text.contains(QStringLiteral("Quit")) &&
-                !text.contains(QStringLiteral("New Window")) && !text.contains(QStringLiteral("Record"))) {
+            if (action->isEnabled() && action->menu() == nullptr && !text.contains(u"Quit"_s) &&
+                !text.contains(u"New Window"_s) && !text.contains(u"Record"_s)) {
                 actions.push_back(action);
             }
         }
@@ -239,7 +240,7 @@ private:
     /// The traces beside the window: made, cut, gone, and where the window can be reached opened, closed,
     /// dropped.
     void change_files(bool only_outside) {
-        const QString name = QStringLiteral("%1.ponder").arg(below(3));
+        const QString name = u"%1.ponder"_s.arg(below(3));
         const QString path = stage_.folder.filePath(name);
         switch (only_outside ? std::array<std::uint64_t, 3>{3, 5, 6}[below(3)] : below(8)) {
         case 0:
@@ -325,8 +326,8 @@ private Q_SLOTS:
         Stage stage;
         MainWindow& window = stage.window;
         window.resize(1440, 900);
-        QVERIFY(stage.shows(stage.make(QStringLiteral("0.ponder"), {.sequences = 2, .tokens = 60})));
-        const QString session = stage.folder.filePath(QStringLiteral("s.ponder-session"));
+        QVERIFY(stage.shows(stage.make(u"0.ponder"_s, {.sequences = 2, .tokens = 60})));
+        const QString session = stage.folder.filePath(u"s.ponder-session"_s);
         QVERIFY(window.session().saveSessionTo(session));
         for (const char* name : {"library", "halting"}) { // the one of a group of tabs, too
             auto* const dock = window.findChild<QDockWidget*>(QString::fromLatin1(name));
@@ -391,7 +392,7 @@ private Q_SLOTS:
         const auto play = [&](std::uint64_t number, qint64 count) {
             Stage stage;
             stage.window.resize(1200, 800);
-            QVERIFY(stage.shows(stage.make(QStringLiteral("0.ponder"))));
+            QVERIFY(stage.shows(stage.make(u"0.ponder"_s)));
             Monkey(stage, number).play(count);
         };
         play(seed, gestures / 2); // fills the caches of fonts and styles, once and for all

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/launch.h"
-#include "app/desktop/run_fields.h"
 #include "app/desktop/record_command.h"
 #include "app/desktop/record_dialog.h"
 #include "app/desktop/recorder.h"
+#include "app/desktop/run_fields.h"
 #include "app/desktop/settings.h"
 #include "views/common/theme.h"
 #include "views/common/view_command.h"
@@ -20,6 +20,7 @@
 #include <QTest>
 #include <QToolButton>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 
 namespace {
@@ -42,20 +43,20 @@ private:
     QTemporaryDir folder_;
 
     RecordRequest valid() {
-        const QString checkpoint = folder_.filePath(QStringLiteral("model"));
+        const QString checkpoint = folder_.filePath(u"model"_s);
         QDir().mkpath(checkpoint);
-        write(checkpoint + QStringLiteral("/config.json"), "{}");
-        write(folder_.filePath(QStringLiteral("text.txt")), "some words");
+        write(checkpoint + u"/config.json"_s, "{}");
+        write(folder_.filePath(u"text.txt"_s), "some words");
         RecordRequest request;
         request.checkpoint = checkpoint;
-        request.textFile = folder_.filePath(QStringLiteral("text.txt"));
-        request.trace = folder_.filePath(QStringLiteral("out.ponder"));
+        request.textFile = folder_.filePath(u"text.txt"_s);
+        request.trace = folder_.filePath(u"out.ponder"_s);
         return request;
     }
 
     /// Stands in for the command line: the window must not care which program speaks the protocol.
     QString program(const QByteArray& script) {
-        const QString path = folder_.filePath(QStringLiteral("engine-%1.sh").arg(++count_));
+        const QString path = folder_.filePath(u"engine-%1.sh"_s.arg(++count_));
         write(path, "#!/bin/sh\n" + script, true);
         return path;
     }
@@ -64,88 +65,86 @@ private:
 private Q_SLOTS:
     void theCommandLineThatStarts() {
         RecordRequest request;
-        request.checkpoint = QStringLiteral("/models/a b");
-        request.textFile = QStringLiteral("/texts/story.txt");
-        request.trace = QStringLiteral("/traces/story.ponder");
+        request.checkpoint = u"/models/a b"_s;
+        request.textFile = u"/texts/story.txt"_s;
+        request.trace = u"/traces/story.ponder"_s;
         QCOMPARE(record_arguments(request),
-                 (QStringList{QStringLiteral("record"), QStringLiteral("/models/a b"),
-                              QStringLiteral("--text=/texts/story.txt"),
-                              QStringLiteral("--output=/traces/story.ponder"), QStringLiteral("--device=cpu"),
-                              QStringLiteral("--dtype=float32"), QStringLiteral("--record=steps"),
-                              QStringLiteral("--progress=json")}));
+                 (QStringList{u"record"_s, u"/models/a b"_s, u"--text=/texts/story.txt"_s,
+                              u"--output=/traces/story.ponder"_s, u"--device=cpu"_s, u"--dtype=float32"_s,
+                              u"--record=steps"_s, u"--progress=json"_s}));
         QVERIFY(shell_command(record_arguments(request))
-                    .startsWith(QStringLiteral("ponderscope record '/models/a b' --text=")));
+                    .startsWith(u"ponderscope record '/models/a b' --text="_s));
 
         request.fromPrompt = true;
-        request.prompt = QStringLiteral("--help me, it's \"late\"");
+        request.prompt = u"--help me, it's \"late\""_s;
         request.generate = 32;
-        request.method = QStringLiteral("ponderlm");
-        request.policy = QStringLiteral("full");
-        request.jacobi = QStringLiteral("exact");
-        request.level = QStringLiteral("basic");
+        request.method = u"ponderlm"_s;
+        request.policy = u"full"_s;
+        request.jacobi = u"exact"_s;
+        request.level = u"basic"_s;
         request.context = 512;
         request.stride = 256;
         request.batch = 4;
-        request.name = QStringLiteral("night");
+        request.name = u"night"_s;
         const QStringList arguments = record_arguments(request);
-        QVERIFY(arguments.contains(QStringLiteral("--prompt=--help me, it's \"late\"")));
-        QVERIFY(arguments.contains(QStringLiteral("--generate=32")));
-        QVERIFY(arguments.contains(QStringLiteral("--method=ponderlm")));
-        QVERIFY(arguments.contains(QStringLiteral("--policy=full")));
-        QVERIFY(arguments.contains(QStringLiteral("--jacobi=exact")));
-        QVERIFY(arguments.contains(QStringLiteral("--record=basic")));
-        QVERIFY(arguments.contains(QStringLiteral("--context=512")));
-        QVERIFY(arguments.contains(QStringLiteral("--stride=256")));
-        QVERIFY(arguments.contains(QStringLiteral("--batch=4")));
-        QVERIFY(arguments.contains(QStringLiteral("--name=night")));
-        QVERIFY(!arguments.join(u' ').contains(QStringLiteral("--text")));
-        QVERIFY(shell_command(arguments).contains(QStringLiteral("'--prompt=--help me, it'\\''s \"late\"'")));
+        QVERIFY(arguments.contains(u"--prompt=--help me, it's \"late\""_s));
+        QVERIFY(arguments.contains(u"--generate=32"_s));
+        QVERIFY(arguments.contains(u"--method=ponderlm"_s));
+        QVERIFY(arguments.contains(u"--policy=full"_s));
+        QVERIFY(arguments.contains(u"--jacobi=exact"_s));
+        QVERIFY(arguments.contains(u"--record=basic"_s));
+        QVERIFY(arguments.contains(u"--context=512"_s));
+        QVERIFY(arguments.contains(u"--stride=256"_s));
+        QVERIFY(arguments.contains(u"--batch=4"_s));
+        QVERIFY(arguments.contains(u"--name=night"_s));
+        QVERIFY(!arguments.join(u' ').contains(u"--text"_s));
+        QVERIFY(shell_command(arguments).contains(u"'--prompt=--help me, it'\\''s \"late\"'"_s));
 
         request.fromPrompt = false;
-        request.textFile = QStringLiteral("/texts/ids.json");
-        QVERIFY(record_arguments(request).contains(QStringLiteral("--ids=/texts/ids.json")));
-        request.textFile = QStringLiteral("/texts/corpus.jsonl.gz");
-        QVERIFY(record_arguments(request).contains(QStringLiteral("--jsonl=/texts/corpus.jsonl.gz")));
+        request.textFile = u"/texts/ids.json"_s;
+        QVERIFY(record_arguments(request).contains(u"--ids=/texts/ids.json"_s));
+        request.textFile = u"/texts/corpus.jsonl.gz"_s;
+        QVERIFY(record_arguments(request).contains(u"--jsonl=/texts/corpus.jsonl.gz"_s));
     }
 
     void policiesAreAListThatIsCheckedWhileOneTypes() {
-        Settings settings(folder_.filePath(QStringLiteral("policies.ini")));
+        Settings settings(folder_.filePath(u"policies.ini"_s));
         Theme theme{Appearance::light};
         RecordDialog dialog(settings, theme, {});
         dialog.setRequest(valid());
         QVERIFY2(dialog.problem().isEmpty(), qPrintable(dialog.problem()));
-        auto* box = dialog.findChild<QComboBox*>(QStringLiteral("policy"));
+        auto* box = dialog.findChild<QComboBox*>(u"policy"_s);
         QVERIFY(box != nullptr);
         QVERIFY(box->count() > 8);
         for (int i = 0; i < box->count(); ++i) { // each as it is offered can start, and says what it does
             box->setCurrentIndex(i);
             QVERIFY2(dialog.problem().isEmpty(), qPrintable(box->itemText(i) + u' ' + dialog.problem()));
             QVERIFY(!box->itemData(i, Qt::ToolTipRole).toString().isEmpty());
-            QVERIFY(!box->itemText(i).startsWith(QStringLiteral("oracle"))); // a bound
+            QVERIFY(!box->itemText(i).startsWith(u"oracle"_s)); // a bound
         }
-        box->setEditText(QStringLiteral("entropy:thta=2"));
-        QVERIFY2(dialog.problem().contains(QStringLiteral("thta")), qPrintable(dialog.problem()));
-        box->setEditText(QStringLiteral("entropi:theta=2"));
-        QVERIFY2(dialog.problem().contains(QStringLiteral("entropy")), qPrintable(dialog.problem()));
-        box->setEditText(QStringLiteral("entropy:theta=2"));
+        box->setEditText(u"entropy:thta=2"_s);
+        QVERIFY2(dialog.problem().contains(u"thta"_s), qPrintable(dialog.problem()));
+        box->setEditText(u"entropi:theta=2"_s);
+        QVERIFY2(dialog.problem().contains(u"entropy"_s), qPrintable(dialog.problem()));
+        box->setEditText(u"entropy:theta=2"_s);
         QVERIFY(dialog.problem().isEmpty());
-        QVERIFY(box->toolTip().contains(QStringLiteral("theta")));
-        QCOMPARE(dialog.request().policy, QStringLiteral("entropy:theta=2"));
+        QVERIFY(box->toolTip().contains(u"theta"_s));
+        QCOMPARE(dialog.request().policy, u"entropy:theta=2"_s);
     }
 
     void likelyCheckpointsAreOffered() {
-        Settings settings(folder_.filePath(QStringLiteral("offered.ini")));
+        Settings settings(folder_.filePath(u"offered.ini"_s));
         Theme theme{Appearance::light};
         RecordDialog dialog(settings, theme, {});
         auto* button = dialog.findChild<PathEdit*>()->findChild<QToolButton*>();
         QVERIFY(button != nullptr && button->isHidden());
-        dialog.offerCheckpoints({QStringLiteral("/models/of run & a"), valid().checkpoint});
+        dialog.offerCheckpoints({u"/models/of run & a"_s, valid().checkpoint});
         QVERIFY(!button->isHidden());
         QCOMPARE(button->menu()->actions().size(), 2);
         button->menu()->actions().at(1)->trigger();
         QCOMPARE(dialog.request().checkpoint, valid().checkpoint);
         button->menu()->actions().at(0)->trigger();
-        QCOMPARE(dialog.request().checkpoint, QStringLiteral("/models/of run & a"));
+        QCOMPARE(dialog.request().checkpoint, u"/models/of run & a"_s);
     }
 
     void problemsAreSaidBeforeAnythingStarts() {
@@ -156,39 +155,30 @@ private Q_SLOTS:
             return problem_of(request);
         };
         QVERIFY(!broken([](RecordRequest& r) { r.checkpoint.clear(); }).isEmpty());
-        QVERIFY(broken([](RecordRequest& r) {
-                    r.checkpoint = QStringLiteral("/no/such");
-                }).contains(QStringLiteral("/no/such")));
-        QVERIFY(broken([this](RecordRequest& r) {
-                    r.checkpoint = folder_.path();
-                }).contains(QStringLiteral("config.json")));
-        QVERIFY(broken([](RecordRequest& r) {
-                    r.checkpoint = r.textFile;
-                }).contains(QStringLiteral("is a file")));
+        QVERIFY(broken([](RecordRequest& r) { r.checkpoint = u"/no/such"_s; }).contains(u"/no/such"_s));
+        QVERIFY(
+            broken([this](RecordRequest& r) { r.checkpoint = folder_.path(); }).contains(u"config.json"_s));
+        QVERIFY(broken([](RecordRequest& r) { r.checkpoint = r.textFile; }).contains(u"is a file"_s));
         QVERIFY(!broken([](RecordRequest& r) { r.textFile.clear(); }).isEmpty());
-        QVERIFY(!broken([](RecordRequest& r) { r.textFile += QStringLiteral(".absent"); }).isEmpty());
+        QVERIFY(!broken([](RecordRequest& r) { r.textFile += u".absent"_s; }).isEmpty());
         QVERIFY(!broken([](RecordRequest& r) { r.fromPrompt = true; }).isEmpty());
         QVERIFY(!broken([](RecordRequest& r) {
                      r.context = 10;
                      r.stride = 20;
                  }).isEmpty());
         QVERIFY(!broken([](RecordRequest& r) { r.trace.clear(); }).isEmpty());
-        QVERIFY(broken([](RecordRequest& r) {
-                    r.jacobi = QStringLiteral("often");
-                }).contains(QStringLiteral("often")));
-        QVERIFY(!broken([](RecordRequest& r) { r.jacobi = QStringLiteral("-1"); }).isEmpty());
-        QVERIFY(!broken([](RecordRequest& r) {
-                     r.trace = QStringLiteral("/no/such/folder/a.ponder");
-                 }).isEmpty());
+        QVERIFY(broken([](RecordRequest& r) { r.jacobi = u"often"_s; }).contains(u"often"_s));
+        QVERIFY(!broken([](RecordRequest& r) { r.jacobi = u"-1"_s; }).isEmpty());
+        QVERIFY(!broken([](RecordRequest& r) { r.trace = u"/no/such/folder/a.ponder"_s; }).isEmpty());
         QVERIFY(!broken([this](RecordRequest& r) { r.trace = folder_.path(); }).isEmpty());
     }
 
     void theDialogMakesTheRequest() {
-        Settings settings(folder_.filePath(QStringLiteral("dialog.ini")));
+        Settings settings(folder_.filePath(u"dialog.ini"_s));
         Theme theme(Appearance::light);
         RecordDialog dialog(settings, theme, {});
         QVERIFY(!dialog.problem().isEmpty());
-        QVERIFY(dialog.request().trace.endsWith(QStringLiteral(".ponder")));
+        QVERIFY(dialog.request().trace.endsWith(u".ponder"_s));
         const RecordRequest wanted = valid();
         dialog.setRequest(wanted);
         QVERIFY2(dialog.problem().isEmpty(), qPrintable(dialog.problem()));
@@ -196,13 +186,13 @@ private Q_SLOTS:
         QCOMPARE(dialog.commandLine(), shell_command(record_arguments(wanted)));
         RecordRequest prompt = wanted;
         prompt.fromPrompt = true;
-        prompt.prompt = QStringLiteral("Once");
-        prompt.device = QStringLiteral("cuda:1");
-        prompt.dtype = QStringLiteral("bfloat16");
-        prompt.level = QStringLiteral("basic");
+        prompt.prompt = u"Once"_s;
+        prompt.device = u"cuda:1"_s;
+        prompt.dtype = u"bfloat16"_s;
+        prompt.level = u"basic"_s;
         prompt.stride = 7;
-        prompt.policy = QStringLiteral("full");
-        prompt.jacobi = QStringLiteral("5");
+        prompt.policy = u"full"_s;
+        prompt.jacobi = u"5"_s;
         dialog.setRequest(prompt);
         QCOMPARE(record_arguments(dialog.request()), record_arguments(prompt));
         for (const char* const level : {"layers", "steps,layers", "steps,states", "steps"}) {
@@ -214,16 +204,16 @@ private Q_SLOTS:
         }
         dialog.setRequest(prompt);
         dialog.remember();
-        RecordDialog next(settings, theme, QStringLiteral("/some/open.ponder"));
+        RecordDialog next(settings, theme, u"/some/open.ponder"_s);
         QCOMPARE(next.request().checkpoint, wanted.checkpoint);
-        QCOMPARE(next.request().device, QStringLiteral("cuda:1"));
-        QCOMPARE(next.request().level, QStringLiteral("basic"));
-        QCOMPARE(next.request().trace, QStringLiteral("/some/open.ponder")); // beside what is on the screen
+        QCOMPARE(next.request().device, u"cuda:1"_s);
+        QCOMPARE(next.request().level, u"basic"_s);
+        QCOMPARE(next.request().trace, u"/some/open.ponder"_s); // beside what is on the screen
         QVERIFY(!next.grab().isNull());
     }
 
     void theTabKeyGoesRowByRow() {
-        Settings settings(folder_.filePath(QStringLiteral("tabs.ini")));
+        Settings settings(folder_.filePath(u"tabs.ini"_s));
         Theme theme(Appearance::light);
         RecordDialog dialog(settings, theme, {});
         dialog.show();
@@ -251,21 +241,18 @@ private Q_SLOTS:
 
     void stepsStartAndWhatLaterTokensSee() {
         RecordRequest request = valid();
-        request.settings = {.steps = 5,
-                            .kv = QStringLiteral("skip"),
-                            .startState = QStringLiteral("random:18446744073709551")};
+        request.settings = {.steps = 5, .kv = u"skip"_s, .startState = u"random:18446744073709551"_s};
         const QString line = record_arguments(request).join(u' ');
-        QVERIFY2(
-            line.contains(QStringLiteral("--steps=5 --kv=skip --initial-state=random:18446744073709551")),
-            qPrintable(line));
+        QVERIFY2(line.contains(u"--steps=5 --kv=skip --initial-state=random:18446744073709551"_s),
+                 qPrintable(line));
         QVERIFY(problem_of(request).isEmpty());
-        request.settings.startState = folder_.filePath(QStringLiteral("none.safetensors"));
-        QVERIFY(problem_of(request).contains(QStringLiteral("none.safetensors")));
-        write(folder_.filePath(QStringLiteral("model/start.safetensors")), "x");
-        request.settings.startState = QStringLiteral("start.safetensors"); // in the checkpoint's folder
+        request.settings.startState = folder_.filePath(u"none.safetensors"_s);
+        QVERIFY(problem_of(request).contains(u"none.safetensors"_s));
+        write(folder_.filePath(u"model/start.safetensors"_s), "x");
+        request.settings.startState = u"start.safetensors"_s; // in the checkpoint's folder
         QVERIFY(problem_of(request).isEmpty());
 
-        Settings settings(folder_.filePath(QStringLiteral("fields.ini")));
+        Settings settings(folder_.filePath(u"fields.ini"_s));
         Theme theme(Appearance::light);
         const auto says = [](const QByteArray& architecture, const QByteArray& method,
                              const QByteArray& steps, const QByteArray& start) {
@@ -275,10 +262,10 @@ private Q_SLOTS:
         };
         RecordDialog dialog(settings, theme, {});
         dialog.show();
-        auto* steps = dialog.findChild<QSpinBox*>(QStringLiteral("steps"));
-        auto* kv = dialog.findChild<QComboBox*>(QStringLiteral("kv"));
-        auto* start = dialog.findChild<QComboBox*>(QStringLiteral("start"));
-        auto* seed = dialog.findChild<QLineEdit*>(QStringLiteral("seed"));
+        auto* steps = dialog.findChild<QSpinBox*>(u"steps"_s);
+        auto* kv = dialog.findChild<QComboBox*>(u"kv"_s);
+        auto* start = dialog.findChild<QComboBox*>(u"start"_s);
+        auto* seed = dialog.findChild<QLineEdit*>(u"seed"_s);
         const auto ask = [&](const QByteArray& script, const RunSettings& chosen) {
             dialog.inquiry().setProgram(program(script));
             RecordRequest wanted = valid();
@@ -286,76 +273,71 @@ private Q_SLOTS:
             dialog.setRequest(wanted);
             // Before it is known nothing of what was chosen is dropped.
             QCOMPARE(dialog.request().settings, chosen);
-            QTRY_VERIFY(dialog.aboutCheckpoint().contains(QStringLiteral("1.00 k parameters")) ||
-                        dialog.aboutCheckpoint().contains(QStringLiteral("1000 parameters")));
+            QTRY_VERIFY(dialog.aboutCheckpoint().contains(u"1.00 k parameters"_s) ||
+                        dialog.aboutCheckpoint().contains(u"1000 parameters"_s));
         };
         // A recurrent model has all of it, and the default's name is said.
-        const RunSettings all{
-            .steps = 8, .kv = QStringLiteral("shared"), .startState = QStringLiteral("random:3")};
+        const RunSettings all{.steps = 8, .kv = u"shared"_s, .startState = u"random:3"_s};
         ask(says("huginn_raven", "huginn", "3", "true"), all);
         QCOMPARE(dialog.request().settings, all);
         QVERIFY(steps->isEnabled() && kv->isEnabled() && start->isEnabled() && seed->isVisible());
-        QCOMPARE(seed->text(), QStringLiteral("3"));
+        QCOMPARE(seed->text(), u"3"_s);
         QVERIFY2(steps->specialValueText().startsWith(u'4'), qPrintable(steps->specialValueText()));
-        QVERIFY(kv->itemText(0).contains(QStringLiteral("(full)")));
+        QVERIFY(kv->itemText(0).contains(u"(full)"_s));
         RecordRequest wanted = dialog.request();
-        wanted.policy = QStringLiteral("entropy:theta=2");
+        wanted.policy = u"entropy:theta=2"_s;
         dialog.setRequest(wanted);
-        QTRY_VERIFY(kv->itemText(0).contains(QStringLiteral("(per_step)")));
+        QTRY_VERIFY(kv->itemText(0).contains(u"(per_step)"_s));
 
         // The user's own hand: every widget reaches the command line.
         steps->setValue(2);
-        kv->setCurrentIndex(kv->findData(QStringLiteral("per_step")));
+        kv->setCurrentIndex(kv->findData(u"per_step"_s));
         seed->clear();
-        QTest::keyClicks(seed, QStringLiteral("12x"));
-        QVERIFY2(dialog.commandLine().contains(
-                     QStringLiteral("--steps=2 --kv=per_step --initial-state=random:12 ")),
+        QTest::keyClicks(seed, u"12x"_s);
+        QVERIFY2(dialog.commandLine().contains(u"--steps=2 --kv=per_step --initial-state=random:12 "_s),
                  qPrintable(dialog.commandLine()));
-        start->setCurrentIndex(start->findData(QStringLiteral("zero")));
-        QVERIFY(dialog.commandLine().contains(QStringLiteral("--initial-state=zero")));
+        start->setCurrentIndex(start->findData(u"zero"_s));
+        QVERIFY(dialog.commandLine().contains(u"--initial-state=zero"_s));
         QVERIFY(!seed->isVisible());
-        start->setCurrentIndex(start->findData(QStringLiteral("file")));
-        QVERIFY2(dialog.problem().contains(QStringLiteral("file of start states")),
-                 qPrintable(dialog.problem()));
+        start->setCurrentIndex(start->findData(u"file"_s));
+        QVERIFY2(dialog.problem().contains(u"file of start states"_s), qPrintable(dialog.problem()));
         auto* file = start->parentWidget()->findChild<PathEdit*>();
         QVERIFY(file->isVisible());
-        file->setPath(QStringLiteral("start.safetensors"));
+        file->setPath(u"start.safetensors"_s);
         QVERIFY2(dialog.problem().isEmpty(), qPrintable(dialog.problem()));
-        QVERIFY(dialog.commandLine().contains(QStringLiteral("--initial-state=start.safetensors")));
+        QVERIFY(dialog.commandLine().contains(u"--initial-state=start.safetensors"_s));
         dialog.remember();
         QCOMPARE(RecordDialog(settings, theme, {}).request().settings,
-                 (RunSettings{2, QStringLiteral("per_step"), QStringLiteral("start.safetensors")}));
+                 (RunSettings{2, u"per_step"_s, u"start.safetensors"_s}));
 
         // A rule of its own and weights for every step: grey, with the reason, and nothing of it is passed
         // on.
         ask(says("llama", "ponderlm2", "2", "false"), all);
         QVERIFY(!steps->isEnabled() && !kv->isEnabled() && !start->isEnabled());
         QCOMPARE(dialog.request().settings, RunSettings());
-        QVERIFY(!dialog.commandLine().contains(QStringLiteral("--kv")));
-        QVERIFY2(kv->currentText().contains(QStringLiteral("own rule")), qPrintable(kv->currentText()));
+        QVERIFY(!dialog.commandLine().contains(u"--kv"_s));
+        QVERIFY2(kv->currentText().contains(u"own rule"_s), qPrintable(kv->currentText()));
         QVERIFY(!steps->toolTip().isEmpty() && !start->toolTip().isEmpty());
-        QCOMPARE(steps->text(), QStringLiteral("fixed"));
+        QCOMPARE(steps->text(), u"fixed"_s);
         // Another method than its own may have it: then what was chosen is back.
         wanted = dialog.request();
-        dialog.findChild<QComboBox*>(QStringLiteral("method"))
-            ->setCurrentIndex(
-                dialog.findChild<QComboBox*>(QStringLiteral("method"))->findData(QStringLiteral("looped")));
-        QCOMPARE(dialog.request().settings, (RunSettings{8, QStringLiteral("shared"), {}}));
+        dialog.findChild<QComboBox*>(u"method"_s)
+            ->setCurrentIndex(dialog.findChild<QComboBox*>(u"method"_s)->findData(u"looped"_s));
+        QCOMPARE(dialog.request().settings, (RunSettings{8, u"shared"_s, {}}));
         ask(says("llama", "vanilla", "0", "false"), all);
         QVERIFY(!steps->isEnabled() && !kv->isEnabled());
     }
 
     void pathsAreToldApart() {
         QCOMPARE(
-            distinct_names({QStringLiteral("/m/chains/adaponderlm"), QStringLiteral("/m/neox/adaponderlm"),
-                            QStringLiteral("/m/vanilla"), QStringLiteral("/adaponderlm")}),
-            (QStringList{QStringLiteral("chains/adaponderlm"), QStringLiteral("neox/adaponderlm"),
-                         QStringLiteral("vanilla"), QStringLiteral("adaponderlm")}));
-        QCOMPARE(distinct_names({QStringLiteral("/a/x"), QStringLiteral("/a/x")}).size(), 2);
+            distinct_names(
+                {u"/m/chains/adaponderlm"_s, u"/m/neox/adaponderlm"_s, u"/m/vanilla"_s, u"/adaponderlm"_s}),
+            (QStringList{u"chains/adaponderlm"_s, u"neox/adaponderlm"_s, u"vanilla"_s, u"adaponderlm"_s}));
+        QCOMPARE(distinct_names({u"/a/x"_s, u"/a/x"_s}).size(), 2);
     }
 
     void theCheckpointSaysWhichMethodsThereAre() {
-        Settings settings(folder_.filePath(QStringLiteral("methods.ini")));
+        Settings settings(folder_.filePath(u"methods.ini"_s));
         Theme theme(Appearance::light);
         RecordDialog dialog(settings, theme, {});
         const RecordRequest wanted = valid();
@@ -367,25 +349,25 @@ private Q_SLOTS:
             "\"memory_float32_bytes\":2e8,\"depth_mixing\":\"none\",\"tokenizer\":null,"
             "\"notices\":[\"top_k is not read\"]}'\n"));
         dialog.setRequest(wanted);
-        QTRY_VERIFY2(dialog.aboutCheckpoint().contains(QStringLiteral("ponderlm, 3 step")),
+        QTRY_VERIFY2(dialog.aboutCheckpoint().contains(u"ponderlm, 3 step"_s),
                      qPrintable(dialog.aboutCheckpoint()));
-        QVERIFY(dialog.aboutCheckpoint().contains(QStringLiteral("1.30 M parameters")));
+        QVERIFY(dialog.aboutCheckpoint().contains(u"1.30 M parameters"_s));
         // Jacobi refreshes are for methods whose slots follow each other.
-        auto* jacobi = dialog.findChild<QLineEdit*>(QStringLiteral("jacobi"));
-        auto* methods = dialog.findChild<QComboBox*>(QStringLiteral("method"));
-        jacobi->setText(QStringLiteral("4"));
+        auto* jacobi = dialog.findChild<QLineEdit*>(u"jacobi"_s);
+        auto* methods = dialog.findChild<QComboBox*>(u"method"_s);
+        jacobi->setText(u"4"_s);
         QVERIFY(!jacobi->isEnabled() && dialog.request().jacobi.isEmpty());
-        methods->setCurrentIndex(methods->findData(QStringLiteral("ponderlm2")));
+        methods->setCurrentIndex(methods->findData(u"ponderlm2"_s));
         QVERIFY(jacobi->isEnabled());
-        QCOMPARE(dialog.request().jacobi, QStringLiteral("4"));
+        QCOMPARE(dialog.request().jacobi, u"4"_s);
         methods->setCurrentIndex(0);
         jacobi->clear();
-        QVERIFY(dialog.aboutCheckpoint().contains(QStringLiteral("token ids")));
-        QVERIFY(dialog.aboutCheckpoint().contains(QStringLiteral("top_k is not read")));
-        QVERIFY2(dialog.problem().contains(QStringLiteral("token ids")), qPrintable(dialog.problem()));
+        QVERIFY(dialog.aboutCheckpoint().contains(u"token ids"_s));
+        QVERIFY(dialog.aboutCheckpoint().contains(u"top_k is not read"_s));
+        QVERIFY2(dialog.problem().contains(u"token ids"_s), qPrintable(dialog.problem()));
         // A folder without a checkpoint is described by nothing, least of all by the one before it.
         RecordRequest empty = wanted;
-        empty.checkpoint = folder_.filePath(QStringLiteral("no model"));
+        empty.checkpoint = folder_.filePath(u"no model"_s);
         QDir().mkpath(empty.checkpoint);
         dialog.setRequest(empty);
         QVERIFY2(dialog.aboutCheckpoint().isEmpty(), qPrintable(dialog.aboutCheckpoint()));
@@ -393,7 +375,7 @@ private Q_SLOTS:
         QVERIFY2(dialog.aboutCheckpoint().isEmpty(), qPrintable(dialog.aboutCheckpoint()));
         RecordRequest ids = wanted;
         ids.fromPrompt = false;
-        ids.textFile = folder_.filePath(QStringLiteral("ids.json"));
+        ids.textFile = folder_.filePath(u"ids.json"_s);
         write(ids.textFile, "[[1, 2, 3]]");
         dialog.setRequest(ids);
         QVERIFY2(dialog.problem().isEmpty(), qPrintable(dialog.problem()));
@@ -401,7 +383,7 @@ private Q_SLOTS:
         QVERIFY2(dialog.problem().isEmpty(), qPrintable(dialog.problem()));
         QCOMPARE(dialog.offeredMethods().first(), QString());
         QCOMPARE(dialog.offeredMethods().size(), 1 + all_methods().size());
-        QVERIFY(!dialog.commandLine().contains(QStringLiteral("--method")));
+        QVERIFY(!dialog.commandLine().contains(u"--method"_s));
 
         // Several: nothing starts before one is chosen, and they come first.
         dialog.inquiry().setProgram(
@@ -409,17 +391,16 @@ private Q_SLOTS:
                     "\"candidate_methods\":[\"ponderlm2\",\"pause\",\"looped\"],\"max_steps\":2,\"layers\":2,"
                     "\"parameters\":5000,\"tokenizer\":{\"tokens\":512}}'\n"));
         dialog.setRequest(wanted);
-        QTRY_VERIFY(dialog.problem().contains(QStringLiteral("ponderlm2 and pause and looped")));
+        QTRY_VERIFY(dialog.problem().contains(u"ponderlm2 and pause and looped"_s));
         QCOMPARE(dialog.offeredMethods().mid(0, 4),
-                 (QStringList{QString(), QStringLiteral("ponderlm2"), QStringLiteral("pause"),
-                              QStringLiteral("looped")}));
+                 (QStringList{QString(), u"ponderlm2"_s, u"pause"_s, u"looped"_s}));
         RecordRequest chosen = wanted;
-        chosen.method = QStringLiteral("looped");
+        chosen.method = u"looped"_s;
         dialog.setRequest(chosen);
         QVERIFY(dialog.problem().isEmpty());
         QTRY_VERIFY(!dialog.inquiry().isRunning());
         QVERIFY2(dialog.problem().isEmpty(), qPrintable(dialog.problem()));
-        QVERIFY(dialog.commandLine().contains(QStringLiteral("--method=looped")));
+        QVERIFY(dialog.commandLine().contains(u"--method=looped"_s));
 
         // One that cannot be run is not started.
         dialog.inquiry().setProgram(
@@ -427,7 +408,7 @@ private Q_SLOTS:
                     "\"candidate_methods\":[\"vanilla\"],\"layers\":2,\"tokenizer\":{\"tokens\":512},"
                     "\"not_supported\":\"/m: expected a float type, found I8.\"}'\n"));
         dialog.setRequest(wanted);
-        QTRY_COMPARE(dialog.problem(), QStringLiteral("/m: expected a float type, found I8."));
+        QTRY_COMPARE(dialog.problem(), u"/m: expected a float type, found I8."_s);
         dialog.setRequest(chosen); // as another method it may be run
         QTRY_VERIFY(!dialog.inquiry().isRunning());
         QCOMPARE(dialog.problem(), QString());
@@ -436,10 +417,10 @@ private Q_SLOTS:
         dialog.inquiry().setProgram(
             program("echo 'ponderscope: /m: expected 2 shards, found 1.' >&2; exit 2\n"));
         dialog.setRequest(wanted);
-        QTRY_COMPARE(dialog.aboutCheckpoint(), QStringLiteral("/m: expected 2 shards, found 1."));
+        QTRY_COMPARE(dialog.aboutCheckpoint(), u"/m: expected 2 shards, found 1."_s);
         dialog.inquiry().setProgram(program("kill -9 $$\n"));
         dialog.setRequest(wanted);
-        QTRY_VERIFY(dialog.aboutCheckpoint().contains(QStringLiteral("could not be read")));
+        QTRY_VERIFY(dialog.aboutCheckpoint().contains(u"could not be read"_s));
         QVERIFY(dialog.problem().isEmpty()); // recording it says the rest
     }
 
@@ -462,8 +443,8 @@ private Q_SLOTS:
         QCOMPARE(first.rate, 41200.5);
         QCOMPARE(first.secondsLeft, 7.5);
         QCOMPARE(progressed[1][0].value<RecordingProgress>().done, 40);
-        QCOMPARE(finished[0][0].toString(), QStringLiteral("/tmp/x.ponder"));
-        QCOMPARE(finished[0][1].toString(), QStringLiteral("night"));
+        QCOMPARE(finished[0][0].toString(), u"/tmp/x.ponder"_s);
+        QCOMPARE(finished[0][1].toString(), u"night"_s);
         QVERIFY(!recorder.isRunning());
     }
 
@@ -476,7 +457,7 @@ private Q_SLOTS:
         recorder.start(valid());
         QVERIFY(failed.wait());
         QCOMPARE(failed[0][1].toString(),
-                 QStringLiteral("/models/x: expected config.json, found none; choose another folder."));
+                 u"/models/x: expected config.json, found none; choose another folder."_s);
     }
 
     void anEngineThatDiesIsSaid() {
@@ -488,7 +469,7 @@ private Q_SLOTS:
         connect(&recorder, &Recorder::failed, this,
                 [&id](const char* said) { id = QString::fromLatin1(said); });
         recorder.start(valid());
-        QTRY_COMPARE(id, QStringLiteral("recording.died"));
+        QTRY_COMPARE(id, u"recording.died"_s);
     }
 
     void cancelAsksAndTheProgramEnds() {
@@ -508,38 +489,33 @@ private Q_SLOTS:
 
     void aProgramThatIsNotThereIsSaid() {
         Recorder recorder;
-        recorder.setProgram(QStringLiteral("/no/such/ponderscope"));
+        recorder.setProgram(u"/no/such/ponderscope"_s);
         QSignalSpy failed(&recorder, &Recorder::failed);
         recorder.start(valid());
         QTRY_COMPARE(failed.size(), 1);
-        QVERIFY(failed[0][1].toString().contains(QStringLiteral("/no/such/ponderscope")));
+        QVERIFY(failed[0][1].toString().contains(u"/no/such/ponderscope"_s));
     }
 
     void launchArgumentsAreChecked() {
         const auto parse = [](const QStringList& arguments) {
-            return parse_launch(QStringList{QStringLiteral("ponderscope-desktop")} + arguments);
+            return parse_launch(QStringList{u"ponderscope-desktop"_s} + arguments);
         };
-        Launch launch =
-            parse({QStringLiteral("--screenshot"), QStringLiteral("w.png"), QStringLiteral("--size"),
-                   QStringLiteral("1000x700"), QStringLiteral("--theme"), QStringLiteral("dark"),
-                   QStringLiteral("--select-token"), QStringLiteral("5"), QStringLiteral("a.ponder#run"),
-                   QStringLiteral("b.ponder")});
+        Launch launch = parse({u"--screenshot"_s, u"w.png"_s, u"--size"_s, u"1000x700"_s, u"--theme"_s,
+                               u"dark"_s, u"--select-token"_s, u"5"_s, u"a.ponder#run"_s, u"b.ponder"_s});
         QCOMPARE(launch.exitCode, -1);
         QCOMPARE(launch.size, QSize(1000, 700));
         QCOMPARE(launch.token, std::optional<qint64>(5));
         QCOMPARE(launch.paths.size(), 2);
-        const Launch help = parse({QStringLiteral("--help")});
+        const Launch help = parse({u"--help"_s});
         QCOMPARE(help.exitCode, 0);
-        QVERIFY(help.message.startsWith(QStringLiteral("Usage: ponderscope-desktop [")));
-        QVERIFY(help.message.contains(QStringLiteral("|tex|")));
-        QVERIFY(parse({QStringLiteral("--version")}).message.contains(QStringLiteral("Ponderscope")));
-        for (const QStringList& wrong : {QStringList{QStringLiteral("--size"), QStringLiteral("12")},
-                                         QStringList{QStringLiteral("--theme"), QStringLiteral("pink")},
-                                         QStringList{QStringLiteral("--select-token"), QStringLiteral("-3")},
-                                         QStringList{QStringLiteral("--screenshot"), QStringLiteral("w.gif")},
-                                         QStringList{QStringLiteral("--scale"), QStringLiteral("99")},
-                                         QStringList{QStringLiteral("--colour"), QStringLiteral("taste")},
-                                         QStringList{QStringLiteral("--nonsense")}}) {
+        QVERIFY(help.message.startsWith(u"Usage: ponderscope-desktop ["_s));
+        QVERIFY(help.message.contains(u"|tex|"_s));
+        QVERIFY(parse({u"--version"_s}).message.contains(u"Ponderscope"_s));
+        for (const QStringList& wrong :
+             {QStringList{u"--size"_s, u"12"_s}, QStringList{u"--theme"_s, u"pink"_s},
+              QStringList{u"--select-token"_s, u"-3"_s}, QStringList{u"--screenshot"_s, u"w.gif"_s},
+              QStringList{u"--scale"_s, u"99"_s}, QStringList{u"--colour"_s, u"taste"_s},
+              QStringList{u"--nonsense"_s}}) {
             launch = parse(wrong);
             QCOMPARE(launch.exitCode, 2);
             QVERIFY(!launch.message.contains(u'\n'));

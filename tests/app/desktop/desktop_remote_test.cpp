@@ -35,6 +35,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 using testing::comes;
 
@@ -42,8 +43,7 @@ namespace {
 
 struct Stage : testing::Stage {
     /// Each test has a machine of its own: connections stay for as long as the process lives.
-    explicit Stage(const QString& name, const QJsonObject& line = {})
-        : machine(QStringLiteral("ssh://") + name) {
+    explicit Stage(const QString& name, const QJsonObject& line = {}) : machine(u"ssh://"_s + name) {
         remote::settings() = {PONDERSCOPE_FAR_SHELL, PONDERSCOPE_PROGRAM, 0.5, false};
         qputenv("FAR_SHELL", QJsonDocument(line).toJson(QJsonDocument::Compact));
         window.runs().recorder().setProgram(QStringLiteral(PONDERSCOPE_PROGRAM));
@@ -68,17 +68,17 @@ class DesktopRemoteTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void aTraceThereOpensAndGrows() {
-        Stage stage(QStringLiteral("grows"), {{QStringLiteral("greeting"), QStringLiteral("echo Welcome;")}});
-        const QString path = stage.folder.filePath(QStringLiteral("a trace.ponder"));
+        Stage stage(u"grows"_s, {{u"greeting"_s, u"echo Welcome;"_s}});
+        const QString path = stage.folder.filePath(u"a trace.ponder"_s);
         TraceWriter writer(path.toStdString());
         testing::write_sample_run(writer, "first", 1, {300, 200}, 100);
-        const QString url = stage.there(QStringLiteral("a trace.ponder"));
-        stage.window.open(url + QStringLiteral("#first"));
+        const QString url = stage.there(u"a trace.ponder"_s);
+        stage.window.open(url + u"#first"_s);
         QVERIFY(stage.settle());
         QCOMPARE(stage.window.data().traces(), QStringList{url});
         QCOMPARE(stage.window.selection().runA().trace, url);
-        QVERIFY(stage.window.windowTitle().contains(QStringLiteral("a trace.ponder on grows")));
-        QVERIFY(stage.window.statusText().contains(QStringLiteral("read from grows")));
+        QVERIFY(stage.window.windowTitle().contains(u"a trace.ponder on grows"_s));
+        QVERIFY(stage.window.statusText().contains(u"read from grows"_s));
         QCOMPARE(stage.window.text().view().sequence()->tokens.size(), std::size_t{300});
         QVERIFY(stage.window.messages().sentences().isEmpty());
         testing::write_sample_run(writer, "second", 2, {400}, 100);
@@ -92,27 +92,27 @@ private Q_SLOTS:
         for (const QAction* action : menu.actions()) {
             open << (action->isEnabled() ? action->text() : QString());
         }
-        QVERIFY(open.contains(QStringLiteral("Copy to This Machine…")));
-        QVERIFY(!open.contains(QStringLiteral("Rename")));
-        QVERIFY(!open.contains(QStringLiteral("Remove from Trace…")));
+        QVERIFY(open.contains(u"Copy to This Machine…"_s));
+        QVERIFY(!open.contains(u"Rename"_s));
+        QVERIFY(!open.contains(u"Remove from Trace…"_s));
         QVERIFY(QFile::remove(path));
         QVERIFY(stage.says("trace.removed", url));
     }
 
     void aCutConnectionIsSaidAndGoesOn() {
         QTemporaryDir place;
-        const QString cut = place.filePath(QStringLiteral("cut"));
-        Stage stage(QStringLiteral("cuts"), {{QStringLiteral("cut"), cut}});
-        stage.make(QStringLiteral("t.ponder"), {.sequences = 12, .tokens = 3000});
-        stage.window.open(stage.there(QStringLiteral("t.ponder")));
+        const QString cut = place.filePath(u"cut"_s);
+        Stage stage(u"cuts"_s, {{u"cut"_s, cut}});
+        stage.make(u"t.ponder"_s, {.sequences = 12, .tokens = 3000});
+        stage.window.open(stage.there(u"t.ponder"_s));
         QVERIFY(stage.settle());
         touch(cut);
-        QVERIFY(stage.says("connection.cut", QStringLiteral("ssh://cuts: ")));
+        QVERIFY(stage.says("connection.cut", u"ssh://cuts: "_s));
         stage.window.selection().setSequence(11); // cannot be had now; the window goes on
         QVERIFY(comes([&] { return !stage.window.isBusy(); }));
         QVERIFY(!stage.window.grab().isNull());
         QVERIFY(QFile::remove(cut));
-        QVERIFY(stage.says("connection.back", QStringLiteral("cuts")));
+        QVERIFY(stage.says("connection.back", u"cuts"_s));
         QVERIFY(comes([&] {
             const auto shown = stage.window.text().view().sequence();
             return shown && shown->sequence == 11;
@@ -120,30 +120,30 @@ private Q_SLOTS:
     }
 
     void shardsThereAreOneRunHere() {
-        Stage stage(QStringLiteral("cluster"));
-        QVERIFY(QDir(stage.folder.path()).mkdir(QStringLiteral("run")));
-        const QString trace = stage.folder.filePath(QStringLiteral("run/a.ponder"));
+        Stage stage(u"cluster"_s);
+        QVERIFY(QDir(stage.folder.path()).mkdir(u"run"_s));
+        const QString trace = stage.folder.filePath(u"run/a.ponder"_s);
         testing::write_sample_shards(trace.toStdString(), "whole", 200, 3);
         const QString shard = QString::fromStdString(shard_path(trace.toStdString(), 1, 3).string());
         for (const char* name : {"run", "run/a.ponder", "ru*/a.r*.ponder"}) {
             const QString url = stage.there(QLatin1String(name));
-            stage.window.open(url + QStringLiteral("#whole"));
+            stage.window.open(url + u"#whole"_s);
             QVERIFY2(stage.settle(), name);
             QCOMPARE(stage.window.selection().runA().trace, url);
             QCOMPARE(stage.window.data().sequences(stage.window.selection().runA()).size(), std::size_t{3});
-            QCOMPARE(stage.window.data().files(url).at(1), QStringLiteral("ssh://cluster") + shard);
+            QCOMPARE(stage.window.data().files(url).at(1), u"ssh://cluster"_s + shard);
             QTest::qWait(2500); // it is watched, and nothing is missing
             QVERIFY2(stage.window.messages().sentences().isEmpty(), name);
             stage.window.data().close(url);
         }
         // So they are where one browses.
         ConnectDialog dialog(stage.settings, stage.theme);
-        dialog.look(stage.there(QStringLiteral("run")));
-        QVERIFY(comes([&] { return dialog.said().contains(QStringLiteral("Traces here: 1")); }));
-        auto* list = dialog.findChild<QTreeWidget*>(QStringLiteral("far"));
+        dialog.look(stage.there(u"run"_s));
+        QVERIFY(comes([&] { return dialog.said().contains(u"Traces here: 1"_s); }));
+        auto* list = dialog.findChild<QTreeWidget*>(u"far"_s);
         QCOMPARE(list->topLevelItemCount(), 2); // "..", and one trace
-        QCOMPARE(list->topLevelItem(1)->text(0), QStringLiteral("a.ponder"));
-        QCOMPARE(list->topLevelItem(1)->text(1), QStringLiteral("trace, 3 shards"));
+        QCOMPARE(list->topLevelItem(1)->text(0), u"a.ponder"_s);
+        QCOMPARE(list->topLevelItem(1)->text(1), u"trace, 3 shards"_s);
         QSignalSpy chosen(&dialog, &ConnectDialog::chosen);
         list->setCurrentItem(list->topLevelItem(1));
         Q_EMIT list->itemActivated(list->topLevelItem(1), 0);
@@ -151,27 +151,27 @@ private Q_SLOTS:
         stage.window.open(chosen.first().first().toString());
         QVERIFY(stage.settle());
         QVERIFY(QFile::remove(shard));
-        QVERIFY(stage.says("trace.removed", QStringLiteral("a.r0001-of-0003.ponder")));
+        QVERIFY(stage.says("trace.removed", u"a.r0001-of-0003.ponder"_s));
     }
 
     void whatIsSaidOfTokensThereIsSeenHere() {
-        Stage stage(QStringLiteral("notes"));
-        const QString path = stage.make(QStringLiteral("t.ponder"));
-        const QString url = stage.there(QStringLiteral("t.ponder"));
+        Stage stage(u"notes"_s);
+        const QString path = stage.make(u"t.ponder"_s);
+        const QString url = stage.there(u"t.ponder"_s);
         stage.window.open(url);
         QVERIFY(stage.settle());
         // Spans cannot be labelled from here, and the button says why.
         stage.window.text().view().setSpan({3, 9});
         const auto buttons = stage.window.text().findChildren<QToolButton*>();
         const auto place = std::find_if(buttons.begin(), buttons.end(), [](const QToolButton* button) {
-            return button->text() == QStringLiteral("Label…");
+            return button->text() == u"Label…"_s;
         });
         QVERIFY(place != buttons.end());
         const QToolButton* label = *place;
         QVERIFY(!label->isEnabled());
-        QVERIFY2(label->toolTip().contains(QStringLiteral("notes")), qPrintable(label->toolTip()));
+        QVERIFY2(label->toolTip().contains(u"notes"_s), qPrintable(label->toolTip()));
         stage.window.text().spanBar().toggleBookmark();
-        QVERIFY(stage.says("annotation.failed", QStringLiteral("ssh notes ponderscope annotate")));
+        QVERIFY(stage.says("annotation.failed", u"ssh notes ponderscope annotate"_s));
         // Annotated there, it is shown here.
         QCOMPARE(stage.window.text().view().sequence()->annotations.size(), std::size_t{0});
         const TraceReader reader = TraceReader::open(path.toStdString());
@@ -181,19 +181,17 @@ private Q_SLOTS:
             mark.values.emplace_back(static_cast<std::size_t>(sequence.tokens), 2.5);
         }
         put_annotations(path.toStdString(), run, reader.sequences(run.id), {mark});
-        QVERIFY(comes([&] {
-            return stage.window.text().view().sequence()->annotation(QStringLiteral("mark")) != nullptr;
-        }));
+        QVERIFY(
+            comes([&] { return stage.window.text().view().sequence()->annotation(u"mark"_s) != nullptr; }));
     }
 
     void aRecordingThereGoesOnThroughACut() {
         QTemporaryDir place;
-        const QString cut = place.filePath(QStringLiteral("cut"));
-        Stage stage(QStringLiteral("falters"), {{QStringLiteral("cut"), cut}});
-        testing::TinyCheckpoint{.pondering_steps = 3}.write(
-            stage.folder.filePath(QStringLiteral("model")).toStdString());
+        const QString cut = place.filePath(u"cut"_s);
+        Stage stage(u"falters"_s, {{u"cut"_s, cut}});
+        testing::TinyCheckpoint{.pondering_steps = 3}.write(stage.folder.filePath(u"model"_s).toStdString());
         // The recording waits for lines, so that it is not over before it is cut.
-        const std::string pipe = stage.folder.filePath(QStringLiteral("lines.jsonl")).toStdString();
+        const std::string pipe = stage.folder.filePath(u"lines.jsonl"_s).toStdString();
         QCOMPARE(::mkfifo(pipe.c_str(), 0600), 0);
         QFile lines;
         QVERIFY(lines.open(::open(pipe.c_str(), O_RDWR | O_CLOEXEC),
@@ -204,11 +202,11 @@ private Q_SLOTS:
             }
         };
         say(3);
-        stage.window.open(stage.there(QStringLiteral("model")));
+        stage.window.open(stage.there(u"model"_s));
         QVERIFY(comes([&] { return stage.window.runs().recordDialog() != nullptr; }));
         RecordRequest request = stage.window.runs().recordDialog()->request();
         request.fromPrompt = false;
-        request.textFile = stage.there(QStringLiteral("lines.jsonl"));
+        request.textFile = stage.there(u"lines.jsonl"_s);
         request.batch = 1;
         stage.window.runs().recordDialog()->setRequest(request);
         QCOMPARE(stage.window.runs().recordDialog()->problem(), QString());
@@ -220,17 +218,17 @@ private Q_SLOTS:
         QVERIFY(comes([&] { return shown() > 0 && progress.size() > 0; }));
         QVERIFY(shown() <= 3 && !data.run(run)->complete);
         touch(cut);
-        QVERIFY(stage.says("recording.cut", QStringLiteral("falters")));
+        QVERIFY(stage.says("recording.cut", u"falters"_s));
         QVERIFY(!stage.window.runs().recorder().isRunning());
         // There it goes on to its end; here the window shows what it had.
         say(200);
         lines.close();
-        const std::string trace = stage.folder.filePath(QStringLiteral("model.ponder")).toStdString();
+        const std::string trace = stage.folder.filePath(u"model.ponder"_s).toStdString();
         QVERIFY(comes([&] { return TraceReader::open(trace).runs().front().complete; }));
         QVERIFY(!stage.window.grab().isNull());
         QVERIFY(shown() <= 3);
         QVERIFY(QFile::remove(cut));
-        QVERIFY(stage.says("connection.back", QStringLiteral("falters")));
+        QVERIFY(stage.says("connection.back", u"falters"_s));
         QVERIFY(comes([&] {
             const RunInfo* info = data.run(run);
             return info != nullptr && info->complete && shown() == 203;
@@ -239,18 +237,17 @@ private Q_SLOTS:
 
     void thinkingThereIsShownHere() {
         QTemporaryDir place;
-        const QString cut = place.filePath(QStringLiteral("cut"));
+        const QString cut = place.filePath(u"cut"_s);
         // A long thought waits for its words to be read, so that it is not over before it is cut.
-        Stage stage(QStringLiteral("thinks"),
-                    {{QStringLiteral("cut"), cut},
-                     {QStringLiteral("greeting"), QStringLiteral("echo {}; ")},
-                     {QStringLiteral("stall"), QJsonArray{QStringLiteral("generate"), 400'000}}});
+        Stage stage(u"thinks"_s, {{u"cut"_s, cut},
+                                  {u"greeting"_s, u"echo {}; "_s},
+                                  {u"stall"_s, QJsonArray{u"generate"_s, 400'000}}});
         stage.window.runs().thinker().setProgram(QStringLiteral(PONDERSCOPE_PROGRAM));
         testing::TinyCheckpoint{.max_positions = 512, .pondering_steps = 3}.write(
-            stage.folder.filePath(QStringLiteral("model")).toStdString());
+            stage.folder.filePath(u"model"_s).toStdString());
         ThinkRequest request;
-        request.checkpoint = stage.there(QStringLiteral("model"));
-        request.prompt = QStringLiteral("It's \"here\" & $HOME");
+        request.checkpoint = stage.there(u"model"_s);
+        request.prompt = u"It's \"here\" & $HOME"_s;
         request.tokens = 12;
         stage.window.runs().think(request);
         QVERIFY(comes([&] {
@@ -259,7 +256,7 @@ private Q_SLOTS:
         }));
         QVERIFY(stage.settle());
         const QString scratch = stage.window.selection().runA().trace;
-        QVERIFY2(scratch.startsWith(QStringLiteral("ssh://thinks/tmp/")), qPrintable(scratch));
+        QVERIFY2(scratch.startsWith(u"ssh://thinks/tmp/"_s), qPrintable(scratch));
         const auto shown = stage.window.text().view().sequence();
         QCOMPARE(shown->tokens.size(), std::size_t{31});
         QVERIFY(QString::fromStdString(shown->text).startsWith(request.prompt));
@@ -268,11 +265,11 @@ private Q_SLOTS:
         stage.window.runs().think(request);
         QVERIFY(comes([&] { return stage.window.runs().thinker().tokens() > 20; }));
         touch(cut);
-        QVERIFY(stage.says("generation.cut", QStringLiteral("thinks")));
+        QVERIFY(stage.says("generation.cut", u"thinks"_s));
         QVERIFY(!stage.window.runs().thinker().isRunning());
         QVERIFY(!stage.window.grab().isNull());
         QVERIFY(QFile::remove(cut));
-        QVERIFY(stage.says("connection.back", QStringLiteral("thinks")));
+        QVERIFY(stage.says("connection.back", u"thinks"_s));
         // The thought was ended there, and lies beside the first.
         QVERIFY(comes([&] {
             const std::vector<RunInfo> runs = stage.window.data().runs(scratch);
@@ -282,9 +279,9 @@ private Q_SLOTS:
     }
 
     void theDialogConnectsAndBrowses() {
-        Stage stage(QStringLiteral("unused"));
-        stage.make(QStringLiteral("t.ponder"));
-        testing::TinyCheckpoint{}.write(stage.folder.filePath(QStringLiteral("model")).toStdString());
+        Stage stage(u"unused"_s);
+        stage.make(u"t.ponder"_s);
+        testing::TinyCheckpoint{}.write(stage.folder.filePath(u"model"_s).toStdString());
         stage.window.connectTo();
         auto* dialog = stage.window.findChild<ConnectDialog*>();
         QVERIFY(dialog != nullptr);
@@ -301,95 +298,89 @@ private Q_SLOTS:
         const auto said = [&](const QString& words) {
             return comes([&] { return dialog->said().contains(words); });
         };
-        host->setCurrentText(QStringLiteral("nowhere"));
-        QVERIFY(press(QStringLiteral("Connect")));
-        QVERIFY(said(QStringLiteral("ssh found no way in")));
-        host->setCurrentText(QStringLiteral("-oProxyCommand=touch"));
-        QVERIFY(press(QStringLiteral("Connect")));
-        QVERIFY(said(QStringLiteral("found the host '-oProxyCommand=touch'")));
-        dialog->look(QStringLiteral("ssh://browsed") + stage.folder.path());
-        QVERIFY(said(QStringLiteral("Connected to browsed. Traces here: 1, checkpoints: 1.")));
-        auto* list = dialog->findChild<QTreeWidget*>(QStringLiteral("far"));
+        host->setCurrentText(u"nowhere"_s);
+        QVERIFY(press(u"Connect"_s));
+        QVERIFY(said(u"ssh found no way in"_s));
+        host->setCurrentText(u"-oProxyCommand=touch"_s);
+        QVERIFY(press(u"Connect"_s));
+        QVERIFY(said(u"found the host '-oProxyCommand=touch'"_s));
+        dialog->look(u"ssh://browsed"_s + stage.folder.path());
+        QVERIFY(said(u"Connected to browsed. Traces here: 1, checkpoints: 1."_s));
+        auto* list = dialog->findChild<QTreeWidget*>(u"far"_s);
         QCOMPARE(list->topLevelItemCount(), 3); // "..", the checkpoint, the trace
-        QCOMPARE(list->topLevelItem(0)->text(0), QStringLiteral(".."));
-        const auto found = list->findItems(QStringLiteral("t.ponder"), Qt::MatchExactly);
+        QCOMPARE(list->topLevelItem(0)->text(0), u".."_s);
+        const auto found = list->findItems(u"t.ponder"_s, Qt::MatchExactly);
         QCOMPARE(found.size(), 1);
-        QCOMPARE(found.first()->text(1), QStringLiteral("trace"));
+        QCOMPARE(found.first()->text(1), u"trace"_s);
         list->setCurrentItem(found.first());
-        QVERIFY(press(QStringLiteral("Open")));
+        QVERIFY(press(u"Open"_s));
         QVERIFY(stage.settle());
         QCOMPARE(stage.window.selection().runA().trace,
-                 QStringLiteral("ssh://browsed") + QFileInfo(stage.folder.path()).canonicalFilePath() +
-                     QStringLiteral("/t.ponder"));
+                 u"ssh://browsed"_s + QFileInfo(stage.folder.path()).canonicalFilePath() + u"/t.ponder"_s);
         // The next time begins where this one ended.
         ConnectDialog again(stage.settings, stage.theme);
-        QCOMPARE(again.findChild<QComboBox*>()->currentText(), QStringLiteral("browsed"));
+        QCOMPARE(again.findChild<QComboBox*>()->currentText(), u"browsed"_s);
     }
 
     void machinesThatCannotComputeSayWhy() {
-        Stage stage(QStringLiteral("bare"));
-        testing::TinyCheckpoint{}.write(stage.folder.filePath(QStringLiteral("model")).toStdString());
+        Stage stage(u"bare"_s);
+        testing::TinyCheckpoint{}.write(stage.folder.filePath(u"model"_s).toStdString());
         const auto record = [&](const char* machine, const char* greeting) {
-            const QJsonObject line{{QStringLiteral("greeting"), QString::fromLatin1(greeting)}};
+            const QJsonObject line{{u"greeting"_s, QString::fromLatin1(greeting)}};
             qputenv("FAR_SHELL", QJsonDocument(line).toJson(QJsonDocument::Compact));
             RecordRequest request;
-            request.checkpoint = QStringLiteral("ssh://%1").arg(QLatin1String(machine)) +
-                                 stage.folder.filePath(QStringLiteral("model"));
+            request.checkpoint =
+                u"ssh://%1"_s.arg(QLatin1String(machine)) + stage.folder.filePath(u"model"_s);
             request.fromPrompt = true;
-            request.prompt = QStringLiteral("x");
-            request.trace = request.checkpoint + QStringLiteral(".ponder");
+            request.prompt = u"x"_s;
+            request.trace = request.checkpoint + u".ponder"_s;
             stage.window.runs().recorder().start(request);
         };
         record("old",
                "echo 'ponderscope: There is no verb serve; ponderscope --help lists them.' >&2; exit 2; ");
-        QVERIFY(stage.says("recording.refused", QStringLiteral("There is no verb serve")));
+        QVERIFY(stage.says("recording.refused", u"There is no verb serve"_s));
         record("closed", "echo 'This account is closed.'; exit 1; ");
-        QVERIFY(stage.says("recording.refused", QStringLiteral("closed")));
+        QVERIFY(stage.says("recording.refused", u"closed"_s));
         remote::settings().program = "/nonexistent/ponderscope";
         record("bare", "");
-        QVERIFY(stage.says("recording.refused", QStringLiteral("/nonexistent/ponderscope")));
-        QVERIFY(!QFile::exists(stage.folder.filePath(QStringLiteral("model.ponder"))));
+        QVERIFY(stage.says("recording.refused", u"/nonexistent/ponderscope"_s));
+        QVERIFY(!QFile::exists(stage.folder.filePath(u"model.ponder"_s)));
         // A folder that cannot be written there.
         remote::settings().program = PONDERSCOPE_PROGRAM;
         record("full", "export TMPDIR=/nonexistent; ulimit -f 0; trap '' XFSZ; ");
-        QVERIFY(stage.says("recording.refused", QStringLiteral("full")));
+        QVERIFY(stage.says("recording.refused", u"full"_s));
     }
 
     void verbsRunWhereTheirPathsLie() {
         remote::settings() = {"ssh", "ponderscope", 1, false};
-        const EngineCommand here =
-            engine_command(QStringLiteral("p"), {QStringLiteral("record"), QStringLiteral("/m")});
-        QCOMPARE(here.program, QStringLiteral("p"));
+        const EngineCommand here = engine_command(u"p"_s, {u"record"_s, u"/m"_s});
+        QCOMPARE(here.program, u"p"_s);
         QVERIFY(here.machine.isEmpty() && here.problem.isEmpty());
-        const EngineCommand there = engine_command(
-            QStringLiteral("p"),
-            {QStringLiteral("record"), QStringLiteral("ssh://me@gpu:22/m o"),
-             QStringLiteral("--prompt=/not/a path"), QStringLiteral("--output=ssh://me@gpu:22/t")});
-        QCOMPARE(there.machine, QStringLiteral("ssh://me@gpu:22"));
+        const EngineCommand there =
+            engine_command(u"p"_s, {u"record"_s, u"ssh://me@gpu:22/m o"_s, u"--prompt=/not/a path"_s,
+                                    u"--output=ssh://me@gpu:22/t"_s});
+        QCOMPARE(there.machine, u"ssh://me@gpu:22"_s);
         QVERIFY(there.problem.isEmpty());
-        QCOMPARE(there.program, QStringLiteral("ssh"));
-        QVERIFY(there.arguments.contains(QStringLiteral("me@gpu")));
-        QVERIFY(there.arguments.contains(QStringLiteral("-p22")));
-        QVERIFY(there.arguments.last().contains(QStringLiteral("--output=/t")));
-        QVERIFY(engine_command({}, {QStringLiteral("record"), QStringLiteral("ssh://a/m"),
-                                    QStringLiteral("--output=ssh://b/t")})
-                    .problem.contains(QStringLiteral("ssh://b")));
-        QVERIFY(engine_command({}, {QStringLiteral("record"), QStringLiteral("ssh://a/m"),
-                                    QStringLiteral("--text=/x.txt")})
-                    .problem.contains(QStringLiteral("/x.txt")));
+        QCOMPARE(there.program, u"ssh"_s);
+        QVERIFY(there.arguments.contains(u"me@gpu"_s));
+        QVERIFY(there.arguments.contains(u"-p22"_s));
+        QVERIFY(there.arguments.last().contains(u"--output=/t"_s));
+        QVERIFY(engine_command({}, {u"record"_s, u"ssh://a/m"_s, u"--output=ssh://b/t"_s})
+                    .problem.contains(u"ssh://b"_s));
+        QVERIFY(engine_command({}, {u"record"_s, u"ssh://a/m"_s, u"--text=/x.txt"_s})
+                    .problem.contains(u"/x.txt"_s));
     }
 
     void aRunIsRecordedThereAndAskedWhatIf() {
-        Stage stage(QStringLiteral("gpu"), {{QStringLiteral("greeting"), QStringLiteral("echo Welcome; ")}});
-        testing::TinyCheckpoint{.pondering_steps = 3}.write(
-            stage.folder.filePath(QStringLiteral("model")).toStdString());
-        stage.window.open(stage.there(QStringLiteral("model")));
+        Stage stage(u"gpu"_s, {{u"greeting"_s, u"echo Welcome; "_s}});
+        testing::TinyCheckpoint{.pondering_steps = 3}.write(stage.folder.filePath(u"model"_s).toStdString());
+        stage.window.open(stage.there(u"model"_s));
         QVERIFY(comes([&] { return stage.window.runs().recordDialog() != nullptr; }));
         RecordRequest request = stage.window.runs().recordDialog()->request();
-        QCOMPARE(request.trace, stage.there(QStringLiteral("model.ponder")));
+        QCOMPARE(request.trace, stage.there(u"model.ponder"_s));
         request.fromPrompt = true;
-        request.prompt = QStringLiteral("The ferry's late, \"nobody\" minded; $HOME is `there`.");
-        request.level = QStringLiteral("steps");
+        request.prompt = u"The ferry's late, \"nobody\" minded; $HOME is `there`."_s;
+        request.level = u"steps"_s;
         stage.window.runs().recordDialog()->setRequest(request);
         QCOMPARE(stage.window.runs().recordDialog()->problem(), QString());
         stage.window.runs().recordDialog()->accept();
@@ -406,7 +397,7 @@ private Q_SLOTS:
             return stage.window.selection().runA() != key && !stage.window.runs().recorder().isRunning();
         }));
         const QString scratch = stage.window.selection().runA().trace;
-        QVERIFY2(scratch.startsWith(QStringLiteral("ssh://gpu/tmp/")), qPrintable(scratch));
+        QVERIFY2(scratch.startsWith(u"ssh://gpu/tmp/"_s), qPrintable(scratch));
         QVERIFY(stage.window.data().isScratch(scratch));
         QVERIFY(QFile::remove(scratch.mid(9)));
     }

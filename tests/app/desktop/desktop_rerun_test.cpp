@@ -25,6 +25,7 @@
 #include <QTableView>
 #include <QTest>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 
 namespace {
@@ -33,12 +34,12 @@ struct Stage : testing::EngineStage {
     Stage() : EngineStage(6) {}
     /// The run that replays start from.
     [[nodiscard]] bool record(const QStringList& more = {}) const {
-        return EngineStage::record(QStringLiteral("full"), more);
+        return EngineStage::record(u"full"_s, more);
     }
     [[nodiscard]] bool open() {
         window.show();
         window.open(trace());
-        window.raisePanel(QStringLiteral("lab"));
+        window.raisePanel(u"lab"_s);
         window.panel<PolicyLab>().setOnScreen(true);
         return QTest::qWaitFor(
             [&] {
@@ -49,7 +50,7 @@ struct Stage : testing::EngineStage {
     }
     void chooseEntropyInTheMiddle() {
         PolicyLab& lab = window.panel<PolicyLab>();
-        lab.policies()->setCurrentIndex(lab.policies()->findText(QStringLiteral("entropy")));
+        lab.policies()->setCurrentIndex(lab.policies()->findText(u"entropy"_s));
         lab.slider()->setValue(lab.slider()->maximum() / 2);
     }
     [[nodiscard]] TraceReader scratch() const {
@@ -69,11 +70,11 @@ private Q_SLOTS:
         RunInfo run;
         run.name = "a patched";
         run.choices = R"({"patches":[{"to":{"token":3,"step":0},"from":"zero"}]})";
-        rerun.start({QStringLiteral("/nowhere/t.ponder"), 1}, run, QStringLiteral("fixed:n=1"),
-                    QStringLiteral("/nowhere"), QStringLiteral("/nowhere/else.ponder"));
+        rerun.start({u"/nowhere/t.ponder"_s, 1}, run, u"fixed:n=1"_s, u"/nowhere"_s,
+                    u"/nowhere/else.ponder"_s);
         QCOMPARE(failed.size(), 1);
         QCOMPARE(failed[0][0].toString(), QString::fromStdString(why_no_rerun(run)));
-        QVERIFY(failed[0][0].toString().contains(QStringLiteral("states put in")));
+        QVERIFY(failed[0][0].toString().contains(u"states put in"_s));
         QVERIFY(prepared.isEmpty());
     }
 
@@ -87,7 +88,7 @@ private Q_SLOTS:
         QVERIFY(lab.rerunButton()->isEnabled());
         const RunKey run = stage.window.selection().runA();
         lab.rerunButton()->click();
-        QTRY_VERIFY_WITH_TIMEOUT(lab.rerunText().contains(QStringLiteral("rerun − replay")), 60'000);
+        QTRY_VERIFY_WITH_TIMEOUT(lab.rerunText().contains(u"rerun − replay"_s), 60'000);
         QTRY_VERIFY(!stage.window.runs().recorder().isRunning());
         QVERIFY(!lab.rerunButton()->isEnabled()); // it is there already
         QCOMPARE(stage.window.selection().runA(), run);
@@ -121,26 +122,25 @@ private Q_SLOTS:
         // What was rerun stays as a point on the front, and the rule is said with its threshold.
         const std::vector<Chart::Series>& drawn = lab.front()->chart().series;
         QVERIFY(std::any_of(drawn.begin(), drawn.end(), [&](const Chart::Series& series) {
-            return series.name == QStringLiteral("rerun of ") + done &&
+            return series.name == u"rerun of "_s + done &&
                    std::abs(series.y.front() - std::exp(difference.mean_nll)) < 1e-9;
         }));
         QStringList said;
         for (const QLabel* label : lab.findChildren<QLabel*>()) {
             said << label->text();
         }
-        QVERIFY2(said.join(u' ').contains(
-                     QStringLiteral("A token stops when the entropy of the read-out is below ")) &&
-                     !said.join(u' ').contains(QStringLiteral("below theta")),
+        QVERIFY2(said.join(u' ').contains(u"A token stops when the entropy of the read-out is below "_s) &&
+                     !said.join(u' ').contains(u"below theta"_s),
                  qPrintable(said.join(u' ')));
         lab.slider()->setValue(lab.slider()->maximum() / 2);
-        QTRY_VERIFY(lab.rerunText().contains(QStringLiteral("rerun − replay")));
+        QTRY_VERIFY(lab.rerunText().contains(u"rerun − replay"_s));
     }
 
     void itCanBeCancelled() {
         Stage stage;
         QVERIFY(stage.record());
         QVERIFY(stage.open());
-        QFile slow(stage.folder.filePath(QStringLiteral("slow.sh")));
+        QFile slow(stage.folder.filePath(u"slow.sh"_s));
         QVERIFY(slow.open(QIODevice::WriteOnly));
         slow.write("#!/bin/sh\necho '{\"activity\":\"reading weights\",\"done\":9,\"total\":9,\"unit\":"
                    "\"bytes\"}' >&2\nwhile [ ! -e \"$0.on\" ]; do sleep 0.05; done\n"
@@ -152,11 +152,10 @@ private Q_SLOTS:
         PolicyLab& lab = stage.window.panel<PolicyLab>();
         stage.chooseEntropyInTheMiddle();
         lab.rerunButton()->click();
-        QTRY_COMPARE_WITH_TIMEOUT(stage.window.runs().recorder().progress().unit, QStringLiteral("bytes"),
-                                  60'000);
-        QVERIFY2(lab.rerunText().contains(QStringLiteral(": 0 %")), qPrintable(lab.rerunText()));
-        QVERIFY(QFile(slow.fileName() + QStringLiteral(".on")).open(QIODevice::WriteOnly));
-        QTRY_VERIFY(lab.rerunText().contains(QStringLiteral("25 %")));
+        QTRY_COMPARE_WITH_TIMEOUT(stage.window.runs().recorder().progress().unit, u"bytes"_s, 60'000);
+        QVERIFY2(lab.rerunText().contains(u": 0 %"_s), qPrintable(lab.rerunText()));
+        QVERIFY(QFile(slow.fileName() + u".on"_s).open(QIODevice::WriteOnly));
+        QTRY_VERIFY(lab.rerunText().contains(u"25 %"_s));
         lab.rerunButton()->click();
         QTRY_VERIFY(!stage.window.runs().recorder().isRunning());
         QVERIFY(lab.rerunText().isEmpty());
@@ -167,39 +166,37 @@ private Q_SLOTS:
         Stage stage;
         QVERIFY(stage.record());
         const QDir folder(stage.folder.path());
-        QVERIFY(QDir(folder).rename(QStringLiteral("model"), QStringLiteral("elsewhere")));
-        testing::TinyCheckpoint{.pondering_steps = 2}.write(
-            folder.filePath(QStringLiteral("other")).toStdString());
+        QVERIFY(QDir(folder).rename(u"model"_s, u"elsewhere"_s));
+        testing::TinyCheckpoint{.pondering_steps = 2}.write(folder.filePath(u"other"_s).toStdString());
         QVERIFY(stage.open());
         stage.chooseEntropyInTheMiddle();
         const auto said = [&] { return stage.window.messages().sentences().join(u' '); };
         const auto locate = [&](const QString& name) {
-            auto* dialog = stage.window.findChild<QFileDialog*>(QStringLiteral("locate"));
+            auto* dialog = stage.window.findChild<QFileDialog*>(u"locate"_s);
             if (dialog == nullptr) {
                 return false;
             }
-            dialog->findChild<QLineEdit*>(QStringLiteral("fileNameEdit"))->setText(folder.filePath(name));
+            dialog->findChild<QLineEdit*>(u"fileNameEdit"_s)->setText(folder.filePath(name));
             QMetaObject::invokeMethod(dialog, "accept");
             return QTest::qWaitFor(
-                [&] { return stage.window.findChild<QFileDialog*>(QStringLiteral("locate")) == nullptr; });
+                [&] { return stage.window.findChild<QFileDialog*>(u"locate"_s) == nullptr; });
         };
         stage.window.panel<PolicyLab>().rerunButton()->click();
         QVERIFY2(stage.window.messages().has("checkpoint.missing"), qPrintable(said()));
-        QVERIFY(locate(QStringLiteral("other")));
+        QVERIFY(locate(u"other"_s));
         QTRY_VERIFY2(stage.window.messages().has("checkpoint.other"), qPrintable(said()));
         QVERIFY(!stage.window.runs().recorder().isRunning());
         stage.window.messages().clear();
         stage.window.panel<PolicyLab>().rerunButton()->click();
-        QVERIFY(locate(QStringLiteral("elsewhere")));
-        QTRY_VERIFY_WITH_TIMEOUT(
-            stage.window.panel<PolicyLab>().rerunText().contains(QStringLiteral("rerun − replay")), 60'000);
+        QVERIFY(locate(u"elsewhere"_s));
+        QTRY_VERIFY_WITH_TIMEOUT(stage.window.panel<PolicyLab>().rerunText().contains(u"rerun − replay"_s),
+                                 60'000);
         QTRY_VERIFY(!stage.window.runs().recorder().isRunning());
         QVERIFY2(said().isEmpty(), qPrintable(said()));
         // By its digest it is known from now on, also to a what if.
         stage.window.whatIf().giveSteps(9, 1);
         QVERIFY(stage.window.runs().recorder().isRunning());
-        QCOMPARE(stage.window.runs().recorder().request().checkpoint,
-                 folder.filePath(QStringLiteral("elsewhere")));
+        QCOMPARE(stage.window.runs().recorder().request().checkpoint, folder.filePath(u"elsewhere"_s));
         QTRY_VERIFY_WITH_TIMEOUT(!stage.window.runs().recorder().isRunning(), 60'000);
     }
 
@@ -208,15 +205,15 @@ private Q_SLOTS:
             QSKIP("reference data golden is absent");
         }
         Stage stage;
-        const QDir model(stage.folder.filePath(QStringLiteral("model")));
+        const QDir model(stage.folder.filePath(u"model"_s));
         const QDir golden(
             QString::fromStdString(testing::golden_case("huginn_1_2_1_r3_untied_nobias").string()));
         for (const char* name : {"config.json", "model.safetensors"}) {
             QFile::remove(model.filePath(QLatin1String(name)));
             QVERIFY(QFile::copy(golden.filePath(QLatin1String(name)), model.filePath(QLatin1String(name))));
         }
-        QVERIFY(stage.record({QStringLiteral("--steps=5"), QStringLiteral("--initial-state=random:7"),
-                              QStringLiteral("--context=32"), QStringLiteral("--kv=full")}));
+        QVERIFY(
+            stage.record({u"--steps=5"_s, u"--initial-state=random:7"_s, u"--context=32"_s, u"--kv=full"_s}));
         QVERIFY(stage.open());
         const auto run_named = [&stage](const std::string& of) {
             std::vector<RunInfo> runs;
@@ -255,8 +252,8 @@ private Q_SLOTS:
                     nullptr);
         stage.chooseEntropyInTheMiddle();
         stage.window.panel<PolicyLab>().rerunButton()->click();
-        QTRY_VERIFY_WITH_TIMEOUT(
-            stage.window.panel<PolicyLab>().rerunText().contains(QStringLiteral("rerun − replay")), 60'000);
+        QTRY_VERIFY_WITH_TIMEOUT(stage.window.panel<PolicyLab>().rerunText().contains(u"rerun − replay"_s),
+                                 60'000);
         const RunInfo rerun = stage.scratch().runs().at(1);
         QCOMPARE(rerun.max_steps, 4);
         QCOMPARE(recorded_choices(rerun).initial_state, std::string("random:7"));
@@ -265,7 +262,7 @@ private Q_SLOTS:
 
     void aFileOfStartStatesIsFoundFromTheTrace() {
         QTemporaryDir folder;
-        QVERIFY(QDir(folder.path()).mkpath(QStringLiteral("model")));
+        QVERIFY(QDir(folder.path()).mkpath(u"model"_s));
         for (const char* name : {"model/start.safetensors", "zero"}) {
             QFile file(folder.filePath(QLatin1String(name)));
             QVERIFY(file.open(QIODevice::WriteOnly));
@@ -274,16 +271,13 @@ private Q_SLOTS:
         run.method = "huginn";
         run.max_steps = 3;
         run.choices = R"({"kv": "skip", "initial_state": "model/start.safetensors"})";
-        const QString trace = folder.filePath(QStringLiteral("t.ponder"));
-        const auto settings = [&] {
-            return rerun_request(run, trace, QStringLiteral("full"), QStringLiteral("skip")).settings;
-        };
-        QCOMPARE(settings(), (RunSettings{4, QStringLiteral("skip"),
-                                          folder.filePath(QStringLiteral("model/start.safetensors"))}));
+        const QString trace = folder.filePath(u"t.ponder"_s);
+        const auto settings = [&] { return rerun_request(run, trace, u"full"_s, u"skip"_s).settings; };
+        QCOMPARE(settings(), (RunSettings{4, u"skip"_s, folder.filePath(u"model/start.safetensors"_s)}));
         run.choices = R"({"initial_state": "zero"})"; // no file, though there is one of that name
-        QCOMPARE(settings().startState, QStringLiteral("zero"));
+        QCOMPARE(settings().startState, u"zero"_s);
         run.choices = R"({"initial_state": "gone.safetensors"})";
-        QCOMPARE(settings().startState, QStringLiteral("gone.safetensors"));
+        QCOMPARE(settings().startState, u"gone.safetensors"_s);
         run.method = "ponderlm2"; // whose steps have weights of their own
         QCOMPARE(settings().steps, 0);
     }
@@ -295,26 +289,26 @@ private Q_SLOTS:
         stage.chooseEntropyInTheMiddle();
         const QList<QComboBox*> boxes = stage.window.text().findChildren<QComboBox*>();
         const auto of_colours = std::find_if(boxes.begin(), boxes.end(), [](const QComboBox* one) {
-            return one->accessibleName() == QStringLiteral("Colour of the text");
+            return one->accessibleName() == u"Colour of the text"_s;
         });
         QVERIFY(of_colours != boxes.end());
         QComboBox* box = *of_colours;
         QVERIFY(stage.window.text().view().showsReplay());
-        QCOMPARE(box->currentText(), QStringLiteral("Steps (replay)"));
-        const int nll = box->findText(QStringLiteral("NLL"));
+        QCOMPARE(box->currentText(), u"Steps (replay)"_s);
+        const int nll = box->findText(u"NLL"_s);
         box->setCurrentIndex(nll);
         QVERIFY(!stage.window.text().view().showsReplay());
         QVERIFY(!stage.window.panel<PolicyLab>().coloursText());
-        QCOMPARE(box->currentText(), QStringLiteral("NLL"));
-        QVERIFY(box->findText(QStringLiteral("Steps (replay)")) < 0);
+        QCOMPARE(box->currentText(), u"NLL"_s);
+        QVERIFY(box->findText(u"Steps (replay)"_s) < 0);
         stage.window.panel<PolicyLab>().setColoursText(true);
-        QCOMPARE(box->currentText(), QStringLiteral("Steps (replay)"));
+        QCOMPARE(box->currentText(), u"Steps (replay)"_s);
         stage.window.panel<PolicyLab>().setColoursText(false);
-        QCOMPARE(box->currentText(), QStringLiteral("NLL"));
+        QCOMPARE(box->currentText(), u"NLL"_s);
         stage.window.panel<PolicyLab>().setColoursText(true);
         stage.window.text().setDifference(true); // takes its place
         QVERIFY(!stage.window.panel<PolicyLab>().coloursText() && !stage.window.text().view().showsReplay());
-        QCOMPARE(box->currentText(), QStringLiteral("NLL"));
+        QCOMPARE(box->currentText(), u"NLL"_s);
     }
 };
 

@@ -33,6 +33,7 @@
 #include <QTabBar>
 #include <QTest>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 
 using testing::Stage;
@@ -47,7 +48,7 @@ QString named(const QWidget& widget) {
     if (const auto* label = qobject_cast<const QLabel*>(&widget)) {
         text = label->text().left(60);
     }
-    return QStringLiteral("%1 “%2” in %3, %4 x %5")
+    return u"%1 “%2” in %3, %4 x %5"_s
         .arg(QLatin1String(widget.metaObject()->className()), text,
              widget.parentWidget() == nullptr
                  ? QString()
@@ -71,8 +72,7 @@ bool is_control(const QWidget& widget) {
 /// Empty, or how the text of a control does not fit.
 QString cut(const QWidget& widget) {
     const auto short_by = [&](int needed, int there, const char* what) {
-        return needed > there ? QStringLiteral("%1: %2 needs %3, has %4")
-                                    .arg(named(widget), QLatin1String(what))
+        return needed > there ? u"%1: %2 needs %3, has %4"_s.arg(named(widget), QLatin1String(what))
                                     .arg(needed)
                                     .arg(there)
                               : QString();
@@ -151,20 +151,19 @@ QStringList faults_of(QWidget& window, std::size_t fewest = 20) {
         const QRect whole(widget->mapTo(&window, QPoint()), widget->size());
         const QRect rect = shown_rect(*widget, window);
         if (!scrolls(*widget) && rect != whole) {
-            faults << named(*widget) + QStringLiteral(": cut by what it stands in");
+            faults << named(*widget) + u": cut by what it stands in"_s;
         }
         if (auto* chart = qobject_cast<ChartPlot*>(widget); chart != nullptr && chart->hint().isEmpty()) {
             const QRectF plot = chart->plotRect();
             if (plot.width() < 80 || plot.height() < 40 || !QRectF(chart->canvas()->rect()).contains(plot)) {
-                faults << named(*widget) + QStringLiteral(": a plot of %1 x %2 between its axes")
-                                               .arg(plot.width())
-                                               .arg(plot.height());
+                faults << named(*widget) +
+                              u": a plot of %1 x %2 between its axes"_s.arg(plot.width()).arg(plot.height());
             }
         }
         controls.emplace_back(widget, rect);
     }
     if (controls.size() < fewest) {
-        faults << QStringLiteral("only %1 controls were found").arg(controls.size());
+        faults << u"only %1 controls were found"_s.arg(controls.size());
     }
     for (std::size_t i = 0; i < controls.size(); ++i) {
         for (std::size_t j = i + 1; j < controls.size(); ++j) {
@@ -173,7 +172,7 @@ QStringList faults_of(QWidget& window, std::size_t fewest = 20) {
             const QRect both = a.intersected(b);
             if (both.width() > 1 && both.height() > 1 && !one->isAncestorOf(other) &&
                 !other->isAncestorOf(one)) {
-                faults << named(*one) + QStringLiteral(" overlaps ") + named(*other);
+                faults << named(*one) + u" overlaps "_s + named(*other);
             }
         }
     }
@@ -199,15 +198,14 @@ private Q_SLOTS:
         QApplication::setFont(stage.theme.body());
         stage.window.resize(size);
         stage.window.docks().arrange();
-        QVERIFY(stage.shows(
-            stage.make(QStringLiteral("room.ponder"), {.sequences = 2, .tokens = 300, .withDepth = true})));
+        QVERIFY(
+            stage.shows(stage.make(u"room.ponder"_s, {.sequences = 2, .tokens = 300, .withDepth = true})));
         stage.window.selection().setToken(31);
         QCOMPARE(stage.window.size(), size);
         // The text keeps its place.
         QVERIFY2(stage.window.text().view().viewport()->height() >= 150 &&
                      stage.window.text().view().viewport()->width() >= size.width() / 2 - 20,
-                 qPrintable(QStringLiteral("%1 x %2")
-                                .arg(stage.window.text().view().viewport()->width())
+                 qPrintable(u"%1 x %2"_s.arg(stage.window.text().view().viewport()->width())
                                 .arg(stage.window.text().view().viewport()->height())));
         QStringList faults;
         for (const Panel& panel : panels()) {
@@ -216,14 +214,14 @@ private Q_SLOTS:
             QVERIFY(stage.settle());
             QTest::qWait(30);
             for (const QString& fault : faults_of(stage.window)) {
-                const QString line = QLatin1String(panel.name) + QStringLiteral(": ") + fault;
+                const QString line = QLatin1String(panel.name) + u": "_s + fault;
                 if (!faults.join(u'\n').contains(fault)) {
                     faults << line;
                 }
             }
         }
         QVERIFY2(faults.isEmpty(), qPrintable(faults.join(u'\n')));
-        QApplication::setStyle(QStringLiteral("Fusion")); // the stage's theme goes
+        QApplication::setStyle(u"Fusion"_s); // the stage's theme goes
     }
 
     void dialogsHaveRoom() {
@@ -232,18 +230,18 @@ private Q_SLOTS:
         QApplication::setPalette(stage.theme.qtPalette());
         QApplication::setFont(stage.theme.body());
         stage.window.resize(1024, 700);
-        QVERIFY(stage.shows(stage.make(QStringLiteral("dialogs.ponder"))));
+        QVERIFY(stage.shows(stage.make(u"dialogs.ponder"_s)));
         QStringList faults;
         const auto look = [&](QWidget* shown, const char* name) {
             QVERIFY2(shown != nullptr, name);
             shown->resize(shown->size().boundedTo(stage.window.size()));
             QTest::qWait(60);
             for (const QString& fault : faults_of(*shown, 1)) {
-                faults << QLatin1String(name) + QStringLiteral(": ") + fault;
+                faults << QLatin1String(name) + u": "_s + fault;
             }
             for (const QScrollArea* area : shown->findChildren<QScrollArea*>()) {
                 if (area->horizontalScrollBar()->maximum() > 0) {
-                    faults << QStringLiteral("%1: %2 scrolls sideways by %3 of %4")
+                    faults << u"%1: %2 scrolls sideways by %3 of %4"_s
                                   .arg(QLatin1String(name), area->widget()->metaObject()->className())
                                   .arg(area->horizontalScrollBar()->maximum())
                                   .arg(area->viewport()->width());
@@ -261,12 +259,12 @@ private Q_SLOTS:
         faults << faults_of(*stage.window.findChild<WelcomePage*>(), 10); // it covers the rest
         stage.window.greeting().hideWelcome();
         QVERIFY2(faults.isEmpty(), qPrintable(faults.join(u'\n')));
-        QApplication::setStyle(QStringLiteral("Fusion"));
+        QApplication::setStyle(u"Fusion"_s);
     }
 
     void helpIsNeverHigherThanTheScreen() {
         Stage stage;
-        QVERIFY(stage.shows(stage.make(QStringLiteral("help.ponder"))));
+        QVERIFY(stage.shows(stage.make(u"help.ponder"_s)));
         for (const PanelHelp& help : all_panel_help()) {
             QWidget* sheet = show_panel_help(help, &stage.window, stage.theme);
             const auto* scroll = sheet->findChild<QScrollArea*>();
@@ -288,10 +286,10 @@ private Q_SLOTS:
         stage.window.resize(1440, 900);
         stage.window.docks().arrange();
         stage.window.show();
-        QDockWidget* inspector = stage.window.findChild<QDockWidget*>(QStringLiteral("inspector"));
-        QDockWidget* library = stage.window.findChild<QDockWidget*>(QStringLiteral("library"));
-        QDockWidget* heatmap = stage.window.findChild<QDockWidget*>(QStringLiteral("heatmap"));
-        QDockWidget* compare = stage.window.findChild<QDockWidget*>(QStringLiteral("compare"));
+        QDockWidget* inspector = stage.window.findChild<QDockWidget*>(u"inspector"_s);
+        QDockWidget* library = stage.window.findChild<QDockWidget*>(u"library"_s);
+        QDockWidget* heatmap = stage.window.findChild<QDockWidget*>(u"heatmap"_s);
+        QDockWidget* compare = stage.window.findChild<QDockWidget*>(u"compare"_s);
         QCOMPARE(stage.window.dockWidgetArea(inspector), Qt::RightDockWidgetArea);
         QVERIFY(!stage.window.tabifiedDockWidgets(heatmap).contains(compare));
         stage.window.resize(1024, 700);
@@ -320,8 +318,8 @@ private Q_SLOTS:
         Stage stage;
         stage.window.resize(1300, 860);
         stage.window.docks().arrange();
-        QVERIFY(stage.shows(stage.make(QStringLiteral("map.ponder"))));
-        QDockWidget* dock = stage.window.findChild<QDockWidget*>(QStringLiteral("heatmap"));
+        QVERIFY(stage.shows(stage.make(u"map.ponder"_s)));
+        QDockWidget* dock = stage.window.findChild<QDockWidget*>(u"heatmap"_s);
         const QByteArray before = stage.window.saveState();
         Q_EMIT static_cast<DockTitle*>(dock->titleBarWidget())->maximiseRequested();
         QTRY_VERIFY(dock->width() > 1280 && dock->height() > 700);
@@ -332,7 +330,7 @@ private Q_SLOTS:
         QTRY_COMPARE(stage.window.saveState(), before);
         // Another panel that is asked for puts the window back first.
         stage.window.docks().maximise(dock);
-        QVERIFY(stage.window.raisePanel(QStringLiteral("inspector")));
+        QVERIFY(stage.window.raisePanel(u"inspector"_s));
         QTRY_VERIFY(stage.window.text().isVisible());
     }
 
@@ -344,7 +342,7 @@ private Q_SLOTS:
         QMenuBar& menus = stage.window.topBar().menus();
         QTRY_VERIFY(menus.width() >= menus.sizeHint().width());
         QVERIFY(stage.window.topBar().runA().width() >= 150);
-        QApplication::setStyle(QStringLiteral("Fusion"));
+        QApplication::setStyle(u"Fusion"_s);
     }
 };
 

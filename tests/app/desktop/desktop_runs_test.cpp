@@ -23,6 +23,7 @@
 #include <QTest>
 #include <QTreeView>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 
 namespace {
@@ -36,11 +37,10 @@ QByteArray digest_of(const QString& path) {
 struct Stage : testing::EngineStage {
     Stage() : EngineStage(1) {}
     [[nodiscard]] bool recordAs(const QString& name, const QString& policy) const {
-        return record(policy, {QStringLiteral("--name"), name});
+        return record(policy, {u"--name"_s, name});
     }
     [[nodiscard]] bool open() {
-        if (!recordAs(QStringLiteral("one"), QStringLiteral("full")) ||
-            !recordAs(QStringLiteral("two"), QStringLiteral("fixed:n=1"))) {
+        if (!recordAs(u"one"_s, u"full"_s) || !recordAs(u"two"_s, u"fixed:n=1"_s)) {
             return false;
         }
         window.show();
@@ -97,12 +97,12 @@ private Q_SLOTS:
         stage.window.selection().setRunA(one);
         QVERIFY(stage.settle());
         stage.window.whatIf().giveSteps(9, 1);
-        QTRY_VERIFY_WITH_TIMEOUT(stage.says("pair.compared", QStringLiteral("“one with")), 60'000);
+        QTRY_VERIFY_WITH_TIMEOUT(stage.says("pair.compared", u"“one with"_s), 60'000);
         QVERIFY(stage.settle());
         const RunKey first = stage.window.selection().runA();
         QCOMPARE(first.trace, stage.scratch());
         QCOMPARE(stage.window.selection().runB(), one);
-        QVERIFY2(stage.says("pair.compared", QStringLiteral("“one”")), qPrintable(stage.said()));
+        QVERIFY2(stage.says("pair.compared", u"“one”"_s), qPrintable(stage.said()));
 
         // A second question about the same run, from the run itself: what is said and shown are its own.
         stage.window.selection().setRunA(one);
@@ -110,7 +110,7 @@ private Q_SLOTS:
         QVERIFY2(!stage.says("pair.compared"), qPrintable(stage.said()));
         QVERIFY(stage.settle());
         stage.window.whatIf().giveSteps(12, 0);
-        QTRY_VERIFY_WITH_TIMEOUT(stage.says("pair.compared", QStringLiteral("“one with")), 60'000);
+        QTRY_VERIFY_WITH_TIMEOUT(stage.says("pair.compared", u"“one with"_s), 60'000);
         QVERIFY(stage.settle());
         const RunKey second = stage.window.selection().runA();
         QCOMPARE(second, (RunKey{stage.scratch(), 2}));
@@ -124,8 +124,8 @@ private Q_SLOTS:
 
         QCOMPARE(digest_of(stage.trace()), before);
         const QModelIndex row = stage.window.panel<LibraryPanel>().model().indexOf({stage.scratch(), 0});
-        QCOMPARE(row.data().toString(), QStringLiteral("Temporary"));
-        QCOMPARE(row.data(LibraryModel::DetailRole).toString(), QStringLiteral("not saved"));
+        QCOMPARE(row.data().toString(), u"Temporary"_s);
+        QCOMPARE(row.data(LibraryModel::DetailRole).toString(), u"not saved"_s);
         QVERIFY(!stage.settings.recent().contains(stage.scratch()));
     }
 
@@ -136,21 +136,21 @@ private Q_SLOTS:
         QTRY_VERIFY_WITH_TIMEOUT(stage.window.selection().runA().trace == stage.scratch(), 60'000);
         QVERIFY(stage.settle());
         const RunKey asked = stage.window.selection().runA();
-        for (const QString& target : {stage.folder.filePath(QStringLiteral("new.ponder")), stage.trace()}) {
-            QVERIFY(stage.choose(asked, QStringLiteral("Save to Trace")));
-            auto* dialog = stage.window.findChild<QFileDialog*>(QStringLiteral("keep"));
+        for (const QString& target : {stage.folder.filePath(u"new.ponder"_s), stage.trace()}) {
+            QVERIFY(stage.choose(asked, u"Save to Trace"_s));
+            auto* dialog = stage.window.findChild<QFileDialog*>(u"keep"_s);
             QVERIFY(dialog != nullptr);
             QCOMPARE(dialog->directory().absolutePath(), QFileInfo(stage.trace()).absolutePath());
-            dialog->findChild<QLineEdit*>(QStringLiteral("fileNameEdit"))->setText(target);
+            dialog->findChild<QLineEdit*>(u"fileNameEdit"_s)->setText(target);
             QMetaObject::invokeMethod(dialog, "accept");
             QTRY_VERIFY2(stage.says("edit.done", target), qPrintable(stage.said()));
-            QTRY_VERIFY(stage.window.findChild<QFileDialog*>(QStringLiteral("keep")) == nullptr);
+            QTRY_VERIFY(stage.window.findChild<QFileDialog*>(u"keep"_s) == nullptr);
             const std::vector<RunInfo> runs = TraceReader::open(target.toStdString()).runs();
             QCOMPARE(runs.back().name, stage.nameOf(asked));
         }
         QTRY_COMPARE(stage.names(stage.trace()).size(), 3);
         // Removed from Scratch it gives its number to the next one, which nobody has kept.
-        QVERIFY(stage.choose(asked, QStringLiteral("Remove from Trace")));
+        QVERIFY(stage.choose(asked, u"Remove from Trace"_s));
         auto* question = stage.window.findChild<QMessageBox*>();
         QVERIFY(question != nullptr);
         for (QAbstractButton* button : question->buttons()) {
@@ -166,7 +166,7 @@ private Q_SLOTS:
         QVERIFY(stage.settle());
         stage.window.close();
         QVERIFY(stage.window.isVisible());
-        QVERIFY(stage.window.findChild<QMessageBox*>(QStringLiteral("scratchLeft")) != nullptr);
+        QVERIFY(stage.window.findChild<QMessageBox*>(u"scratchLeft"_s) != nullptr);
     }
 
     void aRunIsRenamedWhereItStands() {
@@ -174,19 +174,18 @@ private Q_SLOTS:
         QVERIFY(stage.open());
         QTreeView& tree = stage.window.panel<LibraryPanel>().runs();
         const RunKey two{stage.trace(), 2};
-        QVERIFY(stage.choose(two, QStringLiteral("Rename")));
+        QVERIFY(stage.choose(two, u"Rename"_s));
         auto* editor = tree.viewport()->findChild<QLineEdit*>();
         QVERIFY(editor != nullptr);
-        QCOMPARE(editor->text(), QStringLiteral("two"));
-        editor->setText(QStringLiteral("one step"));
+        QCOMPARE(editor->text(), u"two"_s);
+        editor->setText(u"one step"_s);
         QTest::keyClick(editor, Qt::Key_Return);
-        QTRY_COMPARE(stage.names(stage.trace()),
-                     (QStringList{QStringLiteral("one"), QStringLiteral("one step")}));
+        QTRY_COMPARE(stage.names(stage.trace()), (QStringList{u"one"_s, u"one step"_s}));
         // A name that is taken is refused with a sentence.
         stage.window.panel<LibraryPanel>().model().setData(
-            stage.window.panel<LibraryPanel>().model().indexOf(two), QStringLiteral("one"), Qt::EditRole);
-        QTRY_VERIFY2(stage.says("edit.failed", QStringLiteral("'one'")), qPrintable(stage.said()));
-        QCOMPARE(stage.names(stage.trace()).last(), QStringLiteral("one step"));
+            stage.window.panel<LibraryPanel>().model().indexOf(two), u"one"_s, Qt::EditRole);
+        QTRY_VERIFY2(stage.says("edit.failed", u"'one'"_s), qPrintable(stage.said()));
+        QCOMPARE(stage.names(stage.trace()).last(), u"one step"_s);
     }
 
     void aRunIsRemovedAfterAQuestion() {
@@ -210,12 +209,12 @@ private Q_SLOTS:
             }
             return false;
         };
-        QVERIFY(stage.choose(one, QStringLiteral("Remove from Trace")));
-        QVERIFY(answer(QStringLiteral("Cancel")));
+        QVERIFY(stage.choose(one, u"Remove from Trace"_s));
+        QVERIFY(answer(u"Cancel"_s));
         QCOMPARE(stage.names(stage.trace()).size(), 2);
-        QVERIFY(stage.choose(one, QStringLiteral("Remove from Trace")));
-        QVERIFY(answer(QStringLiteral("Remove")));
-        QTRY_COMPARE(stage.names(stage.trace()), QStringList{QStringLiteral("two")});
+        QVERIFY(stage.choose(one, u"Remove from Trace"_s));
+        QVERIFY(answer(u"Remove"_s));
+        QTRY_COMPARE(stage.names(stage.trace()), QStringList{u"two"_s});
         QCOMPARE(stage.window.selection().runA(), two); // keeps its number
         QVERIFY(!stage.window.selection().runB().isValid());
         QVERIFY(stage.settle());
@@ -227,7 +226,7 @@ private Q_SLOTS:
         Stage stage;
         QVERIFY(stage.open());
         const RunKey one{stage.trace(), 1};
-        QVERIFY(stage.choose(one, QStringLiteral("Remove from Trace")));
+        QVERIFY(stage.choose(one, u"Remove from Trace"_s));
         auto* box = stage.window.findChild<QMessageBox*>();
         QVERIFY(box != nullptr);
         remove_run(stage.trace().toStdString(), *stage.window.data().run(one));
@@ -236,18 +235,18 @@ private Q_SLOTS:
                 button->click();
             }
         }
-        QTRY_VERIFY2(stage.says("edit.failed", QStringLiteral("'one'")), qPrintable(stage.said()));
-        QTRY_COMPARE(stage.names(stage.trace()), QStringList{QStringLiteral("two")});
+        QTRY_VERIFY2(stage.says("edit.failed", u"'one'"_s), qPrintable(stage.said()));
+        QTRY_COMPARE(stage.names(stage.trace()), QStringList{u"two"_s});
     }
 
     void everyByteIsChecked() {
         Stage stage;
         QVERIFY(stage.open());
         const RunKey trace{stage.trace(), 0};
-        QVERIFY(stage.choose(trace, QStringLiteral("Check Every Byte")));
+        QVERIFY(stage.choose(trace, u"Check Every Byte"_s));
         QTRY_VERIFY2(stage.says("check.sound"), qPrintable(stage.said()));
         // 60 bytes of an array, a bit of each: SQLite's own check finds nothing.
-        QVERIFY(stage.choose(trace, QStringLiteral("Close trace")));
+        QVERIFY(stage.choose(trace, u"Close trace"_s));
         QByteArray chunk;
         {
             const TraceReader reader = TraceReader::open(stage.trace().toStdString());
@@ -269,20 +268,20 @@ private Q_SLOTS:
         stage.window.messages().clear();
         stage.window.open(stage.trace());
         QVERIFY(stage.settle());
-        QVERIFY(stage.choose(trace, QStringLiteral("Check Every Byte")));
+        QVERIFY(stage.choose(trace, u"Check Every Byte"_s));
         QTRY_VERIFY2(stage.says("check.fault"), qPrintable(stage.said()));
         QVERIFY(!stage.says("check.sound"));
     }
 
     void aChangeOfALeavesPlaceBAndPanelsWhereTheyAre() {
         Stage stage;
-        QFile text(stage.folder.filePath(QStringLiteral("story.txt")));
+        QFile text(stage.folder.filePath(u"story.txt"_s));
         QVERIFY(text.open(QIODevice::WriteOnly));
         for (int i = 0; i < 60; ++i) {
             text.write("The ferry was late, and nobody minded; the river was lower than last year.\n");
         }
         text.close();
-        QVERIFY(stage.recordAs(QStringLiteral("three"), QStringLiteral("fixed:n=2")));
+        QVERIFY(stage.recordAs(u"three"_s, u"fixed:n=2"_s));
         QVERIFY(stage.open());
         stage.window.resize(1100, 690);
         stage.window.docks().arrange();
@@ -300,8 +299,7 @@ private Q_SLOTS:
             for (const QDockWidget* dock : stage.window.findChildren<QDockWidget*>()) {
                 if (!dock->visibleRegion().isEmpty()) {
                     const QRect at = dock->geometry();
-                    all << QStringLiteral("%1 %2,%3 %4x%5")
-                               .arg(dock->objectName())
+                    all << u"%1 %2,%3 %4x%5"_s.arg(dock->objectName())
                                .arg(at.x())
                                .arg(at.y())
                                .arg(at.width())
@@ -327,7 +325,7 @@ private Q_SLOTS:
         QTRY_VERIFY_WITH_TIMEOUT(stage.window.selection().runA().trace == stage.scratch(), 60'000);
         QVERIFY(stage.settle());
         for (const QString& trace : {stage.scratch(), stage.trace()}) {
-            QVERIFY(stage.choose({trace, 0}, QStringLiteral("Close trace")));
+            QVERIFY(stage.choose({trace, 0}, u"Close trace"_s));
             QVERIFY(!stage.window.data().isOpen(trace));
         }
         QTest::qWait(1600); // three looks
@@ -343,7 +341,7 @@ private Q_SLOTS:
 
     void aScratchFolderThatCannotBeWrittenIsOneSentence() {
         QTemporaryDir folder;
-        QFile file(folder.filePath(QStringLiteral("no-folder")));
+        QFile file(folder.filePath(u"no-folder"_s));
         QVERIFY(file.open(QIODevice::WriteOnly));
         file.close();
         QStandardPaths::setTestModeEnabled(false);
@@ -360,7 +358,7 @@ private Q_SLOTS:
         const RunKey a = stage.window.selection().runA();
         stage.window.whatIf().giveSteps(9, 1);
         QVERIFY(!stage.window.runs().recorder().isRunning());
-        QCOMPARE(stage.window.messages().ids(), QStringList{QStringLiteral("scratch.not-ready")});
+        QCOMPARE(stage.window.messages().ids(), QStringList{u"scratch.not-ready"_s});
         QVERIFY2(stage.says("scratch.not-ready", file.fileName()), qPrintable(stage.said()));
         QCOMPARE(stage.window.selection().runA(), a);
     }

@@ -33,6 +33,8 @@
 
 namespace ponderscope::testing {
 
+using Qt::StringLiterals::operator""_s;
+
 /// Whether a state comes; it is waited for far longer than a slow machine with other work takes.
 template <class State>
 [[nodiscard]] bool comes(const State& state) {
@@ -48,7 +50,7 @@ template <class State>
 inline void spare_the_log() {
     static const QtMessageHandler before =
         qInstallMessageHandler([](QtMsgType type, const QMessageLogContext& context, const QString& text) {
-            if (!text.startsWith(QStringLiteral("This plugin does not support "))) {
+            if (!text.startsWith(u"This plugin does not support "_s)) {
                 before(type, context, text);
             }
         });
@@ -56,7 +58,7 @@ inline void spare_the_log() {
 
 /// A window with settings and files of its own.
 struct Stage {
-    Stage() : settings(folder.filePath(QStringLiteral("settings.ini"))) {
+    Stage() : settings(folder.filePath(u"settings.ini"_s)) {
         spare_the_log();
         QStandardPaths::setTestModeEnabled(true); // nothing of the user's is read or written
     }

@@ -25,6 +25,7 @@
 
 #include <algorithm>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 using testing::Stage;
 
@@ -44,14 +45,14 @@ class DesktopStartTest : public QObject {
 private Q_SLOTS:
     void nothingOpenShowsTheWelcomePage() {
         Stage stage;
-        const QString path = stage.make(QStringLiteral("before.ponder"));
+        const QString path = stage.make(u"before.ponder"_s);
         stage.settings.addRecent(path);
         stage.window.show();
         QTRY_VERIFY(stage.window.greeting().welcome().isVisible());
         // What was open before is one click away.
         QPushButton* recent = nullptr;
         for (QPushButton* card : stage.window.greeting().welcome().findChildren<QPushButton*>()) {
-            if (card->accessibleName() == QStringLiteral("before.ponder")) {
+            if (card->accessibleName() == u"before.ponder"_s) {
                 recent = card;
             }
         }
@@ -64,7 +65,7 @@ private Q_SLOTS:
 
     void aPathShowsNoWelcomePage() {
         Stage stage;
-        const QString path = stage.make(QStringLiteral("named.ponder"));
+        const QString path = stage.make(u"named.ponder"_s);
         QVERIFY(stage.shows(path));
         QVERIFY(!stage.window.greeting().welcome().isVisible());
         stage.window.greeting().showWelcome(); // from the Help menu
@@ -77,7 +78,7 @@ private Q_SLOTS:
         Stage stage;
         stage.window.show();
         QTRY_VERIFY(stage.window.greeting().welcome().isVisible());
-        stage.window.open(QStringLiteral("/no/such.ponder"));
+        stage.window.open(u"/no/such.ponder"_s);
         QVERIFY(stage.window.greeting().welcome().isVisible());
         QCOMPARE(stage.window.errors().size(), 1);
     }
@@ -85,12 +86,12 @@ private Q_SLOTS:
     void theRecordedSampleIsOpenedAsACopy() {
         QTemporaryDir tree;
         Samples samples;
-        samples.recorded = tree.filePath(QStringLiteral("shipped/samples.ponder"));
-        QVERIFY(QDir(tree.path()).mkpath(QStringLiteral("shipped")));
+        samples.recorded = tree.filePath(u"shipped/samples.ponder"_s);
+        QVERIFY(QDir(tree.path()).mkpath(u"shipped"_s));
         testing::write_sample_trace(samples.recorded.toStdString(), {.sequences = 1, .tokens = 60});
-        const QStringList shipped = QDir(tree.filePath(QStringLiteral("shipped"))).entryList(QDir::Files);
+        const QStringList shipped = QDir(tree.filePath(u"shipped"_s)).entryList(QDir::Files);
         QVERIFY(QFile::setPermissions(samples.recorded, QFile::ReadOwner)); // as it is installed
-        const QString own = tree.filePath(QStringLiteral("own"));
+        const QString own = tree.filePath(u"own"_s);
         QString problem;
         const QString copy = copy_of_recorded(samples, own, problem);
         QVERIFY2(problem.isEmpty(), qPrintable(problem));
@@ -99,10 +100,10 @@ private Q_SLOTS:
         QVERIFY(stage.shows(copy));
         // What a user does to it stays in the copy, which is found again.
         stage.window.text().setQuantity(Quantity::nll);
-        write(copy + QStringLiteral(".annotations"), "x");
-        QCOMPARE(QDir(tree.filePath(QStringLiteral("shipped"))).entryList(QDir::Files), shipped);
+        write(copy + u".annotations"_s, "x");
+        QCOMPARE(QDir(tree.filePath(u"shipped"_s)).entryList(QDir::Files), shipped);
         QCOMPARE(copy_of_recorded(samples, own, problem), copy);
-        QVERIFY(QFile::exists(copy + QStringLiteral(".annotations")));
+        QVERIFY(QFile::exists(copy + u".annotations"_s));
         // A newer sample takes its place, without what belongs to the older one.
         QVERIFY(QFile::setPermissions(samples.recorded, QFile::ReadOwner | QFile::WriteOwner));
         QFile newer(samples.recorded);
@@ -111,42 +112,42 @@ private Q_SLOTS:
             newer.setFileTime(QDateTime::currentDateTime().addSecs(60), QFileDevice::FileModificationTime));
         newer.close();
         QCOMPARE(copy_of_recorded(samples, own, problem), copy);
-        QVERIFY(!QFile::exists(copy + QStringLiteral(".annotations")));
+        QVERIFY(!QFile::exists(copy + u".annotations"_s));
         // A folder that cannot be made is said.
-        QVERIFY(copy_of_recorded(samples, copy + QStringLiteral("/below"), problem).isEmpty());
+        QVERIFY(copy_of_recorded(samples, copy + u"/below"_s, problem).isEmpty());
         QVERIFY(!problem.isEmpty());
     }
 
     void samplesAreFoundFromTheProgramUpwards() {
         QTemporaryDir tree;
         const QString root = tree.path();
-        write(root + QStringLiteral("/sample_models/b-plain/config.json"), "{\"num_hidden_layers\":4}");
-        write(root + QStringLiteral("/sample_models/c-ponder/config.json"),
+        write(root + u"/sample_models/b-plain/config.json"_s, "{\"num_hidden_layers\":4}");
+        write(root + u"/sample_models/c-ponder/config.json"_s,
               "{\"num_hidden_layers\":4,\"ponderinglm\":true,\"pondering_steps\":3}");
-        write(root + QStringLiteral("/sample_models/d-gates/config.json"),
+        write(root + u"/sample_models/d-gates/config.json"_s,
               "{\"pondering\":{\"method\":\"adaponderlm\",\"max_steps\":2}}");
-        write(root + QStringLiteral("/sample_models/texts/passage.txt"), "words");
-        write(root + QStringLiteral("/sample_models/broken/config.json"), "{\"num_hidden");
-        write(root + QStringLiteral("/sample_models/cabinet/mhc/config.json"),
+        write(root + u"/sample_models/texts/passage.txt"_s, "words");
+        write(root + u"/sample_models/broken/config.json"_s, "{\"num_hidden");
+        write(root + u"/sample_models/cabinet/mhc/config.json"_s,
               "{\"baseline_mode\":\"mhc\",\"num_hidden_layers\":4}");
         // Without the stories, what reads them is of no use.
-        write(root + QStringLiteral("/sample_models/chains/reset/config.json"), "{\"num_hidden_layers\":1}");
-        QVERIFY(QDir(root).mkpath(QStringLiteral("build/release/bin")));
-        Samples found = find_samples(root + QStringLiteral("/build/release/bin"));
+        write(root + u"/sample_models/chains/reset/config.json"_s, "{\"num_hidden_layers\":1}");
+        QVERIFY(QDir(root).mkpath(u"build/release/bin"_s));
+        Samples found = find_samples(root + u"/build/release/bin"_s);
         QCOMPARE(found.models.size(), std::size_t{5});
         QVERIFY(found.models.back().cabinet);
-        QCOMPARE(found.models.back().summary, QStringLiteral("mhc · 4 layers"));
+        QCOMPARE(found.models.back().summary, u"mhc · 4 layers"_s);
         found.models.pop_back();
-        QVERIFY(found.models.front().summary.contains(QStringLiteral("pondering steps")));
-        QVERIFY(found.models.back().summary.startsWith(QStringLiteral("vanilla")));
+        QVERIFY(found.models.front().summary.contains(u"pondering steps"_s));
+        QVERIFY(found.models.back().summary.startsWith(u"vanilla"_s));
         QVERIFY(found.recorded.isEmpty());
-        write(root + QStringLiteral("/build/samples/samples.ponder"), "x");
-        found = find_samples(root + QStringLiteral("/build/release/bin"));
+        write(root + u"/build/samples/samples.ponder"_s, "x");
+        found = find_samples(root + u"/build/release/bin"_s);
         QVERIFY(!found.recorded.isEmpty());
         const RecordRequest request = sample_request(found, found.models.front(), root);
         QVERIFY(problem_of(request).isEmpty());
-        write(root + QStringLiteral("/sample_models/texts/stories.txt"), "a story");
-        found = find_samples(root + QStringLiteral("/build/release/bin"));
+        write(root + u"/sample_models/texts/stories.txt"_s, "a story");
+        found = find_samples(root + u"/build/release/bin"_s);
         const auto story = std::find_if(found.models.begin(), found.models.end(),
                                         [](const SampleModel& model) { return model.stories; });
         QVERIFY(story != found.models.end() && found.models.front().name != story->name);
@@ -154,19 +155,19 @@ private Q_SLOTS:
         QCOMPARE(told.textFile, found.stories);
         QCOMPARE(told.context, 31); // a story a window
         QCOMPARE(told.stride, 31);
-        QVERIFY(find_samples(QStringLiteral("/")).folder.isEmpty());
+        QVERIFY(find_samples(u"/"_s).folder.isEmpty());
     }
 
     void oneClickRecordsASample() {
         Stage stage;
         stage.window.show();
         QTRY_VERIFY(stage.window.greeting().welcome().isVisible());
-        const QString said = stage.folder.filePath(QStringLiteral("arguments"));
+        const QString said = stage.folder.filePath(u"arguments"_s);
         stage.window.runs().recorder().setProgram(
-            stage.program(QStringLiteral("engine.sh"), "echo \"$@\" > '" + said.toUtf8() + "'\nexit 2\n"));
+            stage.program(u"engine.sh"_s, "echo \"$@\" > '" + said.toUtf8() + "'\nexit 2\n"));
         QPushButton* sample = nullptr;
         for (QPushButton* card : stage.window.greeting().welcome().findChildren<QPushButton*>()) {
-            if (card->objectName().startsWith(QStringLiteral("sample "))) {
+            if (card->objectName().startsWith(u"sample "_s)) {
                 sample = card;
                 break;
             }
@@ -187,10 +188,10 @@ private Q_SLOTS:
     void aDroppedTrainingFolderShowsItsCurves() {
         Stage stage;
         stage.window.show();
-        const QString folder = stage.folder.filePath(QStringLiteral("out"));
+        const QString folder = stage.folder.filePath(u"out"_s);
         // The checkpoint that lies there too is not what is asked about.
-        write(folder + QStringLiteral("/config.json"), "{}");
-        const QString trace = folder + QStringLiteral("/training.ponder");
+        write(folder + u"/config.json"_s, "{}");
+        const QString trace = folder + u"/training.ponder"_s;
         {
             TraceWriter writer(trace.toStdString());
             TrainingInfo info;
@@ -203,7 +204,7 @@ private Q_SLOTS:
         stage.drop({QUrl::fromLocalFile(folder)});
         QTRY_VERIFY(stage.window.data().isOpen(trace));
         QVERIFY(stage.window.runs().recordDialog() == nullptr);
-        QVERIFY(stage.window.raisePanel(QStringLiteral("training")));
+        QVERIFY(stage.window.raisePanel(u"training"_s));
         const auto all = stage.window.findChildren<FigurePanel*>();
         const auto view = std::find_if(all.begin(), all.end(), [](const FigurePanel* one) {
             const figure::FigureSpec spec = one->spec();
@@ -226,16 +227,15 @@ private Q_SLOTS:
     void theCabinetIsOneCardWithAMenu() {
         Theme theme(Appearance::light);
         WelcomePage page(theme, nullptr);
-        page.setSamples(
-            {QStringLiteral("/s"),
-             {{QStringLiteral("one"), QStringLiteral("/s/one"), QStringLiteral("ponderlm"), false},
-              {QStringLiteral("two"), QStringLiteral("/s/cabinet/two"), QStringLiteral("mhc"), true},
-              {QStringLiteral("three"), QStringLiteral("/s/cabinet/three"), QStringLiteral("looped"), true}},
-             QStringLiteral("/s/texts/passage.txt"),
-             {}});
-        QVERIFY(page.findChild<QPushButton*>(QStringLiteral("sample one")) != nullptr);
-        QVERIFY(page.findChild<QPushButton*>(QStringLiteral("sample two")) == nullptr);
-        auto* card = page.findChild<QPushButton*>(QStringLiteral("cabinet"));
+        page.setSamples({u"/s"_s,
+                         {{u"one"_s, u"/s/one"_s, u"ponderlm"_s, false},
+                          {u"two"_s, u"/s/cabinet/two"_s, u"mhc"_s, true},
+                          {u"three"_s, u"/s/cabinet/three"_s, u"looped"_s, true}},
+                         u"/s/texts/passage.txt"_s,
+                         {}});
+        QVERIFY(page.findChild<QPushButton*>(u"sample one"_s) != nullptr);
+        QVERIFY(page.findChild<QPushButton*>(u"sample two"_s) == nullptr);
+        auto* card = page.findChild<QPushButton*>(u"cabinet"_s);
         QVERIFY(card != nullptr && card->menu() != nullptr);
         QCOMPARE(card->menu()->actions().size(), 2);
         QSignalSpy chosen(&page, &WelcomePage::sampleChosen);
@@ -246,7 +246,7 @@ private Q_SLOTS:
 
     void theTourHasSixStopsAndEnds() {
         Stage stage;
-        QVERIFY(stage.shows(stage.make(QStringLiteral("tour.ponder"))));
+        QVERIFY(stage.shows(stage.make(u"tour.ponder"_s)));
         stage.window.greeting().startTour();
         Tour* tour = stage.window.greeting().tour();
         QVERIFY(tour != nullptr);
@@ -278,12 +278,12 @@ private Q_SLOTS:
 
     void theTourSpeaksOfRunBWhereThereIsOne() {
         Stage stage;
-        QVERIFY(stage.shows(stage.make(QStringLiteral("tour.ponder"))));
+        QVERIFY(stage.shows(stage.make(u"tour.ponder"_s)));
         Selection& selection = stage.window.selection();
         const RunKey a{selection.runA().trace, 1};
         selection.setRunA(a);
         QTRY_VERIFY(stage.window.text().view().sequence());
-        static const QRegularExpression ofB(QStringLiteral("\\bB\\b"));
+        static const QRegularExpression ofB(u"\\bB\\b"_s);
         for (const bool two : {false, true}) {
             selection.setRunB(two ? RunKey{a.trace, 2} : RunKey{});
             stage.window.greeting().startTour();
@@ -292,8 +292,7 @@ private Q_SLOTS:
             QString said;
             for (int i = 0; i < 5; ++i) {
                 for (const QWidget* one : stage.window.findChildren<QWidget*>()) {
-                    said += one->accessibleName() == QStringLiteral("Tour") ? one->accessibleDescription()
-                                                                            : QString();
+                    said += one->accessibleName() == u"Tour"_s ? one->accessibleDescription() : QString();
                 }
                 tour->next();
             }
@@ -307,13 +306,13 @@ private Q_SLOTS:
         stage.window.show();
         stage.window.greeting().startTour();
         QVERIFY(stage.window.greeting().tour() == nullptr);
-        stage.window.open(stage.make(QStringLiteral("later.ponder")));
+        stage.window.open(stage.make(u"later.ponder"_s));
         QTRY_VERIFY(stage.window.greeting().tour() != nullptr);
         stage.window.runs().recorder().cancel();
     }
 
     void everyPanelSaysWhatItShowsAndWhatItDoesNot() {
-        QStringList titles{QStringLiteral("Text")};
+        QStringList titles{u"Text"_s};
         for (const Panel& panel : panels()) {
             titles << QString::fromUtf8(panel.title);
         }
@@ -321,26 +320,25 @@ private Q_SLOTS:
             const PanelHelp* help = panel_help(title);
             QVERIFY2(help != nullptr, qPrintable(title));
             QVERIFY2(help->brief.size() > 10, qPrintable(title));
-            QVERIFY2(help->text.count(QStringLiteral("\n\n**")) == 4, qPrintable(title));
-            QVERIFY2(help->text.contains(QStringLiteral("**What must not be concluded.**")),
-                     qPrintable(title));
+            QVERIFY2(help->text.count(u"\n\n**"_s) == 4, qPrintable(title));
+            QVERIFY2(help->text.contains(u"**What must not be concluded.**"_s), qPrintable(title));
         }
         QCOMPARE(all_panel_help().size(), static_cast<std::size_t>(titles.size()));
         // Weights are not causes; replay is not rerun: where they are read.
-        QVERIFY(panel_help(QStringLiteral("Depth"))->brief.contains(QStringLiteral("not causes")));
-        QVERIFY(panel_help(QStringLiteral("Policy lab"))->brief.contains(QStringLiteral("not rerun")));
+        QVERIFY(panel_help(u"Depth"_s)->brief.contains(u"not causes"_s));
+        QVERIFY(panel_help(u"Policy lab"_s)->brief.contains(u"not rerun"_s));
     }
 
     void theQuestionMarkOfAPanelOpensItsHelp() {
         Stage stage;
-        QVERIFY(stage.shows(stage.make(QStringLiteral("help.ponder"))));
-        auto* dock = stage.window.findChild<QDockWidget*>(QStringLiteral("compare"));
+        QVERIFY(stage.shows(stage.make(u"help.ponder"_s)));
+        auto* dock = stage.window.findChild<QDockWidget*>(u"compare"_s);
         auto* title = qobject_cast<DockTitle*>(dock->titleBarWidget());
         QVERIFY(title != nullptr);
         QTest::mouseClick(title->findChildren<QToolButton*>().front(), Qt::LeftButton);
         auto* sheet = QApplication::activePopupWidget();
         QVERIFY(sheet != nullptr);
-        QVERIFY(sheet->findChild<QLabel*>()->text().contains(QStringLiteral("bootstrap")));
+        QVERIFY(sheet->findChild<QLabel*>()->text().contains(u"bootstrap"_s));
         sheet->close();
         // Float, put back, close, bring back.
         const QList<QToolButton*> buttons = title->findChildren<QToolButton*>();

@@ -29,6 +29,7 @@
 #include <cmath>
 #include <thread>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 using testing::Stage;
 
@@ -123,9 +124,9 @@ private Q_SLOTS:
         Stage stage;
         MainWindow& window = stage.window;
         window.resize(1400, 900);
-        const QString path = stage.make(QStringLiteral("looked_at.ponder"), {.sequences = 60, .tokens = 300});
+        const QString path = stage.make(u"looked_at.ponder"_s, {.sequences = 60, .tokens = 300});
         QVERIFY(stage.shows(path));
-        window.raisePanel(QStringLiteral("compare"));
+        window.raisePanel(u"compare"_s);
         QTRY_VERIFY(window.panel<CompareView>().comparison() != nullptr &&
                     !window.panel<CompareView>().isBusy());
         const RunKey a = window.selection().runA();
@@ -142,10 +143,10 @@ private Q_SLOTS:
         QScrollBar* text = window.text().view().verticalScrollBar();
         QTRY_VERIFY(text->maximum() > 0);
         text->setValue(text->maximum());
-        QLineEdit* editor = rename(stage, b, QStringLiteral("half a na"));
+        QLineEdit* editor = rename(stage, b, u"half a na"_s);
         QVERIFY(editor != nullptr);
 
-        const QString grows = stage.folder.filePath(QStringLiteral("grows.ponder"));
+        const QString grows = stage.folder.filePath(u"grows.ponder"_s);
         Growing growing(grows, sequences);
         QTRY_VERIFY(growing.written() > 50);
         window.open(grows); // which selects nothing in it
@@ -170,7 +171,7 @@ private Q_SLOTS:
         QCOMPARE(compares.size(), 0);
         QCOMPARE(window.panel<CompareView>().comparison(), comparison);
         QCOMPARE(window.panel<LibraryPanel>().runs().findChild<QLineEdit*>(), editor);
-        QCOMPARE(editor->text(), QStringLiteral("half a na"));
+        QCOMPARE(editor->text(), u"half a na"_s);
         // A run that comes to the front commits nothing that is typed by half.
         window.selection().setRunA(run);
         QTest::qWait(50);
@@ -185,9 +186,9 @@ private Q_SLOTS:
         Stage stage;
         MainWindow& window = stage.window;
         window.resize(1400, 900);
-        const QString path = stage.make(QStringLiteral("lists.ponder"));
+        const QString path = stage.make(u"lists.ponder"_s);
         QVERIFY(stage.shows(path));
-        const QString grows = stage.folder.filePath(QStringLiteral("grows.ponder"));
+        const QString grows = stage.folder.filePath(u"grows.ponder"_s);
         Growing growing(grows, without_end);
         QTRY_VERIFY(growing.written() > 50);
         window.open(grows);
@@ -230,7 +231,7 @@ private Q_SLOTS:
         MainWindow& window = stage.window;
         window.resize(1400, 900);
         window.show();
-        const QString grows = stage.folder.filePath(QStringLiteral("grows.ponder"));
+        const QString grows = stage.folder.filePath(u"grows.ponder"_s);
         Growing growing(grows, without_end);
         QTRY_VERIFY(growing.written() > 400);
         window.open(grows);
@@ -244,7 +245,7 @@ private Q_SLOTS:
         QScrollBar* list = window.panel<LibraryPanel>().sequences().verticalScrollBar();
         QTRY_VERIFY(list->maximum() > 2000);
         list->setValue(1500);
-        QLineEdit* editor = rename(stage, run, QStringLiteral("mine"));
+        QLineEdit* editor = rename(stage, run, u"mine"_s);
         QVERIFY(editor != nullptr);
         const auto block = window.text().view().sequence();
         for (int grown = 0; grown < 4; ++grown) {
@@ -252,7 +253,7 @@ private Q_SLOTS:
             QTRY_VERIFY(window.data().sequences(run).size() > before);
         }
         QCOMPARE(list->value(), 1500);
-        QCOMPARE(editor->text(), QStringLiteral("mine"));
+        QCOMPARE(editor->text(), u"mine"_s);
         QCOMPARE(window.selection().sequence(), 3);
         QCOMPARE(window.selection().token(), 5);
         QCOMPARE(window.text().view().sequence(), block);
@@ -264,9 +265,9 @@ private Q_SLOTS:
         // A long run is looked at, far in; the one that takes its place has not begun yet.
         Stage stage;
         MainWindow& window = stage.window;
-        QVERIFY(stage.shows(stage.make(QStringLiteral("long.ponder"), {.sequences = 40, .tokens = 60})));
+        QVERIFY(stage.shows(stage.make(u"long.ponder"_s, {.sequences = 40, .tokens = 60})));
         window.selection().setSequence(33);
-        const QString grows = stage.folder.filePath(QStringLiteral("grows.ponder"));
+        const QString grows = stage.folder.filePath(u"grows.ponder"_s);
         {
             TraceWriter writer(grows.toStdString());
             RunInfo info;

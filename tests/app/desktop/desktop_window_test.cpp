@@ -29,6 +29,7 @@
 #include <QTimer>
 #include <QWheelEvent>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 
 using testing::Stage;
@@ -39,16 +40,16 @@ private Q_SLOTS:
     void aDroppedTraceOpens() {
         Stage stage;
         stage.window.show();
-        const QString path = stage.make(QStringLiteral("dropped.ponder"));
+        const QString path = stage.make(u"dropped.ponder"_s);
         stage.drop({QUrl::fromLocalFile(path)});
         QVERIFY(stage.settle());
         QCOMPARE(stage.window.selection().runA().trace, path);
         QVERIFY(stage.window.selection().runB().isValid()); // another run over the same text
         QVERIFY(stage.window.text().view().sequence());
-        QVERIFY(stage.window.statusText().contains(QStringLiteral("400 tokens")));
-        QVERIFY2(stage.window.statusText().contains(QStringLiteral(" over 399 predicted")),
+        QVERIFY(stage.window.statusText().contains(u"400 tokens"_s));
+        QVERIFY2(stage.window.statusText().contains(u" over 399 predicted"_s),
                  qPrintable(stage.window.statusText()));
-        QCOMPARE(stage.window.windowTitle(), QStringLiteral("dropped.ponder"));
+        QCOMPARE(stage.window.windowTitle(), u"dropped.ponder"_s);
         QVERIFY(stage.settings.recent().contains(path));
         QVERIFY(stage.window.errors().isEmpty());
     }
@@ -56,7 +57,7 @@ private Q_SLOTS:
     void aRunThatHasNoSequenceYetIsSaidToHaveNone() {
         Stage stage;
         stage.window.show();
-        const QString path = stage.make(QStringLiteral("early.ponder"));
+        const QString path = stage.make(u"early.ponder"_s);
         RunInfo info;
         info.name = "early";
         info.versions = info.config = "{}";
@@ -65,45 +66,45 @@ private Q_SLOTS:
         stage.window.open(path);
         QVERIFY(stage.settle());
         stage.window.selection().setRunA({path, run});
-        QTRY_VERIFY2(stage.window.statusText().contains(QStringLiteral("no sequence yet")),
+        QTRY_VERIFY2(stage.window.statusText().contains(u"no sequence yet"_s),
                      qPrintable(stage.window.statusText()));
     }
 
     void aDroppedFolderOpensTheRunDialog() {
         Stage stage;
         stage.window.show();
-        const QString folder = stage.folder.filePath(QStringLiteral("model"));
+        const QString folder = stage.folder.filePath(u"model"_s);
         QVERIFY(QDir().mkpath(folder));
         stage.drop({QUrl::fromLocalFile(folder)});
         QVERIFY(stage.window.runs().recordDialog() != nullptr);
         QCOMPARE(stage.window.runs().recordDialog()->request().checkpoint, folder);
-        QVERIFY(stage.window.runs().recordDialog()->problem().contains(QStringLiteral("config.json")));
+        QVERIFY(stage.window.runs().recordDialog()->problem().contains(u"config.json"_s));
         stage.window.runs().recordDialog()->reject();
     }
 
     void aRunCanBeNamed() {
         Stage stage;
-        const QString path = stage.make(QStringLiteral("named.ponder"));
-        stage.window.open(path + QStringLiteral("#vanilla-1m"));
+        const QString path = stage.make(u"named.ponder"_s);
+        stage.window.open(path + u"#vanilla-1m"_s);
         QVERIFY(stage.settle());
         QCOMPARE(stage.window.data().run(stage.window.selection().runA())->name, std::string("vanilla-1m"));
-        stage.window.open(path + QStringLiteral("#nobody"));
-        QVERIFY(testing::says(stage.window, "trace.unreadable", QStringLiteral("nobody")));
+        stage.window.open(path + u"#nobody"_s);
+        QVERIFY(testing::says(stage.window, "trace.unreadable", u"nobody"_s));
     }
 
     void messagesMoveNothingAndSuccessGoesByItself() {
         Stage stage;
         stage.window.resize(1200, 800);
-        QVERIFY(stage.shows(stage.make(QStringLiteral("said.ponder"))));
+        QVERIFY(stage.shows(stage.make(u"said.ponder"_s)));
         MessageBar& bar = stage.window.messages();
         bar.clear();
         const auto place = [&] { return stage.window.text().mapTo(&stage.window, QPoint()); };
         const QPoint before = place();
         const QSize size = stage.window.text().size();
         bar.setSuccessTime(200);
-        bar.show("one", QStringLiteral("Copied one"), MessageBar::Kind::success);
-        bar.show("two", QStringLiteral("Copied two"), MessageBar::Kind::success);
-        QCOMPARE(bar.ids(), QStringList{QStringLiteral("two")}); // one at a time
+        bar.show("one", u"Copied one"_s, MessageBar::Kind::success);
+        bar.show("two", u"Copied two"_s, MessageBar::Kind::success);
+        QCOMPARE(bar.ids(), QStringList{u"two"_s}); // one at a time
         QCOMPARE(bar.kind(), MessageBar::Kind::success);
         QVERIFY(bar.isVisible());
         QTest::qWait(30);
@@ -111,16 +112,16 @@ private Q_SLOTS:
         QCOMPARE(stage.window.text().size(), size);
         QTRY_VERIFY(!bar.isVisible());
         // An error stays, and keeps its colour when something else succeeds.
-        bar.show("failed", QStringLiteral("It failed."));
-        bar.show("three", QStringLiteral("Copied three"), MessageBar::Kind::success);
+        bar.show("failed", u"It failed."_s);
+        bar.show("three", u"Copied three"_s, MessageBar::Kind::success);
         QCOMPARE(bar.kind(), MessageBar::Kind::error);
-        QTRY_COMPARE(bar.ids(), QStringList{QStringLiteral("failed")});
+        QTRY_COMPARE(bar.ids(), QStringList{u"failed"_s});
         QVERIFY(bar.isVisible());
         QVERIFY(stage.window.rect().contains(bar.geometry()));
         bar.clear();
         // Not under the pointer: a second click would meet its ×.
         QCursor::setPos(stage.window.mapToGlobal(QPoint(600, 740)));
-        bar.show("four", QStringLiteral("Copied four"), MessageBar::Kind::success);
+        bar.show("four", u"Copied four"_s, MessageBar::Kind::success);
         if (stage.window.mapFromGlobal(QCursor::pos()) == QPoint(600, 740)) {
             QVERIFY(!bar.geometry().contains(600, 740));
         }
@@ -128,7 +129,7 @@ private Q_SLOTS:
 
     void theSizeOfTheTextIsKeptHoweverItIsChanged() {
         Stage stage;
-        QVERIFY(stage.shows(stage.make(QStringLiteral("size.ponder"))));
+        QVERIFY(stage.shows(stage.make(u"size.ponder"_s)));
         stage.window.text().zoomIn();
         QCOMPARE(stage.settings.textSize(), stage.theme.textSize());
         const int before = stage.theme.textSize();
@@ -142,12 +143,12 @@ private Q_SLOTS:
 
     void aNoteIsWrittenByKeyboard() {
         Stage stage;
-        QVERIFY(stage.shows(stage.make(QStringLiteral("note.ponder"))));
+        QVERIFY(stage.shows(stage.make(u"note.ponder"_s)));
         TextView& view = stage.window.text().view();
         SpanBar& bar = stage.window.text().spanBar();
         stage.window.selection().setToken(7);
         QTest::keyClick(&stage.window, Qt::Key_B, Qt::ControlModifier);
-        QTRY_COMPARE(view.noteAt(7), QStringLiteral("bookmark"));
+        QTRY_COMPARE(view.noteAt(7), u"bookmark"_s);
         stage.window.selection().setToken(5);
         const auto picture = [&] { return view.viewport()->grab().toImage(); };
         const QImage before = picture();
@@ -161,10 +162,10 @@ private Q_SLOTS:
             });
             bar.askForLabel(note_annotation);
         };
-        write(QStringLiteral("hard without context"), Qt::Key_Return);
-        QTRY_COMPARE(view.noteAt(5), QStringLiteral("hard without context"));
+        write(u"hard without context"_s, Qt::Key_Return);
+        QTRY_COMPARE(view.noteAt(5), u"hard without context"_s);
         QVERIFY(picture() != before); // a flag
-        write(QStringLiteral("lost"), Qt::Key_Escape);
+        write(u"lost"_s, Qt::Key_Escape);
         bar.toggleBookmark(); // does not replace a note
         QVERIFY(!bar.isBusy());
         stage.window.text().listNotes();
@@ -172,16 +173,16 @@ private Q_SLOTS:
         stage.window.selection().setToken(7);
         bar.toggleBookmark(); // takes it away
         QTRY_VERIFY(view.noteAt(7).isEmpty());
-        QCOMPARE(view.noteAt(5), QStringLiteral("hard without context"));
+        QCOMPARE(view.noteAt(5), u"hard without context"_s);
     }
 
     void wrongPathsAreSentencesNotBoxes() {
         Stage stage;
         stage.window.show();
-        stage.window.open(QStringLiteral("/no/such.ponder"));
-        QCOMPARE(stage.window.messages().ids(), QStringList{QStringLiteral("trace.unreadable")});
+        stage.window.open(u"/no/such.ponder"_s);
+        QCOMPARE(stage.window.messages().ids(), QStringList{u"trace.unreadable"_s});
         QVERIFY(stage.window.messages().isVisible());
-        const QString text = stage.folder.filePath(QStringLiteral("words.ponder"));
+        const QString text = stage.folder.filePath(u"words.ponder"_s);
         QFile file(text);
         QVERIFY(file.open(QIODevice::WriteOnly));
         file.write("only words");
@@ -195,7 +196,7 @@ private Q_SLOTS:
 
     void oneSelectionForAll() {
         Stage stage;
-        const QString path = stage.make(QStringLiteral("linked.ponder"), {.sequences = 3, .tokens = 500});
+        const QString path = stage.make(u"linked.ponder"_s, {.sequences = 3, .tokens = 500});
         stage.window.resize(1300, 850);
         QVERIFY(stage.shows(path));
         stage.window.selection().setSequence(2);
@@ -223,9 +224,8 @@ private Q_SLOTS:
 
     void aRunWithFewerSequencesShowsItsFirst() {
         Stage stage;
-        const QString many = stage.make(QStringLiteral("many.ponder"), {.sequences = 4, .tokens = 100});
-        const QString few =
-            stage.make(QStringLiteral("few.ponder"), {.seed = 5, .sequences = 1, .tokens = 100});
+        const QString many = stage.make(u"many.ponder"_s, {.sequences = 4, .tokens = 100});
+        const QString few = stage.make(u"few.ponder"_s, {.seed = 5, .sequences = 1, .tokens = 100});
         stage.window.open(many);
         QVERIFY(stage.settle());
         stage.window.open(few);
@@ -237,13 +237,13 @@ private Q_SLOTS:
 
     void theLayoutIsKeptAndRestored() {
         QTemporaryDir folder;
-        const QString file = folder.filePath(QStringLiteral("layout.ini"));
+        const QString file = folder.filePath(u"layout.ini"_s);
         Theme theme(Appearance::light);
         {
             Settings settings(file);
             MainWindow window(theme, settings);
             window.show();
-            auto* dock = window.findChild<QDockWidget*>(QStringLiteral("compare"));
+            auto* dock = window.findChild<QDockWidget*>(u"compare"_s);
             QVERIFY(dock != nullptr);
             dock->hide();
             window.close();
@@ -251,7 +251,7 @@ private Q_SLOTS:
         Settings settings(file);
         MainWindow window(theme, settings);
         window.show();
-        auto* dock = window.findChild<QDockWidget*>(QStringLiteral("compare"));
+        auto* dock = window.findChild<QDockWidget*>(u"compare"_s);
         QVERIFY(!dock->isVisible());
         window.docks().arrange();
         QVERIFY(dock->isVisible());
@@ -259,7 +259,7 @@ private Q_SLOTS:
 
     void closingTheTraceLeavesAnEmptyWindow() {
         Stage stage;
-        const QString path = stage.make(QStringLiteral("closing.ponder"));
+        const QString path = stage.make(u"closing.ponder"_s);
         QVERIFY(stage.shows(path));
         stage.window.data().close(path);
         QVERIFY(!stage.window.selection().runA().isValid());
@@ -270,14 +270,14 @@ private Q_SLOTS:
     void theViewFillsWhileARecordingRuns() {
         Stage stage;
         const QString path =
-            stage.make(QStringLiteral("growing.ponder"), {.sequences = 1, .tokens = 200, .secondRun = false});
+            stage.make(u"growing.ponder"_s, {.sequences = 1, .tokens = 200, .secondRun = false});
         QVERIFY(stage.shows(path));
         const RunKey before = stage.window.selection().runA();
         // The engine's part: this process adds a run while a stand-in speaks the protocol.
-        const QString engine = stage.folder.filePath(QStringLiteral("engine.sh"));
+        const QString engine = stage.folder.filePath(u"engine.sh"_s);
         QFile script(engine);
         QVERIFY(script.open(QIODevice::WriteOnly));
-        QFile over(stage.folder.filePath(QStringLiteral("over")));
+        QFile over(stage.folder.filePath(u"over"_s));
         script.write("#!/bin/sh\necho "
                      "'{\"activity\":\"recording\",\"done\":5,\"total\":10,\"unit\":\"tokens\",\"rate\":100,"
                      "\"seconds_left\":3}' >&2\nuntil [ -e '" +
@@ -300,7 +300,7 @@ private Q_SLOTS:
 
     void aFigureIsExportedFromTheMenu() {
         Stage stage;
-        const QString path = stage.make(QStringLiteral("figure.ponder"));
+        const QString path = stage.make(u"figure.ponder"_s);
         stage.window.show();
         stage.window.figures().exportFigure(figure::FigureKind::token_text);
         QVERIFY(stage.window.figures().dialog() == nullptr); // nothing is open
@@ -315,7 +315,7 @@ private Q_SLOTS:
         // What it begins with is what is on the screen.
         QVERIFY(dialog->spec().tokens.has_value());
         QCOMPARE((*dialog->spec().tokens)[1], stage.window.text().view().endVisibleToken());
-        const QString file = stage.folder.filePath(QStringLiteral("words.svg"));
+        const QString file = stage.folder.filePath(u"words.svg"_s);
         dialog->setFile(file);
         auto* button = dialog->findChild<QDialogButtonBox*>();
         for (QAbstractButton* one : button->buttons()) {
@@ -324,10 +324,10 @@ private Q_SLOTS:
             }
         }
         QVERIFY(QFile::exists(file));
-        QVERIFY(QFile::exists(stage.folder.filePath(QStringLiteral("words.csv"))));
-        QVERIFY(QFile::exists(stage.folder.filePath(QStringLiteral("words.json"))));
-        QVERIFY(stage.window.messages().has("figure.written",
-                                            QStringLiteral("ponderscope figure words.json -o words.svg")));
+        QVERIFY(QFile::exists(stage.folder.filePath(u"words.csv"_s)));
+        QVERIFY(QFile::exists(stage.folder.filePath(u"words.json"_s)));
+        QVERIFY(
+            stage.window.messages().has("figure.written", u"ponderscope figure words.json -o words.svg"_s));
         QVERIFY(dialog->isVisible()); // for the next one
         const auto panels = stage.window.findChildren<FigurePanel*>().size();
         Q_EMIT dialog->dockWanted(dialog->spec());
@@ -340,22 +340,21 @@ private Q_SLOTS:
 
     void theLabColoursTheTextWhileItIsOnTop() {
         Stage stage;
-        const QString path = stage.make(QStringLiteral("lab.ponder"));
+        const QString path = stage.make(u"lab.ponder"_s);
         stage.window.resize(1300, 900);
         QVERIFY(stage.shows(path));
         QVERIFY(!stage.window.text().view().showsReplay()); // Compare is on top
-        QVERIFY(stage.window.raisePanel(QStringLiteral("lab")));
-        QVERIFY(!stage.window.raisePanel(QStringLiteral("nothing")));
+        QVERIFY(stage.window.raisePanel(u"lab"_s));
+        QVERIFY(!stage.window.raisePanel(u"nothing"_s));
         QTRY_VERIFY(stage.window.text().view().showsReplay());
-        QVERIFY(stage.window.text().view().values().replay.contains(QStringLiteral("learned")));
-        QVERIFY(stage.window.raisePanel(QStringLiteral("halting")));
+        QVERIFY(stage.window.text().view().values().replay.contains(u"learned"_s));
+        QVERIFY(stage.window.raisePanel(u"halting"_s));
         QTRY_VERIFY(!stage.window.text().view().showsReplay());
         // A token type is found in the text.
-        auto* halting =
-            stage.window.findChild<QDockWidget*>(QStringLiteral("halting"))->findChild<FigurePanel*>();
+        auto* halting = stage.window.findChild<QDockWidget*>(u"halting"_s)->findChild<FigurePanel*>();
         QVERIFY(halting != nullptr);
         const std::int32_t id = stage.window.text().view().sequence()->tokens.id.back();
-        Q_EMIT halting->linkChosen(QStringLiteral("type:#%1").arg(id));
+        Q_EMIT halting->linkChosen(u"type:#%1"_s.arg(id));
         QTRY_VERIFY(stage.window.selection().token() >= 0);
         const auto shown = stage.window.text().view().sequence();
         QCOMPARE(shown->tokens.id[static_cast<std::size_t>(stage.window.selection().token())], id);
@@ -363,30 +362,27 @@ private Q_SLOTS:
 
     void screenshotsNeedNoDisplay_data() {
         QTest::addColumn<QString>("theme");
-        QTest::newRow("light") << QStringLiteral("light");
-        QTest::newRow("dark") << QStringLiteral("dark");
+        QTest::newRow("light") << u"light"_s;
+        QTest::newRow("dark") << u"dark"_s;
     }
     void screenshotsNeedNoDisplay() {
         QFETCH(QString, theme);
         QTemporaryDir folder;
-        const QString trace = folder.filePath(QStringLiteral("shot.ponder"));
+        const QString trace = folder.filePath(u"shot.ponder"_s);
         testing::write_sample_trace(trace.toStdString(), {.sequences = 2, .tokens = 400});
-        const QString picture = folder.filePath(QStringLiteral("window.png"));
+        const QString picture = folder.filePath(u"window.png"_s);
         QProcess process;
         process.start(QStringLiteral(PONDERSCOPE_DESKTOP_PROGRAM),
-                      {QStringLiteral("--screenshot"), picture, QStringLiteral("--size"),
-                       QStringLiteral("1200x800"), QStringLiteral("--theme"), theme,
-                       QStringLiteral("--select-token"), QStringLiteral("5"), trace});
+                      {u"--screenshot"_s, picture, u"--size"_s, u"1200x800"_s, u"--theme"_s, theme,
+                       u"--select-token"_s, u"5"_s, trace});
         QVERIFY(process.waitForFinished(60'000));
         QVERIFY2(process.exitCode() == 0, process.readAllStandardError().constData());
         const QImage image(picture);
         QCOMPARE(image.size(), QSize(1200, 800));
-        QCOMPARE(image.pixelColor(600, 4).lightness() > 128, theme == QStringLiteral("light"));
+        QCOMPARE(image.pixelColor(600, 4).lightness() > 128, theme == u"light"_s);
         // The selected token's outline is on it.
         const QRgb accent =
-            (theme == QStringLiteral("light") ? Theme(Appearance::light) : Theme(Appearance::dark))
-                .colours()
-                .a.rgb();
+            (theme == u"light"_s ? Theme(Appearance::light) : Theme(Appearance::dark)).colours().a.rgb();
         int found = 0;
         for (int x = 260; x < 900; ++x) {
             for (int y = 90; y < 200; ++y) {
@@ -400,14 +396,13 @@ private Q_SLOTS:
         QTemporaryDir folder;
         QProcess process;
         process.start(QStringLiteral(PONDERSCOPE_DESKTOP_PROGRAM),
-                      {QStringLiteral("--screenshot"), folder.filePath(QStringLiteral("w.png")),
-                       QStringLiteral("/no/such.ponder")});
+                      {u"--screenshot"_s, folder.filePath(u"w.png"_s), u"/no/such.ponder"_s});
         QVERIFY(process.waitForFinished(60'000));
         QCOMPARE(process.exitCode(), 2);
         const QByteArray said = process.readAllStandardError();
         QCOMPARE(said.count("ponderscope-desktop: "), 1); // Qt may add what it thinks of the environment
         QVERIFY(said.contains("/no/such.ponder"));
-        QVERIFY(!QFile::exists(folder.filePath(QStringLiteral("w.png"))));
+        QVERIFY(!QFile::exists(folder.filePath(u"w.png"_s)));
     }
 
     void withoutADisplayItSaysSo_data() {
@@ -415,10 +410,9 @@ private Q_SLOTS:
         QTest::addColumn<QString>("platform");
         QTest::addColumn<QByteArray>("reason");
         QTest::newRow("none") << QString() << QString() << QByteArray("there is no display");
-        QTest::newRow("one that does not answer")
-            << QStringLiteral(":4711") << QStringLiteral("xcb") << QByteArray("display :4711");
+        QTest::newRow("one that does not answer") << u":4711"_s << u"xcb"_s << QByteArray("display :4711");
         QTest::newRow("a platform that is not there")
-            << QStringLiteral(":4711") << QStringLiteral("nosuch") << QByteArray("\"nosuch\"");
+            << u":4711"_s << u"nosuch"_s << QByteArray("\"nosuch\"");
     }
     void withoutADisplayItSaysSo() {
         QFETCH(QString, display);
@@ -426,9 +420,9 @@ private Q_SLOTS:
         QFETCH(QByteArray, reason);
         QProcess process;
         QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
-        environment.remove(QStringLiteral("WAYLAND_DISPLAY"));
-        environment.insert(QStringLiteral("DISPLAY"), display);
-        environment.insert(QStringLiteral("QT_QPA_PLATFORM"), platform);
+        environment.remove(u"WAYLAND_DISPLAY"_s);
+        environment.insert(u"DISPLAY"_s, display);
+        environment.insert(u"QT_QPA_PLATFORM"_s, platform);
         process.setProcessEnvironment(environment);
         process.start(QStringLiteral(PONDERSCOPE_DESKTOP_PROGRAM), QStringList());
         QVERIFY(process.waitForFinished(60'000));

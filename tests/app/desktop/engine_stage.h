@@ -8,11 +8,13 @@
 
 namespace ponderscope::testing {
 
+using Qt::StringLiterals::operator""_s;
+
 /// A window beside the real program, with a checkpoint and a text of its own to record.
 struct EngineStage : Stage {
     explicit EngineStage(int lines) {
-        TinyCheckpoint{.pondering_steps = 3}.write(folder.filePath(QStringLiteral("model")).toStdString());
-        QFile text(folder.filePath(QStringLiteral("story.txt")));
+        TinyCheckpoint{.pondering_steps = 3}.write(folder.filePath(u"model"_s).toStdString());
+        QFile text(folder.filePath(u"story.txt"_s));
         text.open(QIODevice::WriteOnly);
         for (int i = 0; i < lines; ++i) {
             text.write("The ferry was late, and nobody minded; the river was lower than last year.\n");
@@ -25,14 +27,12 @@ struct EngineStage : Stage {
         QProcess engine;
         engine.setWorkingDirectory(folder.path());
         engine.start(QStringLiteral(PONDERSCOPE_PROGRAM),
-                     QStringList{QStringLiteral("record"), QStringLiteral("model"), QStringLiteral("--text"),
-                                 QStringLiteral("story.txt"), QStringLiteral("--policy"), policy,
-                                 QStringLiteral("-o"), QStringLiteral("t.ponder"),
-                                 QStringLiteral("--progress"), QStringLiteral("none")} +
+                     QStringList{u"record"_s, u"model"_s, u"--text"_s, u"story.txt"_s, u"--policy"_s, policy,
+                                 u"-o"_s, u"t.ponder"_s, u"--progress"_s, u"none"_s} +
                          more);
         return engine.waitForFinished(60'000) && engine.exitCode() == 0;
     }
-    [[nodiscard]] QString trace() const { return folder.filePath(QStringLiteral("t.ponder")); }
+    [[nodiscard]] QString trace() const { return folder.filePath(u"t.ponder"_s); }
 };
 
 } // namespace ponderscope::testing

@@ -30,6 +30,7 @@
 #include <cstdio>
 #include <cstring>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 
 namespace {
@@ -156,7 +157,7 @@ int measure_window(const QString& path) {
     QStandardPaths::setTestModeEnabled(true); // nothing of the user's is read or written
     const QTemporaryDir folder;
     Theme theme(Appearance::light);
-    Settings settings(folder.filePath(QStringLiteral("settings.ini")));
+    Settings settings(folder.filePath(u"settings.ini"_s));
     MainWindow window(theme, settings);
     window.resize(1440, 900);
     window.show();
@@ -195,8 +196,8 @@ int main(int argc, char** argv) {
         return measure_window(arguments.value(2));
     }
     const double gigabytes = arguments.size() > 1 ? arguments[1].toDouble() : 10;
-    QTemporaryDir folder(arguments.value(2, QDir::tempPath()) + QStringLiteral("/opening-XXXXXX"));
-    const QString path = folder.filePath(QStringLiteral("large.ponder"));
+    QTemporaryDir folder(arguments.value(2, QDir::tempPath()) + u"/opening-XXXXXX"_s);
+    const QString path = folder.filePath(u"large.ponder"_s);
     QElapsedTimer clock;
     clock.start();
     write_trace(path, gigabytes);
@@ -209,7 +210,7 @@ int main(int argc, char** argv) {
         qputenv("PONDERSCOPE_REMOTE", PONDERSCOPE_PROGRAM);
         qputenv("FAR_SHELL", "{\"delay\": " + QByteArray::number(delay / 1000) + "}");
     }
-    const QString name = (delay > 0 ? QStringLiteral("ssh://far") : QString()) + path;
+    const QString name = (delay > 0 ? u"ssh://far"_s : QString()) + path;
     for (int i = 0; i < 3; ++i) {
         for (const char* what : {"--measure", "--window"}) {
             QProcess::execute(QApplication::applicationFilePath(), {QLatin1String(what), name});

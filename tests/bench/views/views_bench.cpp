@@ -28,6 +28,7 @@
 #include <cstdio>
 #include <vector>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 using bench::Times;
 
@@ -95,7 +96,7 @@ std::string cut_characters(std::int64_t tokens) {
 
 void measure(std::int64_t tokens, const std::vector<std::string>& texts = {}) {
     QTemporaryDir folder;
-    const QString path = folder.filePath(QStringLiteral("bench.ponder"));
+    const QString path = folder.filePath(u"bench.ponder"_s);
     testing::write_sample_trace(
         path.toStdString(),
         {.sequences = 1, .tokens = tokens, .secondRun = false, .withSignals = false, .texts = texts});
@@ -184,7 +185,7 @@ void measure(std::int64_t tokens, const std::vector<std::string>& texts = {}) {
 /// point on the front and the text by the new steps, all painted.
 void measure_lab(std::int64_t tokens) {
     QTemporaryDir folder;
-    const QString path = folder.filePath(QStringLiteral("lab.ponder"));
+    const QString path = folder.filePath(u"lab.ponder"_s);
     testing::write_sample_trace(path.toStdString(), {.sequences = 1, .tokens = tokens, .secondRun = false});
     Theme theme(Appearance::light);
     TraceData data;
@@ -222,14 +223,14 @@ void measure_lab(std::int64_t tokens) {
         for (int i = 0; i < 200; ++i) {
             times.frame(&window, [&] { lab->slider()->setValue(20 + i); });
         }
-        times.print(qPrintable(QStringLiteral("lab, %1: move the slider").arg(QLatin1String(policy))));
+        times.print(qPrintable(u"lab, %1: move the slider"_s.arg(QLatin1String(policy))));
     }
 }
 
 /// The maps as panels, of a recorded run: one, three over one token axis, and the depth attention's.
 void measure_maps(std::int64_t tokens) {
     QTemporaryDir folder;
-    const QString path = folder.filePath(QStringLiteral("maps.ponder"));
+    const QString path = folder.filePath(u"maps.ponder"_s);
     testing::write_sample_trace(path.toStdString(),
                                 {.sequences = 1, .tokens = tokens, .secondRun = false, .withDepth = true});
     Theme theme(Appearance::light);
@@ -262,20 +263,20 @@ void measure_maps(std::int64_t tokens) {
         for (int i = 0; i < 200; ++i) {
             pan.frame(&panel, [&] { canvas.setView(all * i / 400, all * i / 400 + all / 2); });
         }
-        pan.print(qPrintable(name + QStringLiteral(": pan")));
+        pan.print(qPrintable(name + u": pan"_s));
         Times zoom;
         for (int i = 0; i < 200; ++i) {
             zoom.frame(&panel, [&] { canvas.zoom(i < 100 ? 1.06 : 1 / 1.06, all / 3); });
         }
-        zoom.print(qPrintable(name + QStringLiteral(": zoom")));
+        zoom.print(qPrintable(name + u": zoom"_s));
         Times arrows;
         for (int i = 0; i < 200; ++i) {
             arrows.frame(&panel, [&] { selection.setToken(i * 31 % tokens); });
         }
-        arrows.print(qPrintable(name + QStringLiteral(": choose a token")));
+        arrows.print(qPrintable(name + u": choose a token"_s));
     };
     std::printf("maps of a recorded run, %lld tokens\n", static_cast<long long>(tokens));
-    gestures(maps, *maps.canvas(), QStringLiteral("one map"));
+    gestures(maps, *maps.canvas(), u"one map"_s);
     maps.resize(1200, 600);
     for (const SignalInfo& info : data.signalsOf(selection.runA())) {
         if (maps.maps().size() < 2 && info.name != maps.signalName().toStdString() && info.axes.size() == 2) {
@@ -283,8 +284,8 @@ void measure_maps(std::int64_t tokens) {
         }
     }
     settle();
-    gestures(maps, *maps.canvas(), QStringLiteral("%1 maps").arg(maps.maps().size() + 1));
-    gestures(depth, *depth.map(), QStringLiteral("depth map"));
+    gestures(maps, *maps.canvas(), u"%1 maps"_s.arg(maps.maps().size() + 1));
+    gestures(depth, *depth.map(), u"depth map"_s);
 }
 
 } // namespace

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <set>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 
 namespace {
@@ -111,12 +112,12 @@ private Q_SLOTS:
         Stage stage;
         QVERIFY(stage.settle());
         QVERIFY(stage.view.map()->map() == nullptr);
-        QVERIFY(stage.view.map()->hint().contains(QStringLiteral("Click a word")));
+        QVERIFY(stage.view.map()->hint().contains(u"Click a word"_s));
         stage.selection.setToken(60);
         const qint64 row = stage.selection.rowOf(60); // what predicted it
         QVERIFY(stage.shows(row));
         QCOMPARE(stage.view.rowsBox()->count(), 3);
-        QCOMPARE(stage.view.rowsBox()->itemText(2), QStringLiteral("Heads of layer 5"));
+        QCOMPARE(stage.view.rowsBox()->itemText(2), u"Heads of layer 5"_s);
         const auto sequence = stage.data.sequence(stage.selection.runA(), 0);
         const std::int64_t step = sequence->tokens.steps[static_cast<std::size_t>(row)];
         const auto half = [](float value) { return float16_to_float(float_to_float16(value)); };
@@ -127,7 +128,7 @@ private Q_SLOTS:
                            2;
         QVERIFY(std::abs(layers.at(row - 3, 1).value - mean) < 1e-6F);
         QVERIFY(layers.at(row + 1, 0).kind == StepMap::Kind::missing);
-        QVERIFY(stage.view.readout().contains(QStringLiteral("reads")));
+        QVERIFY(stage.view.readout().contains(u"reads"_s));
 
         // The heads of layer 5, and another step.
         stage.view.rowsBox()->setCurrentIndex(2);
@@ -168,9 +169,9 @@ private Q_SLOTS:
         QVERIFY(stage.shows(stage.selection.rowOf(60)));
         const QString before = stage.view.readout();
         Q_EMIT stage.view.map()->cellHovered(55, 1);
-        QVERIFY(stage.view.readout().startsWith(QStringLiteral("layer 5 · “")));
+        QVERIFY(stage.view.readout().startsWith(u"layer 5 · “"_s));
         Q_EMIT stage.view.map()->cellHovered(90, 0);
-        QVERIFY(stage.view.readout().contains(QStringLiteral("not seen")));
+        QVERIFY(stage.view.readout().contains(u"not seen"_s));
         Q_EMIT stage.view.map()->cellHovered(-1, -1);
         QCOMPARE(stage.view.readout(), before);
     }
@@ -179,7 +180,7 @@ private Q_SLOTS:
         Stage stage(false);
         QVERIFY(stage.settle());
         stage.selection.setToken(10);
-        QVERIFY(stage.view.map()->hint().contains(QStringLiteral("--attention")));
+        QVERIFY(stage.view.map()->hint().contains(u"--attention"_s));
         QVERIFY(!stage.view.rowsBox()->isVisible());
     }
 };

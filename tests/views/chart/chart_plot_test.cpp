@@ -12,6 +12,7 @@
 
 #include <cmath>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 
 namespace {
@@ -31,14 +32,14 @@ Chart::Series series_of(Chart::Mark mark, const QString& name, int ink, std::vec
 /// Two lines, the first with a band.
 Chart lines() {
     Chart chart;
-    chart.title = QStringLiteral("Loss");
-    chart.x.label = QStringLiteral("step");
-    chart.y.label = QStringLiteral("NLL");
+    chart.title = u"Loss"_s;
+    chart.x.label = u"step"_s;
+    chart.y.label = u"NLL"_s;
     Chart::Series band = series_of(Chart::Mark::band, {}, 0, {1, 2, 3, 2});
     band.low = {0.5, 1.5, 2.5, 1.5};
     band.high = {1.5, 2.5, 3.5, 2.5};
-    chart.series = {band, series_of(Chart::Mark::line, QStringLiteral("one"), 0, {1, 2, 3, 2}),
-                    series_of(Chart::Mark::line, QStringLiteral("two"), 1, {4, 4.5, std::nan(""), 4})};
+    chart.series = {band, series_of(Chart::Mark::line, u"one"_s, 0, {1, 2, 3, 2}),
+                    series_of(Chart::Mark::line, u"two"_s, 1, {4, 4.5, std::nan(""), 4})};
     chart.series[1].labels = {"a", "b", "c", "d"};
     return chart;
 }
@@ -130,12 +131,12 @@ private Q_SLOTS:
         QSignalSpy clicked(&plot, &ChartPlot::markClicked);
         plot.move(plot.positionOf({1, 2}) + QPointF(3, 2));
         QCOMPARE(plot.current(), (ChartPlot::Mark{1, 2}));
-        QCOMPARE(plot.textOf(plot.current()), QStringLiteral("c"));
+        QCOMPARE(plot.textOf(plot.current()), u"c"_s);
         QCOMPARE(hovered.size(), 1);
         QTest::mouseClick(plot.canvas(), Qt::LeftButton, {}, plot.positionOf({2, 1}).toPoint());
         QCOMPARE(clicked.size(), 1);
         QCOMPARE(clicked[0], (QVariantList{2, 1}));
-        QVERIFY(plot.textOf({2, 1}).startsWith(QStringLiteral("two\n")));
+        QVERIFY(plot.textOf({2, 1}).startsWith(u"two\n"_s));
         QCOMPARE(plot.width(), plot.shownRange(true).high - plot.shownRange(true).low);
         QEvent leave(QEvent::Leave);
         QCoreApplication::sendEvent(plot.canvas(), &leave);
@@ -179,9 +180,9 @@ private Q_SLOTS:
         QCOMPARE(clicked.size(), 1);
         QAccessibleInterface* accessible = plot.accessible();
         QCOMPARE(accessible->role(), QAccessible::Chart);
-        QCOMPARE(accessible->text(QAccessible::Name), QStringLiteral("Loss"));
-        QVERIFY(accessible->text(QAccessible::Value).contains(QStringLiteral("two")));
-        QVERIFY(accessible->text(QAccessible::Description).contains(QStringLiteral("one,2,3")));
+        QCOMPARE(accessible->text(QAccessible::Name), u"Loss"_s);
+        QVERIFY(accessible->text(QAccessible::Value).contains(u"two"_s));
+        QVERIFY(accessible->text(QAccessible::Description).contains(u"one,2,3"_s));
         QTest::keyClick(&plot, Qt::Key_C, Qt::ControlModifier);
         QCOMPARE(QGuiApplication::clipboard()->text(), QString::fromStdString(chart_table(lines())));
     }
@@ -189,7 +190,7 @@ private Q_SLOTS:
     void barsWithLongNamesLieOnTheirSide() {
         Chart chart;
         for (int i = 0; i < 6; ++i) {
-            chart.x.names.push_back(QStringLiteral("a rather long name %1").arg(i));
+            chart.x.names.push_back(u"a rather long name %1"_s.arg(i));
         }
         chart.series = {series_of(Chart::Mark::bar, {}, 0, {1, 2, 0, 4, 5, -1})};
         Plot plot(theme_, chart);
@@ -211,7 +212,7 @@ private Q_SLOTS:
         cells.value = {0, 1, std::nan("")};
         chart.y.reversed = true;
         chart.series = {cells};
-        chart.scale = Chart::Scale{QStringLiteral("weight"), 0, 1, false};
+        chart.scale = Chart::Scale{u"weight"_s, 0, 1, false};
         Plot plot(theme_, chart);
         QCOMPARE(plot.markAt(plot.positionOf({0, 1})), (ChartPlot::Mark{0, 1}));
         QVERIFY(!plot.markAt(plot.positionOf({0, 2})).isValid());
@@ -232,9 +233,8 @@ private Q_SLOTS:
     void manySeriesHaveTheirLegendBesideThePlot() {
         Chart chart;
         for (int i = 0; i < 14; ++i) {
-            chart.series.push_back(series_of(Chart::Mark::line,
-                                             QStringLiteral("a_rule_with_a_name %1").arg(i), Chart::rule + i,
-                                             {0.0 + i, 1.0 + i}));
+            chart.series.push_back(series_of(Chart::Mark::line, u"a_rule_with_a_name %1"_s.arg(i),
+                                             Chart::rule + i, {0.0 + i, 1.0 + i}));
         }
         Plot plot(theme_, chart, {700, 240});
         QTRY_VERIFY(plot.legend().geometry().left() > plot.canvas()->geometry().right());
@@ -246,12 +246,12 @@ private Q_SLOTS:
 
     void aHintStandsInThePlaceOfAChart() {
         Plot plot(theme_, lines());
-        plot.setHint(QStringLiteral("Open a trace."));
+        plot.setHint(u"Open a trace."_s);
         QVERIFY(!plot.canvas()->isVisible());
         QVERIFY(!plot.markAt(plot.plotRect().center()).isValid());
         QTest::keyClick(&plot, Qt::Key_Right);
         QVERIFY(!plot.current().isValid());
-        QCOMPARE(plot.accessible()->text(QAccessible::Description), QStringLiteral("Open a trace."));
+        QCOMPARE(plot.accessible()->text(QAccessible::Description), u"Open a trace."_s);
         plot.setChart(Chart());
         QVERIFY(!plot.hint().isEmpty());
         plot.setChart(lines());

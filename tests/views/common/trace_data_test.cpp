@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 
 class TraceDataTest : public QObject {
@@ -24,7 +25,7 @@ private:
 
 private Q_SLOTS:
     void opensAndHandsOutImmutableBlocks() {
-        const QString path = make(QStringLiteral("two.ponder"), {.sequences = 3, .tokens = 500});
+        const QString path = make(u"two.ponder"_s, {.sequences = 3, .tokens = 500});
         TraceData data;
         QSignalSpy opened(&data, &TraceData::traceOpened);
         data.open(path);
@@ -48,34 +49,34 @@ private Q_SLOTS:
     }
 
     void signalsComeWholeAndMissingOnesAreSaid() {
-        const QString path = make(QStringLiteral("signals.ponder"), {.sequences = 1, .tokens = 9000});
+        const QString path = make(u"signals.ponder"_s, {.sequences = 1, .tokens = 9000});
         TraceData data;
         QSignalSpy opened(&data, &TraceData::traceOpened);
         data.open(path);
         QVERIFY(opened.wait());
         const RunKey a{path, data.runs(path)[0].id};
         QSignalSpy ready(&data, &TraceData::signalReady);
-        QVERIFY(!data.signal(a, 0, QStringLiteral("nll")));
+        QVERIFY(!data.signal(a, 0, u"nll"_s));
         QVERIFY(ready.wait());
-        const auto chunk = data.signal(a, 0, QStringLiteral("nll"));
+        const auto chunk = data.signal(a, 0, u"nll"_s);
         QVERIFY(chunk);
         QCOMPARE(chunk->shape, (std::vector<std::int64_t>{9000, 4}));
         QCOMPARE(chunk->data.size(), std::size_t{9000} * 4 * 4);
         ready.clear();
-        QVERIFY(!data.signal(a, 0, QStringLiteral("depth_weights")));
+        QVERIFY(!data.signal(a, 0, u"depth_weights"_s));
         QVERIFY(ready.wait());
-        QVERIFY(!data.signal(a, 0, QStringLiteral("depth_weights")));
+        QVERIFY(!data.signal(a, 0, u"depth_weights"_s));
         QVERIFY(!ready.wait(100)); // known to be absent: not asked again
     }
 
     void ofALongSequenceTheRowsAroundOneAreRead() {
-        const QString path = make(QStringLiteral("pages.ponder"), {.sequences = 1, .tokens = 9000});
+        const QString path = make(u"pages.ponder"_s, {.sequences = 1, .tokens = 9000});
         TraceData data;
         QSignalSpy opened(&data, &TraceData::traceOpened);
         data.open(path);
         QVERIFY(opened.wait());
         const RunKey a{path, data.runs(path)[0].id};
-        const QString nll = QStringLiteral("nll");
+        const QString nll = u"nll"_s;
         QSignalSpy whole(&data, &TraceData::signalReady);
         QSignalSpy rows(&data, &TraceData::rowsReady);
         for (const qint64 row : {0, 4095, 4096, 8999}) {
@@ -91,9 +92,9 @@ private Q_SLOTS:
         QVERIFY(!data.signalAt(a, 0, nll, -1));
         QVERIFY(!data.signalAt(a, 1, nll, 0));
         // What is not recorded is asked for once.
-        QVERIFY(!data.signalAt(a, 0, QStringLiteral("depth_weights"), 5));
+        QVERIFY(!data.signalAt(a, 0, u"depth_weights"_s, 5));
         QTRY_COMPARE(rows.size(), 4);
-        QVERIFY(!data.signalAt(a, 0, QStringLiteral("depth_weights"), 5));
+        QVERIFY(!data.signalAt(a, 0, u"depth_weights"_s, 5));
         QVERIFY(!rows.wait(100));
         // The same numbers as in the whole, which is used once it is there.
         const auto page = data.signalAt(a, 0, nll, 5000);
@@ -106,7 +107,7 @@ private Q_SLOTS:
     }
 
     void onlyRunsThatChangedAreSaid() {
-        const QString path = make(QStringLiteral("changes.ponder"), {.sequences = 1, .tokens = 50});
+        const QString path = make(u"changes.ponder"_s, {.sequences = 1, .tokens = 50});
         TraceData data;
         QSignalSpy opened(&data, &TraceData::traceOpened);
         data.open(path);
@@ -128,7 +129,7 @@ private Q_SLOTS:
     }
 
     void tokensAreNamedFromTheVocabulary() {
-        const QString path = make(QStringLiteral("names.ponder"), {.sequences = 1, .tokens = 200});
+        const QString path = make(u"names.ponder"_s, {.sequences = 1, .tokens = 200});
         TraceData data;
         QSignalSpy opened(&data, &TraceData::traceOpened);
         data.open(path);
@@ -142,11 +143,11 @@ private Q_SLOTS:
         QVERIFY(!data.tokenLabel(a, 257).isEmpty());
         QVERIFY(!data.tokenLabel(a, 256).contains(u' '));
         QVERIFY(data.tokenLabel(a, 99'999'999).isEmpty());
-        QTRY_COMPARE(data.tokenLabel(a, 99'999'999), QStringLiteral("‹id 99999999›"));
+        QTRY_COMPARE(data.tokenLabel(a, 99'999'999), u"‹id 99999999›"_s);
     }
 
     void whatIsNoTraceIsSaidInOneSentence() {
-        const QString path = folder_.filePath(QStringLiteral("not.ponder"));
+        const QString path = folder_.filePath(u"not.ponder"_s);
         QFile file(path);
         QVERIFY(file.open(QIODevice::WriteOnly));
         file.write("this is no trace at all, only some words");
@@ -156,13 +157,12 @@ private Q_SLOTS:
         data.open(path);
         QVERIFY(failed.wait());
         QCOMPARE(failed[0][0].toString(), path);
-        QVERIFY(failed[0][1].toString().contains(QStringLiteral("not.ponder")));
+        QVERIFY(failed[0][1].toString().contains(u"not.ponder"_s));
         QVERIFY(data.traces().isEmpty());
     }
 
     void growsWhileItIsWritten() {
-        const QString path =
-            make(QStringLiteral("grows.ponder"), {.sequences = 1, .tokens = 300, .secondRun = false});
+        const QString path = make(u"grows.ponder"_s, {.sequences = 1, .tokens = 300, .secondRun = false});
         TraceData data;
         QSignalSpy opened(&data, &TraceData::traceOpened);
         data.open(path);
@@ -179,8 +179,7 @@ private Q_SLOTS:
     }
 
     void forgetsWhatNobodyHolds() {
-        const QString path =
-            make(QStringLiteral("cache.ponder"), {.sequences = 8, .tokens = 4000, .withSignals = false});
+        const QString path = make(u"cache.ponder"_s, {.sequences = 8, .tokens = 4000, .withSignals = false});
         TraceData data(nullptr, 600'000); // about two sequences
         QSignalSpy opened(&data, &TraceData::traceOpened);
         data.open(path);
@@ -198,7 +197,7 @@ private Q_SLOTS:
     }
 
     void closingEndsWhatIsUnderWay() {
-        const QString path = make(QStringLiteral("close.ponder"), {.sequences = 2, .tokens = 3000});
+        const QString path = make(u"close.ponder"_s, {.sequences = 2, .tokens = 3000});
         TraceData data;
         QSignalSpy opened(&data, &TraceData::traceOpened);
         data.open(path);

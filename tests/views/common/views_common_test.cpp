@@ -26,6 +26,7 @@
 #include <stdexcept>
 #include <vector>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 
 namespace {
@@ -117,7 +118,7 @@ private Q_SLOTS:
             return look_of(kind, spread_of(std::span<const float>(values)));
         };
         // What a step gained is a difference, whether or not a token lost by it.
-        const ValueKind gain = kind_of_annotation(QStringLiteral("nll_0_minus_last"), false);
+        const ValueKind gain = kind_of_annotation(u"nll_0_minus_last"_s, false);
         for (const ValueLook& one :
              {look(gain, {0, 1.2F, 14}), look(gain, {-0.5F, 1.2F, 14}),
               look({plain, false, 0}, {-0.5F, 1.2F, 14}), look({nats, true, 0}, {0.5F, 14}),
@@ -125,16 +126,16 @@ private Q_SLOTS:
             QVERIFY(one.diverging && one.isSigned());
             QCOMPARE(one.scale.position(0), 0.5); // white at 0
             QCOMPARE(one.scale.low, -one.scale.high);
-            QCOMPARE(one.end(one.scale.low), QStringLiteral("−15"));
-            QCOMPARE(one.end(0), QStringLiteral("0"));
-            QCOMPARE(one.end(one.scale.high), QStringLiteral("+15"));
+            QCOMPARE(one.end(one.scale.low), u"−15"_s);
+            QCOMPARE(one.end(0), u"0"_s);
+            QCOMPARE(one.end(one.scale.high), u"+15"_s);
         }
-        QCOMPARE(look(gain, {-1, 1}).text(-0.015851072850637138), QStringLiteral("−0.01585"));
-        QCOMPARE(look(gain, {-1, 1}).text(0.25), QStringLiteral("+0.25"));
-        QCOMPARE(look({nats, true, 0}, {-1, 1}).text(0.001), QStringLiteral("0.00"));
+        QCOMPARE(look(gain, {-1, 1}).text(-0.015851072850637138), u"−0.01585"_s);
+        QCOMPARE(look(gain, {-1, 1}).text(0.25), u"+0.25"_s);
+        QCOMPARE(look({nats, true, 0}, {-1, 1}).text(0.001), u"0.00"_s);
         QVERIFY(!look({plain, false, 0}, {0, 3}).diverging);
-        QCOMPARE(look({plain, false, 0}, {0, 3}).end(3), QStringLiteral("3"));
-        QCOMPARE(look({operations, true, 0}, {-2e6F, 2e6F}).end(2e6), QStringLiteral("+2.00 M"));
+        QCOMPARE(look({plain, false, 0}, {0, 3}).end(3), u"3"_s);
+        QCOMPARE(look({operations, true, 0}, {-2e6F, 2e6F}).end(2e6), u"+2.00 M"_s);
         // The same numbers as a quantity of the text and as a signal of the heatmap.
         const SignalInfo nll{"nll", {"token", "step"}, "nats", "", ""};
         QCOMPARE(look(kind_of_signal(nll), {0, 3}).scale.high, 8.0);
@@ -161,21 +162,21 @@ private Q_SLOTS:
         const QLocale before;
         for (const QLocale& locale : {QLocale(QLocale::German, QLocale::Germany), QLocale::c()}) {
             QLocale::setDefault(locale);
-            const bool comma = locale.decimalPoint() == QStringLiteral(",");
-            QCOMPARE(typed_number(QStringLiteral("0.5")), 0.5);
-            QCOMPARE(typed_number(QStringLiteral(" −1.5e3 ")), -1500.0);
-            QCOMPARE(typed_number(QStringLiteral("0,5")), 0.5);
-            QCOMPARE(typed_number(QStringLiteral("1,500")), comma ? std::optional(1.5) : std::nullopt);
-            QVERIFY(!typed_number(QStringLiteral("nan")) && !typed_number(QStringLiteral("1.500,5")));
-            QStringList ways{QStringLiteral("1.5")};
+            const bool comma = locale.decimalPoint() == u","_s;
+            QCOMPARE(typed_number(u"0.5"_s), 0.5);
+            QCOMPARE(typed_number(u" −1.5e3 "_s), -1500.0);
+            QCOMPARE(typed_number(u"0,5"_s), 0.5);
+            QCOMPARE(typed_number(u"1,500"_s), comma ? std::optional(1.5) : std::nullopt);
+            QVERIFY(!typed_number(u"nan"_s) && !typed_number(u"1.500,5"_s));
+            QStringList ways{u"1.5"_s};
             if (comma) {
-                ways << QStringLiteral("1,5");
+                ways << u"1,5"_s;
             }
             for (const QString& typed : ways) {
                 NumberBox box;
                 box.setRange(0, 1000);
                 box.setDecimals(3);
-                box.setSuffix(QStringLiteral(" mm"));
+                box.setSuffix(u" mm"_s);
                 box.selectAll();
                 QTest::keyClicks(&box, typed);
                 QCOMPARE(box.value(), 1.5);
@@ -187,8 +188,8 @@ private Q_SLOTS:
             }
             QLineEdit line;
             line.setValidator(new NumberValidator(&line));
-            QTest::keyClicks(&line, QStringLiteral("x-2e-3z"));
-            QCOMPARE(line.text(), QStringLiteral("-2e-3"));
+            QTest::keyClicks(&line, u"x-2e-3z"_s);
+            QCOMPARE(line.text(), u"-2e-3"_s);
         }
         QLocale::setDefault(before);
     }
@@ -218,10 +219,10 @@ private Q_SLOTS:
     }
 
     void arrowsPassOverWhatAsks() {
-        AskingBox box(QStringLiteral("ask"), nullptr);
-        box.addItem(QStringLiteral("one"), 1);
-        box.addItem(QStringLiteral("ask…"), QStringLiteral("ask"));
-        box.addItem(QStringLiteral("two"), 2);
+        AskingBox box(u"ask"_s, nullptr);
+        box.addItem(u"one"_s, 1);
+        box.addItem(u"ask…"_s, u"ask"_s);
+        box.addItem(u"two"_s, 2);
         QSignalSpy activated(&box, &QComboBox::activated);
         QTest::keyClick(&box, Qt::Key_Down);
         QCOMPARE(box.currentData().toInt(), 2);
@@ -244,36 +245,36 @@ private Q_SLOTS:
     }
 
     void numbersAsPeopleReadThem() {
-        QCOMPARE(format_nats(3.2141), QStringLiteral("3.21"));
-        QCOMPARE(format_nats(std::nan("")), QStringLiteral("–"));
-        QCOMPARE(format_nats(-0.001), QStringLiteral("0.00"));
-        QCOMPARE(format_nats(-std::numeric_limits<double>::infinity()), QStringLiteral("−∞"));
-        QCOMPARE(format_difference(0.214), QStringLiteral("+0.21"));
-        QCOMPARE(format_difference(-0.03), QStringLiteral("−0.03"));
-        QCOMPARE(format_probability(0.2149), QStringLiteral("0.21"));
-        QCOMPARE(format_probability(0.0042), QStringLiteral("0.004"));
-        QCOMPARE(format_probability(0.00001), QStringLiteral("<0.0001"));
-        QCOMPARE(format_si(19'100'000), QStringLiteral("19.1 M"));
-        QCOMPARE(format_si(999), QStringLiteral("999"));
-        QCOMPARE(format_si(999'999), QStringLiteral("1.00 M"));
-        QCOMPARE(format_count(1'204'000), QStringLiteral("1,204,000"));
-        QCOMPARE(format_duration(7.2), QStringLiteral("0:07"));
-        QCOMPARE(format_duration(3723), QStringLiteral("1:02:03"));
-        QCOMPARE(format_duration(-1), QStringLiteral("–"));
-        QCOMPARE(format_rate(41'200.4, QStringLiteral("tokens")), QStringLiteral("41,200 tokens/s"));
-        QCOMPARE(format_bytes(14'300'000), QStringLiteral("14.3 MB"));
+        QCOMPARE(format_nats(3.2141), u"3.21"_s);
+        QCOMPARE(format_nats(std::nan("")), u"–"_s);
+        QCOMPARE(format_nats(-0.001), u"0.00"_s);
+        QCOMPARE(format_nats(-std::numeric_limits<double>::infinity()), u"−∞"_s);
+        QCOMPARE(format_difference(0.214), u"+0.21"_s);
+        QCOMPARE(format_difference(-0.03), u"−0.03"_s);
+        QCOMPARE(format_probability(0.2149), u"0.21"_s);
+        QCOMPARE(format_probability(0.0042), u"0.004"_s);
+        QCOMPARE(format_probability(0.00001), u"<0.0001"_s);
+        QCOMPARE(format_si(19'100'000), u"19.1 M"_s);
+        QCOMPARE(format_si(999), u"999"_s);
+        QCOMPARE(format_si(999'999), u"1.00 M"_s);
+        QCOMPARE(format_count(1'204'000), u"1,204,000"_s);
+        QCOMPARE(format_duration(7.2), u"0:07"_s);
+        QCOMPARE(format_duration(3723), u"1:02:03"_s);
+        QCOMPARE(format_duration(-1), u"–"_s);
+        QCOMPARE(format_rate(41'200.4, u"tokens"_s), u"41,200 tokens/s"_s);
+        QCOMPARE(format_bytes(14'300'000), u"14.3 MB"_s);
     }
 
     void bytesThatCannotBeSeenAreShown() {
-        QCOMPARE(visible_text("a\nb\tc"), QStringLiteral("a⏎b⇥c"));
-        QCOMPARE(visible_text("\xe2\x80"), QStringLiteral("‹E2 80›"));
-        QCOMPARE(visible_text(std::string_view("\0x", 2)), QStringLiteral("‹00›x"));
-        QCOMPARE(visible_text("\xe2\x80\xae!"), QStringLiteral("‹202E›!"));   // right-to-left override
-        QCOMPARE(visible_text("\xed\xa0\x80"), QStringLiteral("‹ED A0 80›")); // a surrogate is no UTF-8
-        QCOMPARE(visible_text("\xc0\xaf"), QStringLiteral("‹C0 AF›"));        // overlong
-        QCOMPARE(visible_token(" the"), QStringLiteral("␣the"));
-        QCOMPARE(visible_token("  "), QStringLiteral("␣␣"));
-        QCOMPARE(visible_token("abcdefgh", 5), QStringLiteral("abcd…"));
+        QCOMPARE(visible_text("a\nb\tc"), u"a⏎b⇥c"_s);
+        QCOMPARE(visible_text("\xe2\x80"), u"‹E2 80›"_s);
+        QCOMPARE(visible_text(std::string_view("\0x", 2)), u"‹00›x"_s);
+        QCOMPARE(visible_text("\xe2\x80\xae!"), u"‹202E›!"_s);   // right-to-left override
+        QCOMPARE(visible_text("\xed\xa0\x80"), u"‹ED A0 80›"_s); // a surrogate is no UTF-8
+        QCOMPARE(visible_text("\xc0\xaf"), u"‹C0 AF›"_s);        // overlong
+        QCOMPARE(visible_token(" the"), u"␣the"_s);
+        QCOMPARE(visible_token("  "), u"␣␣"_s);
+        QCOMPARE(visible_token("abcdefgh", 5), u"abcd…"_s);
         TokenColumns tokens;
         tokens.begin = {0, 2, 1, 9};
         tokens.end = {2, 5, 0, 12};
@@ -290,8 +291,8 @@ private Q_SLOTS:
         selection.setToken(5);
         selection.setToken(5);
         QCOMPARE(token.size(), 1);
-        selection.setRunA({QStringLiteral("/a"), 1});
-        selection.setRunA({QStringLiteral("/a"), 1});
+        selection.setRunA({u"/a"_s, 1});
+        selection.setRunA({u"/a"_s, 1});
         QCOMPARE(runs.size(), 1);
         selection.setHover(7);
         QCOMPARE(selection.shown(), 7);
@@ -325,9 +326,9 @@ private Q_SLOTS:
     void aRunKeepsItsColour() {
         Theme theme(Appearance::light);
         Selection selection;
-        const RunKey first{QStringLiteral("/t"), 1};
-        const RunKey second{QStringLiteral("/t"), 2};
-        const RunKey third{QStringLiteral("/t"), 3};
+        const RunKey first{u"/t"_s, 1};
+        const RunKey second{u"/t"_s, 2};
+        const RunKey third{u"/t"_s, 3};
         selection.setRunA(first);
         selection.setRunB(second);
         QCOMPARE(theme.runColour(first, selection), theme.colours().a);
@@ -350,10 +351,10 @@ private Q_SLOTS:
         const Theme theme(Appearance::light);
         Style style(theme);
         QTabBar tabs;
-        tabs.addTab(QStringLiteral("Compare"));
+        tabs.addTab(u"Compare"_s);
         QToolButton button;
         QMenu menu;
-        button.setText(QStringLiteral("Panels"));
+        button.setText(u"Panels"_s);
         button.setMenu(&menu);
         button.setPopupMode(QToolButton::InstantPopup);
         QWidget& reached = tab ? static_cast<QWidget&>(tabs) : button;
@@ -428,7 +429,7 @@ private Q_SLOTS:
             QTRY_VERIFY(!task.isBusy());
         };
         fail(std::runtime_error("a reason"));
-        QCOMPARE(heard, QStringList{QStringLiteral("a reason")});
+        QCOMPARE(heard, QStringList{u"a reason"_s});
         fail(std::bad_alloc());
         QCOMPARE(heard.size(), 2);
         // What it tells on the way comes before its result.
@@ -446,21 +447,20 @@ private Q_SLOTS:
     void aListIsFilledWithoutBeingMoved() {
         QComboBox box;
         QSignalSpy chosen(&box, &QComboBox::currentIndexChanged);
-        fill_chooser(box, {{QStringLiteral("a"), 1}, {QStringLiteral("b"), 2}, {QStringLiteral("c"), 3}}, 2);
+        fill_chooser(box, {{u"a"_s, 1}, {u"b"_s, 2}, {u"c"_s, 3}}, 2);
         QCOMPARE(box.count(), 3);
         QCOMPARE(box.currentData().toInt(), 2);
         QPersistentModelIndex marked = box.model()->index(2, 0);
         QSignalSpy rows(box.model(), &QAbstractItemModel::dataChanged);
-        fill_chooser(box, {{QStringLiteral("a"), 1}, {QStringLiteral("b"), 2}, {QStringLiteral("c"), 3}}, 2);
+        fill_chooser(box, {{u"a"_s, 1}, {u"b"_s, 2}, {u"c"_s, 3}}, 2);
         QCOMPARE(rows.size(), 0); // nothing differs, nothing is touched
-        fill_chooser(box, {{QStringLiteral("new"), 9}, {QStringLiteral("a2"), 1}, {QStringLiteral("c"), 3}},
-                     1);
+        fill_chooser(box, {{u"new"_s, 9}, {u"a2"_s, 1}, {u"c"_s, 3}}, 1);
         QCOMPARE(box.count(), 3);
-        QCOMPARE(box.itemText(0), QStringLiteral("new"));
-        QCOMPARE(box.itemText(1), QStringLiteral("a2"));
+        QCOMPARE(box.itemText(0), u"new"_s);
+        QCOMPARE(box.itemText(1), u"a2"_s);
         QVERIFY(marked.isValid() && marked.data(Qt::UserRole).toInt() == 3);
         QCOMPARE(box.currentData().toInt(), 1);
-        fill_chooser(box, {{QStringLiteral("c"), 3}, {QStringLiteral("a2"), 1}},
+        fill_chooser(box, {{u"c"_s, 3}, {u"a2"_s, 1}},
                      7); // turned round; none of them
         QCOMPARE(box.count(), 2);
         QCOMPARE(box.itemData(0).toInt(), 3);

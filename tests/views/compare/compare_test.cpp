@@ -23,6 +23,7 @@
 #include <cmath>
 #include <sqlite3.h>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 
 class CompareTest : public QObject {
@@ -69,8 +70,8 @@ private Q_SLOTS:
         selection.setRunB({path, 2});
         // What follows the last # is the run: one with a # in its name goes by its number.
         const QString text = view.viewCommand().text;
-        QVERIFY2(text.contains(path + QStringLiteral("#1' ")), qPrintable(text));
-        QVERIFY2(text.contains(path + QStringLiteral("#vanilla-1m'\n")), qPrintable(text));
+        QVERIFY2(text.contains(path + u"#1' "_s), qPrintable(text));
+        QVERIFY2(text.contains(path + u"#vanilla-1m'\n"_s), qPrintable(text));
         // A that is gone makes no figure, whatever B is.
         selection.setRunA({path, 7});
         QVERIFY(figure::window_figure(data, selection, figure::FigureKind::nll_comparison).runs.empty());
@@ -131,11 +132,11 @@ private Q_SLOTS:
         Fixture fixture;
         fixture.open(folder_ / "tasks.ponder");
         QComboBox* detail = fixture.view.detail();
-        detail->setCurrentIndex(detail->findData(QStringLiteral("tasks")));
+        detail->setCurrentIndex(detail->findData(u"tasks"_s));
         const TaskAnswers* tasks = fixture.view.tasks();
         QTRY_VERIFY(!tasks->isBusy() && tasks->topLevelItemCount() == 1);
         const QTreeWidgetItem* task = tasks->topLevelItem(0);
-        QCOMPARE(task->text(0), QStringLiteral("letters"));
+        QCOMPARE(task->text(0), u"letters"_s);
         QVERIFY2(task->text(1).startsWith(QLatin1String("A ")), qPrintable(task->text(1)));
         const TraceReader reader = TraceReader::open(folder_ / "tasks.ponder");
         const std::vector<TaskSample> samples = read_tasks(reader, reader.runs().front());
@@ -165,7 +166,8 @@ private Q_SLOTS:
         make_tasks(folder_ / "figure.ponder");
         for (const char* cost : {"steps", "compute"}) {
             const figure::FigureSpec spec = figure::parse_figure_spec(
-                std::string("{\"kind\":\"task_accuracy\",\"trace\":\"figure.ponder\",\"runs\":[1,2],\"cost\":\"") +
+                std::string(
+                    "{\"kind\":\"task_accuracy\",\"trace\":\"figure.ponder\",\"runs\":[1,2],\"cost\":\"") +
                     cost + "\"}",
                 folder_ / "spec.json");
             const Chart chart = *figure::gather(spec).chart;
@@ -239,21 +241,21 @@ private Q_SLOTS:
             } catch (const Error& error) {
                 return QString::fromUtf8(error.what());
             }
-            return QStringLiteral("(nothing)");
+            return u"(nothing)"_s;
         };
         ComparisonRequest request;
-        QVERIFY(said(request).contains(QStringLiteral("no run")));
+        QVERIFY(said(request).contains(u"no run"_s));
         request.runs = {{folder_ / "story.ponder", "bert"}};
-        QVERIFY(said(request).contains(QStringLiteral("vanilla-1m")));
+        QVERIFY(said(request).contains(u"vanilla-1m"_s));
         request.runs = {{folder_ / "story.ponder", "1"}};
         request.sequence = 7;
         QVERIFY(said(request).contains(u'7'));
         request.sequence = 0;
         request.tokens = {0, 1}; // the first token has no predecessor
-        QVERIFY(said(request).contains(QStringLiteral("no scored token")));
+        QVERIFY(said(request).contains(u"no scored token"_s));
         request.runs = {{folder_ / "story.ponder", "1"}, {folder_ / "other.ponder", "1"}};
         request.tokens.reset();
-        QVERIFY(said(request) != QStringLiteral("(nothing)"));
+        QVERIFY(said(request) != u"(nothing)"_s);
     }
 
     void stopsWhenAsked() {
@@ -275,13 +277,13 @@ private Q_SLOTS:
         model.setTable(table_of(comparison));
         QCOMPARE(model.rowCount(), 2);
         const auto cell = [&](int row, const char* key) { return model.index(row, model.columnOf(key)); };
-        QCOMPARE(cell(0, "run").data().toString(), QStringLiteral("adaponderlm-1m"));
-        QCOMPARE(cell(0, "difference").data().toString(), QStringLiteral("–"));
+        QCOMPARE(cell(0, "run").data().toString(), u"adaponderlm-1m"_s);
+        QCOMPARE(cell(0, "difference").data().toString(), u"–"_s);
         // The sign of the text: A minus the run.
         QVERIFY(cell(1, "difference").data().toString().startsWith(QChar(0x2212)));
         QCOMPARE(cell(1, "difference").data(Qt::UserRole).toDouble(),
                  comparison.runs[0].nll.value - comparison.runs[1].nll.value);
-        QCOMPARE(cell(1, "mean_steps").data().toString(), QStringLiteral("–"));
+        QCOMPARE(cell(1, "mean_steps").data().toString(), u"–"_s);
         QCOMPARE(cell(1, "nll").data(Qt::UserRole).toDouble(), comparison.runs[1].nll.value);
         QVERIFY(!model.data(model.index(9, 9), Qt::DisplayRole).isValid());
         model.setColours([](int row) { return row == 0 ? QColor(Qt::red) : QColor(Qt::blue); });
@@ -349,8 +351,7 @@ private Q_SLOTS:
         f.open(folder_ / "story.ponder");
         QTRY_VERIFY_WITH_TIMEOUT(!f.view.isBusy(), 60'000);
         const auto all = f.view.comparison();
-        TokenSubset subset{
-            f.selection.runA(), QStringLiteral("nll > 4"), QStringLiteral("in sequence 1"), {}, {}};
+        TokenSubset subset{f.selection.runA(), u"nll > 4"_s, u"in sequence 1"_s, {}, {}};
         std::vector<std::int64_t>& rows = subset.rows[0];
         double a = 0;
         double b = 0;
@@ -371,10 +372,10 @@ private Q_SLOTS:
         const Estimate& difference = part->runs[1].difference;
         QVERIFY(std::abs(difference.value - (a - b) / count) < 1e-9);
         QVERIFY(difference.low < difference.value && difference.value < difference.high);
-        QVERIFY(f.view.chip()->words().contains(QStringLiteral("nll > 4")));
+        QVERIFY(f.view.chip()->words().contains(u"nll > 4"_s));
         const DataTableModel& model = *f.view.model();
         const QString tip = model.index(1, model.columnOf("difference")).data(Qt::ToolTipRole).toString();
-        QVERIFY2(tip.contains(QStringLiteral("Student")), qPrintable(tip));
+        QVERIFY2(tip.contains(u"Student"_s), qPrintable(tip));
         // The winners are those among them.
         f.view.detail()->setCurrentIndex(2);
         QTRY_VERIFY(!f.view.isBusy());
@@ -404,7 +405,7 @@ private Q_SLOTS:
         QTRY_VERIFY_WITH_TIMEOUT(f.view.comparison() != nullptr, 60'000);
         QTest::qWait(50);
         TokenScatter* scatter = f.view.scatter();
-        QCOMPARE(scatter->accessibleName(), QStringLiteral("NLL of the two runs, token against token"));
+        QCOMPARE(scatter->accessibleName(), u"NLL of the two runs, token against token"_s);
         const RunComparison& comparison = *f.view.comparison();
         // The token that lies farthest out has no neighbour that could be meant instead.
         std::size_t far = 0;

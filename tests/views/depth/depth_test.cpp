@@ -15,6 +15,7 @@
 #include <cmath>
 #include <cstring>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 
 namespace {
@@ -184,7 +185,7 @@ private Q_SLOTS:
         QVERIFY(stage.settle());
         QVERIFY(stage.view.depth().has_value());
         DepthGrid& grid = *stage.view.grid();
-        QVERIFY(grid.hint().contains(QStringLiteral("Select a token"))); // nothing is selected yet
+        QVERIFY(grid.hint().contains(u"Select a token"_s)); // nothing is selected yet
         stage.selection.setToken(7);
         QCOMPARE(grid.layers(), 4);
         const DepthMap& map = *stage.view.depth();
@@ -209,12 +210,12 @@ private Q_SLOTS:
         QTest::keyClick(&grid, Qt::Key_Up);
         QCOMPARE(stage.selection.layer(), 2);
         QTest::mouseMove(&grid, grid.cell(3, 0).center().toPoint());
-        QTRY_VERIFY2(stage.view.readout().startsWith(QStringLiteral("layer 3 · source 0 · ")),
+        QTRY_VERIFY2(stage.view.readout().startsWith(u"layer 3 · source 0 · "_s),
                      qPrintable(stage.view.readout()));
 
         stage.view.setShown(DepthView::Shown::mean);
         QCOMPARE(grid.value(3, 1), map.averages(-1, 1).mean[13]);
-        QCOMPARE(stage.view.flag(), QStringLiteral("Layer 2 hardly depends on the token."));
+        QCOMPARE(stage.view.flag(), u"Layer 2 hardly depends on the token."_s);
         stage.view.setShown(DepthView::Shown::spread);
         QCOMPARE(grid.value(3, 1), map.averages(-1, 1).deviation[13]);
         QVERIFY(!stage.view.grab().isNull());
@@ -302,19 +303,19 @@ private Q_SLOTS:
                     }
                 }
                 QCOMPARE(view.flag(), plain.view.flag());
-                QCOMPARE(view.readout(), QStringLiteral("over all tokens of the run"));
+                QCOMPARE(view.readout(), u"over all tokens of the run"_s);
             }
         }
         view.setShown(DepthView::Shown::token);
         selection.setToken(7);
-        QTRY_VERIFY_WITH_TIMEOUT(view.grid()->hint().contains(QStringLiteral("no weights")), 10'000);
+        QTRY_VERIFY_WITH_TIMEOUT(view.grid()->hint().contains(u"no weights"_s), 10'000);
         QVERIFY(!view.grab().isNull());
     }
 
     void aRunWithoutWeightsIsToldWhatToDo() {
         Stage stage(false);
         QVERIFY(stage.settle());
-        QVERIFY(stage.view.grid()->hint().contains(QStringLiteral("no weights")));
+        QVERIFY(stage.view.grid()->hint().contains(u"no weights"_s));
         QVERIFY(!stage.view.grab().isNull());
     }
 };

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/support/expert_trace.h"
 #include "tests/support/test_data.h"
+#include "views/chart/chart_plot.h"
 #include "views/experts/expert_charts.h"
 #include "views/experts/experts_view.h"
-#include "views/chart/chart_plot.h"
 #include "views/heatmap/step_map_canvas.h"
 
 #include <QComboBox>
 #include <QStandardPaths>
 #include <QtTest>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 
 namespace {
@@ -72,8 +73,7 @@ private Q_SLOTS:
         QCOMPARE(stage.view.layerBox()->currentIndex(), 1);
         stage.selection.setToken(1);
         const QString said = stage.view.readout();
-        QVERIFY2(said.contains(QStringLiteral("3 (")) && said.contains(QStringLiteral("0 (")),
-                 qPrintable(said));
+        QVERIFY2(said.contains(u"3 ("_s) && said.contains(u"0 ("_s), qPrintable(said));
         QTest::keyClick(stage.view.map(), Qt::Key_Right);
         QCOMPARE(stage.selection.token(), 2);
         QTest::keyClick(stage.view.map(), Qt::Key_Down);
@@ -103,7 +103,7 @@ private Q_SLOTS:
         QVERIFY(stage.settle());
         const ViewCommand command = stage.view.viewCommand();
         QVERIFY(command.kind == ViewCommand::Kind::python);
-        QVERIFY(command.text.contains(QStringLiteral("experts")));
+        QVERIFY(command.text.contains(u"experts"_s));
     }
 
     void theFigureHasACellForEveryExpertAndLayer() {
@@ -113,7 +113,7 @@ private Q_SLOTS:
         use.layers = {{"0", {4, 0, 0}, 4, 3, 3}, {"5", {1, 1, 2}, 4, 3, 0}};
         const Chart chart = experts_chart(use);
         QCOMPARE(chart.series.front().value, (std::vector<double>{1, 0, 0, 0.25, 0.25, 0.5}));
-        QCOMPARE(chart.y.names, (std::vector<QString>{QStringLiteral("0"), QStringLiteral("5")}));
+        QCOMPARE(chart.y.names, (std::vector<QString>{u"0"_s, u"5"_s}));
         QVERIFY(chart_table(chart).find("0.25") != std::string::npos);
     }
 };

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 using namespace ponderscope::figure;
 
@@ -27,8 +28,8 @@ private Q_SLOTS:
             QVERIFY(round_ticks(range.low, range.high, 5).size() >= 3);
             QVERIFY(round_ticks(range.low, range.high, 5).size() <= 8);
         }
-        QCOMPARE(tick_label(2, 0.5), QStringLiteral("2.0"));
-        QCOMPARE(tick_label(-1.5), QStringLiteral("−1.5"));
+        QCOMPARE(tick_label(2, 0.5), u"2.0"_s);
+        QCOMPARE(tick_label(-1.5), u"−1.5"_s);
     }
 
     /// Whatever the values, an axis has a few ticks, and a place for each of them.
@@ -54,9 +55,8 @@ private Q_SLOTS:
                         const ChartAxis axis(chart, true, 6);
                         QVERIFY(axis.ticks().size() <= 16);
                         for (const double tick : axis.ticks()) {
-                            QVERIFY2(
-                                std::abs(axis.share(tick) - 0.5) <= 0.5 + 1e-6,
-                                qPrintable(QStringLiteral("tick %1 at %2").arg(tick).arg(axis.share(tick))));
+                            QVERIFY2(std::abs(axis.share(tick) - 0.5) <= 0.5 + 1e-6,
+                                     qPrintable(u"tick %1 at %2"_s.arg(tick).arg(axis.share(tick))));
                             QVERIFY(!axis.label(tick).isEmpty());
                         }
                     }
@@ -95,12 +95,12 @@ private Q_SLOTS:
     void manySeriesLeaveRoomForThePlot() {
         // More of them than the palette has colours, each with a band, and a caveat of several lines.
         Chart chart;
-        chart.note = QStringLiteral("What is halted changes no other token here, ").repeated(6).trimmed();
+        chart.note = u"What is halted changes no other token here, "_s.repeated(6).trimmed();
         const Style style(FigureSpec{}, *fonts_);
         const int colours = static_cast<int>(style.runs.size());
         for (int i = 0; i < 2 * colours; ++i) {
             Chart::Series line;
-            line.name = QStringLiteral("a_rule_with_a_name %1").arg(i);
+            line.name = u"a_rule_with_a_name %1"_s.arg(i);
             line.ink = i;
             line.x = {0, 1};
             line.y = {0.0 + i, 1.0 + i};
@@ -113,7 +113,7 @@ private Q_SLOTS:
             chart.series.push_back(band);
             Chart::Series points = line;
             points.mark = Chart::Mark::point;
-            points.name = QStringLiteral("unlisted");
+            points.name = u"unlisted"_s;
             points.listed = false;
             chart.series.push_back(points);
         }
@@ -139,13 +139,13 @@ private Q_SLOTS:
         }
         QVERIFY(line_seen);
         QVERIFY(!words.contains(u'…'));
-        QVERIFY(!words.contains(QStringLiteral("unlisted")));
-        QCOMPARE(words.count(QStringLiteral("halted")), 6);
+        QVERIFY(!words.contains(u"unlisted"_s));
+        QCOMPARE(words.count(u"halted"_s), 6);
         QCOMPARE(dashes.size(), static_cast<std::size_t>(2 * colours));
         QVERIFY(dashes[0].empty() && !dashes[static_cast<std::size_t>(colours)].empty());
         const std::string tikz = chart_pgfplots(chart, style, 84, 52);
-        QCOMPARE(QString::fromStdString(tikz).count(QStringLiteral("addlegendentry")), 2 * colours);
-        QCOMPARE(QString::fromStdString(tikz).count(QStringLiteral("dash dot")), colours);
+        QCOMPARE(QString::fromStdString(tikz).count(u"addlegendentry"_s), 2 * colours);
+        QCOMPARE(QString::fromStdString(tikz).count(u"dash dot"_s), colours);
         // A chart of few series needs no more than its axes.
         chart.series.resize(3);
         chart.note.clear();
@@ -155,7 +155,7 @@ private Q_SLOTS:
     void barsStandOnZeroAndSideBySide() {
         Chart chart;
         chart.dx = 0.5;
-        chart.x.names = {QStringLiteral("one"), QStringLiteral("two")};
+        chart.x.names = {u"one"_s, u"two"_s};
         const double height[] = {1, -0.5};
         for (int one = 0; one < 2; ++one) {
             Chart::Series bars;
@@ -191,7 +191,7 @@ private Q_SLOTS:
 
     void logarithmicNumbersAreInTheUnitOfTheirTitle() {
         Chart chart;
-        chart.x.label = QStringLiteral("FLOPs per token");
+        chart.x.label = u"FLOPs per token"_s;
         chart.x.si = chart.x.log = chart.y.log = true;
         Chart::Series line;
         line.x = {2.4e6, 1.13e7};
@@ -201,7 +201,7 @@ private Q_SLOTS:
         DisplayList list;
         const QRectF plot = draw_chart(list, style, {0, 0, 238, 150}, chart, 1);
         const QStringList words = texts(list);
-        QVERIFY2(words.contains(QStringLiteral("FLOPs per token (M)")), qPrintable(words.join(u'|')));
+        QVERIFY2(words.contains(u"FLOPs per token (M)"_s), qPrintable(words.join(u'|')));
         for (const char* tick : {"2", "5", "10", "20", "50", "100", "200", "500"}) {
             QVERIFY2(words.contains(QString::fromLatin1(tick)), qPrintable(words.join(u'|')));
         }
@@ -218,7 +218,7 @@ private Q_SLOTS:
     void aBandOfOnePlaceIsDrawn() {
         Chart chart;
         Chart::Series band;
-        band.name = QStringLiteral("middle half");
+        band.name = u"middle half"_s;
         band.mark = Chart::Mark::band;
         band.x = {0, 1, 2, 3};
         band.low = {1, 2, std::nan(""), 2};
@@ -238,15 +238,15 @@ private Q_SLOTS:
         QVERIFY(found);
         // In LaTeX as well, and nothing from one part to the other; neither do lines go on behind a gap.
         const QString tikz = QString::fromStdString(chart_pgfplots(chart, style, 84, 52));
-        QCOMPARE(tikz.count(QStringLiteral("\\addplot")), 2);
-        QCOMPARE(tikz.count(QStringLiteral("addlegendentry")), 1);
-        QVERIFY(tikz.contains(QStringLiteral("(1,4)\n    (1,2)\n")));
-        QVERIFY(tikz.contains(QStringLiteral("unbounded coords=jump")));
+        QCOMPARE(tikz.count(u"\\addplot"_s), 2);
+        QCOMPARE(tikz.count(u"addlegendentry"_s), 1);
+        QVERIFY(tikz.contains(u"(1,4)\n    (1,2)\n"_s));
+        QVERIFY(tikz.contains(u"unbounded coords=jump"_s));
     }
 
     void lettersStayOnThePage() {
         Chart chart;
-        chart.y.label = QStringLiteral("share of Éphraïm");
+        chart.y.label = u"share of Éphraïm"_s;
         Chart::Series line;
         line.x = line.y = {0, 1};
         chart.series.push_back(line);

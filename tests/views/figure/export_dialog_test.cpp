@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <fstream>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 using namespace ponderscope::figure;
 namespace fs = std::filesystem;
@@ -58,7 +59,7 @@ private Q_SLOTS:
         initial.tokens = {0, 60};
         ExportDialog dialog(window.context, initial);
         QTRY_VERIFY_WITH_TIMEOUT(dialog.maker().figure(), 30'000);
-        QVERIFY(dialog.message().contains(QStringLiteral("84 × ")));
+        QVERIFY(dialog.message().contains(u"84 × "_s));
         QVERIFY(!dialog.grab().isNull());
         dialog.resize(1380, 720);
         dialog.show();
@@ -67,8 +68,7 @@ private Q_SLOTS:
             dialog.setFile(QString::fromStdString(path.string()));
             QSignalSpy exported(&dialog, &ExportDialog::exported);
             QVERIFY2(dialog.write(), qPrintable(dialog.message()));
-            QVERIFY(dialog.message().contains(QStringLiteral("exported.")) &&
-                    dialog.result() == 0); // it stays
+            QVERIFY(dialog.message().contains(u"exported."_s) && dialog.result() == 0); // it stays
             const auto labels = dialog.findChildren<QLabel*>();
             const auto said = std::find_if(labels.begin(), labels.end(), [&](const QLabel* label) {
                 return label->text() == dialog.message();
@@ -139,7 +139,7 @@ private Q_SLOTS:
         QTRY_VERIFY_WITH_TIMEOUT(!dialog.maker().isBusy(), 30'000);
         QCOMPARE(dialog.inTheWay().size(), 2);
         QVERIFY(!dialog.write());
-        QVERIFY(dialog.message().contains(QStringLiteral("mine.pdf")));
+        QVERIFY(dialog.message().contains(u"mine.pdf"_s));
         QCOMPARE(fs::file_size(path), size);
         QVERIFY2(dialog.write(true), qPrintable(dialog.message()));
         // Another dialog offers a name that is free.
@@ -205,10 +205,10 @@ private Q_SLOTS:
             }
             QFAIL(field);
         };
-        type("Horizontal axis, low end", QStringLiteral("0,5"));
-        type("Horizontal axis, high end", QStringLiteral("1.5"));
-        type("Vertical axis, low end", QStringLiteral("0.25"));
-        type("Vertical axis, high end", QStringLiteral("1,25"));
+        type("Horizontal axis, low end", u"0,5"_s);
+        type("Horizontal axis, high end", u"1.5"_s);
+        type("Vertical axis, low end", u"0.25"_s);
+        type("Vertical axis, high end", u"1,25"_s);
         QCOMPARE(dialog.spec().x_range, (std::array{0.5, 1.5}));
         QCOMPARE(dialog.spec().y_range, (std::array{0.25, 1.25}));
         QLocale::setDefault(before);
@@ -219,8 +219,7 @@ private Q_SLOTS:
         FigureSpec initial;
         initial.runs = {{"ssh://host/data/story.ponder", "adaponderlm-1m"}};
         ExportDialog dialog(window.context, initial);
-        QVERIFY2(QFileInfo(QFileInfo(dialog.file()).path()).isDir() &&
-                     !dialog.file().contains(QStringLiteral("ssh:")),
+        QVERIFY2(QFileInfo(QFileInfo(dialog.file()).path()).isDir() && !dialog.file().contains(u"ssh:"_s),
                  qPrintable(dialog.file()));
     }
 
@@ -242,8 +241,7 @@ private Q_SLOTS:
             return all;
         };
         const QList<QPoint> before = places();
-        dialog.findChild<QLabel*>(QStringLiteral("message"))
-            ->setText(QStringLiteral("one\ntwo\nthree\nfour"));
+        dialog.findChild<QLabel*>(u"message"_s)->setText(u"one\ntwo\nthree\nfour"_s);
         QTest::qWait(50);
         QCOMPARE(places(), before);
     }
@@ -274,7 +272,7 @@ private Q_SLOTS:
         QVERIFY(taken.open(QIODevice::WriteOnly));
         const QFileInfo info(first);
         QCOMPARE(ExportDialog(window.context, initial).file(),
-                 info.path() + u'/' + info.completeBaseName() + QStringLiteral("-2.") + info.suffix());
+                 info.path() + u'/' + info.completeBaseName() + u"-2."_s + info.suffix());
     }
 
     void entriesAreRenamedOrderedAndLeftOut() {
@@ -293,15 +291,14 @@ private Q_SLOTS:
                 words << text->text;
             }
         }
-        QVERIFY(words.contains(QStringLiteral("at random")));
-        QVERIFY(!words.contains(QStringLiteral("uniform")) && !words.contains(QStringLiteral("fixed")));
-        QVERIFY(words.contains(QStringLiteral("mean steps")));
-        QVERIFY(words.contains(QStringLiteral("1.0")) && words.contains(QStringLiteral("3.0")) &&
-                !words.contains(QStringLiteral("0.0")));
+        QVERIFY(words.contains(u"at random"_s));
+        QVERIFY(!words.contains(u"uniform"_s) && !words.contains(u"fixed"_s));
+        QVERIFY(words.contains(u"mean steps"_s));
+        QVERIFY(words.contains(u"1.0"_s) && words.contains(u"3.0"_s) && !words.contains(u"0.0"_s));
         const QString csv = QString::fromStdString(figure.tables.front().csv);
-        QVERIFY(csv.indexOf(QStringLiteral("at random,")) > 0 && !csv.contains(QStringLiteral("fixed,")));
+        QVERIFY(csv.indexOf(u"at random,"_s) > 0 && !csv.contains(u"fixed,"_s));
         // The first that is named is the first of all.
-        QVERIFY(csv.section(u'\n', 1, 1).startsWith(QStringLiteral("at random,")));
+        QVERIFY(csv.section(u'\n', 1, 1).startsWith(u"at random,"_s));
         QVERIFY(std::any_of(figure.notices.begin(), figure.notices.end(), [](const std::string& notice) {
             return notice.find("nobody") != std::string::npos && notice.find("uniform") != std::string::npos;
         }));
@@ -309,7 +306,7 @@ private Q_SLOTS:
         const Figure bare = compose(spec, data, fonts);
         QVERIFY(std::none_of(bare.page.items().begin(), bare.page.items().end(), [](const Item& item) {
             const auto* text = std::get_if<TextItem>(&item);
-            return text != nullptr && text->text == QStringLiteral("at random");
+            return text != nullptr && text->text == u"at random"_s;
         }));
     }
 
@@ -351,9 +348,9 @@ private Q_SLOTS:
         QCOMPARE(dialog.spec().signal, std::string("gate"));
         QVERIFY(!dialog.spec().tokens);
         QTRY_VERIFY_WITH_TIMEOUT(dialog.maker().figure(), 30'000);
-        dialog.setFile(QStringLiteral("/nowhere/at/all.pdf"));
+        dialog.setFile(u"/nowhere/at/all.pdf"_s);
         QVERIFY(!dialog.write());
-        QVERIFY(dialog.message().contains(QStringLiteral("/nowhere/at")));
+        QVERIFY(dialog.message().contains(u"/nowhere/at"_s));
         dialog.setFile(QString::fromStdString((folder_ / "x.docx").string()));
         QVERIFY(!dialog.write());
         QVERIFY(!fs::exists(folder_ / "x.docx"));

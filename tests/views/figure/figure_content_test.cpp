@@ -16,6 +16,7 @@
 #include <cmath>
 #include <functional>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 using namespace ponderscope::figure;
 namespace fs = std::filesystem;
@@ -123,16 +124,13 @@ private Q_SLOTS:
         const FigureSpec spec = specified(
             R"({"kind":"policy_table","trace":"percent.ponder","runs":["50%1%%"],"replicates":100})");
         const QString note = gather(spec).table->note;
-        QVERIFY2(note.startsWith(QStringLiteral("50%1%%, 119 tokens.")), qPrintable(note));
-        QVERIFY2(note.endsWith(QStringLiteral("95 % intervals: paired bootstrap, 100 replicates")),
-                 qPrintable(note));
+        QVERIFY2(note.startsWith(u"50%1%%, 119 tokens."_s), qPrintable(note));
+        QVERIFY2(note.endsWith(u"95 % intervals: paired bootstrap, 100 replicates"_s), qPrintable(note));
     }
 
     void namesDoNotBreakLatexTables() {
-        const TableData table{{{QStringLiteral("Run"), {QStringLiteral("[x]"), QStringLiteral("*\ny")}},
-                               {QStringLiteral("Δ NLL"), {QStringLiteral("[1]"), QStringLiteral("2")}}},
-                              QStringLiteral("a\nb\rc"),
-                              ""};
+        const TableData table{
+            {{u"Run"_s, {u"[x]"_s, u"*\ny"_s}}, {u"Δ NLL"_s, {u"[1]"_s, u"2"_s}}}, u"a\nb\rc"_s, ""};
         FigureSpec spec;
         spec.kind = FigureKind::policy_table;
         const Figure figure = compose_table(spec, table, *fonts_);
@@ -141,8 +139,7 @@ private Q_SLOTS:
         QVERIFY2(latex.find("\\midrule\n{[}x] & [1] \\\\\n{*} y & 2 \\\\\n") != std::string::npos,
                  latex.c_str());
         QVERIFY2(latex.find("Run & $\\Delta$ NLL") != std::string::npos, latex.c_str());
-        QCOMPARE(tex(QStringLiteral("a⏎␣→‖b")),
-                 std::string("a$\\hookleftarrow$\\textvisiblespace{}$\\rightarrow$$\\|$b"));
+        QCOMPARE(tex(u"a⏎␣→‖b"_s), std::string("a$\\hookleftarrow$\\textvisiblespace{}$\\rightarrow$$\\|$b"));
     }
 
     void layersAreNotCalledSteps() {
@@ -160,16 +157,15 @@ private Q_SLOTS:
                                               R"(,"trace":"exits.ponder","runs":["exits"],"tokens":[1,20]})");
             const FigureData data = gather(spec);
             if (data.chart) {
-                QCOMPARE(data.chart->title, QStringLiteral("Layers by token type"));
-                QCOMPARE(data.chart->y.label, QStringLiteral("mean layers"));
-                QVERIFY(data.chart->series[0].labels[0].contains(QStringLiteral(": mean layers ")));
+                QCOMPARE(data.chart->title, u"Layers by token type"_s);
+                QCOMPARE(data.chart->y.label, u"mean layers"_s);
+                QVERIFY(data.chart->series[0].labels[0].contains(u": mean layers "_s));
                 continue;
             }
             const QStringList texts =
                 QString::fromStdString(written_text(compose(spec, data, *fonts_))).split(u'\n');
-            QVERIFY(!texts.filter(QStringLiteral("layer")).empty());
-            QVERIFY2(texts.filter(QStringLiteral("step")).empty(),
-                     qPrintable(texts.filter(QStringLiteral("step")).join(u'|')));
+            QVERIFY(!texts.filter(u"layer"_s).empty());
+            QVERIFY2(texts.filter(u"step"_s).empty(), qPrintable(texts.filter(u"step"_s).join(u'|')));
         }
     }
 
@@ -182,10 +178,9 @@ private Q_SLOTS:
             R"("runs":["adaponderlm-1m-of-a-long-training","vanilla-1m-of-a-long-training"]})");
         const QString words =
             QString::fromStdString(written_text(compose(spec, gather(spec), *fonts_))).replace(u'\n', u' ');
-        QVERIFY2(
-            words.startsWith(QStringLiteral("ΔNLL of each token (nats), adaponderlm-1m-of-a-long-training − "
-                                            "vanilla-1m-of-a-long-training ")),
-            qPrintable(words));
+        QVERIFY2(words.startsWith(u"ΔNLL of each token (nats), adaponderlm-1m-of-a-long-training − "
+                                  "vanilla-1m-of-a-long-training "_s),
+                 qPrintable(words));
         QVERIFY(!words.contains(u'…'));
     }
 
@@ -245,8 +240,8 @@ private Q_SLOTS:
         spec.kind = FigureKind::depth_weights;
         spec.title = "50 % of it";
         Chart chart;
-        chart.note = QStringLiteral("a\nb");
-        chart.x.names = {QStringLiteral("p"), QStringLiteral("q")};
+        chart.note = u"a\nb"_s;
+        chart.x.names = {u"p"_s, u"q"_s};
         chart.y.reversed = true;
         chart.dy = 2;
         Chart::Series cells;
@@ -283,13 +278,13 @@ private Q_SLOTS:
         QCOMPARE(marks("mean"), 4);                               // the band
         // A dashed line leaves what belongs to the solid one of its colour.
         Chart::Series solid;
-        solid.name = QStringLiteral("learned");
+        solid.name = u"learned"_s;
         solid.x = solid.y = {1, 2};
         Chart::Series raw = solid;
         raw.name.clear();
         raw.faint = true;
         Chart::Series dashed = solid;
-        dashed.name = QStringLiteral("held-out");
+        dashed.name = u"held-out"_s;
         dashed.dashed = true;
         FigureData data;
         data.chart = Chart();

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <memory>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 using namespace ponderscope::figure;
 namespace fs = std::filesystem;
@@ -125,8 +126,8 @@ private Q_SLOTS:
         row("unknown palette", "{'kind':'token_text','trace':'story.ponder','palette':'pink'}", "okabe_ito");
         for (const char* wrong : {"[-1]", "[1.5]", "['teal']", "7"}) {
             row(wrong,
-                qPrintable(QStringLiteral("{'kind':'nll_comparison','trace':'story.ponder','colours':%1}")
-                               .arg(QLatin1String(wrong))),
+                qPrintable(u"{'kind':'nll_comparison','trace':'story.ponder','colours':%1}"_s.arg(
+                    QLatin1String(wrong))),
                 "\"colours\"");
         }
         row("other text",
@@ -139,7 +140,7 @@ private Q_SLOTS:
             const FigureSpec spec = parse_figure_spec(json.toStdString(), folder_ / "spec.json");
             compose(spec, gather(spec), *fonts_);
         }));
-        QVERIFY2(said != QStringLiteral("(nothing was thrown)"), qPrintable(said));
+        QVERIFY2(said != u"(nothing was thrown)"_s, qPrintable(said));
         QVERIFY2(said.contains(says), qPrintable(said));
         QCOMPARE(said.count(u'\n'), 0);
     }

@@ -19,6 +19,7 @@
 
 #include <zlib.h>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 using namespace ponderscope::figure;
 
@@ -30,9 +31,9 @@ DisplayList sample() {
     list.rect({70, 10, 50, 20}, QColor(0, 0, 255, 128), {Qt::black, 1, {3, 2}, false}, 4);
     list.circle({150, 20}, 8, QColor(0, 128, 0));
     list.line({10, 40}, {200, 40}, {Qt::black, 0.5, {}, false});
-    list.text(QStringLiteral("NLL (nats) µ → “seventeen”"), {10, 60}, {8, false, Qt::black});
-    list.text(QStringLiteral("Fett"), {120, 60}, {8, true, Qt::black}, Align::center);
-    list.text(QStringLiteral("step"), {220, 80}, {8, false, Qt::black}, Align::right, 90);
+    list.text(u"NLL (nats) µ → “seventeen”"_s, {10, 60}, {8, false, Qt::black});
+    list.text(u"Fett"_s, {120, 60}, {8, true, Qt::black}, Align::center);
+    list.text(u"step"_s, {220, 80}, {8, false, Qt::black}, Align::right, 90);
     QImage image(2, 1, QImage::Format_RGB32);
     image.setPixel(0, 0, qRgb(10, 200, 30));
     image.setPixel(1, 0, qRgb(200, 10, 30));
@@ -64,7 +65,7 @@ QByteArray inflated(const QByteArray& pdf) {
 
 /// The bytes as a file; its name.
 QString written(const QTemporaryDir& folder, const QByteArray& bytes) {
-    QFile file(folder.filePath(QStringLiteral("figure.pdf")));
+    QFile file(folder.filePath(u"figure.pdf"_s));
     if (!file.open(QIODevice::WriteOnly) || file.write(bytes) != bytes.size()) {
         qFatal("cannot write %s", qPrintable(file.fileName()));
     }
@@ -80,10 +81,9 @@ QString run(const QString& program, const QStringList& arguments) {
 
 /// What Poppler paints of the page at 144 dots per inch.
 QImage painted(const QTemporaryDir& folder, const QString& pdf) {
-    const QString out = folder.filePath(QStringLiteral("out"));
-    run(QStringLiteral("pdftoppm"), {QStringLiteral("-r"), QStringLiteral("144"), QStringLiteral("-png"),
-                                     QStringLiteral("-singlefile"), pdf, out});
-    return QImage(out + QStringLiteral(".png"));
+    const QString out = folder.filePath(u"out"_s);
+    run(u"pdftoppm"_s, {u"-r"_s, u"144"_s, u"-png"_s, u"-singlefile"_s, pdf, out});
+    return QImage(out + u".png"_s);
 }
 
 } // namespace
@@ -101,14 +101,13 @@ private Q_SLOTS:
     }
 
     void anotherFamilyIsMeasuredAndEmbedded() {
-        const QString family = QStringLiteral("DejaVu Serif");
+        const QString family = u"DejaVu Serif"_s;
         if (!Fonts::families().contains(family)) {
             QSKIP("DejaVu Serif is not installed");
         }
         const Fonts serif = Fonts::load(family);
         const TextStyle style;
-        QVERIFY(serif.width(QStringLiteral("mean steps"), style) !=
-                fonts_->width(QStringLiteral("mean steps"), style));
+        QVERIFY(serif.width(u"mean steps"_s, style) != fonts_->width(u"mean steps"_s, style));
         const QByteArray pdf = to_pdf(sample(), serif);
         QVERIFY(pdf.contains("+DejaVuSerif ") || pdf.contains("+DejaVuSerif\n") ||
                 pdf.contains("+DejaVuSerif/"));
@@ -121,12 +120,11 @@ private Q_SLOTS:
 
     void aFamilyThatIsNotThereIsSaid() {
         try {
-            (void)Fonts::load(QStringLiteral("No Such Typeface"));
+            (void)Fonts::load(u"No Such Typeface"_s);
             QFAIL("it was found");
         } catch (const ponderscope::EnvironmentError& error) {
             const QString sentence = QString::fromUtf8(error.what());
-            QVERIFY2(sentence.contains(QStringLiteral("No Such Typeface")) &&
-                         sentence.contains(QStringLiteral("DejaVu Sans")),
+            QVERIFY2(sentence.contains(u"No Such Typeface"_s) && sentence.contains(u"DejaVu Sans"_s),
                      error.what());
         }
     }
@@ -159,26 +157,25 @@ private Q_SLOTS:
     }
 
     void popplerAgrees() {
-        if (QStandardPaths::findExecutable(QStringLiteral("pdffonts")).isEmpty()) {
+        if (QStandardPaths::findExecutable(u"pdffonts"_s).isEmpty()) {
             QSKIP("poppler-utils are not installed");
         }
         QTemporaryDir folder;
         const QString path = written(folder, to_pdf(sample(), *fonts_));
-        const QStringList fonts =
-            run(QStringLiteral("pdffonts"), {path}).split(u'\n', Qt::SkipEmptyParts).mid(2);
+        const QStringList fonts = run(u"pdffonts"_s, {path}).split(u'\n', Qt::SkipEmptyParts).mid(2);
         QCOMPARE(fonts.size(), 2);
         for (const QString& line : fonts) {
             QVERIFY2(line.contains(QRegularExpression(
-                         QStringLiteral("^[A-Z]{6}\\+DejaVuSans.*CID TrueType +Identity-H +yes yes yes"))),
+                         u"^[A-Z]{6}\\+DejaVuSans.*CID TrueType +Identity-H +yes yes yes"_s)),
                      qPrintable(line));
         }
-        const QString text = run(QStringLiteral("pdftotext"), {path, QStringLiteral("-")});
-        QVERIFY2(text.contains(QStringLiteral("NLL (nats) µ → “seventeen”")), qPrintable(text));
-        QVERIFY(text.contains(QStringLiteral("Fett")));
+        const QString text = run(u"pdftotext"_s, {path, u"-"_s});
+        QVERIFY2(text.contains(u"NLL (nats) µ → “seventeen”"_s), qPrintable(text));
+        QVERIFY(text.contains(u"Fett"_s));
     }
 
     void popplerPaintsWhatThePngShows() {
-        if (QStandardPaths::findExecutable(QStringLiteral("pdftoppm")).isEmpty()) {
+        if (QStandardPaths::findExecutable(u"pdftoppm"_s).isEmpty()) {
             QSKIP("poppler-utils are not installed");
         }
         QTemporaryDir folder;
@@ -192,11 +189,9 @@ private Q_SLOTS:
                                     QPointF(40, 80), QPointF(70, 80), QPointF(100, 85), QPointF(230, 95)}) {
             const QColor a = ours.pixelColor((point * 2).toPoint());
             const QColor b = theirs.pixelColor((point * 2).toPoint());
-            QVERIFY2(
-                qAbs(a.red() - b.red()) < 6 && qAbs(a.green() - b.green()) < 6 &&
-                    qAbs(a.blue() - b.blue()) < 6,
-                qPrintable(
-                    QStringLiteral("%1,%2: %3 %4").arg(point.x()).arg(point.y()).arg(a.name(), b.name())));
+            QVERIFY2(qAbs(a.red() - b.red()) < 6 && qAbs(a.green() - b.green()) < 6 &&
+                         qAbs(a.blue() - b.blue()) < 6,
+                     qPrintable(u"%1,%2: %3 %4"_s.arg(point.x()).arg(point.y()).arg(a.name(), b.name())));
         }
     }
 
@@ -212,12 +207,11 @@ private Q_SLOTS:
                 continue;
             }
             if (xml.name() == u"svg") {
-                QCOMPARE(xml.attributes().value(QLatin1String("width")).toString(), QStringLiteral("84mm"));
-                QCOMPARE(xml.attributes().value(QLatin1String("viewBox")).toString(),
-                         QStringLiteral("0 0 238.11 100"));
+                QCOMPARE(xml.attributes().value(QLatin1String("width")).toString(), u"84mm"_s);
+                QCOMPARE(xml.attributes().value(QLatin1String("viewBox")).toString(), u"0 0 238.11 100"_s);
             } else if (xml.name() == u"clipPath") {
                 ++clips;
-            } else if (xml.attributes().hasAttribute(QStringLiteral("clip-path"))) {
+            } else if (xml.attributes().hasAttribute(u"clip-path"_s)) {
                 ++clipped;
             } else if (xml.name() == u"text") {
                 ++texts;
@@ -229,13 +223,13 @@ private Q_SLOTS:
         QCOMPARE(texts, 3);
         QCOMPARE(clips, 1);
         QCOMPARE(clipped, 1);
-        QVERIFY(words.contains(QStringLiteral("“seventeen”")));
+        QVERIFY(words.contains(u"“seventeen”"_s));
         QCOMPARE(svg.count("@font-face"), 2);
     }
 
     void svgReplacesWhatXmlForbids() {
         DisplayList list(QSizeF(100, 20));
-        list.text(QStringLiteral("a\x01<b>&\"c"), {0, 10}, {});
+        list.text(u"a\x01<b>&\"c"_s, {0, 10}, {});
         QXmlStreamReader xml(to_svg(list, *fonts_));
         while (!xml.atEnd()) {
             xml.readNext();
@@ -253,7 +247,7 @@ private Q_SLOTS:
     }
 
     void embeddedFontIsAFontThatOthersRead() {
-        const QString letters = QStringLiteral("aé→ÅǺ");
+        const QString letters = u"aé→ÅǺ"_s;
         const FontFace* face = fonts_->shape(letters, false).clusters.front().face;
         std::set<char32_t> characters;
         for (const char32_t character : letters.toUcs4()) {
@@ -262,8 +256,7 @@ private Q_SLOTS:
         const QByteArray subset = face->subset(characters);
         const QRawFont raw(subset, 100);
         QVERIFY(raw.isValid());
-        const QRawFont whole = QRawFont::fromFont(
-            QFontDatabase::font(QStringLiteral("DejaVu Sans"), QStringLiteral("Book"), 12));
+        const QRawFont whole = QRawFont::fromFont(QFontDatabase::font(u"DejaVu Sans"_s, u"Book"_s, 12));
         for (const QChar letter : letters) {
             const QString text(letter);
             const quint32 number = raw.glyphIndexesForString(text).value(0);
@@ -290,7 +283,7 @@ private Q_SLOTS:
         QVERIFY(wide(u"AV") < wide(u"A") + wide(u"V"));
         QCOMPARE(wide(u"fi"), wide(u"f") + wide(u"i")); // no ligature
         // Arabic joins, and reads from the right.
-        const ShapedText arabic = fonts_->shape(QStringLiteral("باب"), false);
+        const ShapedText arabic = fonts_->shape(u"باب"_s, false);
         QVERIFY(arabic.right_to_left);
         QCOMPARE(arabic.clusters.size(), std::size_t{3});
         QCOMPARE(arabic.clusters.front().from, 2);                   // the last letter stands at the left
@@ -301,16 +294,15 @@ private Q_SLOTS:
         const auto half = arabic.extent(0, 0.5);
         QVERIFY(qAbs((half.second - half.first) - (right - left) / 2) < 1e-9 && half.second == right);
         // Both ways in one line: numbers keep their order.
-        const ShapedText mixed = fonts_->shape(QStringLiteral("abc שלום 12 def"), false);
+        const ShapedText mixed = fonts_->shape(u"abc שלום 12 def"_s, false);
         QVERIFY(!mixed.right_to_left);
         std::vector<qsizetype> order;
         for (const ShapedCluster& cluster : mixed.clusters) {
             order.push_back(cluster.from);
         }
         QCOMPARE(order, (std::vector<qsizetype>{0, 1, 2, 3, 9, 10, 8, 7, 6, 5, 4, 11, 12, 13, 14}));
-        for (const QString& text :
-             {QString(), QStringLiteral("\u200d"), QString(QChar(0xd800)), // odd, no disaster
-              QStringLiteral("\u0301"), QStringLiteral("\u202e x")}) {
+        for (const QString& text : {QString(), u"\u200d"_s, QString(QChar(0xd800)), // odd, no disaster
+                                    u"\u0301"_s, u"\u202e x"_s}) {
             const ShapedText odd = fonts_->shape(text, true);
             QVERIFY(std::isfinite(odd.width));
         }
@@ -321,29 +313,29 @@ private Q_SLOTS:
         QCOMPARE(visual_order({}), Order{});
         QCOMPARE(visual_order({0, 1, 1, 0}), (Order{0, 2, 1, 3}));
         QCOMPARE(visual_order({1, 2, 2, 1}), (Order{3, 1, 2, 0}));
-        QVERIFY(may_part(QStringLiteral("ab"), 1) && may_part(QStringLiteral("漢字"), 1));
-        QVERIFY(!may_part(QStringLiteral("با"), 1) && !may_part(QStringLiteral("e\u0301"), 1));
-        QVERIFY(!may_part(QStringLiteral("कि"), 1));
+        QVERIFY(may_part(u"ab"_s, 1) && may_part(u"漢字"_s, 1));
+        QVERIFY(!may_part(u"با"_s, 1) && !may_part(u"e\u0301"_s, 1));
+        QVERIFY(!may_part(u"कि"_s, 1));
     }
 
     /// Each script in a PDF comes out as it went in.
     void textCopiesOut_data() {
         QTest::addColumn<QString>("text");
-        QTest::newRow("latin") << QStringLiteral("AVATAR To fi „Straße“ naïve");
-        QTest::newRow("combining") << QStringLiteral("nai\u0308ve naïve x\u0302 end");
-        QTest::newRow("greek, cyrillic") << QStringLiteral("Ωμέγα Привет");
-        QTest::newRow("hebrew") << QStringLiteral("שלום עולם");
-        QTest::newRow("arabic") << QStringLiteral("كان حارس المنارة");
-        QTest::newRow("chinese") << QStringLiteral("灯塔看守人，你好");
-        QTest::newRow("japanese") << QStringLiteral("日本語のテキスト");
-        QTest::newRow("korean") << QStringLiteral("안녕하세요");
-        QTest::newRow("devanagari") << QStringLiteral("प्रकाशस्तंभ क्षितिज हिन्दी");
-        QTest::newRow("thai") << QStringLiteral("คนเฝ้าประภาคาร");
-        QTest::newRow("emoji") << QStringLiteral("before 😀 after");
+        QTest::newRow("latin") << u"AVATAR To fi „Straße“ naïve"_s;
+        QTest::newRow("combining") << u"nai\u0308ve naïve x\u0302 end"_s;
+        QTest::newRow("greek, cyrillic") << u"Ωμέγα Привет"_s;
+        QTest::newRow("hebrew") << u"שלום עולם"_s;
+        QTest::newRow("arabic") << u"كان حارس المنارة"_s;
+        QTest::newRow("chinese") << u"灯塔看守人，你好"_s;
+        QTest::newRow("japanese") << u"日本語のテキスト"_s;
+        QTest::newRow("korean") << u"안녕하세요"_s;
+        QTest::newRow("devanagari") << u"प्रकाशस्तंभ क्षितिज हिन्दी"_s;
+        QTest::newRow("thai") << u"คนเฝ้าประภาคาร"_s;
+        QTest::newRow("emoji") << u"before 😀 after"_s;
     }
     void textCopiesOut() {
         QFETCH(QString, text);
-        if (QStandardPaths::findExecutable(QStringLiteral("pdftotext")).isEmpty()) {
+        if (QStandardPaths::findExecutable(u"pdftotext"_s).isEmpty()) {
             QSKIP("poppler-utils are not installed");
         }
         DisplayList list(QSizeF(300, 40));
@@ -356,8 +348,8 @@ private Q_SLOTS:
         QCOMPARE(to_svg(list, *fonts_), to_svg(list, Fonts::load()));
         QTemporaryDir folder;
         const QString path = written(folder, pdf);
-        QString copied = run(QStringLiteral("pdftotext"), {path, QStringLiteral("-")});
-        copied.remove(QRegularExpression(QStringLiteral("[\\x{202a}-\\x{202e}\\x{200e}\\x{200f}\\f]")));
+        QString copied = run(u"pdftotext"_s, {path, u"-"_s});
+        copied.remove(QRegularExpression(u"[\\x{202a}-\\x{202e}\\x{200e}\\x{200f}\\f]"_s));
         QCOMPARE(copied.trimmed(), text);
         // What Poppler paints is what we paint, letter for letter.
         const QImage theirs = painted(folder, path);
@@ -376,7 +368,7 @@ private Q_SLOTS:
     }
 
     void emojiAreThePicturesOfTheirFont() {
-        const QString text = QStringLiteral("a 😀 b 👩‍🚀 🇩🇪 1️⃣ ❤️ 😀 z");
+        const QString text = u"a 😀 b 👩‍🚀 🇩🇪 1️⃣ ❤️ 😀 z"_s;
         TextItem item{text, {20, 60}, {16, false, Qt::black}, Align::left, 0};
         const std::vector<PlacedPicture> pictures = pictures_of(item, *fonts_);
         if (pictures.empty()) {
@@ -386,7 +378,7 @@ private Q_SLOTS:
         QCOMPARE(pictures.front().glyph, pictures.back().glyph);
         DisplayList list(QSizeF(300, 120));
         list.text(text, item.at, item.style);
-        list.text(QStringLiteral("up 😀"), {280, 110}, {12, true, Qt::black}, Align::left, 90);
+        list.text(u"up 😀"_s, {280, 110}, {12, true, Qt::black}, Align::left, 90);
         QVERIFY(missing_characters(list, *fonts_).empty());
         // Where the text leaves room for them, and upright letters beside them.
         double before = 0;
@@ -411,7 +403,7 @@ private Q_SLOTS:
             }
         }
         QVERIFY2(!xml.hasError(), qPrintable(xml.errorString()));
-        QCOMPARE(said, text + QStringLiteral("up 😀"));
+        QCOMPARE(said, text + u"up 😀"_s);
         const auto coloured = [](const QImage& image, const QRectF& where, double scale) {
             int found = 0;
             for (int y = qFloor(where.top() * scale); y < where.bottom() * scale; ++y) {
@@ -426,40 +418,39 @@ private Q_SLOTS:
         QVERIFY(coloured(ours, QRectF(266, 60, 20, 35), 2) > 0.15); // the one that is turned
         QTemporaryDir folder;
         const QString path = written(folder, pdf);
-        if (!QStandardPaths::findExecutable(QStringLiteral("pdftoppm")).isEmpty()) {
+        if (!QStandardPaths::findExecutable(u"pdftoppm"_s).isEmpty()) {
             const QImage theirs = painted(folder, path);
             QCOMPARE(theirs.size(), ours.size());
             for (const PlacedPicture& picture : pictures) {
                 const QRectF box = picture.place.mapRect(QRectF(0, 0, 1, 1));
                 QVERIFY(std::fabs(coloured(theirs, box, 2) - coloured(ours, box, 2)) < 0.1);
             }
-            const QString copied = run(QStringLiteral("pdftotext"), {path, QStringLiteral("-")});
-            QVERIFY2(copied.contains(QStringLiteral("a 😀 b 👩‍🚀 🇩🇪 1️⃣ ❤️ 😀 z")),
+            const QString copied = run(u"pdftotext"_s, {path, u"-"_s});
+            QVERIFY2(copied.contains(u"a 😀 b 👩‍🚀 🇩🇪 1️⃣ ❤️ 😀 z"_s),
                      qPrintable(copied));
         }
-        if (!QStandardPaths::findExecutable(QStringLiteral("qpdf")).isEmpty()) {
-            const QString checked = run(QStringLiteral("qpdf"), {QStringLiteral("--check"), path});
-            QVERIFY2(checked.contains(QStringLiteral("No syntax or stream encoding errors")),
-                     qPrintable(checked));
+        if (!QStandardPaths::findExecutable(u"qpdf"_s).isEmpty()) {
+            const QString checked = run(u"qpdf"_s, {u"--check"_s, path});
+            QVERIFY2(checked.contains(u"No syntax or stream encoding errors"_s), qPrintable(checked));
         }
         // A picture is asked for where letters are due, and the other way round: a sentence.
         QVERIFY_EXCEPTION_THROWN(Fonts::load(pictures.front().face->family()), ponderscope::EnvironmentError);
     }
 
     void fontsThatAreDamagedAreSaid() {
-        const FontFace* face = fonts_->shape(QStringLiteral("a"), false).clusters.front().face;
+        const FontFace* face = fonts_->shape(u"a"_s, false).clusters.front().face;
         QTemporaryDir folder;
-        const QString path = folder.filePath(QStringLiteral("font.ttf"));
+        const QString path = folder.filePath(u"font.ttf"_s);
         const QByteArray whole = face->subset(std::set<char32_t>{U'a', U'b'});
         const auto problem = [&](const QByteArray& bytes) -> QString {
             QFile file(path);
             if (!file.open(QIODevice::WriteOnly)) {
-                return QStringLiteral("not written");
+                return u"not written"_s;
             }
             file.write(bytes);
             file.close();
             try {
-                const FontFace read(path.toStdString(), 0, QStringLiteral("Mine"));
+                const FontFace read(path.toStdString(), 0, u"Mine"_s);
                 (void)read.outline(read.glyph_of(U'a'));
                 (void)read.subset(std::set<std::uint32_t>{read.glyph_of(U'a'), 60'000});
                 return {};
@@ -468,11 +459,11 @@ private Q_SLOTS:
             }
         };
         QCOMPARE(problem(whole), QString());
-        QVERIFY(problem({}).contains(QStringLiteral("\"Mine\" is damaged")));
-        QVERIFY(problem("no font at all").contains(QStringLiteral("\"Mine\" is damaged")));
+        QVERIFY(problem({}).contains(u"\"Mine\" is damaged"_s));
+        QVERIFY(problem("no font at all").contains(u"\"Mine\" is damaged"_s));
         QByteArray restricted = whole;
         restricted[restricted.indexOf("glyf")] = 'x';
-        QVERIFY(problem(restricted).contains(QStringLiteral("no outlines")));
+        QVERIFY(problem(restricted).contains(u"no outlines"_s));
         for (qsizetype size = 0; size < whole.size();
              size += 97) { // cut anywhere: a sentence, or a letter less
             (void)problem(whole.left(size));
@@ -486,22 +477,22 @@ private Q_SLOTS:
 
     void widthsAreTheFontsOwn() {
         // Advance widths of DejaVu Sans 2.37 in 1/2048 em.
-        QCOMPARE(fonts_->width(QStringLiteral("A"), {2048, false, Qt::black}), 1401.0);
-        QCOMPARE(fonts_->width(QStringLiteral("0123456789"), {2048, false, Qt::black}), 13030.0);
+        QCOMPARE(fonts_->width(u"A"_s, {2048, false, Qt::black}), 1401.0);
+        QCOMPARE(fonts_->width(u"0123456789"_s, {2048, false, Qt::black}), 13030.0);
         QCOMPARE(fonts_->width(QString(), {8, false, Qt::black}), 0.0);
     }
 
     void elidingFitsTheWidth() {
         const TextStyle style{8, false, Qt::black};
-        const QString cut = fonts_->elided(QStringLiteral("a rather long name of a run"), style, 50);
-        QVERIFY(cut.endsWith(QStringLiteral("…")));
+        const QString cut = fonts_->elided(u"a rather long name of a run"_s, style, 50);
+        QVERIFY(cut.endsWith(u"…"_s));
         QVERIFY(fonts_->width(cut, style) <= 50);
-        QCOMPARE(fonts_->elided(QStringLiteral("ab"), style, 50), QStringLiteral("ab"));
+        QCOMPARE(fonts_->elided(u"ab"_s, style, 50), u"ab"_s);
     }
 
     void missingLettersAreNamed() {
         DisplayList list(QSizeF(100, 20));
-        list.text(QStringLiteral("\uE123a"), {0, 10}, {}); // private use: nobody's letter
+        list.text(u"\uE123a"_s, {0, 10}, {}); // private use: nobody's letter
         const auto missing = missing_characters(list, *fonts_);
         QCOMPARE(missing.size(), std::size_t{1});
         QCOMPARE(missing[0], U'\uE123');

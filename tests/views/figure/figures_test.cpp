@@ -20,6 +20,7 @@
 #include <fstream>
 #include <sstream>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 using namespace ponderscope::figure;
 namespace fs = std::filesystem;
@@ -101,7 +102,7 @@ private Q_SLOTS:
         spec.cost = "steps";
         QCOMPARE(parse_figure_spec(write_figure_spec(spec, folder_.path()), folder_ / "spec.json"), spec);
         const Chart steps = *gather(spec).chart;
-        QVERIFY(steps.x.label.contains(QStringLiteral("step")));
+        QVERIFY(steps.x.label.contains(u"step"_s));
         spec.cost = "time";
         QVERIFY(gather(spec).chart->x.label != steps.x.label);
         QVERIFY(thrown([&] {
@@ -255,10 +256,10 @@ private Q_SLOTS:
                 named += text->text + u' ';
             }
         }
-        QVERIFY2(named.contains(QStringLiteral(" c199. ")), qPrintable(named));
-        QVERIFY(named.contains(QStringLiteral(" c1. ")) && named.contains(QStringLiteral(" c23. ")));
-        QVERIFY(!named.contains(QStringLiteral(" c0. ")) && !named.contains(QStringLiteral(" c24. ")));
-        QVERIFY(named.contains(QStringLiteral(" and 175 more ")));
+        QVERIFY2(named.contains(u" c199. "_s), qPrintable(named));
+        QVERIFY(named.contains(u" c1. "_s) && named.contains(u" c23. "_s));
+        QVERIFY(!named.contains(u" c0. "_s) && !named.contains(u" c24. "_s));
+        QVERIFY(named.contains(u" and 175 more "_s));
         spec.annotation = "other";
         QVERIFY(thrown([&] { gather(spec); }).find("part_of_speech, score") != std::string::npos);
         QVERIFY(thrown([&] {
@@ -347,15 +348,13 @@ private Q_SLOTS:
             }
             breaks += piece.breaks;
         }
-        QVERIFY2(spelled.contains(QStringLiteral("😀")) && spelled.contains(QStringLiteral("naïve")) &&
-                     spelled.contains(QStringLiteral("漢字")),
+        QVERIFY2(spelled.contains(u"😀"_s) && spelled.contains(u"naïve"_s) && spelled.contains(u"漢字"_s),
                  qPrintable(spelled));
-        QVERIFY(spelled.contains(QStringLiteral("‹01›")));
+        QVERIFY(spelled.contains(u"‹01›"_s));
         QCOMPARE(breaks, 1);
         const Figure figure = compose(spec, data, *fonts_);
         QVERIFY(!figure.notices.empty());
-        QVERIFY2(QString::fromStdString(figure.notices[0]).contains(QStringLiteral("U+E123")),
-                 figure.notices[0].c_str());
+        QVERIFY2(QString::fromStdString(figure.notices[0]).contains(u"U+E123"_s), figure.notices[0].c_str());
         QVERIFY(to_size(figure) > 0);
     }
 

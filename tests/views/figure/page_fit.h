@@ -11,6 +11,8 @@
 
 namespace ponderscope::testing {
 
+using Qt::StringLiterals::operator""_s;
+
 /// What cannot be read on a page, one sentence each: glyphs that leave the page, the box they are clipped to
 /// or the rounded box behind them, glyphs of one text on those of another, and lines or marks that the page's
 /// edge cuts.
@@ -22,11 +24,7 @@ inline QStringList misplaced(const figure::DisplayList& list, const figure::Font
         return !outer.adjusted(-slack, -slack, slack, slack).contains(inner);
     };
     const auto said = [](const QRectF& rect) {
-        return QStringLiteral("[%1 %2, %3 %4]")
-            .arg(rect.left())
-            .arg(rect.top())
-            .arg(rect.right())
-            .arg(rect.bottom());
+        return u"[%1 %2, %3 %4]"_s.arg(rect.left()).arg(rect.top()).arg(rect.right()).arg(rect.bottom());
     };
     QStringList faults;
     std::vector<QRectF> clips{page};
@@ -46,11 +44,10 @@ inline QStringList misplaced(const figure::DisplayList& list, const figure::Font
         }
         // A clip of the plot may cut a line; the page's edge may not.
         if (clips.size() == 1 && beyond(ink, page)) {
-            faults << QStringLiteral("a %1 leaves the page: %2").arg(QLatin1String(what), said(ink));
+            faults << u"a %1 leaves the page: %2"_s.arg(QLatin1String(what), said(ink));
         } else if (clips.size() > 1 && clips.back().intersects(ink) &&
                    beyond(clips.back().intersected(ink), page)) {
-            faults
-                << QStringLiteral("a %1 is cut by the page's edge: %2").arg(QLatin1String(what), said(ink));
+            faults << u"a %1 is cut by the page's edge: %2"_s.arg(QLatin1String(what), said(ink));
         }
     };
     for (const Item& item : list.items()) {
@@ -73,20 +70,20 @@ inline QStringList misplaced(const figure::DisplayList& list, const figure::Font
                 continue;
             }
             if (beyond(ink, page)) {
-                faults << QStringLiteral("“%1” leaves the page: %2").arg(text->text, said(ink));
+                faults << u"“%1” leaves the page: %2"_s.arg(text->text, said(ink));
             } else if (beyond(ink, clips.back())) {
-                faults << QStringLiteral("“%1” is cut by its box: %2").arg(text->text, said(ink));
+                faults << u"“%1” is cut by its box: %2"_s.arg(text->text, said(ink));
             }
             for (const QRectF& box : boxes) {
                 if (box.contains(ink.center()) &&
                     (ink.left() < box.left() - 1 || ink.right() > box.right() + 1)) {
-                    faults << QStringLiteral("“%1” is wider than its box").arg(text->text);
+                    faults << u"“%1” is wider than its box"_s.arg(text->text);
                 }
             }
             for (const Set& other : texts) {
                 const QRectF both = other.ink.intersected(ink);
                 if (both.width() > 0.8 && both.height() > 0.8) {
-                    faults << QStringLiteral("“%1” stands on “%2”").arg(text->text, other.text);
+                    faults << u"“%1” stands on “%2”"_s.arg(text->text, other.text);
                 }
             }
             texts.push_back({text->text, ink});

@@ -27,6 +27,7 @@
 #include <cmath>
 #include <fstream>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 using namespace ponderscope::figure;
 namespace fs = std::filesystem;
@@ -115,34 +116,33 @@ private Q_SLOTS:
         QTest::addColumn<QString>("kind");
         QTest::addColumn<QString>("rest");
         for (const KindInfo& info : figure_kinds()) {
-            QString rest = QStringLiteral(R"("runs":["adaponderlm-1m"])");
+            QString rest = uR"("runs":["adaponderlm-1m"])"_s;
             if (info.uses_b && info.kind != FigureKind::depth_ablation) {
-                rest = QStringLiteral(R"("runs":["adaponderlm-1m","vanilla-1m"],"replicates":200)");
+                rest = uR"("runs":["adaponderlm-1m","vanilla-1m"],"replicates":200)"_s;
             }
             if (info.kind == FigureKind::jacobi_convergence || info.kind == FigureKind::layers_by_step) {
-                rest = QStringLiteral(R"("runs":["fast"])");
+                rest = uR"("runs":["fast"])"_s;
             }
             if (info.kind == FigureKind::task_accuracy) {
-                rest = QStringLiteral(R"("runs":["answers"],"cost":"steps","replicates":200)");
+                rest = uR"("runs":["answers"],"cost":"steps","replicates":200)"_s;
             }
             if (info.kind == FigureKind::experts) {
-                rest = QStringLiteral(R"("runs":["mixture"])");
+                rest = uR"("runs":["mixture"])"_s;
             }
             if (info.kind == FigureKind::signal_by_step) {
-                rest += QStringLiteral(R"(,"signal":"kl_previous_current")");
+                rest += uR"(,"signal":"kl_previous_current")"_s;
             }
             if (info.kind == FigureKind::policy_comparison || info.kind == FigureKind::matched_rules ||
                 info.kind == FigureKind::depth_ablation) {
-                rest += QStringLiteral(R"(,"replicates":200)");
+                rest += uR"(,"replicates":200)"_s;
             }
             if (info.kind == FigureKind::training_curves) {
-                rest = QStringLiteral(R"("curve":"loss","axis":"tokens","smoothing":0.8)");
+                rest = uR"("curve":"loss","axis":"tokens","smoothing":0.8)"_s;
             }
             if (info.kind == FigureKind::panels) {
-                rest = QStringLiteral(
-                    R"("panels":[{"kind":"steps_histogram","runs":["adaponderlm-1m"]},)"
-                    R"({"kind":"depth_weights","runs":["adaponderlm-1m"]},)"
-                    R"({"kind":"token_text","runs":["adaponderlm-1m"],"tokens":[0,30]}],"width_mm":174)");
+                rest = uR"("panels":[{"kind":"steps_histogram","runs":["adaponderlm-1m"]},)"
+                       R"({"kind":"depth_weights","runs":["adaponderlm-1m"]},)"
+                       R"({"kind":"token_text","runs":["adaponderlm-1m"],"tokens":[0,30]}],"width_mm":174)"_s;
             }
             QTest::newRow(std::string(info.name).c_str())
                 << QString::fromUtf8(info.name.data(), static_cast<qsizetype>(info.name.size())) << rest;
@@ -165,7 +165,7 @@ private Q_SLOTS:
     void everyKindInEveryFormat() {
         QFETCH(QString, kind);
         QFETCH(QString, rest);
-        const QString json = QStringLiteral(R"({"trace":"story.ponder","kind":"%1",%2})").arg(kind, rest);
+        const QString json = uR"({"trace":"story.ponder","kind":"%1",%2})"_s.arg(kind, rest);
         FigureSpec spec;
         try {
             spec = parse_figure_spec(json.toStdString(), folder_ / "spec.json");
@@ -219,8 +219,8 @@ private Q_SLOTS:
             if (kind == QLatin1String("panels") && !QByteArray(look).contains(":1")) {
                 continue; // its panels need 40 mm each
             }
-            QString json = QStringLiteral(R"({"trace":"story.ponder","kind":"%1",%2})").arg(kind, rest);
-            json.replace(QStringLiteral(R"(,"width_mm":174})"), QStringLiteral("}"));
+            QString json = uR"({"trace":"story.ponder","kind":"%1",%2})"_s.arg(kind, rest);
+            json.replace(uR"(,"width_mm":174})"_s, u"}"_s);
             json.insert(1, QLatin1String(look) + u',');
             try {
                 const FigureSpec spec = parse_figure_spec(json.toStdString(), folder_ / "spec.json");
@@ -388,9 +388,9 @@ private Q_SLOTS:
             QVERIFY2(named(matched, name, Chart::Mark::line) != matched.series.end(), name);
         }
         QVERIFY(named(matched, "entropy", Chart::Mark::band) != matched.series.end());
-        QVERIFY(matched.note.contains(QStringLiteral("oracle")));
+        QVERIFY(matched.note.contains(u"oracle"_s));
         look.policies = {"entropy"};
-        QVERIFY(!matched_rules_chart(table, look, options).note.contains(QStringLiteral("oracle")));
+        QVERIFY(!matched_rules_chart(table, look, options).note.contains(u"oracle"_s));
         const QStringList csv = QString::fromStdString(chart_table(matched)).split(u'\n');
         for (const QString& row : csv) {
             QVERIFY2(!row.startsWith(u','), qPrintable(row)); // whose it is
@@ -418,7 +418,7 @@ private Q_SLOTS:
         const Chart both = matched_rules_chart(table, look, options);
         const Chart::Series& points = both.series.back();
         QVERIFY(points.mark == Chart::Mark::point);
-        QCOMPARE(points.name, QStringLiteral("entropy (rerun)"));
+        QCOMPARE(points.name, u"entropy (rerun)"_s);
         QVERIFY(!points.listed); // the legend names its line
         QCOMPARE(points.ink, named(matched, "entropy", Chart::Mark::line)->ink);
         QCOMPARE(points.x, costs);
@@ -430,8 +430,8 @@ private Q_SLOTS:
         QVERIFY_EXCEPTION_THROWN(matched_rules_chart(table, {{"full"}}, options), InputError);
         const Chart sweep = sweep_chart(table, {"entropy"}, SweepQuantity::steps, {});
         QVERIFY(std::is_sorted(sweep.series[0].x.begin(), sweep.series[0].x.end()));
-        QCOMPARE(sweep.x.label, QStringLiteral("theta")); // a column is too narrow for what it does
-        QVERIFY(sweep.note.startsWith(QStringLiteral("A token stops when the entropy")));
+        QCOMPARE(sweep.x.label, u"theta"_s); // a column is too narrow for what it does
+        QVERIFY(sweep.note.startsWith(u"A token stops when the entropy"_s));
         QVERIFY(sweep.series[0].y.front() >= sweep.series[0].y.back()); // a higher threshold stops more
     }
 
@@ -452,8 +452,7 @@ private Q_SLOTS:
 
     void layersByStepAreTheirMeans() {
         const Chart chart = layers_by_step_chart(trace_, "fast", "nll");
-        QCOMPARE(chart.y.names,
-                 (std::vector<QString>{QStringLiteral("3"), QStringLiteral("4"), QStringLiteral("5")}));
+        QCOMPARE(chart.y.names, (std::vector<QString>{u"3"_s, u"4"_s, u"5"_s}));
         QCOMPARE(chart.x.names.size(), 4U);
         const Chart::Series& cells = chart.series.front();
         QCOMPARE(cells.value.size(), 12U);
@@ -476,14 +475,14 @@ private:
         QVERIFY(file.open(QIODevice::WriteOnly));
         file.write(bytes);
         file.close();
-        if (const QString qpdf = QStandardPaths::findExecutable(QStringLiteral("qpdf")); !qpdf.isEmpty()) {
+        if (const QString qpdf = QStandardPaths::findExecutable(u"qpdf"_s); !qpdf.isEmpty()) {
             QProcess check;
-            check.start(qpdf, {QStringLiteral("--check"), file.fileName()});
+            check.start(qpdf, {u"--check"_s, file.fileName()});
             QVERIFY(check.waitForFinished(20'000));
             QVERIFY2(check.exitCode() == 0, check.readAllStandardOutput() + check.readAllStandardError());
         }
-        const QString pdffonts = QStandardPaths::findExecutable(QStringLiteral("pdffonts"));
-        const QString pdfinfo = QStandardPaths::findExecutable(QStringLiteral("pdfinfo"));
+        const QString pdffonts = QStandardPaths::findExecutable(u"pdffonts"_s);
+        const QString pdfinfo = QStandardPaths::findExecutable(u"pdfinfo"_s);
         if (pdffonts.isEmpty() || pdfinfo.isEmpty()) {
             QWARN("pdffonts and pdfinfo (poppler-utils) are not installed: fonts and size are not checked");
             return;
@@ -502,8 +501,7 @@ private:
         info.start(pdfinfo, {file.fileName()});
         QVERIFY(info.waitForFinished(20'000));
         const QString text = QString::fromUtf8(info.readAllStandardOutput());
-        const auto match =
-            QRegularExpression(QStringLiteral("Page size:\\s+([0-9.]+) x ([0-9.]+)")).match(text);
+        const auto match = QRegularExpression(u"Page size:\\s+([0-9.]+) x ([0-9.]+)"_s).match(text);
         QVERIFY(match.hasMatch());
         QVERIFY(std::abs(match.captured(1).toDouble() - page.width()) < 0.1);
         QVERIFY(std::abs(match.captured(2).toDouble() - page.height()) < 0.1);

@@ -15,6 +15,7 @@
 
 #include <cmath>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 
 class HaltingTest : public QObject {
@@ -118,9 +119,9 @@ private Q_SLOTS:
         HaltingStats layers = stats;
         layers.unit = "layer";
         const Chart exits = halting_chart(HaltingChart::steps, layers);
-        QCOMPARE(exits.title, QStringLiteral("Layers"));
-        QCOMPARE(exits.x.label, QStringLiteral("last layer"));
-        QVERIFY(exits.series.front().labels.front().startsWith(QStringLiteral("layer 0:")));
+        QCOMPARE(exits.title, u"Layers"_s);
+        QCOMPARE(exits.x.label, u"last layer"_s);
+        QVERIFY(exits.series.front().labels.front().startsWith(u"layer 0:"_s));
         // A run that takes no steps has one bar and no gates.
         const HaltingStats vanilla = halting_stats(path_, "vanilla-1m");
         QCOMPARE(vanilla.histogram().size(), 1U);
@@ -136,7 +137,7 @@ private Q_SLOTS:
         FigurePanel view(ViewContext{data, selection, theme}, halting_page());
         view.resize(1200, 420);
         view.show();
-        QVERIFY(view.hint().contains(QStringLiteral("Open a trace")));
+        QVERIFY(view.hint().contains(u"Open a trace"_s));
         view.setOnScreen(false);
         const QString trace = QString::fromStdString(path_.string());
         data.open(trace);
@@ -149,10 +150,10 @@ private Q_SLOTS:
         QTRY_VERIFY(!view.isBusy() && view.hint().isEmpty());
         QCOMPARE(view.chart(0)->chart().series.front().y.size(), 4U);
         QVERIFY(!view.chart(1)->chart().empty() && !view.chart(2)->chart().empty());
-        QVERIFY(view.viewCommand().text.contains(QStringLiteral("\"steps_by_type\"")));
+        QVERIFY(view.viewCommand().text.contains(u"\"steps_by_type\""_s));
         // A click on a type asks for its places.
-        auto* by = qobject_cast<QComboBox*>(view.ownForm(2)->editor(QStringLiteral("by")));
-        by->setCurrentIndex(by->findData(QStringLiteral("type")));
+        auto* by = qobject_cast<QComboBox*>(view.ownForm(2)->editor(u"by"_s));
+        by->setCurrentIndex(by->findData(u"type"_s));
         QTRY_VERIFY(!view.isBusy() && view.chart(2)->chart().x.names.size() == 20);
         QSignalSpy chosen(&view, &FigurePanel::linkChosen);
         ChartPlot* types = view.chart(2);
@@ -160,8 +161,7 @@ private Q_SLOTS:
         QTRY_VERIFY(types->markAt(types->positionOf({0, 0})).isValid());
         QTest::mouseClick(types->canvas(), Qt::LeftButton, {}, types->positionOf({0, 0}).toPoint());
         QCOMPARE(chosen.size(), 1);
-        QVERIFY2(chosen[0][0].toString().startsWith(QStringLiteral("type:#")),
-                 qPrintable(chosen[0][0].toString()));
+        QVERIFY2(chosen[0][0].toString().startsWith(u"type:#"_s), qPrintable(chosen[0][0].toString()));
         // A run that takes no steps has one bar.
         selection.setRunA({trace, plain});
         QTRY_VERIFY(!view.isBusy() && view.chart(0)->chart().series.front().y.size() == 1);

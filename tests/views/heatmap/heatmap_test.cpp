@@ -20,6 +20,7 @@
 #include <cmath>
 #include <cstring>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 using testing::chunk_of;
 using testing::none;
@@ -85,12 +86,12 @@ private Q_SLOTS:
     void showsARunAndSaysWhatToDoWithoutOne() {
         Fixture f;
         QVERIFY(f.view.canvas()->map() == nullptr);
-        QVERIFY(f.view.canvas()->hint().contains(QStringLiteral("Open a trace")));
+        QVERIFY(f.view.canvas()->hint().contains(u"Open a trace"_s));
         f.open(folder_ / "story.ponder");
         QTRY_VERIFY(f.view.canvas()->map());
         QCOMPARE(f.view.canvas()->map()->tokens(), 400);
         QCOMPARE(f.view.canvas()->map()->steps(), 4);
-        f.view.setSignalName(QStringLiteral("entropy"));
+        f.view.setSignalName(u"entropy"_s);
         QTRY_VERIFY(f.view.canvas()->map() && f.view.canvas()->map()->info().name == "entropy");
         f.selection.setSequence(1);
         QTRY_VERIFY(f.view.canvas()->map());
@@ -99,7 +100,7 @@ private Q_SLOTS:
     void aRunWithoutStepsSaysSo() {
         Fixture f;
         f.open(folder_ / "basic.ponder");
-        QTRY_VERIFY(f.view.canvas()->hint().contains(QStringLiteral("no signals by step")));
+        QTRY_VERIFY(f.view.canvas()->hint().contains(u"no signals by step"_s));
         QVERIFY(!f.view.canvas()->map());
     }
 
@@ -142,7 +143,7 @@ private Q_SLOTS:
         QCOMPARE(grid->hint(), before);
         g.selection.setToken(-1);
         g.view.setOnScreen(true);
-        QTRY_VERIFY(grid->hint().contains(QStringLiteral("Choose a word")));
+        QTRY_VERIFY(grid->hint().contains(u"Choose a word"_s));
         g.selection.setToken(2); // shown in the row of the token that predicted it
         QTRY_COMPARE(grid->layers(), 3);
         QCOMPARE(grid->sources(), 2);
@@ -151,8 +152,7 @@ private Q_SLOTS:
         QTest::mouseClick(grid, Qt::LeftButton, {}, grid->cell(2, 1).center().toPoint());
         QCOMPARE(g.selection.layer(), 6);
         QCOMPARE(g.selection.step(), 1);
-        QVERIFY2(g.view.readout().contains(QStringLiteral("layer 6 · step 1 · 112 nats")),
-                 qPrintable(g.view.readout()));
+        QVERIFY2(g.view.readout().contains(u"layer 6 · step 1 · 112 nats"_s), qPrintable(g.view.readout()));
         g.selection.setToken(3);
         QTRY_VERIFY(std::isnan(grid->value(0, 1))); // it stopped before
         QCOMPARE(grid->value(1, 0), 201.0F);
@@ -184,11 +184,10 @@ private Q_SLOTS:
         const qint64 token = canvas->tokenAt(place);
         QVERIFY(std::abs(token - 200) <= 1);
         QCOMPARE(f.selection.hover(), token);
-        QVERIFY2(f.view.readout().contains(QStringLiteral("step 1")), qPrintable(f.view.readout()));
+        QVERIFY2(f.view.readout().contains(u"step 1"_s), qPrintable(f.view.readout()));
         const StepMap::Cell cell = canvas->map()->at(token, 1);
-        QVERIFY(f.view.readout().contains(cell.kind == StepMap::Kind::halted
-                                              ? QStringLiteral("halted")
-                                              : QString::number(cell.value, 'g', 4)));
+        QVERIFY(f.view.readout().contains(
+            cell.kind == StepMap::Kind::halted ? u"halted"_s : QString::number(cell.value, 'g', 4)));
         QTest::mouseClick(canvas, Qt::LeftButton, {}, place);
         QCOMPARE(f.selection.token(), token);
         QCOMPARE(f.selection.step(), 1);
@@ -264,7 +263,7 @@ private Q_SLOTS:
         const auto picture = [&](qint64 whole, QImage& image, QString& readout) {
             Fixture stage;
             stage.view.setWholeCells(whole);
-            stage.view.setSignalName(QStringLiteral("entropy"));
+            stage.view.setSignalName(u"entropy"_s);
             stage.open(path);
             QTRY_VERIFY_WITH_TIMEOUT(stage.view.canvas()->map() && !stage.view.isBusy(), 20'000);
             stage.view.canvas()->setView(1000, 1100);
@@ -291,14 +290,14 @@ private Q_SLOTS:
         Fixture f;
         f.open(folder_ / "story.ponder");
         QTRY_VERIFY(f.view.canvas()->map());
-        f.view.setSignalName(QStringLiteral("nll"));
+        f.view.setSignalName(u"nll"_s);
         QTRY_VERIFY(f.view.canvas()->map() && f.view.canvas()->map()->info().name == "nll");
         f.view.canvas()->setView(150, 250);
-        HeatmapView* below = f.view.addMap(QStringLiteral("gate"));
+        HeatmapView* below = f.view.addMap(u"gate"_s);
         QVERIFY(below != nullptr);
         f.view.resize(700, 400);
         QTRY_VERIFY(below->canvas()->map() && below->canvas()->map()->info().name == "gate");
-        QCOMPARE(f.view.signalName(), QStringLiteral("nll"));
+        QCOMPARE(f.view.signalName(), u"nll"_s);
         // A new one shows what the first shows.
         QTRY_COMPARE(below->canvas()->viewFirst(), 150.0);
         QCOMPARE(f.view.canvas()->viewFirst(), 150.0);
@@ -312,13 +311,13 @@ private Q_SLOTS:
         QTRY_COMPARE(below->canvas()->mapTo(&f.view, QPoint()).x(),
                      f.view.canvas()->mapTo(&f.view, QPoint()).x());
         QTRY_COMPARE(below->canvas()->width(), f.view.canvas()->width());
-        QVERIFY(below->addMap(QStringLiteral("entropy")) == nullptr); // all stand below the first
+        QVERIFY(below->addMap(u"entropy"_s) == nullptr); // all stand below the first
         f.view.removeMap(below);
         QVERIFY(f.view.maps().empty());
         for (const char* name : {"gate", "entropy", "rank"}) {
             QVERIFY(f.view.addMap(QLatin1String(name)) != nullptr);
         }
-        QVERIFY(f.view.addMap(QStringLiteral("margin")) == nullptr);
+        QVERIFY(f.view.addMap(u"margin"_s) == nullptr);
     }
 
     void aMillionTokensBeginWithTheirMeans() {
@@ -338,7 +337,7 @@ private Q_SLOTS:
         f.view.canvas()->fitScale();
         const ColourScale scale = f.view.canvas()->scale();
         QVERIFY2(scale.low > 3.5 && scale.high < 4.7 && scale.low < 4.01 && scale.high > 4.29,
-                 qPrintable(QStringLiteral("%1 to %2").arg(scale.low).arg(scale.high)));
+                 qPrintable(u"%1 to %2"_s.arg(scale.low).arg(scale.high)));
         // Single tokens have the scale of single tokens again.
         f.view.canvas()->setView(0, 100);
         f.view.canvas()->fitScale();
@@ -347,18 +346,18 @@ private Q_SLOTS:
 
     void endsThatAreHeldForASignalAreThoseOfItsMaps() {
         Fixture stage;
-        stage.view.setSignalName(QStringLiteral("nll"));
+        stage.view.setSignalName(u"nll"_s);
         stage.open(folder_ / "story.ponder");
         QTRY_VERIFY(stage.view.canvas()->map());
         StepMapCanvas& canvas = *stage.view.canvas();
         const ColourScale before = canvas.scale();
         ColourRanges& ranges = ColourRanges::of(stage.data);
-        ranges.hold(QStringLiteral("entropy"), std::array{0.0, 1.0});
+        ranges.hold(u"entropy"_s, std::array{0.0, 1.0});
         QCOMPARE(canvas.scale().high, before.high);
-        ranges.hold(QStringLiteral("nll"), std::array{1.5, 3.25});
+        ranges.hold(u"nll"_s, std::array{1.5, 3.25});
         QCOMPARE(canvas.scale().low, 1.5);
         QCOMPARE(canvas.scale().high, 3.25);
-        ranges.hold(QStringLiteral("nll"), {});
+        ranges.hold(u"nll"_s, {});
         QCOMPARE(canvas.scale().high, before.high);
     }
 

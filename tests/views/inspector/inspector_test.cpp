@@ -13,6 +13,7 @@
 
 #include <cmath>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 
 class InspectorTest : public QObject {
@@ -34,9 +35,9 @@ private Q_SLOTS:
     void saysWhatToDoFirst() {
         Fixture f;
         QCOMPARE(f.view.report().token, -1);
-        QVERIFY(f.view.report().hint.contains(QStringLiteral("Open a trace")));
+        QVERIFY(f.view.report().hint.contains(u"Open a trace"_s));
         f.open(folder_ / "story.ponder");
-        QTRY_VERIFY(f.view.report().hint.contains(QStringLiteral("Hover over a word")));
+        QTRY_VERIFY(f.view.report().hint.contains(u"Hover over a word"_s));
         QVERIFY(!f.view.grab().isNull());
     }
 
@@ -54,11 +55,11 @@ private Q_SLOTS:
         const TokenReport& report = f.view.report();
         QString word = QString::fromStdString(text.substr(a.begin[57], a.end[57] - a.begin[57])).trimmed();
         if (word.isEmpty()) {
-            word = QStringLiteral("⏎");
+            word = u"⏎"_s;
         }
-        QCOMPARE(report.headline, QStringLiteral("“%1”").arg(word));
-        QVERIFY(report.subtitle.contains(QStringLiteral("id %1").arg(a.id[57])));
-        QVERIFY(report.subtitle.contains(QStringLiteral("bytes %1–%2").arg(a.begin[57]).arg(a.end[57] - 1)));
+        QCOMPARE(report.headline, u"“%1”"_s.arg(word));
+        QVERIFY(report.subtitle.contains(u"id %1"_s.arg(a.id[57])));
+        QVERIFY(report.subtitle.contains(u"bytes %1–%2"_s.arg(a.begin[57]).arg(a.end[57] - 1)));
         // Shown at the predicted token: row 56 made the prediction.
         QCOMPARE(report.rows.size(), std::size_t{5});
         QCOMPARE(report.rows[0].a, format_nats(a.nll[56]));
@@ -66,11 +67,11 @@ private Q_SLOTS:
         QCOMPARE(report.rows[1].a, format_count(a.rank[56]));
         QCOMPARE(report.rows[2].b, format_nats(b.entropy[56]));
         QCOMPARE(report.rows[3].a, format_count(a.steps[56]));
-        QCOMPARE(report.rows[3].b, QStringLiteral("–")); // a run without steps
+        QCOMPARE(report.rows[3].b, u"–"_s); // a run without steps
         QCOMPARE(report.rows[4].a, format_si(static_cast<double>(a.flops[56])));
 
         const auto values = to_floats(*reader.signal(1, 0, "nll"));
-        QCOMPARE(report.curves[0].name, QStringLiteral("nll"));
+        QCOMPARE(report.curves[0].name, u"nll"_s);
         QCOMPARE(report.curves[0].a.size(), static_cast<std::size_t>(a.steps[56]) + 1);
         for (std::size_t k = 0; k < report.curves[0].a.size(); ++k) {
             QCOMPARE(static_cast<float>(report.curves[0].a[k]), values[56 * 4 + k]);
@@ -164,10 +165,10 @@ private Q_SLOTS:
         f.open(folder_ / "story.ponder");
         f.selection.setToken(0);
         QTRY_COMPARE(f.view.report().token, 0);
-        QCOMPARE(f.view.report().rows[0].a, QStringLiteral("–"));
-        QVERIFY(f.view.report().notes.front().contains(QStringLiteral("not predicted")));
+        QCOMPARE(f.view.report().rows[0].a, u"–"_s);
+        QVERIFY(f.view.report().notes.front().contains(u"not predicted"_s));
         f.selection.setAttribution(Attribution::predicting);
-        QTRY_VERIFY(f.view.report().rows[0].a != QStringLiteral("–"));
+        QTRY_VERIFY(f.view.report().rows[0].a != u"–"_s);
     }
 
     void idsOnlyAndNoSignals() {
@@ -177,8 +178,8 @@ private Q_SLOTS:
         QTRY_COMPARE(f.view.report().token, 5);
         const TokenColumns tokens = TraceReader::open(folder_ / "basic.ponder").tokens(1, 0);
         QVERIFY(f.view.report().headline.contains(QString::number(tokens.id[5])));
-        QVERIFY(!f.view.report().subtitle.contains(QStringLiteral("bytes")));
-        QVERIFY(f.view.report().notes.front().contains(QStringLiteral("without read-outs")));
+        QVERIFY(!f.view.report().subtitle.contains(u"bytes"_s));
+        QVERIFY(f.view.report().notes.front().contains(u"without read-outs"_s));
         QVERIFY(f.view.report().candidates.empty());
     }
 
@@ -215,7 +216,7 @@ private Q_SLOTS:
         const auto painted = [&](double most) {
             TokenReport report;
             report.token = 1;
-            report.curves.push_back({{}, QStringLiteral("KL"), {}, {most, most / 2}, {}});
+            report.curves.push_back({{}, u"KL"_s, {}, {most, most / 2}, {}});
             canvas.setReport(&report);
             const QImage image = canvas.grab().toImage();
             canvas.setReport(nullptr);

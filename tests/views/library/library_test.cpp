@@ -20,6 +20,7 @@
 
 #include <cmath>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 
 namespace {
@@ -55,16 +56,15 @@ private Q_SLOTS:
         Stage stage;
         LibraryModel model(stage.context);
         const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
-        const QString one = stage.make(QStringLiteral("one.ponder"), {.sequences = 2, .tokens = 300});
-        const QString two =
-            stage.make(QStringLiteral("two.ponder"), {.sequences = 1, .tokens = 200, .secondRun = false});
+        const QString one = stage.make(u"one.ponder"_s, {.sequences = 2, .tokens = 300});
+        const QString two = stage.make(u"two.ponder"_s, {.sequences = 1, .tokens = 200, .secondRun = false});
         QVERIFY(stage.open(one));
         QVERIFY(stage.open(two));
         QCOMPARE(model.rowCount(), 2);
         QCOMPARE(model.rowCount(model.index(0, 0)), 2);
         QCOMPARE(model.rowCount(model.index(1, 0)), 1);
-        QCOMPARE(model.index(0, 0).data().toString(), QStringLiteral("one.ponder"));
-        QCOMPARE(model.index(0, 0, model.index(0, 0)).data().toString(), QStringLiteral("adaponderlm-1m"));
+        QCOMPARE(model.index(0, 0).data().toString(), u"one.ponder"_s);
+        QCOMPARE(model.index(0, 0, model.index(0, 0)).data().toString(), u"adaponderlm-1m"_s);
 
         // A run is added to a trace that is open.
         testing::write_sample_trace(two.toStdString(),
@@ -79,7 +79,7 @@ private Q_SLOTS:
         const QString name = kept.data().toString();
         stage.data.close(one);
         QCOMPARE(model.rowCount(), 1);
-        QCOMPARE(model.index(0, 0).data().toString(), QStringLiteral("two.ponder"));
+        QCOMPARE(model.index(0, 0).data().toString(), u"two.ponder"_s);
         QVERIFY(kept.isValid());
         QCOMPARE(kept.data().toString(), name);
         QCOMPARE(kept.parent(), model.index(0, 0));
@@ -90,7 +90,7 @@ private Q_SLOTS:
     void runsTellTheirNumbers() {
         Stage stage;
         LibraryModel model(stage.context);
-        const QString path = stage.make(QStringLiteral("numbers.ponder"), {.sequences = 3, .tokens = 800});
+        const QString path = stage.make(u"numbers.ponder"_s, {.sequences = 3, .tokens = 800});
         QVERIFY(stage.open(path));
         const QModelIndex run = model.indexOf(stage.run(path, 0));
         QVERIFY(run.isValid());
@@ -98,24 +98,24 @@ private Q_SLOTS:
         const QString mean =
             QString::number(info->nll_sum / static_cast<double>(info->scored_tokens), 'f', 3);
         QVERIFY(run.data(LibraryModel::DetailRole).toString().contains(mean));
-        QVERIFY(run.data(LibraryModel::DetailRole).toString().contains(QStringLiteral("steps")));
+        QVERIFY(run.data(LibraryModel::DetailRole).toString().contains(u"steps"_s));
         // One number has one interval on the screen, and that is Compare's.
         QVERIFY(!run.data(LibraryModel::DetailRole).toString().contains(u'±'));
         const QModelIndex vanilla = model.indexOf(stage.run(path, 1));
-        QVERIFY(!vanilla.data(LibraryModel::DetailRole).toString().contains(QStringLiteral("steps")));
+        QVERIFY(!vanilla.data(LibraryModel::DetailRole).toString().contains(u"steps"_s));
         QCOMPARE(run.data(LibraryModel::StateRole).toString(), QString());
         stage.selection.setRunA(stage.run(path, 0));
         stage.selection.setRunB(stage.run(path, 1));
-        QCOMPARE(run.data(LibraryModel::SideRole).toString(), QStringLiteral("A"));
-        QCOMPARE(vanilla.data(LibraryModel::SideRole).toString(), QStringLiteral("B"));
+        QCOMPARE(run.data(LibraryModel::SideRole).toString(), u"A"_s);
+        QCOMPARE(vanilla.data(LibraryModel::SideRole).toString(), u"B"_s);
         QCOMPARE(run.data(LibraryModel::ColourRole).value<QColor>(), stage.theme.colours().a);
         QVERIFY(!model.indexOf({path, 99}).isValid());
-        QVERIFY(!model.indexOf({QStringLiteral("/nowhere"), 1}).isValid());
+        QVERIFY(!model.indexOf({u"/nowhere"_s, 1}).isValid());
     }
 
     void aPolicyThatIsNotTheModelsOwnStandsInItsRow() {
         Stage stage;
-        const QString path = stage.make(QStringLiteral("policies.ponder"), {.sequences = 1, .tokens = 60});
+        const QString path = stage.make(u"policies.ponder"_s, {.sequences = 1, .tokens = 60});
         {
             TraceWriter writer(path.toStdString());
             for (const char* policy : {"learned", "entropy:theta=6.3063"}) {
@@ -134,7 +134,7 @@ private Q_SLOTS:
         const QModelIndex own = panel.model().indexOf(stage.run(path, 2));
         const QModelIndex other = panel.model().indexOf(stage.run(path, 3));
         QCOMPARE(own.data(LibraryModel::PolicyRole).toString(), QString());
-        QCOMPARE(other.data(LibraryModel::PolicyRole).toString(), QStringLiteral("entropy:theta=6.3063"));
+        QCOMPARE(other.data(LibraryModel::PolicyRole).toString(), u"entropy:theta=6.3063"_s);
         QVERIFY(panel.runs().visualRect(other).height() > panel.runs().visualRect(own).height());
         // Where "B" is offered stays beside the name.
         const QRect row = panel.runs().visualRect(other);
@@ -143,7 +143,7 @@ private Q_SLOTS:
 
     void whatIsChosenStaysWhenOtherRunsComeAndGo() {
         Stage stage;
-        const QString path = stage.make(QStringLiteral("stay.ponder"), {.sequences = 1, .tokens = 60});
+        const QString path = stage.make(u"stay.ponder"_s, {.sequences = 1, .tokens = 60});
         LibraryPanel panel(stage.context);
         const QAbstractItemModelTester tester(&panel.model());
         panel.resize(260, 700);
@@ -172,7 +172,7 @@ private Q_SLOTS:
     void whatWasChosenIsSaid() {
         Stage stage;
         LibraryModel model(stage.context);
-        const QString path = stage.make(QStringLiteral("chosen.ponder"), {.sequences = 1, .tokens = 60});
+        const QString path = stage.make(u"chosen.ponder"_s, {.sequences = 1, .tokens = 60});
         {
             RunInfo run;
             run.name = "<s>chosen</s>";
@@ -185,28 +185,27 @@ private Q_SLOTS:
         }
         QVERIFY(stage.open(path));
         const QString plain = model.indexOf(stage.run(path, 0)).data(Qt::ToolTipRole).toString();
-        QVERIFY(!plain.contains(QStringLiteral("start:")));
+        QVERIFY(!plain.contains(u"start:"_s));
         const QString tip = model.indexOf(stage.run(path, 2)).data(Qt::ToolTipRole).toString();
-        QVERIFY2(tip.contains(QStringLiteral("&lt;s&gt;chosen")), qPrintable(tip)); // no markup
+        QVERIFY2(tip.contains(u"&lt;s&gt;chosen"_s), qPrintable(tip)); // no markup
         QTextDocument read;
         read.setHtml(tip);
         const QString said = read.toPlainText().replace(QChar::Nbsp, u' ');
-        QVERIFY2(said.contains(QStringLiteral("what later tokens see: shared")), qPrintable(said));
-        QVERIFY2(said.contains(QStringLiteral("start: random:7")), qPrintable(said));
+        QVERIFY2(said.contains(u"what later tokens see: shared"_s), qPrintable(said));
+        QVERIFY2(said.contains(u"start: random:7"_s), qPrintable(said));
     }
 
     void cutOffRunsArePartial() {
         Stage stage;
         LibraryModel model(stage.context);
-        const QString path =
-            stage.make(QStringLiteral("cut.ponder"), {.sequences = 2, .tokens = 300, .complete = false});
+        const QString path = stage.make(u"cut.ponder"_s, {.sequences = 2, .tokens = 300, .complete = false});
         QVERIFY(TraceWriter::note_death(path.toStdString(), "The GPU fell off the bus."));
         QVERIFY(stage.open(path));
         const QModelIndex cut = model.indexOf(stage.run(path, 1));
-        QCOMPARE(cut.data(LibraryModel::StateRole).toString(), QStringLiteral("partial"));
-        QVERIFY(cut.data(Qt::ToolTipRole).toString().startsWith(QStringLiteral("The GPU fell off the bus.")));
+        QCOMPARE(cut.data(LibraryModel::StateRole).toString(), u"partial"_s);
+        QVERIFY(cut.data(Qt::ToolTipRole).toString().startsWith(u"The GPU fell off the bus."_s));
         const QModelIndex whole = model.indexOf(stage.run(path, 0));
-        QVERIFY(!whole.data(Qt::ToolTipRole).toString().contains(QStringLiteral("GPU")));
+        QVERIFY(!whole.data(Qt::ToolTipRole).toString().contains(u"GPU"_s));
     }
 
     void longNumbersAreDrawnWhole() {
@@ -237,21 +236,21 @@ private Q_SLOTS:
             return last - first;
         };
         const QFontMetrics metrics(theme.body());
-        QVERIFY(inked(1999) > metrics.horizontalAdvance(QStringLiteral("2,000")) - 4);
-        QVERIFY(inked(998) > metrics.horizontalAdvance(QStringLiteral("999")) - 4);
+        QVERIFY(inked(1999) > metrics.horizontalAdvance(u"2,000"_s) - 4);
+        QVERIFY(inked(998) > metrics.horizontalAdvance(u"999"_s) - 4);
     }
 
     void sequencesComeWithStrips() {
         Stage stage;
         SequenceModel model(stage.context);
         const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
-        const QString path = stage.make(QStringLiteral("strips.ponder"), {.sequences = 4, .tokens = 500});
+        const QString path = stage.make(u"strips.ponder"_s, {.sequences = 4, .tokens = 500});
         QVERIFY(stage.open(path));
         QCOMPARE(model.rowCount(), 0);
         stage.selection.setRunA(stage.run(path, 0));
         QCOMPARE(model.rowCount(), 4);
         const QModelIndex third = model.index(2);
-        QCOMPARE(third.data().toString(), QStringLiteral("3"));
+        QCOMPARE(third.data().toString(), u"3"_s);
         QVERIFY(std::isfinite(third.data(SequenceModel::NllRole).toDouble()));
         QVERIFY(third.data(SequenceModel::BarcodeRole).value<QList<float>>().isEmpty()); // asked for now
         QTRY_COMPARE(third.data(SequenceModel::BarcodeRole).value<QList<float>>().size(),
@@ -265,7 +264,7 @@ private Q_SLOTS:
 
     void clicksChooseAAndB() {
         Stage stage;
-        const QString path = stage.make(QStringLiteral("clicks.ponder"), {.sequences = 3, .tokens = 300});
+        const QString path = stage.make(u"clicks.ponder"_s, {.sequences = 3, .tokens = 300});
         LibraryPanel panel(stage.context);
         panel.resize(260, 700);
         panel.show();

@@ -28,6 +28,7 @@
 #include <cmath>
 #include <numeric>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 
 namespace {
@@ -81,10 +82,10 @@ private Q_SLOTS:
         QVERIFY(stage.open());
         const auto table = PolicyData::of(stage.context).table();
         QVERIFY(table);
-        stage.lab.policies()->setCurrentIndex(stage.lab.policies()->findText(QStringLiteral("entropy")));
+        stage.lab.policies()->setCurrentIndex(stage.lab.policies()->findText(u"entropy"_s));
         QSlider& slider = *stage.lab.slider();
         slider.setValue(slider.minimum());
-        QVERIFY(stage.lab.policyText().startsWith(QStringLiteral("entropy:theta=")));
+        QVERIFY(stage.lab.policyText().startsWith(u"entropy:theta="_s));
         double before = -1;
         for (const int place : {slider.minimum(), slider.maximum() / 2, slider.maximum()}) {
             slider.setValue(place);
@@ -96,7 +97,7 @@ private Q_SLOTS:
                 QCOMPARE(bars[k],
                          static_cast<double>(exact.histogram[k]) / static_cast<double>(exact.scored));
             }
-            QVERIFY(stage.lab.summary().contains(QStringLiteral("replay")));
+            QVERIFY(stage.lab.summary().contains(u"replay"_s));
             QVERIFY(stage.lab.summary().contains(QString::number(exact.mean_steps, 'f', 2)));
             QVERIFY(stage.last);
             QCOMPARE(stage.last->steps.size(), 300U);
@@ -137,15 +138,15 @@ private Q_SLOTS:
             QVERIFY2(!stage.lab.policyText().isEmpty(), qPrintable(offered.last()));
         }
         QCOMPARE(offered, expected);
-        QVERIFY(offered.contains(QStringLiteral("learned")));
-        QVERIFY(!offered.contains(QStringLiteral("latent difference"))); // not in this trace
+        QVERIFY(offered.contains(u"learned"_s));
+        QVERIFY(!offered.contains(u"latent difference"_s)); // not in this trace
     }
 
     void startsAtTheModelsOwnThresholdAndTakesATypedOne() {
         Stage stage;
         QVERIFY(stage.open());
         const auto table = PolicyData::of(stage.context).table();
-        QCOMPARE(stage.lab.policies()->currentText(), QStringLiteral("learned"));
+        QCOMPARE(stage.lab.policies()->currentText(), u"learned"_s);
         const double own = table->context.own_threshold;
         QCOMPARE(PolicySpec::parse(stage.lab.policyText().toStdString()).number("theta"), own);
         const QString begin = stage.lab.policyText();
@@ -157,16 +158,16 @@ private Q_SLOTS:
             QCOMPARE(stage.lab.policyText(), begin);
             stage.lab.threshold()->setText(QLatin1String(typed));
             QTest::keyClick(stage.lab.threshold(), Qt::Key_Return);
-            QCOMPARE(stage.lab.policyText(), QStringLiteral("learned:theta=0.31"));
+            QCOMPARE(stage.lab.policyText(), u"learned:theta=0.31"_s);
         }
         for (const char* typed : {"much", "nan", "1e999"}) {
             stage.lab.threshold()->setText(QLatin1String(typed));
             QTest::keyClick(stage.lab.threshold(), Qt::Key_Return);
-            QCOMPARE(stage.lab.policyText(), QStringLiteral("learned:theta=0.31"));
+            QCOMPARE(stage.lab.policyText(), u"learned:theta=0.31"_s);
             QVERIFY(stage.lab.summary().contains(QLatin1String(typed)));
         }
         stage.lab.slider()->setValue(stage.lab.slider()->maximum());
-        QVERIFY(stage.lab.policyText() != QStringLiteral("learned:theta=0.31"));
+        QVERIFY(stage.lab.policyText() != u"learned:theta=0.31"_s);
     }
 
     void frontsLieWhereTheReplayPutsThem() {
@@ -211,7 +212,7 @@ private Q_SLOTS:
             return one.name == QLatin1String(blind_rule) && one.mark == Chart::Mark::line;
         }));
         QVERIFY(bands > 4);
-        QVERIFY(chart.note.contains(QStringLiteral("replay")));
+        QVERIFY(chart.note.contains(u"replay"_s));
         const RunInfo run = *stage.data.run(stage.selection.runA());
         bool found = false;
         for (const auto& series : chart.series) {
@@ -249,8 +250,7 @@ private Q_SLOTS:
         QApplication::sendEvent(canvas, &move);
         QVERIFY(hovered.size() > 0);
         const QString label = chart.series[hovered.last()[0].toUInt()].labels[hovered.last()[1].toUInt()];
-        QVERIFY2(label.contains(QString::fromStdString(run.name)) ||
-                     label.contains(QStringLiteral("replay of")),
+        QVERIFY2(label.contains(QString::fromStdString(run.name)) || label.contains(u"replay of"_s),
                  qPrintable(label));
         QVERIFY(!pareto.grab().isNull());
 
@@ -270,14 +270,13 @@ private Q_SLOTS:
         row.rerun = PolicyOutcome{1.5, 2.6, 3.2e6, 0.35, {0.051, 0.040, 0.062, 0.005}};
         QVERIFY(row.replayed.thinks_better()); // below 0 as a whole
         const QStringList csv = QString::fromStdString(csv_of(table_of(std::span(&row, 1)))).split(u'\n');
-        QCOMPARE(csv[0], QStringLiteral(
-                             "policy,threshold,mean_steps,mean_steps_rerun,difference,difference_low,"
-                             "difference_high,difference_rerun,difference_rerun_low,difference_rerun_high,"
-                             "against_blind,against_blind_low,against_blind_high,thinks_better,flops_saved,"
-                             "flops_saved_rerun,rule"));
+        QCOMPARE(csv[0], u"policy,threshold,mean_steps,mean_steps_rerun,difference,difference_low,"
+                         "difference_high,difference_rerun,difference_rerun_low,difference_rerun_high,"
+                         "against_blind,against_blind_low,against_blind_high,thinks_better,flops_saved,"
+                         "flops_saved_rerun,rule"_s);
         QVERIFY2(
-            csv[1].startsWith(QStringLiteral(
-                "entropy,2,1.25,1.5,0.031,0.02,0.042,0.051,0.04,0.062,-0.1,-0.2,-0.05,1,0.4,0.35,A token")),
+            csv[1].startsWith(
+                u"entropy,2,1.25,1.5,0.031,0.02,0.042,0.051,0.04,0.062,-0.1,-0.2,-0.05,1,0.4,0.35,A token"_s),
             qPrintable(csv[1]));
         row.replayed.against_blind.high = 0.01;
         QVERIFY(!row.replayed.thinks_better());
@@ -349,12 +348,12 @@ private Q_SLOTS:
         Stage stage({.sequences = 2, .tokens = 300, .secondRun = false});
         QVERIFY(stage.open());
         const auto table = PolicyData::of(stage.context).table();
-        stage.lab.policies()->setCurrentIndex(stage.lab.policies()->findText(QStringLiteral("entropy")));
+        stage.lab.policies()->setCurrentIndex(stage.lab.policies()->findText(u"entropy"_s));
         stage.lab.slider()->setValue(stage.lab.slider()->maximum() / 3);
         const QString spec = stage.lab.policyText();
         // Another kind and back: it stands where it stood.
-        stage.lab.policies()->setCurrentIndex(stage.lab.policies()->findText(QStringLiteral("fixed")));
-        stage.lab.policies()->setCurrentIndex(stage.lab.policies()->findText(QStringLiteral("entropy")));
+        stage.lab.policies()->setCurrentIndex(stage.lab.policies()->findText(u"fixed"_s));
+        stage.lab.policies()->setCurrentIndex(stage.lab.policies()->findText(u"entropy"_s));
         QCOMPARE(stage.lab.policyText(), spec);
         figure::FigureSpec wanted;
         wanted.kind = figure::FigureKind::policy_table;
@@ -367,7 +366,7 @@ private Q_SLOTS:
         QCOMPARE(wanted.policies, expected);
         QSignalSpy asked(&stage.lab, &PolicyLab::figureWanted);
         for (QPushButton* button : stage.lab.findChildren<QPushButton*>()) {
-            if (button->text().startsWith(QStringLiteral("Table"))) {
+            if (button->text().startsWith(u"Table"_s)) {
                 button->click();
             }
         }
@@ -393,9 +392,9 @@ private Q_SLOTS:
         const auto front = std::find_if(fronts->begin(), fronts->end(),
                                         [](const PolicyFront& one) { return one.policy == "entropy"; });
         PolicyData::of(stage.context)
-            .chooseLink(QStringLiteral("policy:") + QString::fromStdString(front->points[3].spec));
+            .chooseLink(u"policy:"_s + QString::fromStdString(front->points[3].spec));
         QCOMPARE(stage.lab.policyText(), QString::fromStdString(front->points[3].spec));
-        QCOMPARE(stage.lab.policies()->currentText(), QStringLiteral("entropy"));
+        QCOMPARE(stage.lab.policies()->currentText(), u"entropy"_s);
     }
 
     void bandsAxesAndLimitsAreThoseOfTheFigure() {
@@ -426,8 +425,8 @@ private Q_SLOTS:
         QTRY_VERIFY_WITH_TIMEOUT(settled() && pareto.chart()->chart().x.log, 60'000);
         const QList<QLineEdit*> ends = editor("y_range")->findChildren<QLineEdit*>();
         QCOMPARE(ends.size(), 2);
-        ends[0]->setText(QStringLiteral("2"));
-        ends[1]->setText(QStringLiteral("50"));
+        ends[0]->setText(u"2"_s);
+        ends[1]->setText(u"50"_s);
         QTRY_VERIFY_WITH_TIMEOUT(settled() && pareto.chart()->chart().y.high == 50.0, 60'000);
         QVERIFY(pareto.chart()->chart().y.log);
         const QString command = pareto.viewCommand().text;
@@ -442,7 +441,7 @@ private Q_SLOTS:
         QVERIFY(stage.open());
         QVERIFY(!PolicyData::of(stage.context).table());
         const QString sentence = PolicyData::of(stage.context).sentence();
-        QVERIFY2(sentence.contains(QStringLiteral("--record steps")), qPrintable(sentence));
+        QVERIFY2(sentence.contains(u"--record steps"_s), qPrintable(sentence));
         QVERIFY(!stage.last);
         // Another run of the same window.
         stage.selection.setRunA({stage.trace, stage.data.runs(stage.trace)[1].id});
@@ -450,7 +449,7 @@ private Q_SLOTS:
         QVERIFY(!stage.lab.grab().isNull());
         stage.data.close(stage.trace);
         stage.selection.setRunA({});
-        QVERIFY(PolicyData::of(stage.context).sentence().contains(QStringLiteral("Open a trace")));
+        QVERIFY(PolicyData::of(stage.context).sentence().contains(u"Open a trace"_s));
     }
 
     void theTextShowsTheReplay() {
@@ -465,17 +464,17 @@ private Q_SLOTS:
         for (std::int32_t& step : steps) {
             step %= 4;
         }
-        text.setReplay({stage.selection.runA(), 0, QStringLiteral("fixed:n=2"), 3, steps});
+        text.setReplay({stage.selection.runA(), 0, u"fixed:n=2"_s, 3, steps});
         QVERIFY(text.showsReplay());
-        QCOMPARE(text.values().replay, QStringLiteral("fixed:n=2"));
+        QCOMPARE(text.values().replay, u"fixed:n=2"_s);
         QCOMPARE(text.values().values[3], 2.0F); // the row that predicted token 3
         QVERIFY(std::isnan(text.values().values[0]));
         stage.selection.setAttribution(Attribution::predicting);
         QCOMPARE(text.values().values[3], 3.0F);
         // One of another length, of another sequence, or none is not shown.
-        text.setReplay({stage.selection.runA(), 0, QStringLiteral("fixed:n=2"), 3, {1, 2, 3}});
+        text.setReplay({stage.selection.runA(), 0, u"fixed:n=2"_s, 3, {1, 2, 3}});
         QVERIFY(!text.showsReplay());
-        text.setReplay({stage.selection.runA(), 5, QStringLiteral("fixed:n=2"), 3, steps});
+        text.setReplay({stage.selection.runA(), 5, u"fixed:n=2"_s, 3, steps});
         QVERIFY(!text.showsReplay());
         text.setReplay({});
         QVERIFY(text.values().replay.isEmpty());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/files.h"
-#include "core/trace/tools/annotations.h"
 #include "core/trace/reader.h"
+#include "core/trace/tools/annotations.h"
 #include "tests/views/text/text_stage.h"
 #include "views/common/format.h"
 #include "views/common/trace_contents.h"
@@ -16,6 +16,7 @@
 
 #include <sqlite3.h>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 using testing::list_called;
 using testing::Stage;
@@ -26,8 +27,8 @@ private Q_SLOTS:
     void annotationsAreColoursHitsAndLines() {
         Stage stage({.sequences = 2, .tokens = 60});
         QVERIFY(stage.settle());
-        auto* colour = list_called(stage.panel, QStringLiteral("Colour of the text"));
-        QCOMPARE(colour->accessibleName(), QStringLiteral("Colour of the text"));
+        auto* colour = list_called(stage.panel, u"Colour of the text"_s);
+        QCOMPARE(colour->accessibleName(), u"Colour of the text"_s);
         const int before = colour->count();
         const auto annotate = [&](double of_token_3) {
             const RunInfo run = *stage.data.run(stage.a);
@@ -45,15 +46,14 @@ private Q_SLOTS:
         annotate(1);
         // They appear while the window is open.
         QTRY_COMPARE(colour->count(), before + 2);
-        QCOMPARE(colour->itemText(before), QStringLiteral("score"));
+        QCOMPARE(colour->itemText(before), u"score"_s);
         colour->setCurrentIndex(before + 1);
-        QCOMPARE(stage.view().annotation(), QStringLiteral("tag"));
+        QCOMPARE(stage.view().annotation(), u"tag"_s);
         QCOMPARE(stage.view().values().values[3], 1.0F);
-        QCOMPARE(stage.panel.legend().classes(),
-                 (QStringList{QStringLiteral("NOUN"), QStringLiteral("VERB")}));
-        QVERIFY(stage.panel.legend().meaning().contains(QStringLiteral("NOUN, VERB")));
-        QVERIFY(stage.view().describe(3).contains(QStringLiteral("tag VERB")));
-        QVERIFY(stage.view().describe(3).contains(QStringLiteral("score 0.5")));
+        QCOMPARE(stage.panel.legend().classes(), (QStringList{u"NOUN"_s, u"VERB"_s}));
+        QVERIFY(stage.panel.legend().meaning().contains(u"NOUN, VERB"_s));
+        QVERIFY(stage.view().describe(3).contains(u"tag VERB"_s));
+        QVERIFY(stage.view().describe(3).contains(u"score 0.5"_s));
         // The word stands on the colour of its class.
         const QImage picture = stage.view().viewport()->grab().toImage();
         const auto under = [&](qint64 token) {
@@ -62,21 +62,21 @@ private Q_SLOTS:
         };
         QCOMPARE(under(3), stage.theme.classMap().table()[1]);
         QCOMPARE(under(4), stage.theme.classMap().table()[0]);
-        stage.panel.findText(QStringLiteral("tag = \"VERB\""));
+        stage.panel.findText(u"tag = \"VERB\""_s);
         QCOMPARE(stage.panel.findBar().hits(), (std::vector<qint64>{3}));
-        stage.panel.findText(QStringLiteral("score > 0.4"));
+        stage.panel.findText(u"score > 0.4"_s);
         QCOMPARE(stage.panel.findBar().hits().size(), 60U);
         // Annotated anew: the colours and the hits are the new ones.
-        stage.panel.findText(QStringLiteral("tag = VERB"));
+        stage.panel.findText(u"tag = VERB"_s);
         annotate(0);
         QTRY_VERIFY(stage.panel.findBar().hits().empty());
         QCOMPARE(stage.view().values().values[3], 0.0F);
         // A run that has none says so, and a quantity brings its colours back.
         stage.selection.setRunA({stage.path, stage.data.runs(stage.path)[1].id});
-        QTRY_VERIFY(stage.panel.legend().meaning().contains(QStringLiteral("no annotation tag")));
+        QTRY_VERIFY(stage.panel.legend().meaning().contains(u"no annotation tag"_s));
         colour->setCurrentIndex(0);
         QVERIFY(stage.view().annotation().isEmpty());
-        QVERIFY(stage.panel.legend().meaning().contains(QStringLiteral("surprise")));
+        QVERIFY(stage.panel.legend().meaning().contains(u"surprise"_s));
         QCOMPARE(colour->count(), before + 1); // until the next sequence; then it is gone
         stage.selection.setSequence(1);
         QTRY_COMPARE(colour->count(), before);
@@ -99,8 +99,8 @@ private Q_SLOTS:
         gain.values[0][4] = 0;
         put_annotations(stage.path.toStdString(), run, stage.data.contents(stage.a)->sequences, {gain});
         stage.data.refresh();
-        QTRY_VERIFY(stage.view().sequence()->annotation(QStringLiteral("nll_0_minus_last")) != nullptr);
-        stage.panel.setAnnotation(QStringLiteral("nll_0_minus_last"));
+        QTRY_VERIFY(stage.view().sequence()->annotation(u"nll_0_minus_last"_s) != nullptr);
+        stage.panel.setAnnotation(u"nll_0_minus_last"_s);
         const TextView& view = stage.view();
         const auto colour = [&](std::size_t token) {
             return map_of(view.values(), stage.theme)
@@ -112,7 +112,7 @@ private Q_SLOTS:
         QVERIFY(QColor(colour(3)).green() > QColor(colour(3)).red()); // what lost
         // Tooltips: four digits at most, a line for each column.
         const QStringList lines = view.linesAbout(5);
-        QVERIFY(lines.contains(QStringLiteral("nll_0_minus_last +0.01585")));
+        QVERIFY(lines.contains(u"nll_0_minus_last +0.01585"_s));
         for (const QString& line : lines) {
             QVERIFY2(line.size() < 80, qPrintable(line));
         }
@@ -130,22 +130,22 @@ private Q_SLOTS:
         put_annotations(stage.path.toStdString(), *stage.data.run(stage.a),
                         stage.data.contents(stage.a)->sequences, {tag});
         stage.data.refresh();
-        auto* colour = list_called(stage.panel, QStringLiteral("Colour of the text"));
-        QTRY_VERIFY(colour->findText(QStringLiteral("tag")) >= 0);
-        colour->setCurrentIndex(colour->findText(QStringLiteral("tag")));
-        QTRY_VERIFY(stage.panel.legend().meaning().contains(QStringLiteral("<b>bold</b>")));
+        auto* colour = list_called(stage.panel, u"Colour of the text"_s);
+        QTRY_VERIFY(colour->findText(u"tag"_s) >= 0);
+        colour->setCurrentIndex(colour->findText(u"tag"_s));
+        QTRY_VERIFY(stage.panel.legend().meaning().contains(u"<b>bold</b>"_s));
         const QString tip = stage.panel.legend().toolTip();
         QVERIFY(Qt::mightBeRichText(tip)); // so it is taken for, and says the classes in words
         QTextDocument read;
         read.setHtml(tip);
         QCOMPARE(read.toPlainText().replace(QChar::Nbsp, u' '), stage.panel.legend().meaning());
-        QCOMPARE(plain_tip(QStringLiteral("1 < 2, as it is\nsaid")), QStringLiteral("1 < 2, as it is\nsaid"));
+        QCOMPARE(plain_tip(u"1 < 2, as it is\nsaid"_s), u"1 < 2, as it is\nsaid"_s);
         // What stands at a word.
         QHelpEvent help(QEvent::ToolTip, stage.view().tokenRect(12).center().toPoint(), QPoint(9, 9));
         QApplication::sendEvent(stage.view().viewport(), &help);
         const QString shown = QToolTip::text();
         Qt::mightBeRichText(shown) ? read.setHtml(shown) : read.setPlainText(shown);
-        QVERIFY2(read.toPlainText().contains(QStringLiteral("<img")), qPrintable(QToolTip::text()));
+        QVERIFY2(read.toPlainText().contains(u"<img"_s), qPrintable(QToolTip::text()));
         QToolTip::hideText();
     }
 
@@ -155,7 +155,7 @@ private Q_SLOTS:
         write_file_atomically(annotations_path(stage.path.toStdString()), std::string(200, 'x'));
         stage.data.refresh();
         QTRY_VERIFY(!stage.data.faults(stage.a).isEmpty());
-        QVERIFY(stage.data.faults(stage.a).constFirst().contains(QStringLiteral("a file of another kind")));
+        QVERIFY(stage.data.faults(stage.a).constFirst().contains(u"a file of another kind"_s));
         QVERIFY(stage.view().sequence()->annotations.empty());
         QCOMPARE(stage.view().sequence()->tokens.size(), 60U);
     }
@@ -174,8 +174,7 @@ private Q_SLOTS:
         data.open(first.path);
         QTRY_VERIFY(data.isOpen(first.path));
         const QStringList faults = data.faults(first.a);
-        QVERIFY(faults.size() == 1 &&
-                faults.constFirst().contains(QStringLiteral("another program holds a lock on it")));
+        QVERIFY(faults.size() == 1 && faults.constFirst().contains(u"another program holds a lock on it"_s));
         QTRY_VERIFY(data.sequence(first.a, 0));
         QVERIFY(data.sequence(first.a, 0)->annotations.empty());
         sqlite3_close(other);

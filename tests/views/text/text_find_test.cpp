@@ -9,14 +9,15 @@
 #include "views/text/find_bar.h"
 #include "views/text/find_query.h"
 
-#include <QLocale>
 #include <QLineEdit>
+#include <QLocale>
 #include <QToolButton>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 using testing::sequence_of;
 using testing::Stage;
@@ -26,25 +27,24 @@ class TextFindTest : public QObject {
 private Q_SLOTS:
     void findsTextAcrossTokens() {
         const auto data = sequence_of({"The", " light", "house", " LIGHT", "s", ".", " light"});
-        QCOMPARE(find_tokens(*data, QStringLiteral("light")), (std::vector<qint64>{1, 3, 6}));
-        QCOMPARE(find_tokens(*data, QStringLiteral("LIGHT")), (std::vector<qint64>{3}));
-        QCOMPARE(find_tokens(*data, QStringLiteral("lighthouse")), (std::vector<qint64>{1}));
-        QCOMPARE(find_tokens(*data, QStringLiteral("house l")), (std::vector<qint64>{2}));
-        QCOMPARE(find_tokens(*data, QStringLiteral("#103")), (std::vector<qint64>{3}));
+        QCOMPARE(find_tokens(*data, u"light"_s), (std::vector<qint64>{1, 3, 6}));
+        QCOMPARE(find_tokens(*data, u"LIGHT"_s), (std::vector<qint64>{3}));
+        QCOMPARE(find_tokens(*data, u"lighthouse"_s), (std::vector<qint64>{1}));
+        QCOMPARE(find_tokens(*data, u"house l"_s), (std::vector<qint64>{2}));
+        QCOMPARE(find_tokens(*data, u"#103"_s), (std::vector<qint64>{3}));
         // Case beyond ASCII, also where upper and lower case differ in bytes; bytes that are no UTF-8.
         const auto wide =
             sequence_of({"Über", " ÜBER", "\xff\xfe", " ПЕРЕД", " \u212aelvin", " stra\u1e9ee"});
-        QCOMPARE(find_tokens(*wide, QStringLiteral("über")), (std::vector<qint64>{0, 1}));
-        QCOMPARE(find_tokens(*wide, QStringLiteral("Über")), (std::vector<qint64>{0}));
-        QCOMPARE(find_tokens(*wide, QStringLiteral("перед")), (std::vector<qint64>{3}));
-        QCOMPARE(find_tokens(*wide, QStringLiteral("kelvin")), (std::vector<qint64>{4}));
-        QCOMPARE(find_tokens(*wide, QStringLiteral("elvin stra")), (std::vector<qint64>{4}));
-        QCOMPARE(find_tokens(*wide, QStringLiteral("stra")), (std::vector<qint64>{5}));
+        QCOMPARE(find_tokens(*wide, u"über"_s), (std::vector<qint64>{0, 1}));
+        QCOMPARE(find_tokens(*wide, u"Über"_s), (std::vector<qint64>{0}));
+        QCOMPARE(find_tokens(*wide, u"перед"_s), (std::vector<qint64>{3}));
+        QCOMPARE(find_tokens(*wide, u"kelvin"_s), (std::vector<qint64>{4}));
+        QCOMPARE(find_tokens(*wide, u"elvin stra"_s), (std::vector<qint64>{4}));
+        QCOMPARE(find_tokens(*wide, u"stra"_s), (std::vector<qint64>{5}));
         QVERIFY(find_tokens(*data, QString()).empty());
-        QVERIFY(find_tokens(*data, QStringLiteral("absent")).empty());
-        QCOMPARE(find_tokens(*sequence_of({"a", "b"}, false), QStringLiteral("101")),
-                 (std::vector<qint64>{1}));
-        QCOMPARE(find_tokens(*sequence_of({"aa", "aa", "aa"}), QStringLiteral("a"), 2).size(), 2u);
+        QVERIFY(find_tokens(*data, u"absent"_s).empty());
+        QCOMPARE(find_tokens(*sequence_of({"a", "b"}, false), u"101"_s), (std::vector<qint64>{1}));
+        QCOMPARE(find_tokens(*sequence_of({"aa", "aa", "aa"}), u"a"_s, 2).size(), 2u);
     }
 
     void aLongTextIsSearchedBesideTheWindow() {
@@ -52,12 +52,12 @@ private Q_SLOTS:
         QVERIFY(stage.settle());
         QVERIFY(stage.view().sequence()->text.size() > (1 << 18));
         FindBar& bar = stage.panel.findBar();
-        stage.panel.findText(QStringLiteral("nowhere at all"));
-        bar.setQuery(QStringLiteral("the")); // what was typed last counts
+        stage.panel.findText(u"nowhere at all"_s);
+        bar.setQuery(u"the"_s); // what was typed last counts
         QVERIFY(bar.isBusy());
-        QTRY_COMPARE(bar.hits(), find_tokens(*stage.view().sequence(), QStringLiteral("the")));
+        QTRY_COMPARE(bar.hits(), find_tokens(*stage.view().sequence(), u"the"_s));
         QVERIFY(!bar.hits().empty());
-        bar.setQuery(QStringLiteral("nowhere at all"));
+        bar.setQuery(u"nowhere at all"_s);
         bar.close(); // while it is searched
         QTest::qWait(50);
         QVERIFY(bar.hits().empty());
@@ -66,7 +66,7 @@ private Q_SLOTS:
     void theFieldKeepsItsWidth() {
         Stage stage({.sequences = 1, .tokens = 100});
         QVERIFY(stage.settle());
-        stage.panel.findText(QStringLiteral("steps = 3 and foo > 4"));
+        stage.panel.findText(u"steps = 3 and foo > 4"_s);
         const auto* field = stage.panel.findBar().findChild<QLineEdit*>();
         QTest::qWait(20);
         QVERIFY2(field->width() >= 200, qPrintable(QString::number(field->width())));
@@ -75,9 +75,9 @@ private Q_SLOTS:
     void aPatternThatIsGivenUpSaysSo() {
         const auto data = sequence_of({std::string(60, 'x'), " end"});
         QString problem;
-        QVERIFY(find_pattern(*data, QStringLiteral("(x+x+)+y|end"), problem).empty());
-        QVERIFY2(problem.contains(QStringLiteral("too many steps")), qPrintable(problem));
-        QCOMPARE(find_pattern(*data, QStringLiteral("end"), problem), (std::vector<qint64>{1}));
+        QVERIFY(find_pattern(*data, u"(x+x+)+y|end"_s, problem).empty());
+        QVERIFY2(problem.contains(u"too many steps"_s), qPrintable(problem));
+        QCOMPARE(find_pattern(*data, u"end"_s, problem), (std::vector<qint64>{1}));
         QVERIFY(problem.isEmpty());
     }
 
@@ -85,40 +85,37 @@ private Q_SLOTS:
         Stage stage({.sequences = 1, .tokens = 900});
         QVERIFY(stage.settle());
         FindBar& bar = stage.panel.findBar();
-        stage.panel.findText(QStringLiteral("the"));
-        QTRY_VERIFY(bar.summary().contains(QStringLiteral("NLL")));
+        stage.panel.findText(u"the"_s);
+        QTRY_VERIFY(bar.summary().contains(u"NLL"_s));
         stage.selection.setRunB({stage.path, stage.data.runs(stage.path)[1].id}); // nobody has read it
-        QTRY_VERIFY2(bar.summary().contains(QStringLiteral("NLL of A")), qPrintable(bar.summary()));
+        QTRY_VERIFY2(bar.summary().contains(u"NLL of A"_s), qPrintable(bar.summary()));
     }
 
     void aConditionThatIsNoneSaysWhatIsWrong() {
         std::vector<TokenAnnotation> annotations(1);
-        annotations[0].name = QStringLiteral("pos");
+        annotations[0].name = u"pos"_s;
         annotations[0].category = true;
-        annotations[0].classes = {QStringLiteral("NOUN")};
+        annotations[0].classes = {u"NOUN"_s};
         const auto said = [&](const char* text) {
             return Condition::problem(QString::fromUtf8(text), annotations);
         };
-        QVERIFY(said("nll >").contains(QStringLiteral("'nll >' needs")));
-        QVERIFY(said("nll > and steps = 2").contains(QStringLiteral("'nll >' needs")));
-        QVERIFY(said("nll > high").contains(QStringLiteral("“high” is not a number")));
-        QVERIFY(said("steps = 2 and").contains(QStringLiteral("another comparison")));
-        QVERIFY(said("steps = 2 and nlll > 3").contains(QStringLiteral("there is no “nlll”: nll, ")));
-        QVERIFY(said("pos < NOUN").contains(QStringLiteral("pos has classes")));
-        QVERIFY(said("steps = 2 nll > 3").contains(QStringLiteral("“2 nll > 3” is not a number")));
+        QVERIFY(said("nll >").contains(u"'nll >' needs"_s));
+        QVERIFY(said("nll > and steps = 2").contains(u"'nll >' needs"_s));
+        QVERIFY(said("nll > high").contains(u"“high” is not a number"_s));
+        QVERIFY(said("steps = 2 and").contains(u"another comparison"_s));
+        QVERIFY(said("steps = 2 and nlll > 3").contains(u"there is no “nlll”: nll, "_s));
+        QVERIFY(said("pos < NOUN").contains(u"pos has classes"_s));
+        QVERIFY(said("steps = 2 nll > 3").contains(u"“2 nll > 3” is not a number"_s));
         // A name that nothing has is a problem where the text was not found either.
         QVERIFY(said("gain > 1").isEmpty());
-        QVERIFY(Condition::problem(QStringLiteral("gain > 1"), annotations, true)
-                    .contains(QStringLiteral("there is no “gain”")));
-        QVERIFY(
-            !find_in(*sequence_of({"a"}), QStringLiteral("gain > 1"), Attribution::predicted).hint.isEmpty());
-        QVERIFY(find_in(*sequence_of({"gain > 1"}), QStringLiteral("gain > 1"), Attribution::predicted)
-                    .hint.isEmpty());
+        QVERIFY(Condition::problem(u"gain > 1"_s, annotations, true).contains(u"there is no “gain”"_s));
+        QVERIFY(!find_in(*sequence_of({"a"}), u"gain > 1"_s, Attribution::predicted).hint.isEmpty());
+        QVERIFY(find_in(*sequence_of({"gain > 1"}), u"gain > 1"_s, Attribution::predicted).hint.isEmpty());
         // A comma is a decimal sign, where it cannot part thousands.
         QVERIFY(said("nll > 4,5").isEmpty() && said("nll > ,5").isEmpty());
         const QLocale users;
         QLocale::setDefault(QLocale::c());
-        QVERIFY(said("nll > 4,500").contains(QStringLiteral("is not a number")));
+        QVERIFY(said("nll > 4,500").contains(u"is not a number"_s));
         QLocale::setDefault(QLocale(QLocale::German, QLocale::Germany)); // where it cannot
         QVERIFY(said("nll > 4,500").isEmpty());
         QLocale::setDefault(users);
@@ -153,20 +150,19 @@ private Q_SLOTS:
                                  "and steps = 1", "colour = 3", "the sum = 3", "steps = 1 xor nll = 2"}) {
             QVERIFY2(!Condition::parse(QString::fromLatin1(text)), text);
         }
-        const auto one = Condition::parse(QStringLiteral("steps >= 0"));
+        const auto one = Condition::parse(u"steps >= 0"_s);
         QCOMPARE(find_where(*data, *one, Attribution::predicting, 2).size(), 2U);
     }
 
     void conditionsKnowAnnotations() {
         constexpr double none = std::numeric_limits<double>::quiet_NaN();
         const auto data = sequence_of({"a", " b", " c", " d", " e"});
-        data->annotations = {{QStringLiteral("part_of_speech"),
+        data->annotations = {{u"part_of_speech"_s,
                               true,
-                              {QStringLiteral("VERB"), QStringLiteral("proper \"noun\""), QStringLiteral("7"),
-                               QStringLiteral("Überschrift")},
+                              {u"VERB"_s, u"proper \"noun\""_s, u"7"_s, u"Überschrift"_s},
                               {0, 1, none, 2, 3}},
-                             {QStringLiteral("Score2"), false, {}, {none, -1, 2.5, 3, 4}},
-                             {QStringLiteral("exact"), false, {}, {0.1, 16777216, 16777217, -1e300, none}}};
+                             {u"Score2"_s, false, {}, {none, -1, 2.5, 3, 4}},
+                             {u"exact"_s, false, {}, {0.1, 16777216, 16777217, -1e300, none}}};
         const auto where = [&](const char* text, Attribution way = Attribution::predicting) {
             const auto condition = Condition::parse(QString::fromUtf8(text), data->annotations);
             return condition ? find_where(*data, *condition, way) : std::vector<qint64>{-1};
@@ -187,7 +183,7 @@ private Q_SLOTS:
         QCOMPARE(where("exact <= 0.1"), (Hits{0, 3}));
         QCOMPARE(where("exact = 16777217"), (Hits{2}));
         for (std::size_t t = 0; t < 4; ++t) { // and as they are shown
-            const QString typed = QStringLiteral("exact = ") + format_annotation(data->annotations[2], t);
+            const QString typed = u"exact = "_s + format_annotation(data->annotations[2], t);
             QCOMPARE(where(typed.toUtf8().constData()), (Hits{static_cast<qint64>(t)}));
         }
         // They are the token's own, whichever row it shows.
@@ -198,22 +194,22 @@ private Q_SLOTS:
             QVERIFY2(!Condition::parse(QString::fromLatin1(text), data->annotations), text);
         }
         // Without them it is text to be found.
-        QVERIFY(!Condition::parse(QStringLiteral("score2 > 2")));
+        QVERIFY(!Condition::parse(u"score2 > 2"_s));
     }
 
     void patternsFindTokens() {
         const auto data = sequence_of({"na\xc3\xafve", " ten", " times", " 1", "2", "3"});
         QString problem;
-        QCOMPARE(find_pattern(*data, QStringLiteral("\\bt\\w+"), problem), (std::vector<qint64>{1, 2}));
-        QCOMPARE(find_pattern(*data, QStringLiteral("\\d+"), problem), (std::vector<qint64>{3}));
-        QCOMPARE(find_pattern(*data, QStringLiteral("(?i)VE ten"), problem), (std::vector<qint64>{0}));
-        QVERIFY(find_pattern(*data, QStringLiteral("q*"), problem).empty());
+        QCOMPARE(find_pattern(*data, u"\\bt\\w+"_s, problem), (std::vector<qint64>{1, 2}));
+        QCOMPARE(find_pattern(*data, u"\\d+"_s, problem), (std::vector<qint64>{3}));
+        QCOMPARE(find_pattern(*data, u"(?i)VE ten"_s, problem), (std::vector<qint64>{0}));
+        QVERIFY(find_pattern(*data, u"q*"_s, problem).empty());
         QVERIFY(problem.isEmpty());
-        QVERIFY(find_pattern(*data, QStringLiteral("(open"), problem).empty());
+        QVERIFY(find_pattern(*data, u"(open"_s, problem).empty());
         QVERIFY(!problem.isEmpty());
         const auto broken = sequence_of({"a\xff", "b"});
-        QVERIFY(find_pattern(*broken, QStringLiteral("b"), problem).empty());
-        QVERIFY(problem.contains(QStringLiteral("UTF-8")));
+        QVERIFY(find_pattern(*broken, u"b"_s, problem).empty());
+        QVERIFY(problem.contains(u"UTF-8"_s));
     }
 
     void findGoesRoundAndRound() {
@@ -222,7 +218,7 @@ private Q_SLOTS:
         stage.panel.find();
         FindBar& bar = stage.panel.findBar();
         QVERIFY(bar.isVisible());
-        bar.setQuery(QStringLiteral("the"));
+        bar.setQuery(u"the"_s);
         QVERIFY(bar.hits().size() > 3);
         QCOMPARE(stage.selection.token(), bar.hits().front());
         bar.next();
@@ -231,15 +227,15 @@ private Q_SLOTS:
         bar.previous();
         QCOMPARE(stage.selection.token(), bar.hits().back());
         QVERIFY(bar.status().contains(QString::number(bar.hits().size())));
-        bar.setQuery(QStringLiteral("zyzzyva"));
-        QCOMPARE(bar.status(), QStringLiteral("not found"));
-        bar.setQuery(QStringLiteral("nll >"));
-        QVERIFY2(bar.status().contains(QStringLiteral("'nll >' needs")), qPrintable(bar.status()));
+        bar.setQuery(u"zyzzyva"_s);
+        QCOMPARE(bar.status(), u"not found"_s);
+        bar.setQuery(u"nll >"_s);
+        QVERIFY2(bar.status().contains(u"'nll >' needs"_s), qPrintable(bar.status()));
         QVERIFY(bar.hits().empty());
-        bar.setQuery(QStringLiteral("token 100"));
+        bar.setQuery(u"token 100"_s);
         QCOMPARE(stage.selection.token(), 100);
-        bar.setQuery(QStringLiteral("token 900"));
-        QVERIFY2(bar.status().contains(QStringLiteral("899")), qPrintable(bar.status()));
+        bar.setQuery(u"token 900"_s);
+        QVERIFY2(bar.status().contains(u"899"_s), qPrintable(bar.status()));
         bar.close();
         QVERIFY(!bar.isVisible());
     }
@@ -264,11 +260,11 @@ private Q_SLOTS:
         };
         const int before = darkest(5);
         QVERIFY(before < 80);
-        bar.setQuery(QStringLiteral("position = 7"));
+        bar.setQuery(u"position = 7"_s);
         QCOMPARE(bar.hits(), std::vector<qint64>{7});
         QVERIFY2(darkest(5) > before + 60, qPrintable(QString::number(darkest(5))));
         QVERIFY(darkest(7) < 80);
-        bar.setQuery(QStringLiteral("the")); // words: the text stays as it is, and they are outlined
+        bar.setQuery(u"the"_s); // words: the text stays as it is, and they are outlined
         QVERIFY(darkest(5) < 80);
         const auto outlined = [&](qint64 token) {
             const QImage image = stage.panel.view().viewport()->grab().toImage();
@@ -280,21 +276,19 @@ private Q_SLOTS:
         QVERIFY(outlined(bar.hits().front()));
         const bool none = bar.hits().front() != 0;
         QVERIFY(!outlined(none ? 0 : 1));
-        bar.setQuery(QStringLiteral("position = 7"));
+        bar.setQuery(u"position = 7"_s);
         bar.close();
         QVERIFY(darkest(5) < 80);
     }
 
     void namesAreCompleted() {
         auto data = sequence_of({"a", "b"});
-        data->annotations.push_back(
-            {QStringLiteral("label"), true, {QStringLiteral("hard"), QStringLiteral("very hard")}, {0, 1}});
+        data->annotations.push_back({u"label"_s, true, {u"hard"_s, u"very hard"_s}, {0, 1}});
         const auto of = [&](const char* text) { return completions(QString::fromUtf8(text), data.get()); };
-        QCOMPARE(of("st"), QStringList{QStringLiteral("steps")});
-        QCOMPARE(of("nll > 4 and la"), QStringList{QStringLiteral("nll > 4 and label")});
-        QCOMPARE(of("label = "),
-                 (QStringList{QStringLiteral("label = hard"), QStringLiteral("label = \"very hard\"")}));
-        QCOMPARE(of("label = \"v"), QStringList{QStringLiteral("label = \"very hard\"")});
+        QCOMPARE(of("st"), QStringList{u"steps"_s});
+        QCOMPARE(of("nll > 4 and la"), QStringList{u"nll > 4 and label"_s});
+        QCOMPARE(of("label = "), (QStringList{u"label = hard"_s, u"label = \"very hard\""_s}));
+        QCOMPARE(of("label = \"v"), QStringList{u"label = \"very hard\""_s});
         QVERIFY(of("the harbour").isEmpty());
         // What is offered is understood.
         for (const char* line : {"label = hard", "label = \"very hard\"", "steps = 1"}) {
@@ -307,7 +301,7 @@ private Q_SLOTS:
         QVERIFY(stage.settle());
         FindBar& bar = stage.panel.findBar();
         stage.panel.find();
-        bar.setQuery(QStringLiteral("nll > 4"));
+        bar.setQuery(u"nll > 4"_s);
         QTRY_VERIFY(!bar.isBusy());
         const auto block = stage.view().sequence();
         double sum = 0;
@@ -315,25 +309,24 @@ private Q_SLOTS:
             sum += static_cast<double>(block->tokens.nll[static_cast<std::size_t>(token - 1)]);
         }
         const double mean = sum / static_cast<double>(bar.hits().size());
-        QVERIFY2(bar.summary().contains(QStringLiteral("NLL ") + format_nats(mean)),
-                 qPrintable(bar.summary()));
-        QVERIFY2(bar.summary().contains(QStringLiteral("word")), qPrintable(bar.summary()));
-        QVERIFY2(bar.summary().contains(QStringLiteral("[")), qPrintable(bar.summary())); // an interval
+        QVERIFY2(bar.summary().contains(u"NLL "_s + format_nats(mean)), qPrintable(bar.summary()));
+        QVERIFY2(bar.summary().contains(u"word"_s), qPrintable(bar.summary()));
+        QVERIFY2(bar.summary().contains(u"["_s), qPrintable(bar.summary())); // an interval
         QSignalSpy sent(&bar, &FindBar::sent);
         for (QToolButton* button : bar.findChildren<QToolButton*>()) {
-            if (button->text().contains(QStringLiteral("Compare"))) {
+            if (button->text().contains(u"Compare"_s)) {
                 QVERIFY(button->isEnabled());
                 button->click();
             }
         }
         QCOMPARE(sent.size(), 1);
         const auto subset = sent[0][0].value<TokenSubset>();
-        QCOMPARE(subset.query, QStringLiteral("nll > 4"));
-        QCOMPARE(subset.where, QStringLiteral("in sequence 1"));
+        QCOMPARE(subset.query, u"nll > 4"_s);
+        QCOMPARE(subset.where, u"in sequence 1"_s);
         QCOMPARE(subset.rows.at(0).size(), bar.hits().size());
         QCOMPARE(subset.rows.at(0).front(), bar.hits().front() - 1); // where the value stands
-        QVERIFY(subset.means.contains(QStringLiteral("NLL")));
-        bar.setQuery(QStringLiteral("zyzzyva"));
+        QVERIFY(subset.means.contains(u"NLL"_s));
+        bar.setQuery(u"zyzzyva"_s);
         QVERIFY(bar.summary().isEmpty());
     }
 
@@ -367,18 +360,16 @@ private Q_SLOTS:
         QVERIFY(count > 20 && rows.size() > 5);
         QCOMPARE(bar.found()->size(), count);
         QCOMPARE(bar.found()->rows, rows);
-        QVERIFY2(
-            bar.summary().contains(QStringLiteral("NLL ") + format_nats(sum / static_cast<double>(count))),
-            qPrintable(bar.summary()));
-        QVERIFY2(bar.summary().contains(QStringLiteral("[")) &&
-                     bar.summary().contains(QStringLiteral("A − B")),
+        QVERIFY2(bar.summary().contains(u"NLL "_s + format_nats(sum / static_cast<double>(count))),
                  qPrintable(bar.summary()));
-        QVERIFY2(bar.found()->statistics.about.contains(QStringLiteral("clusters drawn whole")),
+        QVERIFY2(bar.summary().contains(u"["_s) && bar.summary().contains(u"A − B"_s),
+                 qPrintable(bar.summary()));
+        QVERIFY2(bar.found()->statistics.about.contains(u"clusters drawn whole"_s),
                  qPrintable(bar.found()->statistics.about));
-        QVERIFY2(bar.status().contains(QStringLiteral("%1 in %2 sequences").arg(count).arg(rows.size())),
+        QVERIFY2(bar.status().contains(u"%1 in %2 sequences"_s.arg(count).arg(rows.size())),
                  qPrintable(bar.status()));
         QCOMPARE(bar.subset().rows, rows);
-        QCOMPARE(bar.subset().where, QStringLiteral("in the whole run"));
+        QCOMPARE(bar.subset().where, u"in the whole run"_s);
         // Enter goes through all of them, from sequence to sequence, and round.
         const auto here = [&] {
             return std::pair(stage.selection.sequence(), stage.selection.rowOf(stage.selection.token()));
@@ -400,11 +391,11 @@ private Q_SLOTS:
         QTRY_COMPARE(here(), all.back());
         // What is nowhere is said to be, and what is not in this sequence alone.
         QVERIFY(found("zyzzyva"));
-        QCOMPARE(bar.status(), QStringLiteral("not found"));
+        QCOMPARE(bar.status(), u"not found"_s);
         QVERIFY(bar.summary().isEmpty());
         bar.setWholeRun(false);
         QVERIFY(bar.found() == nullptr);
-        bar.setQuery(QStringLiteral("nll > 4"));
+        bar.setQuery(u"nll > 4"_s);
         QTRY_VERIFY(!bar.isBusy());
         QCOMPARE(bar.subset().rows.size(), std::size_t{1});
     }
@@ -415,17 +406,17 @@ private Q_SLOTS:
         FindBar& bar = stage.panel.findBar();
         stage.panel.find();
         bar.setWholeRun(true);
-        bar.setQuery(QStringLiteral("the"));
+        bar.setQuery(u"the"_s);
         QVERIFY(bar.isBusy());
-        QVERIFY2(bar.status().contains(QStringLiteral("searching")), qPrintable(bar.status()));
-        bar.setQuery(QStringLiteral("zyzzyva")); // the first is overtaken
+        QVERIFY2(bar.status().contains(u"searching"_s), qPrintable(bar.status()));
+        bar.setQuery(u"zyzzyva"_s); // the first is overtaken
         bar.close();
         QVERIFY(!bar.isBusy());
         // A trace that went meanwhile: a sentence.
         stage.panel.find();
         QVERIFY(QFile::remove(stage.path));
-        bar.setQuery(QStringLiteral("of"));
-        QTRY_VERIFY_WITH_TIMEOUT(bar.status().contains(QStringLiteral("no such file")), 20'000);
+        bar.setQuery(u"of"_s);
+        QTRY_VERIFY_WITH_TIMEOUT(bar.status().contains(u"no such file"_s), 20'000);
     }
 
     void barsTakeAnnotations() {
@@ -435,11 +426,11 @@ private Q_SLOTS:
         put_annotations(stage.path.toStdString(), *stage.data.run(stage.a),
                         stage.data.contents(stage.a)->sequences, {gain});
         stage.data.refresh();
-        stage.panel.setBarAnnotation(QStringLiteral("gain"));
+        stage.panel.setBarAnnotation(u"gain"_s);
         QVERIFY(stage.view().annotation().isEmpty()); // the colours stay
-        QTRY_VERIFY(stage.view().sequence()->annotation(QStringLiteral("gain")) != nullptr);
-        const QComboBox* bars = testing::list_called(stage.panel, QStringLiteral("Bars under the text"));
-        QCOMPARE(bars->currentText(), QStringLiteral("gain"));
+        QTRY_VERIFY(stage.view().sequence()->annotation(u"gain"_s) != nullptr);
+        const QComboBox* bars = testing::list_called(stage.panel, u"Bars under the text"_s);
+        QCOMPARE(bars->currentText(), u"gain"_s);
         const auto ink = [&] {
             const QImage image = stage.view().viewport()->grab().toImage();
             const QRgb a = stage.theme.colours().a.rgb();
@@ -455,7 +446,7 @@ private Q_SLOTS:
         QVERIFY(ink() > 100);
         stage.panel.setBars(std::nullopt);
         QVERIFY(stage.view().barAnnotation().isEmpty());
-        QCOMPARE(bars->currentText(), QStringLiteral("None"));
+        QCOMPARE(bars->currentText(), u"None"_s);
         QCOMPARE(ink(), 0);
     }
 };

@@ -17,6 +17,7 @@
 #include <cmath>
 #include <limits>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 using namespace std::chrono_literals;
 using testing::sequence_of;
@@ -306,9 +307,9 @@ private Q_SLOTS:
         QCOMPARE(bytes(9, 9), std::string());
         QCOMPARE(bytes(0, text.size()), text);
         const auto data = sequence_of({" \xe4", "\xbb", "\x8a", "x\xff"});
-        QCOMPARE(visible_token_of(data->tokens, data->text, 0), QStringLiteral("␣‹E4› of 今"));
-        QCOMPARE(visible_token_of(data->tokens, data->text, 1), QStringLiteral("‹BB› of 今"));
-        QCOMPARE(visible_token_of(data->tokens, data->text, 3), QStringLiteral("x‹FF›"));
+        QCOMPARE(visible_token_of(data->tokens, data->text, 0), u"␣‹E4› of 今"_s);
+        QCOMPARE(visible_token_of(data->tokens, data->text, 1), u"‹BB› of 今"_s);
+        QCOMPARE(visible_token_of(data->tokens, data->text, 3), u"x‹FF›"_s);
     }
 
     void aCharacterOfSeveralTokensIsDrawnWhole() {
@@ -382,16 +383,16 @@ private Q_SLOTS:
 
     void cutCharactersAreShownAsBytes() {
         const TokenText first = token_text("\xf0\x9f", 1, false);
-        QCOMPARE(first.text, QStringLiteral("‹F0 9F›"));
+        QCOMPARE(first.text, u"‹F0 9F›"_s);
         QVERIFY(first.special);
         QVERIFY(!token_text(" ok", 1, false).special);
-        QCOMPARE(token_text(" ok", 1, false).text, QStringLiteral("ok"));
+        QCOMPARE(token_text(" ok", 1, false).text, u"ok"_s);
         QVERIFY(token_text(" ok", 1, false).spaceBefore);
-        QCOMPARE(token_text("  ok", 1, false).text, QStringLiteral("·ok"));
+        QCOMPARE(token_text("  ok", 1, false).text, u"·ok"_s);
         QVERIFY(token_text(".\n", 1, false).breakAfter);
-        QVERIFY(token_text("", 17, false).text.startsWith(QStringLiteral("‹id 17›")));
-        QVERIFY(token_text("", 17, false, QStringLiteral("<s>")).text.startsWith(QStringLiteral("<s>")));
-        QCOMPARE(token_text("", 17, true).text, QStringLiteral("17"));
+        QVERIFY(token_text("", 17, false).text.startsWith(u"‹id 17›"_s));
+        QVERIFY(token_text("", 17, false, u"<s>"_s).text.startsWith(u"<s>"_s));
+        QCOMPARE(token_text("", 17, true).text, u"17"_s);
         QVERIFY(token_text(std::string(4000, 'x'), 1, false).text.size() <= 96);
         QVERIFY(!token_text("‹quoted›", 1, false).special); // a text may contain these marks itself
     }
@@ -420,7 +421,7 @@ private Q_SLOTS:
         }
         QVERIFY(layout.missesLabels());
         const qreal before = layout.tokens(0)[0].right;
-        name = QStringLiteral("<s>");
+        name = u"<s>"_s;
         layout.setFont(reading());
         while (!layout.prepare(1s)) {
         }
@@ -432,7 +433,7 @@ private Q_SLOTS:
         // The start token of another tokenizer has the same id and another name.
         const auto one = sequence_of({"", "There"});
         const auto other = sequence_of({"", "Other"});
-        QString name = QStringLiteral("<s>");
+        QString name = u"<s>"_s;
         const auto width = [&name](TextLayout& layout) {
             layout.setFont(reading());
             layout.setLabels([&name](int) { return name; });
@@ -446,7 +447,7 @@ private Q_SLOTS:
         TextLayout both;
         const auto shown = width(both);
         shown(one);
-        name = QStringLiteral("<|endoftext|>");
+        name = u"<|endoftext|>"_s;
         TextLayout alone;
         QCOMPARE(shown(other), width(alone)(other));
     }
@@ -473,10 +474,9 @@ private Q_SLOTS:
     void annotationsColour() {
         constexpr double none = std::numeric_limits<double>::quiet_NaN();
         const auto data = sequence_of({"a", " b", " c"});
-        data->annotations = {
-            {QStringLiteral("kind"), true, {QStringLiteral("x"), QStringLiteral("y")}, {1, none, 0}},
-            {QStringLiteral("score"), false, {}, {0.5, -1e300, none}}};
-        const TokenValues kind = annotation_values(*data, QStringLiteral("kind"));
+        data->annotations = {{u"kind"_s, true, {u"x"_s, u"y"_s}, {1, none, 0}},
+                             {u"score"_s, false, {}, {0.5, -1e300, none}}};
+        const TokenValues kind = annotation_values(*data, u"kind"_s);
         QCOMPARE(kind.classes.size(), 2);
         QCOMPARE(kind.values[0], 1.0F); // its own, not that of the token before
         Theme theme{Appearance::light};
@@ -493,14 +493,14 @@ private Q_SLOTS:
                 }
             }
         }
-        const TokenValues score = annotation_values(*data, QStringLiteral("score"));
+        const TokenValues score = annotation_values(*data, u"score"_s);
         QCOMPARE(score.scale.low, -score.scale.high); // some are below zero
         QVERIFY(std::isfinite(score.scale.high) && std::isfinite(score.values[1]));
         QVERIFY(score.notice.isEmpty());
-        QVERIFY(annotation_values(*data, QStringLiteral("other")).notice.contains(QStringLiteral("other")));
-        QCOMPARE(format_annotation(data->annotations[0], 0), QStringLiteral("y"));
+        QVERIFY(annotation_values(*data, u"other"_s).notice.contains(u"other"_s));
+        QCOMPARE(format_annotation(data->annotations[0], 0), u"y"_s);
         QCOMPARE(format_annotation(data->annotations[0], 1), QString());
-        QCOMPARE(format_annotation(data->annotations[1], 0), QStringLiteral("0.5"));
+        QCOMPARE(format_annotation(data->annotations[1], 0), u"0.5"_s);
     }
 
     void valuesFollowTheAttribution() {

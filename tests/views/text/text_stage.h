@@ -12,10 +12,12 @@
 
 namespace ponderscope::testing {
 
+using Qt::StringLiterals::operator""_s;
+
 /// A panel on a trace of its own.
 struct Stage {
     explicit Stage(const SampleTrace& what) {
-        path = folder.filePath(QStringLiteral("stage.ponder"));
+        path = folder.filePath(u"stage.ponder"_s);
         write_sample_trace(path.toStdString(), what);
         panel.resize(800, 500);
         panel.show();

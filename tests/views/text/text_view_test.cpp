@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <cmath>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 using testing::list_called;
 using testing::Stage;
@@ -85,7 +86,7 @@ private Q_SLOTS:
         QVERIFY(!bar.isVisible());
         stage.view().setSpan({100, 900});
         QVERIFY(bar.isVisible());
-        QTRY_VERIFY(bar.said().contains(QStringLiteral("NLL of A − B")));
+        QTRY_VERIFY(bar.said().contains(u"NLL of A − B"_s));
         const auto a = stage.data.sequence(stage.a, 0);
         const auto b = stage.data.sequence(stage.selection.runB(), 0);
         double nll = 0;
@@ -97,12 +98,12 @@ private Q_SLOTS:
         const SpanStatistics all = span_statistics(*a, b.get(), 3, {100, 900}, Attribution::predicted);
         QVERIFY(qAbs(all.nll.mean - nll / 800) < 1e-4 && qAbs(all.difference.mean - difference / 800) < 1e-4);
         QVERIFY(all.nll.low < all.nll.mean && all.nll.mean < all.nll.high);
-        QVERIFY(all.about.contains(QStringLiteral("blocks")));
+        QVERIFY(all.about.contains(u"blocks"_s));
         QVERIFY2(bar.said().contains(describe_span(all, {100, 900})), qPrintable(bar.said()));
         // Too few tokens have a mean and no interval, and it is said why; the first token has no NLL.
         const SpanStatistics few = span_statistics(*a, nullptr, 3, {0, 4}, Attribution::predicted);
         QCOMPARE(few.scored, 3);
-        QVERIFY(std::isnan(few.nll.low) && few.about.contains(QStringLiteral("No interval")));
+        QVERIFY(std::isnan(few.nll.low) && few.about.contains(u"No interval"_s));
         QVERIFY(std::isnan(few.difference.mean));
         QVERIFY(std::isnan(span_statistics(*a, nullptr, 0, {0, 1}, Attribution::predicted).nll.mean));
         // A writer that gave no entropy gave losses all the same.
@@ -128,11 +129,11 @@ private Q_SLOTS:
         QVERIFY(stage.settle());
         SpanBar& bar = stage.panel.spanBar();
         stage.view().setSpan({100, 500});
-        QTRY_VERIFY(bar.said().contains(QStringLiteral("NLL")));
+        QTRY_VERIFY(bar.said().contains(u"NLL"_s));
         stage.selection.setRunB({stage.path, stage.data.runs(stage.path)[1].id}); // nobody has read it
-        QTRY_VERIFY2(bar.said().contains(QStringLiteral("NLL of A − B")), qPrintable(bar.said()));
+        QTRY_VERIFY2(bar.said().contains(u"NLL of A − B"_s), qPrintable(bar.said()));
         stage.selection.setRunB({});
-        QTRY_VERIFY2(!bar.said().contains(QStringLiteral("NLL of A − B")), qPrintable(bar.said()));
+        QTRY_VERIFY2(!bar.said().contains(u"NLL of A − B"_s), qPrintable(bar.said()));
     }
 
     void aSpanIsCopiedAndLabelled() {
@@ -144,27 +145,27 @@ private Q_SLOTS:
         stage.view().setSpan(all);
         SpanBar& bar = stage.panel.spanBar();
         bar.copy();
-        QCOMPARE(QApplication::clipboard()->text(), QStringLiteral("A 50 % & 漢字 _x_ 😀 end.\nNext"));
+        QCOMPARE(QApplication::clipboard()->text(), u"A 50 % & 漢字 _x_ 😀 end.\nNext"_s);
         // A label is an annotation; what other spans were called stays.
         QSignalSpy problem(&stage.panel, &TextPanel::failed);
         const auto labelled = [&](TokenSpan span, const char* name) {
             stage.view().setSpan(span);
-            bar.label(QStringLiteral("part"), QString::fromLatin1(name));
+            bar.label(u"part"_s, QString::fromLatin1(name));
             return QTest::qWaitFor([&] { return !bar.isBusy(); });
         };
         QVERIFY(labelled({0, 2}, "first") && labelled({3, 5}, "second"));
         const auto annotation = [&] {
             const auto block = stage.view().sequence();
-            return block ? block->annotation(QStringLiteral("part")) : nullptr;
+            return block ? block->annotation(u"part"_s) : nullptr;
         };
         QTRY_VERIFY(annotation() && annotation()->classes.size() == 2);
-        QCOMPARE(format_annotation(*annotation(), 1), QStringLiteral("first"));
+        QCOMPARE(format_annotation(*annotation(), 1), u"first"_s);
         QCOMPARE(format_annotation(*annotation(), 2), QString());
-        QCOMPARE(format_annotation(*annotation(), 4), QStringLiteral("second"));
+        QCOMPARE(format_annotation(*annotation(), 4), u"second"_s);
         QVERIFY(labelled({3, 5}, ""));
         QTRY_COMPARE(format_annotation(*annotation(), 4), QString());
         QCOMPARE(problem.count(), 0);
-        bar.label(QStringLiteral("no name!"), QStringLiteral("x"));
+        bar.label(u"no name!"_s, u"x"_s);
         QTRY_COMPARE(problem.count(), 1);
     }
 
@@ -173,7 +174,7 @@ private Q_SLOTS:
         QVERIFY(stage.settle());
         TextView& view = stage.view();
         stage.selection.setRunB({stage.path, stage.data.runs(stage.path)[1].id});
-        view.setReplay({stage.selection.runA(), 0, QStringLiteral("fixed:n=2"), 3,
+        view.setReplay({stage.selection.runA(), 0, u"fixed:n=2"_s, 3,
                         std::vector<std::int32_t>(view.sequence()->tokens.size(), 2)});
         QVERIFY(view.showsReplay());
         const QSignalSpy dismissed(&stage.panel, &TextPanel::replayDismissed);
@@ -226,7 +227,7 @@ private Q_SLOTS:
         const auto difference = stage.panel.figureSpec(figure::FigureKind::token_text);
         QCOMPARE((*difference.range)[1], 2.0);
         QVERIFY(difference.quantity == figure::TokenColour(Quantity::entropy, true));
-        QVERIFY(stage.panel.viewCommand().text.contains(QStringLiteral("entropy_difference")));
+        QVERIFY(stage.panel.viewCommand().text.contains(u"entropy_difference"_s));
         stage.panel.setDifference(false); // entropy itself has not the ends of its difference
         QVERIFY(!stage.panel.figureSpec(figure::FigureKind::token_text).range);
         stage.panel.setDifference(true);
@@ -313,7 +314,7 @@ private Q_SLOTS:
                 const QColor two = whole.pixelColor(x, y);
                 const int apart = std::abs(one.red() - two.red()) + std::abs(one.green() - two.green()) +
                                   std::abs(one.blue() - two.blue());
-                QVERIFY2(apart <= 24, qPrintable(QStringLiteral("%1,%2").arg(x).arg(y)));
+                QVERIFY2(apart <= 24, qPrintable(u"%1,%2"_s.arg(x).arg(y)));
             }
         }
     }
@@ -321,7 +322,7 @@ private Q_SLOTS:
     void quantitiesLegendAndDifference() {
         Stage stage({.sequences = 1, .tokens = 900});
         QVERIFY(stage.settle());
-        QVERIFY(stage.panel.legend().meaning().contains(QStringLiteral("surprise")));
+        QVERIFY(stage.panel.legend().meaning().contains(u"surprise"_s));
         stage.panel.setQuantity(Quantity::steps);
         QCOMPARE(stage.view().values().scale.high, 3.0);
         stage.panel.setQuantity(Quantity::nll);
@@ -334,13 +335,13 @@ private Q_SLOTS:
         QTRY_VERIFY(std::isfinite(stage.view().values().values[5]));
         QVERIFY(stage.panel.notice().isEmpty());
         // A B over another text.
-        const QString other = stage.folder.filePath(QStringLiteral("other.ponder"));
+        const QString other = stage.folder.filePath(u"other.ponder"_s);
         testing::write_sample_trace(other.toStdString(), {.seed = 7, .sequences = 1, .tokens = 900});
         QSignalSpy opened(&stage.data, &TraceData::traceOpened);
         stage.data.open(other);
         opened.wait();
         stage.selection.setRunB({other, stage.data.runs(other)[0].id});
-        QTRY_VERIFY2(stage.panel.notice().contains(QStringLiteral("Choose a run B over the same text")),
+        QTRY_VERIFY2(stage.panel.notice().contains(u"Choose a run B over the same text"_s),
                      qPrintable(stage.panel.notice()));
         stage.panel.setDifference(false);
         QVERIFY(stage.panel.notice().isEmpty());

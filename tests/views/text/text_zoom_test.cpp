@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Near and far: one line a token, one pixel a token; two quantities at once; B on A's words; the list of
 // hits.
-#include "core/trace/tools/annotations.h"
 #include "core/trace/reader.h"
+#include "core/trace/tools/annotations.h"
 #include "core/trace/writer.h"
 #include "tests/support/sample_trace.h"
 #include "views/common/format.h"
@@ -29,13 +29,14 @@
 #include <cmath>
 #include <set>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 
 namespace {
 
 struct Stage {
     explicit Stage(const testing::SampleTrace& what = {.sequences = 3, .tokens = 500})
-        : path(folder.filePath(QStringLiteral("t.ponder"))) {
+        : path(folder.filePath(u"t.ponder"_s)) {
         testing::write_sample_trace(path.toStdString(), what);
     }
     [[nodiscard]] bool open() {
@@ -110,16 +111,14 @@ private Q_SLOTS:
         QCOMPARE(model.rowCount(), 501);
         // Annotations are columns behind the quantities, the token's own.
         auto annotated = std::make_shared<SequenceData>(*longer);
-        annotated->annotations = {
-            {QStringLiteral("score"), false, {}, std::vector<double>(501, 0.1)},
-            {QStringLiteral("tag"), true, {QStringLiteral("VERB")}, std::vector<double>(501, 0)}};
+        annotated->annotations = {{u"score"_s, false, {}, std::vector<double>(501, 0.1)},
+                                  {u"tag"_s, true, {u"VERB"_s}, std::vector<double>(501, 0)}};
         const int before = model.columnCount();
         model.show(annotated, nullptr, &stage.panel.view().values());
         QCOMPARE(model.columnCount(), before + 2);
-        QCOMPARE(model.headerData(before, Qt::Horizontal, Qt::DisplayRole).toString(),
-                 QStringLiteral("score"));
-        QCOMPARE(model.index(7, before).data().toString(), QStringLiteral("0.1"));
-        QCOMPARE(model.index(7, before + 1).data().toString(), QStringLiteral("VERB"));
+        QCOMPARE(model.headerData(before, Qt::Horizontal, Qt::DisplayRole).toString(), u"score"_s);
+        QCOMPARE(model.index(7, before).data().toString(), u"0.1"_s);
+        QCOMPARE(model.index(7, before + 1).data().toString(), u"VERB"_s);
         model.show(longer, nullptr, &stage.panel.view().values());
         QCOMPARE(model.columnCount(), before);
         model.show(nullptr, nullptr, nullptr);
@@ -163,8 +162,7 @@ private Q_SLOTS:
         model->show(block, block, &stage.panel.view().values());
         QCOMPARE(model->columnCount(), before + static_cast<int>(std::size(token_quantities)));
         const int of_b = TokenModel::first_quantity + static_cast<int>(std::size(token_quantities));
-        QCOMPARE(model->headerData(of_b, Qt::Horizontal, Qt::DisplayRole).toString(),
-                 QStringLiteral("NLL of B"));
+        QCOMPARE(model->headerData(of_b, Qt::Horizontal, Qt::DisplayRole).toString(), u"NLL of B"_s);
         table.sortByColumn(of_b, Qt::DescendingOrder);
         QVERIFY(nll(0) >= nll(1) && nll(1) >= nll(498));
         table.sortByColumn(-1, Qt::AscendingOrder);
@@ -212,7 +210,7 @@ private Q_SLOTS:
 
     void theMapGrowsWithARecording() {
         const QTemporaryDir folder;
-        const QString path = folder.filePath(QStringLiteral("t.ponder"));
+        const QString path = folder.filePath(u"t.ponder"_s);
         const auto tokens = [](std::int64_t first, std::int64_t count) {
             TokenColumns made;
             made.first = first;
@@ -379,7 +377,7 @@ private Q_SLOTS:
 
     void theMapForgetsWhatWasAnnotatedAnew() {
         const QTemporaryDir folder;
-        const QString path = folder.filePath(QStringLiteral("t.ponder"));
+        const QString path = folder.filePath(u"t.ponder"_s);
         testing::write_sample_trace(path.toStdString(), {.sequences = 3, .tokens = 200, .secondRun = false});
         Theme theme{Appearance::light};
         Selection selection;
@@ -402,7 +400,7 @@ private Q_SLOTS:
         annotate(0);
         QTRY_VERIFY(data.idle());
         TokenValues tag;
-        tag.annotation = QStringLiteral("tag");
+        tag.annotation = u"tag"_s;
         tag.look(look_of(kind_of_annotation(tag.annotation, true), {}));
         map.setShown(tag);
         selection.setRunA({path, run.id});
@@ -491,13 +489,12 @@ private Q_SLOTS:
         QVERIFY(stage.open());
         HitModel& model = stage.panel.findBar().model();
         const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
-        stage.panel.findText(QStringLiteral("the"));
+        stage.panel.findText(u"the"_s);
         stage.panel.findBar().setListed(true);
         QVERIFY(model.rowCount() > 3);
         QCOMPARE(model.rowCount(), static_cast<int>(stage.panel.findBar().hits().size()));
         const QModelIndex second = model.index(1);
-        QVERIFY(
-            second.data(HitModel::WordRole).toString().contains(QStringLiteral("the"), Qt::CaseInsensitive));
+        QVERIFY(second.data(HitModel::WordRole).toString().contains(u"the"_s, Qt::CaseInsensitive));
         QVERIFY(!second.data(HitModel::BeforeRole).toString().isEmpty());
         QVERIFY(model.indexOf(second.data(HitModel::TokenRole).toLongLong()).row() == 1);
         auto* list = stage.panel.findBar().findChild<QListView*>();

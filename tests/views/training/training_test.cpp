@@ -18,6 +18,7 @@
 #include <cmath>
 #include <set>
 
+using namespace Qt::StringLiterals;
 using namespace ponderscope;
 
 namespace {
@@ -171,7 +172,7 @@ private Q_SLOTS:
         QCOMPARE(steps.series[0].y.front(), 1.5);
         QCOMPARE(steps.series[1].y.front(), 1.25);
         // Gates, or any other curve.
-        auto* curve = qobject_cast<QComboBox*>(stage.view.ownForm(2)->editor(QStringLiteral("curve")));
+        auto* curve = qobject_cast<QComboBox*>(stage.view.ownForm(2)->editor(u"curve"_s));
         curve->setCurrentIndex(curve->findData("held_out_gate"));
         QVERIFY(stage.settle());
         QCOMPARE(stage.view.chart(2)->chart().series.size(), 2U);
@@ -183,8 +184,8 @@ private Q_SLOTS:
         QVERIFY(stage.settle());
         QCOMPARE(stage.view.chart(2)->chart().series[0].y, std::vector<double>(60, 0.001));
         // The command is the page that is shown.
-        QVERIFY(stage.view.viewCommand().text.contains(QStringLiteral("\"learning_rate\"")));
-        QVERIFY(stage.view.viewCommand().text.contains(QStringLiteral("one.ponder")));
+        QVERIFY(stage.view.viewCommand().text.contains(u"\"learning_rate\""_s));
+        QVERIFY(stage.view.viewCommand().text.contains(u"one.ponder"_s));
     }
 
     void theAxisIsStepsTokensOrTime() {
@@ -197,8 +198,8 @@ private Q_SLOTS:
         QCOMPARE(first(), 640.0);
         stage.set("axis", "seconds");
         QCOMPARE(first(), 2.0);
-        QCOMPARE(stage.view.chart(0)->chart().x.label, QStringLiteral("time (s)"));
-        QCOMPARE(stage.view.chart(0)->chart().y.label, QStringLiteral("Loss (nats a token)"));
+        QCOMPARE(stage.view.chart(0)->chart().x.label, u"time (s)"_s);
+        QCOMPARE(stage.view.chart(0)->chart().y.label, u"Loss (nats a token)"_s);
     }
 
     void smoothingIsOfTheTrainingLossAlone() {
@@ -298,7 +299,7 @@ private Q_SLOTS:
         for (const QAbstractButton* entry : stage.view.chart(0)->legend().entries()) {
             names << entry->text();
         }
-        QVERIFY(names.contains(QStringLiteral("first<a>")) && names.contains(QStringLiteral("second")));
+        QVERIFY(names.contains(u"first<a>"_s) && names.contains(u"second"_s));
         QCOMPARE(inks.size(), 2U);
         // Smoothed lines are never crossed out by what was measured.
         stage.set("smoothing", 0.95);
