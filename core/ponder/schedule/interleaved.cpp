@@ -40,12 +40,15 @@ public:
         hidden_ = at::zeros_like(inputs_);
         count_ = at::ones_like(batch.ids);
         pass_flops_ = at::zeros_like(batch.ids);
+        if (cache_ != nullptr) {
+            used_ = cache_->counts.select(0, 0).clone();
+        }
     }
 
     StepsResult run() {
         if (method_.max_steps() == 0 || (method_.knows_inputs() && !halts_)) {
             fill_known_inputs();
-            pass({}, Hear::all);
+            pass(Hear::all);
         } else if (options_.plan.refreshes) {
             run_counted(*options_.plan.refreshes);
         } else {
@@ -76,14 +79,13 @@ private:
 
     using Hear = DenseTaps::Hear;
 
-    /// The stack over all slots of these tokens (int64 [w], whole runs of neighbours; undefined: all), behind
-    /// the rows in use where rows are kept.
-    void pass(const at::Tensor& some, Hear hear) {
-        const at::Tensor sequence = select_rows(batch_.space.sequence, some);
+    /// The stack over all slots of all tokens, behind the rows in use where rows are kept.
+    void pass(Hear hear) {
+        const at::Tensor& sequence = batch_.space.sequence;
         const InterleavedRows rows = interleaved_rows(
-            select_rows(count_, some), sequence,
+            count_, sequence,
             known_count_ > 0 ? std::optional(sequence.size(0) * known_count_) : std::nullopt);
-        const at::Tensor tokens = some.defined() ? some.index_select(0, rows.tokens) : rows.tokens;
+        const at::Tensor& tokens = rows.tokens;
         const at::Tensor index = tokens * slots_a_token_ + rows.steps; // into the dense form
         Pass pass = pass_of(batch_, tokens, options_);
         pass.tap = taps_.of_pass(tokens, rows.steps, hear);
@@ -93,7 +95,7 @@ private:
         }
         at::Tensor visible = rows.ranges.select(1, 0).select(1, 1) - rows.ranges.select(1, 0).select(1, 0);
         if (cache_ != nullptr) {
-            visible = visible + used().index_select(0, sequence.index_select(0, rows.tokens));
+            visible = visible + used_.index_select(0, sequence.index_select(0, tokens));
             keep_rows(pass, begin_rows(tokens), visible, bias);
         } else {
             pass.row_bias = bias;
@@ -107,8 +109,7 @@ private:
                 pass.visibility.ranges = rows.ranges;
                 const auto sequences = static_cast<std::int64_t>(batch_.lengths.size());
                 pass.visibility.runs = at::zeros({sequences + 1}, sequence.options());
-                pass.visibility.runs.narrow(0, 1, sequences)
-                    .index_add_(0, sequence, select_rows(count_, some));
+                pass.visibility.runs.narrow(0, 1, sequences).index_add_(0, sequence, count_);
                 pass.visibility.runs = pass.visibility.runs.cumsum(0).to(at::kInt);
                 pass.visibility.longest_run =
                     slots_a_token_ * *std::max_element(batch_.lengths.begin(), batch_.lengths.end());
@@ -150,9 +151,6 @@ private:
         return options_.cache != nullptr ? begin : begin * slots_a_token_;
     }
 
-    /// int64 [S]: rows of final slots, a sequence.
-    [[nodiscard]] at::Tensor used() const { return used_.defined() ? used_ : cache_->counts.select(0, 0); }
-
     /// The stack over slots, by token, then step.
     [[nodiscard]] at::Tensor run_patched(const at::Tensor& input, Pass& pass, const at::Tensor& tokens,
                                          const at::Tensor& steps) const {
@@ -174,26 +172,20 @@ private:
         }
         const at::Tensor states = hidden_.clone();
         const at::Tensor flops = pass_flops_.clone();
-        pass({}, Hear::attention);
+        pass(Hear::attention);
         hidden_ = states;
         pass_flops_ = flops;
     }
 
-    /// Slots and inputs of these tokens (undefined: all) as the last pass's states make them. How far inputs
-    /// of slots that are still there have moved, and whether all of them are still and no slot appeared or
-    /// vanished.
-    struct Movement {
-        at::Tensor distance; ///< fp32 [N]
-        at::Tensor still;    ///< bool [N]
-    };
-    Movement refresh(const at::Tensor& some) {
+    /// Slots and inputs as the last pass's states make them. How far inputs of slots that are still there
+    /// have moved: fp32 [N].
+    at::Tensor refresh() {
         const at::Tensor had = count_;
-        count_ = some.defined() ? had.index_fill(0, some, 1) : at::ones_like(had);
-        Movement moved{at::zeros({batch_.size()}, inputs_.options().dtype(at::kFloat).requires_grad(false)),
-                       {}};
-        at::Tensor excess = at::zeros_like(moved.distance);
+        count_ = at::ones_like(had);
+        at::Tensor moved =
+            at::zeros({batch_.size()}, inputs_.options().dtype(at::kFloat).requires_grad(false));
         Walk walk(parts(nullptr));
-        walk.begin(some, select_rows(inputs_.select(1, 0), some));
+        walk.begin({}, inputs_.select(1, 0));
         while (true) {
             const std::int64_t k = walk.slots().step;
             walk.ran(select_rows(hidden_.select(1, k), walk.slots().tokens));
@@ -205,13 +197,9 @@ private:
             walk.make_inputs();
             {
                 const c10::NoGradGuard no_grad;
-                const at::Tensor& now = walk.slots().input;
                 const at::Tensor both = select_rows(had, tokens) > k + 1;
-                const at::Tensor distance =
-                    (now - select_rows(inputs_.select(1, k + 1), tokens)).abs().amax(1).to(at::kFloat) * both;
-                put_maximum(moved.distance, tokens, distance);
-                put_maximum(excess, tokens,
-                            distance - now.abs().amax(1).to(at::kFloat) * (still_part() * both));
+                const at::Tensor before = select_rows(inputs_.select(1, k + 1), tokens);
+                put_maximum(moved, tokens, (walk.slots().input - before).abs().amax(1).to(at::kFloat) * both);
             }
             put(inputs_, k + 1, tokens, walk.slots().input);
             put_bias(walk.key_bias(), k + 1, tokens);
@@ -229,7 +217,6 @@ private:
                 walk.keep(present);
             }
         }
-        moved.still = excess.le(0).logical_and(count_.eq(had));
         return moved;
     }
 
@@ -286,151 +273,45 @@ private:
         }
         known_count_ = halts_ ? 0 : 1;
         for (std::int64_t done = -growth; done < refreshes; ++done) {
-            pass({}, Hear::nothing);
-            const Movement moved = refresh({});
+            pass(Hear::nothing);
+            const at::Tensor moved = refresh();
             if (done >= 0) {
-                differences_.push_back(moved.distance);
+                differences_.push_back(moved);
             }
             if (known_count_ > 0) {
                 known_count_ = std::min(known_count_ + 1, slots_a_token_);
             }
         }
-        pass({}, Hear::all);
+        pass(Hear::all);
     }
 
-    [[nodiscard]] double still_part() const {
-        switch (inputs_.scalar_type()) {
-        case at::kHalf:
-            return still_units_half * 0x1p-10;
-        case at::kBFloat16:
-            return still_units_half * 0x1p-7;
-        default:
-            return still_units_fp32 * 0x1p-23;
-        }
-    }
-
-    /// A sequence on its way: everything before `next` is final, and its K/V are in their rows.
-    struct Front {
-        std::int64_t first, length;  ///< its tokens in the run
-        std::int64_t next = 0;       ///< token
-        std::int64_t waited = 0;     ///< passes over a window since `next` came to its front
-        std::int64_t moved = 0;      ///< tokens since then that became final in windows,
-        std::int64_t passes = 0;     ///< and how many passes those took
-        std::int64_t one_by_one = 0; ///< so many tokens are to go one by one
-    };
-
-    /// Every sequence from its front on, until all of them are final.
+    /// The first token of every sequence, side by side, then the second, until all are final.
     void run_exactly() {
         std::optional<StepCache> own;
         if (cache_ == nullptr) {
             const auto sequences = static_cast<std::int64_t>(batch_.lengths.size());
             own.emplace(make_step_cache(backbone_, method_, options_, batch_.size(), sequences));
             cache_ = &*own;
+            used_ = cache_->counts.select(0, 0).clone();
         }
-        used_ = cache_->counts.select(0, 0).clone();
-        std::vector<Front> fronts;
-        std::int64_t first = 0;
-        for (const std::int64_t length : batch_.lengths) {
-            if (length > 0) {
-                fronts.push_back({first, length});
+        const std::int64_t longest = *std::max_element(batch_.lengths.begin(), batch_.lengths.end());
+        for (std::int64_t place = 0; place < longest; ++place) {
+            std::vector<std::int64_t> numbers;
+            std::int64_t first = 0;
+            for (const std::int64_t length : batch_.lengths) {
+                if (place < length) {
+                    numbers.push_back(first + place);
+                }
+                first += length;
             }
-            first += length;
-        }
-        while (!fronts.empty()) {
-            const std::int64_t window = window_of(static_cast<std::int64_t>(fronts.size()));
-            std::vector<Front*> columns;
-            std::vector<Front*> windows;
-            for (Front& front : fronts) {
-                (window == 1 || front.one_by_one > 0 ? columns : windows).push_back(&front);
-            }
-            if (!columns.empty()) {
-                run_column(columns);
-            }
-            if (!windows.empty()) {
-                run_windows(windows, window);
-            }
-            std::erase_if(fronts, [](const Front& front) { return front.next == front.length; });
+            const bool all = static_cast<std::int64_t>(numbers.size()) == batch_.size();
+            run_column(all ? at::Tensor() : send(numbers, batch_.ids.device()));
         }
         cache_ = options_.cache;
-        used_ = at::Tensor();
     }
 
-    /// Tokens that the next pass takes of each of so many sequences. 1: a slot of each at a time costs less,
-    /// or a cache remembers it: what a generation builds on is what decoding leaves, to the bit.
-    [[nodiscard]] std::int64_t window_of(std::int64_t sequences) const {
-        if (options_.cache != nullptr) {
-            return 1;
-        }
-        const std::int64_t overhead = options_.pass_overhead.value_or(
-            batch_.ids.device().is_cpu() ? pass_overhead_cpu : pass_overhead_gpu);
-        return overhead < sequences * usual_passes
-                   ? 1
-                   : std::max<std::int64_t>(1, 4 * overhead / (sequences * slots_a_token_));
-    }
-
-    [[nodiscard]] at::Tensor there(const std::vector<std::int64_t>& numbers) const {
-        return send(numbers, batch_.ids.device());
-    }
-
-    /// A pass over a window of each of these sequences. What is still, behind nothing that moves, is final.
-    void run_windows(const std::vector<Front*>& fronts, std::int64_t window) {
-        std::vector<std::int64_t> tokens;
-        for (const Front* front : fronts) {
-            for (std::int64_t t = front->next; t < std::min(front->next + window, front->length); ++t) {
-                tokens.push_back(front->first + t);
-            }
-        }
-        const at::Tensor some = there(tokens);
-        const at::Tensor had = count_;
-        pass(some, Hear::all_but_attention);
-        const Movement moved = refresh(some);
-        const at::Tensor answer = moved.still.index_select(0, some).to(at::kCPU);
-        const bool* still = answer.const_data_ptr<bool>();
-        std::vector<std::int64_t> final;
-        for (Front* front : fronts) {
-            const std::int64_t all = std::min(window, front->length - front->next);
-            std::int64_t done = 0;
-            while (done < all && still[done]) {
-                ++done;
-            }
-            // Slots at the front become exact one after the other: what moves after that is rounding.
-            if (++front->waited; done == 0 && front->waited == slots_a_token_) {
-                done = 1;
-            }
-            if (done > 0) {
-                front->waited = 0;
-            }
-            for (std::int64_t i = 0; i < done; ++i) {
-                final.push_back(front->first + front->next++);
-            }
-            front->moved += done;
-            if (++front->passes; front->moved >= window) {
-                front->passes = front->moved = 0;
-            } else if (front->passes >= window * slots_a_token_ / 4) {
-                // In that time it would have come as far token by token.
-                front->passes = front->moved = 0;
-                front->one_by_one = window;
-            }
-            still += all;
-        }
-        if (!final.empty()) {
-            const at::Tensor index = there(final);
-            const at::Tensor slots = had.index_select(0, index);
-            count_.index_copy_(0, index, slots);
-            used_.index_add_(0, batch_.space.sequence.index_select(0, index), slots);
-        }
-    }
-
-    /// The next token of each of these sequences, side by side, a slot of each at a time.
-    void run_column(const std::vector<Front*>& fronts) {
-        at::Tensor tokens;
-        if (static_cast<std::int64_t>(fronts.size()) < batch_.size()) {
-            std::vector<std::int64_t> numbers;
-            for (const Front* front : fronts) {
-                numbers.push_back(front->first + front->next);
-            }
-            tokens = there(numbers);
-        }
+    /// These tokens (int64 [n], one of a sequence; undefined: all), a slot of each at a time.
+    void run_column(const at::Tensor& tokens) {
         Walk walk(parts(nullptr));
         walk.begin(tokens, select_rows(inputs_.select(1, 0), tokens));
         while (true) {
@@ -459,11 +340,6 @@ private:
             }
             add_input_flops(slots.tokens, slots.step);
             walk.make_inputs();
-        }
-        for (Front* front : fronts) {
-            ++front->next;
-            front->waited = 0;
-            front->one_by_one = std::max<std::int64_t>(0, front->one_by_one - 1);
         }
     }
 
@@ -516,7 +392,7 @@ private:
     FlopsModel cost_;
     DenseTaps taps_;
     StepCache* cache_;             ///< where rows are kept; nullptr: a pass holds all there is to see
-    at::Tensor used_;              ///< int64 [S], rows of final slots, while that changes
+    at::Tensor used_;              ///< int64 [S], rows of final slots, with a cache
     at::Tensor inputs_, hidden_;   ///< [N, K + 1, d]
     at::Tensor bias_;              ///< fp32 [N, K + 1] or undefined
     at::Tensor count_;             ///< int64 [N]: slots that each token has

@@ -87,7 +87,6 @@ struct StepsOptions {
     RunPlan plan;
     bool keep_states = false;
     bool chunks = false; ///< under KvPolicy::shared: tokens of a run go through each step together
-    std::optional<std::int64_t> pass_overhead = {}; ///< interleaved.h; absent: as the device has it
     const std::stop_token* stop = nullptr;          ///< Pass::stop
     const RunPatches* patches = nullptr; ///< states that are put in the place of computed ones; nullptr: none
 };

@@ -197,49 +197,5 @@ TEST(Forward, FreshDepthMixingBeginsAsThePlainModel) {
     EXPECT_GT((states(streams) - expected).abs().max().item<float>(), 0.0F);
 }
 
-/// Exact scoring has two ways: tokens one by one, or windows that move on as what they hold comes to rest.
-/// \p attention: by what the output of attention is multiplied, which decides how fast that is.
-void expect_windows_equal_tokens(const nlohmann::json& section, double attention, double tolerance) {
-    const TemporaryFolder folder;
-    nlohmann::json config = tiny_llama();
-    config["pondering"] = section;
-    const Checkpoint checkpoint = make_checkpoint(folder.path(), config);
-    Model model = load(checkpoint, at::kDouble);
-    const at::NoGradGuard no_gradients;
-    for (std::int64_t l = 0; l < checkpoint.config.layers; ++l) {
-        model.parameters()
-            .at("model.layers." + std::to_string(l) + ".self_attn.o_proj.weight")
-            .mul_(attention);
-    }
-    const std::vector<std::vector<std::int32_t>> ids{random_ids(90, 61, 3), random_ids(1, 61, 4),
-                                                     random_ids(40, 61, 5)};
-    const TokenBatch batch =
-        TokenBatch::make(model.backbone(), {ids.begin(), ids.end()}, at::kCPU, /*plan_rows=*/true);
-    StepsOptions options;
-    options.pass_overhead = 0;
-    const StepsResult tokens = run_steps(model.backbone(), model.method(), batch, options);
-    // Windows of 10 tokens for three sequences, of 30 for one, and wider than any sequence.
-    for (const std::int64_t overhead : {100, 10'000}) {
-        options.pass_overhead = overhead;
-        const StepsResult windows = run_steps(model.backbone(), model.method(), batch, options);
-        EXPECT_LE((windows.readout - tokens.readout).abs().max().item<double>(), tolerance) << overhead;
-        EXPECT_GT(windows.pass_flops.sum().item<std::int64_t>(), tokens.pass_flops.sum().item<std::int64_t>())
-            << "slots that are computed again cost again";
-        if (tokens.steps.defined()) {
-            EXPECT_TRUE(at::equal(windows.steps, tokens.steps));
-            EXPECT_LT(tokens.steps.min().item<std::int64_t>(), tokens.steps.max().item<std::int64_t>());
-        }
-    }
-}
-
-TEST(Forward, ExactScoringByWindowsIsThatTokenByToken) {
-    const nlohmann::json latent{{"method", "ponderlm2"}, {"max_steps", 2}};
-    const nlohmann::json halting{{"method", "ponderlm3"}, {"max_steps", 2}, {"threshold", 0.333}};
-    expect_windows_equal_tokens(latent, 0.2, 1e-4);
-    expect_windows_equal_tokens(halting, 0.2, 1e-4);
-    // What does not come to rest: windows give up, and what they took for still before has grown since.
-    expect_windows_equal_tokens(latent, 1, 0.1);
-}
-
 } // namespace
 } // namespace ponderscope

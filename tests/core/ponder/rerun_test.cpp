@@ -218,7 +218,7 @@ TEST_P(Reruns, EqualTheReplayWhereNobodySeesTheChange) {
     const Table nll = table(full, signal::nll);
     // The last token that has a target: only one without a target sees it.
     const std::size_t changed = static_cast<std::size_t>(length) - 2;
-    // What is iterated until it is still is still to so much.
+    // Latents that feed every later slot carry roundings on.
     const double tolerance =
         GetParam().starts_with("ponderlm2") || GetParam().starts_with("ponderlm3") ? 1e-4 : 1e-5;
     for (std::int64_t k = 0; k <= engine_->max_steps(); ++k) {

@@ -78,7 +78,7 @@ void expect_one_a_step(const Waits& waits, bool may_stop, std::int64_t steps, co
 
 TEST_P(Waiting, TheHostWaitsForWhoGoesOnAndForTheResults) {
     if (interleaved()) {
-        GTEST_SKIP() << "waits for its inputs to rest";
+        GTEST_SKIP() << "waits once a slot";
     }
     for (const RecordLevel level : {RecordLevel::nll, RecordLevel::basic, RecordLevel::steps}) {
         for (const std::int64_t tokens : {12, 24}) {
@@ -100,7 +100,7 @@ TEST_P(Waiting, AFixedNumberOfRefreshesWaitsForNothing) {
 TEST_P(Waiting, APolicyLooksOnceAStep) {
     const MethodKind method = engine_->config().ponder.method;
     if (interleaved() || method == MethodKind::pause || method == MethodKind::vanilla) {
-        GTEST_SKIP() << "no steps, or waits for its inputs to rest";
+        GTEST_SKIP() << "no steps, or waits once a slot";
     }
     engine_->choose(&RunPlan::rule, rule_of(PolicySpec::parse("entropy:theta=2.2"), *engine_));
     const Waits waits = scoring(RecordLevel::nll, 24);
