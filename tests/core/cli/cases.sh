@@ -9,11 +9,7 @@ if [ ! -f "$cases/run_cases.py" ]; then
   exit 77
 fi
 [ -x "$full" ] || full=$python
-# Not 36: its runner takes the last line of a standard error that is empty where the documentation's Python works (IndexError).
-# Runs.SignsInNamesAreNames and the tests of trace-schema.md have such names.
-set --
-for case in "$cases"/[0-9]*/; do
-  name=$(basename "$case")
-  [ "${name%%-*}" = 36 ] || set -- "$@" --only "$name"
-done
-exec "$python" "$cases/run_cases.py" "$program" "$cases" -v "$@" --package "$tree/app/python" --docs "$tree/resources/docs" --python "$full"
+# Case 36 reads the last line of the standard error of the documentation's Python, also where it is empty (IndexError). Python writes one
+# line about an unknown warning filter, so that the case fails only where that Python fails.
+PYTHONWARNINGS=unknown exec "$python" "$cases/run_cases.py" "$program" "$cases" -v --package "$tree/app/python" --docs "$tree/resources/docs" \
+  --python "$full"
