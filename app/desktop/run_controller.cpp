@@ -11,13 +11,11 @@
 #include "app/desktop/samples.h"
 #include "app/desktop/settings.h"
 #include "app/desktop/think_panel.h"
-#include "core/base/error.h"
-#include "core/base/files.h"
 #include "core/checkpoint/method_info.h"
-#include "core/trace/reader.h"
 #include "core/trace/recorded_choices.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
+#include "views/common/view_command.h"
 #include "views/depth/ablation.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
@@ -27,7 +25,6 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QMessageBox>
-#include <QRegularExpression>
 #include <QStandardPaths>
 #include <QStatusBar>
 #include <QTemporaryFile>
@@ -131,21 +128,6 @@ RunController::RunController(const Shell& shell, OpenTraces& traces, RunEdits& e
         traces_.poll();
     });
     connect(recording_, &RecordingStatus::cancelRequested, this, &RunController::cancelRecording);
-    connect(&rerun_, &Rerun::failed, this, [this](const QString& sentence) {
-        messages_->show("rerun.refused", sentence);
-        Q_EMIT rerunEnded(false);
-    });
-    connect(&rerun_, &Rerun::prepared, this, [this](const RecordRequest& request) {
-        if (const QString problem = problem_of(request); !problem.isEmpty()) {
-            messages_->show("rerun.incomplete", u"The rerun cannot start. %1"_s.arg(problem));
-            Q_EMIT rerunEnded(false);
-            showRecordDialog(request);
-            return;
-        }
-        rerunning_ = true;
-        Q_EMIT rerunProgressed(0);
-        recorder_.start(request);
-    });
     connect(&recorder_, &Recorder::progressed, this, [this](const RecordingProgress& progress) {
         if (rerunning_) {
             // The bytes of the weights, which come first, are no part of it.
@@ -174,15 +156,30 @@ void RunController::cancelRecording() {
 void RunController::rerun(const RunKey& key, const QString& policy) {
     if (recorder_.isRunning()) {
         messages_->show("recording.running", u"A recording is running. Wait for it or cancel it."_s);
-    } else if (const RunInfo* run = data_.run(key); run != nullptr && scratchReady()) {
-        // If the run cannot be repeated at all, say so before asking for its checkpoint.
-        const QString folder = checkpointOf(key);
-        if (folder.isEmpty() && why_no_rerun(*run).empty()) {
-            edits_.locateCheckpoint(key, [this, key, policy] { rerun(key, policy); });
-        } else {
-            rerun_.start(key, *run, policy, folder, scratchFor(key.trace));
-        }
+        return;
     }
+    const RunInfo* run = data_.run(key);
+    if (run == nullptr || !scratchReady()) {
+        return;
+    }
+    // If the run cannot be repeated at all, say so before asking for its checkpoint.
+    QString why = QString::fromStdString(why_no_rerun(*run));
+    RecordRequest request = rerun_request(*run, key.trace, policy, QString::fromStdString(kv_of_rerun(*run)));
+    request.fromRun = run_reference(key, *run);
+    request.checkpoint = checkpointOf(key);
+    request.trace = scratchFor(key.trace);
+    if (why.isEmpty() && request.checkpoint.isEmpty()) {
+        edits_.locateCheckpoint(key, [this, key, policy] { rerun(key, policy); });
+        return;
+    }
+    if (why = why.isEmpty() ? problem_of(request) : why; !why.isEmpty()) {
+        messages_->show("rerun.refused", why);
+        Q_EMIT rerunEnded(false);
+        return;
+    }
+    rerunning_ = true;
+    Q_EMIT rerunProgressed(0);
+    recorder_.start(request);
 }
 
 void RunController::showRecordDialog(const RecordRequest& wanted) {
@@ -386,27 +383,6 @@ QString Scratch::prepare() const {
 
 namespace {
 
-/// [[1, 2], [3]]: what --ids reads.
-std::string ids_of(const TraceReader& reader, std::int64_t run, const std::stop_token& stop) {
-    constexpr std::int64_t slice = 1 << 16;
-    std::string json = "[";
-    for (const SequenceInfo& sequence : reader.sequences(run)) {
-        json += json.size() > 1 ? ",\n[" : "[";
-        bool first = true;
-        for (std::int64_t begin = 0; begin < sequence.tokens; begin += slice) {
-            if (stop.stop_requested()) {
-                throw Cancelled();
-            }
-            for (const std::int32_t id : reader.tokens(run, sequence.number, begin, begin + slice).id) {
-                json += (first ? "" : ",") + std::to_string(id);
-                first = false;
-            }
-        }
-        json += "]";
-    }
-    return json + "]\n";
-}
-
 /// A file or folder that a trace names: as it is named, else relative to the trace's folder or one above it;
 /// empty when it is nowhere.
 QString find_named(const QString& named, const QString& trace, bool (QFileInfo::*is)() const) {
@@ -472,46 +448,6 @@ RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QStr
     request.stride = static_cast<int>(run.stride);
     request.trace = trace;
     return request;
-}
-
-void Rerun::start(const RunKey& key, const RunInfo& run, const QString& policy, const QString& checkpoint,
-                  const QString& into) {
-    if (const std::string why = why_no_rerun(run); !why.empty()) {
-        Q_EMIT failed(QString::fromStdString(why));
-        return;
-    }
-    if (is_elsewhere(key.trace)) { // the tokens are read where they lie
-        RecordRequest there = rerun_request(run, key.trace, policy, QString::fromStdString(kv_of_rerun(run)));
-        there.fromRun = key.trace + u'#' + QString::number(run.id);
-        there.checkpoint = checkpoint;
-        there.trace = into;
-        Q_EMIT prepared(there);
-        return;
-    }
-    auto folder = std::make_shared<QTemporaryDir>();
-    if (!folder->isValid()) {
-        Q_EMIT failed(
-            u"The tokens of the run could not be written for the rerun: %1."_s.arg(folder->errorString()));
-        return;
-    }
-    QString name = QString::fromStdString(run.name);
-    name.replace(QRegularExpression(u"[^A-Za-z0-9._-]+"_s), u"-"_s);
-    const QString ids = folder->filePath(u"tokens-of-%1.json"_s.arg(name.left(80)));
-    RecordRequest request = rerun_request(run, key.trace, policy, QString::fromStdString(kv_of_rerun(run)));
-    request.textFile = ids;
-    request.checkpoint = checkpoint;
-    request.trace = into;
-    work_.start(
-        [key, ids](const std::stop_token& stop) {
-            const TraceReader reader = TraceReader::open(path_of(key.trace));
-            write_file_atomically(path_of(ids), ids_of(reader, key.run, stop));
-            return true;
-        },
-        [this, request, folder](bool) {
-            folder_ = folder;
-            Q_EMIT prepared(request);
-        },
-        [this](const QString& sentence) { Q_EMIT failed(sentence); });
 }
 
 } // namespace ponderscope

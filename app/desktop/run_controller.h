@@ -7,13 +7,10 @@
 #include "app/desktop/thinker.h"
 #include "core/trace/records.h"
 #include "views/common/selection.h"
-#include "views/common/task.h"
 
 #include <QPointer>
 #include <QString>
-#include <QTemporaryDir>
 
-#include <memory>
 #include <utility>
 
 namespace ponderscope {
@@ -34,28 +31,6 @@ RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QStr
 /// The checkpoint folder of a run: as it is named, else relative to the trace's folder or one above it; empty
 /// when it is nowhere.
 QString find_checkpoint(const RunInfo& run, const QString& trace);
-
-/// Prepares the exact rerun of a policy on a recorded run: the token ids come from the trace, so the text
-/// file is not needed. GUI thread.
-class Rerun : public QObject {
-    Q_OBJECT
-public:
-    explicit Rerun(QObject* parent = nullptr) : QObject(parent), work_(this) {}
-
-    /// Emits prepared or failed. A second start cancels the first. \p checkpoint: its
-    /// folder now. \p into: the trace of the new run.
-    void start(const RunKey& key, const RunInfo& run, const QString& policy, const QString& checkpoint,
-               const QString& into);
-
-Q_SIGNALS:
-    /// The request of `ponderscope record`.
-    void prepared(const ponderscope::RecordRequest& request);
-    void failed(const QString& sentence);
-
-private:
-    Task work_;
-    std::shared_ptr<QTemporaryDir> folder_; ///< of the token ids, until the next rerun
-};
 
 /// The file for temporary runs: what-ifs, reruns, generations. One a window, in the
 /// user's cache; nothing is made before it is needed, and files of earlier sessions go after two weeks.
@@ -98,6 +73,7 @@ public:
 public Q_SLOTS:
     void showRecordDialog(const ponderscope::RecordRequest& wanted = {});
     void cancelRecording();
+    /// Records the tokens of a run again under another policy, as B.
     void rerun(const ponderscope::RunKey& key, const QString& policy);
     /// Lets a model continue a prompt, token by token; the panel that asks for one.
     void think(const ponderscope::ThinkRequest& request);
@@ -119,7 +95,6 @@ private:
     RunEdits& edits_;
     DockLayout& docks_;
     Recorder recorder_;
-    Rerun rerun_;
     bool rerunning_ = false; ///< the current recording is the lab's rerun
     Thinker thinker_;
     Scratch scratch_;

@@ -4,6 +4,7 @@
 #include "core/policy/replay.h"
 #include "core/policy/rerun_difference.h"
 #include "core/trace/recorded_choices.h"
+#include "core/trace/writer.h"
 #include "tests/app/desktop/engine_stage.h"
 #include "tests/support/test_data.h"
 #include "views/chart/chart_plot.h"
@@ -64,18 +65,22 @@ class DesktopRerunTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void aRunWithStatesPutInIsRefusedAsTheCommandLineRefusesIt() {
-        Rerun rerun;
-        const QSignalSpy failed(&rerun, &Rerun::failed);
-        const QSignalSpy prepared(&rerun, &Rerun::prepared);
+        testing::Stage stage;
+        const QString trace = stage.make(u"patched.ponder"_s, {.sequences = 1, .tokens = 60});
         RunInfo run;
         run.name = "a patched";
         run.choices = R"({"patches":[{"to":{"token":3,"step":0},"from":"zero"}]})";
-        rerun.start({u"/nowhere/t.ponder"_s, 1}, run, u"fixed:n=1"_s, u"/nowhere"_s,
-                    u"/nowhere/else.ponder"_s);
-        QCOMPARE(failed.size(), 1);
-        QCOMPARE(failed[0][0].toString(), QString::fromStdString(why_no_rerun(run)));
-        QVERIFY(failed[0][0].toString().contains(u"states put in"_s));
-        QVERIFY(prepared.isEmpty());
+        {
+            TraceWriter writer(trace.toStdString());
+            writer.begin_run(run, {});
+            writer.end_run(1);
+        }
+        QVERIFY(stage.shows(trace));
+        const QSignalSpy ended(&stage.window.runs(), &RunController::rerunEnded);
+        stage.window.runs().rerun({trace, stage.window.data().runs(trace).back().id}, u"fixed:n=1"_s);
+        QVERIFY(stage.window.messages().has("rerun.refused", QString::fromStdString(why_no_rerun(run))));
+        QCOMPARE(ended.size(), 1);
+        QVERIFY(!stage.window.runs().recorder().isRunning());
     }
 
     void theRerunIsRecordedAndSetAgainstTheReplay() {
