@@ -37,7 +37,6 @@ void attach_library(QWidget& panel, const WindowParts& parts) {
     QObject::connect(library, &LibraryPanel::renameRequested, &parts.edits, &RunEdits::renameRun);
     QObject::connect(library, &LibraryPanel::removeRequested, &parts.edits, &RunEdits::removeRun);
     QObject::connect(library, &LibraryPanel::keepRequested, &parts.edits, &RunEdits::keepRun);
-    QObject::connect(library, &LibraryPanel::checkRequested, &parts.edits, &RunEdits::checkTrace);
 }
 
 void attach_heatmap(QWidget& panel, const WindowParts& parts) {

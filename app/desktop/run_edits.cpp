@@ -6,10 +6,8 @@
 #include "app/desktop/settings.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/method_info.h"
-#include "core/trace/tools/check.h"
 #include "core/trace/tools/merge.h"
 #include "core/trace/tools/run_edits.h"
-#include "views/common/format.h"
 #include "views/common/paths.h"
 
 #include <QDir>
@@ -203,39 +201,6 @@ void RunEdits::locateCheckpoint(const RunKey& key, const std::function<void()>& 
                     [this](const QString& problem) { messages_->show("checkpoint.unreadable", problem); });
             });
     dialog->open();
-}
-
-void RunEdits::checkTrace(const QString& path) {
-    constexpr std::size_t most = 3; // sentences of a message
-    const QString name = QFileInfo(path).fileName();
-    const QString working = u"Checking every byte of %1…"_s.arg(name);
-    messages_->show("check.running", working, MessageBar::Kind::notice);
-    // A pass over the whole file, with a reader of its own.
-    checking_.start(
-        [path](const std::stop_token& stop) { return check_trace(path_of(path), most, {}, stop); },
-        [this, name, working](const TraceCheck& found) {
-            messages_->retract(working);
-            for (const TraceFault& fault : found.faults) {
-                const QString place = QString::fromStdString(fault.place);
-                messages_->show("check.fault",
-                                u"%1: %2%3."_s.arg(name, place.isEmpty() ? place : place + u": "_s,
-                                                   QString::fromStdString(fault.message)));
-            }
-            if (!found.faults.empty()) {
-                return;
-            }
-            messages_->show(
-                "check.sound",
-                found.without_digest == 0
-                    ? u"%1 is undamaged."_s.arg(name)
-                    : u"%1 matches its schema. %2 of its arrays and texts have no CRC-32, so "
-                      "damage in them cannot be found."_s.arg(name, format_count(found.without_digest)),
-                found.without_digest == 0 ? MessageBar::Kind::success : MessageBar::Kind::notice);
-        },
-        [this, working](const QString& sentence) {
-            messages_->retract(working);
-            messages_->show("check.failed", sentence);
-        });
 }
 
 bool RunEdits::leavesScratch() {

@@ -14,7 +14,7 @@ namespace ponderscope {
 
 class OpenTraces;
 
-/// Edits of runs: save, rename, remove, check, and find a moved checkpoint.
+/// Edits of runs: save, rename, remove, and find a moved checkpoint.
 class RunEdits : public ShellPart {
     Q_OBJECT
 public:
@@ -29,7 +29,6 @@ public Q_SLOTS:
     void renameRun(const ponderscope::RunKey& key, const QString& name);
     void removeRun(const ponderscope::RunKey& key);
     void keepRun(const ponderscope::RunKey& key);
-    void checkTrace(const QString& path);
 
 private:
     /// Works on a trace in the background, then reads it anew and shows what \p edit gave, if anything.
@@ -45,7 +44,6 @@ private:
     std::set<RunKey> kept_;     ///< temporary runs that were copied elsewhere
     bool scratchAsked_ = false; ///< they may go
     Task edits_{this};
-    Task checking_{this};
     Task locating_{this};
 };
 

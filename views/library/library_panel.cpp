@@ -234,8 +234,6 @@ void LibraryPanel::fillMenu(QMenu& menu, const QModelIndex& index) {
             ->setDisabled(elsewhere);
     } else {
         menu.addAction(u"Copy path"_s, this, [key] { QGuiApplication::clipboard()->setText(key.trace); });
-        menu.addAction(u"Check Every Byte"_s, this, [this, key] { Q_EMIT checkRequested(key.trace); });
-        menu.addSeparator();
         menu.addAction(u"Close trace"_s, this, [this, key] { context_.data.close(key.trace); });
     }
 }

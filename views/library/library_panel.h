@@ -34,7 +34,6 @@ public:
     [[nodiscard]] QSize sizeHint() const override { return {252, 600}; }
 
 Q_SIGNALS:
-    void checkRequested(const QString& trace);
     void renameRequested(const ponderscope::RunKey& run, const QString& name);
     void removeRequested(const ponderscope::RunKey& run);
     /// Copy it into a trace of the user's choice.

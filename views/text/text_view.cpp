@@ -507,8 +507,7 @@ QString TextView::hint() const {
         return context_.data.sequenceInfo(run, sequence) == nullptr
                    ? u"This run has no sequence %1."_s.arg(sequence + 1)
                : context_.data.isUnreadable(run, sequence)
-                   ? u"This sequence cannot be read from the trace.\nCheck Every Byte, in the trace's menu "
-                     "in the Library, tests the file."_s
+                   ? u"This sequence cannot be read from the trace.\n`ponderscope check` names the damage."_s
                    : u"Reading the sequence…"_s;
     }
     return layout_.sequence()->tokens.size() == 0 ? u"This sequence has no token yet."_s : QString();

@@ -239,40 +239,6 @@ private Q_SLOTS:
         QTRY_COMPARE(stage.names(stage.trace()), QStringList{u"two"_s});
     }
 
-    void everyByteIsChecked() {
-        Stage stage;
-        QVERIFY(stage.open());
-        const RunKey trace{stage.trace(), 0};
-        QVERIFY(stage.choose(trace, u"Check Every Byte"_s));
-        QTRY_VERIFY2(stage.says("check.sound"), qPrintable(stage.said()));
-        // 60 bytes of an array, a bit of each: SQLite's own check finds nothing.
-        QVERIFY(stage.choose(trace, u"Close trace"_s));
-        QByteArray chunk;
-        {
-            const TraceReader reader = TraceReader::open(stage.trace().toStdString());
-            const auto values = reader.signal(1, 0, "nll");
-            QVERIFY(values && values->data.size() >= 60);
-            chunk = QByteArray(reinterpret_cast<const char*>(values->data.data()), 60);
-        }
-        QFile file(stage.trace());
-        QVERIFY(file.open(QIODevice::ReadWrite));
-        QByteArray all = file.readAll();
-        const qsizetype at = all.indexOf(chunk);
-        QVERIFY(at > 0);
-        for (qsizetype i = 0; i < chunk.size(); ++i) {
-            all[at + i] = static_cast<char>(all[at + i] ^ 1);
-        }
-        QVERIFY(file.seek(0) && file.write(all) == all.size());
-        file.close();
-        QCOMPARE(TraceReader::open(stage.trace().toStdString()).check(), std::string());
-        stage.window.messages().clear();
-        stage.window.open(stage.trace());
-        QVERIFY(stage.settle());
-        QVERIFY(stage.choose(trace, u"Check Every Byte"_s));
-        QTRY_VERIFY2(stage.says("check.fault"), qPrintable(stage.said()));
-        QVERIFY(!stage.says("check.sound"));
-    }
-
     void aChangeOfALeavesPlaceBAndPanelsWhereTheyAre() {
         Stage stage;
         QFile text(stage.folder.filePath(u"story.txt"_s));
