@@ -35,24 +35,6 @@ namespace ponderscope {
 
 namespace {
 
-/// How often the folder is looked at while the dialog is open.
-constexpr int watch_ms = 1000;
-constexpr qsizetype most_files = 4096;
-
-/// Names, sizes and times of what lies in a folder; empty when there is none.
-QString fingerprint_of(const QString& folder) {
-    QString all;
-    const QFileInfoList files = folder.isEmpty()
-                                    ? QFileInfoList()
-                                    : QDir(folder).entryInfoList(QDir::Files | QDir::Hidden, QDir::Name);
-    for (const QFileInfo& file : files.mid(0, most_files)) {
-        all += u"%1 %2 %3\n"_s.arg(file.fileName())
-                   .arg(file.size())
-                   .arg(file.lastModified().toMSecsSinceEpoch());
-    }
-    return all;
-}
-
 /// A choice of --record in the dialog, with its cost.
 struct Level {
     const char* level;
@@ -319,9 +301,6 @@ void RecordDialog::connectFields() {
         offerMethods({});
         asking_.start();
     });
-    watching_.setInterval(watch_ms);
-    connect(&watching_, &QTimer::timeout, this, &RecordDialog::watch);
-    watching_.start();
     connect(&inquiry_, &CheckpointInquiry::known, this, [this](const CheckpointAbout& found) {
         known_ = found;
         QString text = found.sentence();
@@ -365,20 +344,12 @@ void RecordDialog::inquire() {
     inquiry_.ask(folder);
 }
 
-void RecordDialog::watch() {
-    const QString folder = checkpoint_->path();
-    const QString now = fingerprint_of(folder);
-    const bool same = folder == watched_;
-    const bool before = changing_;
-    changing_ = same && now != fingerprint_;
-    watched_ = folder;
-    fingerprint_ = now;
-    if (before && !changing_ && same) {
-        inquire(); // it holds still now
-    }
-    if (before != changing_) {
+bool RecordDialog::event(QEvent* event) {
+    if (event->type() == QEvent::WindowActivate && known_.folder.isEmpty() && !inquiry_.isRunning()) {
+        inquire(); // the folder may be complete by now
         check();
     }
+    return QDialog::event(event);
 }
 
 void RecordDialog::offerCheckpoints(const QStringList& folders) {
@@ -525,10 +496,6 @@ QString RecordDialog::problem() const {
     QString found = problem_of(request());
     if (found.isEmpty()) {
         found = fields_->problem();
-    }
-    if (found.isEmpty() && changing_) {
-        return u"The files of %1 are still changing. The dialog continues when they are complete."_s.arg(
-            checkpoint_->path());
     }
     if (found.isEmpty() && known_.ambiguous() && request().method.isEmpty()) {
         return u"Choose the method. This checkpoint fits %1."_s.arg(known_.candidates.join(u" and "_s));

@@ -44,6 +44,9 @@ public:
     /// The choices become the next dialog's defaults.
     void remember();
 
+protected:
+    bool event(QEvent* event) override;
+
 private:
     void dressFields(const Theme& theme); ///< ranges, names, tips and choices
     void layOut();
@@ -52,7 +55,6 @@ private:
     [[nodiscard]] RecordRequest lastRequest() const;
     void check();
     void inquire(); ///< about the folder that is named now
-    void watch();   ///< whether it still changes, as one that is being copied does
     void offerMethods(const CheckpointAbout& about);
     void offerPolicies();
     [[nodiscard]] QString suggestedTrace() const;
@@ -62,10 +64,6 @@ private:
     CheckpointInquiry inquiry_;
     CheckpointAbout known_; ///< of the folder that was asked about last; empty while that is not known
     QTimer asking_;
-    QTimer watching_;
-    QString watched_; ///< folder, and the names, sizes and times of its files when they were last looked at
-    QString fingerprint_;
-    bool changing_ = false; ///< they were others a moment ago
     PathEdit* checkpoint_;
     QLabel* about_;
     QRadioButton* fromFile_;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Wrong input while the window is open: traces that change under it, numbers that cannot be, texts that would
-// write over their surroundings, checkpoints that are still being copied, an engine that dies.
+// write over their surroundings, an engine that dies.
 #include "app/desktop/message_bar.h"
 #include "app/desktop/open_traces.h"
-#include "app/desktop/record_dialog.h"
 #include "tests/app/desktop/desktop_stage.h"
 #include "views/common/format.h"
 #include "views/heatmap/heatmap_view.h"
@@ -13,7 +12,6 @@
 #include "views/text/text_view.h"
 
 #include <QComboBox>
-#include <QDir>
 #include <QElapsedTimer>
 
 #include <cmath>
@@ -253,40 +251,6 @@ private Q_SLOTS:
             }
         }
         look(stage);
-    }
-
-    void aCheckpointThatIsStillBeingCopiedIsWaitedFor() {
-        Stage stage;
-        stage.window.show();
-        const QString folder = stage.folder.filePath(u"copied"_s);
-        QVERIFY(QDir().mkpath(folder));
-        const auto write = [&](const QString& name, qsizetype size) {
-            QFile file(folder + u'/' + name);
-            QVERIFY(file.open(QIODevice::WriteOnly));
-            file.write(QByteArray(size, '{'));
-        };
-        stage.drop({QUrl::fromLocalFile(folder)});
-        QVERIFY(stage.window.runs().recordDialog() != nullptr);
-        RecordDialog& dialog = *stage.window.runs().recordDialog();
-        QVERIFY(dialog.problem().contains(u"config.json"_s));
-        const QString text = stage.folder.filePath(u"text.txt"_s);
-        QFile words(text);
-        QVERIFY(words.open(QIODevice::WriteOnly));
-        words.write("words");
-        words.close();
-        RecordRequest request = dialog.request();
-        request.textFile = text;
-        request.trace = stage.folder.filePath(u"out.ponder"_s);
-        dialog.setRequest(request);
-        write(u"config.json"_s, 2);
-        qsizetype size = 0;
-        QVERIFY2(testing::comes([&] {
-                     write(u"model.safetensors"_s, size += 1000);
-                     return dialog.problem().contains(u"still changing"_s);
-                 }),
-                 qPrintable(dialog.problem()));
-        QTRY_VERIFY(!dialog.problem().contains(u"still changing"_s));
-        dialog.reject();
     }
 
     void anEngineThatDiesLeavesTheSequencesDone() {
