@@ -12,6 +12,7 @@
 #include <QMouseEvent>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 using namespace Qt::StringLiterals;
@@ -24,6 +25,12 @@ namespace {
 /// inspector stands with the library.
 constexpr int lowest_for_both = 820;
 constexpr int narrowest_for_both = 1200;
+
+Qt::DockWidgetArea area_of(PanelPlace place) {
+    return place == PanelPlace::left    ? Qt::LeftDockWidgetArea
+           : place == PanelPlace::right ? Qt::RightDockWidgetArea
+                                        : Qt::BottomDockWidgetArea;
+}
 
 } // namespace
 
@@ -99,119 +106,92 @@ QDockWidget* DockLayout::focusedDock() {
     return nullptr;
 }
 
+PanelPlace DockLayout::placeOf(std::size_t panel) const {
+    const PanelPlace wanted = panels()[panel].place;
+    return low_ && wanted == PanelPlace::lower      ? PanelPlace::upper
+           : narrow_ && wanted == PanelPlace::right ? PanelPlace::left
+                                                    : wanted;
+}
+
 void DockLayout::arrange() {
-    const QSize window = window_->size();
     leaveMaximised();
     layoutToCome_.clear();
-    const int height = window.height();
-    for (QDockWidget* dock : docks_) {
-        dock->setFloating(false);
-        window_->removeDockWidget(dock); // out of tabs and splits
+    low_ = window_->height() < lowest_for_both;
+    narrow_ = window_->width() < narrowest_for_both;
+    std::vector<std::size_t> all(docks_.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    place(all);
+    if (!low_) {
+        dockByName_.at(u"compare"_s)->raise();
     }
-    low_ = height < lowest_for_both;
-    narrow_ = window.width() < narrowest_for_both;
-    const auto place_of = [this](std::size_t panel) {
-        const PanelPlace wanted = panels()[panel].place;
-        return low_ && wanted == PanelPlace::lower      ? PanelPlace::upper
-               : narrow_ && wanted == PanelPlace::right ? PanelPlace::left
-                                                        : wanted;
-    };
+}
+
+void DockLayout::place(const std::vector<std::size_t>& which) {
+    for (const std::size_t i : which) {
+        docks_[i]->setFloating(false);
+        window_->removeDockWidget(docks_[i]); // out of tabs and splits
+    }
     // The first of each place, then the others as its tabs: what is tabbed already cannot be split.
     std::map<PanelPlace, QDockWidget*> first;
-    for (std::size_t i = 0; i < docks_.size(); ++i) {
-        const PanelPlace place = place_of(i);
-        if (first.emplace(place, docks_[i]).second) {
-            window_->addDockWidget(place == PanelPlace::left    ? Qt::LeftDockWidgetArea
-                                   : place == PanelPlace::right ? Qt::RightDockWidgetArea
-                                                                : Qt::BottomDockWidgetArea,
-                                   docks_[i]);
-            if (place == PanelPlace::lower) {
+    for (const std::size_t i : which) {
+        if (const PanelPlace place = placeOf(i); first.emplace(place, docks_[i]).second) {
+            window_->addDockWidget(area_of(place), docks_[i]);
+            if (place == PanelPlace::lower && first.contains(PanelPlace::upper)) {
                 window_->splitDockWidget(first.at(PanelPlace::upper), docks_[i], Qt::Vertical);
             }
         }
     }
-    for (std::size_t i = 0; i < docks_.size(); ++i) {
-        if (QDockWidget* leader = first.at(place_of(i)); leader != docks_[i]) {
+    for (const std::size_t i : which) {
+        if (QDockWidget* leader = first.at(placeOf(i)); leader != docks_[i]) {
             window_->tabifyDockWidget(leader, docks_[i]);
         }
         docks_[i]->show();
     }
     // The text is what the window is for: it keeps nearly half of the height.
-    QDockWidget* upper = first.at(PanelPlace::upper);
-    if (low_) {
-        window_->resizeDocks({upper}, {std::max(200, height * 4 / 10)}, Qt::Vertical);
-    } else {
-        const int room = height * 54 / 100;
-        window_->resizeDocks({upper, first.at(PanelPlace::lower)}, {room * 38 / 100, room * 62 / 100},
-                             Qt::Vertical);
-        dockByName_.at(u"compare"_s)->raise();
-    }
-    upper->raise();
-    first.at(PanelPlace::left)->raise();
-    window_->resizeDocks({first.at(PanelPlace::left)}, {narrow_ ? 236 : 252}, Qt::Horizontal);
-    if (!narrow_) {
-        window_->resizeDocks({first.at(PanelPlace::right)}, {312}, Qt::Horizontal);
+    const int room = window_->height() * 54 / 100;
+    const std::map<PanelPlace, int> sizes{
+        {PanelPlace::left, narrow_ ? 236 : 252},
+        {PanelPlace::right, 312},
+        {PanelPlace::upper, low_ ? std::max(200, window_->height() * 4 / 10) : room * 38 / 100},
+        {PanelPlace::lower, room * 62 / 100}};
+    for (const Qt::Orientation way : {Qt::Vertical, Qt::Horizontal}) {
+        QList<QDockWidget*> leaders;
+        QList<int> lengths;
+        for (const auto& [place, leader] : first) {
+            if ((area_of(place) == Qt::BottomDockWidgetArea) == (way == Qt::Vertical)) {
+                leaders << leader;
+                lengths << sizes.at(place);
+                leader->raise();
+            }
+        }
+        window_->resizeDocks(leaders, lengths, way);
     }
 }
 
 void DockLayout::fitPanels() {
-    // Move only panels at their default position: the user's own layout stays.
     const bool low = window_->height() < lowest_for_both;
     const bool narrow = window_->width() < narrowest_for_both;
     if (maximised_ != nullptr || (low == low_ && narrow == narrow_)) {
         return;
     }
     putDown();
-    const auto docked = [this](QDockWidget* dock, Qt::DockWidgetArea area) {
-        return !dock->isFloating() && !dock->isHidden() && window_->dockWidgetArea(dock) == area;
-    };
-    QDockWidget* leaders[4] = {};
+    // Only panels that are where they came: what the user moved or closed stays as it is.
+    std::vector<std::size_t> own;
+    std::vector<QDockWidget*> seen;
     for (std::size_t i = 0; i < docks_.size(); ++i) {
-        QDockWidget*& leader = leaders[static_cast<std::size_t>(panels()[i].place)];
-        leader = leader == nullptr ? docks_[i] : leader;
-    }
-    const auto leader = [&](PanelPlace place) { return leaders[static_cast<std::size_t>(place)]; };
-    const auto of_place = [&](PanelPlace place, Qt::DockWidgetArea area) {
-        std::vector<QDockWidget*> found;
-        for (std::size_t i = 0; i < docks_.size(); ++i) {
-            if (panels()[i].place == place && docked(docks_[i], area)) {
-                found.push_back(docks_[i]);
-            }
-        }
-        return found;
-    };
-    if (narrow != std::exchange(narrow_, narrow)) {
-        for (QDockWidget* dock :
-             of_place(PanelPlace::right, narrow ? Qt::RightDockWidgetArea : Qt::LeftDockWidgetArea)) {
-            if (narrow && docked(leader(PanelPlace::left), Qt::LeftDockWidgetArea)) {
-                window_->tabifyDockWidget(leader(PanelPlace::left), dock);
-                leader(PanelPlace::left)->raise();
-            } else if (!narrow) {
-                window_->addDockWidget(Qt::RightDockWidgetArea, dock);
-                window_->resizeDocks({dock}, {312}, Qt::Horizontal);
+        if (!docks_[i]->isFloating() && !docks_[i]->isHidden() &&
+            window_->dockWidgetArea(docks_[i]) == area_of(placeOf(i))) {
+            own.push_back(i);
+            if (!docks_[i]->visibleRegion().isEmpty()) {
+                seen.push_back(docks_[i]);
             }
         }
     }
-    if (low != std::exchange(low_, low)) {
-        const std::vector<QDockWidget*> lower = of_place(PanelPlace::lower, Qt::BottomDockWidgetArea);
-        QDockWidget* upper = leader(PanelPlace::upper);
-        const bool upper_there = docked(upper, Qt::BottomDockWidgetArea);
-        for (QDockWidget* dock : lower) {
-            if (low && upper_there) {
-                window_->tabifyDockWidget(upper, dock);
-            } else if (!low && dock == lower.front()) {
-                window_->addDockWidget(Qt::BottomDockWidgetArea, dock, Qt::Vertical);
-            } else if (!low) {
-                window_->tabifyDockWidget(lower.front(), dock);
-            }
-        }
-        if (low && upper_there) {
-            upper->raise();
-            window_->resizeDocks({upper}, {std::max(200, window_->height() * 4 / 10)}, Qt::Vertical);
-        } else if (!low && !lower.empty()) {
-            const int room = window_->height() * 54 / 100;
-            window_->resizeDocks({upper, lower.front()}, {room * 38 / 100, room * 62 / 100}, Qt::Vertical);
-        }
+    low_ = low;
+    narrow_ = narrow;
+    place(own);
+    for (QDockWidget* dock : seen) {
+        dock->raise();
     }
 }
 

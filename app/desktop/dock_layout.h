@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "app/desktop/panels.h"
 #include "app/desktop/shell.h"
 
 #include <QByteArray>
@@ -16,7 +17,6 @@ class QDockWidget;
 namespace ponderscope {
 
 class LiveView;
-struct Panel;
 
 /// The docks of a window: one for every registered panel, the layout that they come in, what folds where the
 /// window is small, one panel over all.
@@ -57,6 +57,9 @@ Q_SIGNALS:
 
 private:
     void addPanel(const Panel& panel, QWidget* view);
+    [[nodiscard]] PanelPlace placeOf(std::size_t panel) const; ///< in a window of this size
+    /// Puts these panels, by number, where they come in a window of this size.
+    void place(const std::vector<std::size_t>& which);
     /// Ends a dock drag in progress: Qt keeps places of the layout in a drag, which must not change then.
     void putDown();
 
