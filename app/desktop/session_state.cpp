@@ -26,7 +26,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
+#include <limits>
 
 using namespace Qt::StringLiterals;
 
@@ -402,61 +404,80 @@ RunKey run_key(const QJsonValue& value, const QDir& folder) {
             trace.isEmpty() ? 0 : object.value(QLatin1String("run")).toInteger()};
 }
 
-/// The value if it is one of an enumeration with \p count values.
-template <typename Enum>
-Enum checked(const QJsonValue& value, int count, Enum otherwise) {
-    const int number = value.toInt(-1);
-    return number >= 0 && number < count ? static_cast<Enum>(number) : otherwise;
+/// An entry of a view. A missing or wrong value leaves what there is.
+struct ViewField {
+    const char* key;
+    std::function<QJsonValue(const ViewState&)> write;
+    std::function<void(ViewState&, const QJsonValue&)> read;
+};
+
+template <typename T>
+ViewField number(const char* key, T ViewState::*at, qint64 least, qint64 most = 1 << 20) {
+    return {key, [at](const ViewState& view) { return QJsonValue(static_cast<qint64>(view.*at)); },
+            [at, least, most](ViewState& view, const QJsonValue& value) {
+                const qint64 found = value.toInteger(least - 1);
+                view.*at = found >= least && found <= most ? static_cast<T>(found) : view.*at;
+            }};
+}
+
+ViewField annotation(const char* key, QString TextLook::*at) {
+    return {key, [at](const ViewState& view) { return QJsonValue(view.look.*at); },
+            [at](ViewState& view, const QJsonValue& value) {
+                const QString name = value.toString();
+                view.look.*at = fault_of_annotation_name(name.toStdString()).empty() ? name : QString();
+            }};
+}
+
+const std::vector<ViewField>& view_fields() {
+    static const std::vector<ViewField> fields{
+        number("sequence", &ViewState::sequence, 0, std::numeric_limits<qint64>::max()),
+        number("token", &ViewState::token, -1, std::numeric_limits<qint64>::max()),
+        number("step", &ViewState::step, -1),
+        number("layer", &ViewState::layer, -1),
+        number("head", &ViewState::head, -1),
+        number("attribution", &ViewState::attribution, 0, 1),
+        number("zoom", &ViewState::zoom, 0, 2),
+        number("text_size", &ViewState::textSize, 9, 48),
+        annotation("annotation", &TextLook::annotation),
+        annotation("bar_annotation", &TextLook::barAnnotation),
+        {"quantity", [](const ViewState& view) { return quantity_key(view.look.quantity); },
+         [](ViewState& view, const QJsonValue& value) {
+             view.look.quantity = quantity_called(value.toString()).value_or(view.look.quantity);
+         }},
+        {"bars",
+         [](const ViewState& view) {
+             return view.look.bars ? QJsonValue(quantity_key(*view.look.bars)) : QJsonValue();
+         },
+         [](ViewState& view, const QJsonValue& value) {
+             const auto bars = quantity_called(value.toString());
+             view.look.bars = value.isNull() ? std::nullopt : bars ? bars : view.look.bars;
+         }},
+        {"difference", [](const ViewState& view) { return view.look.difference; },
+         [](ViewState& view, const QJsonValue& value) { view.look.difference = value.toBool(); }},
+        {"ranges", [](const ViewState& view) { return to_json(view.ranges); },
+         [](ViewState& view, const QJsonValue& value) { view.ranges = ranges_of(value.toObject()); }},
+        {"find", [](const ViewState& view) { return view.find; },
+         [](ViewState& view, const QJsonValue& value) { view.find = value.toString(); }}};
+    return fields;
 }
 
 QJsonObject to_json(const ViewState& view, const QDir& folder) {
-    return {{u"a"_s, to_json(view.a, folder)},
-            {u"b"_s, to_json(view.b, folder)},
-            {u"sequence"_s, view.sequence},
-            {u"token"_s, view.token},
-            {u"step"_s, view.step},
-            {u"layer"_s, view.layer},
-            {u"head"_s, view.head},
-            {u"attribution"_s, static_cast<int>(view.attribution)},
-            {u"quantity"_s, quantity_key(view.look.quantity)},
-            {u"annotation"_s, view.look.annotation},
-            {u"bars"_s, view.look.bars ? QJsonValue(quantity_key(*view.look.bars)) : QJsonValue()},
-            {u"bar_annotation"_s, view.look.barAnnotation},
-            {u"ranges"_s, to_json(view.ranges)},
-            {u"difference"_s, view.look.difference},
-            {u"zoom"_s, static_cast<int>(view.zoom)},
-            {u"text_size"_s, view.textSize},
-            {u"find"_s, view.find}};
+    QJsonObject object{{u"a"_s, to_json(view.a, folder)}, {u"b"_s, to_json(view.b, folder)}};
+    for (const ViewField& field : view_fields()) {
+        object.insert(QLatin1String(field.key), field.write(view));
+    }
+    return object;
 }
 
-/// The view state in \p object. Missing and invalid entries keep their defaults.
 ViewState view_state(const QJsonObject& object, const QDir& folder) {
-    const auto number = [&](const char* key, qint64 least) {
-        return std::max(object.value(QLatin1String(key)).toInteger(least), least);
-    };
     ViewState view;
     view.a = run_key(object.value(QLatin1String("a")), folder);
     view.b = run_key(object.value(QLatin1String("b")), folder);
-    view.sequence = number("sequence", 0);
-    view.token = number("token", -1);
-    view.step = static_cast<int>(std::min<qint64>(number("step", -1), 1 << 20));
-    view.layer = static_cast<int>(std::min<qint64>(number("layer", -1), 1 << 20));
-    view.head = static_cast<int>(std::min<qint64>(number("head", -1), 1 << 20));
-    view.attribution = checked(object.value(QLatin1String("attribution")), 2, Attribution::predicted);
-    const auto annotation = [&](const char* key) {
-        const QString name = object.value(QLatin1String(key)).toString();
-        return fault_of_annotation_name(name.toStdString()).empty() ? name : QString();
-    };
-    const QJsonValue bars = object.value(QLatin1String("bars"));
-    view.look = {quantity_called(object.value(QLatin1String("quantity")).toString()).value_or(Quantity::nll),
-                 annotation("annotation"),
-                 bars.isNull() ? std::nullopt
-                               : std::optional(quantity_called(bars.toString()).value_or(Quantity::steps)),
-                 annotation("bar_annotation"), object.value(QLatin1String("difference")).toBool()};
-    view.ranges = ranges_of(object.value(QLatin1String("ranges")).toObject());
-    view.zoom = checked(object.value(QLatin1String("zoom")), 3, TextZoom::text);
-    view.textSize = std::clamp(object.value(QLatin1String("text_size")).toInt(19), 9, 48);
-    view.find = object.value(QLatin1String("find")).toString();
+    for (const ViewField& field : view_fields()) {
+        if (const QJsonValue value = object.value(QLatin1String(field.key)); !value.isUndefined()) {
+            field.read(view, value);
+        }
+    }
     return view;
 }
 

@@ -183,7 +183,7 @@ private Q_SLOTS:
         QCOMPARE(session->view.look.quantity, Quantity::nll);
         QVERIFY(session->view.look.annotation.isEmpty());
         QCOMPARE(session->view.zoom, TextZoom::text);
-        QCOMPARE(session->view.textSize, 48);
+        QCOMPARE(session->view.textSize, 19);
         Stage stage;
         stage.window.show();
         stage.window.open(folder.filePath(u"absent.ponder-session"_s));
