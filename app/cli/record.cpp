@@ -190,12 +190,8 @@ RecordReport RecordVerb::record_texts(Engine& engine, const Checkpoint& checkpoi
         TraceWriter writer(trace, {.compress = compress});
         return record(engine, checkpoint, sequences, tokenizer, writer, options, printer.sink(), stop);
     }
-    const std::string digest = std::any_of(patches.begin(), patches.end(),
-                                           [](const PlannedPatch& patch) { return !patch.trace.empty(); })
-                                   ? checkpoint_digest(checkpoint, printer.sink(), stop)
-                                   : "";
     std::vector<StatePatch> states =
-        take_states(engine, patches, sequences, shape, options.batch, digest, printer.sink(), stop);
+        take_states(engine, patches, sequences, shape, options.batch, printer.sink(), stop);
     // Invalid patches must fail before the trace file is created.
     engine.use_patches(states);
     engine.use_patches({});
@@ -450,7 +446,7 @@ void add_record(CLI::App& program) {
         ->type_name("LEVEL[,layers][,states[:LAYERS]][,experts[:probabilities]]")
         ->capture_default_str();
     app->add_option("--patch", verb->patch_file,
-                    "Replace states by those of another token, step, layer or run, as this JSON file says "
+                    "Replace states by those of another token, step, layer or text, as this JSON file says "
                     "(resources/docs/states.md), and record that run beside the unpatched one")
         ->type_name("FILE");
     app->add_flag("--patched-only", verb->patched_only, "With --patch: do not record the unpatched run");

@@ -4,12 +4,9 @@
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/record/batches.h"
-#include "core/trace/column_labels.h"
-#include "core/trace/reader.h"
 #include "core/trace/windows.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -23,7 +20,6 @@ namespace ponderscope {
 namespace {
 
 constexpr std::int64_t most_patches = 100'000;
-constexpr std::int64_t most_tokens = std::int64_t{1} << 40; // of a sequence
 
 /// What an object of the file says of a place; what it leaves out is as in \p other.
 StatePlace place_of(const JsonObject& object, const StatePlace& other) {
@@ -55,16 +51,8 @@ PlannedPatch patch_of(const JsonObject& object) {
         object.fail("from", "an object with a token, step or layer, \"zero\" or \"mean\"");
     }
     const JsonObject source = object.required_object("from");
-    source.allow_only({"trace", "run", "sequence", "token", "step", "layer"});
+    source.allow_only({"sequence", "token", "step", "layer"});
     patch.from = place_of(source, patch.to);
-    patch.run = source.text("run").value_or("");
-    if (const auto trace = source.text("trace")) {
-        patch.source = PlannedPatch::Source::trace;
-        patch.trace = std::filesystem::absolute(object.source().parent_path() / *trace).lexically_normal();
-    } else if (!patch.run.empty()) {
-        source.fail("run", "a trace beside it that holds the run",
-                    "add \"trace\", or leave \"run\" out to take the state from these texts themselves");
-    }
     return patch;
 }
 
@@ -210,75 +198,6 @@ private:
     std::map<Key, StateSum> sums_;
 };
 
-/// A run whose states are read.
-class SourceRun {
-public:
-    SourceRun(const std::filesystem::path& trace, const std::string& name, const std::string& digest)
-        : reader_(TraceReader::open(trace)),
-          run_(find_run(reader_, name)),
-          place_(trace.string() + "#" + run_.name) {
-        if (run_.checkpoint_digest != digest) {
-            throw InputError(place_ + ": expected a run of the checkpoint that is patched, found one of " +
-                             run_.checkpoint +
-                             ", whose weights differ; a state means nothing to other weights.");
-        }
-        for (const SignalInfo& info : reader_.signal_infos(run_.id)) {
-            if (info.name == signal::state) {
-                info_ = info;
-            }
-        }
-        const std::vector<std::string> of_steps{"token", "step", "dim"};
-        const std::vector<std::string> of_layers{"token", "step", "layer", "dim"};
-        if (info_.axes != of_steps && info_.axes != of_layers) {
-            throw InputError(place_ + ": expected recorded states, found " +
-                             (info_.axes.empty() ? "none" : "a signal of that name with other axes") +
-                             "; record it with --record states or states:LAYERS.");
-        }
-    }
-
-    std::vector<float> state(const StatePlace& place) const {
-        const bool of_layers = info_.axes.size() == 4;
-        std::optional<SignalChunk> chunk;
-        if (place.sequence < run_.sequences && place.token < most_tokens) {
-            chunk = reader_.signal(run_.id, place.sequence, signal::state, place.token, place.token + 1);
-        }
-        if (!chunk || chunk->shape.size() != info_.axes.size() || chunk->shape.front() != 1 ||
-            place.step >= chunk->shape[1]) {
-            refuse(place, "no such token or step");
-        }
-        std::int64_t row = place.step;
-        if (of_layers) {
-            const auto count = static_cast<std::size_t>(chunk->shape[2]);
-            const std::vector<std::string> labels = column_labels(info_.description, count);
-            const auto label = std::find(labels.begin(), labels.end(), std::to_string(place.layer));
-            if (label == labels.end()) {
-                refuse(place, "states of other layers; name one of them in \"layer\"");
-            }
-            row = row * chunk->shape[2] + (label - labels.begin());
-        } else if (place.layer != StatePlace::end_of_step) {
-            refuse(place, "states at the end of steps; write \"layer\": null in \"from\"");
-        }
-        const std::vector<float> all = to_floats(*chunk);
-        const auto width = static_cast<std::ptrdiff_t>(chunk->shape.back());
-        std::vector<float> state(all.begin() + row * width, all.begin() + (row + 1) * width);
-        if (std::isnan(state.front())) {
-            refuse(place, "that the token stopped before that step");
-        }
-        return state;
-    }
-
-private:
-    [[noreturn]] void refuse(const StatePlace& place, const std::string& found) const {
-        throw InputError(place_ + ": expected a recorded state of " + to_string(place) + ", found " + found +
-                         ".");
-    }
-
-    TraceReader reader_;
-    RunInfo run_;
-    std::string place_;
-    SignalInfo info_;
-};
-
 } // namespace
 
 std::vector<PlannedPatch> read_patch_file(const std::filesystem::path& path) {
@@ -314,11 +233,6 @@ nlohmann::json to_json(const std::vector<PlannedPatch>& patches) {
         case PlannedPatch::Source::mean:
             from = "mean";
             break;
-        case PlannedPatch::Source::trace:
-            from = to_json(patch.from);
-            from["trace"] = patch.trace.string();
-            from["run"] = patch.run;
-            break;
         case PlannedPatch::Source::same_run:
             from = to_json(patch.from);
             break;
@@ -342,25 +256,16 @@ void check_places(const Engine& engine, const std::vector<PlannedPatch>& patches
 
 std::vector<StatePatch> take_states(const Engine& engine, const std::vector<PlannedPatch>& patches,
                                     const std::vector<SequenceInput>& sequences, const WindowShape& shape,
-                                    std::int64_t batch, const std::string& digest,
-                                    const ProgressSink& progress, const std::stop_token& stop) {
+                                    std::int64_t batch, const ProgressSink& progress,
+                                    const std::stop_token& stop) {
     check_places(engine, patches, sequences);
     ComputedStates computed(patches, sequences, shape);
     computed.compute(engine, batch, progress, stop);
-    std::map<std::pair<std::filesystem::path, std::string>, SourceRun> runs;
     std::vector<StatePatch> states;
     for (const PlannedPatch& patch : patches) {
         StatePatch one{patch.to, computed.state_for(patch)};
         if (patch.source == PlannedPatch::Source::zero) {
             one.state.assign(static_cast<std::size_t>(engine.state_width(patch.to.layer)), 0.0F);
-        } else if (patch.source == PlannedPatch::Source::trace) {
-            auto run = runs.find({patch.trace, patch.run});
-            if (run == runs.end()) {
-                run =
-                    runs.emplace(std::pair(patch.trace, patch.run), SourceRun(patch.trace, patch.run, digest))
-                        .first;
-            }
-            one.state = run->second.state(patch.from);
         }
         states.push_back(std::move(one));
     }

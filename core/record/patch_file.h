@@ -16,19 +16,16 @@ namespace ponderscope {
 struct PlannedPatch {
     enum class Source : std::uint8_t {
         same_run, ///< the run of the same texts without patches
-        trace,    ///< a run that recorded states
         mean,     ///< over the sequence's tokens in the run without patches
         zero
     };
     StatePlace to;
     Source source = Source::same_run;
-    StatePlace from;             ///< of same_run and trace
-    std::filesystem::path trace; ///< of trace
-    std::string run;             ///< of trace; empty: its only one
+    StatePlace from; ///< of same_run
 };
 
 /// {"patches": [{"to": {"token", "step", ...}, "from": {...} | "zero" | "mean"}, ...]}, as the page on states
-/// describes it. Paths are relative to the file's folder. InputError: anything else, a place patched twice.
+/// describes it. InputError: anything else, a place patched twice.
 std::vector<PlannedPatch> read_patch_file(const std::filesystem::path& path);
 
 /// What a run keeps of them (RunInfo::choices): the list of patches of such a file, with everything that it
@@ -39,12 +36,11 @@ nlohmann::json to_json(const std::vector<PlannedPatch>& patches);
 void check_places(const Engine& engine, const std::vector<PlannedPatch>& patches,
                   const std::vector<SequenceInput>& sequences);
 
-/// Takes the states from where they are; computes windows of \p sequences without patches where it has to,
-/// \p batch of them together. \p digest: checkpoint_digest of the engine's weights. InputError: a run of
-/// other weights or without that state, a step that did not run. Cancelled on \p stop.
+/// Computes the states from windows of \p sequences without patches, \p batch of them together. InputError:
+/// a step that did not run. Cancelled on \p stop.
 std::vector<StatePatch> take_states(const Engine& engine, const std::vector<PlannedPatch>& patches,
                                     const std::vector<SequenceInput>& sequences, const WindowShape& shape,
-                                    std::int64_t batch, const std::string& digest,
-                                    const ProgressSink& progress = {}, const std::stop_token& stop = {});
+                                    std::int64_t batch, const ProgressSink& progress = {},
+                                    const std::stop_token& stop = {});
 
 } // namespace ponderscope

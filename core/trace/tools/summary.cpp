@@ -93,7 +93,7 @@ std::string patches_of(const RunInfo& run) {
             return value.is_string() ? shown(value.get<std::string>()) : "?";
         }
         std::string text;
-        for (const char* const key : {"trace", "run", "sequence", "token", "step", "layer"}) {
+        for (const char* const key : {"sequence", "token", "step", "layer"}) {
             const auto found = value.find(key);
             if (found != value.end() && (found->is_number_integer() || found->is_string())) {
                 text += (text.empty() ? "" : ", ") + std::string(key) + " " +
