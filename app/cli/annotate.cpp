@@ -71,8 +71,8 @@ Annotation column_of(const PlacedTable& table, std::size_t column, bool category
             by_row.push_back(not_a_number);
         } else if (!one.category) {
             if (std::isinf(*number)) {
-                throw InputError(line(i) + "expected a finite number of " + one.name + ", found \"" +
-                                 printable(field, 40) + "\".");
+                throw InputError(ErrorId::text_line, line(i) + "expected a finite number of " + one.name +
+                                                         ", found \"" + printable(field, 40) + "\".");
             }
             by_row.push_back(*number);
         } else {
@@ -81,11 +81,12 @@ Annotation column_of(const PlacedTable& table, std::size_t column, bool category
                 one.classes.push_back(field);
             }
             if (const std::string fault = fault_of_class(field); fresh && !fault.empty()) {
-                throw InputError(line(i) + fault + ".");
+                throw InputError(ErrorId::text_line, line(i) + fault + ".");
             }
             if (one.classes.size() > most_annotation_classes) {
-                throw InputError(line(i) + "expected at most " + std::to_string(most_annotation_classes) +
-                                 " classes of " + one.name + ", found more; is it the right column?");
+                throw InputError(ErrorId::annotation_table,
+                                 line(i) + "expected at most " + std::to_string(most_annotation_classes) +
+                                     " classes of " + one.name + ", found more; is it the right column?");
             }
             by_row.push_back(static_cast<double>(entry->second));
         }
@@ -103,7 +104,8 @@ std::vector<Annotation> annotations_in(const PlacedTable& table, const TraceRead
                                        std::string& notices) {
     for (const std::string& name : categories) {
         if (std::find(table.names.begin(), table.names.end(), name) == table.names.end()) {
-            throw InputError(table.file, "a column " + name + ", which --category names", "none",
+            throw InputError(ErrorId::annotation_table, table.file,
+                             "a column " + name + ", which --category names", "none",
                              "name one of the columns");
         }
     }
@@ -192,15 +194,17 @@ std::vector<Annotation> derived_columns(const std::vector<std::string>& wanted, 
     for (const std::string& one : wanted) {
         const std::size_t equals = one.find('=');
         if (equals == std::string::npos) {
-            throw InputError("expected NAME=COLUMN with --derive, such as gain=nll@0-nll@last, found \"" +
-                             printable(one) + "\".");
+            throw InputError(ErrorId::usage_value,
+                             "expected NAME=COLUMN with --derive, such as gain=nll@0-nll@last, found \"" +
+                                 printable(one) + "\".");
         }
         const StepColumn column = StepColumn::parse(one.substr(equals + 1));
         for (const auto& term : {std::optional(column.of), column.minus}) {
             if (term && term->step.value_or(0) > source.max_steps) {
-                throw InputError("--derive: expected a step from 0 to " + std::to_string(source.max_steps) +
-                                 " or `last`, found " + printable(term->signal) + "@" +
-                                 std::to_string(*term->step) + ".");
+                throw InputError(ErrorId::usage_value, "--derive: expected a step from 0 to " +
+                                                           std::to_string(source.max_steps) +
+                                                           " or `last`, found " + printable(term->signal) +
+                                                           "@" + std::to_string(*term->step) + ".");
             }
         }
         all.push_back(annotation_by_step(other ? *other : reader, source, one.substr(0, equals), column));
@@ -211,18 +215,19 @@ std::vector<Annotation> derived_columns(const std::vector<std::string>& wanted, 
 void AnnotateVerb::operator()() const {
     RunReference where = parse_run_reference(reference);
     if (!run.empty() && !where.run.empty() && run != where.run) {
-        throw InputError("expected one run, found " + where.run + " behind # and " + run +
-                         " with --run; name it once.");
+        throw InputError(ErrorId::usage_conflict, "expected one run, found " + where.run + " behind # and " +
+                                                      run + " with --run; name it once.");
     }
     where.run = run.empty() ? where.run : run;
     if (!categories.empty() && csv.empty()) {
-        throw InputError("--category needs --csv FILE.");
+        throw InputError(ErrorId::usage_missing, "--category needs --csv FILE.");
     }
     if (!from.empty() && derived.empty()) {
-        throw InputError("--from needs --derive.");
+        throw InputError(ErrorId::usage_missing, "--from needs --derive.");
     }
     if (!removed.empty() && (!csv.empty() || !derived.empty())) {
-        throw InputError("--remove: expected nothing else to do; remove in a command of its own.");
+        throw InputError(ErrorId::usage_conflict,
+                         "--remove: expected nothing else to do; remove in a command of its own.");
     }
     const bool changes = !csv.empty() || !removed.empty() || !derived.empty();
     if (changes) {

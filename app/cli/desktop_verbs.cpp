@@ -42,7 +42,8 @@ void add_open(CLI::App& program) {
             std::error_code error;
             if (!remote::is_remote(file) && !std::filesystem::exists(file, error) &&
                 find_shards(file).empty()) {
-                throw InputError(file, "a trace or a checkpoint folder", "nothing there", "check the path");
+                throw InputError(ErrorId::file_missing, file, "a trace or a checkpoint folder",
+                                 "nothing there", "check the path");
             }
         }
         become_desktop(*paths);

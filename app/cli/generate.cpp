@@ -184,7 +184,7 @@ void GenerateVerb::run() {
         check_run_name(run_name);
     }
     if (prompt.empty()) {
-        throw InputError("There is no prompt. Give --prompt STR.");
+        throw InputError(ErrorId::usage_missing, "There is no prompt. Give --prompt STR.");
     }
     check_sampling(generate);
     const RecordLevel wanted = level == "basic" ? RecordLevel::basic : RecordLevel::steps;
@@ -206,9 +206,10 @@ void GenerateVerb::run() {
     }
     const auto prompt_tokens = static_cast<std::int64_t>(sequence.ids.size());
     if (prompt_tokens == 0 || prompt_tokens + generate.max_new_tokens < 2) {
-        throw InputError("The prompt: expected at least two tokens with what is generated, found " +
-                         std::to_string(prompt_tokens + generate.max_new_tokens) +
-                         "; nothing can be predicted from less, so type more or raise --tokens.");
+        throw InputError(ErrorId::text_empty,
+                         "The prompt: expected at least two tokens with what is generated, found " +
+                             std::to_string(prompt_tokens + generate.max_new_tokens) +
+                             "; nothing can be predicted from less, so type more or raise --tokens.");
     }
     const std::int64_t room = checkpoint.config.max_positions;
     if (prompt_tokens + generate.max_new_tokens > room) {

@@ -5,9 +5,7 @@
 #include "app/cli/console.h"
 #include "app/cli/inspect_trace.h"
 #include "app/cli/verbs.h"
-#include "core/base/error.h"
 
-#include <cstdio>
 #include <string_view>
 
 namespace {
@@ -49,8 +47,7 @@ int main(int argc, char** argv) {
         try {
             ponderscope::cli::become_engine(argv);
         } catch (const ponderscope::Error& error) {
-            std::fprintf(stderr, "ponderscope: %s\n", error.what());
-            return ponderscope::cli::wrong_input;
+            return ponderscope::cli::fail(error);
         }
     }
     return ponderscope::cli::run_program(argc, argv, add_verbs);

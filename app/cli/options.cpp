@@ -55,7 +55,8 @@ Checkpoint ModelOptions::open() const {
     if (!method.empty()) {
         kind = method_from_string(method);
         if (!kind) {
-            throw InputError("--method: expected one of " + method_names() + "; found '" + method + "'.");
+            throw InputError(ErrorId::usage_value,
+                             "--method: expected one of " + method_names() + "; found '" + method + "'.");
         }
     }
     Checkpoint opened = Checkpoint::open(checkpoint, kind, steps > 0 ? std::optional(steps) : std::nullopt);
@@ -80,7 +81,8 @@ Engine ModelOptions::load(const Checkpoint& opened, ProgressPrinter& progress, s
 LoadOptions ModelOptions::load_options(ProgressPrinter& progress, std::stop_token stop) const {
     const std::optional<Precision> precision = precision_from_string(dtype);
     if (!precision) {
-        throw InputError("--dtype: expected " + precision_names() + ", found '" + dtype + "'.");
+        throw InputError(ErrorId::usage_value,
+                         "--dtype: expected " + precision_names() + ", found '" + dtype + "'.");
     }
     LoadOptions options;
     options.device = device;
@@ -106,18 +108,20 @@ std::vector<ForcedSteps> forced_steps(const std::string& text, std::int64_t max_
         const std::int64_t steps =
             colon == std::string_view::npos ? -1 : parse_count(entry.substr(colon + 1));
         if (std::min({sequence, position, steps}) < 0) {
-            throw InputError("--force-steps: expected POSITION:STEPS or SEQUENCE/POSITION:STEPS, found '" +
-                             std::string(entry) + "'; write 12:3,17:0.");
+            throw InputError(ErrorId::usage_value,
+                             "--force-steps: expected POSITION:STEPS or SEQUENCE/POSITION:STEPS, found '" +
+                                 std::string(entry) + "'; write 12:3,17:0.");
         }
         if (steps > max_steps) {
-            throw InputError("--force-steps: expected at most the model's " + std::to_string(max_steps) +
-                             " steps, found " + std::to_string(steps) + " for position " +
-                             std::to_string(position) + ".");
+            throw InputError(ErrorId::usage_value, "--force-steps: expected at most the model's " +
+                                                       std::to_string(max_steps) + " steps, found " +
+                                                       std::to_string(steps) + " for position " +
+                                                       std::to_string(position) + ".");
         }
         for (const ForcedSteps& other : forced) {
             if (other.sequence == sequence && other.position == position) {
-                throw InputError("--force-steps: position " + std::to_string(position) +
-                                 " is given twice; give every token once.");
+                throw InputError(ErrorId::usage_value, "--force-steps: position " + std::to_string(position) +
+                                                           " is given twice; give every token once.");
             }
         }
         forced.push_back({sequence, position, steps});
@@ -175,7 +179,8 @@ void RunOptions::apply(Engine& engine) const {
     if (!kv.empty()) {
         const std::optional<KvPolicy> seen = kv_policy_from_string(kv);
         if (!seen) {
-            throw InputError("--kv: expected full, per_step, shared or skip, found '" + kv + "'.");
+            throw InputError(ErrorId::usage_value,
+                             "--kv: expected full, per_step, shared or skip, found '" + kv + "'.");
         }
         engine.choose(&RunPlan::kv, seen);
     }
@@ -204,8 +209,9 @@ void RunOptions::apply(Engine& engine) const {
     } else if (!jacobi.empty()) {
         const std::int64_t refreshes = parse_count(jacobi);
         if (refreshes < 0 || refreshes > 1'000'000) {
-            throw InputError("--jacobi: expected exact or a number of refreshes from 0 to 1000000, found '" +
-                             jacobi + "'.");
+            throw InputError(ErrorId::usage_value,
+                             "--jacobi: expected exact or a number of refreshes from 0 to 1000000, found '" +
+                                 jacobi + "'.");
         }
         engine.choose(&RunPlan::refreshes, refreshes);
     }
@@ -218,15 +224,17 @@ void RunOptions::check_places(const std::vector<SequenceInput>& sequences) const
     for (const ForcedSteps& one : forced_steps(force_steps, std::numeric_limits<std::int64_t>::max())) {
         const auto sequence = static_cast<std::size_t>(one.sequence);
         if (sequence >= sequences.size()) {
-            throw InputError("--force-steps: there are " + std::to_string(sequences.size()) +
-                             " sequences, counted from 0, and number " + std::to_string(one.sequence) +
-                             " is none of them.");
+            throw InputError(ErrorId::usage_value, "--force-steps: there are " +
+                                                       std::to_string(sequences.size()) +
+                                                       " sequences, counted from 0, and number " +
+                                                       std::to_string(one.sequence) + " is none of them.");
         }
         const std::size_t length = sequences[sequence].ids.size();
         if (static_cast<std::size_t>(one.position) >= length) {
-            throw InputError("--force-steps: " + sequences[sequence].title + " has " +
-                             std::to_string(length) + " tokens, counted from 0, and position " +
-                             std::to_string(one.position) + " is none of them.");
+            throw InputError(ErrorId::usage_value, "--force-steps: " + sequences[sequence].title + " has " +
+                                                       std::to_string(length) +
+                                                       " tokens, counted from 0, and position " +
+                                                       std::to_string(one.position) + " is none of them.");
         }
     }
 }
@@ -271,6 +279,7 @@ void InputOptions::check() const {
                       static_cast<int>(!ids.empty()) + static_cast<int>(!from.empty());
     if (kinds != 1) {
         throw InputError(
+            kinds == 0 ? ErrorId::usage_missing : ErrorId::usage_conflict,
             kinds == 0 ? "Nothing to read: give --text FILE, --prompt STR, or another of the inputs that "
                          "--help lists."
                        : "--text, --prompt, --ids and --from exclude each other; give one of them.");
@@ -346,7 +355,7 @@ std::vector<std::string> tokenizer_notices(const Tokenizer& tokenizer, std::int6
 
 const Tokenizer& require_tokenizer(const Checkpoint& checkpoint, const Tokenizer* tokenizer) {
     if (tokenizer == nullptr) {
-        throw InputError(checkpoint.folder,
+        throw InputError(ErrorId::text_tokenizer, checkpoint.folder,
                          "a tokenizer.json, or vocab.json and merges.txt, to read text with", "none of them",
                          "put the model's tokenizer there, or give token ids (record --ids)");
     }
@@ -377,9 +386,10 @@ void check_sampling(const GenerateOptions& options) {
     for (const auto& [is_given, name] :
          {std::pair{options.top_k > 0, "--top-k"}, std::pair{options.top_p < 1, "--top-p"}}) {
         if (is_given && options.temperature == 0) {
-            throw InputError(std::string(name) +
-                             " needs sampling, and a temperature of 0 takes the likeliest token; give "
-                             "--temperature.");
+            throw InputError(ErrorId::usage_missing,
+                             std::string(name) +
+                                 " needs sampling, and a temperature of 0 takes the likeliest token; give "
+                                 "--temperature.");
         }
     }
 }
@@ -390,8 +400,8 @@ RunInfo run_of_number(const TraceReader& reader, std::int64_t number) {
             return run;
         }
     }
-    throw InputError(reader.path(), "run " + std::to_string(number), "none of that number",
-                     "do not change the trace while it is recorded");
+    throw InputError(ErrorId::trace_run, reader.path(), "run " + std::to_string(number),
+                     "none of that number", "do not change the trace while it is recorded");
 }
 
 std::string run_reference(const std::filesystem::path& trace, const RunInfo& run) {

@@ -238,7 +238,8 @@ void PolicyVerb::run() {
     const RunInfo run = find_run(reader, where.run);
     reruns.check(reader);
     if (split && sweeps.empty()) {
-        throw InputError("--split chooses among the settings of a sweep; add --sweep KEY=FIRST:LAST:COUNT.");
+        throw InputError(ErrorId::usage_missing,
+                         "--split chooses among the settings of a sweep; add --sweep KEY=FIRST:LAST:COUNT.");
     }
     const ReplayTable table =
         ReplayTable::load(reader, run, printer.sink(), bootstrap.stop, {}, signals_of(specs));

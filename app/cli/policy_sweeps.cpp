@@ -69,10 +69,11 @@ std::vector<PolicySpec> read_policies(const std::vector<std::string>& policies,
             }
         }
         if (!known) {
-            throw InputError("--sweep " + one.text + ": none of the policies has the key " +
-                             (one.kind.empty() ? "" : one.kind + ":") + one.over.key + "; their keys are " +
-                             (keys.empty() ? "none" : joined(keys)) +
-                             ", or threshold for the first of each.");
+            throw InputError(ErrorId::policy_value,
+                             "--sweep " + one.text + ": none of the policies has the key " +
+                                 (one.kind.empty() ? "" : one.kind + ":") + one.over.key +
+                                 "; their keys are " + (keys.empty() ? "none" : joined(keys)) +
+                                 ", or threshold for the first of each.");
         }
     }
     std::vector<PolicySpec> specs{PolicySpec::parse("full")};

@@ -99,38 +99,43 @@ void RecordVerb::check_choice(const RecordChoice& what, const ModelConfig& confi
     for (const auto& [given, name] :
          {std::pair{!how.attention.empty(), "--attention"}, std::pair{no_candidates, "--no-candidates"}}) {
         if (given && what.scalars) {
-            throw InputError(std::string(name) +
-                             " is of signals, and --record scalars keeps none but the gate at exit; leave "
-                             "one of them away.");
+            throw InputError(
+                ErrorId::usage_unsuited,
+                std::string(name) +
+                    " is of signals, and --record scalars keeps none but the gate at exit; leave "
+                    "one of them away.");
         }
     }
     if (options.depth_sums &&
         (config.depth.kind == DepthMixing::none || config.depth.kind == DepthMixing::denseformer)) {
-        throw InputError("--depth-sums is of the weights of depth mixing, and this model (depth mixing " +
-                         to_string(config.depth.kind) + ") computes none by token; leave it away.");
+        throw InputError(ErrorId::usage_unsuited,
+                         "--depth-sums is of the weights of depth mixing, and this model (depth mixing " +
+                             to_string(config.depth.kind) + ") computes none by token; leave it away.");
     }
 }
 
 void RecordVerb::check_input() const {
     if (overwrite && resume) {
-        throw InputError("--resume continues a run, and --overwrite replaces it; give one of them.");
+        throw InputError(ErrorId::usage_conflict,
+                         "--resume continues a run, and --overwrite replaces it; give one of them.");
     }
     check_sampling(generate);
     if (patched_only && patch_file.empty()) {
-        throw InputError("--patched-only needs --patch FILE.");
+        throw InputError(ErrorId::usage_missing, "--patched-only needs --patch FILE.");
     }
     if (jsonl.file.empty()) {
         for (const auto& [given, name] : {std::pair{!jsonl.group_field.empty(), "--group-field"},
                                           std::pair{!jsonl.label_field.empty(), "--label-field"},
                                           std::pair{jsonl.skip_bad, "--skip-bad"}}) {
             if (given) {
-                throw InputError(std::string(name) + " needs --jsonl FILE.");
+                throw InputError(ErrorId::usage_missing, std::string(name) + " needs --jsonl FILE.");
             }
         }
         for (const auto& [given, name] :
              {std::pair{jsonl.limit_tokens > 0, "--limit-tokens"}, std::pair{jsonl.sample < 1, "--sample"}}) {
             if (given && input.texts.empty()) {
-                throw InputError(std::string(name) + " needs --jsonl FILE or --text FILE.");
+                throw InputError(ErrorId::usage_missing,
+                                 std::string(name) + " needs --jsonl FILE or --text FILE.");
             }
         }
         input.check();
@@ -138,17 +143,21 @@ void RecordVerb::check_input() const {
             return;
         }
     } else if (!input.texts.empty() || !input.prompt.empty() || !input.ids.empty() || !input.from.empty()) {
-        throw InputError("--jsonl excludes --text, --prompt, --ids and --from; give one of them.");
+        throw InputError(ErrorId::usage_conflict,
+                         "--jsonl excludes --text, --prompt, --ids and --from; give one of them.");
     }
     if (generate.max_new_tokens > 0) {
-        throw InputError("--generate continues a prompt, and a corpus has whole texts; give one of them.");
+        throw InputError(ErrorId::usage_conflict,
+                         "--generate continues a prompt, and a corpus has whole texts; give one of them.");
     }
     for (const auto& [given, name] :
          {std::pair{!how.force_steps.empty(), "--force-steps"}, std::pair{!patch_file.empty(), "--patch"}}) {
         if (given) {
-            throw InputError(std::string(name) +
-                             " names tokens of a text that is known; it does not go with a corpus that is "
-                             "read as it is recorded.");
+            throw InputError(
+                ErrorId::usage_conflict,
+                std::string(name) +
+                    " names tokens of a text that is known; it does not go with a corpus that is "
+                    "read as it is recorded.");
         }
     }
 }
@@ -220,7 +229,7 @@ RecordReport RecordVerb::record_corpus(const Engine& engine, const Checkpoint& c
         corpus->rewind();
     }
     if (corpus->text_digest().empty() && (options.world > 1 || options.resume)) {
-        throw InputError(options.text_source,
+        throw InputError(ErrorId::usage_unsuited, options.text_source,
                          options.world > 1 ? "a file that every process can read" : "a file to resume with",
                          "a stream, which can be read only once", "save it, and give its name");
     }
@@ -245,8 +254,9 @@ void RecordVerb::enter_world() {
          {std::pair{!patch_file.empty(), "--patch"}, std::pair{generate.max_new_tokens > 0, "--generate"},
           std::pair{overwrite, "--overwrite"}}) {
         if (given) {
-            throw InputError(std::string(name) + " is of one process, and " + world.launcher + " started " +
-                             std::to_string(world.size) + "; run it alone.");
+            throw InputError(ErrorId::usage_unsuited, std::string(name) + " is of one process, and " +
+                                                          world.launcher + " started " +
+                                                          std::to_string(world.size) + "; run it alone.");
         }
     }
     if (model.device == "cuda") {

@@ -220,12 +220,14 @@ std::vector<std::string> RefereeVerb::rules_of(const ReplayTable& table) const {
         if (kind != nullptr && kind->is_signal_rule() && table.can(*kind)) {
             name = kind->name;
         } else if (std::find(known.begin(), known.end(), name) == known.end()) {
-            throw InputError(table.run + ": expected rules that it can be replayed with (" + joined(known) +
-                             "), found \"" + name +
-                             "\"; name a kind without its numbers, signal:name=NAME for a signal of the run, "
-                             "one that judges a step before " +
-                             std::to_string(table.context.max_steps) +
-                             ", or record the run with --record steps --policy full.");
+            throw InputError(
+                ErrorId::policy_unsuited,
+                table.run + ": expected rules that it can be replayed with (" + joined(known) +
+                    "), found \"" + name +
+                    "\"; name a kind without its numbers, signal:name=NAME for a signal of the run, "
+                    "one that judges a step before " +
+                    std::to_string(table.context.max_steps) +
+                    ", or record the run with --record steps --policy full.");
         }
     }
     return rules;

@@ -41,19 +41,21 @@ void RerunOptions::add_to(CLI::App& verb) {
 void RerunOptions::check(const TraceReader& reader) const {
     for (const auto& [option, given] : {std::pair{"--output", !output.empty()}, {"--kv", !kv.empty()}}) {
         if (given && !wanted()) {
-            throw InputError(std::string(option) +
-                             " is for reruns; name the checkpoint with --rerun CHECKPOINT.");
+            throw InputError(ErrorId::usage_missing,
+                             std::string(option) +
+                                 " is for reruns; name the checkpoint with --rerun CHECKPOINT.");
         }
     }
     if (!kv.empty() && !kv_policy_from_string(kv)) {
-        throw InputError("--kv: expected full, per_step, shared or skip, found '" + kv + "'.");
+        throw InputError(ErrorId::usage_value,
+                         "--kv: expected full, per_step, shared or skip, found '" + kv + "'.");
     }
     const std::filesystem::path where = trace(reader);
     const bool shards = output.empty() ? reader.files() != std::vector{where}
                                        : !std::filesystem::exists(where) && !shards_of(where).empty();
     if (wanted() && (shards || parse_shard_name(where))) {
-        throw InputError(where, "a file to keep reruns in", "a shard, or the name of a trace in shards",
-                         "name another with --output");
+        throw InputError(ErrorId::usage_conflict, where, "a file to keep reruns in",
+                         "a shard, or the name of a trace in shards", "name another with --output");
     }
 }
 

@@ -10,7 +10,8 @@
 namespace ponderscope::cli {
 std::vector<Share> shares_of(const World& world, const std::filesystem::path& trace, bool resume) {
     if (world.size > 1 && trace.extension() != ".ponder") {
-        throw InputError(trace, "a name that ends in .ponder, by which the shards are found again", "another",
+        throw InputError(ErrorId::usage_value, trace,
+                         "a name that ends in .ponder, by which the shards are found again", "another",
                          "write " + trace.string() + ".ponder");
     }
     std::error_code error;
@@ -20,7 +21,8 @@ std::vector<Share> shares_of(const World& world, const std::filesystem::path& tr
         std::filesystem::exists(own.trace, error) && std::filesystem::file_size(own.trace, error) > 0;
     if (!resume) {
         if (world.size > 1 && there) {
-            throw InputError(own.trace, "a name that is free", "a shard that was recorded before",
+            throw InputError(ErrorId::file_exists, own.trace, "a name that is free",
+                             "a shard that was recorded before",
                              "continue it with --resume, or choose another name");
         }
         return {own};
@@ -33,7 +35,7 @@ std::vector<Share> shares_of(const World& world, const std::filesystem::path& tr
     for (const std::filesystem::path& shard : shards_of(trace)) {
         const std::int64_t found = parse_shard_name(shard)->world;
         if (size && *size != found) {
-            throw InputError(trace, "shards of one recording",
+            throw InputError(ErrorId::shard_mixed, trace, "shards of one recording",
                              "some of " + std::to_string(*size) + " processes and some of " +
                                  std::to_string(found),
                              "remove those that are not wanted");

@@ -65,11 +65,11 @@ namespace {
 std::pair<std::filesystem::path, RunInfo> run_to_edit(const std::string& text) {
     const RunReference reference = parse_run_reference(text);
     if (remote::is_remote(reference.trace)) {
-        throw InputError(text, "a trace on this machine", "a trace on another machine, which is read-only",
-                         "run ponderscope there");
+        throw InputError(ErrorId::trace_remote, text, "a trace on this machine",
+                         "a trace on another machine, which is read-only", "run ponderscope there");
     }
     if (reference.run.empty()) {
-        throw InputError(text, "a run, TRACE.ponder#RUN", "a trace",
+        throw InputError(ErrorId::trace_run, text, "a run, TRACE.ponder#RUN", "a trace",
                          "name the run; ponderscope inspect lists them");
     }
     return {reference.trace, find_run(TraceReader::open(reference.trace), reference.run)};

@@ -33,8 +33,9 @@ struct TrainVerb {
 
 void TrainVerb::run() {
     if (const World world = world_from_environment(); world.size > 1) {
-        throw InputError("train runs in one process, and " + world.launcher + " started " +
-                         std::to_string(world.size) + "; start it without " + world.launcher + ".");
+        throw InputError(ErrorId::usage_unsuited, "train runs in one process, and " + world.launcher +
+                                                      " started " + std::to_string(world.size) +
+                                                      "; start it without " + world.launcher + ".");
     }
     options.existing = resume      ? ExistingOutput::resume
                        : overwrite ? ExistingOutput::overwrite

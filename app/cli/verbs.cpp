@@ -9,6 +9,8 @@
 #include "core/base/words.h"
 #include "core/checkpoint/file_kind.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -49,23 +51,18 @@ const Verb* find(std::string_view name) {
     return found != verbs.end() ? &*found : nullptr;
 }
 
-int fail(int code, const std::string& sentence) {
-    // The sentence may quote text from an untrusted file.
-    std::fprintf(stderr, "ponderscope: %s\n", visible(sentence).c_str());
-    return code;
-}
-
-std::string sentence_of_unknown_verb(const std::string& word) {
+InputError unknown_verb(const std::string& word) {
     std::vector<std::string_view> names;
     for (const Verb& verb : verbs) {
         names.emplace_back(verb.name);
     }
-    return "There is no verb '" + word + "'" + did_you_mean(word, names) + " ponderscope --help lists them.";
+    return {ErrorId::usage_verb, "There is no verb '" + word + "'" + did_you_mean(word, names) +
+                                     " ponderscope --help lists them."};
 }
 
 /// CLI11 lists what was not expected from the last to the first, values of unknown options among them, and
 /// names no verb.
-std::string sentence_of(const CLI::App& program, const CLI::ParseError& error) {
+InputError wrong_use(const CLI::App& program, const CLI::ParseError& error) {
     for (const CLI::App* verb : program.get_subcommands()) {
         std::vector<std::string> unexpected = verb->remaining();
         std::erase(unexpected, "--");
@@ -75,7 +72,7 @@ std::string sentence_of(const CLI::App& program, const CLI::ParseError& error) {
         std::string word = unexpected.front();
         const std::string help = " ponderscope " + verb->get_name() + " --help lists what it takes.";
         if (!word.starts_with('-') || word == "-") {
-            return verb->get_name() + ": '" + word + "' was not expected." + help;
+            return {ErrorId::usage_option, verb->get_name() + ": '" + word + "' was not expected." + help};
         }
         word.resize(std::min(word.size(), word.find('=')));
         std::vector<std::string> names;
@@ -84,31 +81,38 @@ std::string sentence_of(const CLI::App& program, const CLI::ParseError& error) {
                 names.push_back("--" + name);
             }
         }
-        return verb->get_name() + " has no option " + word +
-               did_you_mean(word, std::vector<std::string_view>(names.begin(), names.end())) + help;
+        return {ErrorId::usage_option,
+                verb->get_name() + " has no option " + word +
+                    did_you_mean(word, std::vector<std::string_view>(names.begin(), names.end())) + help};
     }
-    if (program.get_subcommands().empty() && error.get_name() == "RequiredError") {
-        return "Expected a verb, found none; ponderscope --help lists them.";
+    const std::string kind = error.get_name();
+    const bool is_missing = kind == "RequiredError" || kind == "RequiresError";
+    if (program.get_subcommands().empty() && is_missing) {
+        return {ErrorId::usage_verb, "Expected a verb, found none; ponderscope --help lists them."};
     }
     const std::string said = error.what();
-    return said + (said.ends_with('.') ? "" : ".") + " Run with --help for the usage.";
+    return {is_missing                ? ErrorId::usage_missing
+            : kind == "ExcludesError" ? ErrorId::usage_conflict
+                                      : ErrorId::usage_value,
+            said + (said.ends_with('.') ? "" : ".") + " Run with --help for the usage."};
 }
 
 /// Standard output may be the only result of a verb, so a full disk is an error. A standard output that was
 /// closed from the beginning is not.
-int after_printing(int code) {
+int after_printing() {
     errno = 0;
     std::cout.flush();
     const int flushed = std::fflush(stdout);
     const int error = errno; // 0 where an earlier write failed
     const bool lost = !std::cout || flushed != 0 || std::ferror(stdout) != 0;
-    if (code != done || !lost || ::fcntl(STDOUT_FILENO, F_GETFD) < 0) {
-        return code;
+    if (!lost || ::fcntl(STDOUT_FILENO, F_GETFD) < 0) {
+        return done;
     }
-    return fail(wrong_input,
-                "cannot write to standard output" +
-                    (error != 0 ? ": " + std::generic_category().message(error) : std::string()) +
-                    ". Make room on its disk, or print to another file.");
+    return fail(
+        EnvironmentError(error == ENOSPC ? ErrorId::file_space : ErrorId::environment_failed,
+                         "cannot write to standard output" +
+                             (error != 0 ? ": " + std::generic_category().message(error) : std::string()) +
+                             ". Make room on its disk, or print to another file."));
 }
 
 /// The error for an empty file name, as from a script whose variable is empty.
@@ -136,6 +140,24 @@ CLI::Validator replaces_no_trace() {
                            : std::string();
             },
             {}};
+}
+
+int fail(const Error& error, bool prints_json) {
+    // The sentence may quote text from an untrusted file.
+    std::fprintf(stderr, "ponderscope: %s [%s]\n", visible(error.what()).c_str(), name_of(error.id()));
+    switch (error.id()) {
+    case ErrorId::check_failed: // its report is printed already
+        return check_failed;
+    case ErrorId::run_cancelled:
+        return cancelled;
+    default:
+        if (prints_json) {
+            std::cout << nlohmann::json{{"error", name_of(error.id())}, {"message", error.what()}}.dump(
+                             -1, ' ', false, nlohmann::json::error_handler_t::replace)
+                      << std::endl;
+        }
+        return wrong_input;
+    }
 }
 
 bool runs_in_engine(std::string_view name) {
@@ -172,8 +194,9 @@ int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
         }
     }
     if (const char* verb = verb_of(argc, argv); verb != nullptr && find(verb) == nullptr) {
-        return fail(wrong_input, sentence_of_unknown_verb(verb));
+        return fail(unknown_verb(verb));
     }
+    const bool prints_json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
     try {
         program.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -183,30 +206,30 @@ int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
             if (error.get_name() == "CallForAllHelp" &&
                 !verb.empty()) { // CLI11 would print that of every verb
                 std::cout << verb.front()->help("", CLI::AppFormatMode::All);
-                return after_printing(done);
+            } else {
+                program.exit(error);
             }
-            return after_printing(program.exit(error));
+            return after_printing();
         }
-        return fail(wrong_input, sentence_of(program, error));
-    } catch (const Cancelled&) {
-        return fail(cancelled, "cancelled.");
-    } catch (const CheckFailed& error) {
-        return fail(check_failed, error.what());
+        return fail(wrong_use(program, error), prints_json);
     } catch (const Error& error) {
-        return interrupted() ? fail(cancelled, "cancelled.") : fail(wrong_input, error.what());
+        const bool may_stop = error.id() != ErrorId::check_failed;
+        return interrupted() && may_stop ? fail(Cancelled()) : fail(error, prints_json);
     } catch (const std::bad_alloc&) {
-        return fail(wrong_input, "Out of memory. Use a smaller --batch or --context.");
+        return fail(MemoryExhausted("Out of memory. Use a smaller --batch or --context."), prints_json);
     } catch (const std::filesystem::filesystem_error& error) {
-        return fail(wrong_input, InputError(error.path1(), "a path that can be used", error.code().message(),
-                                            "check the name and the permissions")
-                                     .what());
+        return fail(InputError(error.path1(), "a path that can be used", error.code().message(),
+                               "check the name and the permissions"),
+                    prints_json);
     } catch (const std::system_error& error) { // of threads
-        return fail(wrong_input, "The system has no more threads or memory (" + error.code().message() +
-                                     "); close other programs or raise this shell's limits (ulimit).");
+        return fail(EnvironmentError("The system has no more threads or memory (" + error.code().message() +
+                                     "); close other programs or raise this shell's limits (ulimit)."),
+                    prints_json);
     } catch (const std::exception& error) {
-        return fail(wrong_input, std::string("Unexpected: ") + error.what());
+        return fail(Error(ErrorId::program_unexpected, std::string("Unexpected: ") + error.what()),
+                    prints_json);
     }
-    return after_printing(done);
+    return after_printing();
 }
 
 } // namespace ponderscope::cli

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/error.h"
+
 #include <CLI/CLI.hpp>
 
 #include <string>
@@ -25,6 +27,8 @@ bool runs_in_engine(std::string_view name);
 /// The first argument that is no option; nullptr: there is none.
 const char* verb_of(int argc, char** argv);
 
+/// Prints the error and its id on standard error, with \p prints_json on standard output too. Its exit code.
+int fail(const Error& error, bool prints_json = false);
 /// A program with these verbs, its help, and the exit codes of console.h for what they throw.
 int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program));
 

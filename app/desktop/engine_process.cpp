@@ -44,6 +44,9 @@ EngineProcess::EngineProcess(QObject* parent) : QObject(parent) {
             sentence_ = QString::fromUtf8(line);
             if (sentence_.startsWith(QLatin1String("ponderscope: "))) {
                 sentence_.remove(0, 13);
+                const qsizetype id = sentence_.lastIndexOf(QLatin1String(" ["));
+                sentence_ =
+                    sentence_.endsWith(u']') ? sentence_.first(std::max<qsizetype>(id, 0)) : sentence_;
             }
         }
     });

@@ -8,10 +8,19 @@ namespace {
 constexpr std::size_t longest = 2000; ///< bytes of a part
 }
 
-InputError::InputError(const std::filesystem::path& path, const std::string& expected,
+const char* name_of(ErrorId id) {
+    static constexpr const char* names[] = {
+#define PONDERSCOPE_ERROR(area, name, meaning) #area "." #name,
+#include "core/base/error_ids.def"
+#undef PONDERSCOPE_ERROR
+    };
+    return names[static_cast<std::size_t>(id)];
+}
+
+InputError::InputError(ErrorId id, const std::filesystem::path& path, const std::string& expected,
                        const std::string& found, const std::string& remedy)
     // What was found may be anything, of any length: a sentence stays one, on one line.
-    : Error(visible(path.string()) + ": expected " + printable(expected, longest) + ", found " +
-            printable(found, longest) + "; " + printable(remedy, longest) + ".") {}
+    : Error(id, visible(path.string()) + ": expected " + printable(expected, longest) + ", found " +
+                    printable(found, longest) + "; " + printable(remedy, longest) + ".") {}
 
 } // namespace ponderscope

@@ -7,46 +7,65 @@
 
 namespace ponderscope {
 
-/// Base of everything this project throws on purpose. what() is one sentence for a person: no stack, no code
-/// names.
+/// What is wrong, for programs and tests. error_ids.def has their names and meanings.
+enum class ErrorId {
+#define PONDERSCOPE_ERROR(area, name, meaning) area##_##name,
+#include "core/base/error_ids.def"
+#undef PONDERSCOPE_ERROR
+};
+
+/// "trace.locked".
+const char* name_of(ErrorId id);
+
+/// Base of all exceptions that this project throws on purpose. what() is one sentence for a person.
 class Error : public std::runtime_error {
 public:
-    using std::runtime_error::runtime_error;
+    Error(ErrorId id, const std::string& sentence) : std::runtime_error(sentence), id_(id) {}
+    [[nodiscard]] ErrorId id() const noexcept { return id_; }
+
+private:
+    ErrorId id_;
 };
 
 /// Wrong use or wrong input: a file, a flag, a value. Command lines end with exit code 2.
 class InputError : public Error {
 public:
-    using Error::Error;
+    explicit InputError(const std::string& sentence) : Error(ErrorId::input_invalid, sentence) {}
+    InputError(ErrorId id, const std::string& sentence) : Error(id, sentence) {}
 
     /// "PATH: expected EXPECTED, found FOUND; REMEDY." The parts come without a final stop.
+    InputError(ErrorId id, const std::filesystem::path& path, const std::string& expected,
+               const std::string& found, const std::string& remedy);
     InputError(const std::filesystem::path& path, const std::string& expected, const std::string& found,
-               const std::string& remedy);
+               const std::string& remedy)
+        : InputError(ErrorId::input_invalid, path, expected, found, remedy) {}
 };
 
 /// An error of the environment: disk full, no permission, out of memory. Exit code 2; finished sequences
 /// stay.
 class EnvironmentError : public Error {
 public:
-    using Error::Error;
+    explicit EnvironmentError(const std::string& sentence) : Error(ErrorId::environment_failed, sentence) {}
+    EnvironmentError(ErrorId id, const std::string& sentence) : Error(id, sentence) {}
 };
 
 /// A device has too little memory; a smaller batch may fit.
 class MemoryExhausted : public EnvironmentError {
 public:
-    using EnvironmentError::EnvironmentError;
+    explicit MemoryExhausted(const std::string& sentence)
+        : EnvironmentError(ErrorId::environment_memory, sentence) {}
 };
 
 /// A check that ran and failed (check, compare with a bound). Exit code 1.
 class CheckFailed : public Error {
 public:
-    using Error::Error;
+    explicit CheckFailed(const std::string& sentence) : Error(ErrorId::check_failed, sentence) {}
 };
 
 /// The user cancelled. Exit code 130.
 class Cancelled : public Error {
 public:
-    Cancelled() : Error("Cancelled.") {}
+    Cancelled() : Error(ErrorId::run_cancelled, "Cancelled.") {}
 };
 
 } // namespace ponderscope

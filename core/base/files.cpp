@@ -66,7 +66,8 @@ std::uint64_t open_regular(const fs::path& path, int& descriptor) {
     }
     if (!S_ISREG(status.st_mode)) {
         ::close(descriptor);
-        throw InputError(path, "a file", kind_of(status.st_mode), "give the path of a file");
+        throw InputError(ErrorId::file_kind, path, "a file", kind_of(status.st_mode),
+                         "give the path of a file");
     }
     return static_cast<std::uint64_t>(status.st_size);
 }
@@ -104,35 +105,41 @@ void throw_file_error(const fs::path& path, int error, std::string_view verb) {
     case ENOENT:
     case ENOTDIR:
         if (verb == "written") {
-            throw InputError(path, "a folder to write into", "no such folder",
+            throw InputError(ErrorId::file_missing, path, "a folder to write into", "no such folder",
                              "create it or give another path");
         }
         if (std::error_code ignored; fs::is_symlink(fs::symlink_status(path, ignored))) {
-            throw InputError(path, "a file", "a link to something that is not there",
+            throw InputError(ErrorId::file_missing, path, "a file", "a link to something that is not there",
                              "get the file that it points to");
         }
-        throw InputError(path, "a file", "nothing there", "check the path");
+        throw InputError(ErrorId::file_missing, path, "a file", "nothing there", "check the path");
     case ELOOP:
-        throw InputError(path, "a file", "links that lead back to themselves", "repair the links");
+        throw InputError(ErrorId::file_kind, path, "a file", "links that lead back to themselves",
+                         "repair the links");
     case EISDIR:
-        throw InputError(path, "a file", "a folder", "give the path of a file");
+        throw InputError(ErrorId::file_kind, path, "a file", "a folder", "give the path of a file");
     case ENAMETOOLONG:
         throw InputError(path, "a path", "a name that is too long", "give a shorter one");
     case EACCES:
     case EPERM:
-        throw EnvironmentError(cannot + "no permission; change the permissions or choose another place.");
+        throw EnvironmentError(ErrorId::file_permission,
+                               cannot + "no permission; change the permissions or choose another place.");
     case EROFS:
-        throw EnvironmentError(cannot + "the file system is read-only; choose another place.");
+        throw EnvironmentError(ErrorId::file_permission,
+                               cannot + "the file system is read-only; choose another place.");
     case ENOSPC:
-        throw EnvironmentError(cannot + "the disk is full; free some space or choose another place.");
+        throw EnvironmentError(ErrorId::file_space,
+                               cannot + "the disk is full; free some space or choose another place.");
     case EDQUOT:
-        throw EnvironmentError(cannot +
-                               "the disk quota is used up; free some space or choose another place.");
+        throw EnvironmentError(ErrorId::file_space,
+                               cannot +
+                                   "the disk quota is used up; free some space or choose another place.");
     case EMFILE:
     case ENFILE:
         throw EnvironmentError(cannot + "too many files are open; close some programs or raise the limit.");
     case ENOMEM:
-        throw EnvironmentError(cannot + "out of memory; close some programs and try again.");
+        throw EnvironmentError(ErrorId::environment_memory,
+                               cannot + "out of memory; close some programs and try again.");
     default:
         throw EnvironmentError(cannot + std::generic_category().message(error) + ".");
     }
@@ -205,10 +212,12 @@ AtomicFile::AtomicFile(const fs::path& path) : given_(path), target_(path) {
     struct stat status {};
     const bool exists = ::stat(target_.c_str(), &status) == 0;
     if (exists && !S_ISREG(status.st_mode)) {
-        throw InputError(path, "a file to write", kind_of(status.st_mode), "choose another name");
+        throw InputError(ErrorId::file_kind, path, "a file to write", kind_of(status.st_mode),
+                         "choose another name");
     }
     if (target_.filename().empty()) {
-        throw InputError(path, "a file name", "the name of a folder", "add the name of the file");
+        throw InputError(ErrorId::file_kind, path, "a file name", "the name of a folder",
+                         "add the name of the file");
     }
     const fs::path folder = target_.has_parent_path() ? target_.parent_path() : fs::path(".");
     descriptor_ = create_temporary(folder, exists ? 0600 : 0666, temporary_);
@@ -353,7 +362,8 @@ std::string read_file(const fs::path& path, std::uint64_t max_bytes) {
 
 void check_text(std::string_view text, const std::string& what) {
     if (text.empty()) {
-        throw InputError(what, "a text", "an empty one", "give a text of at least two tokens");
+        throw InputError(ErrorId::text_empty, what, "a text", "an empty one",
+                         "give a text of at least two tokens");
     }
     const auto starts_with = [&](std::string_view mark) { return text.substr(0, mark.size()) == mark; };
     const std::size_t invalid = first_invalid_utf8(text);
@@ -365,10 +375,11 @@ void check_text(std::string_view text, const std::string& what) {
     const std::string remedy = utf16 ? "it looks like UTF-16: convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)"
                                      : "convert it to UTF-8 (iconv) or check that it is a text file";
     if (invalid < nul) {
-        throw InputError(what, "UTF-8 text", "an invalid byte sequence at byte " + std::to_string(invalid),
-                         remedy);
+        throw InputError(ErrorId::text_bytes, what, "UTF-8 text",
+                         "an invalid byte sequence at byte " + std::to_string(invalid), remedy);
     }
-    throw InputError(what, "text without NUL bytes", "one at byte " + std::to_string(nul), remedy);
+    throw InputError(ErrorId::text_bytes, what, "text without NUL bytes",
+                     "one at byte " + std::to_string(nul), remedy);
 }
 
 std::string read_text_file(const fs::path& path, std::uint64_t max_bytes) {

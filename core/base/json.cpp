@@ -110,7 +110,7 @@ public:
         auto& object = stack_.back()->get_ref<json::object_t&>();
         const auto [position, is_new] = object.emplace(name, nullptr);
         if (!is_new && !limits_.python) {
-            throw InputError(source_, "every key once",
+            throw InputError(ErrorId::json_syntax, source_, "every key once",
                              "the key \"" + printable(name) + "\" twice in one object", "remove one of them");
         }
         slot_ = &position->second;
@@ -119,7 +119,8 @@ public:
 
     bool parse_error(std::size_t position, const std::string& /*last_token*/, const json::exception& error) {
         const std::size_t offset = position > 0 ? position - 1 : 0;
-        throw InputError(source_, "valid JSON", reason_of(error.what()) + " at " + place(text_, offset),
+        throw InputError(ErrorId::json_syntax, source_, "valid JSON",
+                         reason_of(error.what()) + " at " + place(text_, offset),
                          "correct the file or get it again");
     }
 
@@ -147,8 +148,9 @@ private:
 
     bool open(json container) {
         if (stack_.size() >= limits_.max_depth) {
-            throw InputError(source_, "at most " + std::to_string(limits_.max_depth) + " nested levels",
-                             "more", "check that it is the right file");
+            throw InputError(ErrorId::json_syntax, source_,
+                             "at most " + std::to_string(limits_.max_depth) + " nested levels", "more",
+                             "check that it is the right file");
         }
         stack_.push_back(put(std::move(container)));
         return true;
@@ -173,19 +175,21 @@ private:
 nlohmann::json parse_json(std::string_view text, const std::filesystem::path& source,
                           const JsonLimits& limits) {
     if (text.size() > limits.max_bytes) {
-        throw InputError(source, "JSON of at most " + std::to_string(limits.max_bytes) + " bytes",
+        throw InputError(ErrorId::json_syntax, source,
+                         "JSON of at most " + std::to_string(limits.max_bytes) + " bytes",
                          std::to_string(text.size()) + " bytes", "check that it is the right file");
     }
     if (text.empty()) {
-        throw InputError(source, "valid JSON", "an empty file", "get the file again");
+        throw InputError(ErrorId::json_syntax, source, "valid JSON", "an empty file", "get the file again");
     }
     if (const std::size_t invalid = first_invalid_utf8(text); invalid != std::string_view::npos) {
-        throw InputError(source, "JSON in UTF-8", "an invalid byte sequence at " + place(text, invalid),
+        throw InputError(ErrorId::json_syntax, source, "JSON in UTF-8",
+                         "an invalid byte sequence at " + place(text, invalid),
                          "correct the file or get it again");
     }
     // The library takes a NUL for the end of the text, whatever follows.
     if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
-        throw InputError(source, "valid JSON", "a NUL byte at " + place(text, nul),
+        throw InputError(ErrorId::json_syntax, source, "valid JSON", "a NUL byte at " + place(text, nul),
                          "correct the file or get it again");
     }
     const std::string changed = limits.python ? with_stand_ins(text) : std::string();
@@ -222,8 +226,9 @@ std::string describe(const nlohmann::json& value) {
 JsonObject::JsonObject(const nlohmann::json& value, std::filesystem::path source, std::string name)
     : value_(&value), source_(std::move(source)), name_(std::move(name)) {
     if (!value.is_object()) {
-        throw InputError(source_, name_.empty() ? "a JSON object" : "an object for \"" + name_ + '"',
-                         describe(value), "correct the file");
+        throw InputError(ErrorId::json_value, source_,
+                         name_.empty() ? "a JSON object" : "an object for \"" + name_ + '"', describe(value),
+                         "correct the file");
     }
 }
 
@@ -260,7 +265,8 @@ std::string JsonObject::name_of(std::string_view key) const {
 void JsonObject::fail(std::string_view key, const std::string& expected, const std::string& remedy) const {
     const auto position = value_->find(key);
     const std::string found = position == value_->end() ? "no such key" : describe(*position);
-    throw InputError(source_, expected + " for \"" + printable(name_of(key)) + '"', found, remedy);
+    throw InputError(ErrorId::json_value, source_, expected + " for \"" + printable(name_of(key)) + '"',
+                     found, remedy);
 }
 
 std::optional<std::int64_t> JsonObject::integer(std::string_view key, std::int64_t min,
@@ -378,7 +384,8 @@ void JsonObject::allow_only(const std::vector<std::string_view>& known) const {
         if (std::find(known.begin(), known.end(), key) != known.end()) {
             continue;
         }
-        throw InputError(source_, name_.empty() ? "only known keys" : "only known keys in \"" + name_ + '"',
+        throw InputError(ErrorId::json_key, source_,
+                         name_.empty() ? "only known keys" : "only known keys in \"" + name_ + '"',
                          '"' + printable(key) + '"', "remove it or use one of: " + joined(known));
     }
 }

@@ -15,10 +15,11 @@ std::int64_t number_in(const char* variable) {
     const std::string_view value = text == nullptr ? std::string_view() : text;
     const std::int64_t number = parse_count(value);
     if (number < 0) {
-        throw InputError(std::string("The environment variable ") + variable +
-                         ": expected a whole number from 0, found " +
-                         (text == nullptr ? "nothing" : "\"" + std::string(value.substr(0, 40)) + "\"") +
-                         "; the launcher sets it.");
+        throw InputError(ErrorId::usage_value,
+                         std::string("The environment variable ") + variable +
+                             ": expected a whole number from 0, found " +
+                             (text == nullptr ? "nothing" : "\"" + std::string(value.substr(0, 40)) + "\"") +
+                             "; the launcher sets it.");
     }
     return number;
 }
@@ -51,10 +52,11 @@ World world_from_environment() {
         world.local_rank =
             std::getenv(launcher.local_rank) != nullptr ? number_in(launcher.local_rank) : world.rank;
         if (world.rank >= world.size || world.size > most_processes) {
-            throw InputError(std::string(launcher.rank) + " and " + launcher.size +
-                             ": expected a rank below the size, and at most " +
-                             std::to_string(most_processes) + " processes, found rank " +
-                             std::to_string(world.rank) + " of " + std::to_string(world.size) + ".");
+            throw InputError(ErrorId::usage_value,
+                             std::string(launcher.rank) + " and " + launcher.size +
+                                 ": expected a rank below the size, and at most " +
+                                 std::to_string(most_processes) + " processes, found rank " +
+                                 std::to_string(world.rank) + " of " + std::to_string(world.size) + ".");
         }
         return world;
     }

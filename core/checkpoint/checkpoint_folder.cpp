@@ -54,7 +54,7 @@ std::string listed(const std::vector<fs::path>& files) {
 
 void check_checkpoint_folder(const fs::path& folder) {
     if (folder.native().starts_with("ssh://")) {
-        throw InputError(folder, "a checkpoint folder on this machine",
+        throw InputError(ErrorId::trace_remote, folder, "a checkpoint folder on this machine",
                          "a name on another machine, where only traces can be read",
                          "run ponderscope there, or copy the folder");
     }
@@ -67,10 +67,11 @@ void check_checkpoint_folder(const fs::path& folder) {
         const bool is_name = is_hub_name(folder.native());
         if (is_name && folder.has_parent_path()) {
             throw InputError(
-                folder, "a checkpoint folder, or a model in the cache of the Hugging Face hub", "neither",
+                ErrorId::file_missing, folder,
+                "a checkpoint folder, or a model in the cache of the Hugging Face hub", "neither",
                 "download it: hf download " + folder.string() + " --local-dir " + folder.filename().string());
         }
-        throw InputError(folder, "a checkpoint folder", "nothing there",
+        throw InputError(ErrorId::file_missing, folder, "a checkpoint folder", "nothing there",
                          is_name
                              ? "check the path; models of the Hugging Face hub are called ORGANISATION/NAME"
                              : "check the path");

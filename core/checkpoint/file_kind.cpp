@@ -132,7 +132,7 @@ void refuse(const std::filesystem::path& path, FileKind kind, std::span<const st
     const std::string expected = "safetensors weights";
     switch (kind) {
     case FileKind::empty:
-        throw InputError(path, expected, "an empty file", "get the file again");
+        throw InputError(ErrorId::checkpoint_kind, path, expected, "an empty file", "get the file again");
     case FileKind::lfs_pointer: {
         std::string found = "a Git LFS pointer instead of the file";
         const std::string_view text = as_text(content).substr(0, looked_at);
@@ -141,32 +141,36 @@ void refuse(const std::filesystem::path& path, FileKind kind, std::span<const st
             found +=
                 " of " + std::string(digits.substr(0, digits.find_first_not_of("0123456789"))) + " bytes";
         }
-        throw InputError(path, expected, found, "fetch it with: git lfs pull");
+        throw InputError(ErrorId::checkpoint_kind, path, expected, found, "fetch it with: git lfs pull");
     }
     case FileKind::pickle:
         throw InputError(
-            path, expected,
+            ErrorId::checkpoint_kind, path, expected,
             "a PyTorch pickle, which can run any code when it is opened and is never opened here",
             how_to_convert(path));
     case FileKind::zip:
-        throw InputError(path, expected, "a zip archive", "unpack it and give the folder");
+        throw InputError(ErrorId::checkpoint_kind, path, expected, "a zip archive",
+                         "unpack it and give the folder");
     case FileKind::gguf:
-        throw InputError(path, expected, "a GGUF file",
+        throw InputError(ErrorId::checkpoint_kind, path, expected, "a GGUF file",
                          "get the checkpoint's original Hugging Face folder with safetensors files");
     case FileKind::html:
-        throw InputError(path, expected, "a web page", "the download went wrong: get the file itself again");
+        throw InputError(ErrorId::checkpoint_kind, path, expected, "a web page",
+                         "the download went wrong: get the file itself again");
     case FileKind::hdf5:
-        throw InputError(path, expected, "an HDF5 file of TensorFlow or Keras",
+        throw InputError(ErrorId::checkpoint_kind, path, expected, "an HDF5 file of TensorFlow or Keras",
                          "get the checkpoint's original Hugging Face folder with safetensors files");
     case FileKind::sqlite:
-        throw InputError(path, expected, "an SQLite file", "if it is a trace, open it as a trace");
+        throw InputError(ErrorId::checkpoint_kind, path, expected, "an SQLite file",
+                         "if it is a trace, open it as a trace");
     case FileKind::json:
-        throw InputError(path, expected, "a JSON file", "get the file again");
+        throw InputError(ErrorId::checkpoint_kind, path, expected, "a JSON file", "get the file again");
     case FileKind::safetensors:
     case FileKind::unknown:
         break;
     }
-    throw InputError(path, expected, "a file of an unknown kind", "get the file again");
+    throw InputError(ErrorId::checkpoint_kind, path, expected, "a file of an unknown kind",
+                     "get the file again");
 }
 
 } // namespace ponderscope

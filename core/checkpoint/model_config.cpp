@@ -68,7 +68,7 @@ const ArchitectureReader& find_architecture(const JsonObject& json) {
                   "this build cannot run the checkpoint");
     }
     if (name) { // the folder is of another model; its config.json is all right
-        throw InputError(json.source().parent_path(),
+        throw InputError(ErrorId::checkpoint_architecture, json.source().parent_path(),
                          "one of the architectures " + known + " for \"model_type\"",
                          '"' + printable(*name) + '"', "this build cannot run the checkpoint");
     }

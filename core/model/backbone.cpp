@@ -52,8 +52,9 @@ const BackboneEntry& require_entry(const ModelConfig& config) {
     const BackboneEntry* entry = find_entry(config.architecture);
     if (entry == nullptr) {
         const auto name = [](const BackboneEntry& one) { return to_string(one.architecture); };
-        throw InputError("This build runs models of the architectures " + joined(table(), name) + ", not " +
-                         to_string(config.architecture) + ".");
+        throw InputError(ErrorId::checkpoint_architecture, "This build runs models of the architectures " +
+                                                               joined(table(), name) + ", not " +
+                                                               to_string(config.architecture) + ".");
     }
     if (config.embed_dim != config.hidden_size && config.ponder.method == MethodKind::looped) {
         throw InputError("This build cannot loop a stack with " + std::to_string(config.hidden_size) +

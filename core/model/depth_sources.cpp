@@ -20,17 +20,19 @@ bool is_ablated(const DepthMixingConfig& depth, std::int64_t source, std::int64_
 
 std::string ablate_source(ModelConfig& config, const std::string& spec) {
     if (config.depth.kind != DepthMixing::depth_attention) {
-        throw InputError("--ablate-source: this model has no Depth-Attention (its depth mixing is " +
-                         to_string(config.depth.kind) + "), so there is no source to leave out.");
+        throw InputError(ErrorId::usage_unsuited,
+                         "--ablate-source: this model has no Depth-Attention (its depth mixing is " +
+                             to_string(config.depth.kind) + "), so there is no source to leave out.");
     }
     const std::size_t colon = spec.find(':');
     const bool all = colon == std::string::npos;
     const DepthAblation ablation{parse_count(std::string_view(spec).substr(0, colon)),
                                  all ? -1 : parse_count(std::string_view(spec).substr(colon + 1))};
     if (ablation.source < 0 || (!all && ablation.layer < 0)) {
-        throw InputError("--ablate-source: expected SOURCE or SOURCE:LAYER, two numbers of layers from 0, "
+        throw InputError(ErrorId::usage_value,
+                         "--ablate-source: expected SOURCE or SOURCE:LAYER, two numbers of layers from 0, "
                          "found '" +
-                         spec + "'.");
+                             spec + "'.");
     }
     const std::int64_t last_pass = sources_cross_passes(config) ? config.ponder.max_steps : 0;
     bool read = false;
@@ -42,13 +44,14 @@ std::string ablate_source(ModelConfig& config, const std::string& spec) {
                         }));
     }
     if (!read) {
-        throw InputError("--ablate-source: " +
-                         (all ? std::string("no layer of this model reads")
-                              : "layer " + std::to_string(ablation.layer) + " of this model does not read") +
-                         " a source " + std::to_string(ablation.source) + "; it has " +
-                         std::to_string(config.layers) + " layers, and its stride is " +
-                         std::to_string(config.depth.stride) + " with a recent window of " +
-                         std::to_string(config.depth.recent_window) + ".");
+        throw InputError(
+            ErrorId::usage_value,
+            "--ablate-source: " +
+                (all ? std::string("no layer of this model reads")
+                     : "layer " + std::to_string(ablation.layer) + " of this model does not read") +
+                " a source " + std::to_string(ablation.source) + "; it has " + std::to_string(config.layers) +
+                " layers, and its stride is " + std::to_string(config.depth.stride) +
+                " with a recent window of " + std::to_string(config.depth.recent_window) + ".");
     }
     config.depth.ablations.push_back(ablation);
     const std::string source = std::to_string(ablation.source);

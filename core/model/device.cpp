@@ -152,8 +152,9 @@ at::Device device_from_string(const std::string& name) {
     const bool registered =
         c10::is_privateuse1_backend_registered() && kind == c10::get_privateuse1_backend();
     if (!known || (kind != "cuda" && !registered)) {
-        throw InputError("The device '" + name +
-                         "' is not known; use cpu, cuda or cuda:N with N counted from 0.");
+        throw InputError(ErrorId::device_unusable,
+                         "The device '" + name +
+                             "' is not known; use cpu, cuda or cuda:N with N counted from 0.");
     }
     if (!registered) {
         load_cuda();
@@ -161,19 +162,23 @@ at::Device device_from_string(const std::string& name) {
     const int count =
         registered ? c10::impl::getDeviceGuardImpl(at::kPrivateUse1)->deviceCount() : count_gpus();
     if (count == 0) {
-        throw InputError("The device '" + name + "' needs a CUDA GPU and its driver, and none was found (" +
-                         cuda_kernels(at::kCUDA)->why_none() + "); use --device cpu.");
+        throw InputError(ErrorId::device_unusable,
+                         "The device '" + name + "' needs a CUDA GPU and its driver, and none was found (" +
+                             cuda_kernels(at::kCUDA)->why_none() + "); use --device cpu.");
     }
     if (index >= count) {
-        throw InputError("The device '" + name + "' is not there: this machine has " + std::to_string(count) +
-                         (count == 1 ? " GPU" : " GPUs") + ", counted from 0.");
+        throw InputError(ErrorId::device_unusable,
+                         "The device '" + name + "' is not there: this machine has " + std::to_string(count) +
+                             (count == 1 ? " GPU" : " GPUs") + ", counted from 0.");
     }
     const at::Device device(registered ? at::kPrivateUse1 : at::kCUDA, static_cast<c10::DeviceIndex>(index));
     if (!registered && too_old(device)) {
-        throw InputError("The device '" + name + "' is too old: " + cuda_kernels(device)->name_of(device) +
-                         " has compute capability " + tenths(cuda_kernels(device)->capability_of(device)) +
-                         ", and Ponderscope's kernels are built for " + tenths(oldest_capability) +
-                         " (Ampere, 2020) and later; use --device cpu or another GPU.");
+        throw InputError(ErrorId::device_unusable,
+                         "The device '" + name + "' is too old: " + cuda_kernels(device)->name_of(device) +
+                             " has compute capability " +
+                             tenths(cuda_kernels(device)->capability_of(device)) +
+                             ", and Ponderscope's kernels are built for " + tenths(oldest_capability) +
+                             " (Ampere, 2020) and later; use --device cpu or another GPU.");
     }
     return device;
 }

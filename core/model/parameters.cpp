@@ -57,14 +57,15 @@ void explain_absence(const Checkpoint& checkpoint, const TensorSpec& spec) {
     };
     for (const auto& [name, dtype] : checkpoint.weights.unreadable()) {
         if (is_it(name)) {
-            throw InputError(file_of(checkpoint), "F32, F16, BF16 or F64 values in tensor " + name,
-                             printable(dtype), "get the checkpoint before quantisation");
+            throw InputError(ErrorId::checkpoint_tensor, file_of(checkpoint),
+                             "F32, F16, BF16 or F64 values in tensor " + name, printable(dtype),
+                             "get the checkpoint before quantisation");
         }
     }
     for (const std::string& name : checkpoint.weights.names()) {
         if (is_it(name)) {
             const std::string prefix = name.substr(0, name.size() - spec.name.size());
-            throw InputError(file_of(checkpoint), "a tensor " + spec.name,
+            throw InputError(ErrorId::checkpoint_tensor, file_of(checkpoint), "a tensor " + spec.name,
                              "its name behind the prefix " + printable(prefix),
                              "save the model inside of that wrapper, without the prefix");
         }
@@ -75,8 +76,9 @@ void check_view(const Checkpoint& checkpoint, const TensorSpec& spec, const Tens
     const char* const remedy = "config.json and the weights do not belong together";
     if (view == nullptr) {
         explain_absence(checkpoint, spec);
-        throw InputError(file_of(checkpoint), "a tensor " + spec.name + " of shape " + shape_text(spec.shape),
-                         "no such tensor", spec.remedy.empty() ? remedy : spec.remedy);
+        throw InputError(ErrorId::checkpoint_tensor, file_of(checkpoint),
+                         "a tensor " + spec.name + " of shape " + shape_text(spec.shape), "no such tensor",
+                         spec.remedy.empty() ? remedy : spec.remedy);
     }
     std::vector<std::int64_t> expected = spec.shape;
     if (spec.flexible_axis >= 0 && view->shape.size() == expected.size()) {
@@ -84,13 +86,14 @@ void check_view(const Checkpoint& checkpoint, const TensorSpec& spec, const Tens
         expected[axis] = std::max<std::int64_t>(view->shape[axis], 1);
     }
     if (view->shape != expected) {
-        throw InputError(file_of(checkpoint),
+        throw InputError(ErrorId::checkpoint_tensor, file_of(checkpoint),
                          "the shape " + shape_text(spec.shape) + " for tensor " + view->name,
                          shape_text(view->shape), remedy);
     }
     if (view->dtype != DType::f32 && view->dtype != DType::f16 && view->dtype != DType::bf16 &&
         view->dtype != DType::f64) {
-        throw InputError(file_of(checkpoint), "F32, F16, BF16 or F64 values in tensor " + view->name,
+        throw InputError(ErrorId::checkpoint_tensor, file_of(checkpoint),
+                         "F32, F16, BF16 or F64 values in tensor " + view->name,
                          std::string(name_of(view->dtype)), "convert the weights to one of these types");
     }
 }
@@ -204,7 +207,7 @@ void refuse_longer_lists(const Checkpoint& checkpoint, const std::unordered_set<
         }
     }
     if (last != nullptr) {
-        throw InputError(file_of(checkpoint),
+        throw InputError(ErrorId::checkpoint_tensor, file_of(checkpoint),
                          "weights of " + std::to_string(lengths[last->list]) + " " + last->list +
                              ", as config.json says",
                          "of " + std::to_string(most),
@@ -290,7 +293,8 @@ ParameterSources ParameterSources::find(const ParameterLayout& layout, const Che
                                  joined(layout.other_parts) + ") are not read.");
     }
     if (!unused.empty() && layout.strict) {
-        throw InputError(file_of(checkpoint), "no tensors but those of this architecture", unused.front(),
+        throw InputError(ErrorId::checkpoint_tensor, file_of(checkpoint),
+                         "no tensors but those of this architecture", unused.front(),
                          "this build cannot run the checkpoint");
     }
     if (!unused.empty()) {

@@ -46,7 +46,8 @@ std::string gzip(std::string_view bytes) {
     packed.resize(stream.total_out);
     deflateEnd(&stream);
     if (end != Z_STREAM_END) {
-        throw Error("The page's data could not be packed (zlib " + std::to_string(end) + ").");
+        throw Error(ErrorId::program_unexpected,
+                    "The page's data could not be packed (zlib " + std::to_string(end) + ").");
     }
     return packed;
 }
@@ -54,7 +55,8 @@ std::string gzip(std::string_view bytes) {
 void put(std::string& text, std::string_view place, std::string_view value) {
     const std::size_t at = text.find(place);
     if (at == std::string::npos) {
-        throw Error("The page's template has no place " + std::string(place) + ".");
+        throw Error(ErrorId::program_unexpected,
+                    "The page's template has no place " + std::string(place) + ".");
     }
     text.replace(at, place.size(), value);
 }

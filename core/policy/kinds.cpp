@@ -119,6 +119,7 @@ PolicyKind learned() {
                 const double tau = spec.has("theta") ? spec.number("theta") : context.own_threshold;
                 if (std::isnan(tau)) {
                     throw InputError(
+                        ErrorId::policy_unsuited,
                         "Policy learned: this run's model has no threshold of its own; write one, as "
                         "in learned:theta=0.5.");
                 }
@@ -141,9 +142,10 @@ PolicyKind fixed() {
             .make = [](const PolicySpec& spec, const PolicyContext& context) {
                 const auto n = static_cast<std::int64_t>(spec.whole("n"));
                 if (n > context.max_steps) {
-                    throw InputError("Policy " + spec.text() + ": expected n from 0 to " +
-                                     std::to_string(context.max_steps) +
-                                     ", the last step of the run, found " + std::to_string(n) + ".");
+                    throw InputError(ErrorId::policy_value,
+                                     "Policy " + spec.text() + ": expected n from 0 to " +
+                                         std::to_string(context.max_steps) +
+                                         ", the last step of the run, found " + std::to_string(n) + ".");
                 }
                 return stops_after(n);
             }};
@@ -184,14 +186,17 @@ template <Survival survival>
 Rule prunes(const PolicySpec& spec, const PolicyContext& context) {
     const double rate = spec.has("rate") ? spec.number("rate") : context.learned_rate;
     if (std::isnan(rate)) {
-        throw InputError("Policy " + spec.text() +
-                         ": without a rate it takes the mean steps of the model's own rule, and this run has "
-                         "none; write one, as in " +
-                         spec.kind->name + ":rate=1.2.");
+        throw InputError(
+            ErrorId::policy_unsuited,
+            "Policy " + spec.text() +
+                ": without a rate it takes the mean steps of the model's own rule, and this run has "
+                "none; write one, as in " +
+                spec.kind->name + ":rate=1.2.");
     }
     if (rate > static_cast<double>(context.max_steps)) {
-        throw InputError("Policy " + spec.text() + ": expected a rate from 0 to " +
-                         std::to_string(context.max_steps) + ", the steps of the run, found a larger one.");
+        throw InputError(ErrorId::policy_value, "Policy " + spec.text() + ": expected a rate from 0 to " +
+                                                    std::to_string(context.max_steps) +
+                                                    ", the steps of the run, found a larger one.");
     }
     const double x = solve(survival, context.max_steps, rate);
     return std::make_unique<StepRule>(

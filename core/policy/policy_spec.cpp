@@ -47,8 +47,9 @@ const PolicyKind& find_kind(std::string_view name) {
         names.push_back(kind.name);
     }
     names.push_back(signal_rules);
-    throw InputError("Unknown policy " + in_quotes(name) + did_you_mean(name, names) + " Policies are " +
-                     joined(names) + ".");
+    throw InputError(ErrorId::policy_unknown, "Unknown policy " + in_quotes(name) +
+                                                  did_you_mean(name, names) + " Policies are " +
+                                                  joined(names) + ".");
 }
 
 std::string range_of(const PolicyParameter& parameter) {
@@ -72,8 +73,9 @@ std::string keys_of(const PolicyKind& kind) {
 
 [[noreturn]] void wrong_value(const PolicyKind& kind, const PolicyParameter& parameter,
                               std::string_view found) {
-    throw InputError("Policy " + kind.name + ": expected " + range_of(parameter) + " for " + parameter.key +
-                     " (" + parameter.meaning + "), found " + in_quotes(found) + ".");
+    throw InputError(ErrorId::policy_value, "Policy " + kind.name + ": expected " + range_of(parameter) +
+                                                " for " + parameter.key + " (" + parameter.meaning +
+                                                "), found " + in_quotes(found) + ".");
 }
 
 std::optional<double> to_number(std::string_view text) {
@@ -115,11 +117,13 @@ Pairs split_pairs(const std::string& kind, const std::string& keys, std::string_
         const std::size_t equals = pair.find('=');
         const std::string_view key = trimmed(pair.substr(0, equals));
         if (equals == std::string_view::npos || key.empty()) {
-            throw InputError("Policy " + kind + ": expected KEY=VALUE after the colon, found " +
-                             in_quotes(pair) + "; its keys: " + keys + ".");
+            throw InputError(ErrorId::policy_value, "Policy " + kind +
+                                                        ": expected KEY=VALUE after the colon, found " +
+                                                        in_quotes(pair) + "; its keys: " + keys + ".");
         }
         if (std::any_of(pairs.begin(), pairs.end(), [&](const auto& one) { return one.first == key; })) {
-            throw InputError("Policy " + kind + ": " + std::string(key) + " is given twice.");
+            throw InputError(ErrorId::policy_value,
+                             "Policy " + kind + ": " + std::string(key) + " is given twice.");
         }
         pairs.emplace_back(key, trimmed(pair.substr(equals + 1)));
     }
@@ -140,12 +144,14 @@ const PolicyKind& take_signal_kind(Pairs& pairs) {
     };
     const std::string_view name = take("name");
     if (name.empty()) {
-        throw InputError("Policy signal: expected the name of a recorded signal for name, found none; write "
+        throw InputError(ErrorId::policy_value,
+                         "Policy signal: expected the name of a recorded signal for name, found none; write "
                          "signal:name=gate,theta=NUMBER.");
     }
     const std::string_view stops = take("stops");
     if (!stops.empty() && stops != "below" && stops != "above") {
-        throw InputError("Policy signal: expected below or above for stops, found " + in_quotes(stops) + ".");
+        throw InputError(ErrorId::policy_value,
+                         "Policy signal: expected below or above for stops, found " + in_quotes(stops) + ".");
     }
     return signal_kind(policy_signal(name),
                        stops == "above" ? OwnRule::Stops::at_least : OwnRule::Stops::below);
@@ -173,8 +179,9 @@ PolicySpec PolicySpec::parse(std::string_view text, const Sweep* sweep) {
     for (const auto& [key, value] : pairs) {
         const PolicyParameter* parameter = kind.find(key);
         if (parameter == nullptr) {
-            throw InputError("Policy " + kind.name + ": unknown key " + in_quotes(key) +
-                             "; its keys: " + keys_of(kind) + ".");
+            throw InputError(ErrorId::policy_value, "Policy " + kind.name + ": unknown key " +
+                                                        in_quotes(key) + "; its keys: " + keys_of(kind) +
+                                                        ".");
         }
         spec.given.emplace(parameter->key, read_value(kind, *parameter, value));
     }
@@ -185,9 +192,10 @@ PolicySpec PolicySpec::parse(std::string_view text, const Sweep* sweep) {
         if (sweep != nullptr && kind.find_swept(sweep->key) == &parameter) {
             spec = spec.with(parameter.key, sweep->values.front());
         } else if (parameter.absent == PolicyParameter::Absent::refused) {
-            throw InputError("Policy " + kind.name + ": expected " + range_of(parameter) + " for " +
-                             parameter.key + " (" + parameter.meaning + "), found none; write " +
-                             kind.with_keys(parameter.key + "=NUMBER") + ".");
+            throw InputError(ErrorId::policy_value, "Policy " + kind.name + ": expected " +
+                                                        range_of(parameter) + " for " + parameter.key + " (" +
+                                                        parameter.meaning + "), found none; write " +
+                                                        kind.with_keys(parameter.key + "=NUMBER") + ".");
         } else if (parameter.absent == PolicyParameter::Absent::preset) {
             spec.given.emplace(parameter.key, parameter.value);
         }
@@ -222,12 +230,13 @@ std::uint64_t PolicySpec::whole(const std::string& key) const {
 
 PolicySpec PolicySpec::with(const std::string& key, double value) const {
     if (kind->parameters.empty()) {
-        throw InputError("Policy " + kind->name + " has no threshold to sweep.");
+        throw InputError(ErrorId::policy_value, "Policy " + kind->name + " has no threshold to sweep.");
     }
     const PolicyParameter* parameter = kind->find_swept(key);
     if (parameter == nullptr) {
-        throw InputError("Policy " + kind->name + ": unknown key " + in_quotes(key) +
-                         " to sweep; its keys: " + keys_of(*kind) + ", or threshold for the first.");
+        throw InputError(ErrorId::policy_value, "Policy " + kind->name + ": unknown key " + in_quotes(key) +
+                                                    " to sweep; its keys: " + keys_of(*kind) +
+                                                    ", or threshold for the first.");
     }
     PolicySpec changed = *this;
     Value next = value;

@@ -81,21 +81,24 @@ void ReplayTable::require(const PolicySpec& spec) const {
             continue;
         }
         if (signal == PolicySignal::continue_value) {
-            throw InputError(run +
-                             ": policy learned needs a gate or router, and this run's model has none or the "
-                             "trace lacks its values; record a model that halts (adaponderlm, ponderlm3, "
-                             "adaptive_latent_cot), give a run of your own its rule "
-                             "(Writer.run(rule=...) in Python), or choose another policy.");
+            throw InputError(
+                ErrorId::policy_unsuited,
+                run + ": policy learned needs a gate or router, and this run's model has none or the "
+                      "trace lacks its values; record a model that halts (adaponderlm, ponderlm3, "
+                      "adaptive_latent_cot), give a run of your own its rule "
+                      "(Writer.run(rule=...) in Python), or choose another policy.");
         }
         if (is_named(signal)) {
             throw InputError(
+                ErrorId::policy_unsuited,
                 run + ": policy " + spec.kind->name + " needs the signal " + name_of(signal) +
-                " at each step, which this trace lacks; its signals by step: " + joined(by_step) + ".");
+                    " at each step, which this trace lacks; its signals by step: " + joined(by_step) + ".");
         }
         throw InputError(
+            ErrorId::policy_unsuited,
             run + ": policy " + spec.kind->name + " needs the " + words(signal) +
-            " at each step, which this trace lacks; record the run again with ponderscope record "
-            "... --record steps.");
+                " at each step, which this trace lacks; record the run again with ponderscope record "
+                "... --record steps.");
     }
 }
 

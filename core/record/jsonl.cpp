@@ -36,7 +36,7 @@ public:
     Line(std::string where, const nlohmann::json& object) : where_(std::move(where)), object_(object) {}
 
     [[noreturn]] void fail(const std::string& expected, const std::string& found) const {
-        throw InputError(where_ + ": expected " + expected + ", found " + found + ".");
+        throw InputError(ErrorId::text_line, where_ + ": expected " + expected + ", found " + found + ".");
     }
     [[nodiscard]] const nlohmann::json& field(const std::string& name, const char* option) const {
         const nlohmann::json* value = find_field(object_, name);
@@ -113,7 +113,7 @@ nlohmann::json parse_line(const std::string& line, const std::string& where) {
         if (const std::size_t at = sentence.find("at line 1, "); at != std::string::npos) {
             sentence.replace(at, 11, "at ");
         }
-        throw InputError(sentence);
+        throw InputError(error.id(), sentence);
     }
 }
 
@@ -168,7 +168,7 @@ void JsonlSource::require_any() const {
         throw Cancelled();
     }
     if (found_ == 0) {
-        throw InputError(name_, "at least one line with a text",
+        throw InputError(ErrorId::text_empty, name_, "at least one line with a text",
                          skipped_ > 0 ? "lines that are all wrong, the first: " + first_skipped_ : "none",
                          options_.sample < 1 ? "sample more of them" : "write one JSON object a line");
     }
@@ -178,8 +178,9 @@ void JsonlSource::read(const std::string& line, const LineReader& lines, Sequenc
                        bool encode_all) const {
     const std::string where = name_ + ": line " + std::to_string(lines.number());
     if (lines.too_long()) {
-        throw InputError(where + ": expected at most " + std::to_string(LineReader::max_line_bytes >> 20) +
-                         " MiB, found more.");
+        throw InputError(ErrorId::text_line, where + ": expected at most " +
+                                                 std::to_string(LineReader::max_line_bytes >> 20) +
+                                                 " MiB, found more.");
     }
     const nlohmann::json object = parse_line(line, where);
     const Line content(where, object);

@@ -79,15 +79,17 @@ Window window_of(const SequenceInput& sequence, std::int64_t number, const Windo
 void require_token(const StatePlace& place, const std::vector<SequenceInput>& sequences) {
     const auto count = static_cast<std::int64_t>(sequences.size());
     if (place.sequence >= count) {
-        throw InputError("--patch: expected a sequence from 0 to " + std::to_string(count - 1) + ", found " +
-                         std::to_string(place.sequence) + ".");
+        throw InputError(ErrorId::patch_place, "--patch: expected a sequence from 0 to " +
+                                                   std::to_string(count - 1) + ", found " +
+                                                   std::to_string(place.sequence) + ".");
     }
     const SequenceInput& sequence = sequences[static_cast<std::size_t>(place.sequence)];
     const auto length = static_cast<std::int64_t>(sequence.ids.size());
     if (place.token >= length) {
-        throw InputError("--patch: " + sequence.title + " has " + std::to_string(length) +
-                         " tokens, counted from 0, and " + std::to_string(place.token) +
-                         " is none of them; name one of them in \"token\".");
+        throw InputError(ErrorId::patch_place, "--patch: " + sequence.title + " has " +
+                                                   std::to_string(length) + " tokens, counted from 0, and " +
+                                                   std::to_string(place.token) +
+                                                   " is none of them; name one of them in \"token\".");
     }
 }
 
@@ -163,10 +165,12 @@ public:
         }
         const StateSum& sum = sums_.at(key_of(*place));
         if (sum.tokens == 0) {
-            throw InputError("--patch: expected a state of " + to_string(*place) + ", found that " +
-                             (place->token == StatePlace::all_tokens ? "no token ran that step"
-                                                                     : "the token stopped before that step") +
-                             "; take an earlier step, or record with --policy full.");
+            throw InputError(ErrorId::patch_place,
+                             "--patch: expected a state of " + to_string(*place) + ", found that " +
+                                 (place->token == StatePlace::all_tokens
+                                      ? "no token ran that step"
+                                      : "the token stopped before that step") +
+                                 "; take an earlier step, or record with --policy full.");
         }
         return sum.mean();
     }
@@ -215,8 +219,8 @@ std::vector<PlannedPatch> read_patch_file(const std::filesystem::path& path) {
         patches.push_back(patch_of(JsonObject(one, path, name)));
         const StatePlace& to = patches.back().to;
         if (!seen.insert({to.sequence, to.token, to.step, to.layer}).second) {
-            throw InputError(path, "every place once", name + " with " + to_string(to) + " again",
-                             "leave one of them out");
+            throw InputError(ErrorId::patch_place, path, "every place once",
+                             name + " with " + to_string(to) + " again", "leave one of them out");
         }
     }
     return patches;

@@ -35,9 +35,10 @@ RecordChoice RecordChoice::parse(const std::string& text) {
     bool named = false;
     bool layers = false;
     const auto refuse = [&](const std::string& what) {
-        throw InputError("--record: expected scalars alone, or basic, steps, layers, states, states:LAYERS, "
+        throw InputError(ErrorId::usage_value,
+                         "--record: expected scalars alone, or basic, steps, layers, states, states:LAYERS, "
                          "experts or experts:probabilities, each once and with commas between them, " +
-                         what + ".");
+                             what + ".");
     };
     for (const std::string& part : parts_of(text)) {
         constexpr std::string_view of_layers = "states:";
@@ -71,11 +72,13 @@ RecordChoice RecordChoice::parse(const std::string& text) {
 void RecordChoice::apply(Engine& engine) const {
     if (exits) {
         if (engine.max_steps() > 0) {
-            throw InputError("--record layers makes the blocks of a vanilla model its steps, and this one "
-                             "(method " +
-                             to_string(engine.config().ponder.method) +
-                             ") has steps of its own; write --record steps,layers to read every layer out "
-                             "at every step.");
+            throw InputError(
+                ErrorId::usage_unsuited,
+                "--record layers makes the blocks of a vanilla model its steps, and this one "
+                "(method " +
+                    to_string(engine.config().ponder.method) +
+                    ") has steps of its own; write --record steps,layers to read every layer out "
+                    "at every step.");
         }
         engine.choose(&RunPlan::layers_are_steps, true);
     }

@@ -49,7 +49,7 @@ void require_weights_of(const RunInfo& run, const Checkpoint& checkpoint, const 
             "record the policy with ponderscope record ... --ablate-source ... --policy SPEC.");
     }
     if (digest != run.checkpoint_digest) {
-        throw InputError(checkpoint.folder,
+        throw InputError(ErrorId::resume_differs, checkpoint.folder,
                          "the weights of run \"" + run.name + "\" (" + run.checkpoint + ")", "others",
                          "rerun it with the checkpoint that it was recorded from");
     }

@@ -57,7 +57,8 @@ std::optional<RunInfo> run_to_resume(const std::filesystem::path& trace, const R
         return found;
     }
     if (!difference.empty()) {
-        throw InputError(trace, "a run of these texts, weights and options to resume",
+        throw InputError(ErrorId::resume_differs, trace,
+                         "a run of these texts, weights and options to resume",
                          "run \"" + found->name +
                              "\", which differs (first as it was recorded, then as it is "
                              "resumed: " +

@@ -236,11 +236,12 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint, Sequence
         const std::string sentence = too_large(full, engine.advise(window, options.level),
                                                static_cast<std::int64_t>(window.ids.size()));
         end_with_fault(writer, sentence, elapsed(), options.finish);
-        throw EnvironmentError(sentence + " The sequences before are in the trace, marked partial.");
+        throw EnvironmentError(ErrorId::environment_memory,
+                               sentence + " The sequences before are in the trace, marked partial.");
     } catch (const InputError& wrong) {
         end_with_fault(writer, wrong.what(), elapsed(), options.finish);
-        throw InputError(std::string(wrong.what()) +
-                         " The sequences before are in the trace, marked partial.");
+        throw InputError(wrong.id(), std::string(wrong.what()) +
+                                         " The sequences before are in the trace, marked partial.");
     } catch (const std::exception& failure) {
         // A GPU that failed, memory of the machine, a full disk: the first line says what, others where.
         const std::string what = failure.what();
@@ -281,7 +282,7 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint, Sequence
     report.seconds = elapsed();
     // Fail only if a whole run produced no scored token. A resumed run or a shard may contain none.
     if (report.lost > 0 && report.scored_tokens == 0 && options.world == 1 && !begun && !report.cancelled) {
-        throw InputError(no_numbers);
+        throw InputError(ErrorId::checkpoint_numbers, no_numbers);
     }
     return report;
 }

@@ -16,8 +16,9 @@ constexpr std::size_t enough_batches = 8;
 
 void check_sequence(const SequenceInput& sequence, std::int64_t vocab_size) {
     if (sequence.ids.size() < 2) {
-        throw InputError(sequence.title + ": expected at least two tokens, found " +
-                         std::to_string(sequence.ids.size()) + "; nothing can be predicted from less.");
+        throw InputError(ErrorId::text_empty, sequence.title + ": expected at least two tokens, found " +
+                                                  std::to_string(sequence.ids.size()) +
+                                                  "; nothing can be predicted from less.");
     }
     for (const std::int32_t id : sequence.ids) {
         if (id < 0 || id >= vocab_size) {

@@ -36,7 +36,7 @@ std::size_t unfinished_character(std::string_view text) {
 }
 
 [[noreturn]] void too_short(const std::string& name) {
-    throw InputError(name, "a text of at least two tokens", "one", "give a longer one");
+    throw InputError(ErrorId::text_empty, name, "a text of at least two tokens", "one", "give a longer one");
 }
 
 } // namespace
@@ -109,7 +109,7 @@ void TextFiles::fill(std::size_t bytes) {
         if (offset_ + valid_ == 0) {
             check_text(fresh.substr(0, whole), name_); // says more of how a text begins
         }
-        throw InputError(name_, "UTF-8 text without NUL bytes",
+        throw InputError(ErrorId::text_bytes, name_, "UTF-8 text without NUL bytes",
                          "another byte at byte " + std::to_string(offset_ + valid_ + wrong),
                          "convert it to UTF-8 (iconv) or check that it is a text file");
     }
@@ -204,7 +204,7 @@ std::size_t TextFiles::choose_cut(const Encoding& encoding, std::size_t from) co
     cut = cut > 0 ? cut : last(ends_word);
     cut = cut > 0 ? cut : last(ends_character);
     if (cut == 0) {
-        throw InputError(name_, "a text that the tokenizer cuts into tokens",
+        throw InputError(ErrorId::text_tokenizer, name_, "a text that the tokenizer cuts into tokens",
                          "one token of more than " + std::to_string(most - least) + " bytes from byte " +
                              std::to_string(offset_ + least),
                          "check that it is the right file");

@@ -175,7 +175,8 @@ Tokenizer Tokenizer::load_folder(const std::filesystem::path& place) {
     const std::string remedy =
         "save the tokenizer with transformers' save_pretrained, or give token ids instead of text";
     if (!fs::exists(folder)) {
-        throw InputError(folder, "a folder with " + expected, "nothing", "check the path");
+        throw InputError(ErrorId::text_tokenizer, folder, "a folder with " + expected, "nothing",
+                         "check the path");
     }
     if (fs::exists(folder / "tokenizer.model")) {
         throw InputError(folder, expected, "a SentencePiece model (tokenizer.model)", remedy);
@@ -308,7 +309,7 @@ const std::vector<std::filesystem::path>& Tokenizer::files() const {
 void Tokenizer::require_vocabulary(std::int64_t vocabulary_size) const {
     const auto fail = [&](std::int64_t id, std::string_view what) {
         throw InputError(
-            impl_->parts.file(),
+            ErrorId::text_tokenizer, impl_->parts.file(),
             "token ids below " + std::to_string(vocabulary_size) + ", the size of the model's vocabulary",
             std::string(what) + " \"" + printable(impl_->text_of(static_cast<std::int32_t>(id))) +
                 "\" with id " + std::to_string(id),
@@ -330,7 +331,7 @@ void Tokenizer::require_vocabulary(std::int64_t vocabulary_size, const Encoding&
     require_vocabulary(vocabulary_size);
     for (std::size_t i = 0; i < encoding.ids.size(); ++i) {
         if (encoding.ids[i] >= vocabulary_size) {
-            throw InputError(impl_->parts.file(),
+            throw InputError(ErrorId::text_tokenizer, impl_->parts.file(),
                              "token ids below " + std::to_string(vocabulary_size) +
                                  ", the size of the model's vocabulary",
                              "\"" + printable(impl_->text_of(encoding.ids[i])) + "\" with id " +

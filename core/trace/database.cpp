@@ -104,40 +104,45 @@ bool SqliteFailure::is_damage() const {
 void throw_read_failure(const std::filesystem::path& path, const SqliteFailure& failure, const char* sound,
                         const char* remedy) {
     if (failure.is_damage()) {
-        throw InputError(path, sound, std::string("a damaged file (") + failure.what() + ")", remedy);
+        throw InputError(ErrorId::trace_damaged, path, sound,
+                         std::string("a damaged file (") + failure.what() + ")", remedy);
     }
     if (failure.is_busy()) {
-        throw EnvironmentError(path.string() +
-                               ": another program holds a lock on it; close that program and try again.");
+        throw EnvironmentError(ErrorId::trace_locked,
+                               path.string() +
+                                   ": another program holds a lock on it; close that program and try again.");
     }
     throw EnvironmentError(path.string() + ": cannot be read (" + failure.what() +
                            "); check the permissions of the file and of its folder, and the disk.");
 }
 
-std::string write_failure(const std::filesystem::path& path, const SqliteFailure& failure, bool kept) {
+EnvironmentError write_failure(const std::filesystem::path& path, const SqliteFailure& failure, bool kept) {
     if (failure.is_full()) {
-        return path.string() + (kept
-                                    ? ": the disk is full; what was written before is kept. Make room and "
-                                      "record the rest."
-                                    : ": the disk is full; nothing was written. Make room, or choose another "
-                                      "place.");
+        return {ErrorId::file_space,
+                path.string() +
+                    (kept ? ": the disk is full; what was written before is kept. Make room and "
+                            "record the rest."
+                          : ": the disk is full; nothing was written. Make room, or choose another "
+                            "place.")};
     }
     if (failure.lost_its_file()) {
-        return path.string() + ": the file was moved, removed or replaced while it was written; what was "
-                               "written before went with it. Record it again.";
+        return {ErrorId::file_missing,
+                path.string() + ": the file was moved, removed or replaced while it was written; what was "
+                                "written before went with it. Record it again."};
     }
     if (failure.is_busy()) {
-        return path.string() + ": another program holds a lock on it; close that program and try again.";
+        return {ErrorId::trace_locked,
+                path.string() + ": another program holds a lock on it; close that program and try again."};
     }
-    return path.string() + ": cannot be written (" + failure.what() +
-           "); check the permissions of the file and of its folder, and the disk.";
+    return EnvironmentError(path.string() + ": cannot be written (" + failure.what() +
+                            "); check the permissions of the file and of its folder, and the disk.");
 }
 
 void throw_write_failure(const std::filesystem::path& path, const SqliteFailure& failure) {
     if (failure.is_damage()) {
         throw_read_failure(path, failure);
     }
-    throw EnvironmentError(write_failure(path, failure));
+    throw write_failure(path, failure);
 }
 
 Statement::Statement(Statement&& other) noexcept : statement_(std::exchange(other.statement_, nullptr)) {}

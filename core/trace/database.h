@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/error.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -49,7 +51,8 @@ inline constexpr const char* take_again =
 [[noreturn]] void throw_read_failure(const std::filesystem::path& path, const SqliteFailure& failure,
                                      const char* sound = "a sound trace", const char* remedy = take_again);
 /// The error and sentence for a failed write. \p kept: earlier commits stay.
-std::string write_failure(const std::filesystem::path& path, const SqliteFailure& failure, bool kept = true);
+EnvironmentError write_failure(const std::filesystem::path& path, const SqliteFailure& failure,
+                               bool kept = true);
 [[noreturn]] void throw_write_failure(const std::filesystem::path& path, const SqliteFailure& failure);
 
 /// One prepared statement. Bound text and BLOBs must outlive the step that uses them (nothing is copied).

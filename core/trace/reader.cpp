@@ -108,7 +108,8 @@ RunInfo find_run(const TraceReader& reader, const std::string& name) {
         }
     }
     if (runs.empty()) {
-        throw InputError(reader.path(), "a run", "a trace without any", "record one into it");
+        throw InputError(ErrorId::trace_run, reader.path(), "a run", "a trace without any",
+                         "record one into it");
     }
     std::string known;
     constexpr std::size_t most = 20;
@@ -118,8 +119,8 @@ RunInfo find_run(const TraceReader& reader, const std::string& name) {
     if (runs.size() > most) {
         known += " and " + std::to_string(runs.size() - most) + " more";
     }
-    throw InputError(reader.path(), name.empty() ? "the name of a run" : "a run named " + name,
-                     "the runs " + known,
+    throw InputError(ErrorId::trace_run, reader.path(),
+                     name.empty() ? "the name of a run" : "a run named " + name, "the runs " + known,
                      "write one of them after #, as in " + reader.short_name_of(runs.front()));
 }
 

@@ -83,20 +83,20 @@ void check_plain_file(const std::filesystem::path& path, const std::string& what
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
     if (status.type() == fs::file_type::not_found) {
-        throw InputError(path, what, "no such file", "check the name");
+        throw InputError(ErrorId::file_missing, path, what, "no such file", "check the name");
     }
     if (status.type() == fs::file_type::directory) {
-        throw InputError(path, what, "a folder", make_one);
+        throw InputError(ErrorId::trace_kind, path, what, "a folder", make_one);
     }
     if (error) {
         throw InputError(path, what, "an unreadable entry (" + error.message() + ")",
                          "check the permissions of the folders above it");
     }
     if (status.type() != fs::file_type::regular) {
-        throw InputError(path, what, "something other than a plain file", make_one);
+        throw InputError(ErrorId::trace_kind, path, what, "something other than a plain file", make_one);
     }
     if (fs::file_size(path, error) == 0 && !error) {
-        throw InputError(path, what, "an empty file", make_one);
+        throw InputError(ErrorId::trace_kind, path, what, "an empty file", make_one);
     }
 }
 
@@ -112,7 +112,7 @@ void check_header(const std::filesystem::path& path, const DatabaseKind& kind) {
         Database(path, Database::Access::read).read_file(0, std::as_writable_bytes(std::span(header)));
     } catch (const SqliteFailure& failure) {
         const int reason = failure.system_error();
-        throw InputError(path, what + " that can be read",
+        throw InputError(ErrorId::file_permission, path, what + " that can be read",
                          std::string("an unreadable file (") +
                              (reason != 0 ? std::strerror(reason) : failure.what()) + ")",
                          "check its permissions");
@@ -120,14 +120,14 @@ void check_header(const std::filesystem::path& path, const DatabaseKind& kind) {
     // Where a file ends within its header, the bytes behind its end are zeros. Byte 18 is the format's
     // version, 1 or 2.
     if (std::string_view(header.data(), 16) != std::string_view("SQLite format 3\0", 16) || header[18] == 0) {
-        throw InputError(path, what, "a file of another kind", make_one);
+        throw InputError(ErrorId::trace_kind, path, what, "a file of another kind", make_one);
     }
     if (big_endian(header.data() + 68) != static_cast<std::uint32_t>(kind.application_id)) {
-        throw InputError(path, what, "an SQLite database of another program", make_one);
+        throw InputError(ErrorId::trace_kind, path, what, "an SQLite database of another program", make_one);
     }
     const auto version = static_cast<std::int32_t>(big_endian(header.data() + 60));
     if (version != kind.version) {
-        throw InputError(path, what + " of version " + std::to_string(kind.version),
+        throw InputError(ErrorId::trace_kind, path, what + " of version " + std::to_string(kind.version),
                          "version " + std::to_string(version),
                          "open it with the Ponderscope that wrote it, or make it again");
     }
@@ -147,20 +147,20 @@ void check_tables(Database& database, const std::filesystem::path& path,
         find.bind(1, std::string_view(table.name));
         if (!find.step()) {
             find.reset();
-            throw InputError(path, expected, "none", remedy);
+            throw InputError(ErrorId::trace_damaged, path, expected, "none", remedy);
         }
         const std::string type = find.text(0);
         const std::string sql = find.text(1);
         const bool another = find.step();
         find.reset();
         if (type != "table" || another) {
-            throw InputError(path, expected,
+            throw InputError(ErrorId::trace_damaged, path, expected,
                              another ? "two entries of that name" : "an entry of that name of type " + type,
                              remedy);
         }
         // A virtual table would run a module's code on what a stranger wrote.
         if (!sql.starts_with("CREATE TABLE ")) {
-            throw InputError(path, expected, "a virtual table of that name", remedy);
+            throw InputError(ErrorId::trace_damaged, path, expected, "a virtual table of that name", remedy);
         }
         std::set<std::string, std::less<>> plain;
         Statement columns = database.prepare("SELECT name, hidden FROM pragma_table_xinfo(?)");
@@ -172,8 +172,9 @@ void check_tables(Database& database, const std::filesystem::path& path,
         }
         for (const schema::Column& column : table.columns) {
             if (!plain.contains(column.name)) {
-                throw InputError(path, std::string("a plain column ") + table.name + "." + column.name,
-                                 "none", remedy);
+                throw InputError(ErrorId::trace_damaged, path,
+                                 std::string("a plain column ") + table.name + "." + column.name, "none",
+                                 remedy);
             }
         }
     }

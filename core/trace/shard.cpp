@@ -129,7 +129,8 @@ std::vector<std::filesystem::path> find_shards(const std::filesystem::path& path
         }
         if (shards.empty()) {
             throw InputError(
-                path, "shards of a trace, NAME.r0000-of-0002.ponder", "a folder without any",
+                ErrorId::shard_missing, path, "shards of a trace, NAME.r0000-of-0002.ponder",
+                "a folder without any",
                 "choose a .ponder file that ponderscope record made, or the folder of its shards");
         }
         return shards;
@@ -149,7 +150,8 @@ std::vector<std::filesystem::path> find_shards(const std::filesystem::path& path
             ::globfree(&found);
         }
         if (shards.empty()) {
-            throw InputError(path, "shards of a trace of such names", "none", "check the pattern");
+            throw InputError(ErrorId::shard_missing, path, "shards of a trace of such names", "none",
+                             "check the pattern");
         }
         return shards;
     }

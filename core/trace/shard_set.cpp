@@ -48,7 +48,8 @@ FoundShard look_at(const TraceReader& reader, std::size_t index) {
     const std::vector<RunInfo> runs = reader.runs();
     const std::optional<ShardInfo> place = runs.size() == 1 ? reader.shard(runs.front().id) : std::nullopt;
     if (!place || place->world < 2) {
-        throw InputError(reader.path(), "a shard of a run that several processes recorded",
+        throw InputError(ErrorId::shard_mixed, reader.path(),
+                         "a shard of a run that several processes recorded",
                          runs.empty() ? "a trace without any run" : "a trace that is whole",
                          "name it alone, or merge it with others without --join");
     }
@@ -71,12 +72,13 @@ std::vector<FoundShard> in_order(const std::vector<FoundShard>& found,
                                                  ", and one of " + std::to_string(shard.place.world)
                                            : difference_of_recordings(first.what, shard.what);
         if (!difference.empty()) {
-            throw InputError(path(shard), "a shard of the same run as " + path(first).filename().string(),
+            throw InputError(ErrorId::shard_mixed, path(shard),
+                             "a shard of the same run as " + path(first).filename().string(),
                              "one of another (" + difference + ")", "name the shards of one run");
         }
         const FoundShard*& here = by_rank[static_cast<std::size_t>(shard.place.rank)];
         if (here != nullptr) {
-            throw InputError(path(shard), "each shard once",
+            throw InputError(ErrorId::shard_mixed, path(shard), "each shard once",
                              "shard " + std::to_string(shard.place.rank) + " a second time, beside " +
                                  path(*here).filename().string(),
                              "leave one of them out");
@@ -90,7 +92,8 @@ std::vector<FoundShard> in_order(const std::vector<FoundShard>& found,
         }
     }
     if (!missing.empty()) {
-        throw InputError(path(first).parent_path() / (first.whole.stem().string() + ".r*.ponder"),
+        throw InputError(ErrorId::shard_missing,
+                         path(first).parent_path() / (first.whole.stem().string() + ".r*.ponder"),
                          "all " + std::to_string(first.place.world) + " shards of the run",
                          "none of " + std::string(missing.size() == 1 ? "rank " : "ranks ") + listed(missing),
                          "record what is missing with --resume, or name these shards too");
@@ -209,11 +212,11 @@ void ShardSet::make_index(const Run& run) const {
     for (auto& [info, place] : found) {
         const auto number = static_cast<std::int64_t>(run.sequences.size());
         if (info.joined_number < number) {
-            throw InputError(readers_[place.reader].path(), "sequences that no other shard has",
-                             info.joined_number < 0
-                                 ? "one without a number in the run"
-                                 : "sequence " + std::to_string(info.joined_number) + " a second time",
-                             "take the shards from their source again");
+            throw InputError(
+                ErrorId::trace_damaged, readers_[place.reader].path(), "sequences that no other shard has",
+                info.joined_number < 0 ? "one without a number in the run"
+                                       : "sequence " + std::to_string(info.joined_number) + " a second time",
+                "take the shards from their source again");
         }
         if (info.joined_number > number) {
             break; // recorded ahead of what is missing

@@ -92,7 +92,7 @@ private:
     template <class Row>
     std::vector<Row> read_rows(const char* table, const std::string& where) const;
     [[noreturn]] void damaged(const std::string& expected, const std::string& found) const {
-        throw InputError(path_, expected, found, take_again);
+        throw InputError(ErrorId::trace_damaged, path_, expected, found, take_again);
     }
     /// Bytes of the trace, its write-ahead log included: nothing inside can be larger.
     [[nodiscard]] std::int64_t file_bytes() const;

@@ -141,7 +141,7 @@ int run_figure_command(int argc, char** argv) {
         make(argv[2], argv[4]);
         return 0;
     } catch (const Error& error) {
-        std::fprintf(stderr, "ponderscope: %s\n", visible(error.what()).c_str());
+        std::fprintf(stderr, "ponderscope: %s [%s]\n", visible(error.what()).c_str(), name_of(error.id()));
     } catch (const std::bad_alloc&) {
         std::fputs("ponderscope: There is not enough memory for this figure; choose fewer tokens.\n", stderr);
     } catch (const std::exception& error) {

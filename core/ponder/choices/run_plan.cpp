@@ -40,15 +40,18 @@ std::vector<std::int64_t> parse_members(std::string_view text, const MemberRange
         const std::int64_t last =
             dash == std::string_view::npos ? first : parse_count(entry.substr(dash + 1));
         if (first < 0 || last < first) {
-            throw InputError(range.option + ": expected " + range.what +
-                             " as all, numbers and ranges from 0, as in 0,3-5, found '" + std::string(entry) +
-                             "'; write " + range.usage + ".");
+            throw InputError(ErrorId::usage_value,
+                             range.option + ": expected " + range.what +
+                                 " as all, numbers and ranges from 0, as in 0,3-5, found '" +
+                                 std::string(entry) + "'; write " + range.usage + ".");
         }
         if (first < range.begin || last >= range.end) {
-            throw InputError(range.option + ": expected " + range.what + " from " +
-                             std::to_string(range.begin) + " to " + std::to_string(range.end - 1) +
-                             (range.begin == 0 ? ", which this model has" : ", which this model runs again") +
-                             ", found " + std::string(entry) + ".");
+            throw InputError(
+                ErrorId::usage_value,
+                range.option + ": expected " + range.what + " from " + std::to_string(range.begin) + " to " +
+                    std::to_string(range.end - 1) +
+                    (range.begin == 0 ? ", which this model has" : ", which this model runs again") +
+                    ", found " + std::string(entry) + ".");
         }
         for (std::int64_t one = first; one <= last; ++one) {
             chosen.insert(one);
@@ -111,9 +114,11 @@ std::string AttentionChoice::text() const {
 
 void require_single_stream(const ModelConfig& config, const std::string& what) {
     if (config.depth.kind != DepthMixing::none && config.depth.kind != DepthMixing::depth_attention) {
-        throw InputError(what + ": expected a model with one residual stream, found depth mixing " +
-                         to_string(config.depth.kind) +
-                         ", which has no single one after a layer; take the state at the end of each step.");
+        throw InputError(
+            ErrorId::usage_unsuited,
+            what + ": expected a model with one residual stream, found depth mixing " +
+                to_string(config.depth.kind) +
+                ", which has no single one after a layer; take the state at the end of each step.");
     }
 }
 

@@ -37,7 +37,8 @@ Parameters load_parameters(const ParameterLayout& layout, const Checkpoint& chec
 void require_finite(const Parameters& parameters, const Checkpoint& checkpoint) {
     for (const TensorSpec& spec : method_tensors(checkpoint.config)) {
         if (!at::isfinite(parameters.at(spec.name)).all().item<bool>()) {
-            throw InputError(checkpoint.folder, "finite numbers in " + spec.name, "NaN or infinity",
+            throw InputError(ErrorId::checkpoint_numbers, checkpoint.folder, "finite numbers in " + spec.name,
+                             "NaN or infinity",
                              "its training diverged or the file is damaged; use another checkpoint");
         }
     }
@@ -87,7 +88,8 @@ void EngineParts::refuse_attention_by_token(RecordLevel level) const {
     StepsOptions options = steps_options();
     options.read_steps = level == RecordLevel::steps;
     if (!plan.attention.none() && goes_token_by_token(backbone(), method(), options)) {
-        throw InputError("Sequence attention is not recorded where tokens are computed one after the other; "
+        throw InputError(ErrorId::usage_unsuited,
+                         "Sequence attention is not recorded where tokens are computed one after the other; "
                          "record it as a run of its own, with --kv full.");
     }
 }
@@ -167,8 +169,8 @@ void check_plan(const RunPlan& plan, const ModelConfig& config, const Method& me
     const std::string name = to_string(config.ponder.method);
     const bool steps = method.max_steps() > 0 && !plan.layers_are_steps;
     if (plan.rule && config.ponder.method == MethodKind::vanilla && !plan.layers_are_steps) {
-        throw InputError("A vanilla model has no ponder steps that the policy " + plan.rule->name() +
-                         " could decide on.");
+        throw InputError(ErrorId::policy_unsuited, "A vanilla model has no ponder steps that the policy " +
+                                                       plan.rule->name() + " could decide on.");
     }
     if (plan.kv && (!steps || method.visibility() != VisibilityRule::per_step)) {
         throw InputError("What later tokens see of one that stopped (--kv) is chosen where steps see each "
@@ -199,10 +201,12 @@ void check_plan(const RunPlan& plan, const ModelConfig& config, const Method& me
     }
     if (plan.refreshes && plan.refreshes != before.refreshes && !plan.counts_refreshes(method)) {
         const bool one_step = method.visibility() == VisibilityRule::interleaved && !method.knows_inputs();
-        throw InputError("A model of the method " + name +
-                         (one_step ? " that runs one step a token has nothing to refresh; leave --jacobi out."
-                                   : " is computed exactly in one go; Jacobi refreshes are for ponderlm2 and "
-                                     "ponderlm3."));
+        throw InputError(ErrorId::usage_unsuited,
+                         "A model of the method " + name +
+                             (one_step
+                                  ? " that runs one step a token has nothing to refresh; leave --jacobi out."
+                                  : " is computed exactly in one go; Jacobi refreshes are for ponderlm2 and "
+                                    "ponderlm3."));
     }
     if (plan.refreshes.value_or(0) < 0) {
         throw InputError("The number of Jacobi refreshes must be 0 or more, not " +
@@ -212,8 +216,9 @@ void check_plan(const RunPlan& plan, const ModelConfig& config, const Method& me
         require_single_stream(config, "--record steps,layers");
     }
     if (plan.experts != RecordedExperts::none && config.experts.layers.empty()) {
-        throw InputError("--record experts needs a model with a mixture of experts, and " +
-                         to_string(config.architecture) + " has none. Leave experts out.");
+        throw InputError(ErrorId::usage_unsuited,
+                         "--record experts needs a model with a mixture of experts, and " +
+                             to_string(config.architecture) + " has none. Leave experts out.");
     }
     if (!plan.layers_are_steps) {
         return;
@@ -221,6 +226,7 @@ void check_plan(const RunPlan& plan, const ModelConfig& config, const Method& me
     // A step is one layer: its attention, its state, its read-out.
     if (!plan.attention.none()) {
         throw InputError(
+            ErrorId::usage_unsuited,
             "Sequence attention is not recorded where the layers of a vanilla model are its steps; "
             "record the exits and the attention as two runs.");
     }

@@ -190,7 +190,7 @@ private:
                 // the model.
                 const bool rated = logits.defined() || level_ != RecordLevel::nll;
                 if (rated && std::isnan(readouts[row].tokens.nll.at(0))) {
-                    throw InputError(no_numbers);
+                    throw InputError(ErrorId::checkpoint_numbers, no_numbers);
                 }
                 wanted = on_token_(static_cast<std::int64_t>(i), chosen[row], readouts[row]);
             }
@@ -309,11 +309,12 @@ std::vector<std::vector<std::int32_t>> Engine::generate(const std::vector<std::v
         return {};
     }
     if (!(options.top_p > 0 && options.top_p <= 1)) {
-        throw InputError("top_p must be above 0 and at most 1, not " + std::to_string(options.top_p) + ".");
+        throw InputError(ErrorId::usage_value,
+                         "top_p must be above 0 and at most 1, not " + std::to_string(options.top_p) + ".");
     }
     if (options.top_k < 0) {
-        throw InputError("top_k must be 0 (all tokens) or a positive number, not " +
-                         std::to_string(options.top_k) + ".");
+        throw InputError(ErrorId::usage_value, "top_k must be 0 (all tokens) or a positive number, not " +
+                                                   std::to_string(options.top_k) + ".");
     }
     if (!(options.temperature >= 0) || std::isinf(options.temperature)) {
         throw InputError("The temperature must be 0 (greedy) or a positive number, not " +

@@ -132,6 +132,7 @@ private:
 void refuse_patches_of_passes(const RunPlan& plan, const Method& method) {
     if (plan.refreshes && plan.iterates(method)) {
         throw InputError(
+            ErrorId::usage_conflict,
             "--patch needs exact scoring, because a fixed number of Jacobi refreshes does not carry "
             "a patched state to every later slot. Add --jacobi exact.");
     }
@@ -161,7 +162,8 @@ void Engine::check_place(const StatePlace& place, bool patched) const {
         refuse_patches_of_passes(impl_->plan, method);
     }
     const auto refuse = [&](const std::string& expected, const std::string& what) {
-        throw InputError("A state of " + to_string(place) + ": expected " + expected + "; " + what + ".");
+        throw InputError(ErrorId::patch_place,
+                         "A state of " + to_string(place) + ": expected " + expected + "; " + what + ".");
     };
     if (place.step < 0 || place.step > method.max_steps()) {
         refuse("a step from 0 to " + std::to_string(method.max_steps()), "the model has no other");

@@ -184,10 +184,11 @@ private:
 std::shared_ptr<const HaltingRule> policy_halting(const PolicySpec& spec, const ModelConfig& config) {
     const std::string method = to_string(config.ponder.method);
     if (!spec.kind->causal) {
-        throw InputError("Policy " + spec.kind->name +
-                         " knows the next token, so no run can follow it by itself; ponderscope policy "
-                         "replays it, and with "
-                         "--rerun runs the model to the steps of that replay.");
+        throw InputError(ErrorId::policy_unsuited,
+                         "Policy " + spec.kind->name +
+                             " knows the next token, so no run can follow it by itself; ponderscope policy "
+                             "replays it, and with "
+                             "--rerun runs the model to the steps of that replay.");
     }
     if (!spec.kind->can_run()) {
         throw InputError(
@@ -209,8 +210,8 @@ std::shared_ptr<const HaltingRule> policy_halting(const PolicySpec& spec, const 
                                                                     : config.ponder.threshold;
         context.own_rule = own.stops;
     } else if (spec.kind->name == "learned") {
-        throw InputError("Policy " + spec.text() + ": the method " + method +
-                         " has no gate or router; choose another policy.");
+        throw InputError(ErrorId::policy_unsuited, "Policy " + spec.text() + ": the method " + method +
+                                                       " has no gate or router; choose another policy.");
     }
     return std::make_shared<PolicyHalting>(spec, context);
 }

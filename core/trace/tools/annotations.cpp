@@ -164,7 +164,8 @@ void check_can_annotate(const fs::path& trace) {
     if (remote::is_remote(trace)) {
         const remote::Address there = remote::parse_address(trace);
         throw InputError(
-            trace, "a trace of this machine to annotate", "a trace on another machine, which is read-only",
+            ErrorId::trace_remote, trace, "a trace of this machine to annotate",
+            "a trace on another machine, which is read-only",
             "annotate it there (ssh " + there.host + " ponderscope annotate " +
                 remote::shell_quoted(there.path) +
                 " …; the annotations are shown here), or copy the run to this machine and annotate it");
@@ -316,7 +317,8 @@ AnnotationInfo find_annotation(const std::optional<AnnotationReader>& annotation
         }
         there += (there.empty() ? "" : ", ") + one.name;
     }
-    throw InputError(trace.string() + "#" + run.name, "an annotation named " + printable(name),
+    throw InputError(ErrorId::trace_signal, trace.string() + "#" + run.name,
+                     "an annotation named " + printable(name),
                      there.empty() ? "a run without any" : "the annotations " + there,
                      there.empty() ? "make one with ponderscope annotate" : "name one of them");
 }
@@ -373,7 +375,7 @@ private:
         try {
             return body();
         } catch (const SqliteFailure& failure) {
-            throw EnvironmentError(write_failure(path_, failure, false));
+            throw write_failure(path_, failure, false);
         }
     }
 
@@ -429,12 +431,13 @@ void check(const fs::path& trace, const RunInfo& run, const std::vector<Sequence
         fault = fault.empty() ? fault_of_class(name) : fault;
     }
     if (!fault.empty()) {
-        throw InputError(where + fault + ".");
+        throw InputError(ErrorId::annotation_table, where + fault + ".");
     }
     if (one.classes.size() > most_annotation_classes) {
-        throw InputError(where + "expected at most " + std::to_string(most_annotation_classes) +
-                         " classes, found " + std::to_string(one.classes.size()) +
-                         "; is it the right column?");
+        throw InputError(ErrorId::annotation_table,
+                         where + "expected at most " + std::to_string(most_annotation_classes) +
+                             " classes, found " + std::to_string(one.classes.size()) +
+                             "; is it the right column?");
     }
     if (one.values.size() != sequences.size()) {
         throw InputError(where + "expected values for " + std::to_string(sequences.size()) +
@@ -457,7 +460,8 @@ void check(const fs::path& trace, const RunInfo& run, const std::vector<Sequence
         }
     }
     if (!any) {
-        throw InputError(where + "expected a value for one token at least, found none.");
+        throw InputError(ErrorId::annotation_table,
+                         where + "expected a value for one token at least, found none.");
     }
 }
 
@@ -472,8 +476,9 @@ void put_annotations(const fs::path& trace, const RunInfo& run, const std::vecto
             return same_but_case(other, one.name);
         });
         if (clash != names.end()) {
-            throw InputError(trace.string() + "#" + run.name + ": the annotations " + *clash + " and " +
-                             one.name + " have the same name; rename one.");
+            throw InputError(ErrorId::annotation_table, trace.string() + "#" + run.name +
+                                                            ": the annotations " + *clash + " and " +
+                                                            one.name + " have the same name; rename one.");
         }
         names.insert(one.name);
     }
@@ -482,8 +487,9 @@ void put_annotations(const fs::path& trace, const RunInfo& run, const std::vecto
     for (const AnnotationInfo& other : old ? old->of(run) : std::vector<AnnotationInfo>()) {
         for (const std::string& name : names) {
             if (other.name != name && same_but_case(other.name, name)) {
-                throw InputError(trace.string() + "#" + run.name + ": there is an annotation named " +
-                                 other.name + "; call it so, or rename " + name + ".");
+                throw InputError(ErrorId::trace_signal, trace.string() + "#" + run.name +
+                                                            ": there is an annotation named " + other.name +
+                                                            "; call it so, or rename " + name + ".");
             }
         }
     }

@@ -191,7 +191,8 @@ RunInfo run_of(const TraceReader& reader, std::int64_t id) {
             return std::move(run);
         }
     }
-    throw InputError(reader.path().string() + ": holds no run " + std::to_string(id) + " any more.");
+    throw InputError(ErrorId::trace_run,
+                     reader.path().string() + ": holds no run " + std::to_string(id) + " any more.");
 }
 
 /// Gives a finished file its name, which no other file has.
@@ -202,8 +203,8 @@ void publish(const std::filesystem::path& passing, const std::filesystem::path& 
         return;
     }
     if (errno == EEXIST) {
-        throw InputError(output, "a name that is free", "something that appeared meanwhile",
-                         "choose another name");
+        throw InputError(ErrorId::file_exists, output, "a name that is free",
+                         "something that appeared meanwhile", "choose another name");
     }
     // Some file systems know no links.
     std::error_code error;
@@ -219,7 +220,7 @@ void publish(const std::filesystem::path& passing, const std::filesystem::path& 
 void require_free(const std::filesystem::path& output) {
     std::error_code error;
     if (std::filesystem::exists(std::filesystem::symlink_status(output, error))) {
-        throw InputError(output, "a name that is free", "something that exists",
+        throw InputError(ErrorId::file_exists, output, "a name that is free", "something that exists",
                          "choose another name or remove it");
     }
 }
@@ -232,8 +233,8 @@ void merge(std::vector<Input> opened, const std::filesystem::path& output, bool 
     const bool stay = opened.size() == 1 && opened.front().annotations &&
                       std::filesystem::equivalent(opened.front().annotations->path(), beside, error);
     if (!stay && std::filesystem::exists(std::filesystem::symlink_status(beside, error))) {
-        throw InputError(beside, "a name that is free", "annotations of a trace that is gone",
-                         "remove them or choose another name");
+        throw InputError(ErrorId::file_exists, beside, "a name that is free",
+                         "annotations of a trace that is gone", "remove them or choose another name");
     }
     const TemporaryDatabase passing(output.string() + ".merging-" + std::to_string(::getpid()));
     const TemporaryDatabase passing_annotations(annotations_path(passing.path));
@@ -326,7 +327,7 @@ void join_shards(const std::vector<std::filesystem::path>& shards, const std::fi
         files, name ? name->trace : files.front().parent_path() / output.filename()));
     const std::vector<RunInfo>& runs = opened.front().runs;
     if (runs.size() != 1) {
-        throw InputError(files.front(), "the shards of one run",
+        throw InputError(ErrorId::shard_mixed, files.front(), "the shards of one run",
                          "those of " + std::to_string(runs.size()) + ": " + runs[0].name + ", " +
                              runs[1].name + (runs.size() > 2 ? " and others" : ""),
                          "name those of one, as in NAME.r*.ponder");
@@ -338,8 +339,9 @@ void join_shards(const std::vector<std::filesystem::path>& shards, const std::fi
                 unfinished += (unfinished.empty() ? "" : ", ") + file.filename().string();
             }
         }
-        throw InputError(files.front().parent_path() / unfinished, "shards that were recorded to their end",
-                         "partial ones", "finish them by record with --resume");
+        throw InputError(ErrorId::shard_missing, files.front().parent_path() / unfinished,
+                         "shards that were recorded to their end", "partial ones",
+                         "finish them by record with --resume");
     }
     for (const std::filesystem::path& file : files) {
         require_recorded(file, {}, progress, stop);

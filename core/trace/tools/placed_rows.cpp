@@ -51,7 +51,8 @@ PlacedTable PlacedTable::read(const std::filesystem::path& csv, const std::strin
     CsvRecords records(csv, text);
     std::vector<std::string> fields;
     if (!records.next(fields)) {
-        throw InputError(csv, expected, "an empty file", "write one row a place under such a header");
+        throw InputError(ErrorId::annotation_table, csv, expected, "an empty file",
+                         "write one row a place under such a header");
     }
     const PlaceColumns places(fields);
     const std::size_t width = fields.size();
@@ -69,7 +70,7 @@ PlacedTable PlacedTable::read(const std::filesystem::path& csv, const std::strin
         for (const std::string& field : fields) {
             found += (found.empty() ? "" : ",") + field.substr(0, 40);
         }
-        throw InputError(csv, expected, "\"" + found.substr(0, 200) + "\"",
+        throw InputError(ErrorId::annotation_table, csv, expected, "\"" + found.substr(0, 200) + "\"",
                          "name the columns in the first line");
     }
     table.columns.resize(table.names.size());
@@ -79,14 +80,15 @@ PlacedTable PlacedTable::read(const std::filesystem::path& csv, const std::strin
             continue;
         }
         if (fields.size() != width) {
-            throw InputError(where + " has " + std::to_string(fields.size()) +
-                             " fields where the header has " + std::to_string(width) + ".");
+            throw InputError(ErrorId::text_line, where + " has " + std::to_string(fields.size()) +
+                                                     " fields where the header has " + std::to_string(width) +
+                                                     ".");
         }
         const auto number = [&](std::size_t column) {
             const std::optional<std::uint64_t> value = parse_number<std::uint64_t>(fields[column]);
             if (!value || *value > std::numeric_limits<std::uint64_t>::max() / 2) {
-                throw InputError(where + ": expected a whole number from 0, found \"" +
-                                 fields[column].substr(0, 40) + "\".");
+                throw InputError(ErrorId::text_line, where + ": expected a whole number from 0, found \"" +
+                                                         fields[column].substr(0, 40) + "\".");
             }
             return *value;
         };
@@ -97,8 +99,9 @@ PlacedTable PlacedTable::read(const std::filesystem::path& csv, const std::strin
         row.begin = number(*places.begin);
         row.end = places.end ? number(*places.end) : row.begin + 1;
         if (row.end <= row.begin) {
-            throw InputError(where + ": expected an end above the begin " + std::to_string(row.begin) +
-                             ", found " + std::to_string(row.end) + ".");
+            throw InputError(ErrorId::text_line, where + ": expected an end above the begin " +
+                                                     std::to_string(row.begin) + ", found " +
+                                                     std::to_string(row.end) + ".");
         }
         row.entry = static_cast<std::int32_t>(table.rows.size());
         table.rows.push_back(std::move(row));
@@ -121,9 +124,11 @@ PlacedTokens::PlacedTokens(const TraceReader& trace, const RunInfo& run, const s
                            const std::vector<SequenceInfo>& sequences)
     : trace_(trace), run_(run), file_(file), by_bytes_(by_bytes) {
     if (by_bytes && run.scored_bytes == 0) {
-        throw InputError(trace.name_of(run) +
-                         ": expected a run with its text for labels by bytes, found token ids only; record "
-                         "it with --text, or label tokens (sequence,token,class).");
+        throw InputError(
+            ErrorId::annotation_table,
+            trace.name_of(run) +
+                ": expected a run with its text for labels by bytes, found token ids only; record "
+                "it with --text, or label tokens (sequence,token,class).");
     }
     std::map<std::string, std::int64_t> numbers;
     std::map<std::string, std::int64_t> again; // the second one of a title
@@ -144,10 +149,12 @@ PlacedTokens::PlacedTokens(const TraceReader& trace, const RunInfo& run, const s
             number = 0;
         } else if (const auto found = numbers.find(row.document); found != numbers.end()) {
             if (const auto second = again.find(row.document); second != again.end()) {
-                throw InputError(file.string() + ": line " + std::to_string(row.line) +
-                                 " names the sequence \"" + row.document + "\", and " + trace.name_of(run) +
-                                 " has several of that title, " + std::to_string(found->second) + " and " +
-                                 std::to_string(second->second) + " among them; name the number.");
+                throw InputError(ErrorId::trace_signal,
+                                 file.string() + ": line " + std::to_string(row.line) +
+                                     " names the sequence \"" + row.document + "\", and " +
+                                     trace.name_of(run) + " has several of that title, " +
+                                     std::to_string(found->second) + " and " +
+                                     std::to_string(second->second) + " among them; name the number.");
             }
             number = found->second;
         } else if (is_number) {
@@ -157,10 +164,11 @@ PlacedTokens::PlacedTokens(const TraceReader& trace, const RunInfo& run, const s
             if (!run.complete) {
                 continue; // a recording that did not get there
             }
-            throw InputError(file.string() + ": line " + std::to_string(row.line) + " names the sequence \"" +
-                             row.document + "\", and " + trace.name_of(run) +
-                             " has none of that title or number; it has " + std::to_string(sequences.size()) +
-                             ", numbered from 0.");
+            throw InputError(ErrorId::trace_signal,
+                             file.string() + ": line " + std::to_string(row.line) + " names the sequence \"" +
+                                 row.document + "\", and " + trace.name_of(run) +
+                                 " has none of that title or number; it has " +
+                                 std::to_string(sequences.size()) + ", numbered from 0.");
         }
         rows_[*number].push_back(row);
     }
@@ -169,9 +177,10 @@ PlacedTokens::PlacedTokens(const TraceReader& trace, const RunInfo& run, const s
                          [](const PlacedRow& a, const PlacedRow& b) { return a.begin < b.begin; });
         for (std::size_t i = 1; i < list.size(); ++i) {
             if (list[i].begin < list[i - 1].end) {
-                throw InputError(file.string() + ": lines " + std::to_string(list[i - 1].line) + " and " +
-                                 std::to_string(list[i].line) +
-                                 " label the same place; give every place one class.");
+                throw InputError(ErrorId::text_line,
+                                 file.string() + ": lines " + std::to_string(list[i - 1].line) + " and " +
+                                     std::to_string(list[i].line) +
+                                     " label the same place; give every place one class.");
             }
         }
     }
@@ -187,10 +196,11 @@ void PlacedTokens::check_length(const SequenceInfo& sequence) const {
                                            : static_cast<std::uint64_t>(sequence.tokens);
     if (last.end > length) {
         throw InputError(
+            ErrorId::trace_signal,
             file_.string() + ": line " + std::to_string(last.line) + " goes to " +
-            (by_bytes_ ? "byte " + std::to_string(last.end) : "token " + std::to_string(last.begin)) +
-            ", and sequence " + std::to_string(sequence.number) + " has " + std::to_string(length) +
-            "; the labels are of another text.");
+                (by_bytes_ ? "byte " + std::to_string(last.end) : "token " + std::to_string(last.begin)) +
+                ", and sequence " + std::to_string(sequence.number) + " has " + std::to_string(length) +
+                "; the labels are of another text.");
     }
 }
 

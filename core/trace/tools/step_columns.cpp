@@ -17,8 +17,9 @@ constexpr std::int64_t slice_tokens = 1 << 16;
 
 [[noreturn]] void no_column(const std::string& text) {
     throw InputError(
+        ErrorId::usage_value,
         "expected a signal at a step, such as nll@0, or a difference, such as nll@0-nll@last, found \"" +
-        printable(text) + "\".");
+            printable(text) + "\".");
 }
 
 StepColumn::Term parse_term(const std::string& text, const std::string& all) {
@@ -53,7 +54,7 @@ const SignalInfo& signal_of(const std::vector<SignalInfo>& signals, const TraceR
             there += (there.empty() ? "" : ", ") + one.name;
         }
     }
-    throw InputError(trace.path(),
+    throw InputError(ErrorId::trace_signal, trace.path(),
                      "a signal " + term.signal + (term.step ? " by step" : " with one value a token") +
                          " in run \"" + run.name + "\"",
                      there.empty() ? "none" : "only " + there,
@@ -181,7 +182,8 @@ std::string difference_of_tokens(const TraceReader& trace_a, const RunInfo& run_
 void require_same_tokens(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                          const RunInfo& run_b) {
     if (const std::string found = difference_of_tokens(trace_a, run_a, trace_b, run_b); !found.empty()) {
-        throw InputError(trace_b.path(), "a run over the same tokens as \"" + run_a.name + "\"", found,
+        throw InputError(ErrorId::trace_signal, trace_b.path(),
+                         "a run over the same tokens as \"" + run_a.name + "\"", found,
                          "compare runs of one text and one tokenizer");
     }
 }

@@ -33,7 +33,8 @@ LockFile::LockFile(const std::filesystem::path& trace, const char* wanted, const
                 continue;
             }
             if (error == EWOULDBLOCK) {
-                throw InputError(trace, wanted, found, "wait for it to end or choose another file");
+                throw InputError(ErrorId::trace_locked, trace, wanted, found,
+                                 "wait for it to end or choose another file");
             }
             throw EnvironmentError(trace.string() + ": cannot be locked (" + std::strerror(error) +
                                    "); choose a folder on another file system.");

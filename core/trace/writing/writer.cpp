@@ -33,17 +33,20 @@ constexpr auto follow_interval = std::chrono::milliseconds(500);
 void TraceWriter::Impl::open() {
     namespace fs = std::filesystem;
     if (remote::is_remote(path)) {
-        throw InputError(path, "a trace on this machine", "a trace on another machine, which is read-only",
+        throw InputError(ErrorId::trace_remote, path, "a trace on this machine",
+                         "a trace on another machine, which is read-only",
                          "write here, or run ponderscope there");
     }
     std::error_code error;
     const fs::path absolute = fs::absolute(path);
     if (fs::is_directory(absolute, error)) {
-        throw InputError(path, "a file name for a trace", "a folder", "name a file in it");
+        throw InputError(ErrorId::file_kind, path, "a file name for a trace", "a folder",
+                         "name a file in it");
     }
     const fs::path folder = absolute.parent_path();
     if (!fs::is_directory(folder, error)) {
-        throw InputError(path, "a folder " + folder.string(), "none", "create it or choose another place");
+        throw InputError(ErrorId::file_missing, path, "a folder " + folder.string(), "none",
+                         "create it or choose another place");
     }
     const bool exists = fs::exists(absolute, error);
     if (exists) {
@@ -52,7 +55,7 @@ void TraceWriter::Impl::open() {
         if (!empty) {
             check_trace_header(path);
             if (!options.append) {
-                throw InputError(path, "a name that is free", "a trace",
+                throw InputError(ErrorId::file_exists, path, "a name that is free", "a trace",
                                  "choose another name or append to it");
             }
         }
@@ -67,7 +70,8 @@ void TraceWriter::Impl::open() {
     }
     target = error ? absolute : real;
     if (fs::is_symlink(fs::symlink_status(target, looked))) {
-        throw InputError(path, "a file", "links that lead back to themselves", "repair the links");
+        throw InputError(ErrorId::file_kind, path, "a file", "links that lead back to themselves",
+                         "repair the links");
     }
     lock.emplace(target);
     try {

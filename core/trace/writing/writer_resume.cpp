@@ -10,8 +10,8 @@
 namespace ponderscope {
 
 EnvironmentError TraceWriter::Impl::failed(const SqliteFailure& why, bool kept) const {
-    return EnvironmentError(options.final_path.empty() ? write_failure(path, why, kept)
-                                                       : write_failure(options.final_path, why, false));
+    return options.final_path.empty() ? write_failure(path, why, kept)
+                                      : write_failure(options.final_path, why, false);
 }
 
 void TraceWriter::Impl::check_siblings(const Recording& own, const ShardInfo& shard) const {
@@ -34,7 +34,7 @@ void TraceWriter::Impl::check_siblings(const Recording& own, const ShardInfo& sh
         const std::string difference =
             difference_of_recordings({runs.front(), reader.signal_infos(runs.front().id), there->batch}, own);
         if (!difference.empty()) {
-            throw InputError(beside,
+            throw InputError(ErrorId::shard_mixed, beside,
                              "a shard of the run that rank " + std::to_string(shard.rank) + " records",
                              "one of another (" + difference + ")",
                              "start all processes with the same command, or remove the old shards");

@@ -73,15 +73,14 @@ TEST_F(Annotate, ColumnsAreDerivedFromSteps) {
 }
 
 TEST_F(Annotate, ColumnsThatCannotBeAreRefused) {
-    expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "nll@0"}), "NAME=COLUMN");
-    expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "x=nll@"}), "nll@0-nll@last");
+    expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "nll@0"}), "[usage.value]");
+    expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "x=nll@"}), "[usage.value]");
     expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "x=absent@0"}), "absent");
-    expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "x=nll@0-nll@99"}),
-                   "a step from 0 to 3 or `last`, found nll@99");
+    expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "x=nll@0-nll@99"}), "nll@99");
     expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "nll=nll@0"}), "nll");
-    expect_refusal(run_ponderscope({"annotate", trace("one"), "--from", trace("two")}), "--derive");
+    expect_refusal(run_ponderscope({"annotate", trace("one"), "--from", trace("two")}), "[usage.missing]");
     expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "x=nll@0", "--from", trace("two")}),
-                   "a run over the same tokens");
+                   "[trace.signal]");
     // Nothing is written of what is half right.
     expect_refusal(run_ponderscope({"annotate", trace("one"), "--csv", whole(), "--derive", "x=absent@0"}),
                    "absent");
@@ -260,7 +259,7 @@ TEST_F(Annotate, NumbersMayBeWrittenInAnyCommonWay) {
     for (const char* infinite : {"1e400", "inf", "-Infinity"}) {
         made = annotated("0.5\n" + std::string(infinite) + "\n2");
         EXPECT_EQ(made.code, 2);
-        EXPECT_NE(made.err.find("line 3: expected a finite number of score"), std::string::npos) << made.err;
+        EXPECT_NE(made.err.find("line 3: "), std::string::npos) << made.err;
     }
 }
 
@@ -268,39 +267,38 @@ TEST_F(Annotate, WrongTablesAreRefused) {
     const auto refused = [&](const std::string& text, const std::string& says) {
         expect_refusal(run_ponderscope({"annotate", trace("one"), "--csv", csv(text)}), says);
     };
-    refused("", "an empty file");
-    refused("sequence,token\n0,1\n", "one a name of an annotation");
-    refused("sequence,token,nll\n0,1,2\n", "that nothing else of a token has");
-    refused("sequence,token,a b\n0,1,2\n", "letters, digits and underscores");
-    refused("sequence,token,<script>alert(1)</script>\n0,1,2\n", "letters, digits and underscores");
+    refused("", "[annotation.table]");
+    refused("sequence,token\n0,1\n", "[annotation.table]");
+    refused("sequence,token,nll\n0,1,2\n", "[annotation.table]");
+    refused("sequence,token,a b\n0,1,2\n", "[annotation.table]");
+    refused("sequence,token,<script>alert(1)</script>\n0,1,2\n", "[annotation.table]");
     refused("sequence,token,tag\n0,1,a\xE2\x80\xAE"
             "b\n",
-            "line 2: expected a class without invisible characters, found U+202E");
+            "found U+202E");
     refused("sequence,token,tag\n0,1,\x1B[31mred\n", "found U+001B");
-    refused("sequence,token,tag\n0,400,x\n", "sequence 0 has 400");
+    refused("sequence,token,tag\n0,400,x\n", "[trace.signal]");
     refused("sequence,token,tag\n7,0,x\n", "\"7\"");
     refused("sequence,token,tag\n0,1,x\n0,1,y\n", "lines 2 and 3");
-    refused("sequence,token,tag\n0,1,\n", "a value for one token at least");
-    refused("sequence,token,tag,Tag\n0,1,x,y\n", "have the same name");
-    refused("token,tag\n1,x\n", "it has 2, numbered from 0");
+    refused("sequence,token,tag\n0,1,\n", "[annotation.table]");
+    refused("sequence,token,tag,Tag\n0,1,x,y\n", "[annotation.table]");
+    refused("token,tag\n1,x\n", "[trace.signal]");
     std::string many = "sequence,token,tag\n";
     for (int t = 0; t < 300; ++t) {
         many += "0," + std::to_string(t) + ",c" + std::to_string(t) + "\n";
     }
-    refused(many, "at most 256 classes of tag");
+    refused(many, "256");
     expect_refusal(run_ponderscope({"annotate", trace(), "--csv", csv("token,tag\n1,x\n")}), "one, two");
-    expect_refusal(run_ponderscope({"annotate", trace("one"), "--run", "two"}), "name it once");
-    expect_refusal(run_ponderscope({"annotate", trace("two"), "--remove", "tag"}), "without any");
+    expect_refusal(run_ponderscope({"annotate", trace("one"), "--run", "two"}), "[usage.conflict]");
+    expect_refusal(run_ponderscope({"annotate", trace("two"), "--remove", "tag"}), "[trace.signal]");
     expect_refusal(
         run_ponderscope({"annotate", trace("two"), "--csv", csv("token,tag\n1,x\n"), "--category", "other"}),
-        "a column other");
-    expect_refusal(run_ponderscope({"stats", trace("two"), "--by", "tag"}), "an annotation named tag");
-    expect_refusal(run_ponderscope({"annotate", trace("two"), "--category", "tag"}),
-                   "--category needs --csv FILE");
+        "[annotation.table]");
+    expect_refusal(run_ponderscope({"stats", trace("two"), "--by", "tag"}), "[trace.signal]");
+    expect_refusal(run_ponderscope({"annotate", trace("two"), "--category", "tag"}), "[usage.missing]");
     // Nothing is written where a part of the line is wrong.
     expect_refusal(
         run_ponderscope({"annotate", trace("two"), "--csv", csv("token,tag\n1,x\n"), "--remove", "nosuch"}),
-        "--remove");
+        "[usage.conflict]");
 }
 
 } // namespace

@@ -141,19 +141,19 @@ TEST_F(PolicyVerb, EveryMistakeHasItsSentence) {
         std::vector<const char*> says;
     } cases[] = {
         {"#first", {}, {"--policy"}},
-        {"", {"--policy", "full"}, {"the name of a run", "#first"}},
+        {"", {"--policy", "full"}, {"[trace.run]", "#first"}},
         {"#third", {"--policy", "full"}, {"third", "first, second"}},
-        {"#first", {"--policy", "ful"}, {"did you mean full?"}},
-        {"#first", {"--policy", "calm_margin:lambda=9"}, {"from 0 to 2"}},
+        {"#first", {"--policy", "ful"}, {"mean full?", "[policy.unknown]"}},
+        {"#first", {"--policy", "calm_margin:lambda=9"}, {"0 to 2", "[policy.value]"}},
         {"#first", {"--policy", "calm_margin:lambda=0.9"}, {"margin", "--record steps"}},
         {"#first", {"--policy", "calm_cosine:lambda=0.9"}, {"cosine", "--record steps"}},
-        {"#first", {"--policy", "learned"}, {"gate or router"}},
-        {"#first", {"--policy", "uniform"}, {"uniform:rate=1.2"}},
-        {"#first", {"--policy", "uniform:rate=3.1"}, {"from 0 to 3"}},
-        {"#first", {"--policy", "fixed:n=9"}, {"from 0 to 3"}},
-        {"#first", {"--policy", "fixed", "--sweep", "n=0:9:10"}, {"from 0 to 3"}},
-        {"#first", {"--policy", "fixed:n=1", "--sweep", "theta=0:1:3"}, {"none of the policies"}},
-        {"#first", {"--policy", "full", "--sweep", "threshold=0:1:3"}, {"none of the policies"}},
+        {"#first", {"--policy", "learned"}, {"[policy.unsuited]"}},
+        {"#first", {"--policy", "uniform"}, {"[policy.unsuited]"}},
+        {"#first", {"--policy", "uniform:rate=3.1"}, {"0 to 3", "[policy.value]"}},
+        {"#first", {"--policy", "fixed:n=9"}, {"0 to 3", "[policy.value]"}},
+        {"#first", {"--policy", "fixed", "--sweep", "n=0:9:10"}, {"0 to 3", "[policy.value]"}},
+        {"#first", {"--policy", "fixed:n=1", "--sweep", "theta=0:1:3"}, {"[policy.value]"}},
+        {"#first", {"--policy", "full", "--sweep", "threshold=0:1:3"}, {"[policy.value]"}},
         {"#first", {"--policy", "fixed:n=1", "--sweep", "n=0:1"}, {"--sweep"}},
         {"#first", {"--policy", "full", "--csv", "/nowhere/f.csv"}, {"/nowhere"}},
     };
@@ -193,8 +193,7 @@ TEST_F(PolicyVerb, RefereesRulesAtEqualCost) {
     const ProgramResult unknown = run_ponderscope(
         {"referee", (folder_ / "t.ponder").string() + "#first", "--policy", "entropy:theta=1"});
     EXPECT_EQ(unknown.code, 2);
-    EXPECT_NE(unknown.err.find("expected rules that it can be replayed with"), std::string::npos)
-        << unknown.err;
+    EXPECT_NE(unknown.err.find("[policy.unsuited]"), std::string::npos) << unknown.err;
 }
 
 TEST_F(PolicyVerb, ChoosesOnOneHalfAndReportsOnTheOther) {
@@ -210,7 +209,7 @@ TEST_F(PolicyVerb, ChoosesOnOneHalfAndReportsOnTheOther) {
     EXPECT_TRUE(report["points"][0].contains("steps_histogram_of_both_halves"));
     const ProgramResult alone = policy("#first", {"--policy", "fixed:n=1", "--split"});
     EXPECT_EQ(alone.code, 2);
-    EXPECT_NE(alone.err.find("--sweep"), std::string::npos) << alone.err;
+    EXPECT_NE(alone.err.find("[usage.missing]"), std::string::npos) << alone.err;
 }
 
 /// Numbers to rounding, all else the same.

@@ -305,10 +305,10 @@ TEST(PolicyRerunRefuses, OtherWeightsAndOtherMistakes) {
         std::vector<std::string> arguments;
         const char* says;
     } cases[] = {
-        {{"--policy", "fixed:n=1", "--rerun", other.string()}, "expected the weights of run"},
+        {{"--policy", "fixed:n=1", "--rerun", other.string()}, "[resume.differs]"},
         {{"--policy", "fixed:n=1", "--rerun", (folder / "nowhere").string()}, "nowhere"},
-        {{"--policy", "fixed:n=1", "--output", (folder / "o.ponder").string()}, "--rerun CHECKPOINT"},
-        {{"--policy", "fixed:n=1", "--kv", "skip"}, "--kv is for reruns"},
+        {{"--policy", "fixed:n=1", "--output", (folder / "o.ponder").string()}, "[usage.missing]"},
+        {{"--policy", "fixed:n=1", "--kv", "skip"}, "[usage.missing]"},
         {{"--policy", "fixed:n=1", "--rerun", checkpoint, "--kv", "some"}, "found 'some'"},
     };
     for (const auto& [arguments, says] : cases) {
@@ -452,7 +452,7 @@ TEST(StatsVerb, TablesCorrelationsAndLabels) {
     const ProgramResult wrong =
         run_ponderscope({"stats", trace + "#learned", "--labels", (folder / "l.csv").string()});
     EXPECT_EQ(wrong.code, 2);
-    EXPECT_NE(wrong.err.find("token ids only"), std::string::npos) << wrong.err;
+    EXPECT_NE(wrong.err.find("[annotation.table]"), std::string::npos) << wrong.err;
 }
 
 } // namespace

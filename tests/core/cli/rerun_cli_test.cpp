@@ -99,13 +99,13 @@ TEST(RerunRefuses, WhatDoesNotFitTheModel) {
         const char* policy;
         const char* says;
     } cases[] = {
-        {"adaponderlm_llama_tau_03", "oracle", "knows the next token"},
-        {"adaponderlm_llama_tau_03", "fixed:n=9", "from 0 to 3"},
-        {"adaponderlm_llama_tau_03", "uniform", "uniform:rate=1.2"},
-        {"adaponderlm_llama_tau_03", "calm", "Unknown policy"},
-        {"ponderlm_gpt2_s1_scaled_tied", "learned:theta=0.5", "no gate or router"},
-        {"vanilla_gpt2_inverse_layer_scale_exit", "learned:theta=0.5", "no gate or router"},
-        {"vanilla_gpt2_inverse_layer_scale_exit", "fixed:n=5", "from 0 to 3"},
+        {"adaponderlm_llama_tau_03", "oracle", "[policy.unsuited]"},
+        {"adaponderlm_llama_tau_03", "fixed:n=9", "[policy.value]"},
+        {"adaponderlm_llama_tau_03", "uniform", "[policy.unsuited]"},
+        {"adaponderlm_llama_tau_03", "calm", "[policy.unknown]"},
+        {"ponderlm_gpt2_s1_scaled_tied", "learned:theta=0.5", "[policy.unsuited]"},
+        {"vanilla_gpt2_inverse_layer_scale_exit", "learned:theta=0.5", "[policy.unsuited]"},
+        {"vanilla_gpt2_inverse_layer_scale_exit", "fixed:n=5", "[policy.value]"},
     };
     const testing::TemporaryFolder output;
     for (const auto& [folder, policy, says] : cases) {

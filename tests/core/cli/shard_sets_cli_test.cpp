@@ -78,7 +78,7 @@ TEST_F(ShardSets, AreNotHiddenByReruns) {
             expect_sentence({verb, named, "--policy", rule, "--rerun", folder / "model"}, "--output");
         }
         expect_sentence({verb, shards, "--policy", rule, "--rerun", folder / "model", "-o", trace},
-                        "the name of a trace in shards");
+                        "[usage.conflict]");
     }
     EXPECT_FALSE(std::filesystem::exists(trace));
     EXPECT_FALSE(std::filesystem::exists(pattern));
@@ -125,12 +125,12 @@ TEST_F(ShardSets, UnfinishedOnesCountWhatCanBeRead) {
 TEST_F(ShardSets, HostileOnesAreASentence) {
     record();
     testing::sql(second, "UPDATE sequence SET joined_number = 0 WHERE number = 0");
-    expect_sentence({"export", trace, "-o", folder / "tables"}, "sequence 0 a second time");
+    expect_sentence({"export", trace, "-o", folder / "tables"}, "[trace.damaged]");
     testing::sql(second, "UPDATE sequence SET joined_number = NULL WHERE number = 0");
-    expect_sentence({"export", trace, "-o", folder / "tables"}, "one without a number in the run");
+    expect_sentence({"export", trace, "-o", folder / "tables"}, "[trace.damaged]");
     testing::sql(first, "UPDATE shard SET world = 1000000000000000");
     testing::sql(second, "UPDATE shard SET world = 1000000000000000");
-    expect_sentence({"inspect", trace}, "a place in a world of processes");
+    expect_sentence({"inspect", trace}, "[trace.damaged]");
 }
 
 TEST_F(ShardSets, ARankOfAnotherVersionIsRefused) {
@@ -158,7 +158,7 @@ TEST_F(ShardSets, ATraceIsInspectedWithoutTheEngine) {
     write_file_atomically(folder / "vanilla", "x");
     const ProgramResult method =
         run_ponderscope({"inspect", "--method", folder / "vanilla", folder / "model"});
-    EXPECT_EQ(method.err.find("were not expected"), std::string::npos) << method.err;
+    EXPECT_EQ(method.err.find("[usage.option]"), std::string::npos) << method.err;
     const ProgramResult words = run_ponderscope({"inspect", "--json", first});
     EXPECT_EQ(words.code, 0) << words.err;
     EXPECT_TRUE(nlohmann::json::accept(words.out));
@@ -170,9 +170,9 @@ TEST_F(ShardSets, OptionsThatWouldDoNothingAreRefused) {
                     {"record", folder / "model", "--prompt", "words", "-o", folder / "b.ponder"});
         expect_sentence(more, part);
     };
-    refused({"--record", "scalars", "--attention", "all"}, "--attention is of signals, and --record scalars");
-    refused({"--record", "scalars", "--no-candidates"}, "--no-candidates is of signals");
-    refused({"--depth-sums"}, "--depth-sums is of the weights of depth mixing");
+    refused({"--record", "scalars", "--attention", "all"}, "[usage.unsuited]");
+    refused({"--record", "scalars", "--no-candidates"}, "[usage.unsuited]");
+    refused({"--depth-sums"}, "[usage.unsuited]");
 }
 
 TEST_F(ShardSets, SumsOfDepthWeightsAreThoseOfTheWeights) {

@@ -56,7 +56,7 @@ protected:
         EXPECT_TRUE(result.out.empty()) << result.out;
         EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << "one sentence, one line:\n"
                                                                              << result.err;
-        EXPECT_TRUE(result.err.ends_with(".\n")) << result.err;
+        EXPECT_TRUE(result.err.ends_with("]\n")) << result.err;
         EXPECT_LT(result.err.size(), 900U) << result.err;
         for (const std::string& word : words) {
             EXPECT_NE(result.err.find(word), std::string::npos)
@@ -81,7 +81,7 @@ TEST_F(WrongInput, Checkpoints) {
     expect_sentence({at("empty"), "--text", text}, {at("empty"), "config.json"});
 
     change_config("unknown", [](nlohmann::json& config) { config["model_type"] = "rwkv"; });
-    expect_sentence({at("unknown"), "--text", text}, {"unknown", "rwkv", "gpt_neox"});
+    expect_sentence({at("unknown"), "--text", text}, {"rwkv", "gpt_neox", "[checkpoint.architecture]"});
     change_config("negative", [](nlohmann::json& config) { config["num_hidden_layers"] = -3; });
     expect_sentence({at("negative"), "--text", text}, {"num_hidden_layers", "-3"});
     change_config("wider", [](nlohmann::json& config) { config["hidden_size"] = 32; });
@@ -134,8 +134,7 @@ TEST_F(WrongInput, Weights) {
     nlohmann::json config = read_json_file(folder_ / "half" / "config.json");
     config["num_hidden_layers"] = 1;
     write_file_atomically(folder_ / "half" / "config.json", config.dump());
-    expect_sentence({at("half"), "--text", text},
-                    {"weights of 1 gpt_neox.layers", "found of 2", "config.json"});
+    expect_sentence({at("half"), "--text", text}, {"gpt_neox.layers", "config.json", "[checkpoint.tensor]"});
     std::filesystem::copy(folder_ / "good", folder_ / "pickle");
     std::filesystem::remove(folder_ / "pickle" / "model.safetensors");
     write_file_atomically(folder_ / "pickle" / "pytorch_model.bin", std::string("\x80\x02}q\x00.", 6));
@@ -146,10 +145,10 @@ TEST_F(WrongInput, NamesOfOtherMachines) {
     const std::string far = "ssh://server/far";
     const ProgramResult to =
         run_ponderscope({"record", at("good"), "--text", at("text.txt"), "-o", "ssh://server/far/x.ponder"});
-    expect_refusal(to, {"ssh://server/far/x.ponder", "read-only"});
-    expect_refusal(run_ponderscope({"lineage", far, at("good")}), {far, "only traces can be read"});
+    expect_refusal(to, {"ssh://server/far/x.ponder", "[trace.remote]"});
+    expect_refusal(run_ponderscope({"lineage", far, at("good")}), {far, "[trace.remote]"});
     expect_refusal(run_ponderscope({"record", far, "--text", at("text.txt"), "-o", at("x.ponder")}),
-                   {far, "only traces can be read"});
+                   {far, "[trace.remote]"});
 }
 
 TEST_F(WrongInput, Texts) {
@@ -159,10 +158,10 @@ TEST_F(WrongInput, Texts) {
     };
     expect_sentence({at("good"), "--text", at("absent.txt")}, {"absent.txt"});
     expect_sentence({at("good"), "--text", at("good")}, {at("good")});
-    expect_sentence(with_text("empty.txt", ""), {"empty.txt", "empty"});
-    expect_sentence(with_text("latin1.txt", "caf\xe9 au lait"), {"latin1.txt", "UTF-8", "3"});
-    expect_sentence(with_text("nul.txt", std::string("a\0b", 3)), {"nul.txt", "NUL"});
-    expect_sentence(with_text("one.txt", "x"), {"one.txt", "two tokens"});
+    expect_sentence(with_text("empty.txt", ""), {"empty.txt", "[text.empty]"});
+    expect_sentence(with_text("latin1.txt", "caf\xe9 au lait"), {"latin1.txt", "3", "[text.bytes]"});
+    expect_sentence(with_text("nul.txt", std::string("a\0b", 3)), {"nul.txt", "[text.bytes]"});
+    expect_sentence(with_text("one.txt", "x"), {"one.txt", "[text.empty]"});
     const ProgramResult one = run_ponderscope({"tokenize", at("good"), "--text", at("one.txt"), "--json"});
     EXPECT_EQ(one.code, 0) << one.err << "nothing is predicted here";
     EXPECT_EQ(nlohmann::json::parse(one.out).at(0).size(), 1U);
@@ -181,16 +180,15 @@ TEST_F(WrongInput, Texts) {
 }
 
 TEST_F(WrongInput, Flags) {
-    expect_refusal(run_ponderscope({"recrod", at("good")}), {"no verb 'recrod'", "mean record?", "--help"});
-    expect_refusal(run_ponderscope({"unlike"}), {"no verb 'unlike'. ponderscope --help"});
-    expect_refusal(run_ponderscope({}), {"Expected a verb", "--help"});
+    expect_refusal(run_ponderscope({"recrod", at("good")}), {"recrod", "mean record?", "[usage.verb]"});
+    expect_refusal(run_ponderscope({"unlike"}), {"unlike", "[usage.verb]"});
+    expect_refusal(run_ponderscope({}), {"[usage.verb]"});
     expect_refusal(run_ponderscope({"stats", "a.ponder", "--sweep", "theta=1:2:3"}),
-                   {"ponderscope: stats has no option --sweep", "ponderscope stats --help"});
+                   {"--sweep", "stats --help", "[usage.option]"});
     expect_refusal(run_ponderscope({"record", at("good"), "--devise=cpu"}),
-                   {"record has no option --devise; did you mean --device?"});
-    expect_refusal(run_ponderscope({"check", "a.ponder", "b.ponder"}),
-                   {"check: 'b.ponder' was not expected"});
-    expect_refusal(run_ponderscope({"inspect", at("nosuch.ponder")}), {"a checkpoint folder or a trace"});
+                   {"--devise", "mean --device?", "[usage.option]"});
+    expect_refusal(run_ponderscope({"check", "a.ponder", "b.ponder"}), {"b.ponder", "[usage.option]"});
+    expect_refusal(run_ponderscope({"inspect", at("nosuch.ponder")}), {"nosuch.ponder", "[file.missing]"});
     const std::vector<std::string> good{at("good"), "--text", at("text.txt")};
     const auto with = [&](std::vector<std::string> more) {
         more.insert(more.begin(), good.begin(), good.end());
@@ -220,10 +218,10 @@ TEST_F(WrongInput, GpusThatCannotBeUsed) {
         ::unsetenv("FEIGNED_GPU");
     };
     for (const char* device : {"cuda", "cuda:0"}) {
-        with("old driver", device, {"NVIDIA driver on your system is too old", "11040", "--device cpu"});
+        with("old driver", device, {"11040", "--device cpu", "[device.unusable]"});
         with("7.5", device, {"cuda", "Feigned GPU", "capability 7.5", "8.0", "--device cpu"});
     }
-    with("9.0", "cuda:7", {"'cuda:7' is not there", "1 GPU,"});
+    with("9.0", "cuda:7", {"cuda:7", "1 GPU,", "[device.unusable]"});
     // What is taken by itself is the CPU.
     ::setenv("LD_PRELOAD", PONDERSCOPE_FEIGNED_GPU, 1);
     ::setenv("FEIGNED_GPU", "7.5", 1);
@@ -268,29 +266,29 @@ TEST_F(WrongInput, Methods) {
          {},
          {"ponderlm2", "pause", "looped", "--method"}},
         {"no-section", nlohmann::json::object(), {"--method", "ponderlm3"}, {"pondering", "ponderlm3"}},
-        {"refreshes", section({{"method", "looped"}}), {"--jacobi", "3"}, {"looped", "Jacobi"}},
+        {"refreshes", section({{"method", "looped"}}), {"--jacobi", "3"}, {"looped", "[usage.unsuited]"}},
         {"refreshes-one-step",
          section({{"method", "ponderlm2"}, {"max_steps", 0}}),
          {"--jacobi", "3"},
-         {"ponderlm2", "one step a token"}},
+         {"ponderlm2", "[usage.unsuited]"}},
         {"refreshes-word", section({{"method", "ponderlm2"}}), {"--jacobi", "many"}, {"--jacobi", "many"}},
         {"refreshes-minus", section({{"method", "ponderlm2"}}), {"--jacobi=-1"}, {"--jacobi", "-1"}},
         {"policy",
          section({{"method", "looped"}}),
          {"--policy", "sometimes"},
-         {"Unknown policy", "sometimes"}},
+         {"sometimes", "[policy.unknown]"}},
         {"policy-vanilla",
          nlohmann::json::object(),
          {"--policy", "learned:theta=0.5"},
-         {"vanilla", "no gate or router"}},
+         {"vanilla", "[policy.unsuited]"}},
         {"layers-of-one-that-ponders",
          section({{"method", "looped"}}),
          {"--record", "layers"},
-         {"vanilla", "looped"}},
+         {"vanilla", "looped", "[usage.unsuited]"}},
         {"attention-of-exits",
          nlohmann::json::object(),
          {"--record", "layers", "--attention", "0"},
-         {"Sequence attention", "two runs"}},
+         {"[usage.unsuited]"}},
         {"forced-words", section({{"method", "looped"}}), {"--force-steps", "3"}, {"--force-steps", "'3'"}},
         {"forced-far",
          section({{"method", "looped"}}),
@@ -436,7 +434,7 @@ TEST_F(WrongInput, Attention) {
     TinyCheckpoint{.pondering_steps = 2}.write(folder_ / "pondering");
     expect_sentence({at("pondering"), "--text", at("text.txt"), "--kv", "shared", "--policy", "fixed:n=1",
                      "--attention", "0"},
-                    {"Sequence attention", "--kv full"});
+                    {"--kv full", "[usage.unsuited]"});
     // More than fits into memory at once: the sentence says what would.
     TinyCheckpoint long_one;
     long_one.max_positions = 20000;
@@ -454,7 +452,7 @@ TEST_F(WrongInput, Traces) {
         return run_ponderscope(arguments, limits);
     };
     write_file_atomically(folder_ / "note.ponder", "this is no database, but it is somebody's text");
-    expect_refusal(record_to(at("note.ponder")), {"note.ponder"});
+    expect_refusal(record_to(at("note.ponder")), {"note.ponder", "[trace.kind]"});
     EXPECT_EQ(read_file(folder_ / "note.ponder"), "this is no database, but it is somebody's text");
 
     sqlite3* foreign = nullptr;
@@ -464,27 +462,27 @@ TEST_F(WrongInput, Traces) {
               SQLITE_OK);
     sqlite3_close(foreign);
     const std::string before = read_file(folder_ / "foreign.db");
-    expect_refusal(record_to(at("foreign.db")), {"foreign.db"});
+    expect_refusal(record_to(at("foreign.db")), {"foreign.db", "[trace.kind]"});
     EXPECT_EQ(read_file(folder_ / "foreign.db"), before) << "somebody else's database was touched";
-    expect_refusal(run_ponderscope({"inspect", at("foreign.db")}), {"foreign.db"});
+    expect_refusal(run_ponderscope({"inspect", at("foreign.db")}), {"foreign.db", "[trace.kind]"});
 
     ASSERT_EQ(record_to(at("newer.ponder")).code, 0);
     sqlite3* newer = nullptr;
     ASSERT_EQ(sqlite3_open(at("newer.ponder").c_str(), &newer), SQLITE_OK);
     ASSERT_EQ(sqlite3_exec(newer, "PRAGMA user_version = 999", nullptr, nullptr, nullptr), SQLITE_OK);
     sqlite3_close(newer);
-    expect_refusal(record_to(at("newer.ponder")), {"newer.ponder", "999"});
-    expect_refusal(run_ponderscope({"inspect", at("newer.ponder")}), {"newer.ponder", "999"});
+    expect_refusal(record_to(at("newer.ponder")), {"newer.ponder", "999", "[trace.kind]"});
+    expect_refusal(run_ponderscope({"inspect", at("newer.ponder")}), {"newer.ponder", "999", "[trace.kind]"});
 
-    expect_refusal(record_to(at("no/such/folder/t.ponder")), {"no/such/folder"});
+    expect_refusal(record_to(at("no/such/folder/t.ponder")), {"no/such/folder", "[file.missing]"});
     expect_refusal(record_to(at("good")), {at("good")});
     // A link whose file cannot be made, as on a disk that is not mounted, stays; one whose file can, is
     // written through.
     std::filesystem::create_symlink("away/t.ponder", folder_ / "link.ponder");
-    expect_refusal(record_to(at("link.ponder")), {"away/t.ponder", "choose a folder"});
+    expect_refusal(record_to(at("link.ponder")), {"away/t.ponder", "[environment.failed]"});
     EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "link.ponder"));
     std::filesystem::create_symlink("loop.ponder", folder_ / "loop.ponder");
-    expect_refusal(record_to(at("loop.ponder")), {"loop.ponder", "lead back to themselves"});
+    expect_refusal(record_to(at("loop.ponder")), {"loop.ponder", "[file.kind]"});
     EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "loop.ponder")) << "it was somebody's";
     expect_refusal(record_to(""), {"--output", "found an empty one"});
     expect_refusal(run_ponderscope({"export", at("newer.ponder"), "-o", ""}), {"found an empty one"});
@@ -515,7 +513,7 @@ TEST_F(WrongInput, DiskFull) {
     const std::string result =
         refused({"record", at("good"), "--text", at("long.txt"), "-o", at("small/t.ponder")});
     EXPECT_EQ(std::count(result.begin(), result.end(), '\n'), 1) << result;
-    EXPECT_NE(result.find("full"), std::string::npos) << result;
+    EXPECT_NE(result.find("[file.space]"), std::string::npos) << result;
     // What was flushed before is a valid trace that says it is partial, or there was no room for any.
     if (std::filesystem::exists(folder_ / "small" / "t.ponder") &&
         std::filesystem::file_size(folder_ / "small" / "t.ponder") > 0) {
@@ -536,8 +534,7 @@ TEST_F(WrongInput, DiskFull) {
     ASSERT_EQ(run_ponderscope({"record", at("good"), "--text", at("long.txt"), "-o", at("long.ponder")}).code,
               0);
     const std::string merged = refused({"merge", at("long.ponder"), "-o", at("small/m.ponder")});
-    EXPECT_NE(merged.find("small/m.ponder: the disk is full; nothing was written"), std::string::npos)
-        << merged;
+    EXPECT_TRUE(merged.find("small/m.ponder: ") < merged.find("[file.space]")) << merged;
     EXPECT_TRUE(std::filesystem::is_empty(folder_ / "small"));
     ASSERT_EQ(::umount(at("small").c_str()), 0);
 }
@@ -573,10 +570,7 @@ TEST_F(WrongInput, ATraceOrACheckpointIsNotReplaced) {
             write_file_atomically(notes, content);
             const ProgramResult result = run_ponderscope(command);
             EXPECT_EQ(result.code, 2);
-            EXPECT_NE(result.err.find(
-                          std::string("notes.csv: expected a new file or one to replace, found ") + what),
-                      std::string::npos)
-                << result.err;
+            EXPECT_NE(result.err.find(what), std::string::npos) << result.err;
             EXPECT_EQ(read_file(notes), content);
         }
     }
@@ -584,7 +578,7 @@ TEST_F(WrongInput, ATraceOrACheckpointIsNotReplaced) {
     const auto logits = [&](const std::string& output) {
         return run_ponderscope({"logits", at("good"), "--ids", at("ids.json"), "-o", at(output)});
     };
-    expect_refusal(logits("good/model.safetensors"), {"model.safetensors", "one of its own"});
+    expect_refusal(logits("good/model.safetensors"), {"model.safetensors", "[file.exists]"});
     EXPECT_EQ(read_file(folder_ / "good" / "model.safetensors"), weights);
     EXPECT_EQ(logits("out.safetensors").code, 0);
     EXPECT_EQ(logits("out.safetensors").code, 0) << "its own file is replaced";
