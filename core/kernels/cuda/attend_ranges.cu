@@ -8,7 +8,6 @@
 // the same order.
 #include "core/kernels/cuda/attend_ranges.h"
 
-#include "core/kernels/cpu/range_trim.h"
 #include "core/kernels/cuda/device_elements.cuh"
 #include "core/kernels/cuda/launch.cuh"
 
@@ -41,16 +40,6 @@ struct Merge {
 };
 
 constexpr float lowest = -3.4028234e38F;
-
-/// How many rows a query sees, before its window.
-__device__ std::int64_t rows_of(const AttendRanges& a, const std::int32_t* ranges) {
-    std::int64_t visible = 0;
-    for (std::int64_t m = 0; m < a.ranges_per_query; ++m) {
-        const std::int64_t length = std::int64_t{ranges[2 * m + 1]} - ranges[2 * m];
-        visible += length > 0 ? length : 0;
-    }
-    return visible;
-}
 
 /// What a lane holds of one query head: its elements of the query, and of the sums of its team and of all.
 template <typename T, int Chunks, bool Aligned>
@@ -230,15 +219,16 @@ struct QueryHead {
         sum = 0;
     }
 
-    __device__ __forceinline__ void write() const {
+    __device__ __forceinline__ void write() {
         T* out = static_cast<T*>(a.out) + (query * a.query_heads + head) * a.head_size;
 #pragma unroll
         for (int c = 0; c < Chunks; ++c) {
 #pragma unroll
             for (int i = 0; i < chunk; ++i) {
-                if (team == 0 && element(c) + i < size) {
-                    narrow(total[c][i] / total_sum, out + element(c) + i);
-                }
+                total[c][i] /= total_sum;
+            }
+            if (team == 0) {
+                store_chunk<Aligned>(total[c], element(c), size, out);
             }
         }
     }
@@ -255,7 +245,7 @@ __global__ void __launch_bounds__(32 * warps_per_block) attend_kernel(AttendRang
     }
     QueryHead<T, Chunks, Aligned> sums(a, query, blockIdx.y);
     const std::int32_t* ranges = a.ranges + query * a.ranges_per_query * 2;
-    RangeTrim trim = RangeTrim::of(rows_of(a, ranges), a.window);
+    RangeTrim trim = trim_of(a, ranges);
     std::int64_t rounds = 0;   // of the ranges before
     std::int64_t segment = -1; // at hand
     for (std::int64_t m = 0; m < a.ranges_per_query; ++m) {
@@ -296,7 +286,7 @@ __global__ void __launch_bounds__(256) merge_kernel(AttendRanges a) {
         return;
     }
     const std::int32_t* ranges = a.ranges + query * a.ranges_per_query * 2;
-    RangeTrim trim = RangeTrim::of(rows_of(a, ranges), a.window);
+    RangeTrim trim = trim_of(a, ranges);
     std::int64_t rounds = 0;
     for (std::int64_t m = 0; m < a.ranges_per_query; ++m) {
         const std::int64_t length =
@@ -322,14 +312,8 @@ void launch(const AttendRanges& a, cudaStream_t stream) {
     const dim3 grid(static_cast<unsigned>((a.queries * a.splits + warps_per_block - 1) / warps_per_block),
                     static_cast<unsigned>(a.query_heads));
     const dim3 block(32 * warps_per_block);
-    const auto in_chunks = [](const void* pointer, std::int64_t stride, std::int64_t head_stride) {
-        return on_boundary(pointer) && stride % chunk == 0 && head_stride % chunk == 0;
-    };
-    const bool aligned = a.head_size % chunk == 0 && in_chunks(a.q, a.q_stride, a.q_head_stride) &&
-                         in_chunks(a.k, a.k_stride, a.k_head_stride) &&
-                         in_chunks(a.v, a.v_stride, a.v_head_stride);
     const auto chunks = (a.head_size + team_lanes * chunk - 1) / (team_lanes * chunk);
-    if (!aligned) {
+    if (!in_chunks(a)) {
         launch_kernel(attend_kernel<T, 4, false>, grid, block, 0, stream, a); // odd sizes are rare
     } else if (chunks == 1) {
         launch_kernel(attend_kernel<T, 1, true>, grid, block, 0, stream, a);

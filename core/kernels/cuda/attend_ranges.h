@@ -41,6 +41,23 @@ constexpr std::int64_t most_segments(std::int64_t rows, std::int64_t ranges_per_
     return (rows / round_rows + ranges_per_query + segment_rounds - 1) / segment_rounds;
 }
 
+constexpr int chunk = 8; ///< elements that a lane reads at once: 16 bytes of half precision
+
+inline bool on_boundary(const void* pointer) {
+    return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0;
+}
+
+/// Whether all heads are whole chunks on boundaries of 16 bytes.
+inline bool in_chunks(const AttendRanges& a) {
+    const std::int64_t distances[] = {a.head_size,     a.q_stride, a.q_head_stride, a.k_stride,
+                                      a.k_head_stride, a.v_stride, a.v_head_stride};
+    bool whole = on_boundary(a.q) && on_boundary(a.k) && on_boundary(a.v) && on_boundary(a.out);
+    for (const std::int64_t distance : distances) {
+        whole = whole && distance % chunk == 0;
+    }
+    return whole;
+}
+
 constexpr bool fits_cuda_head(std::int64_t head_size) {
     return head_size >= 1 && head_size <= 256;
 }
@@ -51,9 +68,10 @@ const char* attend_ranges_cuda(const AttendRanges& arguments, void* stream);
 /// Queries times query heads a K/V head that a block of tiles takes.
 constexpr std::int64_t attend_tile_lines = 64;
 
-constexpr bool fits_attend_tiles(const AttendRanges& a) {
-    return a.element != Element::f32 && fits_cuda_head(a.head_size) && a.kv_heads > 0 &&
-           a.query_heads / a.kv_heads <= attend_tile_lines;
+/// Registers hold the lines of heads of up to 128 elements.
+inline bool fits_attend_tiles(const AttendRanges& a) {
+    return a.element != Element::f32 && a.head_size >= 1 && a.head_size <= 128 && a.kv_heads > 0 &&
+           a.query_heads / a.kv_heads <= attend_tile_lines && in_chunks(a);
 }
 
 /// The same on the matrix unit, for many queries whose neighbours see nearly the same rows; `splits` and what

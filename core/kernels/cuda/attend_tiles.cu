@@ -9,7 +9,6 @@
 // same only up to that rounding.
 #include "core/kernels/cuda/attend_ranges.h"
 
-#include "core/kernels/cpu/range_trim.h"
 #include "core/kernels/cuda/device_elements.cuh"
 #include "core/kernels/cuda/launch.cuh"
 #include "core/kernels/cuda/matrix_unit.cuh"
@@ -24,27 +23,18 @@ constexpr int warps = 4;
 constexpr int threads = 32 * warps;
 constexpr int lines = attend_tile_lines;
 constexpr int lines_of_warp = lines / warps;
+constexpr int rows = 64; // of a tile; two tiles fit into what a block has without asking
 constexpr float lowest = -3.4028234e38F;
 constexpr std::uint32_t no_row = 0xffffffffU;
 static_assert(lines_of_warp == 16 && lines <= threads);
-
-/// Rows of a tile; two tiles fit into what a block has without asking.
-constexpr int tile_rows(int slices) {
-    return slices <= 8 ? 64 : 32;
-}
 
 /// What the ranges of one query say of some rows. Rows are unsigned, since a tile may end past 2³¹.
 class Seen {
 public:
     __device__ Seen(const AttendRanges& a, std::int64_t query)
-        : ranges_(a.ranges + query * a.ranges_per_query * 2), count_(a.ranges_per_query) {
-        std::int64_t visible = 0;
-        for (std::int64_t m = 0; m < count_; ++m) {
-            const std::int64_t length = std::int64_t{ranges_[2 * m + 1]} - ranges_[2 * m];
-            visible += length > 0 ? length : 0;
-        }
-        trim_ = RangeTrim::of(visible, a.window);
-    }
+        : ranges_(a.ranges + query * a.ranges_per_query * 2),
+          count_(a.ranges_per_query),
+          trim_(trim_of(a, ranges_)) {}
     /// The first of them from \p from on.
     __device__ std::uint32_t next(std::uint32_t from) const {
         std::uint32_t first = no_row;
@@ -54,14 +44,13 @@ public:
         });
         return first;
     }
-    /// Bit i: row from + i, of at most 64.
-    __device__ std::uint64_t bits(std::uint32_t from, int rows) const {
+    /// Bit i: row from + i of a tile.
+    __device__ std::uint64_t bits(std::uint32_t from) const {
         std::uint64_t all = 0;
         for_each([&](std::uint32_t begin, std::uint32_t end) {
             const std::uint32_t low = begin > from ? begin - from : 0;
             const std::uint32_t beyond = end > from ? end - from : 0;
-            const std::uint32_t high =
-                beyond < static_cast<std::uint32_t>(rows) ? beyond : static_cast<std::uint32_t>(rows);
+            const std::uint32_t high = beyond < rows ? beyond : rows;
             if (low < high) {
                 all |= (~std::uint64_t{0} >> (64 - (high - low))) << low;
             }
@@ -120,7 +109,6 @@ __device__ __forceinline__ bool is_strange(const RawChunk<T>& values) {
 
 template <typename T, int Slices>
 struct Tile {
-    static constexpr int rows = tile_rows(Slices);
     static constexpr int width = Slices * slice + chunk; // so that eight rows lie in all banks
     union {
         alignas(16) T keys[rows * width];
@@ -136,7 +124,6 @@ struct Tile {
 /// The lines of a warp in its registers: number 0 and 1 of a lane belong to line group, 2 and 3 to group + 8.
 template <typename T, int Slices>
 struct Lines {
-    static constexpr int rows = Tile<T, Slices>::rows;
     static constexpr int width = Tile<T, Slices>::width;
 
     std::uint32_t query[Slices][4];
@@ -268,10 +255,9 @@ struct Lines {
     }
 };
 
-template <typename T, int Slices, bool Aligned>
+template <typename T, int Slices>
 __global__ void __launch_bounds__(threads) attend_tiles_kernel(AttendRanges a) {
     __shared__ Tile<T, Slices> tile;
-    constexpr int rows = Tile<T, Slices>::rows;
     constexpr int width = Tile<T, Slices>::width;
     constexpr int chunks = Slices * slice / chunk;
     const int thread = static_cast<int>(threadIdx.x);
@@ -305,9 +291,9 @@ __global__ void __launch_bounds__(threads) attend_tiles_kernel(AttendRanges a) {
             const int element = s * slice + lane % 4 * 2 + i / 2 * 8;
             const T* const row = static_cast<const T*>(a.q) + (first_query + query_of[half]) * a.q_stride +
                                  head_of[half] * a.q_head_stride;
-            own.query[s][i] =
-                pair_of<T>(present[half] && element < size ? widen(row[element]) : 0.0F,
-                           present[half] && element + 1 < size ? widen(row[element + 1]) : 0.0F);
+            own.query[s][i] = present[half] && element < size
+                                  ? *reinterpret_cast<const std::uint32_t*>(row + element)
+                                  : 0;
         }
     }
 
@@ -328,7 +314,7 @@ __global__ void __launch_bounds__(threads) attend_tiles_kernel(AttendRanges a) {
         if (begin == no_row) {
             break;
         }
-        const std::uint64_t bits = looks ? seen_by.bits(begin, rows) : 0;
+        const std::uint64_t bits = looks ? seen_by.bits(begin) : 0;
         if (thread < lines) {
             tile.masks[thread] = bits;
         }
@@ -345,7 +331,7 @@ __global__ void __launch_bounds__(threads) attend_tiles_kernel(AttendRanges a) {
         bool strange = false;
         constexpr int copies = rows * chunks / threads; // of a thread
         // Loads of keys and of values in flight: as many as registers hold beside the lines.
-        constexpr int at_once = Slices > 8 ? 1 : copies % 4 == 0 ? 4 : copies % 3 == 0 ? 3 : 2;
+        constexpr int at_once = copies % 4 == 0 ? 4 : copies % 3 == 0 ? 3 : 2;
         static_assert(rows * chunks % threads == 0 && copies % at_once == 0);
 #pragma unroll 1
         for (int first = 0; first < copies; first += at_once) {
@@ -357,8 +343,8 @@ __global__ void __launch_bounds__(threads) attend_tiles_kernel(AttendRanges a) {
                 const int element = ((first + i) * threads + thread) % chunks * chunk;
                 const bool read = (any >> row & 1) != 0; // others may be anything, or no memory
                 const std::int64_t at = std::int64_t{begin} + row;
-                load_raw<Aligned>(keys + at * a.k_stride, element, size, read, key[i]);
-                load_raw<Aligned>(values + at * a.v_stride, element, size, read, value[i]);
+                load_raw<true>(keys + at * a.k_stride, element, size, read, key[i]);
+                load_raw<true>(values + at * a.v_stride, element, size, read, value[i]);
             }
 #pragma unroll
             for (int i = 0; i < at_once; ++i) {
@@ -402,45 +388,36 @@ __global__ void __launch_bounds__(threads) attend_tiles_kernel(AttendRanges a) {
                        ((first_query + query_of[half]) * a.query_heads + head_of[half]) * a.head_size;
 #pragma unroll
         for (int n = 0; n < Slices * 2; ++n) {
-#pragma unroll
-            for (int i = 0; i < 2; ++i) {
-                const int element = n * 8 + lane % 4 * 2 + i;
-                if (element < size) {
-                    narrow(own.mixed[n][2 * half + i] / own.sum[half], out + element);
-                }
+            const int element = n * 8 + lane % 4 * 2;
+            if (element < size) {
+                *reinterpret_cast<std::uint32_t*>(out + element) = pair_of<T>(
+                    own.mixed[n][2 * half] / own.sum[half], own.mixed[n][2 * half + 1] / own.sum[half]);
             }
         }
     }
 }
 
-template <typename T, int Slices, bool Aligned>
+template <typename T, int Slices>
 void launch(const AttendRanges& a, cudaStream_t stream) {
     const std::int64_t queries = lines / (a.query_heads / a.kv_heads);
     launch_kernel(
-        attend_tiles_kernel<T, Slices, Aligned>,
+        attend_tiles_kernel<T, Slices>,
         dim3(static_cast<unsigned>((a.queries + queries - 1) / queries), static_cast<unsigned>(a.kv_heads)),
         dim3(threads), 0, stream, a);
 }
 
 template <typename T>
 void launch(const AttendRanges& a, cudaStream_t stream) {
-    const bool aligned = a.head_size % chunk == 0 && on_boundary(a.k) && on_boundary(a.v) &&
-                         a.k_stride % chunk == 0 && a.k_head_stride % chunk == 0 && a.v_stride % chunk == 0 &&
-                         a.v_head_stride % chunk == 0;
     const std::int64_t slices = (a.head_size + slice - 1) / slice;
-    // Heads of most models are 64, 80, 96, 128 or 256 elements; others go to the next.
-    if (!aligned) {
-        launch<T, 16, false>(a, stream); // odd sizes are rare
-    } else if (slices <= 2) {
-        launch<T, 2, true>(a, stream);
+    // Heads of most models are 64, 80, 96 or 128 elements; others go to the next.
+    if (slices <= 2) {
+        launch<T, 2>(a, stream);
     } else if (slices <= 4) {
-        launch<T, 4, true>(a, stream);
+        launch<T, 4>(a, stream);
     } else if (slices <= 6) {
-        launch<T, 6, true>(a, stream);
-    } else if (slices <= 8) {
-        launch<T, 8, true>(a, stream);
+        launch<T, 6>(a, stream);
     } else {
-        launch<T, 16, true>(a, stream);
+        launch<T, 8>(a, stream);
     }
 }
 
@@ -451,7 +428,7 @@ const char* attend_tiles_cuda(const AttendRanges& arguments, void* stream) {
         return nullptr;
     }
     if (!fits_attend_tiles(arguments)) {
-        return "tiles take heads of 1 .. 256 elements in half precision, at most 64 a K/V head";
+        return "tiles take aligned heads of 8, 16 .. 128 elements in half precision, at most 64 a K/V head";
     }
     if (arguments.element == Element::f16) {
         launch<__half>(arguments, static_cast<cudaStream_t>(stream));

@@ -2,6 +2,7 @@
 // What the kernels' sources share on the device: elements of every dtype in and out of fp32, lanes of a warp.
 #pragma once
 
+#include "core/kernels/cpu/range_trim.h"
 #include "core/kernels/cuda/attend_ranges.h"
 
 #include <cuda_bf16.h>
@@ -49,8 +50,6 @@ __device__ inline void narrow(float x, __half* to) {
 __device__ inline void narrow(float x, __nv_bfloat16* to) {
     *to = __float2bfloat16_rn(x);
 }
-
-constexpr int chunk = 8; // elements that a lane reads at once: 16 bytes of half precision
 
 /// Eight elements as they lie in memory: one load of 16 bytes for half precision, two for fp32.
 template <typename T>
@@ -137,9 +136,14 @@ __device__ __forceinline__ void store_chunk(const float (&from)[chunk], int begi
     }
 }
 
-/// Whether every chunk of a row lies on a boundary of 16 bytes, rows being a multiple of chunks apart.
-inline bool on_boundary(const void* pointer) {
-    return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0;
+/// What the window leaves of a query's ranges.
+__device__ inline RangeTrim trim_of(const AttendRanges& a, const std::int32_t* ranges) {
+    std::int64_t visible = 0;
+    for (std::int64_t m = 0; m < a.ranges_per_query; ++m) {
+        const std::int64_t length = std::int64_t{ranges[2 * m + 1]} - ranges[2 * m];
+        visible += length > 0 ? length : 0;
+    }
+    return RangeTrim::of(visible, a.window);
 }
 
 } // namespace ponderscope::kernels

@@ -143,14 +143,12 @@ mutants() {
     printf 'mutants:\n'
     every_barrier
     change "chunks past a row's end are read" device_elements.cuh "const bool inside = wanted && begin < size;" "const bool inside = wanted;" address
-    change "any address is aligned" device_elements.cuh "% 16 == 0" "% 2 == 0" address
+    change "any address is aligned" attend_ranges.h "% 16 == 0" "% 2 == 0" address
     change "a row is read one element too far" device_elements.cuh "if (wanted && begin + i < size)" "if (wanted && begin + i <= size)" address
     change "a row is written one element too far" device_elements.cuh "
             if (begin + i < size)" "
             if (begin + i <= size)" address
-    change "the window cuts nothing" attend_ranges.cu "RangeTrim::of(rows_of(a, ranges), a.window);
-    std::int64_t rounds = 0;   // of the ranges before" "RangeTrim::of(rows_of(a, ranges), 0);
-    std::int64_t rounds = 0;   // of the ranges before"
+    change "the window cuts nothing" device_elements.cuh "RangeTrim::of(visible, a.window)" "RangeTrim::of(visible, 0)"
     change "a range's last rows are left out" attend_ranges.cu "end > begin ? (std::int64_t{end} - begin + round_rows - 1)" "end > begin ? (std::int64_t{end} - begin + round_rows - 4)"
     change "rows are compared in int32" attend_ranges.cu "element(c), size, row < end, to[r][c]" "element(c), size, static_cast<std::int32_t>(row) < static_cast<std::int32_t>(end), to[r][c]"
     change "teams keep their own maxima" attend_ranges.cu "highest = fmaxf(highest, __shfl_xor_sync(all_lanes, highest, step));" "(void)step;"
@@ -165,7 +163,6 @@ mutants() {
         rounds"
     change "no bias" attend_ranges.cu "dot += a.row_bias[row];" ""
     change "a block's queries begin where they like" attend_tiles.cu "begin = tile.firsts[w] < begin ? tile.firsts[w] : begin;" "begin = tile.firsts[0];"
-    change "the window cuts no tile" attend_tiles.cu "RangeTrim::of(visible, a.window)" "RangeTrim::of(visible, 0)"
     change "everybody sees a tile" attend_tiles.cu "(seen[i / 2] >> row & 1) != 0 ? score" "true ? score"
     change "rows that nobody sees are read" attend_tiles.cu "const bool read = (any >> row & 1) != 0; //" "const bool read = true; //"
     change "a bias that nobody sees" attend_tiles.cu "a.row_bias != nullptr && (any >> thread & 1) != 0" "a.row_bias != nullptr" address
@@ -177,7 +174,7 @@ mutants() {
     change "a tile's end is one row early" attend_tiles.cu "from = begin + rows;" "from = begin + rows - 1;"
     change "a tile's end is one row late" attend_tiles.cu "from = begin + rows;" "from = begin + rows + 1;"
     change "all lines are of the first head" attend_tiles.cu "kv_head * group + line % group" "kv_head * group"
-    change "a query's element too many" attend_tiles.cu "present[half] && element + 1 < size" "present[half]" address
+    change "a query's element too many" attend_tiles.cu "present[half] && element < size" "present[half]" address
     change "no room between a tile's rows and its banks" attend_tiles.cu "(j * 16 + matrix % 2 * 8 + lane % 8) * width" "(j * 16 + matrix % 2 * 8 + lane % 8) * (width - chunk)"
     change "halves of a slice change places" attend_tiles.cu "s * slice + matrix % 2 * 8, b);" "s * slice + (matrix + 1) % 2 * 8, b);"
     change "values are not turned" attend_tiles.cu "load_matrices<true>" "load_matrices<false>"
