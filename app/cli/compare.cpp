@@ -54,7 +54,6 @@ std::vector<Opened> open_runs(const std::vector<std::string>& references) {
 struct Pair {
     DataTable row;
     Resampling resampling;
-    std::vector<BlockRow> by_block; ///< of the difference
     std::vector<std::string> notices;
 };
 
@@ -75,7 +74,7 @@ void add_difference(DataTable& row, const std::string& key, const std::string& t
 }
 
 Pair pair_of(PairedComparison found) {
-    Pair pair{{}, found.resampling, {}, std::move(found.notices)};
+    Pair pair{{}, found.resampling, std::move(found.notices)};
     DataTable& row = pair.row;
     const auto both = [&](const std::string& key, const std::string& title, const Estimate& a,
                           const Estimate& b, int decimals = 4) {
@@ -129,7 +128,7 @@ Pair pair_of(PairedComparison found) {
 /// The row of a pair of runs with different tokenizers: bits per byte only. \p found compares stretches of
 /// text.
 Pair pair_by_bytes(PairedComparison found, double bytes) {
-    Pair pair{{}, found.resampling, {}, std::move(found.notices)};
+    Pair pair{{}, found.resampling, std::move(found.notices)};
     DataTable& row = pair.row;
     row.add({"by", ""}, "bytes");
     add_count(row, "bytes", "common scored bytes", static_cast<std::int64_t>(bytes));
@@ -143,7 +142,7 @@ Pair pair_by_bytes(PairedComparison found, double bytes) {
 
 /// Two methods. The caller prints the means of their runs itself, because a cell holds one number.
 Pair pair_of(const SeedComparison& found) {
-    Pair pair{{}, found.resampling, {}, found.notices};
+    Pair pair{{}, found.resampling, found.notices};
     DataTable& row = pair.row;
     add_count(row, "tokens", "common scored tokens", found.tokens);
     add_difference(row, "difference", "NLL A - B", found.difference, found.p, "nats a token");
@@ -167,7 +166,6 @@ struct CompareVerb : ReportOptions {
     std::optional<double> margin;
     bool seeds = false;
     bool paired_seeds = false;
-    bool sensitivity = false;
 
     void run();
     void run_seeds(ProgressPrinter& printer) const;
@@ -189,8 +187,7 @@ void CompareVerb::print(const std::string& a, const std::vector<std::string>& b,
         const Pair& pair = pairs[at];
         std::cout << "B  " << visible(b[at]) << "\n" << list_of(pair.row, 0, "   ");
         print_notices(pair.notices, "   ");
-        std::cout << lines_of(pair.by_block, "   difference (nats)") << "   "
-                  << intervals.sentence(pair.resampling) << "\n";
+        std::cout << "   " << intervals.sentence(pair.resampling) << "\n";
     }
 }
 
@@ -267,10 +264,8 @@ void CompareVerb::run() {
     ProgressPrinter printer(progress.style);
     intervals.begin(printer);
     if (seeds || paired_seeds) {
-        if (margin || sensitivity) {
-            throw InputError(
-                "compare --seeds: --equivalence and --block-sensitivity are for one run a side; leave them "
-                "out.");
+        if (margin) {
+            throw InputError("compare --seeds: --equivalence is for one run a side; leave it out.");
         }
         run_seeds(printer);
         return;
@@ -288,26 +283,14 @@ void CompareVerb::run() {
     };
     const auto compare = [&](const Opened& b, const BootstrapOptions& options) {
         // Tokens of one tokenizer are compared one by one, those of several by the bytes under them.
-        std::optional<PairedSample> sample; // where its tokens are needed
-        if (by_bytes(b) || sensitivity) {
-            sample =
-                by_bytes(b)
-                    ? pair_runs_by_bytes(*a.reader, a.run, *b.reader, b.run, printer.sink(), options.stop)
-                    : pair_runs(*a.reader, a.run, *b.reader, b.run, printer.sink(), options.stop);
-        }
-        PairedComparison found = sample ? compare_paired(*sample, options, margin)
-                                        : compare_runs(*a.reader, a.run, *b.reader, b.run, options, margin);
-        Pair pair = by_bytes(b) ? pair_by_bytes(std::move(found), std::accumulate(sample->bytes.begin(),
-                                                                                  sample->bytes.end(), 0.0))
-                                : pair_of(std::move(found));
-        if (sensitivity) {
-            std::vector<double> apart;
-            for (std::size_t i = 0; i < sample->a.size(); ++i) {
-                apart.push_back(sample->a[i] - sample->b[i]);
-            }
-            pair.by_block = block_sensitivity(apart, sample->layout, options);
-        }
-        return pair;
+        const ReadOptions reading{printer.sink(), options.stop, options.threads};
+        const bool bytes = by_bytes(b);
+        const PairedSample sample = bytes ? pair_runs_by_bytes(*a.reader, a.run, *b.reader, b.run, reading)
+                                          : pair_runs(*a.reader, a.run, *b.reader, b.run, reading);
+        PairedComparison found = compare_paired(sample, options, margin);
+        return bytes ? pair_by_bytes(std::move(found),
+                                     std::accumulate(sample.bytes.begin(), sample.bytes.end(), 0.0))
+                     : pair_of(std::move(found));
     };
     std::vector<Pair> found;
     std::map<bool, std::int64_t> longest; // by the unit: tokens, or stretches of bytes
@@ -331,9 +314,6 @@ void CompareVerb::run() {
         }
         others.push_back(runs[at].reference);
         pairs.push_back(json_of_pair(a.reference, others.back(), pair));
-        if (sensitivity) {
-            pairs.back()["by_block_length"] = json_of(pair.by_block);
-        }
     }
     printer.finish();
     nlohmann::json report{{"pairs", pairs}};
@@ -364,8 +344,6 @@ void add_compare(CLI::App& program) {
     app->add_flag(
         "--paired-seeds", verb->paired_seeds,
         "As --seeds, with run i of one method paired with run i of the other (same data order, for example)");
-    app->add_flag("--block-sensitivity", verb->sensitivity,
-                  "Also print the interval with blocks of half, once and twice the length");
     verb->add_to(*app);
     app->footer("Differences are A - B: negative means that A predicts better. What the numbers assume: "
                 "resources/docs/statistics.md.\n"

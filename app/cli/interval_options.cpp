@@ -92,23 +92,4 @@ bool ReportOptions::give(const std::function<std::string()>& table,
     return json;
 }
 
-std::string lines_of(const std::vector<BlockRow>& rows, const std::string& what) {
-    std::string text;
-    for (const BlockRow& row : rows) {
-        text += what + " with blocks of " + std::to_string(row.block) +
-                (row.block == 1 ? " token  " : " tokens  ") + plain_text::interval(row.mean, 4) + "\n";
-    }
-    return text;
-}
-
-nlohmann::json json_of(const std::vector<BlockRow>& rows) {
-    nlohmann::json list = nlohmann::json::array();
-    for (const BlockRow& row : rows) {
-        nlohmann::json one = json_of(row.mean);
-        one["block"] = row.block;
-        list.push_back(std::move(one));
-    }
-    return list;
-}
-
 } // namespace ponderscope::cli

@@ -46,8 +46,4 @@ struct ReportOptions {
                             const std::function<nlohmann::json()>& document) const;
 };
 
-/// Rows of the interval of a mean by the length of the blocks, for text and JSON.
-std::string lines_of(const std::vector<BlockRow>& rows, const std::string& what);
-nlohmann::json json_of(const std::vector<BlockRow>& rows);
-
 } // namespace ponderscope::cli

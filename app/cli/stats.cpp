@@ -54,7 +54,6 @@ struct StatsVerb : ReportOptions {
     std::string types_of = "prediction";
     std::string control = "bh";
     std::int64_t least = 10;
-    bool sensitivity = false;
     std::size_t rows = 30;
 
     void run();
@@ -271,8 +270,7 @@ void Statistics::print(std::size_t rows, const IntervalOptions& intervals) const
                   << (groups.joined ? with_separators(groups.units) + " groups of " : "")
                   << (groups.resampling.unit == ResamplingUnit::blocks ? "blocks" : "clusters") << ".";
     }
-    std::cout << "\n"
-              << lines_of(estimate.by_block, "NLL") << intervals.sentence(estimate.resampling) << "\n";
+    std::cout << "\n" << intervals.sentence(estimate.resampling) << "\n";
     print_notices(estimate.notices);
 }
 
@@ -308,9 +306,6 @@ nlohmann::json Statistics::to_json(const IntervalOptions& intervals) const {
     for (const auto& with : agreements) {
         report["expert_agreement"].push_back(json_of_agreement(with));
     }
-    if (!estimate.by_block.empty()) {
-        report["by_block_length"] = json_of(estimate.by_block);
-    }
     intervals.write_to(report, estimate.resampling);
     return report;
 }
@@ -337,7 +332,7 @@ void StatsVerb::run() {
     result.control = control;
     const DiscoveryControl how =
         control == "by" ? DiscoveryControl::benjamini_yekutieli : DiscoveryControl::benjamini_hochberg;
-    RunStudy study = study_run(reader, run, {least, how, bootstrap, place_of(types_of)}, sensitivity);
+    RunStudy study = study_run(reader, run, {least, how, bootstrap, place_of(types_of)});
     const BootstrapOptions settled = study.estimate.resampling.same_length(bootstrap);
     result.estimate = std::move(study.estimate);
     result.groups = std::move(study.groups);
@@ -438,8 +433,6 @@ void add_stats(CLI::App& program) {
                     "any dependence)")
         ->check(CLI::IsMember({"bh", "by"}))
         ->capture_default_str();
-    app->add_flag("--block-sensitivity", verb->sensitivity,
-                  "Also print the interval with blocks of half, once and twice the length");
     app->add_option("--rows", verb->rows, "Token types to print")
         ->check(number_from<std::size_t>(0))
         ->capture_default_str();

@@ -508,8 +508,8 @@ private:
         head_["comparison"] = nullptr;
         if (runs_.size() == 2) {
             const PairedComparison pair =
-                compare_paired(pair_runs(trace_, runs_[0], trace_, runs_[1], options_.bootstrap.progress,
-                                         options_.bootstrap.stop),
+                compare_paired(pair_runs(trace_, runs_[0], trace_, runs_[1],
+                                         {options_.bootstrap.progress, options_.bootstrap.stop}),
                                options_.bootstrap);
             notices_.insert(notices_.end(), pair.notices.begin(), pair.notices.end());
             head_["interval"]["drawn"] = pair.resampling.words();

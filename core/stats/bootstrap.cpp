@@ -178,36 +178,24 @@ PrefixSums::PrefixSums(UnitSums clusters)
     }
 }
 
-SampleRows::SampleRows(std::size_t width, bool by_cluster, std::int64_t clusters, std::int64_t tokens)
-    : by_cluster_(by_cluster) {
-    rows_.width = width;
-    if (by_cluster_) {
-        rows_.sums.assign(static_cast<std::size_t>(clusters) * width, 0.0);
-        rows_.tokens.assign(static_cast<std::size_t>(clusters), 0.0);
-    } else {
-        rows_.sums.reserve(static_cast<std::size_t>(tokens) * width);
+PrefixSums sums_of(const TokenLayout& layout, const Resampling& resampling, std::size_t width,
+                   const std::function<void(std::size_t, std::size_t, double*)>& add) {
+    const bool by_cluster = resampling.unit == ResamplingUnit::clusters;
+    UnitSums rows{width, {}, {}};
+    rows.tokens.resize(static_cast<std::size_t>(by_cluster ? layout.clusters() : 0));
+    rows.sums.resize((by_cluster ? rows.units() : static_cast<std::size_t>(layout.tokens())) * width);
+    std::size_t token = 0;
+    for (std::size_t s = 0; s < layout.stretches.size(); ++s) {
+        const auto cluster = static_cast<std::size_t>(layout.cluster_of[s]);
+        const std::size_t end = token + static_cast<std::size_t>(layout.stretches[s]);
+        if (by_cluster) {
+            rows.tokens[cluster] += static_cast<double>(end - token);
+        }
+        for (; token < end; ++token) {
+            add(token, cluster, rows.sums.data() + (by_cluster ? cluster : token) * width);
+        }
     }
-}
-
-double* SampleRows::of_token(std::int64_t cluster) {
-    if (by_cluster_) {
-        rows_.tokens[static_cast<std::size_t>(cluster)] += 1;
-        return rows_.sums.data() + static_cast<std::size_t>(cluster) * rows_.width;
-    }
-    rows_.sums.resize(rows_.sums.size() + rows_.width);
-    return rows_.sums.data() + rows_.sums.size() - rows_.width;
-}
-
-void SampleRows::add(std::int64_t cluster, std::span<const double> sums, std::int64_t tokens) {
-    const auto row = static_cast<std::size_t>(cluster);
-    rows_.tokens[row] += static_cast<double>(tokens);
-    for (std::size_t i = 0; i < rows_.width; ++i) {
-        rows_.sums[row * rows_.width + i] += sums[i];
-    }
-}
-
-PrefixSums SampleRows::sums(const TokenLayout& layout) && {
-    return by_cluster_ ? PrefixSums(std::move(rows_)) : PrefixSums(rows_.sums, rows_.width, layout);
+    return by_cluster ? PrefixSums(std::move(rows)) : PrefixSums(rows.sums, width, layout);
 }
 
 std::vector<double> PrefixSums::column(std::size_t at) const {
@@ -520,23 +508,6 @@ std::vector<Estimate> bootstrap(const PrefixSums& sums, std::span<const Statisti
         estimates[s] = interval_of(statistics[s](all, sums.tokens()), std::move(values[s]), small, options);
     }
     return estimates;
-}
-
-std::vector<BlockRow> block_sensitivity(std::span<const double> series, const TokenLayout& layout,
-                                        const BootstrapOptions& options) {
-    BootstrapOptions blocks = options;
-    blocks.unit = ResamplingUnit::blocks;
-    const std::int64_t length = choose_resampling(layout, std::span(&series, 1), blocks).block;
-    const PrefixSums sums(series, 1, layout);
-    const Statistic mean = [](std::span<const double> total, std::int64_t tokens) {
-        return total[0] / static_cast<double>(tokens);
-    };
-    std::vector<BlockRow> rows;
-    for (const std::int64_t block : {std::max<std::int64_t>(1, length / 2), length, 2 * length}) {
-        blocks.block = block;
-        rows.push_back({block, bootstrap(sums, std::span(&mean, 1), blocks).front()});
-    }
-    return rows;
 }
 
 RowLayout RowLayout::of_clusters(std::vector<std::int64_t> tokens) {

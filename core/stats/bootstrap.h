@@ -128,23 +128,11 @@ private:
     UnitSums clusters_;
 };
 
-/// Adds up the quantities of a sample: a row for each token where blocks are drawn, a row for each cluster
-/// where whole clusters are drawn.
-class SampleRows {
-public:
-    SampleRows(std::size_t width, bool by_cluster, std::int64_t clusters, std::int64_t tokens);
-    /// The row of the next token, all zeros, or that of its cluster. Valid until the next call.
-    double* of_token(std::int64_t cluster);
-    /// Sums over the tokens of a cluster. Only where clusters are drawn whole.
-    void add(std::int64_t cluster, std::span<const double> sums, std::int64_t tokens);
-    [[nodiscard]] bool by_cluster() const { return by_cluster_; }
-    /// \p layout: of the tokens; not looked at where clusters are drawn whole.
-    [[nodiscard]] PrefixSums sums(const TokenLayout& layout) &&;
-
-private:
-    bool by_cluster_;
-    UnitSums rows_;
-};
+/// Adds up W quantities of a sample: a row for each token where blocks are drawn, a row for each cluster
+/// where whole clusters are. \p add(token, cluster, row): adds the quantities of a token to a row of W
+/// numbers.
+PrefixSums sums_of(const TokenLayout& layout, const Resampling& resampling, std::size_t width,
+                   const std::function<void(std::size_t token, std::size_t cluster, double* row)>& add);
 
 UnitSums unit_sums(const PrefixSums& sums, const Resampling& resampling);
 /// The unit of each token, from 0.
@@ -191,17 +179,6 @@ double critical_value(const SmallSample& small, const BootstrapOptions& options)
 /// Options that leave the unit or the block open are settled by the first of the quantities.
 std::vector<Estimate> bootstrap(const PrefixSums& sums, std::span<const Statistic> statistics,
                                 const BootstrapOptions& options = {});
-
-/// The interval of a mean with blocks of one length.
-struct BlockRow {
-    std::int64_t block = 0; ///< tokens
-    Estimate mean;
-};
-
-/// Intervals of the mean of \p series with circular blocks of half, once and twice the length that \p options
-/// give or the data ask for: an interval that hangs on the choice is seen to. Errors as bootstrap.
-std::vector<BlockRow> block_sensitivity(std::span<const double> series, const TokenLayout& layout,
-                                        const BootstrapOptions& options = {});
 
 /// The meaning of a sample's values: a token each, or, if only whole clusters are drawn, the sum over a
 /// cluster's tokens.

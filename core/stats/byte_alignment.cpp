@@ -109,8 +109,7 @@ std::vector<AlignedSegment> align_by_bytes(std::span<const ScoredSpan> a, std::s
 }
 
 PairedSample pair_runs_by_bytes(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
-                                const RunInfo& run_b, const ProgressSink& progress,
-                                const std::stop_token& stop) {
+                                const RunInfo& run_b, const ReadOptions& options) {
     const std::string both = check_one_text(trace_a, run_a, trace_b, run_b);
     const std::vector<SequenceInfo> sequences_a = trace_a.sequences(run_a.id);
     const std::vector<SequenceInfo> sequences_b = trace_b.sequences(run_b.id);
@@ -120,8 +119,9 @@ PairedSample pair_runs_by_bytes(const TraceReader& trace_a, const RunInfo& run_a
     double bytes = 0;
     for (std::size_t s = 0; s < common; ++s) {
         const auto number = static_cast<std::int64_t>(s);
-        for (const AlignedSegment& segment : align_by_bytes(scored_spans(trace_a, run_a, number, stop),
-                                                            scored_spans(trace_b, run_b, number, stop))) {
+        for (const AlignedSegment& segment :
+             align_by_bytes(scored_spans(trace_a, run_a, number, options.stop),
+                            scored_spans(trace_b, run_b, number, options.stop))) {
             sample.layout.add(clusters.of(sequences_a[s], sequences_b[s], both), segment.follows);
             sample.a.push_back(segment.nll_a);
             sample.b.push_back(segment.nll_b);
@@ -129,8 +129,8 @@ PairedSample pair_runs_by_bytes(const TraceReader& trace_a, const RunInfo& run_a
             sample.bytes.push_back(static_cast<double>(segment.end - segment.begin));
             bytes += sample.bytes.back();
         }
-        if (progress) {
-            progress({"reading", number + 1, static_cast<std::int64_t>(common), "sequences"});
+        if (options.progress) {
+            options.progress({"reading", number + 1, static_cast<std::int64_t>(common), "sequences"});
         }
     }
     if (sample.a.empty()) {

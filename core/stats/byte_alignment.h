@@ -36,7 +36,6 @@ std::vector<AlignedSegment> align_by_bytes(std::span<const ScoredSpan> a, std::s
 /// whose units are aligned segments: `a`, `b` nats a segment, `bytes` its length, `steps_a` means. Only its
 /// bits per byte say something. InputError: different texts, runs without text, nothing in common.
 PairedSample pair_runs_by_bytes(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
-                                const RunInfo& run_b, const ProgressSink& progress = {},
-                                const std::stop_token& stop = {});
+                                const RunInfo& run_b, const ReadOptions& options = {});
 
 } // namespace ponderscope

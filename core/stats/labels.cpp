@@ -198,35 +198,26 @@ std::vector<LabelledClass> compare_classes(const LabelledTokens& tokens, const B
     const BootstrapOptions settled = resampling.apply(options);
     std::vector<LabelledClass> classes;
     std::vector<double> p;
-    const bool by_cluster = resampling.unit == ResamplingUnit::clusters;
     for (std::size_t c = 0; c < tokens.classes.size(); ++c) {
         LabelledClass one;
         one.group.name = tokens.classes[c];
         std::int64_t dropped = 0;
-        SampleRows rows(width, by_cluster, resampling.clusters, resampling.tokens);
-        source_of(tokens)(
-            [&](std::size_t, std::int64_t cluster, const LabelledTokens&, std::size_t begin,
-                std::size_t end) -> Commit {
-                for (std::size_t i = begin; i < end; ++i) {
-                    double* row = rows.of_token(cluster);
-                    if (tokens.label[i] == static_cast<std::int32_t>(c)) {
-                        row[0] += 1;
-                        row[1] += tokens.steps[i];
-                        row[2] += tokens.nll[i];
-                        ++one.group.count;
-                        dropped += tokens.steps[i] < static_cast<double>(tokens.max_steps) ? 1 : 0;
-                    } else if (tokens.label[i] >= 0) {
-                        row[3] += 1;
-                        row[4] += tokens.steps[i];
-                    }
+        const PrefixSums sums =
+            sums_of(tokens.layout, resampling, width, [&](std::size_t i, std::size_t, double* row) {
+                if (tokens.label[i] == static_cast<std::int32_t>(c)) {
+                    row[0] += 1;
+                    row[1] += tokens.steps[i];
+                    row[2] += tokens.nll[i];
+                    ++one.group.count;
+                    dropped += tokens.steps[i] < static_cast<double>(tokens.max_steps) ? 1 : 0;
+                } else if (tokens.label[i] >= 0) {
+                    row[3] += 1;
+                    row[4] += tokens.steps[i];
                 }
-                return {};
-            },
-            {});
+            });
         if (one.group.count == 0) {
             continue; // of tokens that were not scored
         }
-        const PrefixSums sums = std::move(rows).sums(tokens.layout);
         const std::vector<Estimate> estimates = bootstrap(sums, statistics, settled);
         one.steps = estimates[0];
         one.nll = estimates[1];

@@ -23,10 +23,10 @@ struct PairedSample {
     std::vector<double> bytes; ///< of text under each target; 0 without a text
     /// Whether the most likely token is the right one (rank 1), 0 or 1; empty where it is not known.
     std::vector<std::uint8_t> right_a, right_b;
-    std::vector<double> steps_a;       ///< where it was read from traces
-    TokenLayout layout;                ///< runs of consecutive positions, in clusters
-    std::int64_t last = -2;            ///< position of the last token
-    std::int64_t only_a = 0;           ///< tokens that A scored and B did not
+    std::vector<double> steps_a; ///< where it was read from traces
+    TokenLayout layout;          ///< runs of consecutive positions, in clusters
+    std::int64_t last = -2;      ///< position of the last token
+    std::int64_t only_a = 0;     ///< tokens that A scored and B did not
     std::int64_t only_b = 0;
     std::vector<std::string> notices; ///< sentences for the user: partial runs, few blocks
 
@@ -39,11 +39,10 @@ inline double target_bytes(const TokenColumns& tokens, std::size_t i) {
     return i + 1 < tokens.size() ? static_cast<double>(tokens.end[i + 1] - tokens.begin[i + 1]) : 0;
 }
 
-/// Reads both runs. They must be of one text, cut into the same tokens: InputError says what differs. The
-/// readers may be one. Cancelled by \p stop.
+/// Reads both runs by several threads. They must be of one text, cut into the same tokens: InputError says
+/// what differs. The readers may be one.
 PairedSample pair_runs(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
-                       const RunInfo& run_b, const ProgressSink& progress = {},
-                       const std::stop_token& stop = {});
+                       const RunInfo& run_b, const ReadOptions& options = {});
 
 /// A mean by two weights: every token the same, or every document (cluster) the same whatever its length.
 struct DocumentMeans {
@@ -86,12 +85,6 @@ struct PairedComparison {
 PairedComparison compare_paired(const PairedSample& sample, const BootstrapOptions& options = {},
                                 std::optional<double> margin = {});
 
-/// The same of two runs in traces, which are read twice by several threads. Where whole clusters are drawn,
-/// no more than some sums of each is kept, so that any number of tokens can be compared. Errors as pair_runs.
-PairedComparison compare_runs(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
-                              const RunInfo& run_b, const BootstrapOptions& options = {},
-                              std::optional<double> margin = {});
-
 /// The same interval for one run alone.
 struct RunEstimate {
     std::int64_t scored_tokens = 0;
@@ -101,51 +94,14 @@ struct RunEstimate {
     Estimate mean_steps;        ///< over the scored tokens
     Estimate document_mean_nll; ///< mean over documents (clusters) of their mean NLL
     Resampling resampling;
-    std::vector<BlockRow> by_block; ///< of the mean NLL; empty unless asked for
     std::vector<std::string> notices;
 };
-/// \p sensitivity: fills `by_block`.
-RunEstimate estimate_run(const TraceReader& trace, const RunInfo& run, const BootstrapOptions& options = {},
-                         bool sensitivity = false);
+RunEstimate estimate_run(const TraceReader& trace, const RunInfo& run, const BootstrapOptions& options = {});
 
 /// Whether the tokens of two runs of one text are partners: of one tokenizer by its digest, or else with the
 /// same ids and spans as far as both go. Older traces have a digest of the tokenizer's file, which differs
 /// where the tokenizer does not.
 bool have_same_tokens(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                       const RunInfo& run_b);
-
-/// Two runs of one text, to be read as often as is asked for. The readers outlive it.
-class PairReading {
-public:
-    /// InputError: what pair_runs (paired.h) refuses before it reads tokens.
-    PairReading(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
-                const RunInfo& run_b, const ProgressSink& progress = {}, const std::stop_token& stop = {},
-                int threads = 0);
-
-    [[nodiscard]] const SequenceScan& scan() const { return scan_; }
-    /// InputError where the tokens differ.
-    [[nodiscard]] ReadPage<PairedSample> pages() const;
-    [[nodiscard]] std::int64_t most_tokens() const { return most_tokens_; } ///< that both may have scored
-    /// Numbers of clusters are below this; some may turn out to have no token.
-    [[nodiscard]] std::int64_t most_clusters() const { return most_clusters_; }
-    /// Clusters with tokens that both scored, as far as the traces' totals tell.
-    [[nodiscard]] std::int64_t likely_clusters() const { return likely_clusters_; }
-    /// All of it in memory, as pair_runs gives it.
-    [[nodiscard]] PairedSample sample() const;
-    /// Sets what is said of \p count tokens that both scored. InputError: none.
-    void finish(PairedSample& sample, std::int64_t count) const;
-
-private:
-    [[nodiscard]] std::string both() const;
-
-    RunInfo run_a_, run_b_;
-    std::string name_a_, name_b_;
-    std::vector<SequenceInfo> sequences_a_, sequences_b_;
-    std::vector<std::int64_t> cluster_; ///< of each common sequence
-    std::int64_t most_tokens_ = 0;
-    std::int64_t most_clusters_ = 0;
-    std::int64_t likely_clusters_ = 0;
-    SequenceScan scan_;
-};
 
 } // namespace ponderscope

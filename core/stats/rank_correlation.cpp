@@ -10,23 +10,30 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
+#include <numeric>
 #include <optional>
+#include <utility>
 
 namespace ponderscope {
-namespace {
 
-/// Two quantities of tokens in memory.
-struct TwoOfTokens {
-    std::span<const double> a, b;
-    const TokenLayout& layout;
-};
-
-double steps_of(const ScoredTokens& tokens, std::size_t i) {
-    return tokens.steps[i];
+std::vector<double> centred_ranks(std::span<const double> values) {
+    std::vector<std::size_t> order(values.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+    const auto n = static_cast<double>(values.size());
+    std::vector<double> ranks(values.size());
+    for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+        while (end < order.size() && values[order[end]] == values[order[begin]]) {
+            ++end;
+        }
+        const double rank = (static_cast<double>(begin + 1) + static_cast<double>(end)) / 2;
+        for (std::size_t i = begin; i < end; ++i) {
+            ranks[order[i]] = (rank - (n + 1) / 2) / n; // so that little cancels in sums
+        }
+    }
+    return ranks;
 }
-
-} // namespace
 
 Estimate spearman_with_interval(std::span<const double> a, std::span<const double> b,
                                 const TokenLayout& layout, const BootstrapOptions& options) {
@@ -34,20 +41,22 @@ Estimate spearman_with_interval(std::span<const double> a, std::span<const doubl
         throw InputError("expected two samples of one length, found " + std::to_string(a.size()) + " and " +
                          std::to_string(b.size()) + " values.");
     }
-    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-    const Estimate none{nan, nan, nan, nan};
     if (a.empty()) {
-        return none;
+        return unknown_estimate;
     }
-    const TwoOfTokens both{a, b, layout};
-    const auto tokens = static_cast<std::int64_t>(a.size());
-    RankSums<TwoOfTokens> ranks({[](const TwoOfTokens& two, std::size_t i) { return two.a[i]; },
-                                 [](const TwoOfTokens& two, std::size_t i) { return two.b[i]; }},
-                                1, layout.clusters(), tokens);
-    const Source<TwoOfTokens> source = source_of(both);
-    source(looked_at_by(ranks), {});
-    const bool by_cluster = draws_whole_clusters(options, layout.clusters());
-    return ranks.estimates(source, by_cluster, layout, options).front().value_or(none);
+    const std::vector<double> x = centred_ranks(a);
+    const std::vector<double> y = centred_ranks(b);
+    const std::span<const double> series[] = {x};
+    const Resampling how = choose_resampling(layout, series, options);
+    const PrefixSums sums = sums_of(layout, how, 5, [&](std::size_t i, std::size_t, double* row) {
+        row[0] += x[i];
+        row[1] += y[i];
+        row[2] += x[i] * x[i];
+        row[3] += y[i] * y[i];
+        row[4] += x[i] * y[i];
+    });
+    const Statistic rho = correlation(0);
+    return bootstrap(sums, std::span(&rho, 1), how.apply(options)).front();
 }
 
 Statistic correlation(std::size_t first) {
@@ -64,68 +73,28 @@ Statistic correlation(std::size_t first) {
     };
 }
 
-Estimate rank_correlation(const PrefixSums& sums, const BootstrapOptions& options) {
-    const Statistic rho = correlation(0);
-    return bootstrap(sums, std::span(&rho, 1), options).front();
-}
-
-RunRanks rank_steps(const ScoredRun& run) {
-    return {{steps_of, [](const ScoredTokens& tokens, std::size_t i) { return tokens.nll[i]; },
-             [](const ScoredTokens& tokens, std::size_t i) { return tokens.entropy[i]; }},
-            run.workers(),
-            run.most_clusters(),
-            run.most_tokens()};
-}
-
-std::vector<StepsCorrelation> correlate_steps(const ScoredRun& run, RunRanks& ranks,
-                                              const BootstrapOptions& options) {
-    const auto& tokens = run.tokens();
-    const bool by_cluster = !tokens || draws_whole_clusters(options, tokens->layout.clusters());
-    const auto found =
-        ranks.estimates(run.source(), by_cluster, tokens ? tokens->layout : TokenLayout(), options);
-    std::vector<StepsCorrelation> result;
-    for (std::size_t i = 0; i < found.size(); ++i) {
-        if (found[i]) {
-            result.push_back({i == 0 ? "NLL" : "entropy", ranks.tokens(), *found[i]});
+std::vector<StepsCorrelation> correlate_steps(const ScoredTokens& tokens, const BootstrapOptions& options) {
+    std::vector<StepsCorrelation> found;
+    for (const auto& [with, values] :
+         {std::pair("NLL", &tokens.nll), std::pair("entropy", &tokens.entropy)}) {
+        if (std::ranges::none_of(*values, [](double value) { return std::isnan(value); })) {
+            found.push_back({with, static_cast<std::int64_t>(values->size()),
+                             spearman_with_interval(tokens.steps, *values, tokens.layout, options)});
         }
     }
-    return result;
+    return found;
 }
 
 StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run, const TraceReader& other_trace,
                                  const RunInfo& other, const BootstrapOptions& options) {
-    const auto correlate = [&](const Source<PairedSample>& source, std::size_t workers, std::int64_t clusters,
-                               std::int64_t tokens, bool by_cluster, const TokenLayout& layout,
-                               const std::string& with) -> std::optional<StepsCorrelation> {
-        RankSums<PairedSample> ranks({[](const PairedSample& pair, std::size_t i) { return pair.steps_a[i]; },
-                                      [](const PairedSample& pair, std::size_t i) { return pair.b[i]; }},
-                                     workers, clusters, tokens);
-        source(looked_at_by(ranks), {});
-        if (by_cluster && !draws_whole_clusters(options, ranks.clusters())) {
-            return std::nullopt; // too few have common tokens
-        }
-        return StepsCorrelation{with, ranks.tokens(),
-                                *ranks.estimates(source, by_cluster, layout, options).front()};
-    };
-    const auto correlate_sample = [&](const PairedSample& sample, const std::string& with) {
-        return *correlate(source_of(sample), 1, sample.layout.clusters(),
-                          static_cast<std::int64_t>(sample.a.size()),
-                          draws_whole_clusters(options, sample.layout.clusters()), sample.layout, with);
-    };
-    const std::string with = "NLL of " + other.name;
-    if (run.text_digest == other.text_digest && !have_same_tokens(trace, run, other_trace, other)) {
-        return correlate_sample(pair_runs_by_bytes(trace, run, other_trace, other, {}, options.stop),
-                                with + ", by bytes");
-    }
-    const PairReading reading(trace, run, other_trace, other, options.progress, options.stop,
-                              options.threads);
-    if (draws_whole_clusters(options, reading.likely_clusters())) {
-        if (auto found = correlate(source_of(reading.scan(), reading.pages()), reading.scan().workers(),
-                                   reading.most_clusters(), reading.most_tokens(), true, {}, with)) {
-            return *std::move(found);
-        }
-    }
-    return correlate_sample(reading.sample(), with);
+    const ReadOptions reading{options.progress, options.stop, options.threads};
+    const bool by_bytes =
+        run.text_digest == other.text_digest && !have_same_tokens(trace, run, other_trace, other);
+    const PairedSample sample = by_bytes ? pair_runs_by_bytes(trace, run, other_trace, other, reading)
+                                         : pair_runs(trace, run, other_trace, other, reading);
+    return {"NLL of " + other.name + (by_bytes ? ", by bytes" : ""),
+            static_cast<std::int64_t>(sample.b.size()),
+            spearman_with_interval(sample.steps_a, sample.b, sample.layout, options)};
 }
 
 namespace {

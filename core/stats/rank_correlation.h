@@ -3,7 +3,6 @@
 
 #include "core/stats/bootstrap.h"
 #include "core/stats/labels.h"
-#include "core/stats/ranks.h"
 #include "core/stats/scan.h"
 #include "core/trace/reader.h"
 
@@ -14,6 +13,10 @@
 #include <vector>
 
 namespace ponderscope {
+
+/// Ranks from 1, equal values sharing the mean of theirs, less the mean rank, divided by the number of
+/// values. No value is NaN.
+std::vector<double> centred_ranks(std::span<const double> values);
 
 /// Spearman's rho with its interval. The interval resamples the sample's ranks, which are not ranked again in
 /// each replicate. NaN where one of the two does not vary. InputError: lengths that differ.
@@ -31,11 +34,8 @@ struct StepsCorrelation {
     Estimate rho;
 };
 
-using RunRanks = RankSums<ScoredTokens>;
-/// Reads a run for a correlation.
-RunRanks rank_steps(const ScoredRun& run);
-/// Steps of \p run against its own NLL and entropy. \p ranks: has looked at it.
-std::vector<StepsCorrelation> correlate_steps(const ScoredRun& run, RunRanks& ranks,
+/// Steps against NLL, and against entropy where every token has one.
+std::vector<StepsCorrelation> correlate_steps(const ScoredTokens& tokens,
                                               const BootstrapOptions& options = {});
 /// Steps of \p run against the NLL (the surprise) of another model on the tokens that both scored; where
 /// their tokenizers differ, on the stretches of text at whose ends both have a boundary, of which \p run

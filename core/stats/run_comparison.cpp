@@ -151,7 +151,7 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
         if (sources.size() > 1) {
             // Refuses runs of different texts, and knows what to warn of.
             for (std::string& notice : pair_runs(sources.front().reader, sources.front().info,
-                                                 sources.back().reader, sources.back().info, {}, stop)
+                                                 sources.back().reader, sources.back().info, {{}, stop})
                                            .notices) {
                 if (said.insert(notice).second) {
                     result.notices.push_back(std::move(notice));

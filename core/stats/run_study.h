@@ -16,9 +16,7 @@ struct RunStudy {
     std::vector<StepsCorrelation> correlations;
 };
 
-/// Reads the run twice; errors as ScoredRun. \p options.bootstrap: of all intervals. \p sensitivity: fills
-/// `by_block`, and holds all tokens in memory for it.
-RunStudy study_run(const TraceReader& trace, const RunInfo& run, const GroupingOptions& options = {},
-                   bool sensitivity = false);
+/// Errors as read_scored. \p options.bootstrap: of all intervals.
+RunStudy study_run(const TraceReader& trace, const RunInfo& run, const GroupingOptions& options = {});
 
 } // namespace ponderscope

@@ -3,7 +3,6 @@
 
 #include "core/base/error.h"
 #include "core/base/progress.h"
-#include "core/stats/bootstrap.h"
 #include "core/stats/layout.h"
 #include "core/trace/reader.h"
 
@@ -12,10 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <span>
 #include <stop_token>
-#include <string>
 #include <vector>
 
 namespace ponderscope {
@@ -26,140 +23,48 @@ namespace ponderscope {
 void for_each_part(std::size_t parts, std::size_t workers,
                    const std::function<void(std::size_t part, std::size_t worker)>& work);
 
-/// Work to do once all earlier sequences are done.
-using Commit = std::function<void()>;
-
-/// The number of tokens of each sequence.
-std::vector<std::int64_t> tokens_of(const std::vector<SequenceInfo>& sequences);
-
-/// The sequences that some runs have in common, read by several threads as often as asked for.
-///
-/// What is summed as real numbers is summed in commits, so that the order of sums, and with it every bit of a
-/// result, depends on no thread. Counts may be kept for each worker and merged.
-class SequenceScan {
-public:
-    /// \p tokens: of each sequence; how the work is cut. The traces outlive the scan. \p threads: 0: as many
-    /// as the machine has; fewer where the files are small, or may not be open so often.
-    SequenceScan(std::vector<const TraceReader*> traces, std::vector<std::int64_t> tokens,
-                 ProgressSink progress = {}, std::stop_token stop = {}, int threads = 0);
-
-    [[nodiscard]] std::size_t workers() const { return readers_.size(); }
-    [[nodiscard]] std::size_t sequences() const { return tokens_.size(); }
-
-    /// Sequences [first, end), and the readers of the thread that is to read them.
-    struct Part {
-        std::size_t worker;
-        std::span<const TraceReader* const> readers;
-        std::int64_t first, end;
-    };
-    /// Calls \p visit for parts that together are all sequences, the same ones every time. What it returns is
-    /// called in the order of the sequences, one at a time. The first exception in that order is rethrown.
-    /// Cancelled.
-    void each(const std::function<Commit(const Part&)>& visit) const;
-
-private:
-    std::vector<std::int64_t> tokens_;
-    std::vector<std::size_t> parts_; ///< first sequence of each part of the work, and one behind the last
-    std::vector<TraceReader> opened_;
-    std::vector<std::vector<const TraceReader*>> readers_; ///< a worker
-    ProgressSink progress_;
-    std::stop_token stop_;
+/// What several threads read of some runs, and how they are stopped.
+struct ReadOptions {
+    ProgressSink progress = {};
+    std::stop_token stop = {};
+    int threads =
+        0; ///< 0: as many as the machine has; fewer where files are small or may not be open so often
 };
 
-/// Tokens [begin, end) of \p sample, which are of one cluster, seen by a worker.
-template <class Sample>
-using Look = std::function<Commit(std::size_t worker, std::int64_t cluster, const Sample& sample,
-                                  std::size_t begin, std::size_t end)>;
-/// Flushes a worker before it continues with tokens that do not follow the last ones.
-using Pause = std::function<Commit(std::size_t worker)>;
-/// Shows all tokens of a sample once, in pieces, each of consecutive ones: commits run in the order of
-/// tokens.
-template <class Sample>
-using Source = std::function<void(const Look<Sample>&, const Pause&)>;
+/// Calls \p read for parts [first, end) of the sequences, which together are all of them, with the readers of
+/// the thread that reads them. The work that it returns is called in the order of the sequences, one at a
+/// time. \p tokens: of each sequence; how the work is cut. The first exception in that order is rethrown.
+/// Cancelled.
+using ReadSequences = std::function<std::function<void()>(std::span<const TraceReader* const> readers,
+                                                          std::int64_t first, std::int64_t end)>;
+void read_sequences(const std::vector<const TraceReader*>& traces, std::span<const std::int64_t> tokens,
+                    const ReadSequences& read, const ReadOptions& options);
 
-/// The source of a sample that lies in memory and has a `layout`; one worker. The sample must outlive the
-/// source.
-template <class Sample>
-Source<Sample> source_of(const Sample& sample) {
-    return [&sample](const Look<Sample>& look, const Pause& pause) {
-        const auto run = [](const Commit& commit) {
-            if (commit) {
-                commit();
-            }
-        };
-        std::size_t begin = 0;
-        for (std::size_t s = 0; s < sample.layout.stretches.size(); ++s) {
-            const std::size_t end = begin + static_cast<std::size_t>(sample.layout.stretches[s]);
-            run(look(0, sample.layout.cluster_of[s], sample, begin, end));
-            begin = end;
-        }
-        if (pause) {
-            run(pause(0));
-        }
-    };
-}
-
-/// Reads a page of a sequence behind what \p into holds, and says whether there is another. \p from: token of
-/// the sequence, moved on.
-template <class Sample>
-using ReadPage = std::function<bool(std::span<const TraceReader* const> readers, std::int64_t sequence,
-                                    std::int64_t& from, Sample& into)>;
-
-/// The source of a sample that is read page by page; no page is kept. The scan must outlive the source.
-template <class Sample>
-Source<Sample> source_of(const SequenceScan& scan, ReadPage<Sample> read) {
-    return [&scan, read = std::move(read)](const Look<Sample>& look, const Pause& pause) {
-        scan.each([&](const SequenceScan::Part& part) {
-            std::vector<Commit> commits;
-            const auto keep = [&](Commit commit) {
-                if (commit) {
-                    commits.push_back(std::move(commit));
-                }
-            };
-            for (std::int64_t sequence = part.first; sequence < part.end; ++sequence) {
-                bool more = true;
-                for (std::int64_t from = 0; more;) {
-                    Sample page;
-                    more = read(part.readers, sequence, from, page);
-                    source_of(page)(
-                        [&](std::size_t, std::int64_t cluster, const Sample& sample, std::size_t begin,
-                            std::size_t end) -> Commit {
-                            keep(look(part.worker, cluster, sample, begin, end));
-                            return {};
-                        },
-                        {});
-                }
-            }
-            if (pause) {
-                keep(pause(part.worker));
-            }
-            return [commits = std::move(commits)] {
-                for (const Commit& commit : commits) {
-                    commit();
-                }
-            };
-        });
-    };
-}
-
-/// The whole of it in memory, in the order of sequences and positions. Sample::append: the tokens of the next
-/// sequence.
-template <class Sample>
-Sample read_all(const SequenceScan& scan, const ReadPage<Sample>& read) {
+/// A sample in the order of sequences and positions. \p read(readers, sequence, begin, end, sample): adds
+/// tokens [begin, end) of a sequence, a page at a time. Sample::append adds the tokens of the next sequence.
+template <class Sample, class Read>
+Sample read_sample(const std::vector<const TraceReader*>& traces, std::span<const std::int64_t> tokens,
+                   const Read& read, const ReadOptions& options) {
+    constexpr std::int64_t page = 1 << 16; // so that a sequence of any length takes the same memory
     Sample all;
-    scan.each([&](const SequenceScan::Part& part) {
-        std::vector<Sample> samples;
-        for (std::int64_t sequence = part.first; sequence < part.end; ++sequence) {
-            samples.emplace_back();
-            for (std::int64_t from = 0; read(part.readers, sequence, from, samples.back());) {
+    read_sequences(
+        traces, tokens,
+        [&](std::span<const TraceReader* const> readers, std::int64_t first, std::int64_t last) {
+            std::vector<Sample> samples;
+            for (std::int64_t sequence = first; sequence < last; ++sequence) {
+                const std::int64_t end = tokens[static_cast<std::size_t>(sequence)];
+                samples.emplace_back();
+                for (std::int64_t begin = 0; begin < end; begin += page) {
+                    read(readers, sequence, begin, std::min(begin + page, end), samples.back());
+                }
             }
-        }
-        return [&all, samples = std::move(samples)] {
-            for (const Sample& sample : samples) {
-                all.append(sample);
-            }
-        };
-    });
+            return [&all, samples = std::move(samples)] {
+                for (const Sample& sample : samples) {
+                    all.append(sample);
+                }
+            };
+        },
+        options);
     all.layout.close_gaps();
     return all;
 }
@@ -240,40 +145,8 @@ struct ScoredTokens {
     void append(const ScoredTokens& more);
 };
 
-/// A run that statistics look at as often as they need: read each time by several threads where whole
-/// clusters are drawn, so that no token is kept; held in memory where blocks of tokens are.
-class ScoredRun {
-public:
-    /// \p options: how it will be resampled. \p keep_tokens: in any case. \p types: whose `id` it reads. The
-    /// trace outlives it. InputError: no scored token.
-    ScoredRun(const TraceReader& trace, const RunInfo& run, const BootstrapOptions& options,
-              bool keep_tokens = false, LabelPlace types = LabelPlace::token);
-
-    [[nodiscard]] const TraceReader& trace() const { return trace_; }
-    [[nodiscard]] const RunInfo& run() const { return run_; }
-    [[nodiscard]] const std::optional<ScoredTokens>& tokens() const {
-        return tokens_;
-    } ///< where they are kept
-    [[nodiscard]] Source<ScoredTokens> source() const;
-    [[nodiscard]] std::size_t workers() const { return tokens_ ? 1 : scan_.workers(); }
-    [[nodiscard]] std::int64_t most_tokens() const {
-        return most_tokens_;
-    } ///< that the trace names as scored
-    /// Numbers of clusters are below this; where tokens are not kept, some may turn out to have none.
-    [[nodiscard]] std::int64_t most_clusters() const { return most_clusters_; }
-
-private:
-    [[nodiscard]] ReadPage<ScoredTokens> pages() const;
-
-    const TraceReader& trace_;
-    RunInfo run_;
-    LabelPlace types_;
-    std::vector<SequenceInfo> sequences_;
-    std::vector<std::int64_t> cluster_; ///< of each sequence
-    std::int64_t most_tokens_ = 0;
-    std::int64_t most_clusters_ = 0;
-    SequenceScan scan_;
-    std::optional<ScoredTokens> tokens_;
-};
+/// The tokens of a run, read by several threads. \p types: whose `id` it reads. InputError: no scored token.
+ScoredTokens read_scored(const TraceReader& trace, const RunInfo& run, const ReadOptions& options,
+                         LabelPlace types = LabelPlace::token);
 
 } // namespace ponderscope

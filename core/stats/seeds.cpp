@@ -120,7 +120,7 @@ SeedSample read_seeds(const std::vector<SeedRun>& a, const std::vector<SeedRun>&
     for (const bool of_a : {true, false}) {
         for (const SeedRun& seed : of_a ? a : b) {
             // The first with itself, too: that checks it and gives its tokens.
-            PairedSample pair = pair_runs(*first.trace, first.run, *seed.trace, seed.run, progress, stop);
+            PairedSample pair = pair_runs(*first.trace, first.run, *seed.trace, seed.run, {progress, stop});
             if (pair.only_a > 0 || pair.only_b > 0 ||
                 (!sample.a.empty() && pair.layout.stretches != sample.layout.stretches)) {
                 throw InputError(named(first) + " and " + named(seed) +

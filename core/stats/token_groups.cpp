@@ -27,16 +27,39 @@ bool is_letter(unsigned char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80;
 }
 
+/// Sum of steps, and number of tokens, in a unit that has some.
+struct UnitPart {
+    std::size_t unit = 0;
+    double tokens = 0;
+    double steps = 0;
+};
+
+/// What the tokens of a type add up to.
+struct TypeSums {
+    std::int64_t tokens = 0;
+    std::int64_t dropped = 0; ///< that stop before the last step
+    double steps = 0;
+    double nll = 0;
+    std::vector<UnitPart> parts; ///< in the order of the tokens
+
+    void add(const TypeSums& more) { ///< but for the parts
+        tokens += more.tokens;
+        dropped += more.dropped;
+        steps += more.steps;
+        nll += more.nll;
+    }
+};
+
 /// What all tokens add up to, in each unit.
 struct Whole {
-    TypeSums::OfType sums;
+    TypeSums sums;
     std::vector<double> steps, tokens; ///< a unit
     bool steps_vary = false;
     [[nodiscard]] double mean_steps() const { return sums.steps / static_cast<double>(sums.tokens); }
 };
 
 /// \p centred: steps less their mean over all tokens, a sum for each unit.
-TokenGroup group_of(const TypeSums::OfType& sums, const Whole& all, std::span<const double> centred) {
+TokenGroup group_of(const TypeSums& sums, const Whole& all, std::span<const double> centred) {
     const auto count = static_cast<double>(sums.tokens);
     const auto rest = static_cast<double>(all.sums.tokens - sums.tokens);
     TokenGroup group;
@@ -49,7 +72,7 @@ TokenGroup group_of(const TypeSums::OfType& sums, const Whole& all, std::span<co
     if (group.count >= 2 && rest > 0 && all.steps_vary) {
         std::vector<std::pair<std::size_t, double>> mine;
         mine.reserve(sums.parts.size());
-        for (const TypeSums::Part& part : sums.parts) {
+        for (const UnitPart& part : sums.parts) {
             mine.emplace_back(part.unit, part.steps - part.tokens * all.mean_steps());
         }
         group.p = group_difference_p(centred, mine, count / static_cast<double>(all.sums.tokens));
@@ -111,102 +134,50 @@ double group_difference_p(std::span<const double> centred,
     return sign_flip_p(contributions);
 }
 
-TypeSums::TypeSums(const ScoredTokens* tokens, std::int64_t most_clusters, std::size_t workers,
-                   std::int64_t max_steps, const BootstrapOptions& options)
-    : max_steps_(max_steps), clusters_(most_clusters), batches_(workers) {
-    if (tokens != nullptr && !tokens->steps.empty()) {
-        const std::span<const double> series[] = {tokens->steps};
-        resampling_ = choose_resampling(tokens->layout, series, options);
-        blocks_ = units_of(tokens->layout, *resampling_);
-        clusters_ = 1 + static_cast<std::int64_t>(*std::max_element(blocks_.begin(), blocks_.end()));
-    }
-    units_ = std::min(clusters_, most_test_units);
-}
-
-std::int64_t TypeSums::unit_of(std::int64_t number) const {
-    return clusters_ > most_test_units ? number * most_test_units / clusters_ : number;
-}
-
-void TypeSums::OfType::add(const OfType& more) {
-    tokens += more.tokens;
-    dropped += more.dropped;
-    steps += more.steps;
-    nll += more.nll;
-}
-
-Commit TypeSums::look(std::size_t worker, std::int64_t cluster, const ScoredTokens& sample, std::size_t begin,
-                      std::size_t end) {
-    Batch& batch = batches_[worker];
-    std::vector<Commit> full;
-    for (std::size_t i = begin; i < end; ++i) {
-        const std::int64_t unit = unit_of(blocks_.empty() ? cluster : static_cast<std::int64_t>(blocks_[i]));
-        if (unit != batch.unit) {
-            if (Commit commit = pause(worker)) {
-                full.push_back(std::move(commit));
-            }
-            batch.unit = unit;
-            batch.least_steps = batch.largest_steps = sample.steps[i];
-        }
-        const double steps = sample.steps[i];
-        batch.types[sample.id[i]].add(
-            {1, steps < static_cast<double>(max_steps_) ? 1 : 0, steps, sample.nll[i], {}});
-        batch.least_steps = std::min(batch.least_steps, steps);
-        batch.largest_steps = std::max(batch.largest_steps, steps);
-    }
-    if (full.empty()) {
-        return {};
-    }
-    return [full = std::move(full)] {
-        for (const Commit& commit : full) {
-            commit();
-        }
-    };
-}
-
-Commit TypeSums::pause(std::size_t worker) {
-    Batch& batch = batches_[worker];
-    if (batch.unit < 0) {
-        return {};
-    }
-    const auto unit = static_cast<std::uint32_t>(batch.unit);
-    batch.unit = -1;
-    return [this, unit, types = std::exchange(batch.types, {}), least = batch.least_steps,
-            largest = batch.largest_steps] {
-        for (const auto& [id, seen] : types) {
-            OfType& type = types_[id];
-            type.add(seen);
-            if (type.parts.empty() || type.parts.back().unit != unit) {
-                type.parts.push_back({unit, 0, 0});
-            }
-            type.parts.back().tokens += static_cast<std::uint32_t>(seen.tokens);
-            type.parts.back().steps += seen.steps;
-        }
-        least_steps_ = std::min(least_steps_, least);
-        largest_steps_ = std::max(largest_steps_, largest);
-    };
-}
-
-TokenGroups group_tokens(const TypeSums& types, const std::vector<std::string>& bytes_by_id,
-                         const GroupingOptions& options) {
+TokenGroups group_tokens(const ScoredTokens& tokens, std::int64_t max_steps,
+                         const std::vector<std::string>& bytes_by_id, const GroupingOptions& options) {
     const auto bytes_of = [&](std::int32_t id) {
         return id >= 0 && static_cast<std::size_t>(id) < bytes_by_id.size()
                    ? bytes_by_id[static_cast<std::size_t>(id)]
                    : std::string();
     };
     TokenGroups groups;
-    groups.resampling = types.resampling().value_or(Resampling());
-    groups.joined = types.units_joined();
-    std::map<std::int32_t, const TypeSums::OfType*> by_id;
-    for (const auto& [id, sums] : types.types()) {
+    if (tokens.steps.empty()) {
+        return groups;
+    }
+    const std::span<const double> series[] = {tokens.steps};
+    groups.resampling = choose_resampling(tokens.layout, series, options.bootstrap);
+    std::vector<std::size_t> unit_of = units_of(tokens.layout, groups.resampling);
+    std::size_t units = 1 + *std::max_element(unit_of.begin(), unit_of.end());
+    groups.joined = units > most_test_units;
+    if (groups.joined) {
+        for (std::size_t& unit : unit_of) {
+            unit = unit * most_test_units / units;
+        }
+        units = most_test_units;
+    }
+    std::unordered_map<std::int32_t, TypeSums> types;
+    for (std::size_t i = 0; i < tokens.steps.size(); ++i) {
+        const double steps = tokens.steps[i];
+        TypeSums& type = types[tokens.id[i]];
+        type.add({1, steps < static_cast<double>(max_steps) ? 1 : 0, steps, tokens.nll[i], {}});
+        if (type.parts.empty() || type.parts.back().unit != unit_of[i]) {
+            type.parts.push_back({unit_of[i]});
+        }
+        type.parts.back().tokens += 1;
+        type.parts.back().steps += steps;
+    }
+    std::map<std::int32_t, const TypeSums*> by_id;
+    for (const auto& [id, sums] : types) {
         by_id.emplace(id, &sums);
     }
-    const auto units = static_cast<std::size_t>(types.units());
-    Whole all{{}, std::vector<double>(units), std::vector<double>(units), types.steps_vary()};
+    const auto [least, most] = std::ranges::minmax_element(tokens.steps);
+    Whole all{{}, std::vector<double>(units), std::vector<double>(units), *least < *most};
     std::map<std::string, Whole> classes;
     for (const auto& [id, sums] : by_id) {
         Whole& of_class = classes.try_emplace(token_class(bytes_of(id)), all).first->second;
         of_class.sums.add(*sums);
-        for (const TypeSums::Part& part : sums->parts) {
+        for (const UnitPart& part : sums->parts) {
             of_class.steps[part.unit] += part.steps;
             of_class.tokens[part.unit] += part.tokens;
         }
@@ -214,8 +185,7 @@ TokenGroups group_tokens(const TypeSums& types, const std::vector<std::string>& 
     for (auto& [name, one] : classes) {
         for (std::size_t u = 0; u < units; ++u) {
             if (one.tokens[u] > 0) {
-                one.sums.parts.push_back(
-                    {static_cast<std::uint32_t>(u), static_cast<std::uint32_t>(one.tokens[u]), one.steps[u]});
+                one.sums.parts.push_back({u, one.tokens[u], one.steps[u]});
             }
             all.steps[u] += one.steps[u];
             all.tokens[u] += one.tokens[u];
@@ -224,9 +194,6 @@ TokenGroups group_tokens(const TypeSums& types, const std::vector<std::string>& 
     }
     groups.scored = all.sums.tokens;
     groups.units = std::count_if(all.tokens.begin(), all.tokens.end(), [](double n) { return n > 0; });
-    if (groups.scored == 0) {
-        return groups;
-    }
     std::vector<double> centred(units);
     for (std::size_t u = 0; u < units; ++u) {
         centred[u] = all.steps[u] - all.tokens[u] * all.mean_steps();

@@ -8,12 +8,9 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -52,7 +49,7 @@ struct TokenGroups {
     bool joined = false; ///< there were more, and neighbours were taken together
 };
 
-/// The most units in the tests of token types, which keep a sum for each type and unit. Beyond this number,
+/// The most units in the tests of token types, which take time for each type and unit. Beyond this number,
 /// neighbouring clusters or blocks are joined.
 inline constexpr std::int64_t most_test_units = 1024;
 
@@ -63,61 +60,9 @@ struct GroupingOptions {
     LabelPlace types = LabelPlace::token; ///< of a run: by what stands there, or by what is predicted there
 };
 
-/// Sums over the tokens of each type in each unit. Reads a run once.
-class TypeSums {
-public:
-    /// \p tokens: the whole sample where it lies in memory, and outlives this; null: whole clusters are drawn
-    /// of it, whose numbers are below \p most_clusters.
-    TypeSums(const ScoredTokens* tokens, std::int64_t most_clusters, std::size_t workers,
-             std::int64_t max_steps, const BootstrapOptions& options);
-
-    Commit look(std::size_t worker, std::int64_t cluster, const ScoredTokens& sample, std::size_t begin,
-                std::size_t end);
-    Commit pause(std::size_t worker);
-
-    /// Sum of steps, and number of tokens, in a unit that has some.
-    struct Part {
-        std::uint32_t unit = 0;
-        std::uint32_t tokens = 0;
-        double steps = 0;
-    };
-    struct OfType {
-        std::int64_t tokens = 0;
-        std::int64_t dropped = 0; ///< that stop before the last step
-        double steps = 0;
-        double nll = 0;
-        std::vector<Part> parts; ///< in the order of the units, where sequences of a cluster lie together
-        void add(const OfType& more); ///< but for the parts
-    };
-    [[nodiscard]] const std::unordered_map<std::int32_t, OfType>& types() const { return types_; }
-    [[nodiscard]] const std::optional<Resampling>& resampling() const { return resampling_; } ///< of blocks
-    [[nodiscard]] std::int64_t units() const { return units_; }
-    [[nodiscard]] bool units_joined() const { return units_ < clusters_; }
-    [[nodiscard]] bool steps_vary() const { return least_steps_ < largest_steps_; }
-
-private:
-    /// A worker's sums of one unit, by type.
-    struct Batch {
-        std::int64_t unit = -1;
-        double least_steps = 0, largest_steps = 0;
-        std::unordered_map<std::int32_t, OfType> types; ///< without parts
-    };
-    [[nodiscard]] std::int64_t unit_of(std::int64_t number) const;
-
-    std::int64_t max_steps_;
-    std::int64_t clusters_; ///< or blocks: the resampled unit
-    std::int64_t units_;
-    std::optional<Resampling> resampling_;
-    std::vector<std::size_t> blocks_; ///< of each token, where it lies in memory
-    std::vector<Batch> batches_;      ///< a worker
-    std::unordered_map<std::int32_t, OfType> types_;
-    double least_steps_ = std::numeric_limits<double>::infinity();
-    double largest_steps_ = -std::numeric_limits<double>::infinity();
-};
-
-/// Groups of what was looked at.
-TokenGroups group_tokens(const TypeSums& types, const std::vector<std::string>& bytes_by_id,
-                         const GroupingOptions& options = {});
+/// The groups of a run's tokens. \p max_steps: its last step. \p bytes_by_id: of its vocabulary.
+TokenGroups group_tokens(const ScoredTokens& tokens, std::int64_t max_steps,
+                         const std::vector<std::string>& bytes_by_id, const GroupingOptions& options = {});
 /// Bytes of a run's tokens, by id.
 std::vector<std::string> vocabulary_by_id(const TraceReader& trace, const RunInfo& run);
 

@@ -78,12 +78,7 @@ inline TokenGroups groups_of(const std::vector<std::int32_t>& ids, const std::ve
         }
     }
     tokens.layout = layout;
-    TypeSums types(&tokens, layout.clusters(), 1, max_steps, options.bootstrap);
-    source_of(tokens)([&](std::size_t worker, std::int64_t cluster, const ScoredTokens& sample,
-                          std::size_t begin,
-                          std::size_t end) { return types.look(worker, cluster, sample, begin, end); },
-                      [&](std::size_t worker) { return types.pause(worker); });
-    return group_tokens(types, bytes_by_id, options);
+    return group_tokens(tokens, max_steps, bytes_by_id, options);
 }
 
 } // namespace ponderscope::testing

@@ -230,24 +230,6 @@ TEST(BlockLength, AgreesWithArch) {
     EXPECT_GT(optimal_block_length(texts, five), 20);
 }
 
-TEST(BlockLength, RowsOfHalfOnceAndTwice) {
-    const Sample sample = reference_sample(3000, 21);
-    BootstrapOptions options;
-    options.replicates = 300;
-    options.block = 40;
-    std::vector<BlockRow> rows = block_sensitivity(sample.a, {3000}, options);
-    ASSERT_EQ(rows.size(), 3U);
-    EXPECT_EQ(rows[0].block, 20);
-    EXPECT_EQ(rows[1].block, 40);
-    EXPECT_EQ(rows[2].block, 80);
-    const PrefixSums sums(sample.a, 1, {3000});
-    const std::vector<Statistic> statistics = {mean_of(0)};
-    EXPECT_EQ(rows[1].mean.low, bootstrap(sums, statistics, options)[0].low);
-    options.block = 0;
-    rows = block_sensitivity(sample.a, {3000}, options);
-    EXPECT_EQ(rows[1].block, static_cast<std::int64_t>(std::ceil(optimal_block_length(sample.a, {3000}))));
-}
-
 TEST(Bootstrap, DegenerateSamplesAndOptions) {
     const std::vector<Statistic> statistics = {mean_of(0)};
     const std::vector<double> flat(200, 1.5);
