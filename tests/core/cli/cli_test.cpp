@@ -89,11 +89,11 @@ TEST_F(CommandLine, ErrorsHaveIdsThatThePageLists) {
     EXPECT_EQ(parse(result.out).at("error"), "file.missing");
     EXPECT_EQ(parse(result.out).at("message").get<std::string>() + " [file.missing]\n",
               result.err.substr(result.err.find(' ') + 1));
-    std::string table = "|---|---|\n";
-#define PONDERSCOPE_ERROR(area, name, meaning) table += "| `" #area "." #name "` | " meaning " |\n";
+    std::string list = "\n";
+#define PONDERSCOPE_ERROR(area, name, meaning) list += "- `" #area "." #name "`: " meaning "\n";
 #include "core/base/error_ids.def"
 #undef PONDERSCOPE_ERROR
-    EXPECT_TRUE(read_file(testing::source_tree() / "resources/docs/errors.md").ends_with(table)) << table;
+    EXPECT_TRUE(read_file(testing::source_tree() / "resources/docs/errors.md").ends_with(list)) << list;
 }
 
 TEST_F(CommandLine, HelpSaysWhatIsTakenWhereNothingIsGiven) {
