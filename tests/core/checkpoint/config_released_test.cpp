@@ -220,7 +220,7 @@ TEST(Entries, EveryMethodIsInTheDocumentation) {
     for (const MethodInfo& info : method_infos()) {
         EXPECT_EQ(info.kind, method_info(info.kind).kind);
         EXPECT_EQ(method_info(to_string(info.kind)), &info);
-        const std::string row = "| `" + to_string(info.kind) + "` | " + info.summary + " |\n";
+        const std::string row = "- `" + to_string(info.kind) + "`: " + info.summary + "\n";
         EXPECT_NE(page.find(row), std::string::npos) << "resources/docs/methods.md lacks the row\n" << row;
     }
     EXPECT_EQ(method_info("nothing"), nullptr);

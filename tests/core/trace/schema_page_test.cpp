@@ -118,7 +118,7 @@ TEST_F(SchemaPage, TheScriptMakesAnEmptyTrace) {
 
 TEST_F(SchemaPage, EveryQueryRuns) {
     const std::vector<std::string> queries = testing::page_examples("sql");
-    EXPECT_GE(queries.size(), 6U);
+    EXPECT_GE(queries.size(), 4U);
     for (const std::string& query : queries) {
         std::string value;
         EXPECT_NO_THROW(value = testing::sql_value(path, query)) << query;
