@@ -153,7 +153,7 @@ const Table& table_named(std::string_view name) {
             return table;
         }
     }
-    throw Error("the schema has no table " + std::string(name));
+    throw InputError("the schema has no table " + std::string(name));
 }
 
 } // namespace

@@ -491,7 +491,7 @@ private:
 
 QByteArray number(double value, int decimals) {
     if (!std::isfinite(value)) {
-        throw Error("A figure contains a coordinate that is not a number.");
+        throw InputError("A figure contains a coordinate that is not a number.");
     }
     QByteArray text = QByteArray::number(value, 'f', decimals);
     if (text.contains('.')) {
