@@ -153,7 +153,7 @@ const Table& table_named(std::string_view name) {
             return table;
         }
     }
-    throw InputError("the schema has no table " + std::string(name));
+    throw Error(ErrorId::program_unexpected, "the schema has no table " + std::string(name));
 }
 
 } // namespace

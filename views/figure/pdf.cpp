@@ -491,7 +491,7 @@ private:
 
 QByteArray number(double value, int decimals) {
     if (!std::isfinite(value)) {
-        throw InputError("A figure contains a coordinate that is not a number.");
+        throw Error(ErrorId::program_unexpected, "A figure contains a coordinate that is not a number.");
     }
     QByteArray text = QByteArray::number(value, 'f', decimals);
     if (text.contains('.')) {
