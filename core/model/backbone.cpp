@@ -2,10 +2,9 @@
 #include "core/model/backbone.h"
 
 #include "core/base/error.h"
-#include "core/base/words.h"
 #include "core/kernels/gradient.h"
-#include "core/model/backbone_table.h"
 #include "core/model/depth_attention.h"
+#include "core/model/make_backbone.h"
 #include "core/model/residual.h"
 #include "core/model/rope.h"
 
@@ -29,33 +28,7 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
     return (value + step - 1) / step * step;
 }
 
-/// The architectures that this build computes.
-const std::vector<BackboneEntry>& table() {
-    static const std::vector<BackboneEntry> entries{
-#define PONDERSCOPE_ARCHITECTURE(name) name##_backbone(),
-#include "core/checkpoint/architectures.def"
-#undef PONDERSCOPE_ARCHITECTURE
-    };
-    return entries;
-}
-
-const BackboneEntry* find_entry(Architecture architecture) {
-    for (const BackboneEntry& entry : table()) {
-        if (entry.architecture == architecture) {
-            return &entry;
-        }
-    }
-    return nullptr;
-}
-
-const BackboneEntry& require_entry(const ModelConfig& config) {
-    const BackboneEntry* entry = find_entry(config.architecture);
-    if (entry == nullptr) {
-        const auto name = [](const BackboneEntry& one) { return to_string(one.architecture); };
-        throw InputError(ErrorId::checkpoint_architecture, "This build runs models of the architectures " +
-                                                               joined(table(), name) + ", not " +
-                                                               to_string(config.architecture) + ".");
-    }
+void check_combination(const ModelConfig& config) {
     if (config.embed_dim != config.hidden_size && config.ponder.method == MethodKind::looped) {
         throw InputError("This build cannot loop a stack with " + std::to_string(config.hidden_size) +
                          " hidden elements and embeddings of " + std::to_string(config.embed_dim) +
@@ -65,7 +38,23 @@ const BackboneEntry& require_entry(const ModelConfig& config) {
         throw InputError("Depth-Attention mixes the values of layers with rotary positions, and " +
                          to_string(config.architecture) + " models have none.");
     }
-    return *entry;
+}
+
+std::unique_ptr<Backbone> build(const ModelConfig& config, LayoutBuilder& builder) {
+    check_combination(config);
+    std::unique_ptr<Backbone> backbone;
+    switch (config.architecture) {
+#define PONDERSCOPE_ARCHITECTURE(name)                                                                       \
+    case Architecture::name:                                                                                 \
+        backbone = name##_backbone(config, builder);                                                         \
+        break;
+#include "core/checkpoint/architectures.def"
+#undef PONDERSCOPE_ARCHITECTURE
+    }
+    for (TensorSpec& spec : residual_tensors(config)) {
+        builder.add(std::move(spec));
+    }
+    return backbone;
 }
 
 at::Tensor edited(std::int64_t layer, const at::Tensor& stream, const Pass& pass) {
@@ -129,34 +118,24 @@ void KvRows::copy(std::int64_t first, std::int64_t last, std::int64_t from, std:
     }
 }
 
-Backbone::Backbone(ModelConfig config, const Parameters& parameters, const ParameterLayout& layout,
-                   const std::string& block_prefix)
-    : config_(std::move(config)),
-      embedding_(parameters.at(layout.embedding)),
-      head_(parameters.at(layout.head)),
-      residual_(make_residual_structure(config_, parameters)) {
-    for (const TensorSpec& spec : layout.tensors) {
-        if (spec.shape.size() == 2 && spec.multiplies && spec.name.starts_with(block_prefix)) {
-            block_matrix_elements_ += spec.shape[0] * spec.shape[1];
-        }
-    }
-    const ExpertsConfig& experts = config_.experts; // a row multiplies the chosen ones alone
-    block_matrix_elements_ += static_cast<std::int64_t>(experts.layers.size()) * experts.chosen * 3 *
-                              config_.hidden_size * experts.intermediate_size;
-    if (!config_.recurs()) {
-        return;
-    }
-    for (std::int64_t l = 0; l < config_.layers; ++l) {
-        const std::string name = sandwich_block_name(config_, l);
+Backbone::Backbone(ModelConfig config) : config_(std::move(config)) {}
+
+void Backbone::count_elements(const ParameterLayout& layout, const std::vector<std::string>& blocks) {
+    for (std::size_t i = 0; i < blocks.size(); ++i) { // some run several times
+        const auto l = static_cast<std::int64_t>(i);
         std::int64_t& part = l < config_.core_begin() ? part_elements_.prelude
                              : l < config_.core_end() ? part_elements_.core
                                                       : part_elements_.coda;
         for (const TensorSpec& spec : layout.tensors) {
-            if (spec.shape.size() == 2 && spec.multiplies && spec.name.starts_with(name)) {
+            if (spec.shape.size() == 2 && spec.multiplies && spec.name.starts_with(blocks[i])) {
                 part += spec.shape[0] * spec.shape[1];
             }
         }
     }
+    const ExpertsConfig& experts = config_.experts; // a row multiplies the chosen ones alone
+    block_matrix_elements_ = part_elements_.prelude + part_elements_.core + part_elements_.coda +
+                             static_cast<std::int64_t>(experts.layers.size()) * experts.chosen * 3 *
+                                 config_.hidden_size * experts.intermediate_size;
 }
 
 Backbone::~Backbone() = default;
@@ -334,13 +313,19 @@ RotationTable Backbone::rotation(const std::vector<std::int64_t>& lengths) const
 }
 
 ParameterLayout backbone_layout(const ModelConfig& config) {
-    ParameterLayout layout = require_entry(config).layout(config);
+    LayoutBuilder builder(config);
+    (void)build(config, builder);
+    ParameterLayout layout = builder.finish();
     layout.first_layers = config.layers_left_out > 0;
     return layout;
 }
 
 std::unique_ptr<Backbone> make_backbone(const ModelConfig& config, const Parameters& parameters) {
-    return require_entry(config).make(config, parameters);
+    LayoutBuilder builder(config, &parameters);
+    std::unique_ptr<Backbone> backbone = build(config, builder);
+    backbone->residual_ = make_residual_structure(config, parameters);
+    backbone->count_elements(builder.layout(), builder.blocks());
+    return backbone;
 }
 
 } // namespace ponderscope

@@ -144,8 +144,7 @@ public:
     [[nodiscard]] RotationTable rotation(const std::vector<std::int64_t>& lengths) const;
 
 protected:
-    Backbone(ModelConfig config, const Parameters& parameters, const ParameterLayout& layout,
-             const std::string& block_prefix);
+    explicit Backbone(ModelConfig config);
     /// Layer \p l: the residual stream in, that of the pass's queries out.
     [[nodiscard]] virtual at::Tensor layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const = 0;
     /// F_c(x) of residual.h; only where the structure of the residual may be another one.
@@ -157,21 +156,24 @@ protected:
     [[nodiscard]] virtual at::Tensor after_core(const at::Tensor& x) const { return x; }
 
     ModelConfig config_;
-    at::Tensor embedding_, head_, head_bias_;
-    std::int64_t block_matrix_elements_ = 0;
+    at::Tensor embedding_, head_, head_bias_; ///< what a family declares of them
 
 private:
+    friend std::unique_ptr<Backbone> make_backbone(const ModelConfig& config, const Parameters& parameters);
+    /// Counts the matrices of each part's blocks.
+    void count_elements(const ParameterLayout& layout, const std::vector<std::string>& blocks);
     at::Tensor run_layers(at::Tensor stream, const Pass& pass) const;
     at::Tensor run_blocks(at::Tensor stream, std::int64_t first, std::int64_t last, const Pass& pass) const;
 
     std::unique_ptr<ResidualStructure> residual_; ///< nullptr: x + F(x)
     PartElements part_elements_;
+    std::int64_t block_matrix_elements_ = 0;
     mutable RotationTable cached_rotation_; ///< of position-only kinds; grows
 };
 
-/// The tensors of a backbone, without the method's own.
+/// The tensors of a backbone, without the method's own. InputError for a depth mixing or a loop that the
+/// architecture does not allow.
 ParameterLayout backbone_layout(const ModelConfig& config);
-/// InputError for an architecture, depth mixing or rotation that this build does not compute.
 std::unique_ptr<Backbone> make_backbone(const ModelConfig& config, const Parameters& parameters);
 
 } // namespace ponderscope

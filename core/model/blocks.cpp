@@ -72,6 +72,10 @@ at::Tensor normalise(const at::Tensor& x, const Norm& norm) {
     return (factor.defined() ? scaled * factor.to(compute) : scaled).to(x.scalar_type());
 }
 
+at::Tensor scaled_by(const at::Tensor& x, const at::Tensor& scale) {
+    return (x * scale).to(x.scalar_type());
+}
+
 at::Tensor activate(const at::Tensor& x, Activation activation) {
     switch (activation) {
     case Activation::gelu:

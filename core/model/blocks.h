@@ -37,6 +37,8 @@ at::Tensor linear(const at::Tensor& x, const Linear& weights);
 /// residual + x W^T + b.
 at::Tensor add_linear(const at::Tensor& residual, const at::Tensor& x, const Linear& weights);
 at::Tensor normalise(const at::Tensor& x, const Norm& norm);
+/// x ⊙ scale, the scale in fp32, rounded once.
+at::Tensor scaled_by(const at::Tensor& x, const at::Tensor& scale);
 
 /// Elementwise, by the names of the config.
 at::Tensor activate(const at::Tensor& x, Activation activation);

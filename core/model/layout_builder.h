@@ -5,6 +5,7 @@
 #include "core/model/parameters.h"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,15 @@ public:
     explicit LayoutBuilder(const ModelConfig& config, const Parameters* parameters = nullptr)
         : config_(config), parameters_(parameters) {}
 
+    /// The tables of inputs and outputs, [V, width of embeddings].
+    at::Tensor embedding(const std::string& name, std::vector<std::string> aliases = {}) {
+        layout_.embedding = name;
+        return matrix(name, config_.vocab_size, config_.embed_dim, std::move(aliases));
+    }
+    at::Tensor head(const std::string& name, std::vector<std::string> aliases = {}) {
+        layout_.head = name;
+        return matrix(name, config_.vocab_size, config_.embed_dim, std::move(aliases));
+    }
     /// PREFIX.weight [out, in] and, if wanted, PREFIX.bias [out].
     blocks::Linear linear(const std::string& prefix, std::int64_t out, std::int64_t in, bool bias = false) {
         const at::Tensor weight = matrix(prefix + ".weight", out, in);
@@ -48,24 +58,43 @@ public:
         layout_.tensors.push_back(std::move(spec));
         return parameters_ != nullptr ? parameters_->find(name) : at::Tensor();
     }
+    /// Of a tensor that was declared.
+    [[nodiscard]] std::vector<std::int64_t> shape(const std::string& name) const {
+        for (const TensorSpec& spec : layout_.tensors) {
+            if (spec.name == name) {
+                return spec.shape;
+            }
+        }
+        return {};
+    }
     /// All tensors of a TensorSpec::stack, [count, ...]; undefined: they do not lie together.
     [[nodiscard]] at::Tensor stack(const std::string& name) const {
         return parameters_ != nullptr ? parameters_->stack(name) : at::Tensor();
     }
+    /// Names the blocks: what the names of a block's tensors begin with.
+    const std::vector<std::string>& blocks(const std::function<std::string(std::int64_t)>& name_of) {
+        for (std::int64_t l = 0; l < config_.layers; ++l) {
+            blocks_.push_back(name_of(l));
+        }
+        return blocks_;
+    }
+    /// PREFIX0., PREFIX1., ...
+    const std::vector<std::string>& blocks(const std::string& prefix) {
+        return blocks([&](std::int64_t l) { return prefix + std::to_string(l) + "."; });
+    }
+    [[nodiscard]] const std::vector<std::string>& blocks() const { return blocks_; }
+    /// What was declared so far, and what else a family says of its files.
+    [[nodiscard]] ParameterLayout& layout() { return layout_; }
     /// Names are those of a model with a head; files of the stack alone leave the first word out, and are
     /// read too.
-    [[nodiscard]] ParameterLayout finish(std::string embedding, std::string head, bool tied,
-                                         std::vector<std::string> ignored) {
-        const std::string stack = embedding.substr(0, embedding.find('.') + 1);
+    [[nodiscard]] ParameterLayout finish() {
+        const std::string stack = layout_.embedding.substr(0, layout_.embedding.find('.') + 1);
         for (TensorSpec& spec : layout_.tensors) {
             if (!stack.empty() && spec.name.starts_with(stack)) {
                 spec.aliases.push_back(spec.name.substr(stack.size()));
             }
         }
-        layout_.embedding = std::move(embedding);
-        layout_.head = std::move(head);
-        layout_.tied = tied;
-        layout_.ignored = std::move(ignored);
+        layout_.tied = config_.tied_embeddings;
         return std::move(layout_);
     }
 
@@ -73,6 +102,7 @@ private:
     const ModelConfig& config_;
     const Parameters* parameters_;
     ParameterLayout layout_;
+    std::vector<std::string> blocks_;
 };
 
 } // namespace ponderscope

@@ -155,9 +155,14 @@ bool same_values(const TensorView& a, const TensorView& b) {
     return at::equal(left, right);
 }
 
-bool has_ending(const std::string& name, const std::vector<std::string>& endings) {
-    return std::any_of(endings.begin(), endings.end(),
-                       [&](const std::string& ending) { return name.ends_with(ending); });
+/// Buffers of the classes, and a norm in the files of Depth-Attention's authors that their code never
+/// applies.
+bool is_no_weight(const std::string& name) {
+    static constexpr const char* endings[] = {"rotary_emb.inv_freq", "freqs_cis",
+                                              ".attn.bias",          "attention.bias",
+                                              ".masked_bias",        "lm_head_layernorm.weight"};
+    return std::any_of(std::begin(endings), std::end(endings),
+                       [&](const char* ending) { return name.ends_with(ending); });
 }
 
 /// "model.layers.7.mlp.up_proj.weight" as the name of the list, the place in it and the rest; each whole
@@ -276,7 +281,7 @@ ParameterSources ParameterSources::find(const ParameterLayout& layout, const Che
         unused.push_back(name + " (" + printable(dtype) + ')');
     }
     for (const std::string& name : weights.names()) {
-        if (!used.contains(name) && !has_ending(name, layout.ignored)) {
+        if (!used.contains(name) && !is_no_weight(name)) {
             unused.push_back(name);
         }
     }

@@ -40,12 +40,10 @@ struct TensorSpec {
 /// All tensors of a model, in the order in which they are saved, and which two may be one.
 struct ParameterLayout {
     std::vector<TensorSpec> tensors;
-    std::string embedding; ///< name of the input table
-    std::string head;      ///< name of the output table, in `tensors` whether tied or not
-    bool tied = false;     ///< the config ties them
-    std::vector<std::string>
-        ignored;               ///< endings of names that are buffers, not weights: "rotary_emb.inv_freq"
-    bool first_layers = false; ///< the file has further layers, which are left out
+    std::string embedding;                ///< name of the input table
+    std::string head;                     ///< name of the output table, in `tensors` whether tied or not
+    bool tied = false;                    ///< the config ties them
+    bool first_layers = false;            ///< the file has further layers, which are left out
     std::vector<std::string> prefixes;    ///< of names in files, once or several, that mean nothing
     std::vector<std::string> other_parts; ///< in names of tensors that belong to a part that does not run
     bool strict = false;                  ///< unused tensors are an error: the file is of another model

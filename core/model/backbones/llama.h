@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/model/backbone_table.h"
-#include "core/model/blocks.h"
-#include "core/model/experts.h"
-#include "core/model/layout_builder.h"
+#include "core/model/backbones/decoder.h"
 
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -36,68 +33,7 @@ struct LlamaTraits {
 /// Llama and its kind: RMSNorm, rotary embedding, grouped KV heads, gated MLP; optional head size of its own,
 /// biases and norms on q and k. The residual sums may be replaced by another structure (residual.h). With
 /// adapters (config.tah), a pass may run through the weights that they were merged into.
-class Llama : public Backbone {
-protected:
-    static ParameterLayout layout(const ModelConfig& config, const LlamaTraits& traits);
-    Llama(const ModelConfig& config, const Parameters& parameters, const LlamaTraits& traits);
-
-private:
-    struct Layer {
-        std::optional<blocks::Norm> before_attention, after_attention, before_mlp, after_mlp;
-        blocks::Linear q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj;
-        std::optional<blocks::Norm> query_norm, key_norm; ///< over all heads together
-        blocks::HeadExtras heads;
-        std::optional<Experts> experts; ///< in the place of the MLP
-    };
-    struct Weights {
-        std::vector<Layer> layers;
-        blocks::Norm norm;
-    };
-    static Weights declare(LayoutBuilder& builder, const ModelConfig& config, const LlamaTraits& traits);
-    static Layer declare_layer(LayoutBuilder& builder, const ModelConfig& config, const LlamaTraits& traits,
-                               std::int64_t l);
-    [[nodiscard]] const Layer& weights(std::int64_t l, const Pass& pass) const {
-        return (pass.adapted && !adapted_.empty() ? adapted_ : weights_.layers)[static_cast<std::size_t>(l)];
-    }
-    void merge_adapters(const Parameters& parameters);
-    [[nodiscard]] at::Tensor enter(const at::Tensor& x, const Pass& pass) const override;
-    [[nodiscard]] at::Tensor layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const override;
-    [[nodiscard]] at::Tensor sublayer(std::int64_t c, const at::Tensor& x, const Pass& pass) const override;
-    [[nodiscard]] at::Tensor attention(std::int64_t l, const at::Tensor& x, const Pass& pass) const;
-    /// residual + MLP(x).
-    [[nodiscard]] at::Tensor add_mlp(std::int64_t l, const at::Tensor& residual, const at::Tensor& x,
-                                     const Pass& pass) const;
-    /// The part that a sublayer adds to the stream: its output, normed and scaled as the family does it.
-    [[nodiscard]] at::Tensor addend(const at::Tensor& output, const std::optional<blocks::Norm>& norm) const;
-    [[nodiscard]] at::Tensor final_norm(const at::Tensor& x) const override;
-
-    Weights weights_;
-    std::vector<Layer> adapted_; ///< the same with adapters merged in; empty: there are none
-    bool entry_norm_;
-};
-
-/// Llama itself: what differs, the config says.
-inline LlamaTraits plain_llama(const ModelConfig&) {
-    return {};
-}
-
-/// The same where config.attention_bias is of the output projection, too.
-inline LlamaTraits biased_llama(const ModelConfig& config) {
-    return {.output_bias = config.attention_bias};
-}
-
-/// The entry of a relative whose traits a function of the config gives.
-template <LlamaTraits (*traits)(const ModelConfig&)>
-BackboneEntry llama_entry(Architecture architecture) {
-    class Relative final : public Llama {
-    public:
-        static ParameterLayout layout(const ModelConfig& config) {
-            return Llama::layout(config, traits(config));
-        }
-        Relative(const ModelConfig& config, const Parameters& parameters)
-            : Llama(config, parameters, traits(config)) {}
-    };
-    return backbone_entry<Relative>(architecture);
-}
+std::unique_ptr<Backbone> make_llama(const ModelConfig& config, LayoutBuilder& builder,
+                                     const LlamaTraits& traits);
 
 } // namespace ponderscope

@@ -30,8 +30,8 @@ ModelConfig small_mixture(bool clamped = false) {
 Parameters small_weights(const ModelConfig& config) {
     LayoutBuilder builder(config);
     Experts::declare(builder, "mlp.", config);
-    Parameters parameters =
-        Parameters::initialise(builder.finish("mlp.gate.weight", "mlp.gate.weight", false, {}), 3, at::kCPU);
+    builder.layout().embedding = builder.layout().head = "mlp.gate.weight";
+    Parameters parameters = Parameters::initialise(builder.finish(), 3, at::kCPU);
     parameters.at("mlp.gate.weight").zero_();
     return parameters;
 }

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/model/layout_builder.h"
+
+#include <memory>
+
+namespace ponderscope {
+
+// What an architecture's file gives to the rest: a stack over the tensors that it declares. Without weights,
+// which a layout alone does not need, its tensors are undefined. A new architecture is one file that defines
+// such a function, and a line of architectures.def (resources/adding-a-backbone.md).
+#define PONDERSCOPE_ARCHITECTURE(name)                                                                       \
+    std::unique_ptr<Backbone> name##_backbone(const ModelConfig& config, LayoutBuilder& builder);
+#include "core/checkpoint/architectures.def"
+#undef PONDERSCOPE_ARCHITECTURE
+
+} // namespace ponderscope
