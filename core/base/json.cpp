@@ -120,8 +120,7 @@ public:
     bool parse_error(std::size_t position, const std::string& /*last_token*/, const json::exception& error) {
         const std::size_t offset = position > 0 ? position - 1 : 0;
         throw InputError(ErrorId::json_syntax, source_, "valid JSON",
-                         reason_of(error.what()) + " at " + place(text_, offset),
-                         "correct the file or get it again");
+                         reason_of(error.what()) + " at " + place(text_, offset), limits_.remedy);
     }
 
 private:
@@ -184,13 +183,12 @@ nlohmann::json parse_json(std::string_view text, const std::filesystem::path& so
     }
     if (const std::size_t invalid = first_invalid_utf8(text); invalid != std::string_view::npos) {
         throw InputError(ErrorId::json_syntax, source, "JSON in UTF-8",
-                         "an invalid byte sequence at " + place(text, invalid),
-                         "correct the file or get it again");
+                         "an invalid byte sequence at " + place(text, invalid), limits.remedy);
     }
     // The library takes a NUL for the end of the text, whatever follows.
     if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
         throw InputError(ErrorId::json_syntax, source, "valid JSON", "a NUL byte at " + place(text, nul),
-                         "correct the file or get it again");
+                         limits.remedy);
     }
     const std::string changed = limits.python ? with_stand_ins(text) : std::string();
     if (!changed.empty()) {
@@ -223,12 +221,13 @@ std::string describe(const nlohmann::json& value) {
     }
 }
 
-JsonObject::JsonObject(const nlohmann::json& value, std::filesystem::path source, std::string name)
-    : value_(&value), source_(std::move(source)), name_(std::move(name)) {
+JsonObject::JsonObject(const nlohmann::json& value, std::filesystem::path source, std::string name,
+                       std::string remedy)
+    : value_(&value), source_(std::move(source)), name_(std::move(name)), remedy_(std::move(remedy)) {
     if (!value.is_object()) {
         throw InputError(ErrorId::json_value, source_,
                          name_.empty() ? "a JSON object" : "an object for \"" + name_ + '"', describe(value),
-                         "correct the file");
+                         remedy_);
     }
 }
 
@@ -266,7 +265,7 @@ void JsonObject::fail(std::string_view key, const std::string& expected, const s
     const auto position = value_->find(key);
     const std::string found = position == value_->end() ? "no such key" : describe(*position);
     throw InputError(ErrorId::json_value, source_, expected + " for \"" + printable(name_of(key)) + '"',
-                     found, remedy);
+                     found, remedy.empty() ? remedy_ : remedy);
 }
 
 std::optional<std::int64_t> JsonObject::integer(std::string_view key, std::int64_t min,
@@ -333,7 +332,7 @@ std::optional<JsonObject> JsonObject::object(std::string_view key) const {
     if (found == nullptr) {
         return std::nullopt;
     }
-    return JsonObject(*found, source_, name_of(key));
+    return JsonObject(*found, source_, name_of(key), remedy_);
 }
 
 const nlohmann::json* JsonObject::array(std::string_view key) const {

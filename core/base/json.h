@@ -26,6 +26,7 @@ struct JsonLimits {
     /// Read what Python's json module writes and reads: NaN, Infinity and -Infinity are numbers, and of a
     /// repeated key the last value counts. For files that Hugging Face libraries and data sets write.
     bool python = false;
+    const char* remedy = "correct the file or get it again"; ///< what to do about invalid JSON
 };
 
 /// The one parser for JSON from outside. Stricter than the library's own: a limit on size and depth, no key
@@ -51,7 +52,9 @@ inline nlohmann::json number_or_null(double value) {
 class JsonObject {
 public:
     /// InputError when \p value is not an object. \p name: the object's place in the file, "" for the whole.
-    JsonObject(const nlohmann::json& value, std::filesystem::path source, std::string name = {});
+    /// \p remedy: what to do about a wrong value.
+    JsonObject(const nlohmann::json& value, std::filesystem::path source, std::string name = {},
+               std::string remedy = "correct the file");
 
     [[nodiscard]] const nlohmann::json* find(std::string_view key) const; ///< nullptr when absent or null
     [[nodiscard]] bool has(std::string_view key) const { return find(key) != nullptr; }
@@ -86,16 +89,16 @@ public:
     /// InputError naming the first key that is not in \p known, and those that are.
     void allow_only(const std::vector<std::string_view>& known) const;
 
-    /// "PATH: expected EXPECTED for "NAME.KEY", found VALUE; REMEDY."
+    /// "PATH: expected EXPECTED for "NAME.KEY", found VALUE; REMEDY." Without \p remedy, the object's.
     [[noreturn]] void fail(std::string_view key, const std::string& expected,
-                           const std::string& remedy = "correct the file") const;
+                           const std::string& remedy = {}) const;
     /// How the key is called in messages: "rope_scaling.factor".
     [[nodiscard]] std::string name_of(std::string_view key) const;
 
 private:
     const nlohmann::json* value_;
     std::filesystem::path source_;
-    std::string name_;
+    std::string name_, remedy_;
     std::shared_ptr<std::set<std::string, std::less<>>> asked_;
 };
 
@@ -103,7 +106,7 @@ private:
 template <typename Value>
 Value choice(const JsonObject& section, std::string_view key,
              std::initializer_list<std::pair<std::string_view, Value>> known,
-             std::optional<Value> otherwise = std::nullopt, const std::string& remedy = "correct the file") {
+             std::optional<Value> otherwise = std::nullopt, const std::string& remedy = {}) {
     const std::optional<std::string> text = section.text(key);
     if (!text && otherwise) {
         return *otherwise;

@@ -67,7 +67,7 @@ std::vector<std::int32_t> ids_of_json(const JsonObject& object, const char* key,
     std::vector<std::int32_t> ids;
     for (const nlohmann::json& id : object.required_array(key)) {
         if (!id.is_number_integer() || id < 0 || id >= vocabulary) {
-            object.fail(key, "token ids from 0, below " + std::to_string(vocabulary), "correct the request");
+            object.fail(key, "token ids from 0, below " + std::to_string(vocabulary));
         }
         ids.push_back(id.get<std::int32_t>());
     }
@@ -289,8 +289,8 @@ ScoredRequest RequestScorer::read(const std::string& line, std::int64_t number) 
     request.id = number;
     try {
         const std::string name = "line " + std::to_string(number);
-        const nlohmann::json document = parse_json(line, name);
-        const JsonObject object(document, name);
+        const nlohmann::json document = parse_json(line, name, {.remedy = "correct the request"});
+        const JsonObject object(document, name, {}, "correct the request");
         if (document.contains("id")) {
             request.id = document["id"];
         }
@@ -334,12 +334,12 @@ ScoredRequest RequestScorer::read(const std::string& line, std::int64_t number) 
             request.how.top_p = object.number("top_p").value_or(1);
             request.how.seed = static_cast<std::uint64_t>(object.integer("seed", 0).value_or(0));
             if (!(request.how.temperature >= 0)) {
-                object.fail("temperature", "0 (greedy) or more", "correct the request");
+                object.fail("temperature", "0 (greedy) or more");
             }
             if (const nlohmann::json* until = object.array("until")) {
                 for (const nlohmann::json& text : *until) {
                     if (!text.is_string()) {
-                        object.fail("until", "a list of texts", "correct the request");
+                        object.fail("until", "a list of texts");
                     }
                     if (!text.get_ref<const std::string&>().empty()) {
                         request.until.push_back(text);
@@ -363,8 +363,7 @@ ScoredRequest RequestScorer::read(const std::string& line, std::int64_t number) 
             request.scored_from = sequence.length();
             sequence.planned_length = sequence.length() + request.max_tokens;
         } else {
-            object.fail("type", "loglikelihood, loglikelihood_rolling or generate_until",
-                        "correct the request");
+            object.fail("type", "loglikelihood, loglikelihood_rolling or generate_until");
         }
         sequence.title = object.text("title").value_or(
             sequence.group.empty() ? printable(sequence.text, 40)

@@ -190,6 +190,8 @@ TEST_F(Scoring, WrongLinesAreAnsweredAndTheOthersGoOn) {
         EXPECT_EQ(found[i]["id"], i + 2) << found[i];
         if (i % 2 == 1) {
             EXPECT_EQ(found[i]["line"], i + 2);
+            EXPECT_EQ(found[i]["error"].get<std::string>().find("the file"), std::string::npos)
+                << "a request is not in a file: " << found[i]["error"];
         }
     }
     EXPECT_EQ(TraceReader::open(folder_ / "out.ponder").runs().at(0).sequences,
