@@ -306,7 +306,6 @@ void RunController::attachThink(ThinkPanel& panel) {
     connect(&selection_, &Selection::runsChanged, this,
             [this] { think_->setCheckpoints(offeredCheckpoints(), checkpointOf(selection_.runA())); });
     connect(think_, &ThinkPanel::stopRequested, &thinker_, &Thinker::cancel);
-    connect(think_, &ThinkPanel::horizonChanged, &text_->view(), &TextView::setHorizon);
     connect(think_, &ThinkPanel::checkpointWanted, this, [this] {
         const QString folder = QFileDialog::getExistingDirectory(window_, u"Choose a checkpoint folder"_s);
         ThinkRequest request = think_->request();

@@ -12,9 +12,7 @@
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QSignalBlocker>
-#include <QSlider>
 #include <QSpinBox>
-#include <QToolButton>
 
 #include <algorithm>
 #include <iterator>
@@ -22,12 +20,6 @@
 using namespace Qt::StringLiterals;
 
 namespace ponderscope {
-
-namespace {
-
-constexpr int play_ms = 180;
-
-} // namespace
 
 ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     : QWidget(parent),
@@ -43,9 +35,6 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
       fields_(new RunFields(this)),
       think_(new QPushButton(u"Think"_s, this)),
       stop_(new QPushButton(u"Stop"_s, this)),
-      play_(new QToolButton(this)),
-      time_(new QSlider(Qt::Horizontal, this)),
-      moment_(new QLabel(this)),
       status_(new QLabel(this)) {
     const auto name = [](QWidget* widget, const QString& text, const QString& tip) {
         widget->setAccessibleName(text);
@@ -84,15 +73,6 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     name(think_, u"Think"_s, u"Generate from the prompt, token by token (Ctrl+Enter)"_s);
     name(stop_, u"Stop"_s, u"Stop and record the generated tokens"_s);
     stop_->setEnabled(false);
-    name(time_, u"Time"_s, u"Show the text up to this token, and the numbers at that time"_s);
-    time_->setPageStep(8);
-    time_->setEnabled(false);
-    play_->setText(u"▶"_s);
-    play_->setCheckable(true);
-    name(play_, u"Play"_s, u"Go through the sequence token by token"_s);
-    moment_->setTextFormat(Qt::PlainText);
-    moment_->setForegroundRole(QPalette::PlaceholderText);
-    moment_->setMinimumWidth(190);
     status_->setTextFormat(Qt::PlainText);
     status_->setForegroundRole(QPalette::PlaceholderText);
     status_->setWordWrap(true);
@@ -149,16 +129,10 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     typing->addWidget(prompt_, 1);
     typing->addLayout(options);
     typing->addLayout(buttons);
-    auto* timing = new QHBoxLayout;
-    timing->setSpacing(10);
-    timing->addWidget(play_);
-    timing->addWidget(time_, 1);
-    timing->addWidget(moment_);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(14, 4, 14, 8);
     column->setSpacing(7);
     column->addLayout(typing, 1);
-    column->addLayout(timing);
     column->addWidget(status_);
 
     connect(think_, &QPushButton::clicked, this, &ThinkPanel::start);
@@ -184,33 +158,14 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     topK_->setEnabled(false);
     topP_->setEnabled(false);
     seed_->setEnabled(false);
-    connect(time_, &QSlider::valueChanged, this, &ThinkPanel::moveTo);
-    connect(play_, &QToolButton::toggled, this, &ThinkPanel::play);
-    playing_.setInterval(play_ms);
-    connect(&playing_, &QTimer::timeout, this, [this] {
-        if (time_->value() >= time_->maximum()) {
-            play_->setChecked(isFollowed()); // at the end there is nothing to come, unless it still thinks
-        } else {
-            time_->setValue(time_->value() + 1);
-        }
-    });
-    connect(&context_.selection, &Selection::runsChanged, this, &ThinkPanel::showTime);
-    connect(&context_.selection, &Selection::sequenceChanged, this, &ThinkPanel::showTime);
-    connect(&context_.data, &TraceData::sequenceReady, this, [this](const RunKey& run, qint64 sequence) {
-        if (run == context_.selection.runA() && sequence == context_.selection.sequence()) {
-            showTime();
-        }
-    });
-    connect(&context_.data, &TraceData::traceClosed, this, &ThinkPanel::showTime);
+    connect(&context_.selection, &Selection::runsChanged, this, &ThinkPanel::pinNewest);
+    connect(&context_.data, &TraceData::sequenceReady, this, &ThinkPanel::pinNewest);
     connect(&context_.selection, &Selection::tokenChanged, this, [this](qint64 token) {
-        if (isFollowed() && token >= 0 && token < time_->maximum()) {
-            time_->setValue(static_cast<int>(token)); // a click on a word holds it
-        }
+        follows_ = token < 0 || newest() < 0 ? follows_ : token == newest(); // a click on a word holds it
     });
     setCheckpoints({});
     setStatus(u"The model reads the prompt and continues. Text, steps, gates and candidates appear as they "
               "are computed."_s);
-    showTime();
 }
 
 void ThinkPanel::setCheckpoints(const QStringList& folders, const QString& suggested) {
@@ -312,9 +267,6 @@ void ThinkPanel::setRunning(bool running) {
     think_->setEnabled(!running);
     stop_->setEnabled(running);
     follows_ = true;
-    if (!running) {
-        play_->setChecked(false);
-    }
 }
 
 void ThinkPanel::setStatus(const QString& text) {
@@ -330,58 +282,18 @@ void ThinkPanel::focusPrompt() {
     prompt_->setFocus();
 }
 
-void ThinkPanel::showTime() {
+qint64 ThinkPanel::newest() const {
     const RunKey a = context_.selection.runA();
-    const auto block = context_.data.sequence(a, context_.selection.sequence());
-    const int last = block ? static_cast<int>(block->tokens.size()) - 1 : -1;
-    const bool at_end = time_->value() >= time_->maximum();
-    const bool follows = isFollowed() && follows_;
-    {
-        const QSignalBlocker quiet(time_);
-        time_->setEnabled(last > 0);
-        play_->setEnabled(last > 0);
-        time_->setRange(0, std::max(last, 0));
-        if (follows || (!isFollowed() && at_end)) {
-            time_->setValue(std::max(last, 0));
-        }
-    }
-    if (follows && last >= 0) {
-        context_.selection.setToken(last);
-        Q_EMIT horizonChanged(-1);
-    } else if (time_->value() >= last) {
-        Q_EMIT horizonChanged(-1);
-    }
-    moment_->setText(last < 0
-                         ? QString()
-                         : u"token %1 of %2"_s.arg(format_count(time_->value() + 1), format_count(last + 1)));
+    const auto block = running_ && context_.data.isLive(a.trace)
+                           ? context_.data.sequence(a, context_.selection.sequence())
+                           : nullptr;
+    return block ? static_cast<qint64>(block->tokens.size()) - 1 : -1;
 }
 
-bool ThinkPanel::isFollowed() const {
-    return running_ && context_.data.isLive(context_.selection.runA().trace);
-}
-
-void ThinkPanel::moveTo(int token) {
-    const bool end = token >= time_->maximum();
-    follows_ = isFollowed() ? end : follows_;
-    context_.selection.setHover(-1);
-    context_.selection.setToken(token);
-    Q_EMIT horizonChanged(end ? -1 : token);
-    const auto block = context_.data.sequence(context_.selection.runA(), context_.selection.sequence());
-    QString word;
-    if (block && token < static_cast<int>(block->tokens.size())) {
-        word = visible_token(token_bytes(block->tokens, block->text, static_cast<std::size_t>(token)), 16);
+void ThinkPanel::pinNewest() {
+    if (follows_ && newest() >= 0) {
+        context_.selection.setToken(newest());
     }
-    moment_->setText(
-        u"token %1 of %2 “%3”"_s.arg(format_count(token + 1), format_count(time_->maximum() + 1), word));
-}
-
-void ThinkPanel::play(bool on) {
-    play_->setText(on ? u"❚❚"_s : u"▶"_s);
-    play_->setAccessibleName(on ? u"Pause"_s : u"Play"_s);
-    if (on && time_->value() >= time_->maximum() && !isFollowed()) {
-        time_->setValue(0);
-    }
-    on ? playing_.start() : playing_.stop();
 }
 
 bool ThinkPanel::eventFilter(QObject* watched, QEvent* event) {

@@ -7,7 +7,6 @@
 #include "views/common/view_command.h"
 #include "views/common/view_context.h"
 
-#include <QTimer>
 #include <QWidget>
 
 class QComboBox;
@@ -15,16 +14,13 @@ class QDoubleSpinBox;
 class QLabel;
 class QPlainTextEdit;
 class QPushButton;
-class QSlider;
 class QSpinBox;
-class QToolButton;
 
 namespace ponderscope {
 
 class RunFields;
 
-/// The prompt and the time slider. New tokens appear in text, heatmap and inspector at once; the slider shows
-/// the state at an earlier token, in recorded runs as well.
+/// The prompt and how the model goes on from it. New tokens appear in text, heatmap and inspector at once.
 class ThinkPanel : public QWidget, public ShowsCommand {
     Q_OBJECT
 public:
@@ -36,12 +32,10 @@ public:
     void setCheckpoints(const QStringList& folders, const QString& suggested = {});
     void setRequest(const ThinkRequest& request);
     [[nodiscard]] ThinkRequest request() const; ///< without a trace
-    /// While it runs the slider follows the newest token, unless the user moved it back.
+    /// While it runs the newest token is pinned, unless the user pinned another one.
     void setRunning(bool running);
     void setStatus(const QString& text);
     [[nodiscard]] QString status() const;
-    [[nodiscard]] bool follows() const { return follows_; }
-    [[nodiscard]] QSlider& time() { return *time_; }
     void focusPrompt();
     [[nodiscard]] CheckpointInquiry& inquiry() { return inquiry_; }
     [[nodiscard]] RunFields& fields() { return *fields_; }
@@ -50,8 +44,6 @@ Q_SIGNALS:
     void thinkRequested(const ponderscope::ThinkRequest& request);
     void stopRequested();
     void checkpointWanted(); ///< a folder dialog
-    /// Tokens after this one are dimmed in the text; -1: none.
-    void horizonChanged(qint64 token);
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
@@ -62,10 +54,8 @@ private:
     void nameCheckpoints(); ///< with as much of their folders as tells them apart
     void showModel();
     void start();
-    void showTime();
-    [[nodiscard]] bool isFollowed() const; ///< the window shows the current generation
-    void moveTo(int token);
-    void play(bool on);
+    void pinNewest();
+    [[nodiscard]] qint64 newest() const; ///< token of the generation that the window shows; -1: another run
 
     ViewContext context_;
     QComboBox* checkpoint_;
@@ -83,11 +73,7 @@ private:
     bool chosen_ = false;   ///< a checkpoint, by the user
     QPushButton* think_;
     QPushButton* stop_;
-    QToolButton* play_;
-    QSlider* time_;
-    QLabel* moment_;
     QLabel* status_;
-    QTimer playing_;
     bool follows_ = true;
     bool running_ = false;
 };

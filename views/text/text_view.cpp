@@ -106,13 +106,6 @@ void TextView::showLook() {
     }
 }
 
-void TextView::setHorizon(qint64 token) {
-    if (token != horizon_) {
-        horizon_ = token;
-        viewport()->update();
-    }
-}
-
 QString TextView::noteAt(qint64 token) const {
     const auto shown = sequence();
     const TokenAnnotation* notes = shown ? shown->annotation(note_annotation) : nullptr;

@@ -54,9 +54,6 @@ public:
     [[nodiscard]] HeldRange range() const;
     void setRange(const HeldRange& range);
     [[nodiscard]] ColourRanges& ranges() { return ranges_; } ///< all that are held
-    /// Words after this token are dimmed, as not yet generated; -1: none.
-    [[nodiscard]] qint64 horizon() const { return horizon_; }
-    void setHorizon(qint64 token);
     /// Tokens chosen together, by dragging or with Shift: from where that began to the pinned one. Empty
     /// where one token alone is pinned.
     [[nodiscard]] TokenSpan span() const;
@@ -168,7 +165,6 @@ private:
     ColourRanges& ranges_;
     [[nodiscard]] QString coloured() const;
     TokenValues barValues_; ///< of bars that are no ticks
-    qint64 horizon_ = -1;
     qint64 anchor_ = -1; ///< where the span begins; -1: there is none
     bool pinning_ = false;
     qint64 pressed_ = -1; ///< under the mouse when its button went down

@@ -54,14 +54,14 @@ void TextView::paintLine(QPainter& painter, qint64 line, qreal top) {
         const auto index = static_cast<std::size_t>(placed.token);
         const double position =
             index < values_.values.size() ? values_.scale.position(values_.values[index]) : std::nan("");
-        if (!std::isnan(position) && (horizon_ < 0 || placed.token <= horizon_)) {
+        if (!std::isnan(position)) {
             const QRgb colour = map.at(position);
             if (colour != colours.panel.rgb()) {
                 painter.setBrush(QColor(colour));
                 painter.drawRoundedRect(box, radius, radius);
             }
         }
-        if (hasBars() && (horizon_ < 0 || placed.token <= horizon_)) {
+        if (hasBars()) {
             if (hasTicks()) {
                 paintTicks(painter, placed.token, box);
             } else {
@@ -72,7 +72,7 @@ void TextView::paintLine(QPainter& painter, qint64 line, qreal top) {
         if (!noteAt(placed.token).isEmpty()) {
             flagged.push_back(box);
         }
-        if ((horizon_ >= 0 && placed.token > horizon_) || (alone_ && !found)) {
+        if (alone_ && !found) {
             veiled.push_back(box);
         }
         if (found) {

@@ -21,7 +21,6 @@
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QSignalSpy>
-#include <QSlider>
 #include <QSpinBox>
 #include <QTimer>
 
@@ -136,21 +135,7 @@ private Q_SLOTS:
         QTRY_COMPARE(stage.window.runs().thinker().tokens(), 12);
         QTRY_COMPARE(static_cast<int>(stage.window.text().view().sequence()->tokens.size()), 12);
         QVERIFY(stage.window.topBar().runA().currentText().contains(u"thinking"_s));
-        // The slider follows; moved back, it stays, dims what came later, and the inspector shows that
-        // moment.
-        QSlider& time = stage.window.runs().thinkPanel().time();
-        QTRY_COMPARE(time.value(), 11);
-        QCOMPARE(stage.window.selection().token(), 11);
-        QTest::keyClick(&time, Qt::Key_Home);
-        QTest::keyClick(&time, Qt::Key_Right);
-        QTest::keyClick(&time, Qt::Key_Right);
-        QCOMPARE(time.value(), 2);
-        QCOMPARE(stage.window.selection().token(), 2);
-        QCOMPARE(stage.window.text().view().horizon(), 2);
-        QVERIFY(!stage.window.runs().thinkPanel().follows());
-        QVERIFY(!stage.window.grab().isNull());
-        QTest::keyClick(&time, Qt::Key_End);
-        QCOMPARE(stage.window.text().view().horizon(), -1);
+        QTRY_COMPARE(stage.window.selection().token(), 11); // the newest
         // Views that read files say why they wait; nothing asks for a file of that name.
         stage.window.raisePanel(u"halting"_s);
         stage.window.raisePanel(u"lab"_s);
@@ -238,11 +223,13 @@ private Q_SLOTS:
                                            "\",\"run\":\"vanilla-1m\"}'\n")));
         window.runs().think(request_in(stage));
         QTRY_COMPARE(window.selection().runA(), window.runs().thinker().key());
-        // A word that is clicked holds the slider.
+        // A word that is clicked stays pinned; the newest one is followed again.
         QTRY_VERIFY(window.runs().thinker().tokens() > 6);
         window.selection().setToken(3);
         QTRY_VERIFY(window.runs().thinker().tokens() > 9);
         QCOMPARE(window.selection().token(), 3);
+        QTest::keyClick(&window.text().view(), Qt::Key_End, Qt::ControlModifier);
+        QTRY_VERIFY(window.selection().token() > 10);
         // Another run, and a word in it.
         window.selection().setRunA(a);
         window.selection().setSequence(1);

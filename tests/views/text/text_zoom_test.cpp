@@ -464,24 +464,6 @@ private Q_SLOTS:
         QVERIFY(view.viewport()->grab().toImage() != bars);
     }
 
-    void wordsAfterTheMomentAreDimmed() {
-        Stage stage;
-        stage.panel.resize(900, 600);
-        stage.panel.show();
-        QVERIFY(stage.open());
-        TextView& view = stage.panel.view();
-        const QImage all = view.viewport()->grab().toImage();
-        view.setHorizon(20);
-        const QImage then = view.viewport()->grab().toImage();
-        QVERIFY(then != all);
-        const QRect before = view.tokenRect(10).toAlignedRect().adjusted(3, 3, -3, -3);
-        const QRect after = view.tokenRect(30).toAlignedRect();
-        QCOMPARE(then.copy(before), all.copy(before));
-        QVERIFY(then.copy(after) != all.copy(after));
-        view.setHorizon(-1);
-        QCOMPARE(view.viewport()->grab().toImage(), all);
-    }
-
     void theListOfHits() {
         Stage stage;
         stage.panel.resize(900, 600);
