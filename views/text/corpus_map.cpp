@@ -210,10 +210,8 @@ std::optional<TokenValues> CorpusMap::valuesOf(const Strip& strip) {
         return std::nullopt;
     }
     held_ = {};
-    const Attribution attribution = context_.selection.attribution();
-    return shown_.difference             ? token_differences(shown_.quantity, *a, b.get(), attribution)
-           : shown_.annotation.isEmpty() ? token_values(shown_.quantity, *a, maxSteps_, attribution)
-                                         : annotation_values(*a, shown_.annotation);
+    return shown_values({shown_.quantity, shown_.annotation, {}, {}, shown_.difference}, *a, b.get(),
+                        maxSteps_, context_.selection.attribution());
 }
 
 void CorpusMap::take(Strip& strip, const TokenValues& values) {

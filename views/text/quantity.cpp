@@ -220,4 +220,11 @@ TokenValues token_differences(Quantity quantity, const SequenceData& a, const Se
     return result;
 }
 
+TokenValues shown_values(const TextLook& look, const SequenceData& a, const SequenceData* b, qint64 maxSteps,
+                         Attribution attribution) {
+    return !look.annotation.isEmpty() ? annotation_values(a, look.annotation)
+           : look.difference          ? token_differences(look.quantity, a, b, attribution)
+                                      : token_values(look.quantity, a, maxSteps, attribution);
+}
+
 } // namespace ponderscope

@@ -51,6 +51,9 @@ struct TokenValues : ValueLook {
 
 /// \p maxSteps: the run's K. \p b: for differences; null gives a notice. Linear in the tokens.
 TokenValues token_values(Quantity quantity, const SequenceData& a, qint64 maxSteps, Attribution attribution);
+/// The values that a look asks for: of its annotation, of A − B, or of its quantity.
+TokenValues shown_values(const TextLook& look, const SequenceData& a, const SequenceData* b, qint64 maxSteps,
+                         Attribution attribution);
 /// \p steps by row, as a replay of \p policy gives them.
 TokenValues replay_values(const std::vector<std::int32_t>& steps, qint64 maxSteps, const QString& policy,
                           Attribution attribution);

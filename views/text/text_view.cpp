@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/text/text_view.h"
 
-#include "views/common/format.h"
 #include "views/text/minimap.h"
+#include "views/text/text_words.h"
 
+#include <QPainter>
 #include <QResizeEvent>
 #include <QScrollBar>
 
@@ -80,7 +81,7 @@ TextView::TextView(const ViewContext& context, QWidget* parent)
     connect(&context_.data, &TraceData::traceClosed, this, &TextView::reload);
     connect(&context_.data, &TraceData::failed, viewport(), [this] {
         if (!layout_.sequence()) {
-            setAccessibleDescription(hint());
+            setAccessibleDescription(text_hint(context_, layout_.sequence().get()));
             viewport()->update();
         }
     });
@@ -95,8 +96,6 @@ TextView::TextView(const ViewContext& context, QWidget* parent)
     reload();
     recolour();
 }
-
-TextView::~TextView() = default;
 
 void TextView::showLook() {
     const TextLook before = std::exchange(drawnLook_, look());
@@ -192,7 +191,7 @@ void TextView::reload() {
     }
     layout_.setSequence(std::move(block));
     setAccessibleDescription(layout_.sequence() ? u"%1 tokens"_s.arg(layout_.sequence()->tokens.size())
-                                                : hint());
+                                                : text_hint(context_, nullptr));
     recolour();
     place();
     Q_EMIT contentChanged();
@@ -219,18 +218,14 @@ void TextView::recolour() {
     } else if (showsReplay()) {
         values_ =
             replay_values(replay_.steps, replay_.maxSteps, replay_.policy, context_.selection.attribution());
-    } else if (!annotation().isEmpty()) {
-        values_ = annotation_values(*a, annotation());
-    } else if (showsDifference()) {
+    } else {
         const auto& b = compared_.block;
-        values_ = token_differences(quantity(), *a, b.get(), context_.selection.attribution());
-        if (compared_.run.isValid() && !b) {
+        values_ = shown_values(look(), *a, b.get(), maxSteps_, context_.selection.attribution());
+        if (values_.difference && compared_.run.isValid() && !b) {
             values_.notice = compared_.listed
                                  ? QString()
                                  : u"B has no sequence %1, so there is no A − B here"_s.arg(a->sequence + 1);
         }
-    } else {
-        values_ = token_values(quantity(), *a, maxSteps_, context_.selection.attribution());
     }
     if (!showsReplay()) {
         values_.hold(range());
@@ -281,6 +276,39 @@ void TextView::updateRange() {
     minimap_->setVisiblePart(std::max(from, 0.0), std::min(from + view / whole, 1.0));
 }
 
+void TextView::paintEvent(QPaintEvent* event) {
+    QPainter painter(viewport());
+    painter.fillRect(event->rect(), context_.theme.colours().panel);
+    const auto& shown = layout_.sequence();
+    if (const QString hint = text_hint(context_, shown.get()); !hint.isEmpty()) {
+        painter.setFont(context_.theme.body());
+        painter.setPen(context_.theme.colours().soft);
+        painter.drawText(viewport()->rect().adjusted(24, 24, -24, -24), Qt::AlignCenter | Qt::TextWordWrap,
+                         hint);
+        return;
+    }
+    painter.setRenderHint(QPainter::Antialiasing);
+    static const std::vector<std::int32_t> no_ticks;
+    const TextPainter lines{layout_,
+                            values_,
+                            barValues_,
+                            !hasTicks() || maxSteps_ == 0 ? no_ticks
+                            : values_.replay.isEmpty()    ? shown->tokens.steps
+                                                          : replay_.steps,
+                            maxSteps_,
+                            marks_,
+                            alone_,
+                            span(),
+                            context_};
+    const int offset = verticalScrollBar()->value() - margin_top;
+    const qint64 first = std::max<qint64>(0, (event->rect().top() + offset) / metrics_.pitch - 1);
+    const qint64 last =
+        std::min<qint64>(layout_.lineCount() - 1, (event->rect().bottom() + offset) / metrics_.pitch + 1);
+    for (qint64 line = first; line <= last; ++line) {
+        lines.paint(painter, line, topOf(line), metrics_.box, metrics_.ascent);
+    }
+}
+
 void TextView::scrollContentsBy(int, int) {
     updateRange();
     viewport()->update();
@@ -317,12 +345,6 @@ qreal TextView::topOf(qint64 line) const {
     return static_cast<qreal>(margin_top + line * metrics_.pitch - verticalScrollBar()->value());
 }
 
-QRectF TextView::boxOf(const TextLayout::PlacedToken& placed, qreal top) const {
-    const qreal left = margin_left + placed.left - (placed.roomBefore ? outset : -0.5);
-    const qreal right = margin_left + placed.right + (placed.roomAfter ? outset : -0.5);
-    return {left, top, std::max<qreal>(right - left, 2), static_cast<qreal>(metrics_.box)};
-}
-
 QRectF TextView::tokenRect(qint64 token) const {
     const qint64 line = layout_.lineOf(token);
     if (line < 0) {
@@ -330,7 +352,7 @@ QRectF TextView::tokenRect(qint64 token) const {
     }
     for (const TextLayout::PlacedToken& placed : layout_.tokens(line)) {
         if (placed.token == token) {
-            return boxOf(placed, topOf(line));
+            return TextPainter::box(placed, topOf(line), metrics_.box);
         }
     }
     return {};
@@ -439,71 +461,9 @@ void TextView::showSelected() {
     }
 }
 
-QStringList TextView::linesAbout(qint64 token) const {
-    const auto& shown = layout_.sequence();
-    if (!shown || token < 0 || token >= static_cast<qint64>(shown->tokens.size())) {
-        return {};
-    }
-    const auto index = static_cast<std::size_t>(token);
-    const std::string_view bytes = token_bytes(shown->tokens, shown->text, index);
-    const QString dot = u" · "_s;
-    QStringList lines{u"token %1"_s.arg(format_count(token)) + dot +
-                      (bytes.empty()
-                           ? u"id %1"_s.arg(shown->tokens.id[index])
-                           : u'“' + visible_token_of(shown->tokens, shown->text, index, 24) + u'”')};
-    const qint64 row = context_.selection.rowOf(token);
-    QStringList numbers;
-    for (const Quantity one : {Quantity::nll, Quantity::rank, Quantity::entropy, Quantity::steps}) {
-        const double value =
-            row < 0 ? std::nan("") : quantity_of(one, shown->tokens, static_cast<std::size_t>(row));
-        if (!std::isnan(value) && (one != Quantity::steps || maxSteps_ > 0)) {
-            numbers << quantity_name(one) + u' ' + format_quantity(one, value);
-        }
-    }
-    if (!numbers.isEmpty()) {
-        lines << numbers.join(dot);
-    }
-    constexpr std::size_t most_annotations = 6;
-    for (std::size_t i = 0; i < std::min(shown->annotations.size(), most_annotations); ++i) {
-        const TokenAnnotation& one = shown->annotations[i];
-        if (const QString value = short_annotation(one, index); !value.isEmpty()) {
-            lines << one.name + u' ' + value;
-        }
-    }
-    if (const QString value = values_.textAt(index); !value.isEmpty()) {
-        if (!values_.replay.isEmpty()) {
-            lines << u"replay of %1: steps %2"_s.arg(values_.replay, value);
-        } else if (values_.difference) {
-            lines << u"%1 A − B %2"_s.arg(quantity_name(quantity()), value);
-        }
-    }
-    return lines;
-}
-
 QString TextView::describe(qint64 token) const {
-    return linesAbout(token).join(u" · "_s);
-}
-
-QString TextView::hint() const {
-    if (context_.data.traces().isEmpty()) {
-        return u"Drop a trace or a checkpoint folder here.\nOr record a run: Run → Record…"_s;
-    }
-    if (!context_.selection.runA().isValid()) {
-        return u"Choose a run in the library."_s;
-    }
-    if (context_.data.sequences(context_.selection.runA()).empty()) {
-        return u"This run has no sequence yet."_s;
-    }
-    if (!layout_.sequence()) {
-        const RunKey run = context_.selection.runA();
-        const qint64 sequence = context_.selection.sequence();
-        return context_.data.sequenceInfo(run, sequence) == nullptr
-                   ? u"This run has no sequence %1."_s.arg(sequence + 1)
-               : context_.data.isUnreadable(run, sequence)
-                   ? u"This sequence cannot be read from the trace.\n`ponderscope check` names the damage."_s
-                   : u"Reading the sequence…"_s;
-    }
-    return layout_.sequence()->tokens.size() == 0 ? u"This sequence has no token yet."_s : QString();
+    return token_lines(layout_.sequence().get(), token, values_, context_.selection, maxSteps_)
+        .join(u" · "_s);
 }
 
 } // namespace ponderscope

@@ -5,8 +5,7 @@
 #include "views/common/controls.h"
 #include "views/common/view_context.h"
 #include "views/text/quantity.h"
-#include "views/text/span.h"
-#include "views/text/text_layout.h"
+#include "views/text/text_painter.h"
 
 #include <QAbstractScrollArea>
 #include <QElapsedTimer>
@@ -18,12 +17,7 @@
 
 namespace ponderscope {
 
-using Qt::StringLiterals::operator""_s;
-
 class Minimap;
-
-/// The annotation that holds notes and bookmarks.
-inline const QString note_annotation = u"note"_s;
 
 /// Steps that a policy would have given to the tokens of a sequence, by row.
 struct TextReplay {
@@ -41,7 +35,6 @@ class TextView : public QAbstractScrollArea {
     Q_OBJECT
 public:
     explicit TextView(const ViewContext& context, QWidget* parent = nullptr);
-    ~TextView() override;
 
     // The look of the text, as the selection carries it.
     [[nodiscard]] Quantity quantity() const { return look().quantity; }
@@ -81,9 +74,8 @@ public:
     [[nodiscard]] qint64 firstVisibleToken() const;
     [[nodiscard]] qint64 endVisibleToken() const;
     void scrollTo(qint64 token);
-    /// A token's numbers, line by line as the tooltip has them; empty when there is none.
-    [[nodiscard]] QStringList linesAbout(qint64 token) const;
-    [[nodiscard]] QString describe(qint64 token) const; ///< these in one line
+    /// A token's numbers as the tooltip has them, in one line; empty when there is none.
+    [[nodiscard]] QString describe(qint64 token) const;
     /// Found tokens, ascending: a fine outline, and ticks on the minimap. \p alone: they are what is looked
     /// at, and the rest of the text steps back.
     void setMarks(const std::vector<qint64>& tokens, bool alone = false);
@@ -108,16 +100,12 @@ protected:
     void keyPressEvent(QKeyEvent* event) override;
     void wheelEvent(QWheelEvent* event) override;
     void contextMenuEvent(QContextMenuEvent* event) override;
-    void focusInEvent(QFocusEvent* event) override;
-    void focusOutEvent(QFocusEvent* event) override;
 
 private:
-    static constexpr int margin_left = 24;
+    static constexpr int margin_left = TextPainter::margin_left;
     static constexpr int margin_right = 14;
     static constexpr int margin_top = 16;
     static constexpr int margin_bottom = 16;
-    static constexpr qreal outset = 4; ///< of a box beyond its word
-    static constexpr qreal radius = 4;
     struct Metrics {
         int box = 26;    ///< height of a token's background
         int pitch = 44;  ///< from line to line
@@ -143,17 +131,10 @@ private:
     void moveTo(qint64 token, bool extend = false);
     /// Pins a token; \p extend: the span from what was pinned before, or from where the span begins, to it.
     void pin(qint64 token, bool extend);
-    void outlineSpan(QPainter& painter, std::vector<QRectF> boxes) const;
-    void paintLine(QPainter& painter, qint64 line, qreal top);
-    void paintTicks(QPainter& painter, qint64 token, const QRectF& box);
-    void paintBar(QPainter& painter, qint64 token, const QRectF& box);
     [[nodiscard]] bool hasTicks() const { return barAnnotation().isEmpty() && bars() == Quantity::steps; }
     [[nodiscard]] bool hasBars() const {
         return !barAnnotation().isEmpty() || (bars() && (!hasTicks() || maxSteps_ > 0));
     }
-    void paintHint(QPainter& painter);
-    [[nodiscard]] QString hint() const;
-    [[nodiscard]] QRectF boxOf(const TextLayout::PlacedToken& placed, qreal top) const;
     [[nodiscard]] qreal topOf(qint64 line) const;
 
     ViewContext context_;

@@ -3,6 +3,7 @@
 #include "views/text/text_view.h"
 
 #include "views/common/format.h"
+#include "views/text/text_words.h"
 
 #include <QContextMenuEvent>
 #include <QHelpEvent>
@@ -21,8 +22,10 @@ bool TextView::viewportEvent(QEvent* event) {
         const auto* help = static_cast<QHelpEvent*>(event);
         const qint64 token = tokenAt(help->pos());
         if (token >= 0) {
-            show_tip_above(*viewport(), tokenRect(token).toAlignedRect(),
-                           linesAbout(token).join(QChar::LineFeed));
+            show_tip_above(
+                *viewport(), tokenRect(token).toAlignedRect(),
+                token_lines(layout_.sequence().get(), token, values_, context_.selection, maxSteps_)
+                    .join(QChar::LineFeed));
         } else {
             QToolTip::hideText();
         }
@@ -150,16 +153,6 @@ void TextView::contextMenuEvent(QContextMenuEvent* event) {
                              : event->globalPos();
     Q_EMIT menuWanted(token, place);
     event->accept();
-}
-
-void TextView::focusInEvent(QFocusEvent* event) {
-    QAbstractScrollArea::focusInEvent(event);
-    updateToken(context_.selection.token());
-}
-
-void TextView::focusOutEvent(QFocusEvent* event) {
-    QAbstractScrollArea::focusOutEvent(event);
-    updateToken(context_.selection.token());
 }
 
 } // namespace ponderscope

@@ -7,6 +7,7 @@
 #include "views/common/trace_contents.h"
 #include "views/text/find_bar.h"
 #include "views/text/legend.h"
+#include "views/text/text_words.h"
 
 #include <QApplication>
 #include <QHelpEvent>
@@ -111,7 +112,7 @@ private Q_SLOTS:
         QVERIFY(nothing.lightness() >= 254);                          // white
         QVERIFY(QColor(colour(3)).green() > QColor(colour(3)).red()); // what lost
         // Tooltips: four digits at most, a line for each column.
-        const QStringList lines = view.linesAbout(5);
+        const QStringList lines = token_lines(view.sequence().get(), 5, view.values(), stage.selection, 0);
         QVERIFY(lines.contains(u"nll_0_minus_last +0.01585"_s));
         for (const QString& line : lines) {
             QVERIFY2(line.size() < 80, qPrintable(line));

@@ -1,47 +1,31 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Draws the text; text_view.cpp has its behaviour.
-#include "views/text/text_view.h"
+#include "views/text/text_painter.h"
 
-#include <QPaintEvent>
 #include <QPainter>
 #include <QPolygonF>
-#include <QScrollBar>
 
 #include <algorithm>
 #include <cmath>
 
 namespace ponderscope {
 
-void TextView::paintEvent(QPaintEvent* event) {
-    QPainter painter(viewport());
-    painter.fillRect(event->rect(), context_.theme.colours().panel);
-    if (!hint().isEmpty()) {
-        paintHint(painter);
-        return;
-    }
-    painter.setRenderHint(QPainter::Antialiasing);
-    const int offset = verticalScrollBar()->value() - margin_top;
-    const qint64 first = std::max<qint64>(0, (event->rect().top() + offset) / metrics_.pitch - 1);
-    const qint64 last =
-        std::min<qint64>(layout_.lineCount() - 1, (event->rect().bottom() + offset) / metrics_.pitch + 1);
-    for (qint64 line = first; line <= last; ++line) {
-        paintLine(painter, line, topOf(line));
-    }
+namespace {
+
+constexpr qreal radius = 4; ///< of corners
+
+} // namespace
+
+QRectF TextPainter::box(const TextLayout::PlacedToken& placed, qreal top, qreal height) {
+    constexpr qreal outset = 4; // beyond its word
+    const qreal left = margin_left + placed.left - (placed.roomBefore ? outset : -0.5);
+    const qreal right = margin_left + placed.right + (placed.roomAfter ? outset : -0.5);
+    return {left, top, std::max<qreal>(right - left, 2), height};
 }
 
-void TextView::paintHint(QPainter& painter) {
-    painter.setFont(context_.theme.body());
-    painter.setPen(context_.theme.colours().soft);
-    painter.drawText(viewport()->rect().adjusted(24, 24, -24, -24), Qt::AlignCenter | Qt::TextWordWrap,
-                     hint());
-}
-
-void TextView::paintLine(QPainter& painter, qint64 line, qreal top) {
-    const Palette& colours = context_.theme.colours();
-    const ColourMap& map = map_of(values_, context_.theme);
-    const qint64 selected = context_.selection.token();
-    const qint64 hover = context_.selection.hover();
-    const TokenSpan chosen = span();
+void TextPainter::paint(QPainter& painter, qint64 line, qreal top, qreal height, qreal ascent) const {
+    const Palette& colours = context.theme.colours();
+    const ColourMap& map = map_of(values, context.theme);
+    const TokenAnnotation* notes = layout.sequence()->annotation(note_annotation);
     QRectF selectedBox;
     QRectF hoverBox;
     std::vector<QRectF> spanned;
@@ -49,11 +33,11 @@ void TextView::paintLine(QPainter& painter, qint64 line, qreal top) {
     std::vector<QRectF> veiled;
     std::vector<QRectF> marked;
     painter.setPen(Qt::NoPen);
-    for (const TextLayout::PlacedToken& placed : layout_.tokens(line)) {
-        const QRectF box = boxOf(placed, top);
+    for (const TextLayout::PlacedToken& placed : layout.tokens(line)) {
+        const QRectF box = TextPainter::box(placed, top, height);
         const auto index = static_cast<std::size_t>(placed.token);
         const double position =
-            index < values_.values.size() ? values_.scale.position(values_.values[index]) : std::nan("");
+            index < values.values.size() ? values.scale.position(values.values[index]) : std::nan("");
         if (!std::isnan(position)) {
             const QRgb colour = map.at(position);
             if (colour != colours.panel.rgb()) {
@@ -61,29 +45,27 @@ void TextView::paintLine(QPainter& painter, qint64 line, qreal top) {
                 painter.drawRoundedRect(box, radius, radius);
             }
         }
-        if (hasBars()) {
-            if (hasTicks()) {
-                paintTicks(painter, placed.token, box);
-            } else {
-                paintBar(painter, placed.token, box);
-            }
+        if (!ticks.empty()) {
+            paintTicks(painter, placed.token, box);
+        } else {
+            paintBar(painter, placed.token, box);
         }
-        const bool found = std::binary_search(marks_.begin(), marks_.end(), placed.token);
-        if (!noteAt(placed.token).isEmpty()) {
+        const bool hit = std::binary_search(found.begin(), found.end(), placed.token);
+        if (notes != nullptr && notes->category && !format_annotation(*notes, index).isEmpty()) {
             flagged.push_back(box);
         }
-        if (alone_ && !found) {
+        if (found_alone && !hit) {
             veiled.push_back(box);
         }
-        if (found) {
+        if (hit) {
             marked.push_back(box);
         }
-        if (chosen.contains(placed.token)) {
+        if (span.contains(placed.token)) {
             spanned.push_back(box);
         }
-        if (placed.token == selected) {
+        if (placed.token == context.selection.token()) {
             selectedBox = box;
-        } else if (placed.token == hover) {
+        } else if (placed.token == context.selection.hover()) {
             hoverBox = box;
         }
     }
@@ -92,7 +74,7 @@ void TextView::paintLine(QPainter& painter, qint64 line, qreal top) {
         painter.setPen(QPen(colours.soft, 1));
         painter.drawRoundedRect(hoverBox.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius);
     }
-    layout_.draw(painter, line, margin_left, top + metrics_.ascent, colours.text, colours.soft);
+    layout.draw(painter, line, margin_left, top + ascent, colours.text, colours.soft);
     painter.setPen(Qt::NoPen);
     QColor veil = colours.panel;
     veil.setAlphaF(0.78F);
@@ -119,39 +101,37 @@ void TextView::paintLine(QPainter& painter, qint64 line, qreal top) {
     }
 }
 
-void TextView::outlineSpan(QPainter& painter, std::vector<QRectF> boxes) const {
+void TextPainter::outlineSpan(QPainter& painter, std::vector<QRectF> boxes) const {
     // Adjacent boxes share one outline; words of two directions may lie apart.
     std::sort(boxes.begin(), boxes.end(),
               [](const QRectF& a, const QRectF& b) { return a.left() < b.left(); });
     std::vector<QRectF> outlines;
     for (const QRectF& box : boxes) {
-        if (!outlines.empty() && box.left() - outlines.back().right() < layout_.gap()) {
+        if (!outlines.empty() && box.left() - outlines.back().right() < layout.gap()) {
             outlines.back() |= box;
         } else {
             outlines.push_back(box);
         }
     }
     painter.setBrush(Qt::NoBrush);
-    painter.setPen(QPen(context_.theme.colours().a, 2));
+    painter.setPen(QPen(context.theme.colours().a, 2));
     for (const QRectF& outline : outlines) {
         painter.drawRoundedRect(outline.adjusted(-1, -2, 1, 2), radius + 1, radius + 1);
     }
 }
 
-void TextView::paintTicks(QPainter& painter, qint64 token, const QRectF& box) {
-    const qint64 row = context_.selection.rowOf(token);
-    const TokenColumns& tokens = layout_.sequence()->tokens;
-    if (row < 0 || row >= static_cast<qint64>(tokens.size())) {
+void TextPainter::paintTicks(QPainter& painter, qint64 token, const QRectF& box) const {
+    const qint64 row = context.selection.rowOf(token);
+    if (row < 0 || row >= static_cast<qint64>(ticks.size())) {
         return;
     }
-    const Palette& colours = context_.theme.colours();
-    const std::vector<std::int32_t>& steps = values_.replay.isEmpty() ? tokens.steps : replay_.steps;
-    const qint64 ran = std::clamp<qint64>(steps[static_cast<std::size_t>(row)], 0, maxSteps_);
+    const Palette& colours = context.theme.colours();
+    const qint64 ran = std::clamp<qint64>(ticks[static_cast<std::size_t>(row)], 0, max_steps);
     const qreal left = box.left() + 4;
     const qreal room = std::max<qreal>(box.width() - 8, 3);
     const qreal top = box.bottom() + 3;
     const qreal height = 3;
-    const auto count = static_cast<qreal>(maxSteps_);
+    const auto count = static_cast<qreal>(max_steps);
     const qreal width = std::min<qreal>(7, (room - 2 * (count - 1)) / count);
     painter.setPen(Qt::NoPen);
     if (width < 1.5) {
@@ -162,27 +142,27 @@ void TextView::paintTicks(QPainter& painter, qint64 token, const QRectF& box) {
         painter.drawRoundedRect(QRectF(left, top, room * static_cast<qreal>(ran) / count, height), 1, 1);
         return;
     }
-    for (qint64 k = 0; k < maxSteps_; ++k) {
+    for (qint64 k = 0; k < max_steps; ++k) {
         painter.setBrush(k < ran ? colours.a : colours.faint);
         painter.drawRoundedRect(QRectF(left + static_cast<qreal>(k) * (width + 2), top, width, height), 1, 1);
     }
 }
 
-void TextView::paintBar(QPainter& painter, qint64 token, const QRectF& box) {
+void TextPainter::paintBar(QPainter& painter, qint64 token, const QRectF& box) const {
     const auto index = static_cast<std::size_t>(token);
     const double position =
-        index < barValues_.values.size() ? barValues_.scale.position(barValues_.values[index]) : std::nan("");
+        index < bars.values.size() ? bars.scale.position(bars.values[index]) : std::nan("");
     if (std::isnan(position)) {
         return;
     }
     const QRectF room(box.left() + 4, box.bottom() + 3, std::max<qreal>(box.width() - 8, 3), 3);
     painter.setPen(Qt::NoPen);
-    painter.setBrush(context_.theme.colours().faint);
+    painter.setBrush(context.theme.colours().faint);
     painter.drawRoundedRect(room, 1, 1);
     // Bars begin at zero. Values below zero extend the other way, in the other colour.
-    const double zero = barValues_.classes.isEmpty() ? std::clamp(barValues_.scale.position(0), 0.0, 1.0) : 0;
+    const double zero = bars.classes.isEmpty() ? std::clamp(bars.scale.position(0), 0.0, 1.0) : 0;
     const double end = std::clamp(position, 0.0, 1.0);
-    painter.setBrush(end < zero ? context_.theme.colours().b : context_.theme.colours().a);
+    painter.setBrush(end < zero ? context.theme.colours().b : context.theme.colours().a);
     painter.drawRoundedRect(QRectF(room.left() + room.width() * std::min(zero, end), room.top(),
                                    room.width() * std::abs(end - zero), 3),
                             1, 1);

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/view_context.h"
+#include "views/text/quantity.h"
+#include "views/text/span.h"
+#include "views/text/text_layout.h"
+
+namespace ponderscope {
+
+using Qt::StringLiterals::operator""_s;
+
+/// The annotation that holds notes and bookmarks.
+inline const QString note_annotation = u"note"_s;
+
+/// Draws the lines of a text: a background for each token by its value, ticks of steps or a bar under it, its
+/// letters, flags of notes, and outlines of found, hovered and selected tokens.
+struct TextPainter {
+    static constexpr int margin_left = 24;
+    const TextLayout& layout; ///< of a sequence
+    const TokenValues& values;
+    const TokenValues& bars;                ///< no values: none
+    const std::vector<std::int32_t>& ticks; ///< steps that ran, by row; empty: no ticks
+    qint64 max_steps;                       ///< ticks of a token
+    const std::vector<qint64>& found;       ///< ascending
+    bool found_alone;                       ///< all other tokens are drawn pale
+    TokenSpan span;
+    const ViewContext& context;
+
+    /// The background of a token in a line whose top is \p top.
+    [[nodiscard]] static QRectF box(const TextLayout::PlacedToken& placed, qreal top, qreal height);
+    /// \p ascent: from the top to the baseline. \p height: of a background.
+    void paint(QPainter& painter, qint64 line, qreal top, qreal height, qreal ascent) const;
+
+private:
+    void paintTicks(QPainter& painter, qint64 token, const QRectF& box) const;
+    void paintBar(QPainter& painter, qint64 token, const QRectF& box) const;
+    void outlineSpan(QPainter& painter, std::vector<QRectF> boxes) const;
+};
+
+} // namespace ponderscope
