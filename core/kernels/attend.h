@@ -27,7 +27,7 @@ struct Visibility {
     at::Tensor ranges;
     /// With ranges that say the same, where only the device knows how many slots a sequence has; undefined
     /// elsewhere. int32 [S + 1] on the queries' device: queries and rows [runs[s], runs[s + 1]) are one
-    /// sequence, row i query i's own, and each query sees its sequence up to its own row.
+    /// sequence, row i belongs to query i, and each query sees its sequence up to row i.
     at::Tensor runs;
     std::int64_t longest_run = 0; ///< with runs: no sequence has more queries
     std::int64_t most_rows = 0;   ///< with ranges: no query sees more; 0: not known

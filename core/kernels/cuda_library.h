@@ -13,8 +13,8 @@
 
 namespace ponderscope {
 
-/// What a device was asked to do while it was captured, done again by one call: on the same memory, whatever
-/// lies there by then. Keeps the memory of everything that was made meanwhile.
+/// A captured sequence of device operations, which one call repeats: on the same memory with its current
+/// content. Keeps the memory of everything that was made meanwhile.
 class DeviceGraph {
 public:
     virtual ~DeviceGraph() = default;
@@ -22,17 +22,17 @@ public:
 };
 
 /// What core/kernels/cuda gives the engine. It is a library of its own, libponderscope_cuda.so, because
-/// LibTorch's CUDA libraries want half a gigabyte of memory and a second before they have done anything, and
-/// a run on the CPU needs none of them. Each *_fits says whether its neighbour takes these arguments; built
-/// without a CUDA compiler, none does, and plain operations of LibTorch run in their place.
+/// loading LibTorch's CUDA libraries takes half a gigabyte of memory and a second, and a run on the CPU does
+/// not need them. Each *_fits says whether its neighbour takes these arguments; built without a CUDA
+/// compiler, none does, and plain operations of LibTorch run in their place.
 struct CudaKernels {
     std::string (*name_of)(at::Device) = nullptr; ///< "NVIDIA H200"
     int (*capability_of)(at::Device) = nullptr;   ///< 90: compute capability 9.0
     std::string (*why_none)() = nullptr;          ///< where no GPU is found, what the CUDA runtime says of it
 
     bool (*attend_fits)(const at::Tensor& q) = [](const at::Tensor&) { return false; };
-    /// Whether attend takes LibTorch's flash attention for it, which is the fastest where there are ranges of
-    /// queries of a sequence.
+    /// Whether attend uses LibTorch's flash attention, the fastest choice for ranges of queries of a
+    /// sequence.
     bool (*flash_fits)(const at::Tensor& q, const Visibility&, const at::Tensor& row_bias) = nullptr;
     at::Tensor (*attend)(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                          const Visibility& visibility, double scale, const at::Tensor& row_bias) = nullptr;
@@ -40,8 +40,9 @@ struct CudaKernels {
         return false;
     };
     decltype(&ponderscope::depth_mix) depth_mix = nullptr;
-    /// Takes down what \p work asks of that device, and does none of it yet. Nothing may travel to or from
-    /// the host meanwhile, and what is asked must have run once before. c10::Error where the device cannot.
+    /// Takes down what \p work asks of that device, and does none of it yet. No copies to or from the host
+    /// are allowed during the capture, and the operations must have run once before. c10::Error where the
+    /// device cannot.
     std::unique_ptr<DeviceGraph> (*capture)(at::Device device, const std::function<void()>& work) = nullptr;
 };
 
@@ -52,7 +53,7 @@ void load_cuda();
 /// For a backend that is registered with LibTorch and brings kernels of its own.
 void use_kernels(const CudaKernels& kernels);
 
-/// Null for what lies on the CPU, and where there are none. What lies on a GPU got there after load_cuda().
+/// Null for a device of the CPU, and if there are no kernels. Tensors are on a GPU only after load_cuda().
 const CudaKernels* cuda_kernels(const at::Tensor& tensor);
 const CudaKernels* cuda_kernels(at::Device device);
 

@@ -47,7 +47,7 @@ struct HeadResult {
     at::Tensor mixture;                 ///< [n, d], fp32, not scaled by c
 };
 
-/// All tensors of a HeadResult, for what is done to each of them alike.
+/// All tensors of a HeadResult, to treat them alike.
 constexpr std::array<at::Tensor HeadResult::*, 12> head_result_fields = {&HeadResult::log_sum_exp,
                                                                          &HeadResult::nll,
                                                                          &HeadResult::rank,

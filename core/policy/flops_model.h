@@ -13,8 +13,8 @@
 namespace ponderscope {
 
 /// The cost of a model's tokens as data: enough to count FLOPs for any choice of steps without the model
-/// (methods.md section 11: exact integers, 2 per multiply-add, matrix products only). Runs are counted by it,
-/// and it is kept with each of them, so that replays are counted in the same way.
+/// (methods.md section 11: exact integers, 2 per multiply-add, matrix products only). Recording counts FLOPs
+/// by this model and stores the model with the run, so that replays count in the same way.
 struct FlopsModel {
     /// skip: per_step, and a step's slots see those of the same step alone.
     enum class Visibility : std::uint8_t { per_step, interleaved, two_dimensional, skip };
@@ -53,7 +53,7 @@ struct FlopsModel {
                std::span<const std::int32_t> others = {}) const;
 
     [[nodiscard]] std::string to_json() const;
-    /// Nothing for a text that is none, or one with numbers out of range: a trace is a stranger's.
+    /// No value for an invalid text or numbers out of range: a trace is a stranger's.
     static std::optional<FlopsModel> from_json(const std::string& text);
 
     bool operator==(const FlopsModel&) const = default;

@@ -27,14 +27,14 @@ struct MatchedRule {
     bool plain = false;                   ///< a run of a model that does not ponder
 };
 
-/// A rule at a cost that is given: between two of its settings, linear, which is what drawing one of both for
-/// each token would give on average.
+/// A rule at a cost that is given: linear between two settings: the mean result of drawing one of the two for
+/// each token.
 struct MatchedCell {
     double cost = 0;     ///< mean steps, or FLOPs a token
     Estimate nll;        ///< nats a token; NaN where the rule does not reach the cost
     Estimate difference; ///< to the reference at the same cost
     Estimate band; ///< the same with bands that hold for all causal rules and costs of the axis together
-    bool better = false; ///< a causal rule whose band of the difference to the best blind rule lies below 0
+    bool better = false; ///< causal, and the band of its difference to the best blind rule is below 0
 };
 struct MatchedPoint {
     std::string policy;
@@ -72,8 +72,8 @@ MatchedComparison compare_matched(std::size_t rules, const AskRule& rule, std::s
                                   const MatchedCosts& costs, const RowLayout& rows,
                                   const BootstrapOptions& options = {});
 
-/// The NLL of settings minus that of the best blind rule at the mean cost of each: FLOPs where all of them
-/// are known, else steps. \p depths: the fixed depths over the same rows.
+/// NLL of each setting minus NLL of the best blind rule at the same mean cost: FLOPs where all of them are
+/// known, else steps. \p depths: the fixed depths over the same rows.
 std::vector<Estimate> against_blind(std::span<const ScoredSetting> settings,
                                     std::span<const ScoredSetting> depths, const RowLayout& rows,
                                     const BootstrapOptions& options);
@@ -82,7 +82,7 @@ std::vector<Estimate> against_blind(std::span<const ScoredSetting> settings,
 /// kind with a threshold (swept over \p settings values), random halting, and as a bound the oracle.
 /// Rules over a signal by name can be asked for beside them (find_policy_kind).
 std::vector<std::string> matched_rules(const ReplayTable& table);
-/// One of them, replayed. \p costs: those at which the oracle is exact. InputError: a rule without an NLL of
+/// One setting, replayed. \p costs: those at which the oracle is exact. InputError: a rule without an NLL of
 /// some token of \p scored.
 MatchedRule replayed_rule(const ReplayTable& table, const ScoredRows& scored, const std::string& name,
                           int settings, const MatchedCosts& costs = {});

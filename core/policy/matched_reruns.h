@@ -21,10 +21,10 @@ struct RerunRule {
 std::vector<RerunRule> reruns_by_rule(const std::vector<RunInfo>& runs, const RunInfo& run,
                                       const std::vector<std::string>& names);
 
-/// compare_matched on what the model did, not on replays. \p costs: mean steps, moved to what the reference
-/// reaches, since rerun it may take a few steps less or more than replayed; empty: those of its own settings.
-/// \p rerun_trace holds the runs of \p rules, \p trace the table's run. InputError: a rerun over other
-/// tokens; a reference that is none of the rules.
+/// compare_matched on what the model did, not on replays. \p costs: mean steps, moved to the steps that the
+/// reference reaches when it is rerun; empty: those of its own settings. \p rerun_trace holds the runs of \p
+/// rules, \p trace the table's run. InputError: a rerun over other tokens; a reference that is none of the
+/// rules.
 MatchedComparison compare_reruns(const ReplayTable& table, const ScoredRows& scored, const TraceReader& trace,
                                  const RunInfo& run, const TraceReader& rerun_trace,
                                  const std::vector<RerunRule>& rules, const std::string& reference,
@@ -32,7 +32,7 @@ MatchedComparison compare_reruns(const ReplayTable& table, const ScoredRows& sco
 
 /// The runs of a model that does not ponder over the same tokens: each a point at its own FLOPs.
 std::vector<RunInfo> plain_runs(const std::vector<RunInfo>& runs, const RunInfo& run);
-/// One of them, over the tokens of \p scored. Without settings where it did not score all of these.
+/// One rerun, over the tokens of \p scored. Without settings where it did not score all of these.
 MatchedRule plain_rule(const TraceReader& trace, const RunInfo& plain, const ScoredRows& scored);
 
 } // namespace ponderscope

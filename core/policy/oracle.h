@@ -18,9 +18,9 @@ enum class CostAxis : std::uint8_t { steps, flops };
 /// bound that no rule passes. At a price lambda every token takes the step of least NLL + lambda · cost,
 /// which is a point of the hull; between two neighbouring points, one of both is drawn for each token.
 ///
-/// Costs are a token's own. Where attention sees the steps of other tokens (FlopsModel), its FLOPs are those
-/// with all others stopped at step 0: no rule pays less, so the bound stays one. A token without a target
-/// takes step 0.
+/// Costs are a token's own. If attention sees the steps of other tokens (FlopsModel), the FLOPs assume that
+/// all other tokens stop at step 0: no rule pays less, so the bound stays one. A token without a target takes
+/// step 0.
 class Oracle {
 public:
     /// InputError: FLOPs of a table without a FLOPs model. The table outlives it.
@@ -51,8 +51,8 @@ private:
 /// The kind `oracle`: the same over steps, as a policy.
 std::unique_ptr<Policy> oracle_policy(double price);
 
-/// Prices of \p most points of the hull with evenly spread costs, both its ends, and the two points around
-/// each of \p costs, so that the line between them is the hull itself. From the dearest to 0.
+/// Prices of \p most points of the hull with evenly spread costs, of both ends, and of the two points around
+/// each of \p costs. So the line between neighbouring points is the hull itself. From the dearest to 0.
 std::vector<double> oracle_prices(Oracle::Turns turns, int most, std::span<const double> costs);
 
 } // namespace ponderscope

@@ -37,25 +37,25 @@ struct PolicyContext {
     std::int64_t max_steps = 0; ///< K
     /// The threshold of the model's own rule; NaN where it has none.
     double own_threshold = std::numeric_limits<double>::quiet_NaN();
-    /// Where the model's own rule stops every token, if its config says so, whatever tau is.
+    /// The step at which the config stops every token, independent of tau.
     std::optional<std::int64_t> exit_step = std::nullopt;
     /// Where the model's own rule stops a token (method_info.h).
     OwnRule::Stops own_rule = OwnRule::Stops::below;
-    /// Mean steps of `learned` at that tau, over tokens with a target; NaN where there is no such number.
+    /// Mean steps of `learned` at that tau, over tokens with a target; NaN: the model has no such number.
     double learned_rate = std::numeric_limits<double>::quiet_NaN();
 
     /// Whether `learned` needs no theta.
     [[nodiscard]] bool has_own_rule() const { return exit_step || !std::isnan(own_threshold); }
 };
 
-/// A rule that stops each token at the first k in 0..K-1 at which it says so, at K if it never does
-/// (methods.md section 9). Immutable; threads may share it.
+/// A rule that stops each token at the first k in 0..K-1 for which stops() is true, else at K (methods.md
+/// section 9). Immutable; threads may share it.
 class Policy {
 public:
     virtual ~Policy() = default;
 
-    /// One number for each token that does not depend on steps (a draw, a bound that decays with the
-    /// position), which stops() is given again.
+    /// A number of each token that does not depend on the step (a draw, a bound that decays with the
+    /// position). It is an argument of stops().
     virtual void per_token(std::span<const TokenPlace> places, std::span<double> numbers) const;
 
     /// stop[i] = 1 iff the rule stops token first + i after step \p k < K, else 0. Reads no step above k.
@@ -63,8 +63,8 @@ public:
     virtual void stops(const SignalColumns& columns, std::size_t first, std::int64_t k,
                        std::span<const double> numbers, std::span<std::uint8_t> stop) const = 0;
 
-    /// The step of tokens [first, first + steps.size()), of which token i can have been recorded up to
-    /// \p ran[i]: min(rule, ran). The oracle, which is not causal, has its own.
+    /// The step of tokens [first, first + steps.size()), where token i is recorded up to step \p ran[i]:
+    /// min(rule, ran). The oracle, which is not causal, has its own.
     virtual void choose(const SignalColumns& columns, std::size_t first, std::span<const TokenPlace> places,
                         std::span<const std::int32_t> ran, std::span<std::int32_t> steps) const;
 };
@@ -79,8 +79,8 @@ struct PolicyKind {
     std::vector<PolicySignal> needs = {};         ///< recorded signals
     bool causal = true;                           ///< false: a bound, not a policy that can run
     std::int64_t first_step = 0; ///< the first that is judged, with other parameters as preset
-    /// What of a token at step k, from first_step on, stands against the threshold, in its unit; nullptr: the
-    /// first of `needs` as it is.
+    /// The number of a token at step k >= first_step that is compared with the threshold, in its unit;
+    /// nullptr: the first of `needs` as it is.
     double (*compared)(const SignalColumns& columns, std::size_t token, const TokenPlace& place,
                        std::int64_t k) = nullptr;
     /// InputError when the spec does not fit the run ("fixed:n=7" with K = 3).

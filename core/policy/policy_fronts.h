@@ -13,7 +13,7 @@
 
 namespace ponderscope {
 
-/// What one threshold of a policy gives, by replay.
+/// The result of one threshold of a policy, by replay.
 struct PolicyPoint {
     std::string spec; ///< "entropy:theta=1.37"; empty: no policy says it
     double steps = 0; ///< mean over tokens with a target
@@ -33,9 +33,9 @@ struct PolicyFront {
     std::optional<CostAxis> axis = {}; ///< the only one that it is drawn on: a bound holds for one
 };
 
-/// The best blind rule first. Then replays every kind that the run has signals for (those named in \p only,
-/// when it is not empty) at \p thresholds values each; the oracle for steps and for FLOPs. Cancelled by
-/// \p stop; seconds for millions of tokens.
+/// The best blind rule first. Then replays, at \p thresholds values each, every kind whose signals the run
+/// has (or those of \p only, if it is not empty); the oracle for steps and for FLOPs. Cancelled by \p stop;
+/// seconds for millions of tokens.
 std::vector<PolicyFront> policy_fronts(const ReplayTable& table, const std::vector<std::string>& only,
                                        int thresholds, const std::stop_token& stop);
 

@@ -21,10 +21,12 @@ struct PolicyOutcome {
     double steps = 0; ///< mean over tokens with a target
     double nll = 0;   ///< nats, likewise
     double flops = 0; ///< mean of a token; NaN where the trace does not say what steps cost
-    double saved = 0; ///< share of the FLOPs of full; NaN likewise, and of a rerun where there is no full
-    Estimate difference = {}; ///< NLL minus that of full, replayed or rerun likewise; NaN: there is no full
-    /// NLL minus that of the best blind rule (core/policy/matched.h) at the same FLOPs, or steps where they
-    /// are not known; of replays alone.
+    /// share of the FLOPs of full; NaN in the same cases, and for a rerun without a full run
+    double saved = 0;
+    /// NLL minus the NLL of full (a replay for a replay, a rerun for a rerun); NaN: there is no full
+    Estimate difference = {};
+    /// NLL minus the NLL of the best blind rule (core/policy/matched.h) at the same FLOPs, or at the same
+    /// steps if FLOPs are unknown; of replays alone.
     Estimate against_blind = unknown_estimate;
     Estimate band =
         unknown_estimate;  ///< of `difference`, holds for all policies of a report together (max-t)
@@ -64,9 +66,9 @@ struct PolicyRerun {
 };
 
 /// A row for each of \p specs, in their order. \p of: the run of the table. \p reruns: those that are known;
-/// the rerun of `full` among them is what the others are set against, else the run itself where no token of
-/// it stopped. Intervals as core/stats/front.h: paired, over the tokens that all have. InputError: a spec
-/// that is none or that the run lacks signals for, traces that do not fit; Cancelled by options.stop.
+/// the others are compared with the rerun of `full`, or with the run itself if none of its tokens stopped.
+/// Intervals as core/stats/front.h: paired, over the tokens that all have. InputError: a spec that is none or
+/// that the run lacks signals for, traces that do not fit; Cancelled by options.stop.
 std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of,
                                    const std::vector<std::string>& specs,
                                    const std::vector<PolicyRerun>& reruns, const BootstrapOptions& options);

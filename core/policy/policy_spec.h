@@ -41,8 +41,8 @@ struct PolicySpec {
     [[nodiscard]] double number(const std::string& key) const;
     [[nodiscard]] std::uint64_t whole(const std::string& key) const;
 
-    /// The same policy with another value. "threshold" stands for the kind's first parameter, the one that a
-    /// sweep moves. InputError: a policy without such a parameter, or a value out of range.
+    /// The same policy with another value. "threshold" means the first parameter of the kind, which a sweep
+    /// varies. InputError: a policy without such a parameter, or a value out of range.
     [[nodiscard]] PolicySpec with(const std::string& key, double value) const;
 
     bool operator==(const PolicySpec&) const = default;

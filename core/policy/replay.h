@@ -14,9 +14,9 @@
 
 namespace ponderscope {
 
-/// What replays of one run need, in memory: recorded signals as columns, tokens in the order of sequences and
-/// positions. Loaded once a run and immutable then, so any number of threads may replay from it. Takes
-/// 4 (K + 1) bytes a token and signal.
+/// The data of one run that replays need, in memory: recorded signals as columns, tokens in the order of
+/// sequences and positions. Loaded once a run and immutable then, so any number of threads may replay from
+/// it. Takes 4 (K + 1) bytes a token and signal.
 struct ReplayTable {
     std::string run;                ///< as messages call it: TRACE.ponder#RUN
     SignalColumns columns;          ///< of all tokens; K = columns.max_steps()
@@ -43,12 +43,12 @@ struct ReplayTable {
     /// Fills in `halted` and `context.learned_rate` from the rest.
     void finish();
 
-    /// InputError, one sentence that says what to record and how, when a policy's signals are not there.
+    /// InputError: a signal of the policy is missing; the message says how to record it.
     void require(const PolicySpec& spec) const;
     /// Whether it can be replayed here; for menus.
     [[nodiscard]] bool can(const PolicyKind& kind) const;
-    /// The kinds that can be replayed here: those of policy_kinds(), and rules in both directions over the
-    /// signals that were read by name.
+    /// The kinds that can be replayed here: policy_kinds(), and rules in both directions for each signal that
+    /// was read by name.
     [[nodiscard]] std::vector<const PolicyKind*> kinds() const;
     /// The number of a kind, which is that of its colour: its place in policy_kinds(), of rules over a signal
     /// behind these.

@@ -34,9 +34,8 @@ struct RerunDifference {
 };
 
 /// Whether a run is the rerun of \p policy ("entropy:theta=1.5") for \p run: the same weights, method, steps,
-/// start state, changes for the run (changes_of) and tokens, another policy, and later tokens see of one that
-/// stopped what \p kv says, or, where that is empty, kv_of_rerun. By what the trace says of both;
-/// rerun_difference looks at the tokens.
+/// start state, changes (changes_of) and tokens, but another policy. \p kv says what later tokens see of a
+/// stopped token; empty: kv_of_rerun. By what the trace says of both; rerun_difference looks at the tokens.
 bool is_rerun_of(const RunInfo& candidate, const RunInfo& run, const std::string& policy,
                  const std::string& kv = {});
 

@@ -19,16 +19,16 @@ struct ScoredSetting {
     std::vector<double> flops; ///< empty: not known
 };
 
-/// The tokens of a replay table that have a target in every one of some columns, and how they lie. Values
-/// are of these tokens, or sums over the tokens of each cluster.
+/// The tokens of a replay table that are scored in all given columns, with their layout. Values are of these
+/// tokens, or sums over the tokens of each cluster.
 class ScoredRows {
 public:
     ScoredRows() = default;
     /// \p nll: a value for each token of the table, NaN without a target; none: the run's own.
     explicit ScoredRows(const ReplayTable& table, std::span<const std::span<const float>> nll = {});
 
-    /// Makes a row of each cluster where \p options draw whole ones from each of \p parts equal parts of
-    /// them: settings of a long run then take little memory. Before the first use.
+    /// Joins the tokens of a cluster to one row if \p options draw whole clusters from each of \p parts equal
+    /// parts: settings of a long run then take little memory. Before the first use.
     void add_up_clusters(const BootstrapOptions& options, std::int64_t parts = 1);
 
     [[nodiscard]] const std::vector<std::size_t>& tokens() const { return tokens_; } ///< of the table
@@ -53,9 +53,9 @@ private:
     RowLayout layout_;
 };
 
-/// \p options with the length of blocks that all reports of this run have, whatever policies they are of:
-/// chosen from the NLL of the last step and from what the steps gain together. The same options where they
-/// name a length, or where rows are clusters.
+/// \p options with the block length of all reports of this run. It does not depend on the policies: chosen
+/// from the NLL of the last step and from what the steps gain together. The same options where they name a
+/// length, or where rows are clusters.
 BootstrapOptions with_block_of_run(const ReplayTable& table, const ScoredRows& rows,
                                    const BootstrapOptions& options);
 

@@ -19,8 +19,8 @@ struct SampleHalf {
     [[nodiscard]] std::vector<double> of(const std::vector<double>& column) const;
 };
 
-/// A sample in two halves: settings are chosen on one and reported on the other, so that no threshold is
-/// judged on the text that it was found on.
+/// A sample in two halves: settings are chosen on one half and reported on the other, so that no threshold is
+/// judged on the text for which it was chosen.
 struct SplitRows {
     SampleHalf choosing, reporting;
     std::string words; ///< "600 clusters chose, the other 600 are reported"

@@ -12,8 +12,8 @@
 
 namespace ponderscope {
 
-/// Goes through tasks in order from 0, `batch` at a time and two batches under way: a GPU computes the
-/// next one while the last one's results travel and are packed for the writer.
+/// Goes through tasks in order from 0, `batch` at a time and two batches under way: a GPU computes the next
+/// batch while the results of the last one are copied and packed for the writer.
 ///
 /// \p reach(begin, size) sees to it that the batch that begins at task `begin` is known and returns its end:
 /// at most begin + size, and `begin` when there are no more tasks. Tasks that were collected are not asked
@@ -21,10 +21,10 @@ namespace ponderscope {
 ///
 /// \p submit(begin, end) starts a batch and returns what it is collected with; \p collect(pending, begin,
 /// end) waits for it and keeps its results. Either may throw MemoryExhausted, and has then kept nothing of
-/// that batch: it is run again in halves, then task by task with nothing else under way, and the smaller size
+/// that batch: it runs again in halves, then task by task with no other batch in flight; the smaller size
 /// stays. MemoryExhausted comes out of here only when a single task alone does not fit; every task before it
-/// was collected. On \p stop nothing new is started, a submit that is under way may throw Cancelled, and what
-/// was submitted is collected.
+/// was collected. After \p stop no batch is started, a running submit may throw Cancelled, and submitted
+/// batches are collected.
 template <typename Reach, typename Submit, typename Collect>
 requires std::is_invocable_r_v<std::size_t, const Reach&, std::size_t, std::size_t>
 void run_in_batches(const Reach& reach, std::size_t batch, const std::stop_token& stop, const Submit& submit,

@@ -12,8 +12,8 @@
 
 namespace ponderscope {
 
-/// What a line of JSON Lines holds, one object a line; blank lines count as lines and hold nothing. A field
-/// within an object is written with a point: meta.author.
+/// The fields of a line of JSON Lines, one object a line; blank lines count as lines and hold nothing. A
+/// field within an object is written with a point: meta.author.
 struct JsonlOptions {
     std::filesystem::path file; ///< "-": standard input; gzip and Zstandard are recognised
     std::string text_field = "text";

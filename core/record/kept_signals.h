@@ -14,8 +14,8 @@ inline constexpr const char* exit_gate = "exit_gate";
 
 /// The signals of an engine that a run keeps (RecordOptions: scalars, candidates, depth_sums).
 std::vector<SignalInfo> kept_signals(const std::vector<SignalInfo>& given, const RecordOptions& options);
-/// What a token takes in the trace before anything is compressed, about, without its text, and without
-/// attention and states, which have prices of their own (session.h).
+/// About how many bytes a token takes in the trace, uncompressed, without its text, attention and states
+/// (session.h has the prices of the last two).
 double bytes_a_token(const std::vector<SignalInfo>& kept, const RecordOptions& options,
                      const ModelConfig& config, std::int64_t max_steps);
 

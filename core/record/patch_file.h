@@ -28,8 +28,8 @@ struct PlannedPatch {
 /// describes it. InputError: anything else, a place patched twice.
 std::vector<PlannedPatch> read_patch_file(const std::filesystem::path& path);
 
-/// What a run keeps of them (RunInfo::choices): the list of patches of such a file, with everything that it
-/// left out written out.
+/// The form in which a run stores them (RunInfo::choices): the list of patches of such a file, with all
+/// defaults written out.
 nlohmann::json to_json(const std::vector<PlannedPatch>& patches);
 
 /// InputError: a patch of a token that \p sequences do not have, or of a step or layer of another model.

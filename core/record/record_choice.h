@@ -8,11 +8,11 @@
 
 namespace ponderscope {
 
-/// What a run records, as `--record` says it: one of scalars, basic and steps (steps, where none is named),
-/// and beside the latter two, with commas, layers, states[:LAYERS] and experts[:probabilities].
+/// What a run records, as `--record` says it: one of scalars, basic and steps (default: steps). With commas,
+/// basic and steps take layers, states[:LAYERS] and experts[:probabilities].
 struct RecordChoice {
     RecordLevel level = RecordLevel::steps;
-    bool scalars = false; ///< of what basic computes, one row a token and the gate at exit
+    bool scalars = false; ///< store only one row a token and the gate at exit
     bool exits = false;   ///< layers alone: the blocks of a vanilla model are its steps
     bool lens = false;    ///< layers beside basic or steps: every layer is read out at every step
     std::optional<std::string> states; ///< LAYERS; empty: the end of each step

@@ -9,9 +9,9 @@
 
 namespace ponderscope {
 
-/// The sequences that a run was made of, read back from its trace with titles, groups and labels: what an
-/// exact rerun computes again, whatever became of the files. A partial run gives what it holds, or what it
-/// \p finished alone. Cancelled by \p stop.
+/// The sequences that a run was made of, read back from its trace with titles, groups and labels: an exact
+/// rerun computes them again and needs no text files. A partial run gives its tokens so far, or with \p
+/// finished only its finished sequences. Cancelled by \p stop.
 std::vector<SequenceInput> recorded_sequences(const TraceReader& trace, const RunInfo& run,
                                               const std::stop_token& stop = {}, bool finished = false);
 

@@ -23,8 +23,8 @@ RecordReport rerun(Engine& engine, const Checkpoint& checkpoint, const RunInfo& 
                    const PolicySpec& spec, TraceWriter& writer, RecordOptions options,
                    const ProgressSink& progress = {}, std::stop_token stop = {});
 
-/// The spec with what it leaves to the run written out, so that it means the same on any run: random pruning
-/// at the learned rate.
+/// The spec with the run's defaults written out, so that it means the same on any run: random pruning at the
+/// learned rate.
 PolicySpec spelled_out(const PolicySpec& spec, const PolicyContext& context);
 
 } // namespace ponderscope

@@ -17,12 +17,12 @@ namespace ponderscope {
 
 struct ScoredRequest;
 
-/// Answers requests about a model, one JSON object a line (resources/docs/tasks.md), and records them where
+/// Answers requests about a model, one JSON object a line (resources/docs/tasks.md), and records them if
 /// there is a trace: each request is a sequence of one run.
 ///
 /// Texts are cut as lm-evaluation-harness cuts them: white space at the end of a context belongs to the
-/// continuation, the two are encoded together, an empty context is the start token (or else the end token),
-/// what does not fit is left out on the left, and rolling windows do not overlap.
+/// continuation, both are encoded together, an empty context is the start token (or else the end token), text
+/// that does not fit is cut on the left, and rolling windows do not overlap.
 class RequestScorer {
 public:
     struct Options {

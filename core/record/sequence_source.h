@@ -20,7 +20,7 @@ namespace ponderscope {
 /// hardly can.
 inline constexpr std::size_t short_text = 256;
 
-/// Where record() takes its sequences from, one after the other, so that a corpus need not lie in memory. A
+/// The source from which record() takes sequences one by one, so that a corpus need not fit in memory. A
 /// sequence lives as long as its windows are computed.
 class SequenceSource {
 public:
@@ -57,7 +57,7 @@ public:
 protected:
     explicit TextSource(std::stop_token stop) : stop_(std::move(stop)) {}
     [[nodiscard]] bool is_stopped() const { return stop_.stop_requested(); }
-    /// InputError: what was read through before, whose digest the run has, is not what \p again is of.
+    /// InputError: the text changed between the first reading, whose digest the run has, and \p again.
     static void require_unchanged(const std::string& name, const std::string& before,
                                   const std::string& again) {
         if (before != again) {
@@ -74,8 +74,8 @@ protected:
 };
 
 /// The same as the record() of session.h, sequence by sequence: memory grows by the batch, not by what the
-/// source holds. Where the source fails, what was recorded before stays in the trace, marked partial, with
-/// the fault. A source without any sequence is an InputError, and then nothing is written.
+/// source holds. If the source fails, the sequences so far stay in the trace, marked partial, with the fault.
+/// A source without any sequence is an InputError, and then nothing is written.
 RecordReport record(const Engine& engine, const Checkpoint& checkpoint, SequenceSource& source,
                     const Tokenizer* tokenizer, TraceWriter& writer, const RecordOptions& options,
                     const ProgressSink& progress = {}, const std::stop_token& stop = {});

@@ -17,7 +17,7 @@
 
 namespace ponderscope {
 
-/// One sequence to be scored: its tokens, and the text they came from when there is one.
+/// One sequence to be scored: its tokens and, if known, their text.
 struct SequenceInput {
     std::string title;
     std::string text; ///< UTF-8; empty for ids only
@@ -42,7 +42,7 @@ SequenceInput sequence_from_text_file(const std::filesystem::path& file, const T
 /// Encodes a prompt typed by the user.
 SequenceInput sequence_from_prompt(const std::string& prompt, const Tokenizer& tokenizer,
                                    const TextReading& reading = {});
-/// Gives ids a text: the tokens decoded one after the other, each owning the bytes it stands for.
+/// Gives ids a text: the tokens decoded one by one, each with its own bytes.
 void attach_decoded_text(SequenceInput& sequence, const Tokenizer& tokenizer);
 /// Rows of ids: JSON [[...]] (or one flat [...]), or a safetensors file with an integer tensor `input_ids`
 /// [T] or [B,T].
@@ -50,7 +50,7 @@ std::vector<std::vector<std::int32_t>> read_ids(const std::filesystem::path& fil
 
 struct RecordOptions {
     RecordLevel level = RecordLevel::steps;
-    bool scalars = false;   ///< of what `level` computes, keep one row a token, packed, and the gate at exit
+    bool scalars = false;   ///< store only one packed row a token and the gate at exit
     bool candidates = true; ///< false: without candidate_ids and candidate_probabilities
     bool depth_sums = false;       ///< depth weights added up over the tokens of the run (signal_sums.h)
     std::int64_t context = 0;      ///< tokens a window; 0: the model's context, at most 2048
@@ -74,11 +74,11 @@ struct RecordOptions {
     std::int64_t training_step = 0;       ///< RunInfo::training_step
     std::int64_t rank = 0;                ///< which of the processes that record the run together this one is
     std::int64_t world = 1; ///< how many there are; each records its share into a trace of its own (tasks.h)
-    /// The writer's trace, where a run in it is to be taken up again behind what it finished. A run that is
+    /// The writer's trace, if a run in it is to be resumed after its last finished sequence. A run that is
     /// complete stays as it is; without one, this begins as usual.
     std::optional<std::filesystem::path> resume = std::nullopt;
-    /// What ended the making of the sequences before its time, one sentence: the run is then cancelled,
-    /// though all of them are in it. Empty: nothing did.
+    /// Why the generation of the sequences ended early, one sentence: the run is then cancelled, though all
+    /// of them are in it. Empty: nothing did.
     std::string cut_short = {};
     bool finish = true; ///< the writer is finished after the run; false: the caller goes on writing
 };
@@ -123,7 +123,7 @@ RecordingPrice states_price(const Engine& engine, const std::vector<SequenceInpu
 /// id below \p vocab_size (InputError). For callers that must not even create a trace for a wrong input.
 void check_sequences(const std::vector<SequenceInput>& sequences, std::int64_t vocab_size);
 
-/// Scores every sequence in windows and appends one run to the trace. While one batch is computed the one
+/// Scores every sequence in windows and appends one run to the trace. While a batch is computed, the batch
 /// before is written; memory grows by the batch, not by the text. Every id is checked against the vocabulary
 /// before anything is written (InputError). \p tokenizer may be null (ids only).
 RecordReport record(const Engine& engine, const Checkpoint& checkpoint,

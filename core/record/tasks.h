@@ -34,8 +34,8 @@ struct Task {
 
 /// The windows of one process of a world; holds those between the last reach() and let_go().
 ///
-/// Sequences are taken in groups: whole sequences, until their windows fill the last batch, or until there
-/// are so many batches that the last one may be smaller. No batch holds windows of two groups. All processes
+/// Sequences are taken in groups: whole sequences, until their windows fill the last batch, or until the
+/// number of batches makes a smaller last one negligible. No batch holds windows of two groups. All processes
 /// read all sequences, and each group goes to the process with the fewest tokens so far. So processes need no
 /// communication, each sequence is in one shard, and every number equals that of a single process: the last
 /// bits of results depend on the windows of a batch.

@@ -29,9 +29,9 @@ struct TextFilesOptions {
 
 /// Sequences from text files, one after the other, in the memory of some parts. A text that is longer than a
 /// part is cut where a line ends, or else between words, or else between tokens, and its sequences have the
-/// tokens of the whole text: each part is encoded with what stands before and behind it, and parts that do
-/// not agree about the tokens around their cut are refused. Which line it is depends on the text alone where
-/// a tokenizer ends a token with the line, as those of language models do. Files are read through once
+/// tokens of the whole text: each part is encoded together with the text around it. If two parts disagree
+/// about the tokens at their cut, the file is refused. The chosen line depends on the text alone if the
+/// tokenizer ends tokens at line ends, as tokenizers of language models do. Files are read through once
 /// before: what is wrong in them is then said before anything is recorded; a stream is taken as it comes.
 /// InputError: as read_text_file; damaged packing; a text of which the tokenizer makes no parts.
 class TextFiles final : public TextSource {
@@ -66,7 +66,7 @@ private:
     std::unique_ptr<LineReader> reader_; ///< of the file that is being read; null: none
     std::string name_;                   ///< of that file, in sentences
     std::string title_;
-    std::string buffer_;          ///< of its text: what stands before a part, the part, and more
+    std::string buffer_;          ///< of its text: the text before a part, the part, and more
     std::uint64_t offset_ = 0;    ///< of the buffer in the text
     std::size_t begin_ = 0;       ///< of the part in the buffer
     std::size_t before_ = 0;      ///< where encoding begins: a token of the part before that lies before it

@@ -18,7 +18,7 @@ namespace ponderscope {
 
 /// The unit that is drawn with replacement. `automatic`: clusters where there are at least 30, else blocks.
 /// `clusters`: all tokens of a cluster or none. `blocks`: circular blocks of contiguous tokens inside
-/// stretches (Politis and Romano 1992), whatever cluster they are of.
+/// stretches (Politis and Romano 1992), across clusters.
 enum class ResamplingUnit : std::uint8_t { automatic, clusters, blocks };
 
 /// For interactive use: enough for two digits of a bound.
@@ -47,8 +47,8 @@ struct Estimate {
     double low = 0;
     double high = 0;
     double standard_error = 0; ///< standard deviation of the replicates (perplexities: by the delta method)
-    /// The smallest true difference that a two-sided test at 1 - level finds in a sample like this one with
-    /// a probability of 0.8 (Student's test over the units; Miller 2024, section 5).
+    /// The smallest true difference that a two-sided test at 1 - level finds with probability 0.8 in a sample
+    /// of this size (Student's test over the units; Miller 2024, section 5).
     double detectable = not_a_number;
 };
 
@@ -66,11 +66,11 @@ struct Resampling {
 
     /// The same options with the chosen unit and length.
     [[nodiscard]] BootstrapOptions apply(BootstrapOptions options) const;
-    /// The same options with the length of blocks that was settled here, for other samples of one report.
+    /// The same options with the block length of this sample, for the other samples of a report.
     [[nodiscard]] BootstrapOptions same_length(BootstrapOptions options) const;
     /// "1,200 clusters drawn whole", "circular blocks of 37 tokens (Politis-White)"
     [[nodiscard]] std::string words() const;
-    /// What the interval is about, and what a reader must know of a small sample; a sentence each.
+    /// The population of the interval, and warnings about a small sample; a sentence each.
     [[nodiscard]] std::vector<std::string> notices() const;
 };
 
@@ -78,8 +78,8 @@ struct Resampling {
 bool draws_whole_clusters(const BootstrapOptions& options, std::int64_t clusters);
 
 /// Settles what `options` leave open. \p series: of what the intervals are made, a value for each token; the
-/// block is as long as the longest that one of them asks for. InputError: options out of range, clusters
-/// asked for where there is one.
+/// longest block length among the series is taken. InputError: options out of range, or clusters requested
+/// with one cluster.
 Resampling choose_resampling(const TokenLayout& layout, std::span<const std::span<const double>> series,
                              const BootstrapOptions& options = {});
 
@@ -93,12 +93,11 @@ struct UnitSums {
     [[nodiscard]] std::vector<double> column(std::size_t at) const;
 };
 
-/// Sums over consecutive tokens of W quantities a token, for a sample that lies in stretches of contiguous
-/// tokens.
+/// Sums over consecutive tokens of W quantities a token, for a sample of stretches of contiguous tokens.
 ///
 /// A statistic that depends on sums only (a mean, a ratio, a correlation) can be evaluated on a resample of
-/// clusters or blocks without touching the tokens: the sum over a block is a difference of two prefixes.
-/// Where whole clusters are drawn, a sum for each of them is all that is kept.
+/// clusters or blocks without touching the tokens: the sum over a block is a difference of two prefixes. If
+/// whole clusters are drawn, only a sum for each cluster is kept.
 class PrefixSums {
 public:
     /// \p values: [tokens, width], row-major; finite. InputError otherwise, or where the layout has another
@@ -145,11 +144,11 @@ using Statistic = std::function<double(std::span<const double> sums, std::int64_
 /// tokens and their number. \p resampling: as choose_resampling made it for these sums.
 ///
 /// Clusters: draw i of replicate r takes the cluster whose number is the upper 64 bits of G · S(S(seed, r),
-/// i), S(seed, n) output n of SplitMix64; G draws. Blocks: draw i takes a stretch with probability
-/// proportional to max(length, block) by output 2i, in it every start with the same probability by output 2i
-/// + 1, and `block` tokens from there on, around the end to the beginning; until there are as many tokens as
-/// in the sample, the last block cut short. So every token is drawn as often as any other, and a mean of
-/// replicates is that of the sample.
+/// i), S(seed, n) output n of SplitMix64; G draws. Blocks: draw i chooses a stretch by output 2i, with
+/// probability proportional to max(length, block), and a start in it by output 2i + 1, uniformly. It takes
+/// `block` tokens from the start on, around the end; until there are as many tokens as in the sample, the
+/// last block cut short. So all tokens are drawn equally often, and the mean of the replicates is the mean of
+/// the sample.
 void for_each_replicate(const PrefixSums& sums, const Resampling& resampling, const BootstrapOptions& options,
                         const std::function<void(std::int64_t replicate, std::span<const double> sums,
                                                  std::int64_t tokens)>& use);
@@ -167,9 +166,9 @@ struct SmallSample {
     static SmallSample of_units(double units);
 };
 
-/// The interval of \p value from its replicates. Their quantiles, further out by what the estimated
-/// variance of few units costs, so that the interval of a mean has the width of Student's (Hesterberg 2015).
-/// A value that is NaN, or more than one NaN in a hundred replicates, gets NaN bounds; so do NaN degrees.
+/// The interval of \p value from its replicates. Quantiles of the replicates, moved outwards for few units,
+/// so that the interval of a mean has the width of Student's (Hesterberg 2015). Bounds are NaN for a NaN
+/// value, or if more than 1 % of the replicates are NaN; so do NaN degrees.
 Estimate interval_of(double value, std::vector<double> replicates, const SmallSample& small,
                      const BootstrapOptions& options);
 /// How many standard errors a bound of an interval of normal replicates lies out.
@@ -214,9 +213,9 @@ private:
 
 /// The length of circular blocks that makes the bootstrap's variance of the mean of \p series most accurate
 /// (Politis and White 2004, with the correction of Patton, Politis and White 2009): (2 G² / D)^(1/3) n^(1/3),
-/// G and D = 4/3 g(0)² from autocovariances under a flat-top lag window, whose width is where five lags in a
-/// row are no longer told apart from zero. Autocovariances are taken inside stretches, around the mean of
-/// all, so that texts that differ from each other ask for long blocks. Never more than min(3 √n, n / 3).
+/// G and D = 4/3 g(0)² from autocovariances under a flat-top lag window, whose width is the lag from which
+/// five autocorrelations in a row are near zero. Autocovariances are taken inside stretches, around the mean
+/// of all, so that texts that differ from each other ask for long blocks. Never more than min(3 √n, n / 3).
 ///
 /// Tokens, as a real number; 1 for a series that does not vary or has fewer than 8 values. O(n √n) at worst.
 double optimal_block_length(std::span<const double> series, const TokenLayout& layout);

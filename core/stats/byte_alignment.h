@@ -27,9 +27,9 @@ struct AlignedSegment {
     bool follows = false; ///< begins where the segment before ended: both belong to one stretch
 };
 
-/// Segments that both runs scored without a gap. Spans are sorted and do not overlap; where one of the two
-/// has a gap (a token that was not scored, the beginning of the text) the segment is left out. Tokens without
-/// bytes (end of text) cost what they cost: they join the segment that they stand in or before.
+/// Segments that both runs scored without a gap. Spans are sorted and do not overlap; a segment with a gap in
+/// one of the runs (an unscored token, the beginning of the text) is left out. Tokens without bytes (end of
+/// text) cost what they cost: they join the segment that they stand in or before.
 std::vector<AlignedSegment> align_by_bytes(std::span<const ScoredSpan> a, std::span<const ScoredSpan> b);
 
 /// Two runs of one text with different tokenizers, compared on the bytes that both scored. A PairedSample

@@ -37,8 +37,8 @@ struct TableColumn {
 /// No value: nothing in a list and in JSON, an empty field in CSV, "-" in a table.
 using Cell = std::variant<std::monostate, std::string, std::int64_t, double, bool, Estimate>;
 
-/// Numbers with what they are: the one source of a report's terminal text, JSON, CSV, Markdown and LaTeX, and
-/// of the tables of the window.
+/// Numbers with what they are: the source of a report's terminal text, JSON, CSV, Markdown and LaTeX, and of
+/// the tables in the window.
 struct DataTable {
     std::string name; ///< of several in one CSV file
     std::vector<TableColumn> columns;
@@ -59,7 +59,7 @@ nlohmann::json json_of(const DataTable& table);
 nlohmann::json json_of(const Estimate& estimate);
 /// With a header. An estimate has columns for its value and both bounds.
 std::string csv_of(const DataTable& table);
-/// Tables with the same columns, one below the other, with their names in the first column `table`.
+/// Tables with the same columns, one below the other; the first column, `table`, has their names.
 std::string csv_of(std::span<const DataTable> tables);
 /// Columns with titles, the first at the left, numbers at the right. \p most: rows.
 std::string text_of(const DataTable& table, std::size_t most = SIZE_MAX);

@@ -16,7 +16,7 @@ struct LayerExperts {
     std::string layer;              ///< its number in the model
     std::vector<std::int64_t> load; ///< [E] tokens (and steps) that chose each expert
     std::int64_t choices = 0;       ///< tokens (and steps) that chose: load sums to k times this
-    std::int64_t pairs = 0;         ///< of them, those whose predecessor in the sequence ran the same step
+    std::int64_t pairs = 0;         ///< choices whose preceding token ran the same step
     std::int64_t repeats = 0;       ///< pairs that chose the same set of experts
 
     [[nodiscard]] double share(std::size_t expert) const; ///< of the choices; NaN without any
@@ -43,7 +43,7 @@ std::vector<ExpertAgreement> expert_agreement(const TraceReader& a, const RunInf
                                               const TraceReader& b, const RunInfo& run_b,
                                               const std::stop_token& stop = {});
 
-/// router_experts of some tokens. Steps are one where the signal has no such axis.
+/// router_experts of some tokens. One step if the signal has no axis step.
 struct ExpertRows {
     std::int64_t tokens = 0, steps = 1, layers = 0, chosen = 0;
     std::vector<std::int64_t> ids; ///< [token, step, layer, choice]; did_not_run where the step did not run

@@ -12,7 +12,8 @@ namespace ponderscope {
 
 /// Alternatives against a reference over the same rows: tokens, or clusters of them.
 struct PairedDifferences {
-    std::vector<Estimate> each;  ///< mean of the alternative minus mean of the reference, one by one
+    /// mean of each alternative minus mean of the reference, with separate intervals
+    std::vector<Estimate> each;
     std::vector<Estimate> bands; ///< the same with bands that hold for all of them together (max-t)
     std::vector<double> p;       ///< two-sided, of no difference: sign flips (significance.h)
     Resampling resampling;
@@ -34,14 +35,14 @@ struct FrontPoint {
 /// points the first. NaN never is.
 std::vector<bool> pareto_front(std::span<const FrontPoint> points);
 
-/// Loss of a front at a cost: linear between its points, flat beyond the most expensive, and that of the
-/// cheapest before it. \p front: by cost, as sorted_front makes it; not empty.
+/// Loss of a front at a cost: linear between the points; flat beyond the most expensive and before the
+/// cheapest. \p front: by cost, as sorted_front makes it; not empty.
 double loss_at(std::span<const FrontPoint> front, double cost);
 /// The points on the front, by cost.
 std::vector<FrontPoint> sorted_front(std::span<const FrontPoint> points);
 
-/// The lower convex hull of points, never rising: the least mean loss, at a mean cost of at most c, of
-/// drawing one of the points for each token. By cost; read with loss_at.
+/// The lower convex hull of points, never rising: the least mean loss at a mean cost of at most c, if one of
+/// the points is drawn for each token. By cost; read with loss_at.
 std::vector<FrontPoint> convex_front(std::span<const FrontPoint> points);
 
 /// The area between two fronts over the costs that both reach, divided by the width of that range: the mean
@@ -60,9 +61,8 @@ struct FrontComparison {
     Estimate gap; ///< B - A, nats a token at equal cost; negative: B is better. NaN without a common range
 };
 
-/// Both fronts on the same draws; each replicate chooses its own settings for the fronts, as was done on the
-/// sample, compared over the sample's range: so the interval knows the choice. Memory: 16 bytes a row and
-/// setting.
+/// Both fronts on the same draws; each replicate chooses its own settings for the fronts and compares them
+/// over the sample's range: so the interval knows the choice. Memory: 16 bytes a row and setting.
 FrontComparison compare_fronts(std::span<const FrontSetting> a, std::span<const FrontSetting> b,
                                const RowLayout& rows, const BootstrapOptions& options = {});
 

@@ -12,8 +12,8 @@
 
 namespace ponderscope {
 
-/// The mean of all values, and quantiles: of all values up to 100,000, above that of at least 50,000 evenly
-/// spaced ones.
+/// The mean of all values, and quantiles: of all values up to 100,000; beyond, of at least 50,000 evenly
+/// spaced values.
 class Spread {
 public:
     void add(float value); ///< NaN and infinity are left out

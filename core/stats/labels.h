@@ -22,9 +22,9 @@ struct Labels {
     std::vector<PlacedRow> rows;      ///< `entry`: into `classes`
     std::vector<std::string> classes; ///< in the order in which they first occur
 
-    /// CSV with a header: document,begin,end,class or sequence,token,class in any order; `label` is another
-    /// name of class, `document` and `sequence` mean the same and may be absent where there is one sequence.
-    /// Fields in double quotes may hold commas. InputError with the line for everything else.
+    /// CSV with a header: document,begin,end,class or sequence,token,class in any order; `label` means class;
+    /// `document` and `sequence` mean the same and may be absent if there is one sequence. Fields in double
+    /// quotes may hold commas. InputError with the line for everything else.
     static Labels read(const std::filesystem::path& csv);
     /// The labels recorded with the texts of a run; without any, no rows. `file` is the trace.
     static Labels recorded(const TraceReader& trace, const RunInfo& run);

@@ -10,9 +10,9 @@
 
 namespace ponderscope {
 
-/// How the tokens of a sample lie: in stretches of consecutive tokens, each of them inside a cluster (a
-/// sequence, or the group that was given with it: a document, an author, a problem). Tokens of two clusters
-/// are taken as independent, tokens of one are not.
+/// How the tokens of a sample lie: in stretches of consecutive tokens, each inside a cluster (a sequence, or
+/// its group: a document, an author, a problem). Tokens of two clusters are taken as independent, tokens of
+/// one are not.
 struct TokenLayout {
     std::vector<std::int64_t> stretches;  ///< lengths, at least 1; they add up to the tokens of the sample
     std::vector<std::int64_t> cluster_of; ///< the cluster of each stretch, from 0; as many as stretches
@@ -23,7 +23,8 @@ struct TokenLayout {
     TokenLayout(std::initializer_list<std::int64_t> lengths)
         : TokenLayout(std::vector<std::int64_t>(lengths)) {}
 
-    /// One more token of \p cluster, which \p follows the one before it in the text, or begins a stretch.
+    /// Appends a token of \p cluster. \p follows: it follows the last token in the text; else it begins a
+    /// stretch.
     void add(std::int64_t cluster, bool follows);
 
     /// The stretches of \p more, behind these.

@@ -98,8 +98,8 @@ struct RunEstimate {
 };
 RunEstimate estimate_run(const TraceReader& trace, const RunInfo& run, const BootstrapOptions& options = {});
 
-/// Whether the tokens of two runs of one text are partners: of one tokenizer by its digest, or else with the
-/// same ids and spans as far as both go. Older traces have a digest of the tokenizer's file, which differs
+/// Whether the tokens of two runs of one text are partners: of one tokenizer (by digest), or with the same
+/// ids and spans as far as both runs go. Older traces have a digest of the tokenizer's file, which differs
 /// where the tokenizer does not.
 bool have_same_tokens(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                       const RunInfo& run_b);

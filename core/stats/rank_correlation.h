@@ -37,18 +37,18 @@ struct StepsCorrelation {
 /// Steps against NLL, and against entropy where every token has one.
 std::vector<StepsCorrelation> correlate_steps(const ScoredTokens& tokens,
                                               const BootstrapOptions& options = {});
-/// Steps of \p run against the NLL (the surprise) of another model on the tokens that both scored; where
-/// their tokenizers differ, on the stretches of text at whose ends both have a boundary, of which \p run
-/// spends a mean number of steps a token. InputError as pair_runs.
+/// Steps of \p run against the NLL (the surprise) of another model on the tokens that both scored; if the
+/// tokenizers differ, over stretches of text at whose ends both have a boundary; the steps are then means
+/// over a stretch. InputError as pair_runs.
 StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run, const TraceReader& other_trace,
                                  const RunInfo& other, const BootstrapOptions& options = {});
-/// Steps of \p run against what the steps gained in \p full, a run of every step over the same tokens: NLL at
-/// step 0 minus NLL at the last step. Nothing where \p full reads other tokens, has one step a token or no
-/// NLL by step.
+/// Steps of \p run against the gain of the steps in \p full, a run of every step over the same tokens: NLL at
+/// step 0 minus NLL at the last step. No value if \p full has other tokens, one step a token, or no NLL by
+/// step.
 std::optional<StepsCorrelation> correlate_gain(const TraceReader& trace, const RunInfo& run,
                                                const TraceReader& full_trace, const RunInfo& full,
                                                const BootstrapOptions& options = {});
-/// Steps of \p run against an annotation of numbers, over the scored tokens that have one.
+/// Steps of \p run against a numeric annotation, over the scored tokens with a value.
 StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run,
                                  const AnnotationReader& annotations, const AnnotationInfo& annotation,
                                  LabelPlace place, const BootstrapOptions& options = {});

@@ -17,7 +17,7 @@
 
 namespace ponderscope {
 
-/// What is compared: two or more runs (or one, for its interval alone), perhaps only a part of their tokens.
+/// What is compared: two or more runs (or one, for its interval), or a part of their tokens.
 struct ComparisonRequest {
     struct Run {
         std::filesystem::path trace;
@@ -31,9 +31,9 @@ struct ComparisonRequest {
     std::int64_t replicates = 10'000;
 };
 
-/// NLL of several runs over exactly the same tokens: those that every one of them scored. methods.md 11:
-/// means in nats, 95 % intervals by a paired bootstrap over clusters or blocks. Bounds are NaN where they
-/// cannot be said.
+/// NLL of several runs over exactly the same tokens: tokens that all runs scored. methods.md 11: means in
+/// nats, 95 % intervals by a paired bootstrap over clusters or blocks. Bounds are NaN where they cannot be
+/// said.
 struct RunComparison {
     struct Run {
         RunInfo info;
@@ -93,10 +93,10 @@ struct Winners {
 };
 
 /// \p by: "class", "type" (the 20 most frequent), "position" or "difficulty" (fifths of the mean of both
-/// runs' NLL: by the NLL of one run, the other run would win among the hard tokens by chance alone).
-/// \p second: index of run B within the comparison; A is the first. Types are those of the predicted token.
-/// \p request: what the comparison was made of. \p only: its places that count, ascending; empty: all.
-/// InputError: no second run.
+/// runs' NLL: by the NLL of one run, the other run would win among hard tokens by chance). \p second: index
+/// of run B within the comparison; A is the first. Types are those of the predicted token. \p request: what
+/// the comparison was made of. \p only: its places that count, ascending; empty: all. InputError: no second
+/// run.
 Winners winners_of(const RunComparison& comparison, const ComparisonRequest& request, const std::string& by,
                    std::size_t second = 1, const std::stop_token& stop = {},
                    const std::vector<RunComparison::Place>& only = {});

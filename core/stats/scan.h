@@ -19,7 +19,7 @@ namespace ponderscope {
 
 /// Calls \p work once for each part 0..parts-1, by up to \p workers threads: the calling thread, which is
 /// worker 0, and helpers. After a failure no further part is begun, but a part that was begun is finished, so
-/// the exception of the lowest failed part is the one that is thrown.
+/// the exception of the lowest failed part is thrown.
 void for_each_part(std::size_t parts, std::size_t workers,
                    const std::function<void(std::size_t part, std::size_t worker)>& work);
 
@@ -31,10 +31,9 @@ struct ReadOptions {
         0; ///< 0: as many as the machine has; fewer where files are small or may not be open so often
 };
 
-/// Calls \p read for parts [first, end) of the sequences, which together are all of them, with the readers of
-/// the thread that reads them. The work that it returns is called in the order of the sequences, one at a
-/// time. \p tokens: of each sequence; how the work is cut. The first exception in that order is rethrown.
-/// Cancelled.
+/// Divides the sequences into parts [first, end) and calls \p read for each part, with the readers of the
+/// calling thread. The returned functions are called one at a time, in the order of the sequences. \p tokens:
+/// of each sequence; how the work is cut. The first exception in that order is rethrown. Cancelled.
 using ReadSequences = std::function<std::function<void()>(std::span<const TraceReader* const> readers,
                                                           std::int64_t first, std::int64_t end)>;
 void read_sequences(const std::vector<const TraceReader*>& traces, std::span<const std::int64_t> tokens,
@@ -91,8 +90,8 @@ void for_each_slice(const TraceReader& reader, const RunInfo& run, const std::st
     }
 }
 
-/// Calls visit(sequence, tokens, i, position) for every token with a target, in order: row i of \p tokens,
-/// which go on to one behind the slice, for the target of its last token. Cancelled.
+/// Calls visit(sequence, tokens, i, position) for every token with a target, in order: row i of \p tokens.
+/// The rows include one behind the slice, for the target of the last token. Cancelled.
 template <typename Visit>
 void for_each_scored(const TraceReader& reader, const RunInfo& run, const std::stop_token& stop,
                      const Visit& visit) {
@@ -108,7 +107,7 @@ void for_each_scored(const TraceReader& reader, const RunInfo& run, const std::s
                    });
 }
 
-/// The layout of tokens that come one by one, in the order of sequences and positions.
+/// The layout of tokens that are appended in the order of sequences and positions.
 class LayoutBuilder {
 public:
     void add(const SequenceInfo& sequence, std::int64_t position) {
@@ -127,8 +126,8 @@ private:
     std::int64_t sequence_ = -1, cluster_ = 0, last_ = -2;
 };
 
-/// To which token a label's bytes, or the type of a place, belong: the one that is predicted there (what was
-/// hard is what had to be said), or the one that stands there.
+/// To which token a label's bytes, or the type of a place, belong: the predicted token (its prediction was
+/// hard), or the token at that position.
 enum class LabelPlace : std::uint8_t { prediction, token };
 
 /// Tokens with a target. All vectors have one length.

@@ -43,9 +43,9 @@ struct Moments {
 /// Two-sided p that independent units contribute nothing but symmetric noise around zero: the share of all
 /// 2^n choices of signs at which the sum is at least as far from zero as it is (a sign-flip test; for score
 /// contributions of a regression as in Hemerik, Goeman and Finos 2020). Exact up to 16 units that are not
-/// zero; beyond, the signs of the 10 largest are enumerated and the sum of the others is taken as normal with
-/// its variance, which is accurate in the middle and errs towards larger p in the tails. No draws: the same
-/// on every machine. 1 where all are zero; NaN where one is no number.
+/// zero; beyond, the signs of the 10 largest are enumerated, and the sum of the others is taken as normal
+/// with its variance. This is accurate in the middle and gives larger p in the tails. No draws: the same on
+/// every machine. 1 where all are zero; NaN where one is no number.
 double sign_flip_p(std::span<const double> contributions);
 
 /// The mean of a ratio sample (sums over tokens of units of different size) with an error by units.
@@ -77,7 +77,7 @@ struct Equivalence {
     double p_above = 0; ///< one-sided p of "at most -margin"
     double p_below = 0; ///< one-sided p of "at least margin"
     double p = 0;       ///< the larger of both: small says as well as, within the margin
-    double low = 0;     ///< the interval that lies inside the margin iff p <= alpha, of level 1 - 2 alpha
+    double low = 0;     ///< bounds of level 1 - 2 alpha: inside the margin iff p <= alpha
     double high = 0;
 };
 /// By Student's distribution over units. \p alpha: of `low` and `high`. InputError: a margin that is not
@@ -85,7 +85,8 @@ struct Equivalence {
 Equivalence equivalence_test(std::span<const double> sums, std::span<const double> tokens, double margin,
                              double alpha = 0.05);
 
-/// Tokens that two models get right or wrong, and a test of those that only one gets right (McNemar 1947).
+/// Tokens that two models predict right or wrong, and a test of the tokens that only one predicts right
+/// (McNemar 1947).
 struct Flips {
     std::int64_t tokens = 0;
     std::int64_t both_right = 0;

@@ -81,7 +81,7 @@ TaskReport report_task(const TaskSample& sample, const BootstrapOptions& options
 struct TaskComparison {
     std::string task;
     Flips flips;
-    std::vector<std::size_t> only_a, only_b; ///< documents that one of them gets right
+    std::vector<std::size_t> only_a, only_b; ///< documents that only this run answers right
 };
 /// InputError: fewer than two documents in common.
 TaskComparison compare_task(const TaskSample& a, const TaskSample& b, const BootstrapOptions& options = {});

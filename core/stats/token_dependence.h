@@ -7,10 +7,10 @@
 
 namespace ponderscope {
 
-/// Whether weights over sources (of depth attention, of snapshots) depend on the token at all. A routing that
-/// is the same for every token chooses nothing, however sharp it is (arXiv 2606.13168). The total variance of
-/// the weights falls into two parts: sources differ from each other, and a source's weight differs from token
-/// to token; the share of the second part is told.
+/// Whether weights over sources (of depth attention, of snapshots) depend on the token at all. A sharp
+/// routing that is equal for all tokens makes no choice (arXiv 2606.13168). The total variance of the weights
+/// falls into two parts: sources differ from each other, and a source's weight differs from token to token;
+/// share() is the second part.
 class TokenDependence {
 public:
     /// One token's weights over the sources; the same number of sources every time (std::invalid_argument).
@@ -18,7 +18,7 @@ public:
 
     [[nodiscard]] std::int64_t tokens() const { return tokens_; }
     /// Σ_{t,s} (w_ts - mean_s)² / Σ_{t,s} (w_ts - mean)², in [0, 1]. 0 where nothing varies; NaN for fewer
-    /// than two tokens or two sources: there is nothing to choose.
+    /// than two tokens or two sources: no choice.
     [[nodiscard]] double share_between_tokens() const;
 
     /// Below this share a layer is flagged (methods.md section 3 asks for a threshold; the number is ours).

@@ -16,12 +16,13 @@
 
 namespace ponderscope {
 
-/// The class of a token by its bytes: "word" (begins with a space, or a letter after nothing), "word part",
-/// "number", "punctuation", "white space", "piece of a character", "empty". One for each token; the first
-/// that fits in that order of questions: empty, white space, piece of a character, number, punctuation, word.
+/// The class of a token by its bytes: "word" (begins with a space, or with a letter at the beginning of a
+/// text), "word part", "number", "punctuation", "white space", "piece of a character", "empty". One for each
+/// token; the first that fits in that order of questions: empty, white space, piece of a character, number,
+/// punctuation, word.
 std::string token_class(std::string_view bytes);
 
-/// The tokens of one type or class, by the token at which the steps were spent unless the options say
+/// The tokens of one type or class, grouped by the token that ran the steps, unless the options say
 /// otherwise.
 struct TokenGroup {
     std::int32_t id = -1;   ///< token id; -1 for a class
@@ -33,8 +34,8 @@ struct TokenGroup {
     double steps_elsewhere = 0; ///< mean steps of all other tokens; NaN without any
     /// Two-sided, that its mean steps are those of the others: sign flips of the clusters' (or blocks') score
     /// contributions Σ (x - mean x)(steps - mean steps), x = 1 for the group's tokens, 0 for others. A group
-    /// of tokens that stand in few clusters has no small p, however many they are. NaN for fewer than two
-    /// tokens and where there are no others.
+    /// in few clusters has no small p, even with many tokens. NaN for fewer than two tokens and where there
+    /// are no others.
     double p = 0;
     double q = 0; ///< the same under false-discovery control over all groups of the table
 };
@@ -57,7 +58,7 @@ struct GroupingOptions {
     std::int64_t least = 2; ///< types with fewer tokens are left out, and are no tests
     DiscoveryControl control = DiscoveryControl::benjamini_hochberg;
     BootstrapOptions bootstrap;           ///< which units are taken as independent: `unit`, `block`
-    LabelPlace types = LabelPlace::token; ///< of a run: by what stands there, or by what is predicted there
+    LabelPlace types = LabelPlace::token; ///< of a run: types of the token itself or of the predicted token
 };
 
 /// The groups of a run's tokens. \p max_steps: its last step. \p bytes_by_id: of its vocabulary.
@@ -72,7 +73,7 @@ std::vector<std::string> vocabulary_by_id(const TraceReader& trace, const RunInf
 double group_difference_p(std::span<const double> centred,
                           std::span<const std::pair<std::size_t, double>> in_group, double share);
 
-/// Tokens put into groups by what they are, where they stand, or how hard they are.
+/// Groups of tokens by type, position or difficulty.
 struct TokenGrouping {
     struct Group {
         std::int32_t id = -1;     ///< of a token type

@@ -8,10 +8,10 @@ namespace ponderscope::kernels {
 
 /// The inner loops of attention on the CPU, compiled once for each instruction set and chosen at run time.
 ///
-/// All of them work on tiles that lie with one query a column: row r of a tile belongs to row r of the keys
-/// or values, and `vectors * lanes` queries lie beside each other in it. Every operation of a softmax then
-/// runs down the rows with one query a SIMD lane, without a single horizontal step; and the table is read as
-/// it lies in memory, since its elements are broadcast.
+/// Each tile has one query in each column: row r of a tile belongs to row r of the keys or values, and has
+/// `vectors * lanes` queries side by side. So a softmax runs down the rows with one query in each SIMD lane
+/// and needs no horizontal operation; and the table is read as it lies in memory, since its elements are
+/// broadcast.
 ///
 /// Buffers of tiles and packed queries are 64-byte aligned. Sums over a tile start at 0.
 struct TileKernels {

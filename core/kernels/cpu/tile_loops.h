@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The loops behind core/kernels/cpu/tile.h, included once by each tile_*.cpp, which are compiled for one
-// instruction set each. Nothing but built-in types is used here: an inline function of the library, compiled
+// The loops behind core/kernels/cpu/tile.h, included by each tile_*.cpp. Each of these files is compiled for
+// one instruction set. Nothing but built-in types is used here: an inline function of the library, compiled
 // for a newer processor in this file, could be the copy that the linker keeps for all of the program.
 #pragma once
 
@@ -12,15 +12,15 @@ namespace {
 
 constexpr int full_vectors = 3;
 
-/// Rows that are summed up at once beside N vectors, so that the sums fill the 16 registers and there are
-/// enough of them to hide an addition's latency.
+/// Number of rows that are summed at once for N vectors. The sums fill the 16 registers and hide the latency
+/// of an addition.
 template <int N>
 constexpr int block_rows() {
     return N == 1 ? 8 : N == 2 ? 6 : 4;
 }
 
 /// R rows times N vectors, held in registers over the whole depth. Element (r, k) of the table is table[r *
-/// RowStep + k * DepthStep], one of the two steps being 1.
+/// RowStep + k * DepthStep], and one of the two steps is 1.
 template <int R, int N, bool RowsTogether>
 inline void multiply(const float* table, std::ptrdiff_t stride, std::int64_t depth, const Vector* queries,
                      Vector (&sum)[R][N]) {

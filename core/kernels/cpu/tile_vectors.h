@@ -46,8 +46,8 @@ inline Vector* vectors_at(float* pointer) {
     return reinterpret_cast<Vector*>(pointer);
 }
 
-/// a · b + c, rounded once where the processor can. Said, not left to the compiler: what it makes of a
-/// product and an addition depends on what stands around them, and the result of a column must not.
+/// a · b + c, rounded once where the processor can. Said, not left to the compiler: the compiler contracts a
+/// product and an addition depending on the code around them, but a column's result must not depend on it.
 inline Vector multiply_add(Vector a, Vector b, Vector c) {
 #if defined(__AVX2__) && defined(__FMA__)
     return reinterpret_cast<Vector>(_mm256_fmadd_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b),

@@ -28,14 +28,15 @@ struct AttendRanges {
     std::int64_t v_stride = 0, v_head_stride = 0;
     float scale = 1;
     Element element = Element::f32;
-    // Few queries over many rows: several warps share what one sees. The result is the same by the bit.
+    // Few queries over many rows: several warps share the rows of one query. The result is the same by the
+    // bit.
     std::int64_t splits = 1;   ///< warps a query head
     std::int64_t segments = 0; ///< with splits > 1: most_segments
     float* parts = nullptr;    ///< with splits > 1: [queries, query_heads, segments, 2 + head_size]
 };
 
-/// What a query sees is summed up in segments of 128 rows and these in order, whoever computes them. How many
-/// a query has at most that sees `rows` rows in that many ranges.
+/// The rows that a query sees are summed in segments of 128, and the segments in order, independent of the
+/// warp that computes them. How many a query has at most that sees `rows` rows in that many ranges.
 constexpr std::int64_t segment_rounds = 8, round_rows = 16;
 constexpr std::int64_t most_segments(std::int64_t rows, std::int64_t ranges_per_query) {
     return (rows / round_rows + ranges_per_query + segment_rounds - 1) / segment_rounds;

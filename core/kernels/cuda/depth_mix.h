@@ -11,7 +11,7 @@ namespace ponderscope::kernels {
 constexpr std::int64_t most_depth_sources = 128;
 constexpr std::int64_t largest_mixed_head = 256;
 
-/// Mixing of one layer's values with those of earlier layers on a GPU (core/kernels/depth_mix.h has the
+/// Mixes the values of a layer with the values of earlier layers on a GPU (core/kernels/depth_mix.h has the
 /// mathematics). All pointers are device pointers to contiguous arrays: q [rows, query_heads, head_size], the
 /// others [rows, kv_heads, head_size]. `out` may be `v`.
 struct DepthMix {

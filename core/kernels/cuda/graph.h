@@ -5,8 +5,8 @@
 
 namespace ponderscope {
 
-/// CudaKernels::capture, as LibTorch's CUDA graph. The memory of what is made while it is captured comes from
-/// a pool of its own.
+/// CudaKernels::capture, as LibTorch's CUDA graph. Tensors that are made during the capture come from a
+/// separate memory pool.
 std::unique_ptr<DeviceGraph> capture_cuda(at::Device device, const std::function<void()>& work);
 
 } // namespace ponderscope

@@ -21,8 +21,8 @@ bool attend_cuda_fits(const at::Tensor& q);
 bool flash_fits(const at::Tensor& q, const Visibility& visibility, const at::Tensor& row_bias);
 /// attend for checked arguments, without gradient: LibTorch's flash attention over sequences of any lengths
 /// where it fits; else our kernels, to which causal blocks are sent as ranges: on the matrix unit for many
-/// queries in half precision, else a query at a time, whose result then depends on nothing but what it sees.
-/// Nothing is read back from the device.
+/// queries in half precision, else a query at a time, whose result depends only on the rows that the query
+/// sees. Nothing is read back from the device.
 at::Tensor attend_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                        const Visibility& visibility, double scale, const at::Tensor& row_bias);
 
