@@ -14,17 +14,17 @@
 namespace ponderscope {
 
 /// A captured sequence of device operations, which one call repeats: on the same memory with its current
-/// content. Keeps the memory of everything that was made meanwhile.
+/// content. Owns the memory of everything that the capture made.
 class DeviceGraph {
 public:
     virtual ~DeviceGraph() = default;
     virtual void replay() = 0;
 };
 
-/// What core/kernels/cuda gives the engine. It is a library of its own, libponderscope_cuda.so, because
-/// loading LibTorch's CUDA libraries takes half a gigabyte of memory and a second, and a run on the CPU does
-/// not need them. Each *_fits says whether its neighbour takes these arguments; built without a CUDA
-/// compiler, none does, and plain operations of LibTorch run in their place.
+/// The functions that core/kernels/cuda gives the engine. They are in a separate library,
+/// libponderscope_cuda.so, because loading LibTorch's CUDA libraries takes half a gigabyte of memory and a
+/// second, and a run on the CPU does not need them. Each *_fits says whether the function beside it takes
+/// these arguments. Without a CUDA compiler none does, and plain LibTorch operations run instead.
 struct CudaKernels {
     std::string (*name_of)(at::Device) = nullptr; ///< "NVIDIA H200"
     int (*capability_of)(at::Device) = nullptr;   ///< 90: compute capability 9.0
@@ -40,7 +40,7 @@ struct CudaKernels {
         return false;
     };
     decltype(&ponderscope::depth_mix) depth_mix = nullptr;
-    /// Takes down what \p work asks of that device, and does none of it yet. No copies to or from the host
+    /// Captures the operations of \p work on that device without running them. No copies to or from the host
     /// are allowed during the capture, and the operations must have run once before. c10::Error where the
     /// device cannot.
     std::unique_ptr<DeviceGraph> (*capture)(at::Device device, const std::function<void()>& work) = nullptr;

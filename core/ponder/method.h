@@ -26,7 +26,7 @@ struct Slots {
     at::Tensor hidden; ///< [n, d], after the final norm; undefined before the step ran
     at::Tensor stream; ///< [n, d], the residual stream before the final norm, for methods that want it
     at::Tensor carry;  ///< [n, ...], state that the method carries from step to step; undefined: none
-    at::Tensor before; ///< [n, d], at step 0: the state before it, where there is one (a start state)
+    at::Tensor before; ///< [n, d], at step 0: the state before, if there is one (a start state)
     std::vector<at::Tensor> blocks; ///< [n, d] each: outputs of the blocks in wanted_blocks()
 };
 
@@ -74,8 +74,8 @@ public:
     [[nodiscard]] double embed_scale() const { return embed_scale_; }
 
     // 1. The input of slot (t, k).
-    /// \p embedded: c·W_emb[x_t], [N, d], behind the prelude where there is one; \p start: the start state
-    /// [N, d], where the stack has one.
+    /// \p embedded: c·W_emb[x_t], [N, d], after the prelude if there is one; \p start: the start state [N,
+    /// d], where the stack has one.
     [[nodiscard]] virtual at::Tensor first_input(const at::Tensor& embedded, const at::Tensor& start) const {
         (void)start;
         return embedded;
@@ -97,7 +97,7 @@ public:
     }
     /// Whether next_input reads Slots::stream.
     [[nodiscard]] virtual bool wants_stream() const { return false; }
-    /// Interleaved rule: next_input reads nothing that a pass computed, so that all slots run in one pass.
+    /// Interleaved rule: next_input reads no result of a pass, so that all slots run in one pass.
     [[nodiscard]] virtual bool knows_inputs() const { return false; }
     /// Empty: next_input does not need an expected embedding.
     [[nodiscard]] virtual std::optional<MixtureWish> mixture() const { return std::nullopt; }
@@ -189,7 +189,7 @@ struct MethodEntry {
 #include "core/checkpoint/methods/methods.def"
 #undef PONDERSCOPE_METHOD
 
-/// InputError for a method that this build does not run, with the list of those that it does.
+/// InputError: this build does not run the method; the message lists those that it runs.
 const MethodEntry& method_entry(MethodKind kind);
 std::unique_ptr<Method> make_method(const ModelConfig& config, const Parameters& parameters,
                                     const Backbone& backbone);

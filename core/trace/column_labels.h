@@ -7,12 +7,12 @@
 
 namespace ponderscope {
 
-/// What the columns of a signal's source axis stand for, where a number would mislead: with a stride the
-/// second column is not layer 1, and the last one is a layer's own value. They end the signal's description,
-/// so that whoever reads the trace reads them too: "... Sources: 0, 4, 1 before, own."
+/// Names of the columns of a signal's source axis, where a number would mislead: with a stride the second
+/// column is not layer 1, and the last column is the layer's own value. They end the signal's description, so
+/// that whoever reads the trace reads them too: "... Sources: 0, 4, 1 before, own."
 std::string with_column_labels(const std::string& description, const std::vector<std::string>& labels);
 
-/// The labels of a description, or the numbers from 0 where it has none or not \p count of them.
+/// The labels of a description; numbers from 0 if it does not have \p count labels.
 std::vector<std::string> column_labels(const std::string& description, std::size_t count);
 
 } // namespace ponderscope

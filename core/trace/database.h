@@ -125,8 +125,8 @@ struct StatementReset {
     ~StatementReset() { statement.reset(); }
 };
 
-/// One connection. Used by one thread at a time. Every failure throws SqliteFailure; one on the way to
-/// another machine (a path that begins with ssh://, core/remote/file.h) an Error with its sentence.
+/// One connection. Used by one thread at a time. Every failure throws SqliteFailure; a failed connection to
+/// another machine (a path with ssh://, core/remote/file.h) is an Error with its own sentence.
 class Database {
 public:
     enum class Access {
@@ -151,18 +151,17 @@ public:
     void vacuum(const std::filesystem::path& into = {});
     static constexpr int usual_wait = 5000;
     void wait_for_locks(int milliseconds); ///< usual_wait until it is called
-    /// All statements must be gone; a failing close is ignored. The last reader of a trace that nobody writes
-    /// takes a write-ahead log that stayed beside it into the file, where it may.
+    /// All statements must be gone; a failing close is ignored. If no program writes the trace, the last
+    /// reader moves a remaining write-ahead log into the file, if permissions allow.
     void close();
     /// Takes the write-ahead log into the file and removes it. While others read, the log stays, empty where
     /// no reader is within a transaction; whoever closes last removes it. \p milliseconds: to wait for
     /// readers.
     void make_single_file(int milliseconds);
 
-    /// Bytes of the file from \p offset on as they lie on the disk, without any lock; what the file lacks is
-    /// 0. Through this connection, never through a stream of one's own: when a process closes any descriptor
-    /// of a file, POSIX takes away all the locks that it holds on it, those of SQLite's other connections
-    /// too.
+    /// Bytes of the file from \p offset on, as on the disk, without a lock; what the file lacks is 0. Through
+    /// this connection, never through a stream of one's own: when a process closes any descriptor of a file,
+    /// POSIX releases all locks of the process on it, also of SQLite's other connections.
     void read_file(std::int64_t offset, std::span<std::byte> out);
     /// The same of the write-ahead log.
     void read_log(std::int64_t offset, std::span<std::byte> out);

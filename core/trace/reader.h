@@ -25,8 +25,8 @@ public:
 
     [[nodiscard]] virtual const std::filesystem::path& path() const = 0;
     [[nodiscard]] virtual std::vector<std::filesystem::path> files() const = 0; ///< the trace, or its shards
-    /// Until the returned object ends, all reads see one moment of the trace, and reading often costs less.
-    /// The reader outlives it.
+    /// Until the returned object is destroyed, all reads see one snapshot of the trace, and repeated reads
+    /// cost less. The reader outlives it.
     [[nodiscard]] virtual std::shared_ptr<const void> pin_snapshot() const = 0;
 
     /// Fresh from the file, so that a growing trace can be followed.
@@ -49,8 +49,8 @@ public:
     /// the text. An unknown run or sequence is an InputError.
     [[nodiscard]] virtual TokenColumns tokens(std::int64_t run, std::int64_t sequence, std::int64_t begin,
                                               std::int64_t end) const = 0;
-    /// The signal over tokens [begin, end), stitched from its chunks; nothing when the run has no such
-    /// signal, or none for this sequence. Only the bytes of these tokens are read.
+    /// The signal over tokens [begin, end), stitched from its chunks; no value: the run or the sequence has
+    /// no such signal. Only the bytes of these tokens are read.
     [[nodiscard]] virtual std::optional<SignalChunk> signal(std::int64_t run, std::int64_t sequence,
                                                             const std::string& name, std::int64_t begin,
                                                             std::int64_t end) const = 0;
@@ -83,8 +83,8 @@ class TraceReader {
 public:
     /// InputError: not a trace, another kind of SQLite file, another version.
     static TraceReader open(const std::filesystem::path& path);
-    /// Opens shards that are listed one by one; \p name stands for them in path() and in messages.
-    /// InputError: a shard is missing, listed twice or of another run.
+    /// Opens shards from a list; \p name stands for them in path() and in messages. InputError: a shard is
+    /// missing, listed twice or of another run.
     static TraceReader open_shards(const std::vector<std::filesystem::path>& files,
                                    const std::filesystem::path& name);
     explicit TraceReader(std::unique_ptr<const TraceSource> source) : source_(std::move(source)) {}
@@ -138,7 +138,7 @@ private:
     std::unique_ptr<const TraceSource> source_;
 };
 
-/// Values of a chunk as floats, whatever its dtype (f16, bf16, f32, f64 and the integers).
+/// Values of a chunk of any dtype (f16, bf16, f32, f64, integers) as floats.
 std::vector<float> to_floats(const SignalChunk& chunk);
 /// The same without loss for f64.
 std::vector<double> to_doubles(const SignalChunk& chunk);
@@ -146,7 +146,7 @@ std::vector<double> to_doubles(const SignalChunk& chunk);
 std::vector<std::int64_t> to_integers(const SignalChunk& chunk);
 
 /// Splits "TRACE.ponder#RUN" at the first '#' behind a file that exists; where none does, at the first behind
-/// ".ponder", or at the last. The run is empty when there is no '#', or a file has the whole name.
+/// ".ponder", or at the last. The run is empty if there is no '#', or if a file has the whole name.
 struct RunReference {
     std::filesystem::path trace;
     std::string run;

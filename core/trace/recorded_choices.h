@@ -23,9 +23,9 @@ struct RecordedRule {
     bool operator==(const RecordedRule&) const = default;
 };
 
-/// What was chosen about a run beside its policy (RunInfo::choices), as the options of `ponderscope record`
-/// take it. Empty: the method has no such choice, or the program that wrote the run did not keep it. The text
-/// is untrusted: unknown keys are ignored.
+/// Choices of a run beside its policy (RunInfo::choices), in the form of the options of `ponderscope record`.
+/// Empty: the method has no such choice, or the program that wrote the run did not store it. The text is
+/// untrusted: unknown keys are ignored.
 struct RecordedChoices {
     std::string kv;                        ///< "full", "per_step", "shared", "skip"
     std::string initial_state;             ///< "random:SEED", "zero", the name of a file
@@ -49,16 +49,16 @@ RecordedChoices recorded_choices(const RunInfo& run);
 /// The parsed choices, to show them; null: unknown, damaged or nested too deeply.
 nlohmann::json choices_json(std::string_view choices);
 
-/// What made the model of a run another one than its checkpoint: states put in the place of others, sources
-/// left out. Equal for runs that were changed alike; empty: nothing.
+/// How the model of a run differs from its checkpoint: states put in the place of others, sources left out.
+/// Equal for runs that were changed alike; empty: nothing.
 std::string changes_of(const RunInfo& run);
 
-/// Why a rerun would not be one of \p run, one sentence: states were put in for it, which no rerun does
-/// again. Empty: it would.
+/// Why \p run cannot be rerun, one sentence: states were put in for it, which no rerun does again. Empty: it
+/// would.
 std::string why_no_rerun(const RunInfo& run);
 
-/// The kv of a rerun of \p run with another policy: the run's own, except that where every step runs and
-/// exits only choose the read-out there would be nothing to rerun; then exits are taken, `per_step`.
+/// The kv of a rerun of \p run with another policy: the run's own, except `full`, under which every step runs
+/// and a rerun would change nothing; then exits are taken, `per_step`.
 std::string kv_of_rerun(const RunInfo& run);
 
 } // namespace ponderscope

@@ -51,7 +51,7 @@ struct RunInfo : TokenTotals {
     std::string flops_model;
     /// Meaning of a step: "step" (of pondering), or "layer" (exits over the blocks of a vanilla model).
     std::string step_unit = "step";
-    /// JSON of what else was chosen or is the model's own: `kv` (what later tokens see of one that stopped),
+    /// JSON of what else was chosen or is the model's own: `kv` (what later tokens see of a stopped token),
     /// `initial_state` and the digest of its file, `threshold` and `exit_step` of the method's own rule,
     /// `planned_lengths` of generations, `patches`. Empty: not known.
     std::string choices;
@@ -76,8 +76,8 @@ struct SequenceInfo : TokenTotals {
     std::string title;       ///< file name, or the beginning of the prompt
     std::int64_t text_bytes = 0;
     bool complete = false;
-    /// What it belongs to with others (an author, a source), so that statistics can take the sequences of one
-    /// group as what they are: not independent. Empty: nothing is known.
+    /// The group of the sequence (an author, a source). Statistics treat the sequences of a group as not
+    /// independent. Empty: nothing is known.
     std::string group;
     std::int64_t text_crc32 = -1;    ///< CRC-32 of the text; -1: not kept
     std::int64_t tokens_crc32 = -1;  ///< CRC-32 of the token rows (digests.h); -1: not kept
@@ -127,8 +127,8 @@ enum class SignalStorage : std::uint8_t {
     plain,      ///< as they are
     compressed, ///< by zstd in every run, not only where the writer compresses all signals
     /// Without the zeros that the last axis ends in, so that chunks differ in its length. The last axis
-    /// counts tokens back from the token itself, and a token has no more behind it than stand before it. A
-    /// reader gives all tokens one length.
+    /// counts tokens back from the token itself, so its length depends on the position. A reader gives all
+    /// tokens one length.
     trimmed,
     summed ///< not by token: added up over the run (signal_sums.h)
 };
@@ -235,7 +235,7 @@ struct TrainingInfo {
     std::int64_t tokens = 0;
     double seconds = 0;
     bool complete = false; ///< false: stopped, or still training
-    std::string fault;     ///< what ended it before its time, one sentence; empty: nothing did
+    std::string fault;     ///< why it ended early, one sentence; empty: nothing did
 };
 
 /// Description of a curve. Views read these and know no method: a quantity appears once it is written.
@@ -260,7 +260,7 @@ struct TrainingValue {
     double value = 0; ///< NaN: not a number
 };
 
-/// The points of one quantity at one place of its axis, in the order of the steps. All columns have the same
+/// The points of one quantity at one index of its axis, in the order of the steps. All columns have the same
 /// length.
 struct TrainingCurve {
     std::string quantity;

@@ -22,8 +22,8 @@ inline constexpr std::int32_t application_id = 0x504F4E44;
 inline constexpr std::int32_t version = 2;
 inline constexpr std::int32_t page_size = 16384;
 
-/// Token rows are numbered sequence * 2^32 + position: a table by row number takes half the time to append to
-/// that one with a primary key of two columns takes, and a sequence is still one range.
+/// Token rows are numbered sequence * 2^32 + position: appending to a table by row number takes half the time
+/// of a primary key of two columns, and a sequence is still one range.
 inline constexpr int position_bits = 32;
 inline constexpr std::int64_t max_tokens = (std::int64_t{1} << position_bits) - 1; ///< of a sequence
 inline constexpr std::int64_t max_sequence_id = (std::int64_t{1} << 31) - 1;
@@ -93,13 +93,13 @@ struct DatabaseKind {
     const char* otherwise; ///< what to do where the file is of another kind
 };
 
-/// Throws InputError unless something is there and a plain file that is not empty; \p what it should be and
-/// \p make_one, what to do, are for the sentence.
+/// Throws InputError unless something is there and a plain file that is not empty; The message says what the
+/// file should be (\p what) and what to do (\p make_one).
 void check_plain_file(const std::filesystem::path& path, const std::string& what,
                       const std::string& make_one);
 
-/// Throws InputError unless the file looks like one of that kind and version. Reads the first 100 bytes only,
-/// through SQLite (Database::read_file says why), and does not open what is no plain file.
+/// Throws InputError unless the file looks like one of that kind and version. Reads only the first 100 bytes,
+/// through SQLite (Database::read_file says why), and only of a plain file.
 void check_header(const std::filesystem::path& path, const DatabaseKind& kind);
 void check_trace_header(const std::filesystem::path& path);
 /// Throws InputError unless all of the tables are there as tables (no views, no virtual tables) with plain

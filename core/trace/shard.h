@@ -22,7 +22,7 @@ struct ShardInfo {
 /// "a/b.ponder" -> "a/b.r0003-of-0016.ponder".
 std::filesystem::path shard_path(const std::filesystem::path& trace, std::int64_t rank, std::int64_t world);
 
-/// What such a name says; nothing for other names.
+/// The parts of a shard's name; nothing for other names.
 struct ShardName {
     std::filesystem::path trace; ///< what shard_path was given
     std::int64_t rank = 0;
@@ -34,7 +34,7 @@ std::optional<ShardName> parse_shard_name(const std::filesystem::path& file);
 /// only its shards are there; on another machine too (ssh://…). Sorted; empty where it is a file, or nothing
 /// that has shards. InputError: a folder or a pattern without any.
 std::vector<std::filesystem::path> find_shards(const std::filesystem::path& path);
-/// The shards of \p trace, whose name is a name here and no pattern, whatever characters it has.
+/// The shards of \p trace, whose name is taken literally, not as a pattern.
 std::vector<std::filesystem::path> shards_of(const std::filesystem::path& trace);
 
 /// What the numbers of a run depend on: names, in the words of a sentence, and values. All shards have the
@@ -53,7 +53,7 @@ struct Recording {
 };
 
 /// In which respect two recordings are not of one run: "policy learned, and policy full". Empty: in none.
-/// Compares what the numbers depend on and what is recorded, not names, times and totals.
+/// Compares everything that numbers and recorded signals depend on, but not names, times and totals.
 std::string difference_of_recordings(const Recording& one, const Recording& other);
 
 } // namespace ponderscope

@@ -16,17 +16,17 @@ namespace ponderscope {
 /// What the engine puts behind the name of a signal that it stores as SignalStorage::summed.
 inline constexpr std::string_view summed_suffix = ".sum";
 
-/// What the values of a signal add up to over the finished sequences of a run, at every place behind the
-/// token: as much for a billion tokens as for one. In whole numbers, so that the order does not matter, and
-/// the sums of shards are those of the whole run, bit for bit.
+/// Sums of a signal over the tokens of a run's finished sequences, for every index of the other axes: as much
+/// for a billion tokens as for one. Whole numbers, so that the order does not matter and the sums of shards
+/// equal those of the whole run bit for bit.
 struct SignalSums {
     std::vector<std::int64_t> shape;   ///< of a token's values
     std::vector<std::int64_t> counts;  ///< [shape] values that are numbers
     std::vector<std::int64_t> sums;    ///< [shape] in units of 2^-24: exact for fp16
     std::vector<std::int64_t> squares; ///< [shape] in units of 2^-28, the square of each value rounded
 
-    /// InputError: values of another shape than those before, or more than 63 bits hold (ten thousand million
-    /// values of one).
+    /// InputError: values of another shape than before, or an overflow of 63 bits (ten thousand million
+    /// values of 1).
     void add(const SignalChunk& chunk);
     void add(const SignalSums& more);
     [[nodiscard]] std::size_t size() const { return counts.size(); }

@@ -29,7 +29,7 @@ auto with_read_access(const Use& use) {
     }
     return use(Database::Access::read_immutable);
 }
-/// One trace file. Every call reads within a transaction (the caller's, where there is one).
+/// One trace file. Every call reads in a transaction (the caller's, if there is one).
 class FileTrace final : public TraceSource {
 public:
     /// InputError, EnvironmentError: as TraceReader::open.

@@ -23,8 +23,8 @@ struct SignalSums;
 /// A failure on the writer thread (disk full, no permission) is rethrown as EnvironmentError by the next call
 /// or by finish(); everything flushed before it stays readable. Finished sequences survive kill -9,
 /// unfinished ones lose at most half a second. While it writes, TRACE-wal, TRACE-shm and TRACE-lock lie
-/// beside the trace; a killed writer leaves them, and they belong to it. A call that contradicts those before
-/// it (tokens that leave a gap, a shape that does not fit) is an InputError and changes nothing.
+/// beside the trace; a killed writer leaves them, and they belong to it. A call that contradicts earlier
+/// calls (a gap between tokens, another shape) is an InputError and changes nothing.
 class TraceWriter {
 public:
     struct Options {
@@ -49,9 +49,9 @@ public:
     /// themselves too (packed_values.h), and compresses. \p shard: how it is dealt out, where that is known.
     std::int64_t begin_run(RunInfo info, std::vector<SignalInfo> declared,
                            std::optional<ShardInfo> shard = std::nullopt);
-    /// Goes on with a run that was left or cut off: what it finished stays, a sequence that it did not finish
-    /// is forgotten, and so are its faults. \p declared as begin_run was given. Returns how many sequences
-    /// are there: the next one gets that number. InputError: no such run in the trace.
+    /// Goes on with a run that was left or cut off: finished sequences stay; an unfinished sequence and its
+    /// faults are removed. \p declared as begin_run was given. Returns how many sequences are there: the next
+    /// one gets that number. InputError: no such run in the trace.
     std::int64_t resume_run(std::int64_t run, std::vector<SignalInfo> declared);
     /// Starts the next sequence of the current run; returns its number, from 0. \p text may be empty (ids
     /// only). A sequence that was not ended stays marked partial. \p group: SequenceInfo::group. \p
@@ -62,16 +62,16 @@ public:
     /// covers exactly these tokens. All appends of a sequence give the same signals, with the same types and
     /// shapes beyond the first axis. Without a text the spans may be left empty. Data is little-endian.
     void append(TokenColumns tokens, std::vector<std::pair<std::string, SignalChunk>> chunks);
-    /// Classes of parts of the current sequence's text. They do not overlap, and those of a second call lie
-    /// behind those of the first.
+    /// Classes of parts of the current sequence's text. They do not overlap, and labels of a later call are
+    /// behind those of earlier calls.
     void put_labels(std::vector<TextLabel> labels);
     void end_sequence();
-    /// What each token id in the run stands for, so that a reader needs no tokenizer: candidates included.
-    /// Call before end_run.
+    /// The text of each token id in the run, so that a reader needs no tokenizer: candidates included. Call
+    /// before end_run.
     void put_vocabulary(std::vector<std::pair<std::int32_t, std::string>> token_bytes);
     /// RunInfo::text_digest of the current run, where it is known only when all texts have gone by.
     void put_text_digest(std::string digest);
-    /// A fault met while recording, one sentence, kept in the trace with the current run and sequence.
+    /// A fault during the recording, one sentence, stored with the current run and sequence.
     void put_fault(std::string message);
     /// The same with a time of its own, for copies; `run` and `sequence` of \p fault are not used.
     void put_fault(const FaultInfo& fault);
@@ -93,8 +93,8 @@ public:
     void put_points(std::int64_t training, const TrainingMoment& moment, std::vector<TrainingValue> values);
     /// A training that was not ended stays marked as not complete. \p fault: what ended it before its time.
     void end_training(std::int64_t training, bool complete, std::string fault = {});
-    /// Takes the points of a training, and the runs that it recorded, that are of later steps than \p step
-    /// out of a trace that nobody writes, so that it can go on from there. InputError, EnvironmentError.
+    /// Removes the points and recorded runs of a training after \p step, so that it can continue from there.
+    /// No program may write the trace. InputError, EnvironmentError.
     static void forget_after(const std::filesystem::path& path, std::int64_t training, std::int64_t step);
 
     /// After the recording process died: adds \p message as a fault to the newest run, if that is partial.

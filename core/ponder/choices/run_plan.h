@@ -21,7 +21,7 @@ enum class VisibilityRule : std::uint8_t {
     two_dimensional, ///< iff t' <= t and k' <= k
 };
 
-/// What the slots of later tokens see of a token t' that stopped at K_t', under the per-step rule
+/// What slots of later tokens see of a token t' that stopped at K_t', under the per-step rule
 /// (methods-released.md section 1). Each is exact in itself, and none of the others gives what `full` does.
 enum class KvPolicy : std::uint8_t {
     full,     ///< (t', k): every step runs, exits choose the read-out

@@ -23,10 +23,10 @@ struct NewestTokens {
 
 /// Computes the newest tokens of a generation.
 ///
-/// Where every step asks the device for the same, one token of the same sequences on the same memory, it is
-/// captured once and then asked for by one call: to ask for its hundreds of operations one by one takes the
-/// host longer than a GPU needs for them. That is so where no token can stop, with a cache, on one GPU. Where
-/// the capture fails, the steps run one by one.
+/// If every step runs the same device operations (one token of the same sequences on the same memory), the
+/// operations are captured once and repeated by one call: launching hundreds of operations one by one takes
+/// the host longer than the GPU needs to run them. That is so where no token can stop, with a cache, on one
+/// GPU. If the capture fails, operations are launched one by one.
 class Decoder {
 public:
     struct Wish {

@@ -58,8 +58,8 @@ struct GenerateOptions {
     std::int64_t first_sequence = 0;        ///< number in the run of the first prompt; the others follow
     std::vector<std::int64_t> numbers = {}; ///< of the prompts, where they do not follow each other
     std::vector<std::int64_t> stop_ids;
-    /// When given: asked after every new token of a prompt (its place in the call) with all of its new ones;
-    /// true ends that prompt.
+    /// When given: called after every new token of a prompt (its index in the call) with all new tokens so
+    /// far; true ends that prompt.
     std::function<bool(std::size_t prompt, std::span<const std::int32_t> fresh)> is_finished = {};
     bool use_cache =
         true; ///< false: the whole sequence is computed again for each token (the reference of the cache)
@@ -94,7 +94,7 @@ public:
     /// Replaces the plan. InputError if the model or another choice of the plan excludes a choice; the old
     /// plan then stays.
     void use(RunPlan plan);
-    /// The same of one choice: `engine.choose(&RunPlan::kv, KvPolicy::full)`.
+    /// Replaces one choice: `engine.choose(&RunPlan::kv, KvPolicy::full)`.
     template <typename T>
     void choose(T RunPlan::*choice, std::type_identity_t<T> value) {
         RunPlan changed = plan();
@@ -104,11 +104,10 @@ public:
     // As they are stored with a run.
     [[nodiscard]] std::string policy() const;      ///< "learned", "full", "fixed:n=2"
     [[nodiscard]] std::string scoring() const;     ///< "exact", "jacobi:3"
-    [[nodiscard]] std::string kv() const;          ///< "full", ...; empty where there is no such choice
+    [[nodiscard]] std::string kv() const;          ///< "full", ...; empty: no such choice
     [[nodiscard]] std::string start_state() const; ///< empty: the model has none
     [[nodiscard]] std::string start_state_digest() const; ///< of the states in a file; empty: of no file
-    /// InputError: attention is to be recorded, and tokens of a run of this level are computed one after the
-    /// other.
+    /// InputError: attention is requested, and a run of this level computes tokens one after the other.
     void check_attention(RecordLevel level) const;
     /// Bytes that states, read-outs of layers and routers give for one token; 0: none are recorded.
     [[nodiscard]] std::int64_t token_bytes() const;
@@ -116,18 +115,18 @@ public:
     [[nodiscard]] std::int64_t token_room() const;
     /// Replaces computed states of score and inspect_batch by these from now on; empty: stops replacing.
     /// Sequences go by Window::sequence. InputError: counted refreshes, a place that the model does not have,
-    /// a state of another width or with what is no number.
+    /// a state of another width, or with NaN or infinity.
     void use_patches(std::vector<StatePatch> patches);
     /// The states at these places of windows that are computed together; of all_tokens the sum over the
     /// sequence's tokens that are read out and ran the step. Patches do not count. InputError: a place that
     /// the model does not have. MemoryExhausted: compute fewer windows together.
     [[nodiscard]] std::vector<StateSum> states_at(std::span<const Window> windows,
                                                   std::span<const StatePlace> places) const;
-    /// InputError unless the model has such a step and layer (of which a patch may be: \p patched).
+    /// InputError unless the model has such a step and layer (and allows a patch there: \p patched).
     void check_place(const StatePlace& place, bool patched) const;
     /// Elements of a state of that layer.
     [[nodiscard]] std::int64_t state_width(std::int64_t layer) const;
-    /// Bytes of what one token gives to one token it sees, in all of its steps; 0: nothing is recorded.
+    /// Bytes of the attention weights between two tokens, in all steps; 0: nothing is recorded.
     [[nodiscard]] std::int64_t attention_pair_bytes() const;
     [[nodiscard]] std::vector<std::string> notices() const; ///< unused tensors, ties broken, precision hints
     [[nodiscard]] std::int64_t max_steps() const;           ///< K
@@ -147,8 +146,8 @@ public:
     [[nodiscard]] std::vector<WindowResult> score_sharing(std::span<const Window> windows,
                                                           RecordLevel level) const;
 
-    /// The same as score in two halves, so that a GPU computes the next batch while the last one's results
-    /// travel: submit returns when the work is queued, collect waits for its results. At most two batches
+    /// score() in two halves, so that a GPU computes the next batch while the results of the last one are
+    /// copied: submit returns when the work is queued, collect waits for its results. At most two batches
     /// under way.
     class Pending;
     using PendingPtr = std::shared_ptr<Pending>; ///< callers know Pending by name only
@@ -160,7 +159,7 @@ public:
     struct MemoryAdvice {
         std::int64_t fits = 0; ///< tokens that fit; 0: not even two
         std::int64_t needed =
-            0; ///< estimated bytes of the whole window, from those of the shorter one; 0: unknown
+            0; ///< estimated bytes of the whole window, scaled from the shorter one; 0: unknown
     };
     [[nodiscard]] MemoryAdvice advise(const Window& window, RecordLevel level) const;
 
@@ -188,8 +187,8 @@ private:
     std::unique_ptr<Impl> impl_;
 };
 
-/// The rule that a policy means on an engine: `learned` is its own (nullptr), `full` lets nothing halt, and
-/// on a vanilla model any policy but `learned` turns the blocks into steps (layer_steps.h). Errors as
+/// The rule that a policy means on an engine: `learned` is the model's own rule (nullptr), `full` never
+/// halts. On a vanilla model any policy but `learned` makes the blocks the steps (layer_steps.h). Errors as
 /// policy_halting.
 std::shared_ptr<const HaltingRule> rule_of(const PolicySpec& spec, Engine& engine);
 

@@ -33,7 +33,7 @@ struct EngineParts {
 
     std::vector<StatePatch> patches = {}; ///< of what score and inspect_batch compute
 
-    /// Where a batch's tokens stand in their texts, and what their states begin with, where it matters.
+    /// Positions of a batch's tokens in their texts, and their start states if the method has some.
     /// InputError: a file of start states that does not reach so far.
     void place(TokenBatch& batch, std::span<const Window> windows) const;
     [[nodiscard]] const Backbone& backbone() const { return model.backbone(); }
@@ -52,8 +52,8 @@ struct EngineParts {
     void refuse_attention_by_token(RecordLevel level) const;
     /// The options that every run of this engine has.
     [[nodiscard]] StepsOptions steps_options() const;
-    /// The options of a generation. \p cached: later tokens see of earlier loops what the checkpoint's config
-    /// says, unless the plan or a halting rule decides.
+    /// The options of a generation. \p cached: the checkpoint's config says what later tokens see of earlier
+    /// loops, unless the plan or a halting rule decides.
     [[nodiscard]] StepsOptions generation_options(bool cached) const;
     /// Number of first tokens of a prompt that see each other.
     [[nodiscard]] std::int64_t prefix_of_prompt(std::int64_t tokens) const;
@@ -62,8 +62,7 @@ struct EngineParts {
 };
 
 struct Engine::Impl : EngineParts {
-    /// Engine::submit, where \p listen may put listeners of its own around the recorder, and \p result gets
-    /// what the run gave.
+    /// Engine::submit. \p listen may wrap the recorder in further listeners; \p result receives the results.
     [[nodiscard]] PendingPtr submit(std::span<const Window> windows, RecordLevel level,
                                     const std::function<void(StepsOptions& options)>& listen = {},
                                     StepsResult* result = nullptr) const;

@@ -13,7 +13,7 @@
 
 namespace ponderscope {
 
-/// Where the tokens of a run come from, whatever window and batch they are computed in. All int64 [N].
+/// The origin of a run's tokens, independent of window and batch. All int64 [N].
 struct TokenPlaces {
     at::Tensor sequence; ///< number of the sequence in the run, from 0
     at::Tensor position; ///< of the token in its sequence, from 0
@@ -28,7 +28,7 @@ struct HaltingQuestion {
     at::Tensor readout;         ///< [n, d]: the head's input if the token stopped at k
     at::Tensor previous_hidden; ///< [n, d]: h^{k-1}; undefined at step 0, or when the rule does not look back
     at::Tensor previous_readout; ///< [n, d]: the read-out of step k-1; likewise
-    at::Tensor carry;            ///< what this rule answered last time, rows of those that went on
+    at::Tensor carry;            ///< the last answer of this rule: rows of the tokens that continued
     const TokenPlaces& places;   ///< of all N tokens: pick by `slots.tokens` (undefined: all)
     const HeadWeights& head;     ///< for read_out (core/kernels/head.h)
 };

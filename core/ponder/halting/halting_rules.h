@@ -13,8 +13,8 @@ class HaltingRule; // halting.h
 /// Nothing halts: the run that replays start from.
 std::shared_ptr<const HaltingRule> full_halting();
 
-/// A counterfactual: chosen tokens run to a given last step (at most K), whatever the rule under it says of
-/// them; the others obey \p otherwise (nullptr: the method's own rule).
+/// A counterfactual: chosen tokens run to a given last step (at most K), whatever the wrapped rule decides;
+/// the others obey \p otherwise (nullptr: the method's own rule).
 struct ForcedSteps {
     std::int64_t sequence = 0; ///< number in the run
     std::int64_t position = 0; ///< in the sequence

@@ -46,15 +46,15 @@ using SignalTensors = std::map<std::string, at::Tensor>;
 
 /// What depth mixing weighs; the weights are computed in any case.
 std::unique_ptr<PartRecorder> depth_recorder(const ModelConfig& config, const SignalTensors& signals);
-/// The attention weights of chosen layers and heads, which attend() never has all at once: a product of its
-/// own, some queries at a time, so that beside the result nothing grows with the square of the text. \p
-/// values counts `back` from the query's token to the key's. \p tokens: N, none with a past in a cache; \p
-/// reported: int64 [M], undefined: all N.
+/// The attention weights of chosen layers and heads, which attend() never has all at once: a separate
+/// product, for some queries at a time, so that only the result grows with the square of the text. \p values
+/// counts `back` from the query's token to the key's. \p tokens: N, none with a past in a cache; \p reported:
+/// int64 [M], undefined: all N.
 std::unique_ptr<PartRecorder> attention_recorder(const AttentionChoice& choice, const at::Tensor& values,
                                                  std::int64_t tokens, const at::Tensor& reported);
-/// Every layer that the steps run, read out at every step through the final norm and the head (the logit
-/// lens) as soon as it has run, so that no states pile up. \p targets: int64 [M], -1: none; undefined:
-/// nothing has a target.
+/// Reads out every layer at every step through the final norm and the head (the logit lens), as soon as the
+/// layer has run, so that no states accumulate. \p targets: int64 [M], -1: none; undefined: nothing has a
+/// target.
 std::unique_ptr<PartRecorder> lens_recorder(const Backbone& backbone, const SignalTensors& signals,
                                             const at::Tensor& targets);
 /// The choices of routers of mixtures of experts. \p by_step: signals have an axis of steps.

@@ -88,7 +88,7 @@ private:
     at::Tensor update_;   ///< fp32 [M, d]: the last difference of two states
     at::Tensor expected_; ///< fp32 [M, d]: mean of the states so far, by Decision::expected_mass
     at::Tensor mass_on_;  ///< [M]: of each token's last step, had it gone on
-    at::Tensor readout_, earlier_readout_; ///< what is read out of its last step and of the one before
+    at::Tensor readout_, earlier_readout_; ///< read-outs of its last step and of the step before
 };
 
 } // namespace ponderscope

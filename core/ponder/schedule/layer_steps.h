@@ -6,8 +6,8 @@
 
 namespace ponderscope {
 
-/// Layers as steps (methods.md section 9): step k of a token is block k of a vanilla stack, k = 0..L-1, its
-/// state the residual stream after the block, and what is read out the same after the final norm. A rule that
+/// Layers as steps (methods.md section 9): step k of a token is block k of a vanilla stack, k = 0..L-1. Its
+/// state is the residual stream after the block; the read-out is the same after the final norm. A rule that
 /// stops a token after block e is an early exit: the token is read out there, and leaves keys and values in
 /// every block above, which that block's own norm, projections and rotation make of the state of the exit.
 class LayerSteps final : public Method {
@@ -17,7 +17,7 @@ public:
     [[nodiscard]] bool layers_are_steps() const override { return true; }
 };
 
-/// Runs the blocks one by one over the tokens that are still in, and makes keys and values for the others.
+/// Runs the blocks one by one over the tokens that have not left, and makes keys and values for the others.
 /// Called by run_steps.
 StepsResult run_layers(const Backbone& backbone, const Method& method, const TokenBatch& batch,
                        const StepsOptions& options);

@@ -13,9 +13,9 @@
 
 namespace ponderscope {
 
-/// The start state of a recurrent stack (methods-released.md section 3). Random states are
-/// counter-based: element j of the state of position t in sequence q is a function of the seed and of (q, t,
-/// j) alone, so that neither batch nor window nor decoding changes it.
+/// The start state of a recurrent stack (methods-released.md section 3). Random states are counter-based:
+/// element j of the state of position t in sequence q is a function of the seed and of (q, t, j) alone,
+/// independent of batch, window and decoding.
 class StartState {
 public:
     StartState() = default; ///< random, seed 0
@@ -23,8 +23,8 @@ public:
     static StartState parse(const std::string& spec, const std::filesystem::path& folder,
                             const ModelConfig& config);
 
-    /// The states of all tokens of the windows, fp32 [N, d], on the CPU. InputError: a file that has no row
-    /// for one of them.
+    /// The states of all tokens of the windows, fp32 [N, d], on the CPU. InputError: the file has no row for
+    /// a token.
     [[nodiscard]] at::Tensor states(std::span<const Window> windows, const ModelConfig& config) const;
     /// Whether equal positions of two sequences begin with equal states.
     [[nodiscard]] bool is_zero(const ModelConfig& config) const;

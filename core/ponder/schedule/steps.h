@@ -36,8 +36,8 @@ struct TokenBatch {
     at::Tensor start;      ///< [N, d], the start state of stacks that have one
     std::vector<std::int64_t> prefix; ///< first tokens that see each other, a sequence; empty: none
 
-    /// Host ids. \p past and \p sequence_rows (a generation's places in the cache) are empty for a run that
-    /// stands alone. With \p plan_rows, `space` is filled in. The host tensors travel in one copy.
+    /// Host ids. \p past and \p sequence_rows (a generation's rows in the cache) are empty for a run without
+    /// a cache. With \p plan_rows, `space` is filled in. The host tensors travel in one copy.
     static TokenBatch make(const Backbone& backbone,
                            const std::vector<std::span<const std::int32_t>>& sequences, at::Device device,
                            bool plan_rows, const std::vector<std::int64_t>& past = {},
@@ -49,13 +49,12 @@ struct TokenBatch {
     [[nodiscard]] std::int64_t size() const { return ids.size(0); }
     /// One token of every sequence, as decoding has them.
     [[nodiscard]] bool single() const;
-    /// Tokens that a sequence has at most, those of earlier runs and those to come included.
+    /// Largest number of tokens of a sequence, earlier and future runs included.
     [[nodiscard]] std::int64_t longest() const;
 };
 
 /// K/V of every step of a batch of generated sequences: a segment for each step, and in it a fixed room for
-/// each sequence. A run's TokenBatch says which rooms its sequences have, because fewer and fewer sequences
-/// go on.
+/// each sequence. A run's TokenBatch names the rooms of its sequences, because sequences finish one by one.
 struct StepCache {
     KvRows rows;
     std::int64_t segment_rows = 0;
@@ -75,7 +74,7 @@ struct StepsResult {
     // Where the interleaved rule is computed in passes over all slots:
     at::Tensor
         differences; ///< fp32 [N, refreshes]: largest movement of an input of the token; undefined: none
-    at::Tensor pass_flops; ///< int64 [N]: what the passes cost, where decoding costs what section 11 counts
+    at::Tensor pass_flops; ///< int64 [N]: cost of the passes; decoding costs what section 11 counts
 };
 
 struct StepsOptions {
@@ -91,15 +90,15 @@ struct StepsOptions {
     const RunPatches* patches = nullptr; ///< states that are put in the place of computed ones; nullptr: none
 };
 
-/// Runs all steps of all tokens. Under the rules in which a step's tokens run together nothing is read back
-/// from the device unless tokens may halt; halted tokens are gathered out and cost nothing. The interleaved
-/// rule has a schedule of its own (interleaved.h).
+/// Runs all steps of all tokens. If a step's tokens run together, the device is read back only if tokens may
+/// halt; halted tokens are gathered out and cost nothing. The interleaved rule has a schedule of its own
+/// (interleaved.h).
 StepsResult run_steps(const Backbone& backbone, const Method& method, const TokenBatch& batch,
                       const StepsOptions& options);
 
 /// Whether run_steps goes token by token, each through all of its steps before the next: where slots need
-/// finished predecessors. What tokens that stop leave behind, and the coda's one entry a token, is then
-/// known.
+/// finished predecessors. The keys and values that stopped tokens leave, and the coda's entry of each token,
+/// are then known.
 bool goes_token_by_token(const Backbone& backbone, const Method& method, const StepsOptions& options);
 
 /// Room for the K/V of \p total tokens of \p sequences sequences, as runs with these options fill it.

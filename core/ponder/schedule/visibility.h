@@ -38,10 +38,10 @@ struct StepRows {
 /// the tensors' device.
 ///
 /// per_step: a token's row in the step's segment is its place in the sequence. With one segment (segments =
-/// 1) a step overwrites the rows of its active tokens and a halted token's row stays at its last step; with a
-/// segment a step, the rows of the step before are copied first (KvRows::copy), which a generation needs:
-/// later tokens' step k reads min(k, K_t'). two_dimensional: segment k holds the active tokens of step k,
-/// without gaps; a query reads one range in each of the k+1 segments.
+/// 1) a step overwrites the rows of its active tokens, and the row of a halted token stays at its last step;
+/// with a segment a step, the rows of the step before are copied first (KvRows::copy), which a generation
+/// needs: later tokens' step k reads min(k, K_t'). two_dimensional: segment k holds the active tokens of step
+/// k, without gaps; a query reads one range in each of the k+1 segments.
 class StepRowPlanner {
 public:
     /// \p earlier_counts: two_dimensional, and where what stopped is skipped: int64 [steps, sequences], slots

@@ -13,8 +13,8 @@
 
 namespace ponderscope {
 
-/// Hears a run of steps while it happens, and supplies the expected embeddings, since the pass over the
-/// vocabulary that makes them is the same that reads a state out for the record.
+/// Observes a run of steps and supplies the expected embeddings, because one pass over the vocabulary makes
+/// them and the recorded read-out.
 class RunListener : public TapListener {
 public:
     [[nodiscard]] bool wants(std::string_view name) const override {
@@ -70,8 +70,8 @@ struct WalkParts {
 };
 
 /// Follows tokens from slot to slot: reads the method's decision after slot (t, k), chooses the tokens that
-/// go on, and makes the input of slot (t, k + 1). The caller computes the states, in a pass for each step or
-/// in one pass over all slots.
+/// continue, and makes the input of slot (t, k + 1). The caller computes the states: one pass for each step,
+/// or one pass over all slots.
 ///
 ///   begin, then for each step: ran, [goes_on], make_inputs.
 class Walk {

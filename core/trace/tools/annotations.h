@@ -51,8 +51,8 @@ std::filesystem::path annotations_path(const std::filesystem::path& named);
 /// Reads the annotations beside a trace, an untrusted file, as TraceReader does.
 class AnnotationReader {
 public:
-    /// Nothing where there is no such file. InputError: it is none, or damaged. EnvironmentError: another
-    /// program holds a lock on it, or the machine could not read.
+    /// No value: no such file. InputError: it is none, or damaged. EnvironmentError: another program holds a
+    /// lock on it, or the machine could not read.
     static std::optional<AnnotationReader> beside(const std::filesystem::path& trace);
 
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
@@ -79,7 +79,7 @@ private:
     std::vector<AnnotationInfo> all_;
 };
 
-/// Why an annotation cannot be of the run as it is now, one sentence without its end; empty: it can.
+/// Why an annotation does not fit the run as it is now, one sentence without its stop; empty: it can.
 std::string misfit_of(const AnnotationInfo& annotation, const RunInfo& run);
 
 /// The annotation of that name of a run. InputError: none, or of another text.
@@ -95,11 +95,11 @@ struct Annotation {
     std::vector<std::vector<double>> values;
 };
 
-/// InputError: the trace lies on another machine, where nothing is written; says what to do.
+/// InputError: the trace is on another machine and read-only; says what to do.
 void check_can_annotate(const std::filesystem::path& trace);
 /// Puts annotations of a run beside its trace; those of the same names are replaced, others stay. All or
-/// nothing, whatever happens. InputError: a name or a class that cannot be, values of another length, an
-/// infinite value; another process annotates. EnvironmentError.
+/// nothing. InputError: a name or a class that cannot be, values of another length, an infinite value;
+/// another process annotates. EnvironmentError.
 void put_annotations(const std::filesystem::path& trace, const RunInfo& run,
                      const std::vector<SequenceInfo>& sequences, const std::vector<Annotation>& annotations);
 /// Removes annotations. InputError: the run has no annotation of one of the names.

@@ -38,10 +38,10 @@ struct TraceCheck {
 TraceCheck check_trace(const std::filesystem::path& path, std::size_t most_faults = 1000,
                        const ProgressSink& progress = {}, const std::stop_token& stop = {});
 
-/// InputError that names the first part of \p runs (ids; empty: of all) whose bytes are not those that were
-/// recorded, by the CRC-32 kept with it: words, a text, rows of tokens, a chunk of a signal. What has none
-/// passes. Of shards, a name that TraceReader::open takes, all runs. For whoever writes what is read into a
-/// new file, where damage would look sound from then on. EnvironmentError. Cancelled.
+/// InputError that names the first part of \p runs (ids; empty: of all) whose bytes differ from the recorded
+/// ones, by the stored CRC-32: words, a text, rows of tokens, a chunk of a signal. What has none passes. Of
+/// shards, a name that TraceReader::open takes, all runs. For programs that copy the data into a new file, in
+/// which damage would get a valid checksum. EnvironmentError. Cancelled.
 void require_recorded(const std::filesystem::path& path, const std::vector<std::int64_t>& runs = {},
                       const ProgressSink& progress = {}, const std::stop_token& stop = {});
 

@@ -16,20 +16,20 @@ namespace ponderscope {
 /// that occur twice get " (2)"; partial runs stay partial; runs of one tokenizer share its vocabulary;
 /// annotations beside the inputs are copied beside the output. The output appears whole or not at all.
 ///
-/// InputError: no inputs, a damaged input (also one whose bytes are possible, but not those that were
-/// recorded), an output that exists. EnvironmentError: disk full, no permission. Cancelled.
+/// InputError: no inputs, a damaged input (by structure or checksum), an existing output. EnvironmentError:
+/// disk full, no permission. Cancelled.
 void merge_traces(const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output,
                   const ProgressSink& progress = {}, const std::stop_token& stop = {});
 /// The same; of an input that names a run, that run alone and no trainings.
 void merge_runs(const std::vector<RunReference>& inputs, const std::filesystem::path& output,
                 const ProgressSink& progress = {}, const std::stop_token& stop = {});
 
-/// Copies one run into another trace, which is made where there is none; returns its name there (one that is
-/// taken gets " (2)"). What could not be copied whole is taken out again. Its annotations stay where they
-/// are.
+/// Copies a run into another trace, and makes that trace if it does not exist; returns its name there (one
+/// that is taken gets " (2)"). What could not be copied whole is taken out again. Its annotations stay where
+/// they are.
 ///
-/// InputError: a run that is not there, a damaged input, \p to is no trace, or \p from itself, or somebody
-/// writes it. EnvironmentError: disk full, no permission. Cancelled.
+/// InputError: no such run, a damaged input, \p to is no trace, \p from itself, or being written.
+/// EnvironmentError: disk full, no permission. Cancelled.
 std::string copy_run(const std::filesystem::path& from, std::int64_t run, const std::filesystem::path& to,
                      const ProgressSink& progress = {}, const std::stop_token& stop = {});
 

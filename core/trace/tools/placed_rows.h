@@ -24,8 +24,8 @@ struct PlacedRow {
 };
 
 /// A CSV table with a header: document,begin,end (bytes) or sequence,token, and columns of values, in any
-/// order. `document` is a title, else a number; `sequence` is a number, else a title. Both may be absent
-/// where there is one sequence. `token`, `token_index` and `position` mean the same, and say nothing beside
+/// order. `document` is a title, else a number; `sequence` is a number, else a title. Both may be absent if
+/// there is one sequence. `token`, `token_index` and `position` mean the same, and say nothing beside
 /// begin,end. Of two columns that mean the same, the first in the header counts.
 struct PlacedTable {
     std::filesystem::path file;

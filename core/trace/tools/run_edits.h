@@ -23,7 +23,7 @@ void check_run_name(const std::string& name);
 /// Renames a run, and in its annotations, too. InputError: check_run_name, or a name that another run has.
 void rename_run(const std::filesystem::path& trace, const RunInfo& run, const std::string& name);
 
-/// Writes the trace without the run and replaces the old file once the new one is complete. The other runs
+/// Writes a trace without the run and replaces the old file once the new file is complete. The other runs
 /// keep their ids. Annotations and notes of the run stay beside the trace: they find it again when it is
 /// recorded again. Cancelled.
 void remove_run(const std::filesystem::path& trace, const RunInfo& run, const std::stop_token& stop = {});
@@ -37,7 +37,7 @@ void forget_run(const std::filesystem::path& trace, std::int64_t run) noexcept;
 
 /// Takes the rows of a run out of a trace that is open for writing; the file keeps its size.
 void delete_run(Database& database, std::int64_t run);
-/// Likewise of what belongs to a sequence (by its id), without its own row.
+/// The same for rows that belong to a sequence (by its id), without its own row.
 void delete_contents(Database& database, std::int64_t sequence);
 
 } // namespace ponderscope

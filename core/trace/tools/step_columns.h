@@ -11,7 +11,7 @@
 
 namespace ponderscope {
 
-/// A number a token worked out of what a run recorded by step, as it is typed: "entropy@2", a signal at a
+/// A number of each token, computed from signals by step, as typed by a user: "entropy@2", a signal at a
 /// step; "nll@0-nll@last", what the steps between gained; "answer_flips", a signal that has no steps. `last`
 /// is the last step that ran at the token; steps count from 0.
 struct StepColumn {

@@ -15,9 +15,9 @@ namespace ponderscope {
 /// "[1024,4]".
 std::string shape_to_json(std::span<const std::int64_t> shape);
 
-/// Collects one signal of one sequence until a chunk is worth a BLOB. What is not yet worth one is written as
-/// the tail chunk, and the same row is written again, longer, the next time: so a reader can follow, and the
-/// file still ends up with large chunks.
+/// Collects one signal of one sequence until a chunk is worth a BLOB. Fewer values are written as the tail
+/// chunk, and the same row is written again, longer, the next time: so a reader can follow, and the file
+/// still ends up with large chunks.
 class ChunkBuffer {
 public:
     /// Bytes of a full chunk. At 16 KiB pages less than 64 KiB wastes space, and reading one token's values

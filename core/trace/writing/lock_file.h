@@ -5,7 +5,7 @@
 
 namespace ponderscope {
 
-/// The file that a name stands for, so that two names of one file meet at one lock.
+/// The file behind a name, so that two names of one file share one lock.
 std::filesystem::path real_path(const std::filesystem::path& name);
 
 /// "This trace is being written", for as long as the object lives: a lock on TRACE-lock beside the trace. The

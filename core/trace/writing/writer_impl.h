@@ -50,7 +50,7 @@ struct TraceWriter::Impl {
     std::exception_ptr failure;
     std::thread thread;
 
-    // What the calls have said so far, so that a mistake is named in the call that makes it.
+    // The state of the calls so far, so that a wrong call is refused at once.
     bool finished = false;
     bool made = false;          // the file is this writer's
     FileId file;                // that the name stood for when it was opened
