@@ -23,7 +23,7 @@ const std::map<std::string_view, std::vector<std::string_view>> common_options{
     {"score", {"output", "name", "policy", "record", "context", "bos", "device", "dtype"}},
     {"logits", {"ids", "output", "method", "policy", "device", "dtype", "jacobi"}},
     {"compare", {"seeds", "equivalence", "replicates", "level", "json"}},
-    {"policy", {"policy", "sweep", "rerun", "output", "split", "csv", "replicates", "level", "json"}},
+    {"policy", {"policy", "sweep", "rerun", "output", "csv", "replicates", "level", "json"}},
     {"referee", {"policy", "steps", "against", "rerun", "output", "tex", "csv", "replicates", "json"}},
     {"stats", {"against", "labels", "by", "types-of", "csv", "replicates", "level", "json"}},
     {"page", {"output", "run", "title", "sequence", "max-tokens"}},

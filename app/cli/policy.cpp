@@ -15,187 +15,83 @@
 #include "core/base/words.h"
 #include "core/policy/rerun_difference.h"
 #include "core/policy/scored_rows.h"
-#include "core/policy/split.h"
 #include "core/record/rerun.h"
 #include "core/stats/front.h"
-#include "core/stats/significance.h"
 #include "core/trace/reader.h"
 
 #include <algorithm>
 #include <cmath>
 #include <iostream>
-#include <limits>
 #include <memory>
-#include <optional>
 #include <sstream>
 #include <variant>
 
 namespace ponderscope::cli {
 namespace {
 
-/// The outcomes of the policies: one value for each row and setting.
-struct Outcomes {
-    ScoredRows scored;
-    std::vector<ScoredSetting> settings;
-};
-
 struct PolicyVerb : ReportOptions {
     std::vector<std::string> policies;
     std::vector<std::string> sweeps;
     std::filesystem::path per_token;
     RerunOptions reruns;
-    bool split = false;
-    double within = 0.01;
 
     void run();
 };
 
-/// Fills in means, intervals and fronts of the points' outcomes, all replays or all reruns.
-class Comparison {
-public:
-    /// \p split: settings are chosen on one half of the clusters, and all reported numbers are of the other
-    /// half.
-    Comparison(Outcomes found, const std::vector<PolicySpec>& specs, const BootstrapOptions& options,
-               bool split)
-        : specs_(specs), rows_(found.scored.layout()), options_(options) {
-        std::optional<SplitRows> halves;
-        if (split) {
-            halves = split_rows(rows_, options.seed);
-            rows_ = halves->reporting.layout;
-            reported_ = found.scored.tokens_of(halves->reporting.rows);
-            words_ = std::move(halves->words);
-        }
-        flops_ = std::all_of(found.settings.begin(), found.settings.end(),
-                             [](const ScoredSetting& one) { return !one.flops.empty(); });
-        for (ScoredSetting& one : found.settings) {
-            std::vector<double>& cost = flops_ ? one.flops : one.steps;
-            if (halves) {
-                const SampleHalf& choosing = halves->choosing;
-                chosen_nll_.push_back(choosing.layout.mean(choosing.of(one.nll)));
-                chosen_costs_.push_back(choosing.layout.mean(choosing.of(cost)));
-                mean_steps_.push_back(rows_.mean(halves->reporting.of(one.steps)));
-                one.nll = halves->reporting.of(one.nll);
-                cost = halves->reporting.of(cost);
-            }
-            nll_.push_back(std::move(one.nll));
-            costs_.push_back(std::move(cost));
+/// Policies with several settings; of a bound none counts.
+std::vector<const PolicyKind*> swept_kinds(const std::vector<PolicySpec>& specs) {
+    std::vector<const PolicyKind*> kinds;
+    for (const PolicySpec& spec : specs) {
+        const auto many = std::count_if(specs.begin(), specs.end(),
+                                        [&](const PolicySpec& other) { return other.kind == spec.kind; });
+        if (many > 1 && spec.kind->causal && std::ranges::find(kinds, spec.kind) == kinds.end()) {
+            kinds.push_back(spec.kind);
         }
     }
+    return kinds;
+}
 
-    /// \p outcomes: in the order of the specs.
-    void compare(std::vector<PolicyOutcome*> outcomes) {
-        const PairedDifferences differences = paired_differences(nll_.front(), nll_, rows_, options_);
-        resampling_ = differences.resampling;
-        const bool halved = !chosen_nll_.empty();
-        std::vector<FrontPoint> places;
-        for (std::size_t i = 0; i < outcomes.size(); ++i) {
-            PolicyOutcome& outcome = *outcomes[i];
-            outcome.difference = differences.each[i];
-            outcome.band = differences.bands[i];
-            outcome.p = differences.p[i];
-            if (halved) {
-                outcome.steps = mean_steps_[i];
-                outcome.nll = rows_.mean(nll_[i]);
-                outcome.flops = flops_ ? rows_.mean(costs_[i]) : std::nan("");
-            }
-            const double cost = flops_ ? outcome.flops : outcome.steps;
-            places.push_back({specs_[i].kind->causal ? (halved ? chosen_costs_[i] : cost) : std::nan(""),
-                              halved ? chosen_nll_[i] : outcome.nll});
-        }
-        const std::vector<bool> front = pareto_front(places);
-        for (std::size_t i = 0; i < outcomes.size(); ++i) {
-            outcomes[i]->on_front = front[i];
-        }
+/// Fills in intervals and fronts of outcomes, all of replays or all of reruns (\p exact), and the areas
+/// between the fronts of swept policies. \p settings, \p outcomes: in the order of \p specs, full first.
+Resampling compare(const std::vector<PolicySpec>& specs, std::vector<ScoredSetting> settings,
+                   const RowLayout& rows, const BootstrapOptions& options,
+                   const std::vector<PolicyOutcome*>& outcomes, bool exact, std::vector<FrontGap>& gaps) {
+    const bool flops = std::ranges::none_of(settings, [](const auto& one) { return one.flops.empty(); });
+    std::vector<std::vector<double>> nll, costs;
+    for (ScoredSetting& one : settings) {
+        nll.push_back(std::move(one.nll));
+        costs.push_back(std::move(flops ? one.flops : one.steps));
     }
-
-    /// For each policy with several settings: the cheapest setting that loses at most \p within nats against
-    /// full depth on the choosing half.
-    [[nodiscard]] std::vector<ChosenSetting> choose(bool exact, double within) const {
-        std::vector<ChosenSetting> chosen;
-        for (const std::string& family : families()) {
-            std::optional<std::size_t> best;
-            for (std::size_t i = 0; i < specs_.size(); ++i) {
-                if (specs_[i].kind->name == family && chosen_nll_[i] - chosen_nll_.front() <= within &&
-                    (!best || chosen_costs_[i] < chosen_costs_[*best])) {
-                    best = i;
-                }
-            }
-            ChosenSetting one{family, exact, best, {}};
-            if (best) {
-                std::vector<double> apart = nll_[*best];
-                for (std::size_t t = 0; t < apart.size(); ++t) {
-                    apart[t] -= nll_.front()[t];
-                }
-                const UnitSums units = unit_sums(rows_.sums(std::move(apart), 1), resampling_);
-                one.equivalence = equivalence_test(units.column(0), units.tokens, within, 1 - options_.level);
-            }
-            chosen.push_back(std::move(one));
-        }
-        return chosen;
+    const PairedDifferences differences = paired_differences(nll.front(), nll, rows, options);
+    std::vector<FrontPoint> places;
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+        PolicyOutcome& outcome = *outcomes[i];
+        outcome.difference = differences.each[i];
+        outcome.band = differences.bands[i];
+        outcome.p = differences.p[i];
+        places.push_back(
+            {specs[i].kind->causal ? (flops ? outcome.flops : outcome.steps) : std::nan(""), outcome.nll});
     }
-
-    /// Fronts of policies that came in several settings, against the first of them.
-    void gaps(bool exact, std::vector<FrontGap>& gaps) const {
-        const std::vector<std::string> names = families();
-        for (std::size_t i = 1; i < names.size(); ++i) {
-            gaps.push_back({names[0], names[i], exact,
-                            compare_fronts(settings(names[0]), settings(names[i]), rows_, options_)});
-        }
+    const std::vector<bool> front = pareto_front(places);
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+        outcomes[i]->on_front = front[i];
     }
-
-    [[nodiscard]] const Resampling& resampling() const { return resampling_; }
-    [[nodiscard]] std::int64_t tokens() const { return rows_.tokens(); }
-    [[nodiscard]] const std::string& words() const { return words_; }
-    /// With a split: the tokens of the table that are in the reported half.
-    [[nodiscard]] const std::vector<std::size_t>& reported() const { return reported_; }
-
-private:
-    /// Policies with several settings; of a bound none is chosen.
-    [[nodiscard]] std::vector<std::string> families() const {
-        std::vector<std::string> names;
-        for (const PolicySpec& spec : specs_) {
-            const auto many = std::count_if(specs_.begin(), specs_.end(),
-                                            [&](const PolicySpec& other) { return other.kind == spec.kind; });
-            if (many > 1 && spec.kind->causal &&
-                std::find(names.begin(), names.end(), spec.kind->name) == names.end()) {
-                names.push_back(spec.kind->name);
-            }
-        }
-        return names;
-    }
-    /// The settings of policy \p name; with a split, only those on the policy's own front on the choosing
-    /// half.
-    [[nodiscard]] std::vector<FrontSetting> settings(const std::string& name) const {
-        std::vector<std::size_t> mine;
-        std::vector<FrontPoint> places;
-        for (std::size_t i = 0; i < specs_.size(); ++i) {
-            if (specs_[i].kind->name == name) {
-                mine.push_back(i);
-                places.push_back(!chosen_nll_.empty() ? FrontPoint{chosen_costs_[i], chosen_nll_[i]}
-                                                      : FrontPoint{});
-            }
-        }
-        const std::vector<bool> front = pareto_front(places);
+    const std::vector<const PolicyKind*> kinds = swept_kinds(specs);
+    const auto settings_of = [&](const PolicyKind* kind) {
         std::vector<FrontSetting> family;
-        for (std::size_t m = 0; m < mine.size(); ++m) {
-            if (chosen_nll_.empty() || front[m]) {
-                family.push_back({costs_[mine[m]], nll_[mine[m]]});
+        for (std::size_t i = 0; i < specs.size(); ++i) {
+            if (specs[i].kind == kind) {
+                family.push_back({costs[i], nll[i]});
             }
         }
         return family;
+    };
+    for (std::size_t i = 1; i < kinds.size(); ++i) {
+        gaps.push_back({kinds[0]->name, kinds[i]->name, exact,
+                        compare_fronts(settings_of(kinds[0]), settings_of(kinds[i]), rows, options)});
     }
-
-    const std::vector<PolicySpec>& specs_;
-    RowLayout rows_; ///< what is reported of
-    std::string words_;
-    std::vector<std::size_t> reported_;
-    const BootstrapOptions& options_;
-    bool flops_ = false;
-    Resampling resampling_;
-    std::vector<std::vector<double>> nll_, costs_;
-    std::vector<double> mean_steps_;                ///< with a split, of the reported half
-    std::vector<double> chosen_nll_, chosen_costs_; ///< with a split, means on the choosing half
-};
+    return differences.resampling;
+}
 
 /// A row a token and policy: what the replay says and what the rerun found.
 std::string token_table(const ReplayTable& table, const std::vector<PolicySpec>& specs,
@@ -237,10 +133,6 @@ void PolicyVerb::run() {
     const TraceReader reader = TraceReader::open(where.trace);
     const RunInfo run = find_run(reader, where.run);
     reruns.check(reader);
-    if (split && sweeps.empty()) {
-        throw InputError(ErrorId::usage_missing,
-                         "--split chooses among the settings of a sweep; add --sweep KEY=FIRST:LAST:COUNT.");
-    }
     const ReplayTable table =
         ReplayTable::load(reader, run, printer.sink(), bootstrap.stop, {}, signals_of(specs));
     report.run = table.run;
@@ -248,12 +140,12 @@ void PolicyVerb::run() {
     report.layers_as_steps = table.layers_as_steps;
     report.knows_flops = table.flops.has_value();
     report.halted = table.halted;
-    const std::int64_t parts = split ? 2 : 1;
-    Outcomes found{ScoredRows(table), {}};
-    found.scored.add_up_clusters(bootstrap, parts);
+    ScoredRows scored(table);
+    scored.add_up_clusters(bootstrap);
     // A block bootstrap uses one block length for all intervals of the report. The run determines it.
-    const BootstrapOptions settled = with_block_of_run(table, found.scored, bootstrap);
+    const BootstrapOptions settled = with_block_of_run(table, scored, bootstrap);
     const bool keep = reruns.wanted() || !per_token.empty(); // values of tokens
+    std::vector<ScoredSetting> settings;
     std::vector<ReplayResult> replays(keep ? specs.size() : 1);
     for (std::size_t i = 0; i < specs.size(); ++i) {
         if (bootstrap.stop.stop_requested()) {
@@ -262,28 +154,18 @@ void PolicyVerb::run() {
         specs[i] = spelled_out(specs[i], table.context);
         ReplayResult& result = replays[keep ? i : 0];
         replay(table, specs[i], result);
-        found.settings.push_back(found.scored.of(specs[i].text(), result));
+        settings.push_back(scored.of(specs[i].text(), result));
         report.scored = result.scored;
-        report.points.push_back({specs[i],
-                                 {result.mean_steps, result.mean_nll, result.mean_flops},
-                                 result.histogram,
-                                 std::nullopt});
+        report.points.push_back(
+            {specs[i], {result.mean_steps, result.mean_nll, result.mean_flops}, result.histogram, {}});
     }
-    Comparison replayed(std::move(found), specs, settled, split);
     std::vector<ReplayResult> exact_results;
     if (reruns.wanted()) {
         const std::vector<RunInfo> runs = reruns.make(reader, run, table, specs, printer, bootstrap.stop);
         const TraceReader exact_reader = TraceReader::open(reruns.trace(reader));
         for (std::size_t i = 0; i < specs.size(); ++i) {
-            ReplayResult beside = replays[i];
-            if (split) { // the reported half alone
-                std::ranges::fill(beside.nll, std::numeric_limits<float>::quiet_NaN());
-                for (const std::size_t token : replayed.reported()) {
-                    beside.nll[token] = replays[i].nll[token];
-                }
-            }
             RerunDifference difference =
-                rerun_difference(table, beside, reader, run, exact_reader, runs[i], bootstrap.stop);
+                rerun_difference(table, replays[i], reader, run, exact_reader, runs[i], bootstrap.stop);
             ReplayResult& exact = exact_results.emplace_back();
             exact.steps = std::move(difference.steps);
             exact.nll = std::move(difference.nll);
@@ -291,7 +173,7 @@ void PolicyVerb::run() {
             const PolicyOutcome outcome{difference.mean_steps, difference.mean_nll, difference.mean_flops};
             report.points[i].exact = {
                 exact_reader.name_of(runs[i]), outcome, std::move(difference),
-                agreement_of(table, beside.steps, beside.nll, exact.steps, exact.nll, settled)};
+                agreement_of(table, replays[i].steps, replays[i].nll, exact.steps, exact.nll, settled)};
         }
     }
 
@@ -299,36 +181,22 @@ void PolicyVerb::run() {
     for (PolicyPoint& point : report.points) {
         outcomes.push_back(&point.replayed);
     }
-    replayed.compare(outcomes);
-    replayed.gaps(false, report.gaps);
-    if (split) {
-        report.split = replayed.words();
-        report.within = within;
-        report.scored = replayed.tokens();
-        report.chosen = replayed.choose(false, within);
-    }
+    report.resampling =
+        compare(specs, std::move(settings), scored.layout(), settled, outcomes, false, report.gaps);
     if (!exact_results.empty()) {
         std::vector<std::span<const float>> nll;
         for (const ReplayResult& one : exact_results) {
             nll.emplace_back(one.nll);
         }
-        Outcomes reran{ScoredRows(table, nll), {}};
-        reran.scored.add_up_clusters(bootstrap, parts);
-        for (std::size_t i = 0; i < specs.size(); ++i) {
-            reran.settings.push_back(reran.scored.of(specs[i].text(), exact_results[i]));
-        }
-        Comparison exact(std::move(reran), specs, settled, split);
+        ScoredRows reran(table, nll);
+        reran.add_up_clusters(bootstrap);
+        std::vector<ScoredSetting> exact;
         outcomes.clear();
-        for (PolicyPoint& point : report.points) {
-            outcomes.push_back(&point.exact->outcome);
+        for (std::size_t i = 0; i < specs.size(); ++i) {
+            exact.push_back(reran.of(specs[i].text(), exact_results[i]));
+            outcomes.push_back(&report.points[i].exact->outcome);
         }
-        exact.compare(outcomes);
-        exact.gaps(true, report.gaps);
-        if (split) {
-            for (ChosenSetting& one : exact.choose(true, within)) {
-                report.chosen.push_back(std::move(one));
-            }
-        }
+        compare(specs, std::move(exact), reran.layout(), settled, outcomes, true, report.gaps);
     }
     printer.finish();
 
@@ -340,7 +208,6 @@ void PolicyVerb::run() {
     if (!run.complete) {
         report.notices.emplace_back("the run is partial.");
     }
-    report.resampling = replayed.resampling();
     for (const std::string& notice : report.resampling.notices()) {
         report.notices.push_back(notice);
     }
@@ -396,9 +263,7 @@ std::string list_of_policies() {
             "  ponderscope policy story.ponder --policy entropy --sweep theta=0.1:4:8:log --csv front.csv\n"
             "  ponderscope policy story.ponder#adaponderlm-neox-1m --policy calm_margin --sweep "
             "threshold=0.5:0.9:3 "
-            "--rerun sample_models/adaponderlm-neox-1m\n"
-            "  ponderscope policy long.ponder --policy entropy --sweep theta=0.1:4:16:log --split --within "
-            "0.01";
+            "--rerun sample_models/adaponderlm-neox-1m";
     return text.str();
 }
 
@@ -418,13 +283,6 @@ void add_policy(CLI::App& program) {
                     "every policy that has the key. May be repeated")
         ->type_name("SWEEP")
         ->allow_extra_args(false);
-    app->add_flag("--split", verb->split,
-                  "Choose settings on one half of the clusters and report on the other: of each policy the "
-                  "cheapest setting that loses at most --within to full, and the settings of its front");
-    app->add_option("--within", verb->within,
-                    "Largest loss of a setting that --split chooses, in nats a token")
-        ->check(number_above(0))
-        ->capture_default_str();
     verb->reruns.add_to(*app);
     app->add_option("--per-token", verb->per_token,
                     "Also write steps and NLL of every token, replayed and rerun")

@@ -131,24 +131,6 @@ void PolicyReport::print(const IntervalOptions& intervals) const {
                   << (knows_flops ? "FLOPs" : "steps") << ": " << interval(gap.fronts.gap)
                   << " nats a token\n";
     }
-    for (const ChosenSetting& one : chosen) {
-        const std::string kind = one.exact ? " (rerun)" : reran ? " (replay)" : "";
-        if (!one.point) {
-            std::cout << one.policy << kind << ": no setting loses at most " << within
-                      << " nats to full where it was chosen\n";
-            continue;
-        }
-        const PolicyPoint& point = points[*one.point];
-        const PolicyOutcome& outcome = one.exact ? point.exact->outcome : point.replayed;
-        std::cout << "chosen of " << one.policy << kind << ": " << point.spec.text() << ", "
-                  << fixed(outcome.steps, 3) << " steps, NLL - full " << interval(outcome.difference)
-                  << "; loses less than " << within << " nats: p " << fixed(one.equivalence.p_below, 4)
-                  << "\n";
-    }
-    if (!split.empty()) {
-        std::cout << "split: " << split
-                  << "; all rows are of the reported half, fronts of the choosing one\n";
-    }
     std::cout << intervals.sentence(resampling) << "\n";
     print_notices(notices);
 }
@@ -158,7 +140,7 @@ nlohmann::json PolicyReport::to_json(const IntervalOptions& intervals) const {
     const nlohmann::json all = json_of(table());
     for (std::size_t at = 0; const PolicyPoint& point : points) {
         rows.push_back(all[at++]);
-        rows.back()[split.empty() ? "steps_histogram" : "steps_histogram_of_both_halves"] = point.histogram;
+        rows.back()["steps_histogram"] = point.histogram;
         if (point.exact) {
             nlohmann::json rerun = all[at++];
             nlohmann::json& agreement = rerun["agreement"];
@@ -189,18 +171,6 @@ nlohmann::json PolicyReport::to_json(const IntervalOptions& intervals) const {
                           {"points", rows},
                           {"fronts", areas},
                           {"notices", notices}};
-    if (!split.empty()) {
-        nlohmann::json choices = nlohmann::json::array();
-        for (const ChosenSetting& one : chosen) {
-            nlohmann::json row{{"policy", one.policy}, {"kind", one.exact ? "rerun" : "replay"}};
-            row["chosen"] =
-                one.point ? nlohmann::json(points[*one.point].spec.text()) : nlohmann::json(nullptr);
-            row["loses_less_p"] =
-                one.point ? number_or_null(one.equivalence.p_below) : nlohmann::json(nullptr);
-            choices.push_back(std::move(row));
-        }
-        report["split"] = {{"halves", split}, {"within", within}, {"chosen", choices}};
-    }
     intervals.write_to(report, resampling);
     return report;
 }

@@ -7,7 +7,6 @@
 #include "core/policy/replay.h"
 #include "core/policy/rerun_difference.h"
 #include "core/stats/front.h"
-#include "core/stats/significance.h"
 
 #include <nlohmann/json.hpp>
 
@@ -38,14 +37,6 @@ struct FrontGap {
     FrontComparison fronts;
 };
 
-/// With a split: the setting of a swept policy that the choosing half chose, and how it does on the other.
-struct ChosenSetting {
-    std::string policy;
-    bool exact = false;               ///< of reruns
-    std::optional<std::size_t> point; ///< index of the report's points; none was good enough
-    Equivalence equivalence;          ///< to full, on the reporting half; `p_below`: that it loses less
-};
-
 /// The report of `ponderscope policy` on a run.
 struct PolicyReport {
     std::string run;
@@ -57,9 +48,6 @@ struct PolicyReport {
     std::vector<PolicyPoint> points; ///< full first
     std::vector<FrontGap> gaps;
     Resampling resampling;
-    std::string split; ///< how the clusters were split; empty: they were not
-    double within = 0; ///< nats, of the choice
-    std::vector<ChosenSetting> chosen;
     std::vector<std::string> notices;
 
     void print(const IntervalOptions& intervals) const;

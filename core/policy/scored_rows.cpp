@@ -28,9 +28,9 @@ ScoredRows::ScoredRows(const ReplayTable& table, std::span<const std::span<const
     layout_ = std::move(layout);
 }
 
-void ScoredRows::add_up_clusters(const BootstrapOptions& options, std::int64_t parts) {
+void ScoredRows::add_up_clusters(const BootstrapOptions& options) {
     const TokenLayout& tokens = layout_.layout();
-    if (!draws_whole_clusters(options, tokens.clusters() / parts)) {
+    if (!draws_whole_clusters(options, tokens.clusters())) {
         return;
     }
     std::vector<std::int64_t> counts(static_cast<std::size_t>(tokens.clusters()));
@@ -40,20 +40,6 @@ void ScoredRows::add_up_clusters(const BootstrapOptions& options, std::int64_t p
         counts[cluster] += tokens.stretches[s];
     }
     layout_ = RowLayout::of_clusters(std::move(counts));
-}
-
-std::vector<std::size_t> ScoredRows::tokens_of(std::span<const std::size_t> rows) const {
-    std::vector<bool> wanted(layout_.rows());
-    for (const std::size_t row : rows) {
-        wanted[row] = true;
-    }
-    std::vector<std::size_t> found;
-    for (std::size_t i = 0; i < tokens_.size(); ++i) {
-        if (wanted[cluster_.empty() ? i : cluster_[i]]) {
-            found.push_back(tokens_[i]);
-        }
-    }
-    return found;
 }
 
 ScoredSetting ScoredRows::of(const std::string& policy, const ReplayResult& result) const {

@@ -27,14 +27,12 @@ public:
     /// \p nll: a value for each token of the table, NaN without a target; none: the run's own.
     explicit ScoredRows(const ReplayTable& table, std::span<const std::span<const float>> nll = {});
 
-    /// Joins the tokens of a cluster to one row if \p options draw whole clusters from each of \p parts equal
-    /// parts: settings of a long run then take little memory. Before the first use.
-    void add_up_clusters(const BootstrapOptions& options, std::int64_t parts = 1);
+    /// Joins the tokens of a cluster to one row if \p options draw whole clusters: settings of a long run then
+    /// take little memory. Before the first use.
+    void add_up_clusters(const BootstrapOptions& options);
 
     [[nodiscard]] const std::vector<std::size_t>& tokens() const { return tokens_; } ///< of the table
     [[nodiscard]] const RowLayout& layout() const { return layout_; }
-    /// Tokens of the table that \p rows of the layout stand for.
-    [[nodiscard]] std::vector<std::size_t> tokens_of(std::span<const std::size_t> rows) const;
     /// \p column: a value for each token of the table.
     template <typename T>
     [[nodiscard]] std::vector<double> of(const std::vector<T>& column) const {

@@ -45,7 +45,6 @@ def test_every_key_is_on_the_page(program: Path, tree: Path, tmp_path: Path) -> 
     ps.annotate(trace, "full", "place", list(range(ps.open(trace).run("full").info["tokens"])))
     rules = ("--policy", "entropy", "--policy", "learned", "--sweep", "threshold=0.3,0.6", "--rerun", other, "--replicates", 100)
     say("policy", f"{trace}#full", *rules)
-    say("policy", f"{trace}#full", *rules, "--split")
     say("referee", f"{trace}#full", "--policy", "entropy", "--policy", "learned", "--rerun", other, "--replicates", 100)
     say("compare", f"{trace}#plain", f"{trace}#full", "--equivalence", 0.1, "--replicates", 100)
     say("compare", "--seeds", f"{trace}#plain,{trace}#full", f"{trace}#full,{trace}#plain", "--replicates", 100)

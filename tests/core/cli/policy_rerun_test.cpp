@@ -101,20 +101,6 @@ TEST_P(PolicyRerun, TheDifferenceToTheReplayIsThatOfTheReference) {
     EXPECT_EQ(TraceReader::open(trace_).runs().size(), runs.size());
 }
 
-TEST_P(PolicyRerun, WithASplitIsSetBesideTheReplayOfTheReportedHalf) {
-    const nlohmann::json report =
-        policy({"--policy", "fixed", "--sweep", "n=1,2", "--split", "--rerun", golden_.string()});
-    const auto scored = report["scored_tokens"].get<std::int64_t>();
-    for (const nlohmann::json& point : report["points"]) {
-        std::int64_t agreed = 0;
-        for (const nlohmann::json& one : point["rerun"]["agreement"]["steps"]) {
-            agreed += one["tokens"].get<std::int64_t>();
-        }
-        EXPECT_EQ(agreed, scored);
-        EXPECT_EQ(point["rerun"]["minus_replay"]["tokens"], scored);
-    }
-}
-
 TEST_P(PolicyRerun, TheOracleRunsToTheStepsOfItsReplay) {
     const nlohmann::json report = policy({"--policy", "oracle", "--rerun", golden_.string(), "--output",
                                           (folder_ / "reruns.ponder").string()});

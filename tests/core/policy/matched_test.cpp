@@ -5,7 +5,6 @@
 #include "core/base/splitmix.h"
 #include "core/base/words.h"
 #include "core/policy/rerun_difference.h"
-#include "core/policy/split.h"
 #include "core/policy/thresholds.h"
 
 #include <gtest/gtest.h>
@@ -251,17 +250,11 @@ TEST(Matched, SumsOfClustersGiveWhatTheirTokensGive) {
     options.replicates = 200;
     const ScoredRows tokens(table);
     ScoredRows clusters = tokens;
-    clusters.add_up_clusters(options, 2); // half of 50 are too few
-    EXPECT_FALSE(clusters.layout().by_cluster());
     clusters.add_up_clusters(options);
     ASSERT_TRUE(clusters.layout().by_cluster());
     EXPECT_EQ(clusters.layout().rows(), 50U);
     EXPECT_EQ(clusters.layout().tokens(), tokens.layout().tokens());
     EXPECT_EQ(clusters.of(table.ran).front(), 2 * 39 * last_step);
-    const std::vector<std::size_t> first{0, 49};
-    EXPECT_EQ(clusters.tokens_of(first).size(), 3U * 39);
-    EXPECT_EQ(tokens.tokens_of(first),
-              (std::vector<std::size_t>{0, 50})); // row 49: one token before has no target
     const std::vector<std::string> rules{"blind", "entropy", "oracle"};
     const std::vector<double> costs{0.8, 1.5};
     const auto compared = [&](const ScoredRows& scored) {
@@ -471,38 +464,6 @@ TEST(Agreement, CountsWhatBothDid) {
     EXPECT_EQ(found.nll_quantiles[3].second, 0);
     const std::vector<float> none(table.tokens(), std::numeric_limits<float>::quiet_NaN());
     EXPECT_THROW(agreement_of(table, one.steps, one.nll, steps, none, options), InputError);
-}
-
-TEST(Split, HalvesOfTheClusters) {
-    const ReplayTable table = made_up(41);
-    const ScoredRows all(table);
-    const SplitRows split = split_rows(all.layout(), 7);
-    EXPECT_EQ(split.choosing.layout.layout().clusters(), 21);
-    EXPECT_EQ(split.reporting.layout.layout().clusters(), 20);
-    EXPECT_EQ(split.choosing.layout.tokens(), 21 * 39);
-    std::set<std::size_t> rows(split.choosing.rows.begin(), split.choosing.rows.end());
-    std::set<std::uint32_t> sequences;
-    for (const std::size_t row : split.choosing.rows) {
-        sequences.insert(table.places[all.tokens()[row]].sequence);
-    }
-    for (const std::size_t row : split.reporting.rows) {
-        EXPECT_TRUE(rows.insert(row).second);
-        EXPECT_FALSE(sequences.contains(table.places[all.tokens()[row]].sequence)); // whole clusters
-    }
-    EXPECT_EQ(rows.size(), all.tokens().size());
-    EXPECT_NE(split_rows(all.layout(), 8).choosing.rows, split.choosing.rows);
-    EXPECT_EQ(split.words, "21 clusters chose, the other 20 are reported");
-    const SplitRows one = split_rows(ScoredRows(made_up(1)).layout(), 7);
-    EXPECT_EQ(one.choosing.rows.size(), 19U);
-    EXPECT_EQ(one.reporting.rows.front(), 19U);
-    EXPECT_EQ(one.reporting.layout.layout().stretches, std::vector<std::int64_t>{20});
-    EXPECT_EQ(split_rows({2}, 7).reporting.rows, std::vector<std::size_t>{1});
-    EXPECT_THROW(split_rows({1}, 7), InputError);
-    // Sums of the clusters are split as their tokens are.
-    const SplitRows sums = split_rows(RowLayout::of_clusters(std::vector<std::int64_t>(41, 39)), 7);
-    EXPECT_EQ(sums.words, split.words);
-    EXPECT_EQ(sums.choosing.layout.tokens(), 21 * 39);
-    EXPECT_EQ(std::set<std::uint32_t>(sums.choosing.rows.begin(), sums.choosing.rows.end()), sequences);
 }
 
 } // namespace
