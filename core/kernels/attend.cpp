@@ -9,6 +9,7 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <limits>
 
 namespace ponderscope {
@@ -115,6 +116,14 @@ bool fused_fits(const Visibility& visibility, const at::Tensor& row_bias) {
     return true;
 }
 
+/// Several sequences of one length, where the library's own choice for a GPU (cuDNN's kernel from Hopper on)
+/// is faster than flash attention over sequences of any lengths. Alone, each length would be prepared anew.
+bool of_one_length(const std::vector<Visibility::CausalBlock>& blocks) {
+    return blocks.size() > 1 && std::all_of(blocks.begin(), blocks.end(), [&](const auto& block) {
+               return block.length == blocks.front().length;
+           });
+}
+
 bool tiled(at::ScalarType type) {
     return type == at::kFloat || type == at::kBFloat16 || type == at::kHalf;
 }
@@ -137,7 +146,8 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
     }
     const CudaKernels* cuda = gradient ? nullptr : cuda_kernels(q);
     const bool fused = fused_fits(visibility, row_bias);
-    if (cuda != nullptr && cuda->attend_fits(q) && (!fused || cuda->flash_fits(q, visibility, row_bias))) {
+    if (cuda != nullptr && cuda->attend_fits(q) &&
+        (!fused || (cuda->flash_fits(q, visibility, row_bias) && !of_one_length(visibility.causal)))) {
         const c10::NoGradGuard no_grad;
         return cuda->attend(q, k, v, visibility, scale, row_bias);
     }

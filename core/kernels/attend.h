@@ -56,10 +56,10 @@ at::Tensor visible_ranges(const Visibility& visibility, std::int64_t queries, at
 /// fp32 [R], added to the logits of a key row for every query and head (PonderLM-3's log w). scale multiplies
 /// q·k. Softmax in fp32. Returns [n, n_q, d_h] in q's dtype. Rows that no query sees may hold anything.
 ///
-/// Implementations, chosen here: on the CPU our blocked one (attend_cpu.h); on a GPU the library's flash
-/// attention in half precision for causal blocks and runs, and ours (cuda/) for everything else; with a
-/// gradient, the library's kernel where it fits and else attend_gradient.h. Elsewhere, and on a GPU with
-/// extras, attend_plain, some queries at a time.
+/// Implementations, chosen here: on the CPU our blocked one (attend_cpu.h); on a GPU the library's attention
+/// for whole sequences in fp32 or of one length, its flash attention in half precision for other causal
+/// blocks and runs, and ours (cuda/) for everything else; with a gradient, the library's kernel where it fits
+/// and else attend_gradient.h. Elsewhere, and on a GPU with extras, attend_plain, some queries at a time.
 /// c10::Error when shapes do not fit.
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Visibility& visibility,
                   double scale, const at::Tensor& row_bias = {}, const ScoreExtras& extras = {});

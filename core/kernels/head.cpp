@@ -82,7 +82,9 @@ at::Tensor mix_words(const at::Tensor& shares, const at::Tensor& table) {
         // fp16 has nothing below 6e-8: a large vocabulary's small shares would be 0. A power of two changes
         // no digit of the others.
         const double lift = type == at::kHalf ? 0x1p15 : 1.0;
-        return at::mm(shares.mul(lift).to(type), table, at::kFloat).div_(lift);
+        at::Tensor lifted = at::empty(shares.sizes(), shares.options().dtype(type));
+        at::mul_out(lifted, shares, at::scalar_tensor(lift)); // one kernel multiplies and rounds
+        return at::mm(lifted, table, at::kFloat).div_(lift);
     }
     if (shares.scalar_type() == type) {
         return at::mm(shares, table);
@@ -240,8 +242,6 @@ HeadResult read_rows(const at::Tensor& h, const HeadWeights& weights, const Head
         result.rank = larger.sum(1).to(at::kLong).add_(1).mul_(has_target);
     }
     const Softmax now(std::move(logits));
-    result.log_sum_exp =
-        at::where(now.maximum.isinf(), now.maximum, now.maximum + now.log_sum).squeeze(1).to(at::kFloat);
     if (request.targets.defined()) {
         result.nll = now.log_probabilities(target_logits)
                          .neg_()

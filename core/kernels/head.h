@@ -33,7 +33,6 @@ struct HeadRequest {
 
 /// All fp32 or int64, [n] unless said. Undefined when not asked for.
 struct HeadResult {
-    at::Tensor log_sum_exp;
     at::Tensor nll;     ///< nats; NaN where there is no target
     at::Tensor rank;    ///< 1 + number of larger logits; 0 where there is no target
     at::Tensor entropy; ///< nats
@@ -48,8 +47,7 @@ struct HeadResult {
 };
 
 /// All tensors of a HeadResult, to treat them alike.
-constexpr std::array<at::Tensor HeadResult::*, 12> head_result_fields = {&HeadResult::log_sum_exp,
-                                                                         &HeadResult::nll,
+constexpr std::array<at::Tensor HeadResult::*, 11> head_result_fields = {&HeadResult::nll,
                                                                          &HeadResult::rank,
                                                                          &HeadResult::entropy,
                                                                          &HeadResult::max_probability,
@@ -65,8 +63,8 @@ constexpr std::array<at::Tensor HeadResult::*, 12> head_result_fields = {&HeadRe
 /// nothing is read back.
 /// h: [n, d], states after the final norm, in any float type; fp32, bf16 and fp16 weights are multiplied with
 /// fp32 sums, and all of fp64 states is fp64. No gradient. A NaN among a row's logits makes its probabilities
-/// NaN; ids stay valid. So does +infinity, whose log_sum_exp is +infinity; logits that are all -infinity have
-/// -infinity and no probabilities either. A divergence is infinite where a word is impossible (-infinity) in
+/// NaN; ids stay valid. So does +infinity; logits that are all -infinity have no probabilities either. A
+/// divergence is infinite where a word is impossible (-infinity) in
 /// the second distribution alone.
 /// c10::Error when shapes do not fit.
 HeadResult read_out(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request);

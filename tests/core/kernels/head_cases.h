@@ -65,7 +65,6 @@ inline HeadResult reference_read_out(const at::Tensor& h, const HeadWeights& wei
     const auto logits = reference_logits(h, weights);
     const auto log_p = at::log_softmax(logits, -1);
     HeadResult result;
-    result.log_sum_exp = at::logsumexp(logits, {-1}).to(at::kFloat);
     if (request.targets.defined()) {
         const auto has_target = request.targets.ge(0);
         const auto index = request.targets.clamp_min(0).unsqueeze(1);

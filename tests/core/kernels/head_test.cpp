@@ -39,8 +39,7 @@ struct Tolerances {
 };
 
 void expect_close(const HeadResult& got, const HeadResult& expected, const Tolerances& tolerance) {
-    const double scale = 1 + expected.log_sum_exp.abs().max().item<double>();
-    EXPECT_LE(largest_difference(got.log_sum_exp, expected.log_sum_exp), tolerance.nll * scale);
+    const double scale = 1 + expected.nll.nan_to_num(0, 0, 0).abs().max().item<double>();
     EXPECT_LE(largest_difference(got.nll, expected.nll), tolerance.nll * scale);
     EXPECT_LE(largest_difference(got.entropy, expected.entropy), tolerance.entropy);
     EXPECT_LE(largest_difference(got.max_probability, expected.max_probability), tolerance.entropy);
@@ -132,10 +131,8 @@ TEST(ReadOut, BiasTemperatureAndTruncation) {
 
 TEST(ReadOut, WhatIsNotAskedForIsNotThere) {
     auto c = make_case(9, 300, 16, 2, 5);
-    const auto everything = read_out(c.h, c.weights, c.request);
     c.request = {};
     const auto nothing = read_out(c.h, c.weights, c.request);
-    EXPECT_TRUE(at::equal(nothing.log_sum_exp, everything.log_sum_exp));
     for (const auto& tensor :
          {nothing.nll, nothing.rank, nothing.entropy, nothing.max_probability, nothing.margin, nothing.argmax,
           nothing.candidate_ids, nothing.candidate_probabilities, nothing.kl_current_previous,
@@ -213,8 +210,6 @@ TEST(ReadOut, StrangeNumbersStayWhereTheyAre) {
         c.h[3][2] = nan;
         c.h[4][0] = infinity;
         const auto got = read_out(c.h, c.weights, c.request);
-        EXPECT_TRUE(std::isnan(got.log_sum_exp[3].item<double>()));
-        EXPECT_EQ(got.log_sum_exp[4].item<double>(), infinity); // some word's logit is
         for (const std::int64_t row : {3L, 4L}) {
             EXPECT_TRUE(std::isnan(got.nll[row].item<double>()));
             EXPECT_TRUE(std::isnan(got.entropy[row].item<double>()));

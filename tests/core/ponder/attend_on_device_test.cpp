@@ -105,6 +105,18 @@ TEST(AttendOnADevice, RunsWithoutBiasGoToFlashAttention) {
     }
 }
 
+TEST(AttendOnADevice, SequencesOfOneLengthGoToTheLibrary) {
+    for (const auto type : {at::kBFloat16, at::kHalf}) {
+        for (const std::int64_t kv_heads : {2, 4}) {
+            Case given = make_case({33, 33, 33}, 4, kv_heads, 64, type);
+            given.bias = at::Tensor();
+            const auto got = attend(given.q.to(tests_device()), given.k.to(tests_device()),
+                                    given.v.to(tests_device()), given.blocks, 0.125);
+            EXPECT_LE(excess(got, given, 0.125, type), 2e-5) << kv_heads << " of " << c10::toString(type);
+        }
+    }
+}
+
 TEST(AttendOnADevice, ARowFarBelowIsSeenByNobody) {
     for (const auto type : {at::kBFloat16, at::kHalf}) {
         Case given = make_case({9}, 2, 2, 16, type);
