@@ -45,15 +45,17 @@ Decoder::Layer Llama::declare(LayoutBuilder& builder, const LlamaTraits& traits,
         layer.k = builder.linear(name + "self_attn.k_proj", keys, d, bias);
         layer.v = builder.linear(name + "self_attn.v_proj", keys, d, bias);
     }
-    layer.o = builder.linear(name + "self_attn.o_proj", d, queries, traits.output_bias);
-    if (config_.qk_norm_all_heads) {
+    layer.o = builder.linear(name + "self_attn.o_proj", d, queries, bias && traits.output_bias);
+    if (!config_.qk_norm && !config_.depth.use_qk_norm) {
+        // none over queries and keys
+    } else if (config_.qk_norm_all_heads) {
         layer.query_norm = norm(traits.q_norm, queries);
         layer.key_norm = norm(traits.k_norm, keys);
     } else {
         layer.heads.query = norm(traits.q_norm, config_.head_dim);
         layer.heads.key = norm(traits.k_norm, config_.head_dim);
     }
-    if (config_.rope.reversed) {
+    if (config_.rope.reversed && layer.heads.query) {
         // The norm of m x, m the factor of the rotation, is that of x with eps / m^2.
         const double factor = rope_attention_factor(config_.rope);
         layer.heads.query->eps /= factor * factor;

@@ -12,10 +12,11 @@ namespace ponderscope {
 /// Where the relatives of Llama differ from it in their tensors. What has no tensors of its own is in the
 /// config: windows, rotations, scales, how a norm's weight is meant.
 struct LlamaTraits {
-    bool output_bias = false;     ///< self_attn.o_proj has a bias (those of q, k, v: config.attention_bias)
-    const char* q_norm = nullptr; ///< norm over queries, each head or all (config.qk_norm_all_heads): its
-    const char* k_norm = nullptr; ///< name, "self_attn.q_norm"; nullptr: none. The key's may come after the
-                                  ///< rotation: config.depth.key_norm_after_rope
+    bool output_bias = true; ///< where q, k and v have biases, so has self_attn.o_proj
+    // Norms over queries and keys, each head or all (config.qk_norm_all_heads), where the config has them.
+    // The key's may come after the rotation: config.depth.key_norm_after_rope.
+    const char* q_norm = "self_attn.q_norm";
+    const char* k_norm = "self_attn.k_norm";
     // Norms of a block: of a sublayer's input and of its output. nullptr: none.
     const char* before_attention = "input_layernorm";
     const char* after_attention = nullptr;
