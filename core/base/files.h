@@ -80,7 +80,7 @@ private:
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
-/// Which file a name stands for, whatever the name; all 0 where nothing is there.
+/// The file behind a name, so that two names of one file compare equal; all 0 where nothing is there.
 struct FileId {
     std::uint64_t device = 0;
     std::uint64_t number = 0;

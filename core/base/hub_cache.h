@@ -10,7 +10,7 @@ namespace ponderscope {
 /// "name" or "organisation/name", as models are called on the Hugging Face hub.
 bool is_hub_name(std::string_view text);
 
-/// The folder of a model that was downloaded before: where \p path is nothing here but a hub name, its
+/// The folder of a model that was downloaded before: if \p path does not exist and is a hub name, its
 /// snapshot in the hub's local cache (HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME/hub,
 /// XDG_CACHE_HOME/huggingface/hub or ~/.cache/huggingface/hub); where it is a folder of that cache
 /// ("models--organisation--name"), the snapshot inside. Of several snapshots the one of refs/main, or else

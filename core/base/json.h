@@ -29,8 +29,8 @@ struct JsonLimits {
     const char* remedy = "correct the file or get it again"; ///< what to do about invalid JSON
 };
 
-/// The one parser for JSON from outside. Stricter than the library's own: a limit on size and depth, no key
-/// twice in an object, valid UTF-8, nothing after the value. InputError names \p source, line and byte.
+/// The one parser for JSON from outside. Stricter than the library's parser: a limit on size and depth, no
+/// key twice in an object, valid UTF-8, no bytes after the value. InputError names \p source, line and byte.
 /// Numbers too large for 64 bits become doubles.
 nlohmann::json parse_json(std::string_view text, const std::filesystem::path& source,
                           const JsonLimits& limits = {});
@@ -46,9 +46,9 @@ inline nlohmann::json number_or_null(double value) {
     return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
 }
 
-/// One JSON object and where it came from, so that every complaint names the file, the key and what was
-/// found. Refers to a document that must outlive it. In all getters a key with the value null counts as
-/// absent, as it does in Hugging Face configurations.
+/// A JSON object and its file, so that every error names the file, the key and the value. Refers to a
+/// document that must outlive it. In all getters a key with the value null counts as absent, as it does in
+/// Hugging Face configurations.
 class JsonObject {
 public:
     /// InputError when \p value is not an object. \p name: the object's place in the file, "" for the whole.

@@ -20,8 +20,8 @@ constexpr double unit_interval(std::uint64_t bits) {
     return static_cast<double>(bits >> 11U) * 0x1p-53;
 }
 
-/// u_t of the halting policies: one draw for each token, \p sequence counted from 0 in the run, \p position
-/// in the sequence.
+/// u_t of the halting policies: one draw for each token; \p sequence is the number in the run, from 0, \p
+/// position the position in the sequence.
 constexpr double token_draw(std::uint64_t seed, std::uint64_t sequence, std::uint64_t position) {
     return unit_interval(splitmix64(splitmix64(seed, sequence), position));
 }

@@ -9,8 +9,7 @@
 namespace ponderscope {
 
 /// Offset of the first byte at which \p text stops being valid UTF-8 (RFC 3629: no overlong forms, no
-/// surrogates, nothing above U+10FFFF), or std::string_view::npos when all of it is valid. Eight ASCII bytes
-/// at a time.
+/// surrogates, no code above U+10FFFF); std::string_view::npos: all is valid. Eight ASCII bytes at a time.
 std::size_t first_invalid_utf8(std::string_view text);
 
 inline bool is_valid_utf8(std::string_view text) {
@@ -23,8 +22,8 @@ struct Utf8Character {
     std::uint8_t bytes = 0;
 };
 
-/// The character that starts at \p offset. Where the bytes are not valid UTF-8 it is U+FFFD of one byte, so
-/// that a loop always advances and always sees every byte once. \p offset must lie inside \p text.
+/// The character that starts at \p offset. For invalid UTF-8 it is U+FFFD of one byte, so that a loop always
+/// advances and sees every byte once. \p offset must lie inside \p text.
 Utf8Character utf8_at(std::string_view text, std::size_t offset);
 
 /// Appends the UTF-8 form of \p code; surrogates and values above U+10FFFF become U+FFFD.
@@ -36,11 +35,11 @@ std::string valid_utf8(std::string_view bytes);
 /// Number of characters; an invalid byte counts as one.
 std::size_t utf8_length(std::string_view text);
 
-/// The largest offset <= \p offset that does not lie inside a character of valid \p text.
+/// The largest offset <= \p offset that is not inside a character of valid \p text.
 std::size_t utf8_boundary_before(std::string_view text, std::size_t offset);
 
-/// Not seen where it stands, or makes others stand elsewhere: control characters, marks of direction, spaces
-/// without width. Joiners are letters of some scripts and none of these.
+/// Invisible, or moves other characters: control characters, marks of direction, spaces without width.
+/// Joiners are letters of some scripts and none of these.
 bool is_unseen(char32_t code);
 
 /// For messages: \p text with such characters and invalid bytes made visible, cut after about \p max_bytes

@@ -33,8 +33,8 @@ std::string shortest(Number value) {
     return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
 }
 
-/// The number that is the whole of \p text; nothing where something stands around it, or where it is beyond
-/// its type.
+/// The number that is the whole of \p text; no value: other characters around the number, or out of the
+/// type's range.
 template <typename Number>
 std::optional<Number> parse_number(std::string_view text) {
     Number value{};
@@ -47,13 +47,13 @@ inline std::int64_t parse_count(std::string_view text) {
     return value < 0 ? -1 : value;
 }
 
-/// At most so many significant digits, as "%g" prints them where the decimal point is one: a window's locale
-/// may have a comma there.
+/// At most this number of significant digits, as "%g" with a decimal point: a window's locale may have a
+/// comma there.
 std::string rounded(double value, int digits = 6);
 
 /// Which of \p known \p word was meant to be, by the fewest letters that are left out, put in, changed or
-/// swapped with their neighbour; the first of equals. Nothing where that is more than a third of the longer
-/// word, and more than two, and the word (of three letters or more) does not begin the known one.
+/// swapped with their neighbour; the first of equals. Empty if the distance is more than a third of the
+/// longer word and more than two, unless the word (of three letters or more) is a prefix of the known one.
 std::optional<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& known);
 
 /// The end of a sentence about an unknown word: "; did you mean NEAREST?", or "." where nothing known is

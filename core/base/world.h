@@ -9,7 +9,7 @@ namespace ponderscope {
 /// Beyond that, names of shards have no room for the rank.
 inline constexpr std::int64_t most_processes = 10'000;
 
-/// The processes that one launcher started, and which of them this one is.
+/// The number of processes that a launcher started, and the rank of this one.
 struct World {
     std::int64_t rank = 0;
     std::int64_t size = 1;

@@ -29,9 +29,9 @@ struct TensorView {
 /// "[2, 3]", as sentences say it.
 std::string shape_text(const std::vector<std::int64_t>& shape);
 
-/// All tensors of a checkpoint folder: model.safetensors, or the shards that model.safetensors.index.json
-/// names, and those of the config's companions under their prefixes. Opening validates every header and maps
-/// the files; no weight is read. Thread-safe once open.
+/// All tensors of a checkpoint folder: model.safetensors, or the shards of model.safetensors.index.json, and
+/// the tensors of the config's companions under their prefixes. Opening validates every header and maps the
+/// files; no weight is read. Thread-safe once open.
 class Weights {
 public:
     /// Throws InputError: missing, truncated or lying files, LFS pointers, pickles, shards outside the

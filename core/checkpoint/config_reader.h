@@ -17,7 +17,7 @@ namespace ponderscope {
 
 struct MethodInfo;
 
-/// What follows from a value that a config may have and this build does not know.
+/// The consequence of a value that this build does not know.
 inline constexpr const char* cannot_run = "this build cannot run the checkpoint";
 
 /// Bounds for the numbers of a configuration. Any two sizes, times eight bytes, multiply within 64 bits.
@@ -62,8 +62,7 @@ public:
     /// the file has both, with different values.
     [[nodiscard]] std::string_view either(std::string_view name, std::string_view alias) const;
 
-    /// InputError naming \p key unless it is absent, null, or equal to \p inert, the value with which it
-    /// changes nothing.
+    /// InputError naming \p key unless it is absent, null, or equal to \p inert, its value without effect.
     void refuse_unless(std::string_view key, const nlohmann::json& inert, const std::string& why) const;
 
     void notice(std::string sentence) const { notices_->push_back(std::move(sentence)); }
@@ -81,9 +80,9 @@ std::int64_t even_head_dim(const ConfigReader& reader, const ModelConfig& config
 void read_token_ids(const ConfigReader& reader, ModelConfig& config, std::optional<std::int64_t> default_bos,
                     std::optional<std::int64_t> default_eos);
 
-/// Which layers see the last `sliding_window` tokens only: those that `layer_types` says, without it those
-/// that \p slides takes. \p default_window: where `sliding_window` is absent. \p switched: a key that must be
-/// true beside a sliding layer. Needs config.layers.
+/// Which layers see the last `sliding_window` tokens only: by `layer_types`, or without it by \p slides. \p
+/// default_window: where `sliding_window` is absent. \p switched: a key that must be true beside a sliding
+/// layer. Needs config.layers.
 void read_windows(const ConfigReader& reader, ModelConfig& config, std::optional<std::int64_t> default_window,
                   const std::function<bool(std::int64_t layer)>& slides, const char* switched = nullptr);
 /// `sliding_window` is not null; where absent, \p otherwise.

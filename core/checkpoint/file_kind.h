@@ -8,8 +8,8 @@
 
 namespace ponderscope {
 
-/// What a file is by its first bytes, whatever its name says. Used to tell a person what they have instead of
-/// weights.
+/// The kind of a file, by its first bytes and not by its name. Used to tell a person what they have instead
+/// of weights.
 enum class FileKind : std::uint8_t {
     empty,
     safetensors, ///< a plausible header length followed by '{'

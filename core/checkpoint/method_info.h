@@ -29,7 +29,7 @@ struct OwnRule {
     Stops stops = Stops::below;
 };
 
-/// The public keys that several methods share and that name none of them, of one config.
+/// The public keys of a config that several methods share and that do not name a method.
 struct PublicKeys {
     explicit PublicKeys(const ConfigReader& reader);
 
@@ -41,7 +41,7 @@ struct PublicKeys {
 };
 
 /// A method in the format of PonderLM (arXiv 2505.20674) and of the PonderLM-2 code base (2509.23184), whose
-/// keys serve several methods without naming one.
+/// keys several methods share.
 struct PublicForm {
     /// How far keys mean a method: `surely` rules the others out, `likely` comes before `perhaps`.
     enum class Meant : std::uint8_t { no, perhaps, likely, surely };
@@ -65,12 +65,12 @@ struct PublicForm {
 /// `embed_scale`).
 struct SectionKey {
     std::string_view name;
-    /// Reads it or takes the default; says whether it is the default, which does no harm where the method
-    /// reads no such key.
+    /// Reads it or takes the default; whether the value is the default, which is harmless if the method does
+    /// not read the key.
     bool (*read)(const ConfigReader& section, ModelConfig& config) = nullptr;
 };
 
-/// Keys of several methods; a key of one method alone stands in the method's file.
+/// Keys of several methods; keys of a single method are in the method's file.
 namespace section_keys {
 extern const SectionKey threshold, multiply_start, top_k, remainder;
 } // namespace section_keys
@@ -86,7 +86,7 @@ struct MethodInfo {
     /// format of their own.
     std::vector<SectionKey> section = {};
     bool has_section = true;
-    /// Reads and checks keys that stand beside the section or among the public ones.
+    /// Reads and checks keys beside the section or among the public keys.
     void (*read_beside)(const ConfigReader& reader, ModelConfig& config) = nullptr;
     PublicForm public_form = {};
     /// The number of steps can be changed without other weights.
@@ -94,11 +94,11 @@ struct MethodInfo {
     /// The method's own exits choose the step that is read out, while every step runs, as in its authors'
     /// code.
     bool exits_select = false;
-    /// Which of another token's slots a slot sees is the method's own rule, so that what later tokens see of
-    /// one that stopped (--kv) cannot be chosen.
+    /// The method itself decides which slots of other tokens a slot sees, so --kv (what later tokens see of a
+    /// stopped token) cannot be chosen.
     bool sees_by_own_rule = false;
     /// A format of its own: checkpoints of this architecture, or folders with this file beside config.json,
-    /// are of this method, or, where --method says so, of one of \c instead.
+    /// have this method, unless --method names one of \c instead.
     std::optional<Architecture> architecture = {};
     const char* companion = nullptr;
     std::vector<MethodKind> instead = {};

@@ -262,7 +262,7 @@ struct ModelConfig {
     /// One entry: the method of `ponder`. More: the keys fit several methods, `ponder` holds the first, and
     /// --method must choose before anything runs (methods.md section 4).
     std::vector<MethodKind> candidate_methods;
-    /// Sentences for the user: what was not understood, what was decided where the config is silent.
+    /// Sentences for the user: unknown keys, and choices that the config leaves open.
     std::vector<std::string> notices;
 
     /// Whether the steps read the prelude's output (or the embedding, without a prelude) again and again.
@@ -281,23 +281,23 @@ struct ModelConfig {
 /// "transformer.core_block.0.": the tensors of block \p block of a stack that recurs, counted through.
 std::string sandwich_block_name(const ModelConfig& config, std::int64_t block);
 
-/// Names of the tensors beside a config, where they are needed to tell what it means. Asked at most for
+/// Names of the tensors beside a config, for configs whose meaning depends on them. Asked at most for
 /// architectures whose blocks are told apart so.
 using TensorNames = std::function<std::vector<std::string>()>;
 
-/// Reads and validates config.json. Throws InputError with one sentence that names the path, the key and what
-/// was found. \p method overrides what the config says about the method (the command line's --method). A
-/// flag in the config that switches that method off still does, as in its authors' code: the method is then
-/// vanilla, and a notice says so.
-/// \p steps: recurrences (passes) in the place of the config's number; InputError for a method whose steps
-/// have parameters of their own.
+/// Reads and validates config.json. InputError names the path, the key and the value. \p method overrides
+/// what the config says about the method (the command line's --method). A flag in the config that switches
+/// that method off still does, as in its authors' code: the method is then vanilla, and a notice says so. \p
+/// steps: recurrences (passes) in the place of the config's number; InputError for a method whose steps have
+/// parameters of their own.
 ModelConfig read_model_config(const std::filesystem::path& config_json,
                               std::optional<MethodKind> method = std::nullopt,
                               std::optional<std::int64_t> steps = std::nullopt,
                               const TensorNames& tensors = {});
 
 /// The first \p layers of a plain stack: the rest of the file is left out. InputError where that is no model:
-/// more layers than there are, a stack of several parts, and methods or mixtures whose tensors count layers.
+/// more layers than the model has, a stack of several parts, or methods and mixtures whose tensors depend on
+/// the number of layers.
 void keep_first_layers(ModelConfig& config, std::int64_t layers);
 
 std::string to_string(Architecture architecture); ///< "gpt_neox"

@@ -75,14 +75,14 @@ struct Lineage {
     std::optional<InvariantTerms> huref;
     std::string why_no_huref; ///< where `huref` is absent
     LineageVerdict verdict = LineageVerdict::none_found;
-    std::vector<std::string> notices; ///< what weakens the result, one sentence each
+    std::vector<std::string> notices; ///< reasons that weaken the result, one sentence each
 };
 
 struct LineageOptions {
     std::int64_t tokens = 4096; ///< of the invariant terms: the rarest shared ones, at most so many
 };
 
-/// What the verdict rests on, one sentence.
+/// The basis of the verdict, one sentence.
 extern const char* const lineage_basis;
 
 /// Memory grows with single matrices (and a fixed store of Gram matrices where the models have different

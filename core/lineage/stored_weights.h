@@ -55,8 +55,8 @@ struct SharedTokens {
 };
 
 /// By the text of the token as `model.vocab` of tokenizer.json writes it, without `added_tokens`; rows beyond
-/// \p rows_a and \p rows_b are left out. Nothing where one of the two has no tokenizer.json. InputError: a
-/// file without such a vocabulary.
+/// \p rows_a and \p rows_b are left out. No value if one of the two has no tokenizer.json. InputError: a file
+/// without such a vocabulary.
 std::optional<SharedTokens> shared_tokens(const Checkpoint& a, std::int64_t rows_a, const Checkpoint& b,
                                           std::int64_t rows_b);
 

@@ -65,8 +65,8 @@ struct Pass {
     at::Tensor cos, sin;      ///< fp32 [rows, rotary_dims / 2], of two kinds of layers (config.layer_rope)
                               ///< [2, rows, rotary_dims / 2]; undefined without rotary embedding
     Visibility visibility;
-    /// For each sliding window, the window and its ranges, which its layers take in the place of those of
-    /// `visibility`. Filled only where rows are not at their tokens' positions.
+    /// Each sliding window and its ranges, which its layers use instead of the ranges of `visibility`. Filled
+    /// only where rows are not at their tokens' positions.
     std::vector<std::pair<std::int64_t, at::Tensor>> window_ranges;
     KvRows* kv = nullptr; ///< nullptr: the rows are this pass's own slots, and nothing is kept
     at::Tensor rows;      ///< int64 [n], with `kv`: where each slot's K/V go
@@ -80,7 +80,7 @@ struct Pass {
     /// When given: what left these blocks is put there, in their order, [n, d] each.
     const std::vector<std::int64_t>* wanted_blocks = nullptr;
     std::vector<at::Tensor>* block_outputs = nullptr;
-    /// When given: puts other states in the place of what left a layer, [n, d], or gives it back. Only where
+    /// When given: returns other states for the output of a layer, [n, d], or the output itself. Only where
     /// the residual is the usual one.
     std::function<at::Tensor(std::int64_t layer, const at::Tensor& stream)> edit = {};
     bool adapted = false; ///< by the weights with adapters, where the model has both (Think-at-Hard)
@@ -156,7 +156,7 @@ protected:
     [[nodiscard]] virtual at::Tensor after_core(const at::Tensor& x) const { return x; }
 
     ModelConfig config_;
-    at::Tensor embedding_, head_, head_bias_; ///< what a family declares of them
+    at::Tensor embedding_, head_, head_bias_; ///< as the family declares it
 
 private:
     friend std::unique_ptr<Backbone> make_backbone(const ModelConfig& config, const Parameters& parameters);

@@ -61,10 +61,10 @@ struct HeadExtras {
 /// The rows of \p x that go through the block: those of the pass's queries.
 at::Tensor attending(const at::Tensor& x, const Pass& pass);
 
-/// Norms per head, the layer's rotation, depth mixing, K/V rows, attention with the config's score scale
-/// (\p scale replaces it) and softcap: q [n, n_q, d_h], k and v [n, g, d_h], any
-/// layout with a dense last axis (dense throughout where there are norms). Where the pass has queries, q may
-/// hold their rows alone, unless values are mixed by it. Returns [m, n_q·d_h], m the queries.
+/// Norms per head, the layer's rotation, depth mixing, K/V rows, attention with the config's score scale (\p
+/// scale replaces it) and softcap: q [n, n_q, d_h], k and v [n, g, d_h], any layout with a dense last axis
+/// (fully dense if there are norms). Where the pass has queries, q may hold their rows alone, unless values
+/// are mixed by it. Returns [m, n_q·d_h], m the queries.
 at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                           const ModelConfig& config, const Pass& pass, const HeadExtras& extras = {},
                           std::optional<double> scale = std::nullopt);

@@ -10,8 +10,8 @@
 namespace ponderscope {
 
 /// Depth-Attention (methods.md section 3) over the slots of one forward: keeps the keys and mixed values of
-/// layers that later ones read, and mixes each layer's. A slot mixes its own rows only, so neither a cache
-/// nor who else is in the batch changes anything.
+/// layers that later layers read, and mixes the values of each layer. A slot mixes only its own rows, so the
+/// result depends neither on a cache nor on the rest of the batch.
 class DepthAttention final : public ValueMixer {
 public:
     explicit DepthAttention(const ModelConfig& config) : config_(config) {}

@@ -17,7 +17,8 @@ struct DepthSourceId {
     friend bool operator==(const DepthSourceId&, const DepthSourceId&) = default;
 };
 
-/// Whether later passes mix what earlier ones left: Nanbeige's loops. Otherwise every pass stands alone.
+/// Whether later passes mix the values of earlier passes: Nanbeige's loops. Otherwise every pass stands
+/// alone.
 bool sources_cross_passes(const ModelConfig& config);
 
 /// S(l) of Depth-Attention in order, the layer itself not included: anchors (layers that the stride divides),
@@ -30,8 +31,8 @@ std::vector<DepthSourceId> depth_sources(const ModelConfig& config, std::int64_t
 /// that source, anything else than numbers.
 std::string ablate_source(ModelConfig& config, const std::string& spec);
 
-/// The sources of all layers as columns of one array, so that weights can be stored densely: the anchors (of
-/// every pass, where they live on), then the recent layers by distance, then the layer's own value.
+/// The sources of all layers as columns of one array, to store weights densely: the anchors (of every pass,
+/// where they live on), then the recent layers by distance, then the layer's own value.
 class DepthColumns {
 public:
     explicit DepthColumns(const ModelConfig& config);

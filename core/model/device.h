@@ -27,9 +27,9 @@ bool has_cuda_gpu();
 std::string describe_device(at::Device device);
 at::ScalarType scalar_type_of(Precision precision);
 /// GPUs' products as \p precision has them, while it lives: of fp32 tensors rounded for tf32, else exact.
-/// LibTorch has one such switch a process: between several, other threads' products may be either. Those of
-/// half precision are summed in fp32 from the first of these on, where LibTorch would let partial sums be
-/// rounded to half precision.
+/// LibTorch has one such switch for the process: between several, other threads' products may be either. From
+/// the first such object on, products in half precision are summed in fp32; LibTorch's default may round
+/// partial sums to half precision.
 class GpuProducts {
 public:
     explicit GpuProducts(Precision precision);
@@ -53,8 +53,8 @@ struct DeviceMemory {
 /// Nothing on a CPU.
 std::optional<DeviceMemory> device_memory(at::Device device);
 void forget_peak_memory(at::Device device);
-/// The sentence for a device that is full, without what to do about it. Gives cached memory back first, so
-/// that a smaller try starts from what is really in use.
+/// The sentence for a device that is full, without what to do about it. Frees cached memory first, so that a
+/// smaller attempt has it.
 MemoryExhausted memory_exhausted(at::Device device);
 
 /// Copies numbers to a device from pinned memory without waiting. int64 [n].

@@ -83,7 +83,7 @@ public:
         return blocks([&](std::int64_t l) { return prefix + std::to_string(l) + "."; });
     }
     [[nodiscard]] const std::vector<std::string>& blocks() const { return blocks_; }
-    /// What was declared so far, and what else a family says of its files.
+    /// The declarations so far, and further statements of a family about its files.
     [[nodiscard]] ParameterLayout& layout() { return layout_; }
     /// Names are those of a model with a head; files of the stack alone leave the first word out, and are
     /// read too.

@@ -7,8 +7,8 @@
 
 namespace ponderscope {
 
-/// "cuda:N" for one of the processes on a machine: counted round the GPUs that it sees, of which a launcher
-/// may show each process its own alone, as number 0. InputError: it sees none.
+/// "cuda:N" for one of the processes on a machine: modulo the number of visible GPUs, because a launcher may
+/// show each process only its own, as number 0. InputError: it sees none.
 std::string local_gpu(std::int64_t local_rank);
 
 /// Bytes that tensors of this process held on its GPUs at most, all together; nothing where it uses none.

@@ -8,8 +8,8 @@
 namespace ponderscope {
 
 // What an architecture's file gives to the rest: a stack over the tensors that it declares. Without weights,
-// which a layout alone does not need, its tensors are undefined. A new architecture is one file that defines
-// such a function, and a line of architectures.def (resources/adding-a-backbone.md).
+// which a layout alone does not need, its tensors are undefined. A new architecture needs a file with such a
+// function and a line of architectures.def (resources/adding-a-backbone.md).
 #define PONDERSCOPE_ARCHITECTURE(name)                                                                       \
     std::unique_ptr<Backbone> name##_backbone(const ModelConfig& config, LayoutBuilder& builder);
 #include "core/checkpoint/architectures.def"

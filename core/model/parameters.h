@@ -32,12 +32,12 @@ struct TensorSpec {
     int flexible_axis =
         -1; ///< an axis whose size the file decides (`shape` holds what training starts with); -1: none
     bool multiplies = true; ///< a matrix of a block that products read; counts in FLOPs
-    /// Tensors that name the same one are of one shape, and lie in one memory in the order of the layout.
+    /// Tensors with the same name here have one shape and are in one memory, in the order of the layout.
     std::string stack = {};
     std::string remedy = {}; ///< what to do where it is absent; empty: the usual
 };
 
-/// All tensors of a model, in the order in which they are saved, and which two may be one.
+/// All tensors of a model, in the order in which they are saved, and the pair that may be tied.
 struct ParameterLayout {
     std::vector<TensorSpec> tensors;
     std::string embedding;                ///< name of the input table
@@ -48,7 +48,7 @@ struct ParameterLayout {
     std::vector<std::string> other_parts; ///< in names of tensors that belong to a part that does not run
     bool strict = false;                  ///< unused tensors are an error: the file is of another model
 
-    /// What the tensors take in a model of that dtype, without the second of two tied tables.
+    /// Bytes of the tensors in a model of that dtype, without the second of two tied tables.
     [[nodiscard]] std::int64_t bytes(at::ScalarType dtype) const;
 };
 
@@ -64,9 +64,8 @@ struct ParameterSources {
     static ParameterSources find(const ParameterLayout& layout, const Checkpoint& checkpoint);
 };
 
-/// The named weights of a model on a device, in one dtype. Names are Hugging Face's, so that what was trained
-/// can be saved and what was saved can be loaded. When the head is tied, `embedding` alone is stored and
-/// at(head) gives it.
+/// The named weights of a model on a device, in one dtype. Names are Hugging Face's, so that trained models
+/// can be saved and loaded again. When the head is tied, `embedding` alone is stored and at(head) gives it.
 class Parameters {
 public:
     /// Reads every tensor of the layout straight from the mapped files into its place (no second full copy),

@@ -37,8 +37,8 @@ public:
         (void)name;
         return true;
     }
-    /// Whether the listener wants the tensor of this layer. A caller that stores tensors before it passes
-    /// them on stores only those of wanted layers.
+    /// Whether the listener wants the tensor of this layer. A caller that stores tensors first stores only
+    /// tensors of wanted layers.
     [[nodiscard]] virtual bool wants_layer(std::string_view name, std::int64_t layer) const {
         (void)layer;
         return wants(name);

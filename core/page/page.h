@@ -10,8 +10,8 @@
 
 namespace ponderscope {
 
-/// A run, or two side by side, as one HTML file that needs nothing else: no network, no other file. The page
-/// is page.html with the data packed into it (packed.cpp says how).
+/// A run, or two side by side, as one self-contained HTML file: no network, no other file. The page is
+/// page.html with the data packed into it (packed.cpp says how).
 struct PageOptions {
     std::string title;                   ///< empty: the trace's name
     std::vector<std::int64_t> sequences; ///< numbers of those to show, in this order; empty: all
@@ -19,9 +19,9 @@ struct PageOptions {
     BootstrapOptions bootstrap;          ///< of the intervals
 };
 
-/// The runs that a page shows: those named, one or two, of one text and tokenizer; by default the first run,
-/// and beside it the next one that it can be compared with. InputError: a name that is not there, more than
-/// two, runs of different texts or tokenizers.
+/// The runs that a page shows: one or two named runs of one text and tokenizer; by default the first run and
+/// the next comparable one. InputError: a name that is not there, more than two, runs of different texts or
+/// tokenizers.
 std::vector<RunInfo> choose_page_runs(const TraceReader& trace, const std::vector<std::string>& names);
 
 /// The HTML text. \p runs: one or two of the trace. InputError: a run without scored tokens, a sequence that
@@ -29,7 +29,7 @@ std::vector<RunInfo> choose_page_runs(const TraceReader& trace, const std::vecto
 std::string make_page(const TraceReader& trace, const std::vector<RunInfo>& runs,
                       const PageOptions& options = {});
 
-/// What lies packed in the page: a head of JSON and arrays. For tests.
+/// The packed data of the page: a head of JSON and arrays. For tests.
 std::string packed_page(const TraceReader& trace, const std::vector<RunInfo>& runs,
                         const PageOptions& options = {});
 

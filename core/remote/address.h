@@ -41,7 +41,7 @@ struct Settings {
 };
 Settings& settings();
 
-/// The words that run `ponderscope ARGUMENTS` at \p where through ssh, the first of them the program.
+/// The command line, program first, that runs `ponderscope ARGUMENTS` at \p where through ssh.
 std::vector<std::string> ssh_command(const Address& where, const std::vector<std::string>& arguments);
 
 } // namespace ponderscope::remote

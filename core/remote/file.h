@@ -25,10 +25,10 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// What the other side says of an SQLite file when one begins to read it: answer to Question::renew.
+/// The state of an SQLite file at the beginning of a read: the answer to Question::renew.
 ///
 ///     u64 generation | u64 size | u32 bytes a page | u8 whether it is another one than the one known |
-///     u8 whether all may have changed | u32 n, then n u32 pages that changed | text first bytes
+/// u8 whether all may have changed | u32 n, then n u32 pages that changed | text first bytes
 struct FileState {
     std::uint64_t generation = 0; ///< constant as long as no read byte changes
     std::uint64_t size = 0;
@@ -38,9 +38,9 @@ struct FileState {
     std::string head;                         ///< its first bytes
 };
 
-/// An SQLite file on another machine, in blocks of 64 KiB that are kept (128 MiB of them) and read ahead
-/// where one reads on: shared by all readers of that file. Whoever reads holds a Look, which pins what is
-/// seen: the file may grow meanwhile, and the next Look after all others have gone sees it. Any thread.
+/// An SQLite file on another machine, shared by all its readers. Blocks of 64 KiB are cached (128 MiB) and
+/// read ahead in sequential reads. A reader holds a Snapshot, which pins the content. If the file grows, a
+/// Snapshot that begins after all others have ended sees it. Any thread.
 class File {
 public:
     /// \p url: ssh://…
@@ -48,7 +48,7 @@ public:
     /// The file that is open already under \p url; nullptr: it is not open.
     static std::shared_ptr<File> opened(const std::string& url);
 
-    /// Reads through one snapshot are consistent; Moved where that cannot be held any more.
+    /// Reads during one snapshot are consistent; Moved: the server could not keep it.
     class Look {
     public:
         /// Errors of Host::ask: no such file, no connection.
@@ -63,15 +63,15 @@ public:
 
     [[nodiscard]] std::uint64_t size();
     [[nodiscard]] std::uint32_t page_bytes();
-    /// Counts looks that saw something new, from 1; 0: none yet.
+    /// Counts snapshots with new content, from 1; 0: none yet.
     [[nodiscard]] std::uint32_t version();
-    /// Bytes from \p offset on; those behind the end are 0, and false.
+    /// Bytes from \p offset on. Bytes behind the end are 0; then false.
     bool read(std::uint64_t offset, std::span<std::byte> out);
-    /// Somebody knows that it moved: the next look asks. Never waits.
+    /// The file is known to have changed: the next snapshot asks the server. Never waits.
     void expire();
-    /// A look began that sees what was there before it moved, for older ones went on: look again.
+    /// The file changed while an older snapshot was open. Open a new snapshot.
     [[nodiscard]] bool is_behind() const { return behind_; }
-    /// Somebody opens it: the next look asks, unless one did within the last second.
+    /// The file is opened: the next snapshot asks the server, unless one did within the last second.
     void expire_old();
     /// How many bytes came over the connection, and in how many answers; for tests and measurements.
     struct Traffic {
@@ -97,21 +97,21 @@ private:
     const std::shared_ptr<Host> host_;
     std::mutex mutex_;
     FileState state_;
-    std::atomic<bool> expired_ = true; ///< the one that needs no mutex
+    std::atomic<bool> expired_ = true; ///< needs no mutex
     std::atomic<bool> behind_ = false;
     std::chrono::steady_clock::time_point renewed_{};
-    bool lost_ = false; ///< what the looks that there are read has gone
+    bool lost_ = false; ///< the content of the open snapshots is gone
     int looks_ = 0;
     std::uint32_t version_ = 0;
     std::map<std::uint64_t, Block> blocks_;
     std::list<std::uint64_t> uses_; ///< the latest first
-    std::uint64_t next_ = 0;        ///< the block behind what was fetched last
-    std::uint64_t ahead_ = 0;       ///< blocks fetched at once, at the last time
+    std::uint64_t next_ = 0;        ///< the block after the last fetched one
+    std::uint64_t ahead_ = 0;       ///< blocks in the last fetch
     Traffic traffic_;
 };
 
-/// What a window looks at now and then, without waiting: the answer to the question before, while the next
-/// one is under way. Tells the open File of that name when the file has moved.
+/// Polls a file for a window without waiting: each call returns the answer to the question before and sends
+/// the next one. Marks the open File of that name as expired when the file changed.
 class Watch {
 public:
     explicit Watch(const std::string& url);

@@ -35,7 +35,7 @@ public:
 
     struct State {
         bool connected = false;
-        /// Why there is no connection, a sentence; empty while there is one, or none was needed yet.
+        /// Why there is no connection, a sentence; empty: connected, or no connection was needed yet.
         std::string fault;
         int times = 0; ///< how often a connection stood
     };
@@ -49,7 +49,7 @@ private:
     std::unique_ptr<Impl> impl_;
 };
 
-/// What to say where a shell found no ponderscope (exit codes 126 and 127), and what it said itself.
+/// The message for a shell that finds no ponderscope (exit codes 126 and 127), with the shell's own message.
 std::string no_program(const std::string& machine, const std::string& said);
 
 /// The kind of entry at a path on the host.

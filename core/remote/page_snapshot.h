@@ -11,13 +11,12 @@
 
 namespace ponderscope {
 
-/// The pages of an SQLite file as one read transaction sees them, those that lie in its write-ahead log
-/// included: what a reader on another machine is shown (serve.h). One thread. SqliteFailure,
-/// EnvironmentError.
+/// The pages of an SQLite file and its write-ahead log, as one read transaction sees them: what a reader on
+/// another machine is shown (serve.h). One thread. SqliteFailure, EnvironmentError.
 ///
-/// Sources: https://www.sqlite.org/walformat.html. Why that is consistent: the transaction's lock keeps the
-/// log from being begun anew and the file from being overwritten with what is later than the transaction; so
-/// each page is the last one in the log up to the end that its index says, or else the one in the file.
+/// Sources: https://www.sqlite.org/walformat.html. Why that is consistent: the transaction's lock prevents a
+/// restart of the log and newer pages in the file; so each page is the last one in the log up to the end in
+/// its index, or else the page in the file.
 class PageSnapshot {
 public:
     /// InputError: nothing there, a folder, something that is no SQLite file.
@@ -27,7 +26,7 @@ public:
     bool renew();
     /// Ends the transaction, so that writers need not wait for this reader; renew() and hold() begin another.
     void release();
-    /// Begins a transaction again if it was released. False when the new one differs from the old one.
+    /// Begins a transaction again if it was released. False: the new one differs from the old one.
     bool hold();
 
     /// A number of the bytes of the snapshot, never 0: the same as long as no byte changes, in every process.

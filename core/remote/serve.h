@@ -14,9 +14,9 @@ struct ServeOptions {
 
 /// Answers questions for files (core/remote/frames.h) until the input ends: what another machine's
 /// ponderscope reads traces through. Nothing is written but answers; files are opened read-only, and a
-/// transaction is held no longer than somebody reads (a tenth of a second without a question, one second at
-/// the most), so that a recording is not kept from its work. InputError: a question that breaks the rules of
-/// the protocol; nothing is answered then.
+/// transaction ends after a tenth of a second without a question, at the latest after one second, so that a
+/// recording does not wait. InputError: a question that breaks the rules of the protocol; nothing is answered
+/// then.
 void serve(const ServeOptions& options, const std::stop_token& stop);
 
 } // namespace ponderscope

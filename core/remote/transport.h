@@ -18,8 +18,8 @@ public:
     Transport(const Transport&) = delete;
     Transport& operator=(const Transport&) = delete;
 
-    /// Until there is something to read, room to write where \p wants_write, or a byte in \p wake; or
-    /// \p milliseconds have passed. -1: for ever.
+    /// Waits for input, for room to write if \p wants_write, or for a byte in \p wake; or \p milliseconds
+    /// have passed. -1: for ever.
     struct Ready {
         bool read = false, errors = false, write = false, wake = false;
     };

@@ -18,8 +18,8 @@ public:
     /// \p base64: as it stands in a tokenizer.json. InputError names \p file.
     static CharacterMap parse(std::string_view base64, const std::filesystem::path& file);
 
-    /// As the library tokenizers applies it: to whole grapheme clusters of less than six bytes, or else to
-    /// their characters one by one.
+    /// As the library tokenizers applies it: to whole grapheme clusters of less than six bytes, else to
+    /// single characters.
     void apply(NormalizedText& text) const;
 
 private:

@@ -20,7 +20,7 @@ public:
 
     /// Token texts, as in the vocabulary, to the text.
     [[nodiscard]] std::string decode(std::vector<std::string> tokens) const;
-    /// One token alone, without what happens only at the ends of a text.
+    /// A single token, without the steps that apply at the ends of a text.
     [[nodiscard]] std::string decode_one(std::string_view token) const;
 
 private:

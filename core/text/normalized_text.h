@@ -20,7 +20,7 @@ public:
 
     /// Walks along the text and tells source offsets. source_offset is a monotone function from [0,
     /// text().size()] onto [0, source size] with both ends fixed: spans of neighbouring tokens thus neither
-    /// overlap nor leave a gap. What was removed belongs to what follows it (at the end, to what stands
+    /// overlap nor leave a gap. Removed text belongs to the character after it (at the end, to the one
     /// before); inside a replacement, offsets are proportional. Offsets asked for must not decrease.
     class Cursor {
     public:
@@ -45,7 +45,7 @@ private:
     std::vector<Edit> edits_; ///< in order, without overlaps
 };
 
-/// One pass over a NormalizedText, from its first byte to its last, that keeps or replaces parts.
+/// One pass over a NormalizedText, from first to last byte, that keeps or replaces parts.
 class Rewriter {
 public:
     explicit Rewriter(NormalizedText& text) : target_(&text), in_(text.text()) {}

@@ -20,8 +20,8 @@ struct Piece {
 
 /// The "pre_tokenizer" of a tokenizer.json: ByteLevel, Split, Digits, Punctuation, Metaspace, Whitespace,
 /// WhitespaceSplit, CharDelimiterSplit, BertPreTokenizer and sequences of them. Others are refused by name.
-/// The bytes stay bytes: the alphabet of ByteLevel is the vocabulary's concern, and what comes after it in a
-/// sequence sees the letters of the alphabet.
+/// The bytes stay bytes: the vocabulary handles the alphabet of ByteLevel, and later steps of a sequence see
+/// letters of the alphabet.
 class PreTokenizer {
 public:
     PreTokenizer() = default; ///< leaves the text in one piece

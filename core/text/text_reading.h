@@ -19,7 +19,7 @@ struct TextReading {
         every_window ///< a start token before every window of the text
     };
     Bos bos = Bos::automatic;
-    bool parse_special = true; ///< special tokens that stand in the text become those tokens
+    bool parse_special = true; ///< special tokens in the text are encoded as such
 
     /// "auto", "always", "never" or "every-window"; InputError: anything else.
     static Bos parse_bos(const std::string& text);

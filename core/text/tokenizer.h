@@ -37,7 +37,7 @@ public:
     /// Throws InputError; unsupported parts are refused by name.
     static Tokenizer load(const std::filesystem::path& tokenizer_json);
     /// The tokenizer of a checkpoint folder: tokenizer.json, or vocab.json with merges.txt where there is
-    /// none; with the tokens that tokenizer_config.json and its like add, and what they put around a text
+    /// none; with the tokens that tokenizer_config.json and similar files add, also around a text
     /// (tokenizer_config.h). A file is taken as a tokenizer.json alone.
     static Tokenizer load_folder(const std::filesystem::path& folder);
 
@@ -46,13 +46,12 @@ public:
     ~Tokenizer();
 
     /// \p text must be valid UTF-8 (InputError otherwise, with the byte offset). \p add_special: the tokens
-    /// that the post-processor adds by default (a start token, say). \p parse_special: special tokens that
-    /// stand in the text become those tokens; else they are read as plain text.
+    /// that the post-processor adds by default (a start token, say). \p parse_special: special tokens in the
+    /// text are encoded as such; else they are read as plain text.
     [[nodiscard]] Encoding encode(std::string_view text, bool add_special = true,
                                   bool parse_special = true) const;
-    /// The bytes of the tokens, as the original's decode with special tokens kept. Ids without a token (a
-    /// padded vocabulary has some) stand for nothing. Bytes that are no UTF-8 stay, where the original writes
-    /// U+FFFD.
+    /// The bytes of the tokens, as the original's decode with special tokens kept. Ids without a token (in a
+    /// padded vocabulary) decode to no bytes. Bytes that are no UTF-8 stay, where the original writes U+FFFD.
     [[nodiscard]] std::string decode(std::span<const std::int32_t> ids, bool skip_special = false) const;
     /// The bytes of one token: a part of a character when the token splits one. For candidates
     /// and lists.
@@ -78,13 +77,12 @@ public:
     [[nodiscard]] std::string digest() const;
     /// Digest of the rules that cut a text, the same for every way to write them (tokenizer_digest.h).
     [[nodiscard]] std::string content_digest() const;
-    /// The files from which the tokenizer was read, and from copies of which, in any folder, it can be read
-    /// again.
+    /// The files of the tokenizer. Copies of them in any folder give the same tokenizer.
     [[nodiscard]] const std::vector<std::filesystem::path>& files() const;
 
-    /// InputError when ids of the vocabulary, or of tokens that are added to every text, lie beyond the \p
-    /// vocabulary_size rows of a model's embedding. Fewer are fine. Added tokens beyond it are an error only
-    /// where a text holds them.
+    /// InputError: ids of the vocabulary, or of tokens added to every text, beyond the \p vocabulary_size
+    /// rows of a model's embedding. Fewer are fine. Added tokens beyond it are an error only where a text
+    /// holds them.
     void require_vocabulary(std::int64_t vocabulary_size) const;
     void require_vocabulary(std::int64_t vocabulary_size, const Encoding& encoding) const;
 

@@ -44,21 +44,21 @@ public:
     explicit TokenizerConfig(const std::filesystem::path& folder, const std::string& usual = {});
     [[nodiscard]] JsonObject config() const { return {config_, config_file_}; }
 
-    /// Adds the tokens of the configuration to those of the vocabulary's file, as transformers 5 does. Added
+    /// Adds the tokens of the configuration to the tokens of the vocabulary, as transformers 5 does. Added
     /// tokens of the files come with their flags; a token that the vocabulary has keeps the vocabulary's id.
-    /// Tokens with a name (bos_token, ...) and tokens of the lists are special. Two things differ: an id that
-    /// leaves a gap is kept (transformers counts on without a gap), and a name that refers to no token adds
-    /// none (transformers gives it an id beyond the model's rows). InputError.
+    /// Tokens with a name (bos_token, ...) and tokens of the lists are special. Two things differ: an id
+    /// after a gap is kept (transformers closes gaps), and a name without a token adds none (transformers
+    /// gives it an id beyond the model's rows). InputError.
     void add_to(TokenizerParts& parts) const;
     /// The tokens around a text by add_bos_token and add_eos_token: these count where no tokenizer.json has
     /// a post-processor. Behind add_to. InputError.
     void put_around(TokenizerParts& parts) const;
     /// The start and end token that the files name, or else the folder's tokenizer class. Behind add_to.
     void name_start_and_end(TokenizerParts& parts) const;
-    /// Does to a tokenizer.json, \p document, what the folder's tokenizer class does in transformers 5, and
-    /// says where transformers 4 or 5 reads the folder differently: GPTNeoXTokenizer drops start and end
-    /// tokens of a template; add_bos_token and add_eos_token do not count beside a tokenizer.json; classes
-    /// that are built from vocabulary and merges lose its normalizer and pre-tokenizer, which are kept here.
+    /// Changes a tokenizer.json, \p document, as the folder's tokenizer class does in transformers 5, and
+    /// reports differences from transformers 4 or 5: GPTNeoXTokenizer drops start and end tokens of a
+    /// template; add_bos_token and add_eos_token do not count beside a tokenizer.json; classes that are built
+    /// from vocabulary and merges lose its normalizer and pre-tokenizer, which are kept here.
     void follow_class(TokenizerParts& parts, const nlohmann::json& document) const;
 
 private:

@@ -52,7 +52,7 @@ struct TokenizerParts {
 /// elsewhere.
 TokenizerParts parts_of(const nlohmann::json& document, const std::filesystem::path& file,
                         const std::filesystem::path& merges_file);
-/// vocab.json and merges.txt, with what stands beside them (tokenizer_config.h). InputError.
+/// vocab.json and merges.txt, with the files beside them (tokenizer_config.h). InputError.
 TokenizerParts read_vocabulary_and_merges(const std::filesystem::path& folder);
 
 } // namespace ponderscope

@@ -12,8 +12,8 @@
 
 namespace ponderscope {
 
-/// A unigram language model over tokens (Kudo 2018), as the "model" of a tokenizer.json of type Unigram: of
-/// all ways to cut a word into tokens the one with the largest sum of scores. Immutable; for several threads.
+/// A unigram language model over tokens (Kudo 2018), as the "model" of a tokenizer.json of type Unigram: cuts
+/// a word into the tokens with the largest sum of scores. Immutable; for several threads.
 class Unigram {
 public:
     /// \p vocabulary: tokens and their scores, by id. InputError names \p file.

@@ -31,8 +31,8 @@ struct Corpus {
     std::string digest;                  ///< SHA-256 over names, digests of the texts, and of tokenizer.json
 };
 
-/// Finds, reads and tokenises the texts. InputError: a pattern that matches nothing, a text that is empty or
-/// no UTF-8, no text left to train on, a `document_end` that is no token. Cancelled.
+/// Finds, reads and tokenises the texts. InputError: a pattern without a match, an empty text, invalid UTF-8,
+/// no text left to train on, a `document_end` that is not a token. Cancelled.
 Corpus load_corpus(const Recipe& recipe, const Tokenizer& tokenizer, const ProgressSink& report = {},
                    const std::stop_token& stop = {});
 

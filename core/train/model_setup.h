@@ -14,9 +14,9 @@
 
 namespace ponderscope {
 
-/// The config.json that a training writes: the recipe's model, completed by what follows from recipe and
-/// tokenizer (of fresh models vocab_size, max_position_embeddings and architectures; start and end tokens,
-/// torch_dtype). Tables that a checkpoint's config ties, but its files do not, are said to be two.
+/// The config.json that a training writes: the recipe's model, completed from recipe and tokenizer (for fresh
+/// models vocab_size, max_position_embeddings and architectures; start and end tokens, torch_dtype). Tables
+/// that a checkpoint's config ties, but its files do not, are said to be two.
 nlohmann::json complete_config(const Recipe& recipe, const Tokenizer& tokenizer);
 
 /// InputError with one sentence for a checkpoint of a method that is not trained here.
@@ -32,10 +32,10 @@ ModelConfig model_config_of(const Recipe& recipe, const nlohmann::json& config, 
 /// grow with the depth (Radford et al. 2019).
 ParameterLayout starting_layout(const Recipe& recipe, const ModelConfig& config);
 
-/// The weights before the first step, on \p device in fp32. Fresh ones; or, where the recipe goes on from a
-/// checkpoint, that one's, with fresh ones for what its plain model has not got: gates, routers, depth
-/// mixing. Gates and routers are those of one method, and taken for no other. \p notice hears which are begun
-/// anew. InputError: a tensor that is absent, misshapen or not finite. Cancelled.
+/// The weights before the first step, on \p device in fp32. Fresh ones; or, if the recipe starts from a
+/// checkpoint, the checkpoint's, with fresh tensors for parts that its plain model lacks: gates, routers,
+/// depth mixing. Gates and routers belong to one method and are never used for another. \p notice hears which
+/// are begun anew. InputError: a tensor that is absent, misshapen or not finite. Cancelled.
 Parameters starting_parameters(const Recipe& recipe, const ModelConfig& config, at::Device device,
                                const std::function<void(const std::string&)>& notice,
                                const std::stop_token& stop = {});

@@ -13,8 +13,8 @@
 
 namespace ponderscope {
 
-/// The folder that a training fills, and the rules of what may be in it beforehand. Thread-hostile: one
-/// training a folder.
+/// The folder that a training fills, and the rules about its earlier content. Thread-hostile: one training a
+/// folder.
 class OutputFolder {
 public:
     enum class Start : std::uint8_t { fresh, resumed, complete };

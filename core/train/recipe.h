@@ -35,7 +35,7 @@ struct Recipe {
     std::string name;
     std::string description;
 
-    /// The future config.json: Hugging Face's keys for the architecture and those of the method, or our own
+    /// The future config.json: Hugging Face's keys for the architecture, and the method's keys or our
     /// "pondering" section.
     nlohmann::json model;
     double initial_deviation = 0.02; ///< standard deviation of normally drawn weights
@@ -96,9 +96,9 @@ struct Recipe {
 };
 
 /// Reads and checks a recipe. InputError with one sentence: the file, the key and what was found; a key that
-/// is not known is named together with the nearest one that is. `"extends": "other.json"` takes a recipe of
-/// the same folder and lays this one over it (RFC 7396: objects are merged, null takes away). \p changes are
-/// laid over both: "training.seed=2", a key with its sections and a JSON value (what is no JSON is a text).
+/// is not known is named together with the nearest one that is. `"extends": "other.json"` merges this recipe
+/// over a recipe of the same folder (RFC 7396: objects are merged, null takes away). \p changes are laid over
+/// both: "training.seed=2", a key with its sections and a JSON value (text that is not JSON is a string).
 /// InputError also for a change that names no key.
 Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::string>& changes = {});
 

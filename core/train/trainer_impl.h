@@ -90,7 +90,7 @@ private:
     void train_on();
     void finish();
     [[nodiscard]] at::Tensor rows(std::int64_t first, std::int64_t count);
-    /// Rows of the log that a resumed training keeps. The last one belongs to what is done after all steps.
+    /// Rows of the log that a resumed training keeps. The last one is after all steps.
     [[nodiscard]] std::int64_t last_logged() const { return std::min(counters_.step, recipe_.steps - 1); }
     [[nodiscard]] std::int64_t tokens() const { return counters_.windows * recipe_.context; }
     void notice(const std::string& sentence) const {

@@ -21,8 +21,8 @@ namespace ponderscope {
 class TrainingTrace {
 public:
     /// \p info: id and totals are not used. \p resume_after: continue the existing file and remove its rows
-    /// of later steps. A file without this training (another recipe's, or none) gets a new one, with a \p
-    /// notice. InputError: the file is not a trace.
+    /// of later steps. A file without this training (of another recipe, or empty) gets a new training and a
+    /// \p notice. InputError: the file is not a trace.
     TrainingTrace(const std::filesystem::path& path, TrainingInfo info,
                   std::vector<TrainingQuantity> quantities, std::optional<std::int64_t> resume_after,
                   const std::function<void(const std::string&)>& notice);
@@ -46,7 +46,7 @@ private:
 std::vector<TrainingQuantity> training_quantities(std::int64_t max_steps, bool halts, bool penalty,
                                                   bool held_out);
 
-/// The steps after which a training records the passage: \p count of them, evenly spread, the last one its
+/// The steps after which a training records the passage: \p count steps, evenly spread, the last one at the
 /// end.
 bool is_snapshot(std::int64_t step, std::int64_t steps, std::int64_t count);
 
