@@ -28,172 +28,106 @@ QString title_of(const QString& trace) {
 } // namespace
 
 LibraryModel::LibraryModel(const ViewContext& context, QObject* parent)
-    : QAbstractItemModel(parent), context_(context) {
+    : QStandardItemModel(parent), context_(context) {
+    const auto touch_all = [this] {
+        for (int row = 0; row < rowCount(); ++row) {
+            touch(index(row, 0));
+        }
+    };
     connect(&context_.data, &TraceData::traceOpened, this, [this](const QString& path) {
         synchronise(path);
-        for (const RunInfo& run : context_.data.runs(path)) {
-            renewRun({path, run.id}); // under the same name and numbers may lie another file
-        }
+        touch(indexOf({path, 0})); // under the same name and numbers may lie another file
     });
     connect(&context_.data, &TraceData::traceChanged, this, &LibraryModel::synchronise);
-    connect(&context_.data, &TraceData::runChanged, this, &LibraryModel::renewRun);
-    connect(&context_.data, &TraceData::traceClosed, this, &LibraryModel::remove);
-    connect(&context_.selection, &Selection::runsChanged, this, &LibraryModel::touchAll);
-    connect(&context_.theme, &Theme::changed, this, &LibraryModel::touchAll);
-    const QStringList open = context_.data.traces();
-    for (const QString& path : open) {
+    connect(&context_.data, &TraceData::runChanged, this, [this](const RunKey& run) { touch(indexOf(run)); });
+    connect(&context_.data, &TraceData::traceClosed, this, [this](const QString& path) {
+        if (const QModelIndex place = indexOf({path, 0}); place.isValid()) {
+            removeRow(place.row());
+        }
+    });
+    connect(&context_.selection, &Selection::runsChanged, this, touch_all);
+    connect(&context_.theme, &Theme::changed, this, touch_all);
+    for (const QString& path : context_.data.traces()) {
         synchronise(path);
     }
 }
 
 void LibraryModel::synchronise(const QString& path) {
     if (context_.data.isLive(path)) {
-        return; // what is being thought is in no library yet
+        return; // a generation is in no file yet
     }
-    std::vector<RunInfo> fresh = context_.data.runs(path);
-    const auto place =
-        std::find_if(traces_.begin(), traces_.end(), [&](const Trace& trace) { return trace.path == path; });
-    if (place == traces_.end()) {
-        const int row = static_cast<int>(traces_.size());
-        beginInsertRows({}, row, row);
-        traces_.push_back({path, std::move(fresh), ++last_id_});
-        endInsertRows();
-        return;
-    }
-    const int row = static_cast<int>(place - traces_.begin());
-    const QModelIndex parent = index(row, 0);
-    std::vector<RunInfo>& known = place->runs;
-    const auto among = [](const std::vector<RunInfo>& runs, qint64 id) {
-        return std::any_of(runs.begin(), runs.end(), [id](const RunInfo& run) { return run.id == id; });
+    const auto made = [](const RunKey& key) {
+        auto* item = new QStandardItem;
+        item->setData(QVariant::fromValue(key), KeyRole);
+        // Traces on another machine are read-only.
+        item->setEditable(key.isValid() && !is_elsewhere(key.trace));
+        return item;
     };
-    // Row by row, so that what is chosen and where one has scrolled to stay. Both are in the order of ids.
-    for (int at = static_cast<int>(known.size()); at-- > 0;) {
-        if (!among(fresh, known[static_cast<std::size_t>(at)].id)) {
-            beginRemoveRows(parent, at, at);
-            known.erase(known.begin() + at);
-            endRemoveRows();
+    const std::vector<RunInfo> fresh = context_.data.runs(path);
+    const QModelIndex place = indexOf({path, 0});
+    QStandardItem* trace = place.isValid() ? itemFromIndex(place) : made({path, 0});
+    const auto id = [&](int row) { return trace->child(row)->data(KeyRole).value<RunKey>().run; };
+    // Row by row, so that the chosen row and the place that was scrolled to stay. Both are in the order of
+    // ids.
+    for (int row = trace->rowCount(); row-- > 0;) {
+        if (std::none_of(fresh.begin(), fresh.end(), [&](const RunInfo& run) { return run.id == id(row); })) {
+            trace->removeRow(row);
         }
     }
-    for (std::size_t at = 0; at < fresh.size(); ++at) {
-        if (at < known.size() && known[at].id == fresh[at].id) {
-            continue; // renewRun has what it holds now
-        }
-        beginInsertRows(parent, static_cast<int>(at), static_cast<int>(at));
-        known.insert(known.begin() + static_cast<std::ptrdiff_t>(at), std::move(fresh[at]));
-        endInsertRows();
-    }
-}
-
-void LibraryModel::renewRun(const RunKey& key) {
-    const QModelIndex place = indexOf(key);
-    const RunInfo* info = context_.data.run(key);
-    if (place.isValid() && key.isValid() && info != nullptr) {
-        traces_[static_cast<std::size_t>(place.parent().row())].runs[static_cast<std::size_t>(place.row())] =
-            *info;
-        Q_EMIT dataChanged(place, place);
-    }
-}
-
-void LibraryModel::remove(const QString& path) {
-    const auto place =
-        std::find_if(traces_.begin(), traces_.end(), [&](const Trace& trace) { return trace.path == path; });
-    if (place != traces_.end()) {
-        const int row = static_cast<int>(place - traces_.begin());
-        beginRemoveRows({}, row, row);
-        traces_.erase(place);
-        endRemoveRows();
-    }
-}
-
-void LibraryModel::touchAll() {
-    for (int row = 0; row < static_cast<int>(traces_.size()); ++row) {
-        const QModelIndex parent = index(row, 0);
-        Q_EMIT dataChanged(parent, parent);
-        const int runs = rowCount(parent);
-        if (runs > 0) {
-            Q_EMIT dataChanged(index(0, 0, parent), index(runs - 1, 0, parent));
+    for (int row = 0; row < static_cast<int>(fresh.size()); ++row) {
+        if (const qint64 run = fresh[static_cast<std::size_t>(row)].id;
+            row >= trace->rowCount() || id(row) != run) {
+            trace->insertRow(row, made({path, run}));
         }
     }
-}
-
-QModelIndex LibraryModel::index(int row, int column, const QModelIndex& parent) const {
-    if (!hasIndex(row, column, parent)) {
-        return {};
+    if (!place.isValid()) {
+        appendRow(trace);
     }
-    // Internal id: 0 for traces, the trace's for runs.
-    return createIndex(row, column,
-                       parent.isValid() ? traces_[static_cast<std::size_t>(parent.row())].id : quintptr{0});
 }
 
-int LibraryModel::row_of(quintptr id) const {
-    const auto place =
-        std::find_if(traces_.begin(), traces_.end(), [id](const Trace& trace) { return trace.id == id; });
-    return place == traces_.end() ? -1 : static_cast<int>(place - traces_.begin());
-}
-
-QModelIndex LibraryModel::parent(const QModelIndex& index) const {
-    if (!index.isValid() || index.internalId() == 0) {
-        return {};
+void LibraryModel::touch(const QModelIndex& index) {
+    if (index.isValid()) {
+        Q_EMIT dataChanged(index, index);
+        if (const int runs = rowCount(index); runs > 0) {
+            Q_EMIT dataChanged(this->index(0, 0, index), this->index(runs - 1, 0, index));
+        }
     }
-    const int row = row_of(index.internalId());
-    return row < 0 ? QModelIndex() : createIndex(row, 0, quintptr{0});
-}
-
-int LibraryModel::rowCount(const QModelIndex& parent) const {
-    if (!parent.isValid()) {
-        return static_cast<int>(traces_.size());
-    }
-    if (parent.internalId() != 0 || parent.column() != 0) {
-        return 0;
-    }
-    return static_cast<int>(traces_.at(static_cast<std::size_t>(parent.row())).runs.size());
-}
-
-int LibraryModel::columnCount(const QModelIndex&) const {
-    return 1;
 }
 
 QVariant LibraryModel::data(const QModelIndex& index, int role) const {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid)) {
-        return {};
-    }
-    if (index.internalId() == 0) {
-        return traceData(traces_.at(static_cast<std::size_t>(index.row())), role);
-    }
-    const int row = row_of(index.internalId());
-    if (row < 0) {
-        return {};
-    }
-    const Trace& trace = traces_[static_cast<std::size_t>(row)];
-    return runData(trace, trace.runs.at(static_cast<std::size_t>(index.row())), role);
+    const auto key = QStandardItemModel::data(index, KeyRole).value<RunKey>();
+    return role == KeyRole   ? QStandardItemModel::data(index, role)
+           : key.isValid()   ? runData(key, role)
+           : index.isValid() ? traceData(key.trace, role)
+                             : QVariant();
 }
 
-QVariant LibraryModel::traceData(const Trace& trace, int role) const {
+QVariant LibraryModel::traceData(const QString& path, int role) const {
     switch (role) {
     case Qt::DisplayRole:
-        return context_.data.isScratch(trace.path) ? u"Temporary"_s : title_of(trace.path);
+        return context_.data.isScratch(path) ? u"Temporary"_s : title_of(path);
     case DetailRole:
-        return context_.data.isScratch(trace.path) ? u"not saved"_s : QString();
+        return context_.data.isScratch(path) ? u"not saved"_s : QString();
     case Qt::ToolTipRole:
-        return plain_tip(context_.data.isScratch(trace.path)
+        return plain_tip(context_.data.isScratch(path)
                              ? u"What-if runs, reruns and generated runs are temporary until you save them "
-                               "to a trace (menu of the run).\n%1"_s.arg(trace.path)
-                             : trace.path);
-    case KeyRole:
-        return QVariant::fromValue(RunKey{trace.path, 0});
+                               "to a trace (menu of the run).\n%1"_s.arg(path)
+                             : path);
     default:
         return {};
     }
 }
 
-QVariant LibraryModel::runData(const Trace& trace, const RunInfo& run, int role) const {
-    const RunKey key{trace.path, run.id};
+QVariant LibraryModel::runData(const RunKey& key, int role) const {
+    const RunInfo* info = context_.data.run(key);
+    if (info == nullptr) {
+        return {};
+    }
+    const RunInfo& run = *info;
     switch (role) {
     case Qt::DisplayRole:
     case Qt::EditRole:
         return QString::fromStdString(run.name);
-    case KeyRole:
-        return QVariant::fromValue(key);
     case ColourRole:
         return context_.theme.runColour(key, context_.selection);
     case DetailRole: {
@@ -233,19 +167,10 @@ QVariant LibraryModel::runData(const Trace& trace, const RunInfo& run, int role)
             choices);
     }
     case Qt::AccessibleTextRole:
-        return QString::fromStdString(run.name) + u", "_s + runData(trace, run, DetailRole).toString();
+        return QString::fromStdString(run.name) + u", "_s + runData(key, DetailRole).toString();
     default:
         return {};
     }
-}
-
-Qt::ItemFlags LibraryModel::flags(const QModelIndex& index) const {
-    const Qt::ItemFlags usual = QAbstractItemModel::flags(index);
-    // Traces on another machine are read-only.
-    return index.isValid() && index.internalId() != 0 &&
-                   !is_elsewhere(index.data(KeyRole).value<RunKey>().trace)
-               ? usual | Qt::ItemIsEditable
-               : usual;
 }
 
 bool LibraryModel::setData(const QModelIndex& index, const QVariant& value, int role) {
@@ -258,17 +183,17 @@ bool LibraryModel::setData(const QModelIndex& index, const QVariant& value, int 
 }
 
 QModelIndex LibraryModel::indexOf(const RunKey& key) const {
-    for (std::size_t t = 0; t < traces_.size(); ++t) {
-        if (traces_[t].path != key.trace) {
+    for (int t = 0; t < rowCount(); ++t) {
+        const QStandardItem* trace = item(t);
+        if (trace->data(KeyRole).value<RunKey>().trace != key.trace) {
             continue;
         }
-        const QModelIndex parent = index(static_cast<int>(t), 0);
-        for (std::size_t r = 0; r < traces_[t].runs.size(); ++r) {
-            if (traces_[t].runs[r].id == key.run) {
-                return index(static_cast<int>(r), 0, parent);
+        for (int r = 0; r < trace->rowCount(); ++r) {
+            if (trace->child(r)->data(KeyRole).value<RunKey>() == key) {
+                return trace->child(r)->index();
             }
         }
-        return key.run == 0 ? parent : QModelIndex();
+        return key.run == 0 ? trace->index() : QModelIndex();
     }
     return {};
 }

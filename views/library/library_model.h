@@ -3,14 +3,13 @@
 
 #include "views/common/view_context.h"
 
-#include <QAbstractItemModel>
-
-#include <vector>
+#include <QStandardItemModel>
 
 namespace ponderscope {
 
-/// Open traces, and below each its runs.
-class LibraryModel : public QAbstractItemModel {
+/// Open traces, and below each its runs. Items hold their keys; everything else is read from the data when it
+/// is asked for.
+class LibraryModel : public QStandardItemModel {
     Q_OBJECT
 public:
     enum Role {
@@ -24,14 +23,8 @@ public:
 
     explicit LibraryModel(const ViewContext& context, QObject* parent = nullptr);
 
-    [[nodiscard]] QModelIndex index(int row, int column, const QModelIndex& parent = {}) const override;
-    [[nodiscard]] QModelIndex parent(const QModelIndex& index) const override;
-    [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
-    [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
     [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
-
-    /// A run's name can be edited, which asks for it and changes nothing here.
-    [[nodiscard]] Qt::ItemFlags flags(const QModelIndex& index) const override;
+    /// Asks for another name of a run and changes nothing here.
     bool setData(const QModelIndex& index, const QVariant& value, int role) override;
 
     [[nodiscard]] QModelIndex indexOf(const RunKey& key) const;
@@ -40,22 +33,12 @@ Q_SIGNALS:
     void renameRequested(const ponderscope::RunKey& run, const QString& name);
 
 private:
-    struct Trace {
-        QString path;
-        std::vector<RunInfo> runs;
-        quintptr id; ///< in the indexes of its runs, which views keep while rows above come and go
-    };
-    [[nodiscard]] int row_of(quintptr id) const; ///< -1: it was closed
     void synchronise(const QString& path);
-    void renewRun(const RunKey& key);
-    void remove(const QString& path);
-    void touchAll();
-    [[nodiscard]] QVariant traceData(const Trace& trace, int role) const;
-    [[nodiscard]] QVariant runData(const Trace& trace, const RunInfo& run, int role) const;
+    void touch(const QModelIndex& index); ///< has other data now, and so have the runs below it
+    [[nodiscard]] QVariant traceData(const QString& path, int role) const;
+    [[nodiscard]] QVariant runData(const RunKey& key, int role) const;
 
     ViewContext context_;
-    std::vector<Trace> traces_;
-    quintptr last_id_ = 0;
 };
 
 } // namespace ponderscope
