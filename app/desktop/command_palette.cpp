@@ -3,12 +3,11 @@
 
 #include "views/common/theme.h"
 
+#include <QApplication>
 #include <QKeyEvent>
 #include <QLineEdit>
-#include <QListView>
 #include <QMenu>
-#include <QPainter>
-#include <QStyledItemDelegate>
+#include <QTreeWidget>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -34,7 +33,7 @@ QString plain(QString text) {
     return out;
 }
 
-void collect(QMenu* menu, const QString& path, int depth, std::vector<CommandModel::Command>& into) {
+void collect(QMenu* menu, const QString& path, int depth, std::vector<Command>& into) {
     if (depth > deepest_menu) {
         return;
     }
@@ -50,41 +49,6 @@ void collect(QMenu* menu, const QString& path, int depth, std::vector<CommandMod
         }
     }
 }
-
-class CommandRows : public QStyledItemDelegate {
-public:
-    CommandRows(Theme& theme, QObject* parent) : QStyledItemDelegate(parent), theme_(theme) {}
-    [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const override {
-        return {300, theme_.scaled(30)};
-    }
-    void paint(QPainter* painter, const QStyleOptionViewItem& option,
-               const QModelIndex& index) const override {
-        const Palette& colours = theme_.colours();
-        painter->save();
-        const bool chosen = (option.state & QStyle::State_Selected) != 0;
-        painter->fillRect(option.rect, chosen ? colours.selected : colours.panel);
-        const bool on = (index.flags() & Qt::ItemIsEnabled) != 0;
-        QRect room = option.rect.adjusted(14, 0, -14, 0);
-        const QString shortcut = index.data(CommandModel::ShortcutRole).toString();
-        painter->setFont(theme_.small());
-        painter->setPen(colours.soft);
-        painter->drawText(room, Qt::AlignRight | Qt::AlignVCenter, shortcut);
-        room.setRight(room.right() - QFontMetrics(theme_.small()).horizontalAdvance(shortcut) - 12);
-        const QString text = index.data(Qt::DisplayRole).toString();
-        painter->setFont(theme_.body());
-        painter->setPen(on ? colours.text : colours.soft);
-        painter->drawText(room, Qt::AlignLeft | Qt::AlignVCenter, text);
-        const int used = QFontMetrics(theme_.body()).horizontalAdvance(text) + 10;
-        painter->setFont(theme_.small());
-        painter->setPen(colours.soft);
-        painter->drawText(room.adjusted(used, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter,
-                          index.data(CommandModel::PathRole).toString());
-        painter->restore();
-    }
-
-private:
-    Theme& theme_;
-};
 
 } // namespace
 
@@ -120,8 +84,8 @@ int command_score(const QString& typed, const QString& text) {
     return score;
 }
 
-std::vector<CommandModel::Command> commands_of(const QList<QAction*>& menus) {
-    std::vector<CommandModel::Command> all;
+std::vector<Command> commands_of(const QList<QAction*>& menus) {
+    std::vector<Command> all;
     for (QAction* menu : menus) {
         if (menu->menu() != nullptr) {
             collect(menu->menu(), plain(menu->text()), 0, all);
@@ -130,156 +94,92 @@ std::vector<CommandModel::Command> commands_of(const QList<QAction*>& menus) {
     return all;
 }
 
-void CommandModel::setCommands(std::vector<Command> commands) {
-    beginResetModel();
-    shown_.clear();
-    commands_ = std::move(commands);
-    endResetModel();
-    setFilter(filter_);
-}
-
-void CommandModel::setFilter(const QString& text) {
-    filter_ = text;
-    std::vector<std::pair<int, std::size_t>> fitting;
-    for (std::size_t i = 0; i < commands_.size(); ++i) {
-        const int own = command_score(text, commands_[i].text);
-        const int whole = command_score(text, commands_[i].path + u' ' + commands_[i].text);
-        const int score = std::max(own < 0 ? own : own + 1, whole);
-        if (score >= 0) {
-            fitting.emplace_back(score, i);
-        }
-    }
-    std::stable_sort(fitting.begin(), fitting.end(),
-                     [](const auto& a, const auto& b) { return a.first > b.first; });
-    beginResetModel();
-    shown_.clear();
-    for (const auto& [score, at] : fitting) {
-        shown_.push_back(&commands_[at]);
-    }
-    if (typed_ && !text.trimmed().isEmpty()) {
-        extra_ = typed_(text);
-        shown_.push_back(&extra_);
-    }
-    endResetModel();
-}
-
-QAction* CommandModel::action(const QModelIndex& index) const {
-    return index.isValid() && index.row() < static_cast<int>(shown_.size())
-               ? shown_[static_cast<std::size_t>(index.row())]->action.data()
-               : nullptr;
-}
-
-int CommandModel::rowCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : static_cast<int>(shown_.size());
-}
-
-QVariant CommandModel::data(const QModelIndex& index, int role) const {
-    if (!index.isValid() || index.row() >= static_cast<int>(shown_.size())) {
-        return {};
-    }
-    const Command& command = *shown_[static_cast<std::size_t>(index.row())];
-    switch (role) {
-    case Qt::DisplayRole:
-        return command.text;
-    case Qt::AccessibleTextRole:
-        return QString(command.path + u": "_s + command.text);
-    case PathRole:
-        return command.path;
-    case ShortcutRole:
-        return command.action ? command.action->shortcut().toString(QKeySequence::NativeText) : QString();
-    default:
-        return {};
-    }
-}
-
-Qt::ItemFlags CommandModel::flags(const QModelIndex& index) const {
-    if (!index.isValid()) {
-        return Qt::NoItemFlags;
-    }
-    const QAction* one = action(index);
-    return one != nullptr && one->isEnabled() ? Qt::ItemIsEnabled | Qt::ItemIsSelectable
-                                              : Qt::ItemIsSelectable;
-}
-
-CommandPalette::CommandPalette(std::vector<CommandModel::Command> commands, Theme& theme, QWidget* parent)
+CommandPalette::CommandPalette(std::vector<Command> commands, const Theme& theme, QWidget* parent)
     : QDialog(parent, Qt::Popup),
+      commands_(std::move(commands)),
       theme_(theme),
       edit_(new QLineEdit(this)),
-      list_(new QListView(this)),
-      model_(new CommandModel(this)) {
+      list_(new QTreeWidget(this)) {
     setAttribute(Qt::WA_DeleteOnClose);
     setAccessibleName(u"Command palette"_s);
     edit_->setPlaceholderText(u"Type a command or text to find"_s);
     edit_->setAccessibleName(u"Command"_s);
     edit_->installEventFilter(this);
-    list_->setModel(model_);
-    list_->setItemDelegate(new CommandRows(theme, list_));
-    list_->setUniformItemSizes(true);
-    list_->setFrameShape(QFrame::NoFrame);
+    list_->setColumnCount(3);
+    list_->setHeaderHidden(true);
+    list_->setRootIsDecorated(false);
+    list_->setUniformRowHeights(true);
     list_->setFocusPolicy(Qt::NoFocus);
     list_->setAccessibleName(u"Commands"_s);
-    list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(10, 10, 10, 10);
     column->setSpacing(6);
     column->addWidget(edit_);
     column->addWidget(list_, 1);
     resize(560, 380);
-    model_->setCommands(std::move(commands));
-    const auto first = [this] { list_->setCurrentIndex(model_->index(0)); };
-    connect(edit_, &QLineEdit::textChanged, this, [this, first](const QString& text) {
-        model_->setFilter(text);
-        first();
-    });
-    connect(list_, &QListView::clicked, this, &CommandPalette::run);
-    first();
+    connect(edit_, &QLineEdit::textChanged, this, &CommandPalette::fill);
+    connect(list_, &QTreeWidget::itemClicked, this, &CommandPalette::run);
+    fill();
     edit_->setFocus();
 }
 
-void CommandPalette::paintEvent(QPaintEvent* event) {
-    QDialog::paintEvent(event);
-    QPainter painter(this);
-    painter.setPen(theme_.colours().border);
-    painter.drawRect(rect().adjusted(0, 0, -1, -1));
+void CommandPalette::fill() {
+    const QString typed = edit_->text();
+    std::vector<std::pair<int, const Command*>> fitting;
+    for (const Command& command : commands_) {
+        const int own = command_score(typed, command.text);
+        const int whole = command_score(typed, command.path + u' ' + command.text);
+        if (const int score = std::max(own < 0 ? own : own + 1, whole); score >= 0) {
+            fitting.emplace_back(score, &command);
+        }
+    }
+    std::stable_sort(fitting.begin(), fitting.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    list_->clear();
+    for (const auto& [score, command] : fitting) {
+        if (const QPointer<QAction> action = command->action) {
+            auto* item = new QTreeWidgetItem(
+                list_, {command->text, command->path, action->shortcut().toString(QKeySequence::NativeText)});
+            item->setData(0, Qt::UserRole, QVariant::fromValue(action));
+            item->setDisabled(!action->isEnabled());
+            item->setForeground(1, theme_.colours().soft);
+            item->setForeground(2, theme_.colours().soft);
+        }
+    }
+    if (!typed.trimmed().isEmpty()) {
+        new QTreeWidgetItem(list_, {u"Find “%1” in the text"_s.arg(typed)});
+    }
+    list_->resizeColumnToContents(0);
+    list_->resizeColumnToContents(1);
+    list_->setCurrentItem(list_->topLevelItem(0));
 }
 
-void CommandPalette::run(const QModelIndex& index) {
-    QPointer<QAction> action = model_->action(index);
-    if (action == nullptr || !action->isEnabled()) {
+void CommandPalette::run() {
+    const QTreeWidgetItem* item = list_->currentItem();
+    if (item == nullptr || item->isDisabled()) {
         return;
     }
-    close();
-    // After the palette is gone, so that what the action opens is not closed with it.
-    QMetaObject::invokeMethod(
-        action, [action] { action->trigger(); }, Qt::QueuedConnection);
+    const QVariant action = item->data(0, Qt::UserRole);
+    close(); // first, so that what the action opens is not closed with it
+    if (!action.isValid()) {
+        Q_EMIT findWanted(edit_->text());
+    } else if (const auto found = action.value<QPointer<QAction>>()) {
+        QMetaObject::invokeMethod(
+            found, [found] { found->trigger(); }, Qt::QueuedConnection);
+    }
 }
 
 bool CommandPalette::eventFilter(QObject* watched, QEvent* event) {
     if (watched == edit_ && event->type() == QEvent::KeyPress) {
-        const int key = static_cast<QKeyEvent*>(event)->key();
-        const int rows = model_->rowCount();
-        const int row = list_->currentIndex().row();
-        const auto go = [&](int to) {
-            if (rows > 0) {
-                list_->setCurrentIndex(model_->index(std::clamp(to, 0, rows - 1)));
-            }
-        };
-        switch (key) {
+        switch (static_cast<QKeyEvent*>(event)->key()) {
         case Qt::Key_Down:
-            go(row + 1);
-            return true;
         case Qt::Key_Up:
-            go(row - 1);
-            return true;
         case Qt::Key_PageDown:
-            go(row + 10);
-            return true;
         case Qt::Key_PageUp:
-            go(row - 10);
-            return true;
+            return QApplication::sendEvent(list_, event);
         case Qt::Key_Return:
         case Qt::Key_Enter:
-            run(list_->currentIndex());
+            run();
             return true;
         default:
             break;

@@ -279,21 +279,14 @@ void MainMenu::fillFrom(QMenu* menu, QComboBox& box) {
 
 void MainMenu::showPalette() {
     auto* palette = new CommandPalette(commands_of(top_.menus().actions()), theme_, window_);
-    // The action outlives the palette, which is gone when it is triggered.
-    auto* found = new QAction(this);
-    connect(palette, &QObject::destroyed, found, &QObject::deleteLater);
-    connect(found, &QAction::triggered, this, [this, found] { text_->findText(found->data().toString()); });
-    palette->model().setTyped([found](const QString& line) {
-        found->setData(line);
-        return CommandModel::Command{found, {}, u"Find “%1” in the text"_s.arg(line)};
-    });
+    connect(palette, &CommandPalette::findWanted, text_, &TextPanel::findText);
     palette->move(window_->mapToGlobal(QPoint((window_->width() - palette->width()) / 2, 60)));
     palette->show();
 }
 
 void MainMenu::showShortcuts() {
     QString text = u"### Keyboard Shortcuts\n\n| in the menus | |\n| --- | --- |\n"_s;
-    for (const CommandModel::Command& command : commands_of(top_.menus().actions())) {
+    for (const Command& command : commands_of(top_.menus().actions())) {
         if (command.action && !command.action->shortcut().isEmpty()) {
             text += u"| %1 | %2 |\n"_s.arg(command.text,
                                            command.action->shortcut().toString(QKeySequence::NativeText));
