@@ -7,7 +7,7 @@
 #include "app/cli/verbs.h"
 #include "core/base/dtype.h"
 #include "core/base/error.h"
-#include "core/base/given_up.h"
+#include "core/base/scoped_stop.h"
 #include "core/base/utf8.h"
 #include "core/model/depth_sources.h"
 #include "core/record/session.h"
@@ -279,7 +279,7 @@ void GenerateVerb::run() {
             options.cut_short = "Cancelled after " + std::to_string(generated) + " generated tokens.";
         }
         how.check_places({sequence});
-        const GivenUpBy undisturbed({}); // a stop does not interrupt recording
+        const ScopedStop undisturbed({}); // a stop does not interrupt recording
         TraceWriter writer(trace);
         const RecordReport report =
             record(engine, checkpoint, {sequence}, &tokenizer, writer, options, printer.sink(), {});

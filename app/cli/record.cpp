@@ -3,7 +3,7 @@
 #include "app/cli/record_verb.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
-#include "core/base/given_up.h"
+#include "core/base/scoped_stop.h"
 #include "core/base/utf8.h"
 #include "core/model/depth_sources.h"
 #include "core/model/local_gpu.h"
@@ -182,7 +182,7 @@ RecordReport RecordVerb::record_texts(Engine& engine, const Checkpoint& checkpoi
         continue_prompts(engine, checkpoint, tokenizer, sequences, printer, stop);
         if (!options.cut_short.empty()) {
             generate.max_new_tokens = 0;
-            const GivenUpBy undisturbed({}); // what was generated is recorded to its end
+            const ScopedStop undisturbed({}); // what was generated is recorded to its end
             return record_texts(engine, checkpoint, tokenizer, sequences, printer, {});
         }
     }

@@ -4,7 +4,7 @@
 #include "app/cli/console.h"
 #include "app/cli/help.h"
 #include "core/base/error.h"
-#include "core/base/given_up.h"
+#include "core/base/scoped_stop.h"
 #include "core/base/utf8.h"
 #include "core/base/words.h"
 #include "core/checkpoint/file_kind.h"
@@ -174,7 +174,7 @@ const char* verb_of(int argc, char** argv) {
 int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
     std::signal(SIGXFSZ, SIG_IGN); // a limit on the size of files is a full disk, with its sentence
     // Before any library starts a thread, so that all of them inherit the blocked signals.
-    const GivenUpBy scope(stop_on_interrupt()); // what waits for another machine, too
+    const ScopedStop scope(stop_on_interrupt()); // what waits for another machine, too
 
     CLI::App program{"Records and shows how language models decide how long to think about each token.\n"
                      "Every verb has --help with an example. TRACE.ponder#RUN names a run of a trace."};

@@ -298,7 +298,7 @@ QList<TraceWatch::Change> TraceWatch::check(const QStringList& traces, const Loo
                 changes.append({trace, Event::cut});
             } else if (!line.cut && (before.cut || (before.times > 0 && line.times > before.times))) {
                 changes.append({trace, Event::back});
-            } else if (watch.is_behind()) {
+            } else if (watch.is_stale()) {
                 changes.append({trace, Event::moved});
             }
         }

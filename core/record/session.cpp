@@ -224,7 +224,7 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint, Sequence
         for (std::size_t at = begin; at < end; ++at) {
             appender.append(tasks.at(at), std::move(results[at - begin]));
         }
-        tasks.let_go(end);
+        tasks.release_until(end);
         if (progress) {
             progress({"recording", done(), amount.total, by_bytes ? "bytes" : "tokens"});
         }

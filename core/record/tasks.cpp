@@ -53,7 +53,7 @@ std::size_t Tasks::reach(std::size_t begin, std::size_t size) {
     return std::min(begin + size, *std::upper_bound(ends_.begin(), ends_.end(), begin));
 }
 
-void Tasks::let_go(std::size_t until) {
+void Tasks::release_until(std::size_t until) {
     for (; first_ < until; ++first_) {
         waiting_.pop_front();
     }

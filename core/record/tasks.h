@@ -32,7 +32,7 @@ struct Task {
     }
 };
 
-/// The windows of one process of a world; holds those between the last reach() and let_go().
+/// The windows of one process of a world; holds those between the last reach() and release_until().
 ///
 /// Sequences are taken in groups: whole sequences, until their windows fill the last batch, or until the
 /// number of batches makes a smaller last one negligible. No batch holds windows of two groups. All processes
@@ -53,7 +53,7 @@ public:
     /// The end of the batch that begins at task \p begin, for run_in_batches().
     std::size_t reach(std::size_t begin, std::size_t size);
     [[nodiscard]] const Task& at(std::size_t task) const { return waiting_[task - first_]; }
-    void let_go(std::size_t until);
+    void release_until(std::size_t until);
     /// All tasks were read and released.
     [[nodiscard]] bool done() const { return ended_ && waiting_.empty(); }
     [[nodiscard]] std::int64_t sequences() const { return sequences_; } ///< of the whole run, read so far

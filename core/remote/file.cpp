@@ -60,19 +60,19 @@ std::shared_ptr<File> File::opened(const std::string& url) {
     return place == files.end() ? nullptr : place->second.lock();
 }
 
-File::Look::Look(std::shared_ptr<File> file) : file_(std::move(file)) {
+File::Snapshot::Snapshot(std::shared_ptr<File> file) : file_(std::move(file)) {
     file_->begin();
 }
 
-File::Look::~Look() {
+File::Snapshot::~Snapshot() {
     const std::lock_guard lock(file_->mutex_);
-    --file_->looks_;
+    --file_->snapshots_;
 }
 
 void File::begin() {
     const std::lock_guard lock(mutex_);
-    if (looks_ > 0) {
-        behind_ = behind_ || expired_;
+    if (snapshots_ > 0) {
+        stale_ = stale_ || expired_;
     } else if (expired_.exchange(false)) { // before it is asked: what moves meanwhile counts
         try {
             renew();
@@ -82,9 +82,9 @@ void File::begin() {
         }
         renewed_ = std::chrono::steady_clock::now();
         lost_ = false;
-        behind_ = false;
+        stale_ = false;
     }
-    ++looks_;
+    ++snapshots_;
 }
 
 void File::expire() {
@@ -286,9 +286,9 @@ bool Watch::look(Looked& out) {
     return shared_->known;
 }
 
-bool Watch::is_behind() const {
+bool Watch::is_stale() const {
     const std::shared_ptr<File> file = File::opened(url_);
-    return file && file->is_behind();
+    return file && file->is_stale();
 }
 
 } // namespace ponderscope::remote

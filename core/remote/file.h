@@ -49,13 +49,13 @@ public:
     static std::shared_ptr<File> opened(const std::string& url);
 
     /// Reads during one snapshot are consistent; Moved: the server could not keep it.
-    class Look {
+    class Snapshot {
     public:
         /// Errors of Host::ask: no such file, no connection.
-        explicit Look(std::shared_ptr<File> file);
-        ~Look();
-        Look(const Look&) = delete;
-        Look& operator=(const Look&) = delete;
+        explicit Snapshot(std::shared_ptr<File> file);
+        ~Snapshot();
+        Snapshot(const Snapshot&) = delete;
+        Snapshot& operator=(const Snapshot&) = delete;
 
     private:
         std::shared_ptr<File> file_;
@@ -70,7 +70,7 @@ public:
     /// The file is known to have changed: the next snapshot asks the server. Never waits.
     void expire();
     /// The file changed while an older snapshot was open. Open a new snapshot.
-    [[nodiscard]] bool is_behind() const { return behind_; }
+    [[nodiscard]] bool is_stale() const { return stale_; }
     /// The file is opened: the next snapshot asks the server, unless one did within the last second.
     void expire_old();
     /// How many bytes came over the connection, and in how many answers; for tests and measurements.
@@ -98,10 +98,10 @@ private:
     std::mutex mutex_;
     FileState state_;
     std::atomic<bool> expired_ = true; ///< needs no mutex
-    std::atomic<bool> behind_ = false;
+    std::atomic<bool> stale_ = false;
     std::chrono::steady_clock::time_point renewed_{};
     bool lost_ = false; ///< the content of the open snapshots is gone
-    int looks_ = 0;
+    int snapshots_ = 0;
     std::uint32_t version_ = 0;
     std::map<std::uint64_t, Block> blocks_;
     std::list<std::uint64_t> uses_; ///< the latest first
@@ -117,7 +117,7 @@ public:
     explicit Watch(const std::string& url);
     /// False: no answer has come yet.
     bool look(Looked& out);
-    [[nodiscard]] bool is_behind() const; ///< File::is_behind of that name
+    [[nodiscard]] bool is_stale() const; ///< File::is_stale of that name
     [[nodiscard]] Host::State state() const { return host_->state(); }
 
 private:

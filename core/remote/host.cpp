@@ -2,7 +2,7 @@
 #include "core/remote/host.h"
 
 #include "core/base/error.h"
-#include "core/base/given_up.h"
+#include "core/base/scoped_stop.h"
 #include "core/base/utf8.h"
 #include "core/remote/transport.h"
 
@@ -363,7 +363,7 @@ Host::Answer Host::ask(Question question, std::string payload) {
     };
     std::optional<Clock::time_point> cut_first; // while this was asked
     const auto asked = Clock::now();
-    const std::stop_token stop = GivenUpBy::current();
+    const std::stop_token stop = ScopedStop::current();
     while (!done() && !stop.stop_requested()) {
         const bool cut = !impl.state.fault.empty();
         const auto other = [&] { return done() || impl.state.fault.empty() == cut; };

@@ -28,7 +28,7 @@ public:
     };
     /// Waits for the answer. InputError, EnvironmentError: what the other side says, behind the machine's
     /// name; no ponderscope there, or another version; or no connection for longer than settings().patience.
-    /// Status moved is handed out. Cancelled where the thread gives up (core/base/given_up.h).
+    /// Status moved is handed out. Cancelled where the thread gives up (core/base/scoped_stop.h).
     Answer ask(Question question, std::string payload);
     /// Does not wait: \p then gets the answer, in a thread of the connection's own; or it never comes.
     void ask_later(Question question, std::string payload, std::function<void(const Answer&)> then);

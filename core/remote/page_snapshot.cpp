@@ -70,7 +70,7 @@ bool PageSnapshot::renew() {
     return generation_ != before;
 }
 
-bool PageSnapshot::hold() {
+bool PageSnapshot::begin_again() {
     return held_ || !renew();
 }
 

@@ -24,10 +24,11 @@ public:
 
     /// Ends the snapshot and begins a new one. True when the new one differs.
     bool renew();
-    /// Ends the transaction, so that writers need not wait for this reader; renew() and hold() begin another.
+    /// Ends the transaction, so that writers need not wait for this reader; renew() and begin_again() begin
+    /// another.
     void release();
     /// Begins a transaction again if it was released. False: the new one differs from the old one.
-    bool hold();
+    bool begin_again();
 
     /// A number of the bytes of the snapshot, never 0: the same as long as no byte changes, in every process.
     [[nodiscard]] std::uint64_t generation() const { return generation_; }

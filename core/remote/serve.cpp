@@ -231,7 +231,7 @@ std::string Server::read(Unpacker& fields, Status& status) {
     bool fresh = false;
     Served& served = open(path, fresh);
     PageSnapshot& snapshot = served.snapshot;
-    snapshot.hold();
+    snapshot.begin_again();
     if (!served.open) {
         served.open = true;
         served.held = Clock::now();

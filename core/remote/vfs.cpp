@@ -24,7 +24,7 @@ thread_local std::exception_ptr failure;
 struct Handle {
     sqlite3_file base;
     std::shared_ptr<File>* file;
-    std::optional<File::Look>* look;
+    std::optional<File::Snapshot>* look;
 };
 
 Handle& of(sqlite3_file* file) {
@@ -148,8 +148,8 @@ int open_file(sqlite3_vfs* /*vfs*/, const char* name, sqlite3_file* file, int fl
     return guarded(SQLITE_CANTOPEN, [&] {
         auto opened = std::make_unique<std::shared_ptr<File>>(File::of(name));
         (*opened)->expire_old(); // who opens wants what is there now
-        auto look = std::make_unique<std::optional<File::Look>>();
-        const File::Look first(*opened); // says what is wrong while the name can still be told
+        auto look = std::make_unique<std::optional<File::Snapshot>>();
+        const File::Snapshot first(*opened); // says what is wrong while the name can still be told
         handle.file = opened.release();
         handle.look = look.release();
         handle.base.pMethods = &methods;

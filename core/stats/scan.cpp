@@ -2,7 +2,7 @@
 #include "core/stats/scan.h"
 
 #include "core/base/error.h"
-#include "core/base/given_up.h"
+#include "core/base/scoped_stop.h"
 #include "core/remote/address.h"
 #include "core/stats/paired.h"
 
@@ -42,8 +42,8 @@ void for_each_part(std::size_t parts, std::size_t workers,
         std::vector<std::jthread> helpers;
         try {
             for (std::size_t worker = 1; worker < workers; ++worker) {
-                helpers.emplace_back([&run, worker, stop = GivenUpBy::current()] {
-                    const GivenUpBy scope(stop);
+                helpers.emplace_back([&run, worker, stop = ScopedStop::current()] {
+                    const ScopedStop scope(stop);
                     run(worker);
                 });
             }

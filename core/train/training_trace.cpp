@@ -2,7 +2,7 @@
 #include "core/train/training_trace.h"
 
 #include "core/base/error.h"
-#include "core/base/given_up.h"
+#include "core/base/scoped_stop.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/ponder/engine/engine.h"
 #include "core/trace/reader.h"
@@ -98,7 +98,7 @@ void TrainingTrace::record(const std::filesystem::path& folder, const SequenceIn
     options.training = training_;
     options.training_step = step;
     options.finish = false;
-    const GivenUpBy undisturbed({}); // a snapshot that was begun is recorded to its end
+    const ScopedStop undisturbed({}); // a snapshot that was begun is recorded to its end
     static_cast<void>(ponderscope::record(engine, checkpoint, {passage}, &tokenizer, *writer_, options));
 }
 

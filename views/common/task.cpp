@@ -2,8 +2,8 @@
 #include "views/common/task.h"
 
 #include "core/base/error.h"
-#include "core/base/given_up.h"
 #include "core/base/progress.h"
+#include "core/base/scoped_stop.h"
 
 #include <QCoreApplication>
 #include <QObject>
@@ -54,7 +54,7 @@ struct Task::Shared {
                 work = std::exchange(next, nullptr);
                 token = stop.get_token();
             }
-            const GivenUpBy scope(token);
+            const ScopedStop scope(token);
             work(token);
         }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/common/trace_data_impl.h"
 
-#include "core/base/given_up.h"
+#include "core/base/scoped_stop.h"
 
 using namespace Qt::StringLiterals;
 
@@ -22,7 +22,7 @@ JobQueue::~JobQueue() {
 }
 
 void JobQueue::loop() {
-    const GivenUpBy scope(given_up_.get_token());
+    const ScopedStop scope(given_up_.get_token());
     for (;;) {
         Job job;
         {

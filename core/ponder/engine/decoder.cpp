@@ -20,7 +20,7 @@ Decoder::Decoder(const EngineParts& parts, StepCache* cache, Wish wish)
     options_.plan.attention = {};           // of a text, not of what is being written
     options_.plan.states = std::nullopt;
     options_.plan.lens = false;
-    options_.read_steps = wish.level == RecordLevel::steps;
+    options_.read_out_every_step = wish.level == RecordLevel::steps;
     options_.cache = cache;
     const bool alike =
         cache != nullptr && wish.repeats && !parts.halts() && !parts.method().layers_are_steps();

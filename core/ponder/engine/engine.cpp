@@ -2,7 +2,7 @@
 #include "core/ponder/engine/engine.h"
 
 #include "core/base/error.h"
-#include "core/base/given_up.h"
+#include "core/base/scoped_stop.h"
 #include "core/model/device.h"
 #include "core/ponder/engine/engine_impl.h"
 #include "core/ponder/halting/policy_halting.h"
@@ -66,7 +66,7 @@ void EngineParts::place(TokenBatch& batch, std::span<const Window> windows) cons
 StepsOptions EngineParts::steps_options() const {
     StepsOptions options;
     options.plan = plan;
-    options.stop = &GivenUpBy::current(); // of this thread, which is the one that runs them
+    options.stop = &ScopedStop::current(); // of this thread, which is the one that runs them
     return options;
 }
 
@@ -86,7 +86,7 @@ std::int64_t EngineParts::prefix_of_prompt(std::int64_t tokens) const {
 
 void EngineParts::refuse_attention_by_token(RecordLevel level) const {
     StepsOptions options = steps_options();
-    options.read_steps = level == RecordLevel::steps;
+    options.read_out_every_step = level == RecordLevel::steps;
     if (!plan.attention.none() && goes_token_by_token(backbone(), method(), options)) {
         throw InputError(ErrorId::usage_unsuited,
                          "Sequence attention is not recorded where tokens are computed one after the other; "
@@ -373,7 +373,7 @@ Engine::PendingPtr Engine::Impl::submit(std::span<const Window> windows, RecordL
     const GpuProducts products(precision);
     TokenBatch batch = TokenBatch::make(backbone(), sequences, device, plans_rows());
     StepsOptions options = steps_options();
-    options.read_steps = level == RecordLevel::steps;
+    options.read_out_every_step = level == RecordLevel::steps;
     place(batch, windows);
     const RunPatches put_in = patches_of(windows);
     options.patches = put_in.empty() ? nullptr : &put_in;

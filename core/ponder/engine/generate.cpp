@@ -142,7 +142,7 @@ private:
             total += prompt + options_.max_new_tokens;
         }
         StepsOptions options = impl_.generation_options(true);
-        options.read_steps = level_ == RecordLevel::steps;
+        options.read_out_every_step = level_ == RecordLevel::steps;
         cache_.emplace(make_step_cache(impl_.backbone(), impl_.method(), options, total,
                                        static_cast<std::int64_t>(prompt_.size())));
     }

@@ -69,7 +69,7 @@ public:
             total += static_cast<std::int64_t>(window.ids.size());
         }
         options_ = parts.steps_options();
-        options_.read_steps = level == RecordLevel::steps;
+        options_.read_out_every_step = level == RecordLevel::steps;
         cache_.emplace(make_step_cache(parts.backbone(), parts.method(), options_, total,
                                        static_cast<std::int64_t>(windows.size())));
         options_.cache = &*cache_;

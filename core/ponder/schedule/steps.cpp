@@ -335,7 +335,7 @@ bool goes_token_by_token(const Backbone& backbone, const Method& method, const S
     // A token's coda sees where the tokens before it stopped.
     const HaltingRule* rule = options.plan.rule.get();
     return backbone.config().recurs() && options.plan.stops(method) &&
-           (options.read_steps || (rule != nullptr && rule->reads_head()));
+           (options.read_out_every_step || (rule != nullptr && rule->reads_head()));
 }
 
 namespace {
@@ -344,8 +344,8 @@ namespace {
 /// states themselves.
 bool reads_each_step(const Backbone& backbone, const Method& method, const StepsOptions& options) {
     const RunPlan& plan = options.plan;
-    return backbone.config().recurs() &&
-           (options.read_steps || plan.selects(method) || (plan.rule != nullptr && plan.rule->reads_head()));
+    return backbone.config().recurs() && (options.read_out_every_step || plan.selects(method) ||
+                                          (plan.rule != nullptr && plan.rule->reads_head()));
 }
 
 } // namespace

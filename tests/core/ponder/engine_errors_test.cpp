@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/error.h"
 #include "core/base/files.h"
-#include "core/base/given_up.h"
+#include "core/base/scoped_stop.h"
 #include "core/checkpoint/safetensors.h"
 #include "core/ponder/engine/engine.h"
 #include "tests/core/ponder/engine_subjects.h"
@@ -88,7 +88,7 @@ TEST(EngineErrors, AStopIsHeardBetweenTwoBlocks) {
     const std::vector<std::int32_t> ids{1, 2, 3, 4};
     const Window window{ids, 0, 4};
     std::stop_source stop;
-    const GivenUpBy scope(stop.get_token());
+    const ScopedStop scope(stop.get_token());
     EXPECT_EQ(engine.score({&window, 1}, RecordLevel::basic).size(), 1U);
     std::size_t heard = 0;
     GenerateOptions options;

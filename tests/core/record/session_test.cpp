@@ -3,8 +3,8 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
-#include "core/base/given_up.h"
 #include "core/base/json.h"
+#include "core/base/scoped_stop.h"
 #include "core/policy/rerun_difference.h"
 #include "core/ponder/halting/halting_rules.h"
 #include "core/record/rerun.h"
@@ -335,7 +335,7 @@ TEST_F(Session, ASingleBatchIsInterruptedWithin) {
     std::stop_source stop;
     // Behind the last look at the stop token before the batch of both is computed.
     Eventful source(sequence_from_prompt(story, tokenizer), [&] { stop.request_stop(); });
-    const GivenUpBy scope(stop.get_token());
+    const ScopedStop scope(stop.get_token());
     TraceWriter writer(folder_ / "stopped.ponder");
     const RecordReport report =
         record(engine, checkpoint, source, &tokenizer, writer, {}, {}, stop.get_token());

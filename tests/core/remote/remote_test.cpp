@@ -131,7 +131,7 @@ TEST_F(Remote, LookingAndReadingDoNotWaitForEachOther) {
         remote::Watch watch(url(path));
         remote::Looked out;
         (void)watch.look(out);
-        const remote::File::Look reading(file);
+        const remote::File::Snapshot reading(file);
         EXPECT_GT(file->size(), 0U);
     }
 }
