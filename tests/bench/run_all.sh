@@ -24,11 +24,3 @@ if PYTHONPATH="$here/../../app/python${PYTHONPATH:+:$PYTHONPATH}" python3 -c 'im
 else
     echo "## ps.record: skipped, this Python has no torch, transformers and NumPy"
 fi
-echo "## memory of record --jsonl"
-python3 "$here/record/memory.py" --ponderscope "$build/bin/ponderscope" --megabytes 1 10
-if python3 -c 'import torch, safetensors' 2>/dev/null; then
-    echo "## loading, against safetensors"
-    python3 "$here/loading/compare_with_safetensors.py" "$build/bench/loading/loading_bench"
-else
-    echo "## loading, against safetensors: skipped, this Python has no torch and safetensors"
-fi
