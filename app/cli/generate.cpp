@@ -266,7 +266,6 @@ void GenerateVerb::run() {
         sequence.planned_length = prompt_tokens + generate.max_new_tokens;
         attach_decoded_text(sequence, tokenizer);
         options.level = wanted;
-        options.dtype = model.dtype;
         options.seed = generate.seed;
         options.reading = reading;
         options.run_name = run_name;

@@ -76,14 +76,14 @@ void RecordVerb::continue_prompts(const Engine& engine, const Checkpoint& checkp
     }
 }
 
-/// Prints the size of an optional recording before the run begins.
-void RecordVerb::say_price(const std::string& what, const RecordingPrice& price) const {
-    if (price.bytes == 0 || progress.style == ProgressStyle::none || progress.style == ProgressStyle::json) {
-        return;
+/// Prints about how much the run takes, on a terminal or where more than usual is recorded.
+void RecordVerb::say_price(const Engine& engine, std::int64_t window, const ProgressPrinter& printer) const {
+    const bool asked = engine.token_bytes() > 0 || engine.attention_pair_bytes() > 0;
+    if (printer.on_terminal() || (asked && progress.style == ProgressStyle::automatic)) {
+        std::cerr << "--record " << level << "  about "
+                  << with_separators(bytes_a_token(engine, options, window)) << " bytes a token"
+                  << (options.kept.scalars || compress ? " before they are compressed\n" : "\n");
     }
-    std::cerr << what << "  at most " << human_bytes(static_cast<double>(price.of_longest))
-              << " for the longest sequence (" << with_separators(price.tokens) << " tokens)  "
-              << human_bytes(static_cast<double>(price.bytes)) << " in all\n";
 }
 
 Checkpoint RecordVerb::open() {
@@ -105,12 +105,6 @@ void RecordVerb::check_choice(const RecordChoice& what, const ModelConfig& confi
                     " is of signals, and --record scalars keeps none but the gate at exit; leave "
                     "one of them away.");
         }
-    }
-    if (options.depth_sums &&
-        (config.depth.kind == DepthMixing::none || config.depth.kind == DepthMixing::denseformer)) {
-        throw InputError(ErrorId::usage_unsuited,
-                         "--depth-sums is of the weights of depth mixing, and this model (depth mixing " +
-                             to_string(config.depth.kind) + ") computes none by token; leave it away.");
     }
 }
 
@@ -193,8 +187,12 @@ RecordReport RecordVerb::record_texts(Engine& engine, const Checkpoint& checkpoi
     // Check all inputs before creating the trace: a wrong input must leave no file behind.
     check_sequences(sequences, checkpoint.config.vocab_size);
     const WindowShape shape = resolve_windows(checkpoint.config, options.context, options.stride);
-    say_price("sequence attention of " + how.attention, attention_price(engine, sequences, shape));
-    say_price("--record " + level, states_price(engine, sequences, shape));
+    std::int64_t longest = 0;
+    for (const SequenceInput& sequence : sequences) {
+        longest = std::max(longest, std::min(sequence.length(), shape.context));
+    }
+    (void)windows_that_fit(engine, longest, 1);
+    say_price(engine, longest, printer);
     if (patches.empty()) {
         TraceWriter writer(trace, {.compress = compress});
         return record(engine, checkpoint, sequences, tokenizer, writer, options, printer.sink(), stop);
@@ -233,10 +231,9 @@ RecordReport RecordVerb::record_corpus(const Engine& engine, const Checkpoint& c
                          options.world > 1 ? "a file that every process can read" : "a file to resume with",
                          "a stream, which can be read only once", "save it, and give its name");
     }
-    if (engine.token_bytes() > 0 && progress.style == ProgressStyle::automatic) {
-        std::cerr << "--record " << level << "  " << human_bytes(static_cast<double>(engine.token_bytes()))
-                  << " a token\n";
-    }
+    const std::int64_t window = resolve_windows(engine.config(), options.context, options.stride).context;
+    (void)windows_that_fit(engine, window, 1);
+    say_price(engine, window, printer);
     TraceWriter writer(trace, {.compress = compress});
     const RecordReport report =
         record(engine, checkpoint, *corpus, tokenizer, writer, options, printer.sink(), stop);
@@ -314,8 +311,8 @@ void RecordVerb::run() {
     enter_world();
     const RecordChoice what = RecordChoice::parse(level);
     options.level = what.level;
-    options.scalars = what.scalars;
-    options.candidates = !no_candidates;
+    options.kept.scalars = what.scalars;
+    options.kept.candidates = !no_candidates;
     jsonl.seed = generate.seed;
     if (!patch_file.empty()) {
         patches = read_patch_file(patch_file);
@@ -324,15 +321,9 @@ void RecordVerb::run() {
                           : jsonl.file == "-" ? "standard input"
                                               : jsonl.file.string();
     options.seed = generate.seed;
-    options.dtype = model.dtype;
     if (input.ids.empty() && input.from.empty()) { // ids are read already
         options.reading = input.reading;
     }
-    options.group_field = jsonl.group_field;
-    options.label_field = jsonl.label_field;
-    options.text_field = jsonl.text_field == JsonlOptions().text_field ? "" : jsonl.text_field;
-    options.limit_tokens = jsonl.limit_tokens;
-    options.sample = jsonl.sample;
     ProgressPrinter printer(progress.style);
     const std::stop_token stop = stop_on_interrupt();
     const std::vector<Share> mine = shares_of(world, trace, resume);
@@ -361,13 +352,6 @@ void RecordVerb::run() {
     what.apply(engine);
     how.apply(engine);
     engine.check_attention(options.level);
-    if (printer.on_terminal()) {
-        const double each = bytes_a_token(kept_signals(engine.signals(options.level), options), options,
-                                          engine.config(), engine.max_steps());
-        std::cerr << "--record " << level << "  about " << with_separators(std::llround(each))
-                  << " bytes a token" << (options.scalars || compress ? " before they are compressed" : "")
-                  << '\n';
-    }
     for (const Share& share : mine) {
         const RecordReport report =
             record_share(share, engine, checkpoint, reading, sequences, printer, stop);
@@ -462,9 +446,6 @@ void add_record(CLI::App& program) {
     app->add_flag("--patched-only", verb->patched_only, "With --patch: do not record the unpatched run");
     app->add_flag("--no-candidates", verb->no_candidates,
                   "Omit the ten likeliest tokens of each step, which are most of basic's size");
-    app->add_flag("--depth-sums", verb->options.depth_sums,
-                  "Replace each token's depth-mixing weights by mean and variance over all tokens, by step, "
-                  "layer, source and head");
     app->add_flag(
         "--compress", verb->compress,
         "Compress signals by zstd if that takes less (scalars and depth-mixing weights always are)");

@@ -75,7 +75,7 @@ struct RecordVerb {
     std::int64_t lines_left_out = 0;
     /// The checkpoint with the user's changes, which the run stores.
     [[nodiscard]] Checkpoint open();
-    void say_price(const std::string& what, const RecordingPrice& price) const;
+    void say_price(const Engine& engine, std::int64_t window, const ProgressPrinter& printer) const;
     void continue_prompts(const Engine& engine, const Checkpoint& checkpoint, const Tokenizer* tokenizer,
                           std::vector<SequenceInput>& sequences, ProgressPrinter& printer,
                           const std::stop_token& stop);

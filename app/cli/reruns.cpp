@@ -113,7 +113,6 @@ std::vector<RunInfo> RerunOptions::make(const TraceReader& reader, const RunInfo
             RecordOptions how;
             how.level = RecordLevel::basic;
             how.batch = batch;
-            how.dtype = source.dtype;
             TraceWriter writer(where);
             if (rerun(engine, checkpoint, source, table, sequences, tokenizer ? &*tokenizer : nullptr, spec,
                       writer, how, printer.sink(), stop)

@@ -122,8 +122,7 @@ void ScoreVerb::run() {
     }
     const RecordChoice what = RecordChoice::parse(level);
     options.record.level = what.level;
-    options.record.scalars = what.scalars;
-    options.record.dtype = model.dtype;
+    options.record.kept.scalars = what.scalars;
     options.record.text_source = "requests";
     options.record.reading = options.reading;
     ProgressPrinter printer(progress.style);

@@ -281,4 +281,15 @@ std::string JsonlSource::left_out() const {
            " left out; the first: " + first_skipped_;
 }
 
+void JsonlSource::add_choices(nlohmann::json& choices) const {
+    add_amount(choices, options_.limit_tokens, options_.sample);
+    for (const auto& [key, field] :
+         {std::pair{"group_field", &options_.group_field}, std::pair{"label_field", &options_.label_field},
+          std::pair{"text_field", &options_.text_field}}) {
+        if (!field->empty() && *field != "text") {
+            choices[key] = *field;
+        }
+    }
+}
+
 } // namespace ponderscope

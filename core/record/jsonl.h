@@ -44,6 +44,7 @@ public:
     void rewind() override;
     [[nodiscard]] std::string left_out() const override;
     [[nodiscard]] std::int64_t skipped() const override { return skipped_; }
+    void add_choices(nlohmann::json& choices) const override;
 
 private:
     void read_through(const ProgressSink& progress);

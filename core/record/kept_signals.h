@@ -12,14 +12,13 @@ namespace ponderscope {
 /// Signal [token]: the gate at the last step that ran, where the method has a gate. Of runs of scalars.
 inline constexpr const char* exit_gate = "exit_gate";
 
-/// The signals of an engine that a run keeps (RecordOptions: scalars, candidates, depth_sums).
-std::vector<SignalInfo> kept_signals(const std::vector<SignalInfo>& given, const RecordOptions& options);
-/// About how many bytes a token takes in the trace, uncompressed, without its text, attention and states
-/// (session.h has the prices of the last two).
-double bytes_a_token(const std::vector<SignalInfo>& kept, const RecordOptions& options,
-                     const ModelConfig& config, std::int64_t max_steps);
-
+/// The signals of an engine that a run keeps.
+std::vector<SignalInfo> kept_signals(const std::vector<SignalInfo>& given, const KeptSignals& kept);
 /// Likewise of a window's result.
-void keep(WindowResult& result, const RecordOptions& options);
+void keep(WindowResult& result, const KeptSignals& kept);
+
+/// About what a token of a text of \p tokens takes in the trace before anything is compressed, without its
+/// text.
+std::int64_t bytes_a_token(const Engine& engine, const RecordOptions& options, std::int64_t tokens);
 
 } // namespace ponderscope

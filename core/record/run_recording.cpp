@@ -50,30 +50,26 @@ std::string choices_of(const Engine& engine, const SequenceSource& source, const
     if (!options.patches.empty()) {
         choices["patches"] = nlohmann::json::parse(options.patches);
     }
-    // The texts' digest says nothing of these, and parts of a run must not differ in them.
     if (options.reading.bos != TextReading::Bos::automatic) {
         choices["bos"] = options.reading.bos_text();
     }
     if (!options.reading.parse_special) {
         choices["parse_special"] = false;
     }
-    if (options.limit_tokens > 0) {
-        choices["limit_tokens"] = options.limit_tokens;
-    }
-    if (options.sample < 1) {
-        choices["sample"] = options.sample;
-    }
-    for (const auto& [key, field] :
-         {std::pair{"group_field", &options.group_field}, std::pair{"label_field", &options.label_field},
-          std::pair{"text_field", &options.text_field}}) {
-        if (!field->empty()) {
-            choices[key] = *field;
-        }
-    }
+    source.add_choices(choices);
     return choices.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 } // namespace
+
+void TextSource::add_amount(nlohmann::json& choices, std::int64_t limit_tokens, double sample) {
+    if (limit_tokens > 0) {
+        choices["limit_tokens"] = limit_tokens;
+    }
+    if (sample < 1) {
+        choices["sample"] = sample;
+    }
+}
 
 RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const SequenceSource& source,
                      const Tokenizer* tokenizer, const RecordOptions& options, const WindowShape& shape,
@@ -92,8 +88,10 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const S
     info.policy = engine.policy();
     info.scoring = engine.scoring();
     info.device = engine.device_name();
-    info.dtype = options.dtype;
-    info.record_level = options.scalars ? "scalars" : options.level == RecordLevel::basic ? "basic" : "steps";
+    info.dtype = engine.dtype();
+    info.record_level = options.kept.scalars                  ? "scalars"
+                        : options.level == RecordLevel::basic ? "basic"
+                                                              : "steps";
     info.text_source = options.text_source;
     info.text_digest = options.text_digest ? *options.text_digest : source.text_digest();
     if (tokenizer != nullptr) {
@@ -154,7 +152,7 @@ void Appender::append(const Task& task, WindowResult result) {
         }
     }
     tokens_ += static_cast<std::int64_t>(tokens.size());
-    keep(result, options_);
+    keep(result, options_.kept);
     seen_.insert(tokens.id.begin(), tokens.id.end());
     for (auto& [name, chunk] : result.signals) {
         chunk.first = task.span.report_begin;

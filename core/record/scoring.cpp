@@ -115,7 +115,7 @@ public:
             RunInfo info = describe_run(scorer_.engine_, scorer_.checkpoint_, RequestSource(),
                                         scorer_.tokenizer_, options, shape, {}, {});
             run_ = writer_.begin_run(std::move(info),
-                                     kept_signals(scorer_.engine_.signals(options.level), options));
+                                     kept_signals(scorer_.engine_.signals(options.level), options.kept));
             appender_.emplace(writer_, scorer_.tokenizer_, options, 0, std::nullopt);
         }
         const SequenceInput& sequence = *request.sequence;

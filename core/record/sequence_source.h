@@ -6,6 +6,8 @@
 #include "core/record/session.h"
 #include "core/record/text_notices.h"
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -40,6 +42,9 @@ public:
     [[nodiscard]] virtual std::string text_digest() const = 0;
     /// One sentence on skipped texts so far; empty: nothing.
     [[nodiscard]] virtual std::string left_out() const { return {}; }
+    /// How the texts are read, in RunInfo::choices: their digest does not say it, and parts of a run must not
+    /// differ in it.
+    virtual void add_choices(nlohmann::json& choices) const { (void)choices; }
 };
 
 /// Texts that are read, checked and tokenised as they are asked for. What can be read twice was read through
@@ -57,7 +62,8 @@ public:
 protected:
     explicit TextSource(std::stop_token stop) : stop_(std::move(stop)) {}
     [[nodiscard]] bool is_stopped() const { return stop_.stop_requested(); }
-    /// InputError: the text changed between the first reading, whose digest the run has, and \p again.
+    static void add_amount(nlohmann::json& choices, std::int64_t limit_tokens, double sample);
+    /// InputError: what was read through before, whose digest the run has, is not what \p again is of.
     static void require_unchanged(const std::string& name, const std::string& before,
                                   const std::string& again) {
         if (before != again) {

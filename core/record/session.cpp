@@ -10,7 +10,6 @@
 #include "core/record/run_recording.h"
 #include "core/record/sequence_source.h"
 #include "core/record/tasks.h"
-#include "core/trace/reader.h"
 
 #include <algorithm>
 #include <chrono>
@@ -85,19 +84,6 @@ std::string too_large(const MemoryExhausted& full, const Engine::MemoryAdvice& a
     return sentence;
 }
 
-/// What was finished stays; the run says that it is partial, and why.
-void end_with_fault(TraceWriter& writer, const std::string& sentence, double seconds, bool finish) {
-    try {
-        writer.put_fault(sentence);
-        writer.leave_run(seconds);
-        if (finish) {
-            writer.finish();
-        }
-    } catch (const Error&) {
-        // The disk may be what failed: the writer has said so in the trace, if it could.
-    }
-}
-
 } // namespace
 
 void check_sequences(const std::vector<SequenceInput>& sequences, std::int64_t vocab_size) {
@@ -142,149 +128,249 @@ RecordReport report_of(const RunInfo& run) {
 
 } // namespace
 
-RecordReport record(const Engine& engine, const Checkpoint& checkpoint, SequenceSource& source,
-                    const Tokenizer* tokenizer, TraceWriter& writer, const RecordOptions& options,
-                    const ProgressSink& progress, const std::stop_token& stop) {
-    const WindowShape shape = resolve_windows(engine.config(), options.context, options.stride);
-    std::int64_t batch = std::max<std::int64_t>(options.batch, 1);
-    if (engine.attention_pair_bytes() > 0 || engine.token_bytes() > 0) {
-        // No window is longer than the context.
-        const std::int64_t known = source.amount().longest;
-        SequenceInput longest;
-        longest.ids.resize(
-            static_cast<std::size_t>(known > 0 ? std::min(known, shape.context) : shape.context));
-        for (const auto price_of : {attention_price, states_price}) {
-            const RecordingPrice price = price_of(engine, {longest}, shape);
-            batch = price.bytes > 0 ? std::min(batch, price.windows_a_batch) : batch;
+std::int64_t windows_that_fit(const Engine& engine, std::int64_t longest, std::int64_t wanted) {
+    constexpr std::int64_t room = std::int64_t{512} << 20;
+    const auto take = [&](const std::string& what, std::int64_t bytes, std::int64_t fits,
+                          std::int64_t share) {
+        if (longest > fits) {
+            throw InputError(what + " of a window of " + std::to_string(longest) + " tokens would take " +
+                             std::to_string(bytes >> 20) + " MiB of memory, and " +
+                             std::to_string(room >> 20) + " are the most; choose fewer layers or heads" +
+                             (fits >= 2 ? ", or --context " + std::to_string(fits) + "." : "."));
         }
+        wanted = std::min(wanted, std::max<std::int64_t>(share / std::max<std::int64_t>(bytes, 1), 1));
+    };
+    if (engine.token_bytes() > 0) {
+        const std::int64_t each = engine.token_room();
+        take("--record: the states and read-outs", longest * each, room / each, room);
     }
-    RecordReport report;
-    const ShardInfo place{options.rank, options.world, batch};
-    RunInfo info = describe_run(engine, checkpoint, source, tokenizer, options, shape, progress, stop);
-    report.wanted_name = info.name;
-    const bool digest_known = options.text_digest || !info.text_digest.empty();
-    const std::vector<SignalInfo> signals = kept_signals(engine.signals(options.level), options);
-    const std::optional<RunInfo> begun =
-        options.resume ? run_to_resume(*options.resume, {info, signals, batch}, place) : std::nullopt;
-    if (begun && begun->complete) {
-        return report_of(*begun);
+    if (const std::int64_t pair = engine.attention_pair_bytes(); pair > 0) {
+        // Each token is as wide as the window. A batch has a quarter of the room.
+        const auto fits = static_cast<std::int64_t>(std::sqrt(static_cast<double>(room / pair)));
+        take("--attention: the weights", longest * longest * pair, fits, room / 4);
     }
-    const std::int64_t finished = begun ? writer.resume_run(begun->id, signals) : 0;
-    std::optional<std::int32_t> start_token;
-    if (options.reading.bos == TextReading::Bos::every_window) {
-        if (shape.stride == shape.context) {
+    return wanted;
+}
+
+namespace {
+
+/// One call of record().
+class RunRecording {
+public:
+    RunRecording(const Engine& engine, const Checkpoint& checkpoint, SequenceSource& source,
+                 const Tokenizer* tokenizer, TraceWriter& writer, const RecordOptions& options,
+                 const ProgressSink& progress, const std::stop_token& stop)
+        : engine_(engine),
+          source_(source),
+          tokenizer_(tokenizer),
+          writer_(writer),
+          options_(options),
+          progress_(progress),
+          stop_(stop),
+          shape_(resolve_windows(engine.config(), options.context, options.stride)),
+          place_{options.rank, options.world, batch()},
+          info_(describe_run(engine, checkpoint, source, tokenizer, options, shape_, progress, stop)),
+          digest_known_(options.text_digest || !info_.text_digest.empty()),
+          signals_(kept_signals(engine.signals(options.level), options.kept)),
+          amount_(source.amount()) {
+        amount_.total /= options.world; // about
+        report_.wanted_name = info_.name;
+    }
+
+    RecordReport run() {
+        if (options_.resume) {
+            begun_ = run_to_resume(*options_.resume, {info_, signals_, place_.batch}, place_);
+            if (begun_ && begun_->complete) {
+                return report_of(*begun_);
+            }
+        }
+        begin();
+        compute();
+        end();
+        return report_;
+    }
+
+private:
+    [[nodiscard]] std::int64_t batch() const {
+        // No window is longer than the context.
+        const std::int64_t known = source_.amount().longest;
+        return windows_that_fit(engine_, known > 0 ? std::min(known, shape_.context) : shape_.context,
+                                std::max<std::int64_t>(options_.batch, 1));
+    }
+
+    [[nodiscard]] std::optional<std::int32_t> start_token() const {
+        if (options_.reading.bos != TextReading::Bos::every_window) {
+            return std::nullopt;
+        }
+        if (shape_.stride == shape_.context) {
             throw InputError(
                 "--bos every-window puts the start token where windows overlap. Choose a --stride "
                 "below the context.");
         }
-        if (tokenizer != nullptr) {
-            start_token = require_start_token(*tokenizer);
-        }
+        return tokenizer_ != nullptr ? std::optional(require_start_token(*tokenizer_)) : std::nullopt;
     }
-    Tasks tasks(source, shape.context, shape.stride, engine.config().vocab_size,
-                {place, finished, start_token}, stop);
-    if (tasks.reach(0, 1) == 0 && tasks.sequences() == 0) {
-        if (stop.stop_requested()) {
-            throw Cancelled();
-        }
-        throw InputError(options.text_source + ": expected a sequence to record, found none" +
-                         (source.left_out().empty() ? "." : "; " + source.left_out()));
-    }
-    report.run = begun ? begun->id : writer.begin_run(std::move(info), signals, place);
 
-    const auto started = std::chrono::steady_clock::now();
-    const auto elapsed = [started] {
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-    };
-    Appender appender(writer, tokenizer, options, finished, begun);
-    SequenceSource::Amount amount = source.amount();
-    amount.total /= options.world; // about
-    const bool by_bytes = amount.bytes && amount.total > 0;
-    const auto done = [&] { return by_bytes ? appender.text_bytes() : appender.tokens_in_all(); };
-    const auto window_of = [&](const Task& task) {
-        return Window{task.window_ids(),
-                      task.span.report_begin - task.span.begin,
-                      task.span.report_end - task.span.begin,
-                      task.number,
-                      task.span.begin,
-                      task.sequence->length_for_rules()};
-    };
-    const auto reach = [&](std::size_t begin, std::size_t size) { return tasks.reach(begin, size); };
-    std::size_t submitted = 0; // the task that was tried last
-    const auto submit = [&](std::size_t begin, std::size_t end) {
-        submitted = begin;
+    /// Reads the first sequences, then begins the run or takes it up again.
+    void begin() {
+        const std::int64_t finished = begun_ ? writer_.resume_run(begun_->id, signals_) : 0;
+        tasks_.emplace(source_, shape_.context, shape_.stride, engine_.config().vocab_size,
+                       Tasks::Share{place_, finished, start_token()}, stop_);
+        if (tasks_->reach(0, 1) == 0 && tasks_->sequences() == 0) {
+            if (stop_.stop_requested()) {
+                throw Cancelled();
+            }
+            throw InputError(options_.text_source + ": expected a sequence to record, found none" +
+                             (source_.left_out().empty() ? "." : "; " + source_.left_out()));
+        }
+        report_.run = begun_ ? begun_->id : writer_.begin_run(std::move(info_), signals_, place_);
+        started_ = std::chrono::steady_clock::now();
+        appender_.emplace(writer_, tokenizer_, options_, finished, begun_);
+    }
+
+    /// All batches; what ends them before their time is written to the trace.
+    void compute() {
+        try {
+            run_in_batches([&](std::size_t begin, std::size_t size) { return tasks_->reach(begin, size); },
+                           static_cast<std::size_t>(place_.batch), stop_,
+                           [&](std::size_t begin, std::size_t end) { return submit(begin, end); },
+                           [&](Engine::PendingPtr pending, std::size_t begin, std::size_t end) {
+                               collect(std::move(pending), begin, end);
+                           });
+        } catch (const MemoryExhausted& full) {
+            const Window window = window_of(tasks_->at(submitted_));
+            const std::string sentence = too_large(full, engine_.advise(window, options_.level),
+                                                   static_cast<std::int64_t>(window.ids.size()));
+            end_with_fault(sentence);
+            throw EnvironmentError(ErrorId::environment_memory,
+                                   sentence + " The sequences before are in the trace, marked partial.");
+        } catch (const InputError& wrong) {
+            end_with_fault(wrong.what());
+            throw InputError(wrong.id(), std::string(wrong.what()) +
+                                             " The sequences before are in the trace, marked partial.");
+        } catch (const std::exception& failure) {
+            // A GPU that failed, memory of the machine, a full disk: the first line says what, others where.
+            const std::string what = failure.what();
+            end_with_fault("The recording ended before its time: " + what.substr(0, what.find('\n')));
+            throw;
+        }
+    }
+
+    Engine::PendingPtr submit(std::size_t begin, std::size_t end) {
+        submitted_ = begin;
         std::vector<Window> windows;
         for (std::size_t at = begin; at < end; ++at) {
-            windows.push_back(window_of(tasks.at(at)));
+            windows.push_back(window_of(tasks_->at(at)));
         }
-        return engine.submit(windows, options.level);
-    };
-    const auto collect = [&](Engine::PendingPtr pending, std::size_t begin, std::size_t end) {
-        std::vector<WindowResult> results = engine.collect(std::move(pending));
-        for (std::size_t at = begin; at < end; ++at) {
-            appender.append(tasks.at(at), std::move(results[at - begin]));
-        }
-        tasks.release_until(end);
-        if (progress) {
-            progress({"recording", done(), amount.total, by_bytes ? "bytes" : "tokens"});
-        }
-    };
-    try {
-        run_in_batches(reach, static_cast<std::size_t>(batch), stop, submit, collect);
-    } catch (const MemoryExhausted& full) {
-        const Window window = window_of(tasks.at(submitted));
-        const std::string sentence = too_large(full, engine.advise(window, options.level),
-                                               static_cast<std::int64_t>(window.ids.size()));
-        end_with_fault(writer, sentence, elapsed(), options.finish);
-        throw EnvironmentError(ErrorId::environment_memory,
-                               sentence + " The sequences before are in the trace, marked partial.");
-    } catch (const InputError& wrong) {
-        end_with_fault(writer, wrong.what(), elapsed(), options.finish);
-        throw InputError(wrong.id(), std::string(wrong.what()) +
-                                         " The sequences before are in the trace, marked partial.");
-    } catch (const std::exception& failure) {
-        // A GPU that failed, memory of the machine, a full disk: the first line says what, others where.
-        const std::string what = failure.what();
-        end_with_fault(writer, "The recording ended before its time: " + what.substr(0, what.find('\n')),
-                       elapsed(), options.finish);
-        throw;
+        return engine_.submit(windows, options_.level);
     }
 
-    report.sequences = appender.sequences();
-    report.tokens = appender.tokens();
-    report.scored_tokens = appender.scored();
-    report.mean_nll = appender.mean_nll();
-    const bool all_done = options.world == 1 && !begun && amount.total > 0 && done() >= amount.total;
-    report.cancelled = (stop.stop_requested() && !tasks.done() && !all_done) || !options.cut_short.empty();
-    if (const std::string omissions = source.left_out(); !omissions.empty()) {
-        writer.put_fault(omissions);
-    }
-    report.lost = appender.lost();
-    if (report.lost > 0) {
-        writer.put_fault(sentence_of_lost(report.lost));
-    }
-    if (report.cancelled) {
-        const bool counts = amount.total > 0 && !amount.bytes;
-        writer.put_fault(!options.cut_short.empty()
-                             ? options.cut_short
-                             : "Cancelled after " + std::to_string(appender.tokens_in_all()) +
-                                   (counts ? " of " + std::to_string(amount.total) : "") + " tokens.");
-        writer.leave_run(elapsed());
-    } else {
-        if (!digest_known) {
-            writer.put_text_digest(source.text_digest());
+    void collect(Engine::PendingPtr pending, std::size_t begin, std::size_t end) {
+        std::vector<WindowResult> results = engine_.collect(std::move(pending));
+        for (std::size_t at = begin; at < end; ++at) {
+            appender_->append(tasks_->at(at), std::move(results[at - begin]));
         }
-        writer.end_run(elapsed());
+        tasks_->release_until(end);
+        if (progress_) {
+            progress_({"recording", done(), amount_.total, by_bytes() ? "bytes" : "tokens"});
+        }
     }
-    if (options.finish) {
-        writer.finish();
+
+    /// Ends the run, complete or partial, with its faults.
+    void end() {
+        report_.sequences = appender_->sequences();
+        report_.tokens = appender_->tokens();
+        report_.scored_tokens = appender_->scored();
+        report_.mean_nll = appender_->mean_nll();
+        report_.lost = appender_->lost();
+        const bool whole = options_.world == 1 && !begun_;
+        const bool all_done = whole && amount_.total > 0 && done() >= amount_.total;
+        report_.cancelled =
+            (stop_.stop_requested() && !tasks_->done() && !all_done) || !options_.cut_short.empty();
+        if (const std::string omissions = source_.left_out(); !omissions.empty()) {
+            writer_.put_fault(omissions);
+        }
+        if (report_.lost > 0) {
+            writer_.put_fault(sentence_of_lost(report_.lost));
+        }
+        if (report_.cancelled) {
+            const bool counts = amount_.total > 0 && !amount_.bytes;
+            writer_.put_fault(!options_.cut_short.empty()
+                                  ? options_.cut_short
+                                  : "Cancelled after " + std::to_string(appender_->tokens_in_all()) +
+                                        (counts ? " of " + std::to_string(amount_.total) : "") + " tokens.");
+            writer_.leave_run(elapsed());
+        } else {
+            if (!digest_known_) {
+                writer_.put_text_digest(source_.text_digest());
+            }
+            writer_.end_run(elapsed());
+        }
+        if (options_.finish) {
+            writer_.finish();
+        }
+        report_.seconds = elapsed();
+        // Fail only if a whole run produced no scored token. A resumed run or a shard may contain none.
+        if (report_.lost > 0 && report_.scored_tokens == 0 && whole && !report_.cancelled) {
+            throw InputError(ErrorId::checkpoint_numbers, no_numbers);
+        }
     }
-    report.seconds = elapsed();
-    // Fail only if a whole run produced no scored token. A resumed run or a shard may contain none.
-    if (report.lost > 0 && report.scored_tokens == 0 && options.world == 1 && !begun && !report.cancelled) {
-        throw InputError(ErrorId::checkpoint_numbers, no_numbers);
+
+    /// What was finished stays; the run says that it is partial, and why.
+    void end_with_fault(const std::string& sentence) {
+        try {
+            writer_.put_fault(sentence);
+            writer_.leave_run(elapsed());
+            if (options_.finish) {
+                writer_.finish();
+            }
+        } catch (const Error&) {
+            // The disk may be what failed: the writer has said so in the trace, if it could.
+        }
     }
-    return report;
+
+    static Window window_of(const Task& task) {
+        return {task.window_ids(),
+                task.span.report_begin - task.span.begin,
+                task.span.report_end - task.span.begin,
+                task.number,
+                task.span.begin,
+                task.sequence->length_for_rules()};
+    }
+    [[nodiscard]] bool by_bytes() const { return amount_.bytes && amount_.total > 0; }
+    [[nodiscard]] std::int64_t done() const {
+        return by_bytes() ? appender_->text_bytes() : appender_->tokens_in_all();
+    }
+    [[nodiscard]] double elapsed() const {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+    }
+
+    const Engine& engine_;
+    SequenceSource& source_;
+    const Tokenizer* tokenizer_;
+    TraceWriter& writer_;
+    const RecordOptions& options_;
+    const ProgressSink& progress_;
+    const std::stop_token& stop_;
+    WindowShape shape_;
+    ShardInfo place_;
+    RunInfo info_;
+    bool digest_known_;
+    std::vector<SignalInfo> signals_;
+    SequenceSource::Amount amount_;
+    RecordReport report_;
+    std::optional<RunInfo> begun_; ///< the run that is taken up again
+    std::optional<Tasks> tasks_;
+    std::optional<Appender> appender_;
+    std::chrono::steady_clock::time_point started_;
+    std::size_t submitted_ = 0; ///< the task that was tried last
+};
+
+} // namespace
+
+RecordReport record(const Engine& engine, const Checkpoint& checkpoint, SequenceSource& source,
+                    const Tokenizer* tokenizer, TraceWriter& writer, const RecordOptions& options,
+                    const ProgressSink& progress, const std::stop_token& stop) {
+    return RunRecording(engine, checkpoint, source, tokenizer, writer, options, progress, stop).run();
 }
 
 RecordReport record(const Engine& engine, const Checkpoint& checkpoint,

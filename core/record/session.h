@@ -48,31 +48,31 @@ void attach_decoded_text(SequenceInput& sequence, const Tokenizer& tokenizer);
 /// [T] or [B,T].
 std::vector<std::vector<std::int32_t>> read_ids(const std::filesystem::path& file);
 
+/// Which of the signals that a level computes are kept.
+struct KeptSignals {
+    bool scalars = false;   ///< one row a token, packed, and the gate at exit; no other signal
+    bool candidates = true; ///< false: without candidate_ids and candidate_probabilities
+};
+
+/// What a run has beside the engine's plan and what its source says (SequenceSource::choices).
 struct RecordOptions {
     RecordLevel level = RecordLevel::steps;
-    bool scalars = false;   ///< store only one packed row a token and the gate at exit
-    bool candidates = true; ///< false: without candidate_ids and candidate_probabilities
-    bool depth_sums = false;       ///< depth weights added up over the tokens of the run (signal_sums.h)
-    std::int64_t context = 0;      ///< tokens a window; 0: the model's context, at most 2048
-    std::int64_t stride = 0;       ///< 0: half the context
-    std::int64_t batch = 8;        ///< windows computed together
-    std::string run_name;          ///< empty: the checkpoint's folder name
-    std::string changes;           ///< appended to that: a change of the model, such as "-without-source-3"
-    std::string dtype = "float32"; ///< as the engine was loaded
-    std::string text_source;       ///< the input as the user named it: files, "prompt", an ids file
+    KeptSignals kept;
+    std::int64_t context = 0; ///< tokens a window; 0: the model's context, at most 2048
+    std::int64_t stride = 0;  ///< 0: half the context
+    std::int64_t batch = 8;   ///< windows computed together
+    std::string run_name;     ///< empty: the checkpoint's folder name
+    std::string changes;      ///< appended to that: a change of the model, such as "-without-source-3"
+    std::string text_source;  ///< the input as the user named it: files, "prompt", an ids file
     std::optional<std::string> text_digest =
         std::nullopt; ///< of all texts, where these are what a partial run held
+    TextReading reading;
     std::uint64_t seed = 0;
-    std::string patches;                  ///< JSON of the states that were put in (patch_file.h); empty: none
-    std::vector<std::string> notices;     ///< of the run, beside the engine's
-    TextReading reading;                  ///< of the texts; sequences are read already, but for every_window
-    std::string group_field, label_field; ///< of JSON Lines; empty: none was read
-    std::string text_field;               ///< of JSON Lines; empty: the default
-    std::int64_t limit_tokens = 0;        ///< of the texts that were read; 0: all
-    double sample = 1;                    ///< the part of the texts that was read
-    std::int64_t training = 0;            ///< RunInfo::training
-    std::int64_t training_step = 0;       ///< RunInfo::training_step
-    std::int64_t rank = 0;                ///< which of the processes that record the run together this one is
+    std::string patches;              ///< JSON of the states that were put in (patch_file.h); empty: none
+    std::vector<std::string> notices; ///< of the run, beside the engine's
+    std::int64_t training = 0;        ///< RunInfo::training
+    std::int64_t training_step = 0;   ///< RunInfo::training_step
+    std::int64_t rank = 0;            ///< which of the processes that record the run together this one is
     std::int64_t world = 1; ///< how many there are; each records its share into a trace of its own (tasks.h)
     /// The writer's trace, if a run in it is to be resumed after its last finished sequence. A run that is
     /// complete stays as it is; without one, this begins as usual.
@@ -103,21 +103,10 @@ struct WindowShape {
 };
 WindowShape resolve_windows(const ModelConfig& config, std::int64_t context, std::int64_t stride);
 
-/// The most bytes that data recorded only on request takes in the trace.
-struct RecordingPrice {
-    std::int64_t bytes = 0;           ///< of all sequences; 0: none is recorded
-    std::int64_t of_longest = 0;      ///< of the sequence that takes most
-    std::int64_t tokens = 0;          ///< of that one
-    std::int64_t windows_a_batch = 0; ///< that fit into memory at once
-};
-/// The price of sequence attention (RunPlan::attention). InputError when not even one window fits into
-/// memory; the message names a context that would fit.
-RecordingPrice attention_price(const Engine& engine, const std::vector<SequenceInput>& sequences,
-                               const WindowShape& shape);
-
-/// The price of states and read-outs of layers (Engine::token_bytes). InputError as in attention_price.
-RecordingPrice states_price(const Engine& engine, const std::vector<SequenceInput>& sequences,
-                            const WindowShape& shape);
+/// How many windows of \p longest tokens fit into memory together with the states, read-outs of layers and
+/// attention weights that the engine's plan records, at most \p wanted. InputError: not even one; the message
+/// names a context that would fit.
+std::int64_t windows_that_fit(const Engine& engine, std::int64_t longest, std::int64_t wanted);
 
 /// What record() checks before it writes anything: at least one sequence, at least two tokens in each, every
 /// id below \p vocab_size (InputError). For callers that must not even create a trace for a wrong input.

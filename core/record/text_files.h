@@ -28,12 +28,9 @@ struct TextFilesOptions {
 };
 
 /// Sequences from text files, one after the other, in the memory of some parts. A text that is longer than a
-/// part is cut where a line ends, or else between words, or else between tokens, and its sequences have the
-/// tokens of the whole text: each part is encoded together with the text around it. If two parts disagree
-/// about the tokens at their cut, the file is refused. The chosen line depends on the text alone if the
-/// tokenizer ends tokens at line ends, as tokenizers of language models do. Files are read through once
-/// before: what is wrong in them is then said before anything is recorded; a stream is taken as it comes.
-/// InputError: as read_text_file; damaged packing; a text of which the tokenizer makes no parts.
+/// part is cut where a line ends, or else between words, or else between characters, and each part is encoded
+/// as a text of its own. Files are read through once before: what is wrong in them is then said before
+/// anything is recorded; a stream is taken as it comes. InputError: as read_text_file; damaged packing.
 class TextFiles final : public TextSource {
 public:
     /// \p tokenizer must outlive this. Cancelled, where \p stop comes while files are read through.
@@ -42,22 +39,14 @@ public:
 
     std::shared_ptr<const SequenceInput> next() override;
     void rewind() override;
+    void add_choices(nlohmann::json& choices) const override;
 
 private:
-    struct Token {
-        std::int32_t id;
-        std::uint64_t begin, end; ///< in the text of the file
-        bool operator==(const Token&) const = default;
-    };
     void read_through(const ProgressSink& progress);
-    void look_at_part(const SequenceInput& part); ///< that read_next() gave last
     [[nodiscard]] bool open_next_file();
     /// So many bytes into the buffer, or all that are left.
     void fill(std::size_t bytes);
     [[nodiscard]] std::shared_ptr<const SequenceInput> read_next();
-    /// Where the part ends that is encoded with \p encoding, which begins at \p from of the buffer.
-    [[nodiscard]] std::size_t choose_cut(const Encoding& encoding, std::size_t from) const;
-    [[nodiscard]] std::vector<Token> around_seam(const Encoding& encoding, std::uint64_t from) const;
 
     TextFilesOptions options_;
     const Tokenizer& tokenizer_;
@@ -66,15 +55,11 @@ private:
     std::unique_ptr<LineReader> reader_; ///< of the file that is being read; null: none
     std::string name_;                   ///< of that file, in sentences
     std::string title_;
-    std::string buffer_;          ///< of its text: the text before a part, the part, and more
-    std::uint64_t offset_ = 0;    ///< of the buffer in the text
-    std::size_t begin_ = 0;       ///< of the part in the buffer
-    std::size_t before_ = 0;      ///< where encoding begins: a token of the part before that lies before it
-    std::size_t valid_ = 0;       ///< the buffer was looked at up to here
-    bool at_end_ = false;         ///< nothing comes behind the buffer
-    std::int64_t part_ = 0;       ///< from 1
-    std::uint64_t seam_ = 0;      ///< the part's beginning in the text
-    std::vector<Token> expected_; ///< around it, as the part before saw them
+    std::string buffer_;       ///< of its text, from the part that is next on
+    std::uint64_t offset_ = 0; ///< of the buffer in the text
+    std::size_t valid_ = 0;    ///< the buffer was looked at up to here
+    bool at_end_ = false;      ///< nothing comes behind the buffer
+    std::int64_t part_ = 0;    ///< from 1
     std::int64_t taken_tokens_ = 0;
     bool ended_ = false;                         ///< since it was begun, nothing comes any more
     std::shared_ptr<const SequenceInput> first_; ///< of a stream, read before the run

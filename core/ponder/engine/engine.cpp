@@ -157,6 +157,10 @@ std::string Engine::device_name() const {
     return describe_device(impl_->device);
 }
 
+std::string Engine::dtype() const {
+    return to_string(impl_->precision);
+}
+
 const RunPlan& Engine::plan() const {
     return impl_->plan;
 }
@@ -329,10 +333,18 @@ std::string Engine::flops_model() const {
 
 std::vector<SignalInfo> Engine::signals(RecordLevel level) const {
     std::vector<SignalInfo> infos;
-    for (RecordedSignal& one : recorded_signals(config(), impl_->method(), impl_->plan, level)) {
-        infos.push_back(std::move(one.info));
+    for (auto& [info, bytes] : signal_bytes(level)) {
+        infos.push_back(std::move(info));
     }
     return infos;
+}
+
+std::vector<std::pair<SignalInfo, std::int64_t>> Engine::signal_bytes(RecordLevel level) const {
+    std::vector<std::pair<SignalInfo, std::int64_t>> signals;
+    for (RecordedSignal& one : recorded_signals(config(), impl_->method(), impl_->plan, level)) {
+        signals.emplace_back(std::move(one.info), one.token_bytes());
+    }
+    return signals;
 }
 
 std::vector<WindowResult> Engine::score(std::span<const Window> windows, RecordLevel level) const {

@@ -85,8 +85,8 @@ public:
     ~Engine();
 
     [[nodiscard]] const ModelConfig& config() const;
-    [[nodiscard]] std::string
-    device_name() const; ///< "cpu", "cuda:0 NVIDIA H200"; of several, which blocks lie where
+    [[nodiscard]] std::string device_name() const; ///< "cpu", "cuda:0 NVIDIA H200"
+    [[nodiscard]] std::string dtype() const;       ///< "float32", "tf32", "bfloat16" or "float16"
     /// What runs compute from now on. At first: the config's number of refreshes, 3 where a public config has
     /// none, exact with our own section; and the method's own choices. Generation is always exact and records
     /// neither attention nor states.
@@ -134,6 +134,8 @@ public:
     [[nodiscard]] std::string flops_model() const;
     /// The signals that a run of this level records, in a fixed order.
     [[nodiscard]] std::vector<SignalInfo> signals(RecordLevel level) const;
+    /// The same, each with its bytes a token before compression; those of attention are of one key.
+    [[nodiscard]] std::vector<std::pair<SignalInfo, std::int64_t>> signal_bytes(RecordLevel level) const;
 
     /// Scores a batch of windows of any lengths. The others of a batch change the last bits of a result
     /// (core/README.md). MemoryExhausted if a GPU has too little memory for the batch.

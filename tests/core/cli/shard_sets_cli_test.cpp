@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Shards as one run: annotations, check, joins that stay packed, shards that are unfinished or hostile.
-#include "core/trace/signal_sums.h"
 #include "tests/core/cli/shards_stage.h"
 #include "tests/core/trace/sample.h"
 
@@ -172,58 +171,6 @@ TEST_F(ShardSets, OptionsThatWouldDoNothingAreRefused) {
     };
     refused({"--record", "scalars", "--attention", "all"}, "[usage.unsuited]");
     refused({"--record", "scalars", "--no-candidates"}, "[usage.unsuited]");
-    refused({"--depth-sums"}, "[usage.unsuited]");
-}
-
-TEST_F(ShardSets, SumsOfDepthWeightsAreThoseOfTheWeights) {
-    std::filesystem::create_directory(shards);
-    const std::string mixing = testing::source_tree() / "sample_models/cabinet/depth_attention-llama";
-    const std::vector<std::string> line{"record",  mixing, "--context", "24",
-                                        "--batch", "2",    "--text",    folder / "long.txt",
-                                        "--name",  "run",  "-o"};
-    std::string text = "The stone of the water and the river. ";
-    for (int i = 0; i < 3; ++i) {
-        text += text;
-    }
-    write_file_atomically(folder / "long.txt", text);
-    const auto record_with = [&](const std::string& where, const std::vector<std::string>& more) {
-        std::vector<std::string> all = line;
-        all.push_back(where);
-        all.insert(all.end(), more.begin(), more.end());
-        const ProgramResult result = run_ponderscope(all);
-        EXPECT_EQ(result.code, 0) << result.err;
-    };
-    record_with(folder / "all.ponder", {"--record", "basic"});
-    record_with(folder / "sums.ponder", {"--record", "scalars", "--depth-sums"});
-    for (const int rank : {0, 1}) {
-        const InWorld world(rank, 2);
-        record_with(trace, {"--record", "basic", "--depth-sums"});
-    }
-    const auto sums_of = [](const std::string& where) {
-        const TraceReader reader = TraceReader::open(where);
-        return signal_sums(reader, reader.runs().front(), reader.signal_infos(1).back()).value();
-    };
-    const TraceReader reader = TraceReader::open(folder / "all.ponder");
-    const RunInfo run = reader.runs().front();
-    SignalSums expected;
-    expected.add(reader.signal(run.id, 0, signal::depth_weights, 0, run.tokens).value());
-    for (const SignalSums& found : {sums_of(folder / "sums.ponder"), sums_of(trace)}) {
-        EXPECT_EQ(found.shape, expected.shape);
-        EXPECT_EQ(found.counts, expected.counts);
-        EXPECT_EQ(found.sums, expected.sums);
-        EXPECT_EQ(found.squares, expected.squares);
-    }
-    for (const std::string& sound : {std::string(folder / "sums.ponder"), trace}) {
-        EXPECT_EQ(run_ponderscope({"check", sound}).code, 0);
-    }
-    // The weights themselves are compressed without being asked for: half of them are zeros.
-    EXPECT_EQ(testing::sql_value(
-                  folder / "all.ponder",
-                  "SELECT group_concat(DISTINCT dtype) FROM signal_chunk WHERE signal = 'depth_weights'"),
-              "F16+zstd");
-    EXPECT_EQ(testing::sql_value(folder / "all.ponder",
-                                 "SELECT count(*) FROM signal_chunk WHERE signal = 'nll' AND dtype <> 'F32'"),
-              "0");
 }
 
 } // namespace

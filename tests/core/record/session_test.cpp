@@ -7,6 +7,7 @@
 #include "core/base/scoped_stop.h"
 #include "core/policy/rerun_difference.h"
 #include "core/ponder/halting/halting_rules.h"
+#include "core/record/kept_signals.h"
 #include "core/record/rerun.h"
 #include "core/record/sequence_source.h"
 #include "core/trace/reader.h"
@@ -419,18 +420,15 @@ TEST_F(Session, AStateIsPutInInEveryWindowThatHoldsItsToken) {
 
 TEST_F(Session, StatesThatNoMemoryHoldsAreRefusedWithAContextThatFits) {
     Engine engine = Engine::load(Checkpoint::open(folder_ / "ponderlm"));
-    EXPECT_EQ(states_price(engine, {}, {24, 12}).bytes, 0) << "none are recorded";
+    EXPECT_EQ(windows_that_fit(engine, 3'000'000, 8), 8) << "none are recorded";
+    const std::int64_t plain = bytes_a_token(engine, {}, 24);
     engine.choose(&RunPlan::states, StateChoice{});
     EXPECT_EQ(engine.token_bytes(), 3 * 16 * 2);
-    SequenceInput sequence;
-    sequence.ids.resize(1000);
-    const RecordingPrice price = states_price(engine, {sequence, sequence}, {500, 250});
-    EXPECT_EQ(price.bytes, 2 * 1000 * 3 * 16 * 2);
-    EXPECT_EQ(price.of_longest, 1000 * 3 * 16 * 2);
-    EXPECT_GT(price.windows_a_batch, 1);
-    sequence.ids.resize(3'000'000);
+    EXPECT_EQ(bytes_a_token(engine, {}, 24), plain + engine.token_bytes());
+    EXPECT_EQ(windows_that_fit(engine, 500, 8), 8);
+    EXPECT_EQ(windows_that_fit(engine, 2'000'000, 8), 1);
     try {
-        (void)states_price(engine, {sequence}, {3'000'000, 3'000'000});
+        (void)windows_that_fit(engine, 3'000'000, 8);
         FAIL() << "576 MB at once";
     } catch (const InputError& error) {
         EXPECT_NE(std::string(error.what()).find("--context 2796202"), std::string::npos) << error.what();
