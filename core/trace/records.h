@@ -129,8 +129,7 @@ enum class SignalStorage : std::uint8_t {
     /// Without the zeros that the last axis ends in, so that chunks differ in its length. The last axis
     /// counts tokens back from the token itself, so its length depends on the position. A reader gives all
     /// tokens one length.
-    trimmed,
-    summed ///< not by token: added up over the run (signal_sums.h)
+    trimmed
 };
 
 /// Description of a signal. Views read these and know no method: a new method's signals appear once recorded.

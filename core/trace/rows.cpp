@@ -26,7 +26,7 @@ TokenTotals& TokenTotals::operator+=(const TokenTotals& other) {
 namespace schema {
 namespace {
 
-constexpr std::string_view storage_names[] = {"plain", "compressed", "trimmed", "summed"};
+constexpr std::string_view storage_names[] = {"plain", "compressed", "trimmed"};
 
 bool can_be_null(const Column& column) {
     const std::string_view type = column.type;
@@ -110,8 +110,7 @@ void read_field(const Statement& rows, int at, const Field<Row>& field, Row& row
                     const auto* const found = std::find(std::begin(storage_names), std::end(storage_names),
                                                         std::string_view(rows.text(at)));
                     if (found == std::end(storage_names)) {
-                        damaged("plain, compressed, trimmed or summed in storage",
-                                rows.text(at).substr(0, 100));
+                        damaged("plain, compressed or trimmed in storage", rows.text(at).substr(0, 100));
                     }
                     value = static_cast<SignalStorage>(found - std::begin(storage_names));
                 } else if constexpr (std::is_same_v<Value, double>) {

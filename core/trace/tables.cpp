@@ -19,8 +19,7 @@ constexpr Rule sequence_id{"? BETWEEN 1 AND 2147483647", "from 1 to 2147483647"}
 constexpr Rule step_or_layer{"? IN ('step', 'layer')", "step or layer"};
 constexpr Rule plain_name{"length(?) BETWEEN 1 AND 100 AND ? NOT GLOB '*[^A-Za-z0-9_.-]*'",
                           "1 to 100 letters, digits, _ . and -"};
-constexpr Rule storage{"? IN ('plain', 'compressed', 'trimmed', 'summed')",
-                       "plain, compressed, trimmed or summed"};
+constexpr Rule storage{"? IN ('plain', 'compressed', 'trimmed')", "plain, compressed or trimmed"};
 constexpr Rule dtype{
     "? IN ('BOOL', 'U8', 'I8', 'U16', 'I16', 'U32', 'I32', 'U64', 'I64', 'F16', 'BF16', 'F32', 'F64')",
     "a type such as F32 or I32"};
@@ -165,8 +164,7 @@ constexpr Field<SignalInfo> signal_columns[] = {
     {{"description", "TEXT NOT NULL", "one sentence"}, &SignalInfo::description},
     {{"dtype", "TEXT NOT NULL", "of all its chunks: F32, F16, I32, ...", &rule::dtype}, &SignalInfo::dtype},
     {{"storage", "TEXT NOT NULL",
-      "plain, compressed, trimmed (without the zeros at the end of the last axis) or summed (over the run)",
-      &rule::storage},
+      "plain, compressed or trimmed (without the zeros at the end of the last axis)", &rule::storage},
      &SignalInfo::storage},
     {{"every_step", "INTEGER NOT NULL",
       "1: a number at steps that did not run, too; 0: NaN there, or -1 among whole numbers", &rule::flag},
@@ -257,13 +255,6 @@ constexpr Column shard_columns[] = {
     {"world", "INTEGER NOT NULL", "processes that recorded the run together; 1: all of it is here"},
     {"batch", "INTEGER NOT NULL", "windows computed together"},
 };
-constexpr Column signal_sum_columns[] = {
-    {"signal", "INTEGER PRIMARY KEY", "signal.id, of a name that ends in .sum"},
-    {"shape", "TEXT NOT NULL", "JSON array, along the signal's axes behind token"},
-    {"data", "BLOB NOT NULL",
-     "int64, little-endian: values that are numbers, their sum in 2^-24, that of their squares in 2^-28"},
-    {"crc32", "INTEGER NOT NULL", "CRC-32 of data"},
-};
 
 /// The columns of fields.
 template <const auto& list>
@@ -304,8 +295,6 @@ const Table all_tables[] = {
     {"training_point", "The curves of trainings.", training_point_columns,
      "PRIMARY KEY (training, step, quantity, place)", "STRICT, WITHOUT ROWID"},
     {"shard", "How a run was dealt out to processes.", shard_columns, "", "STRICT"},
-    {"signal_sum", "What the values of a signal add up to over the finished sequences of a run.",
-     signal_sum_columns, "", "STRICT"},
 };
 
 /// "t.id AS id, t.text_begin AS text_begin, ...": the columns of a token from \p first on.

@@ -14,8 +14,6 @@
 
 namespace ponderscope {
 
-struct SignalSums;
-
 /// Appends runs to a trace file. A thread of its own holds the only write connection; the calls below hand
 /// over values and return (they block only while more than `max_queued_bytes` wait). One writer a file. Calls
 /// come from one thread.
@@ -44,9 +42,10 @@ public:
     TraceWriter& operator=(const TraceWriter&) = delete;
 
     /// Starts a run; returns its id. A name that exists already gets " (2)" and so on. \p declared: what will
-    /// be recorded; a declared signal may stay unused, and chunks have its dtype. A run that was not ended stays marked partial. `id`,
-    /// totals and `seconds` of \p info are the writer's. A record_level of "scalars" packs the tokens
-    /// themselves too (packed_values.h), and compresses. \p shard: how it is dealt out, where that is known.
+    /// be recorded; a declared signal may stay unused, and chunks have its dtype. A run that was not ended
+    /// stays marked partial. `id`, totals and `seconds` of \p info are the writer's. A record_level of
+    /// "scalars" packs the tokens themselves too (packed_values.h), and compresses. \p shard: how it is dealt
+    /// out, where that is known.
     std::int64_t begin_run(RunInfo info, std::vector<SignalInfo> declared,
                            std::optional<ShardInfo> shard = std::nullopt);
     /// Goes on with a run that was left or cut off: finished sequences stay; an unfinished sequence and its
@@ -75,8 +74,6 @@ public:
     void put_fault(std::string message);
     /// The same with a time of its own, for copies; `run` and `sequence` of \p fault are not used.
     void put_fault(const FaultInfo& fault);
-    /// Adds to the sums of a signal of the current run (signal_sums.h), for copies.
-    void put_signal_sums(const std::string& signal, const SignalSums& sums);
     /// Ends the run as complete. A sequence that was not ended stays marked partial. \p seconds: wall time of
     /// the run.
     void end_run(double seconds);

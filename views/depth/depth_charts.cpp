@@ -3,13 +3,11 @@
 
 #include "core/base/error.h"
 #include "core/stats/run_comparison.h"
-#include "core/trace/signal_sums.h"
 #include "views/common/colour_map.h"
 #include "views/common/format.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <tuple>
 
 using namespace Qt::StringLiterals;
@@ -65,41 +63,8 @@ SignalInfo depth_signal(const TraceReader& reader, const RunInfo& run) {
                      "without --policy");
 }
 
-namespace {
-
-[[noreturn]] void no_values(const TraceReader& reader, const RunInfo& run, const SignalInfo& info) {
-    throw InputError(reader.path(), "values of \"" + info.name + "\" in run \"" + run.name + "\"", "none",
-                     "record the run again");
-}
-
-/// Two rows with the mean and the deviation of what was added up over the tokens: mean ± deviation.
-DepthMap summed_depth(const TraceReader& reader, const RunInfo& run, const SignalInfo& info) {
-    const std::optional<SignalSums> sums = signal_sums(reader, run, info);
-    if (!sums) {
-        no_values(reader, run, info);
-    }
-    std::vector<float> values;
-    for (const double side : {1.0, -1.0}) {
-        for (std::size_t place = 0; place < sums->size(); ++place) {
-            values.push_back(static_cast<float>(sums->mean(place) + side * std::sqrt(sums->variance(place))));
-        }
-    }
-    auto rows = std::make_shared<SignalChunk>();
-    rows->dtype = DType::f32;
-    rows->shape = {2};
-    rows->shape.insert(rows->shape.end(), sums->shape.begin(), sums->shape.end());
-    rows->data.resize(values.size() * sizeof(float));
-    std::memcpy(rows->data.data(), values.data(), rows->data.size());
-    return {std::move(rows), info, std::vector<std::int32_t>(2, static_cast<std::int32_t>(run.max_steps))};
-}
-
-} // namespace
-
 DepthMap sampled_depth(const TraceReader& reader, const RunInfo& run, const SignalInfo& info,
                        const std::stop_token& stop, std::optional<std::int64_t> only) {
-    if (info.storage == SignalStorage::summed) {
-        return summed_depth(reader, run, info);
-    }
     constexpr std::int64_t slices = 16;
     constexpr std::int64_t slice = DepthMap::most_rows / slices;
     auto rows = std::make_shared<SignalChunk>();
@@ -141,7 +106,8 @@ DepthMap sampled_depth(const TraceReader& reader, const RunInfo& run, const Sign
         before += sequence.tokens;
     }
     if (rows->shape.empty()) {
-        no_values(reader, run, info);
+        throw InputError(reader.path(), "values of \"" + info.name + "\" in run \"" + run.name + "\"", "none",
+                         "record the run again");
     }
     return {std::move(rows), info, std::move(executed)};
 }

@@ -3,7 +3,6 @@
 
 #include "core/base/error.h"
 #include "core/stats/token_dependence.h"
-#include "core/trace/signal_sums.h"
 #include "views/chart/scale_bar.h"
 #include "views/common/controls.h"
 #include "views/common/depth_grid.h"
@@ -220,10 +219,6 @@ void DepthView::refreshData() {
         hint = data_.isUnreadable(selection_.runA(), selection_.sequence())
                    ? u"This sequence cannot be read from the trace."_s
                    : u"Reading the weights…"_s;
-        if (isSummed() && shown_ == Shown::token) {
-            shown_ = Shown::mean;
-            what_->setCurrentIndex(static_cast<int>(shown_));
-        }
     }
     const bool there = sequence_ && (long_ ? sampleLong(hint) : chunk != nullptr);
     if (!long_) {
@@ -331,7 +326,7 @@ void DepthView::refreshGrid() {
         summary = averages_->used_rows < all
                       ? u"over %1 of %2 tokens"_s.arg(format_count(averages_->used_rows), format_count(all))
                       : u"over %1 tokens"_s.arg(format_count(all));
-        summary = (isSummed() ? u"over all tokens of the run"_s : summary) + atStep;
+        summary += atStep;
         if (shown_ == Shown::spread) {
             float high = 0;
             for (const float value : values) {
@@ -364,11 +359,6 @@ void DepthView::refreshMap() {
     mapTitle_->setText(u"Weight of %1 %2 by %3 and token"_s.arg(
         QString::fromStdString(depth_->source_name()), sourceLabel(source_),
         QString::fromStdString(depth_->layer_name())));
-    if (isSummed()) {
-        map_->setMap(nullptr);
-        map_->setHint(u"This run has no weights of single tokens, only their sums over all tokens."_s);
-        return;
-    }
     const std::int64_t step = depth_->steps() > 1 ? selection_.step() : -1;
     if (long_) {
         refreshLongMap(step, head);

@@ -64,8 +64,6 @@ private:
     void refreshMap();
     void redraw(); ///< both
     [[nodiscard]] bool isLong() const;
-    /// Whether the weights are sums over the whole run, without those of single tokens.
-    [[nodiscard]] bool isSummed() const;
     [[nodiscard]] bool sampleLong(QString& hint); ///< whether the sample is there
     void readRow(qint64 row);
     void refreshLongMap(std::int64_t step, int head);

@@ -2,7 +2,6 @@
 // DepthView over a long sequence: a sample of its rows, the selected token's row, and a map from a pyramid.
 #include "views/depth/depth_view.h"
 
-#include "core/trace/signal_sums.h"
 #include "views/common/depth_grid.h"
 #include "views/common/paths.h"
 #include "views/depth/depth_charts.h"
@@ -16,14 +15,10 @@ namespace ponderscope {
 
 bool DepthView::isLong() const {
     const RunInfo* run = data_.run(selection_.runA());
-    return isSummed() || (run != nullptr && sequence_ &&
-                          static_cast<double>(sequence_->tokens.size()) * static_cast<double>(run->layers) *
-                                  static_cast<double>(run->layers) * static_cast<double>(run->max_steps + 1) >
-                              static_cast<double>(wholeWeights_));
-}
-
-bool DepthView::isSummed() const {
-    return info_.name == signal_.toStdString() && info_.storage == SignalStorage::summed;
+    return run != nullptr && sequence_ &&
+           static_cast<double>(sequence_->tokens.size()) * static_cast<double>(run->layers) *
+                   static_cast<double>(run->layers) * static_cast<double>(run->max_steps + 1) >
+               static_cast<double>(wholeWeights_);
 }
 
 bool DepthView::sampleLong(QString& hint) {
@@ -97,10 +92,6 @@ void DepthView::refreshLongMap(std::int64_t step, int head) {
 }
 
 ViewCommand DepthView::viewCommand() const {
-    if (isSummed()) {
-        return no_command(
-            u"This run has sums of weights. ponderscope export writes their means and variances."_s);
-    }
     if (signal_.isEmpty()) {
         const QString why = why_no_run(data_, selection_);
         return no_command(why.isEmpty() ? u"This run has no depth mixing."_s : why);

@@ -90,7 +90,7 @@ CREATE TABLE signal ( -- What else was recorded: one row for each packed quantit
   title TEXT NOT NULL, -- for people
   description TEXT NOT NULL, -- one sentence
   dtype TEXT NOT NULL, -- of all its chunks: F32, F16, I32, ...
-  storage TEXT NOT NULL, -- plain, compressed, trimmed (without the zeros at the end of the last axis) or summed (over the run)
+  storage TEXT NOT NULL, -- plain, compressed or trimmed (without the zeros at the end of the last axis)
   every_step INTEGER NOT NULL, -- 1: a number at steps that did not run, too; 0: NaN there, or -1 among whole numbers
   of_target INTEGER NOT NULL, -- 1: compares the prediction with the next token; without one NaN, or 0 among whole numbers
   UNIQUE (run, name)
@@ -175,12 +175,6 @@ CREATE TABLE shard ( -- How a run was dealt out to processes.
   rank INTEGER NOT NULL, -- of the process that recorded this part, from 0
   world INTEGER NOT NULL, -- processes that recorded the run together; 1: all of it is here
   batch INTEGER NOT NULL -- windows computed together
-) STRICT;
-CREATE TABLE signal_sum ( -- What the values of a signal add up to over the finished sequences of a run.
-  signal INTEGER PRIMARY KEY, -- signal.id, of a name that ends in .sum
-  shape TEXT NOT NULL, -- JSON array, along the signal's axes behind token
-  data BLOB NOT NULL, -- int64, little-endian: values that are numbers, their sum in 2^-24, that of their squares in 2^-28
-  crc32 INTEGER NOT NULL -- CRC-32 of data
 ) STRICT;
 CREATE VIEW token AS -- Scalars of each token, with its place. Filters on run and sequence are fast.
   SELECT s.run AS run, s.number AS sequence, t.row & 4294967295 AS position,

@@ -6,7 +6,6 @@
 #include "core/trace/digests.h"
 #include "core/trace/recorded_choices.h"
 #include "core/trace/rows.h"
-#include "core/trace/signal_sums.h"
 #include "core/trace/tools/annotations.h"
 #include "core/trace/tools/kept_digests.h"
 #include "core/trace/trace_file.h"
@@ -262,7 +261,6 @@ private:
         });
         faults_.guard(place, [&] {
             const std::vector<SignalInfo> signals = reader_.signal_infos(run.id);
-            check_sums(run, place, signals);
             TokenTotals of_run;
             for (const SequenceInfo& sequence : reader_.sequences(run.id)) {
                 stop_here();
@@ -442,22 +440,6 @@ private:
             faults_.add(place, "token " + std::to_string(number_behind) +
                                    " has a value behind its last step, where " + (real ? "NaN" : "-1") +
                                    " is due");
-        }
-    }
-
-    void check_sums(const RunInfo& run, const std::string& place, const std::vector<SignalInfo>& signals) {
-        for (const SignalInfo& signal : signals) {
-            const std::string where = place + ", signal " + printable(signal.name, 60);
-            faults_.guard(where, [&] {
-                const std::optional<SignalSums> sums = signal_sums(reader_, run, signal);
-                if (sums && (sums->shape.size() + 1 != signal.axes.size() ||
-                             std::any_of(sums->counts.begin(), sums->counts.end(), [&](std::int64_t count) {
-                                 return count < 0 || count > run.tokens;
-                             }))) {
-                    faults_.add(where,
-                                "its sums are of other axes, or of more values than the run has tokens");
-                }
-            });
         }
     }
 

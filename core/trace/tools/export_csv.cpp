@@ -5,7 +5,6 @@
 #include "core/base/files.h"
 #include "core/base/utf8.h"
 #include "core/trace/rows.h"
-#include "core/trace/signal_sums.h"
 #include "core/trace/tools/annotations.h"
 #include "core/trace/tools/check.h"
 #include "core/trace/tools/summary.h"
@@ -147,17 +146,11 @@ public:
         for (int i = 2; !files_.insert(file).second; ++i) {
             file = signal.name + "." + std::to_string(i);
         }
-        const bool summed = signal.storage == SignalStorage::summed;
-        std::vector<std::string> header{"run"};
-        if (!summed) {
-            header.insert(header.end(), {"sequence", "position"});
-        }
+        std::vector<std::string> header{"run", "sequence", "position"};
         for (std::size_t axis = 1; axis < signal.axes.size(); ++axis) {
             header.push_back(signal.axes[axis]);
         }
-        for (const char* const value : summed ? std::span<const char* const>(of_sums) : of_values) {
-            header.emplace_back(value);
-        }
+        header.emplace_back("value");
         return tables_.try_emplace(key, folder_ / ("signals/" + file + ".csv"), header).first->second;
     }
     void commit() {
@@ -167,8 +160,6 @@ public:
     }
 
 private:
-    static constexpr const char* of_values[] = {"value"};
-    static constexpr const char* of_sums[] = {"tokens", "mean", "variance"};
     const PassingFolder& folder_;
     std::map<std::vector<std::string>, Table> tables_;
     std::set<std::string> files_;
@@ -190,22 +181,6 @@ void write_values(Table& table, std::int64_t run, std::int64_t sequence, const S
             }
             at[axis] = 0;
         }
-    }
-}
-
-/// A row a place of the signal that some token has a value for.
-void write_sums(Table& table, std::int64_t run, const SignalSums& sums) {
-    for (std::size_t place = 0; place < sums.size(); ++place) {
-        if (!sums.any(place)) {
-            continue;
-        }
-        table.number(run);
-        std::size_t below = sums.size();
-        for (const std::int64_t length : sums.shape) {
-            below /= static_cast<std::size_t>(length);
-            table.number(place / below % static_cast<std::size_t>(length));
-        }
-        table.number(sums.counts[place]).number(sums.mean(place)).number(sums.variance(place)).end();
     }
 }
 
@@ -251,11 +226,6 @@ public:
         write_run(run);
         find_annotations_of(run);
         const std::vector<SignalInfo> signals = reader_.signal_infos(run.id);
-        for (const SignalInfo& signal : signals) {
-            if (const auto sums = signal_sums(reader_, run, signal)) {
-                write_sums(signals_.table(signal), run.id, *sums);
-            }
-        }
         write_labels(run);
         for (const SequenceInfo& sequence : reader_.sequences(run.id)) {
             put_row(sequences_, sequence);

@@ -6,7 +6,6 @@
 #include "core/trace/reader.h"
 #include "core/trace/schema.h"
 #include "core/trace/shard.h"
-#include "core/trace/signal_sums.h"
 #include "core/trace/tools/annotations.h"
 #include "core/trace/tools/check.h"
 #include "core/trace/tools/run_edits.h"
@@ -107,11 +106,6 @@ public:
         put_faults_of(-1);
         for (const SequenceInfo& sequence : reader.sequences(run.id)) {
             copy(reader, run, signals, sequence);
-        }
-        for (const SignalInfo& signal : signals) {
-            if (const auto sums = signal_sums(reader, run, signal)) {
-                writer_.put_signal_sums(signal.name, *sums);
-            }
         }
         writer_.put_vocabulary(reader.vocabulary(run.id));
         if (run.complete) {

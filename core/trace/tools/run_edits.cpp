@@ -77,8 +77,6 @@ void delete_run(Database& database, std::int64_t run) {
     for (const std::int64_t sequence : sequences) {
         delete_contents(database, sequence);
     }
-    database.execute("DELETE FROM signal_sum WHERE signal IN (SELECT id FROM signal WHERE run = " + number +
-                     ")");
     for (const char* table : {"sequence", "signal", "fault", "shard"}) {
         database.execute(std::string("DELETE FROM ") + table + " WHERE run = " + number);
     }

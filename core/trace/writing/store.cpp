@@ -124,7 +124,6 @@ void TraceStore::take_up(std::int64_t run, const std::string& record_level) {
     run_totals_ = {};
     sequence_totals_ = {};
     signals_.clear();
-    sums_.clear();
     packed_ = record_level == "scalars";
     compress_ = packed_ || always_compress_;
 }
@@ -165,7 +164,6 @@ void TraceStore::begin_sequence(std::int64_t id, const SequenceInfo& info, const
     sequence_totals_ = {};
     sequence_rows_.clear();
     buffers_.clear();
-    sequence_sums_.clear();
     SequenceInfo row = info;
     row.id = id;
     row.run = run_;
@@ -199,9 +197,7 @@ void TraceStore::append(const TokenColumns& tokens,
     for (const auto& [name, chunk] : signals) {
         const SignalPlace& signal = signals_.at(name);
         const auto store = [&](const ChunkBuffer::Piece& piece) { return store_chunk(signal, piece); };
-        if (signal.storage == SignalStorage::summed) {
-            sequence_sums_[name].add(chunk);
-        } else if (signal.storage == SignalStorage::trimmed) {
+        if (signal.storage == SignalStorage::trimmed) {
             ChunkBuffer::put_trimmed(chunk, store);
         } else {
             buffers_[name].append(chunk, store);
@@ -254,12 +250,6 @@ void TraceStore::end_sequence(bool complete) {
     sequence_totals_ = {};
     sequence_ = 0;
     buffers_.clear();
-    for (const auto& [name, sums] : sequence_sums_) {
-        if (complete) {
-            put_signal_sums(name, sums);
-        }
-    }
-    sequence_sums_.clear();
 }
 
 void TraceStore::put_labels(const std::vector<TextLabel>& labels) {
@@ -295,7 +285,6 @@ void TraceStore::end_run(double seconds, bool complete) {
     run_seconds_ = seconds;
     run_complete_ = complete;
     write_run_totals();
-    write_sums();
     run_ = 0;
 }
 
@@ -305,7 +294,6 @@ void TraceStore::commit() {
     }
     write_sequence_totals();
     write_run_totals();
-    write_sums();
     database_.execute("COMMIT");
     committed_ = true;
     keep_file();

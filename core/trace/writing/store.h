@@ -6,7 +6,6 @@
 #include "core/trace/digests.h"
 #include "core/trace/records.h"
 #include "core/trace/shard.h"
-#include "core/trace/signal_sums.h"
 #include "core/trace/writing/chunk_buffer.h"
 
 #include <array>
@@ -63,7 +62,6 @@ public:
     void put_fault(std::int64_t run, std::int64_t sequence, const std::string& time,
                    const std::string& message);
     /// Adds to those of the run.
-    void put_signal_sums(const std::string& signal, const SignalSums& sums);
     void end_run(double seconds, bool complete);
 
     void begin_training(const TrainingInfo& info, const std::vector<TrainingQuantity>& quantities);
@@ -99,7 +97,6 @@ private:
     void flush_tails();
     void write_sequence_totals();
     void write_run_totals();
-    void write_sums();
     /// After a commit. A log without its name is made again. If the trace itself was moved, removed or
     /// replaced, its content is saved, and the EnvironmentError names the place.
     void keep_file();
@@ -138,15 +135,12 @@ private:
     double run_seconds_before_ = 0; ///< of a run that was taken up again
     TokenTotals run_totals_;        ///< of its ended sequences
     std::map<std::string, SignalPlace> signals_;
-    std::map<std::string, SignalSums> sums_; ///< of its ended sequences
-    bool sums_changed_ = false;
 
     std::int64_t sequence_ = 0; ///< 0 = none
     bool sequence_complete_ = false;
     TotalsCounter sequence_totals_;
     RowDigest sequence_rows_;
     std::map<std::string, ChunkBuffer> buffers_;
-    std::map<std::string, SignalSums> sequence_sums_;
 };
 
 /// The time now, ISO 8601, UTC: "2026-11-21T11:45:00Z".

@@ -50,16 +50,6 @@ TraceStore::Resumed TraceStore::resume_run(std::int64_t run, const std::vector<S
         if (find.step()) {
             signals_[signal.name] = {find.integer(0), signal.storage};
         }
-        Statement sums = database_.prepare("SELECT shape, data, crc32 FROM signal_sum WHERE signal = ?");
-        sums.bind(1, signals_[signal.name].id);
-        if (sums.step()) {
-            auto known = SignalSums::from(sums.text(0), sums.blob(1), sums.integer(2));
-            if (!known) {
-                throw InputError(path_, "the sums of signal " + signal.name + " as recorded", "other bytes",
-                                 "the file is damaged; record the run again");
-            }
-            sums_[signal.name] = std::move(*known);
-        }
     }
     write_run_totals();
     return {run_sequences_, database_.integer("SELECT max(id) FROM sequence"), tokenizer, packed_};

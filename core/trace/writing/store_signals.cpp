@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// TraceStore: values of signals, as they are, compressed, or added up.
+// TraceStore: values of signals, as they are, or compressed.
 #include "core/trace/packed_values.h"
 #include "core/trace/writing/store.h"
 
@@ -29,25 +29,6 @@ void TraceStore::flush_tails() {
         const SignalPlace& signal = signals_.at(name);
         buffer.flush([&](const ChunkBuffer::Piece& piece) { return store_chunk(signal, piece); });
     }
-}
-
-void TraceStore::put_signal_sums(const std::string& signal, const SignalSums& sums) {
-    begin();
-    sums_[signal].add(sums);
-    sums_changed_ = true;
-}
-
-void TraceStore::write_sums() {
-    if (run_ == 0 || !sums_changed_) {
-        return;
-    }
-    for (const auto& [name, sums] : sums_) {
-        const std::vector<std::byte> data = sums.bytes();
-        database_
-            .prepare("INSERT OR REPLACE INTO signal_sum (signal, shape, data, crc32) VALUES (?, ?, ?, ?)")
-            .run(signals_.at(name).id, shape_to_json(sums.shape), data, crc32_of(data));
-    }
-    sums_changed_ = false;
 }
 
 } // namespace ponderscope

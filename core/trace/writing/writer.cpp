@@ -492,16 +492,6 @@ void TraceWriter::put_vocabulary(std::vector<std::pair<std::int32_t, std::string
         bytes);
 }
 
-void TraceWriter::put_signal_sums(const std::string& signal, const SignalSums& sums) {
-    Impl& impl = *impl_;
-    impl.need_run("The sums of a signal");
-    const auto declared = impl.signals.find(signal);
-    if (declared == impl.signals.end() || declared->second.storage != SignalStorage::summed) {
-        impl.misuse("signal " + signal + " was not announced as one that is added up.");
-    }
-    impl.push(Commit::when_idle, [signal, sums](TraceStore& to) { to.put_signal_sums(signal, sums); });
-}
-
 void TraceWriter::put_fault(std::string message) {
     put_fault(FaultInfo{0, -1, utc_now(), std::move(message)});
 }

@@ -95,7 +95,8 @@ TEST_F(Hostile, OtherFilesAreNamedAndKept) {
     expect("a folder");
     fs::remove(path);
     ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-    EXPECT_NE(open().find("other than a plain file"), std::string::npos) << open(); // and does not wait for a writer
+    EXPECT_NE(open().find("other than a plain file"), std::string::npos)
+        << open(); // and does not wait for a writer
     EXPECT_NE(append().find("other than a plain file"), std::string::npos) << append();
     path = folder / "absent" / "a.ponder";
     EXPECT_NE(append().find("expected a folder"), std::string::npos) << append();
@@ -141,7 +142,7 @@ TEST_F(Hostile, PlantedViewsAndTablesOfOtherKindsAreRefused) {
          "an entry of that name of type view"},
         {"ALTER TABLE training DROP COLUMN device", "a plain column training.device"},
         {"ALTER TABLE run DROP COLUMN training_step", "a plain column run.training_step"},
-        {"DROP TABLE signal_sum", "expected a table named signal_sum, found none"},
+        {"DROP TABLE shard", "expected a table named shard, found none"},
         {"DROP TABLE vocabulary", "expected a table named vocabulary, found none"},
         {"ALTER TABLE chunk RENAME COLUMN data TO bytes", "a plain column chunk.data"},
         {"ALTER TABLE sequence RENAME COLUMN title TO old; ALTER TABLE sequence ADD COLUMN title TEXT AS "
@@ -198,7 +199,7 @@ TEST_F(Hostile, AbsurdValuesAreSentences) {
         {"UPDATE signal SET axes = '[\"step\"]'", "axes of signal"},
         {"UPDATE signal SET axes = '[[[[[[['", "a.ponder"},
         {"UPDATE signal SET dtype = 'F128'", "a type such as F32"},
-        {"UPDATE signal SET storage = 'elsewhere'", "plain, compressed, trimmed or summed"},
+        {"UPDATE signal SET storage = 'elsewhere'", "plain, compressed or trimmed"},
         {"UPDATE signal SET axes = '[\"token\"]' WHERE name = 'nll'", "whose size agrees with its shape"},
         {"UPDATE chunk SET shape = '[9223372036854775807,9223372036854775807]'",
          "whose size agrees with its shape"},

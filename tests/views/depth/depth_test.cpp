@@ -259,59 +259,6 @@ private Q_SLOTS:
         QVERIFY(!stage.view.grab().isNull());
     }
 
-    void weightsThatWereAddedUpAreShownAsMeanAndSpread() {
-        Stage plain;
-        QVERIFY(plain.settle());
-        const auto path = plain.folder / "sums.ponder";
-        {
-            const TraceReader reader = TraceReader::open(std::filesystem::path(plain.trace.toStdString()));
-            RunInfo run = reader.runs().front();
-            SignalInfo info = info_of({"token", "step", "layer", "source", "head"});
-            info.name = "depth_weights.sum";
-            info.dtype = DType::f16;
-            info.storage = SignalStorage::summed;
-            const auto weights = reader.signal(run.id, 0, "depth_weights", 0, 200);
-            TraceWriter writer(path);
-            writer.begin_run(run, {info});
-            writer.begin_sequence("s", reader.text(1, 0));
-            writer.append(reader.tokens(1, 0), {{info.name, weights.value()}});
-            writer.end_sequence();
-            writer.end_run(1);
-            writer.finish();
-        }
-        const QString sums = QString::fromStdString(path.string());
-        TraceData data;
-        Selection selection;
-        DepthView view{ViewContext{data, selection, plain.theme}};
-        data.open(sums);
-        QTRY_VERIFY_WITH_TIMEOUT(data.isOpen(sums), 10'000);
-        selection.setRunA({sums, data.runs(sums).front().id});
-        QTRY_VERIFY_WITH_TIMEOUT(view.depth().has_value(), 10'000);
-        for (const int head : {-1, 1}) {
-            for (const DepthView::Shown shown : {DepthView::Shown::mean, DepthView::Shown::spread}) {
-                for (DepthView* one : {&plain.view, &view}) {
-                    one->setShown(shown);
-                }
-                plain.selection.setHead(head);
-                selection.setHead(head);
-                for (int layer = 0; layer < 4; ++layer) {
-                    for (int source = 0; source < 4; ++source) {
-                        const float expected = plain.view.grid()->value(layer, source);
-                        const float found = view.grid()->value(layer, source);
-                        QVERIFY(std::isnan(expected) ? std::isnan(found)
-                                                     : std::abs(expected - found) < 1e-4F);
-                    }
-                }
-                QCOMPARE(view.flag(), plain.view.flag());
-                QCOMPARE(view.readout(), u"over all tokens of the run"_s);
-            }
-        }
-        view.setShown(DepthView::Shown::token);
-        selection.setToken(7);
-        QTRY_VERIFY_WITH_TIMEOUT(view.grid()->hint().contains(u"no weights"_s), 10'000);
-        QVERIFY(!view.grab().isNull());
-    }
-
     void aRunWithoutWeightsIsToldWhatToDo() {
         Stage stage(false);
         QVERIFY(stage.settle());
