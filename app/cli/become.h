@@ -11,8 +11,8 @@ namespace ponderscope::cli {
 [[noreturn]] void become_desktop(std::vector<std::string> arguments);
 
 /// Becomes ponderscope-engine with this program's own arguments: the one beside it or in ../lib/ponderscope.
-/// LibTorch is the one that the engine was built with; where that is gone, one of the same version is looked
-/// for in Torch_DIR, LIBTORCH and the folder of ./run. InputError: no engine, or none of these.
+/// LibTorch is the one that the engine was built with; if it is gone, the same version is searched in
+/// Torch_DIR, LIBTORCH and the folder of ./run. InputError: no engine, or none of these.
 [[noreturn]] void become_engine(char** argv);
 
 } // namespace ponderscope::cli

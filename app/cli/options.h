@@ -42,7 +42,7 @@ struct RunOptions {
     std::string policy;      ///< a halting policy, or empty: the method's own
     std::string force_steps; ///< "12:3,17:0"; empty: none
     std::string attention;   ///< "0,3-5:1", layers and heads; empty: none
-    std::string kv;          ///< what later tokens see of one that stopped; empty: the method's default
+    std::string kv;          ///< what later tokens see of a stopped token; empty: the method's default
     std::optional<std::int64_t> prefix; ///< absent: none in a score, the prompt in a generation
     std::string start_state; ///< "random:7", "zero", a file; empty: random
 

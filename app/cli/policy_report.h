@@ -30,7 +30,7 @@ struct PolicyPoint {
     std::optional<Exact> exact;
 };
 
-/// The gap between the front of one swept policy and that of the first.
+/// The gap between the fronts of a swept policy and of the first one.
 struct FrontGap {
     std::string a, b;
     bool exact = false; ///< of reruns

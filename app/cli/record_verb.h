@@ -70,7 +70,7 @@ struct RecordVerb {
     std::unique_ptr<TextSource> corpus; ///< read through before the model is loaded; null: texts in memory
     bool corpus_taken = false;          ///< by the first share
     std::vector<PlannedPatch> patches;
-    std::optional<RecordReport> plain; ///< of the run without patches that stands beside the one with them
+    std::optional<RecordReport> plain; ///< of the run without patches, beside the patched run
     std::string left_out;              ///< of the lines: a sentence, or nothing
     std::int64_t lines_left_out = 0;
     /// The checkpoint with the user's changes, which the run stores.

@@ -16,9 +16,9 @@ struct Share {
     std::filesystem::path trace;
 };
 
-/// The shares of the run recorded to \p trace that this process records: one share, or with \p resume some of
-/// the shares of the earlier processes, which are dealt out to the present ones. InputError: a shard exists
-/// and is not to be resumed, or shards of two worlds.
+/// The shares of the run recorded to \p trace that this process records: one share, or with \p resume some
+/// shares of the earlier processes. InputError: a shard exists and is not to be resumed, or shards of two
+/// worlds.
 std::vector<Share> shares_of(const World& world, const std::filesystem::path& trace, bool resume);
 
 } // namespace ponderscope::cli

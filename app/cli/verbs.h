@@ -29,7 +29,7 @@ const char* verb_of(int argc, char** argv);
 
 /// Prints the error and its id on standard error, with \p prints_json on standard output too. Its exit code.
 int fail(const Error& error, bool prints_json = false);
-/// A program with these verbs, its help, and the exit codes of console.h for what they throw.
+/// Runs a program with these verbs, its help, and the exit codes of console.h for thrown errors.
 int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program));
 
 } // namespace ponderscope::cli

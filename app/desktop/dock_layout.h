@@ -18,8 +18,8 @@ namespace ponderscope {
 
 class LiveView;
 
-/// The docks of a window: one for every registered panel, the layout that they come in, what folds where the
-/// window is small, one panel over all.
+/// The docks of a window: one for every registered panel, their first layout, folding in small windows, and a
+/// maximized panel.
 class DockLayout : public ShellPart {
     Q_OBJECT
 public:
@@ -35,8 +35,8 @@ public:
     bool raise(const QString& name);
     [[nodiscard]] bool isBusy() const; ///< a panel computes
 
-    /// The panels as they come, for a window of this size: low ones show what stands under the text as tabs
-    /// of one place, narrow ones the inspector beside the library.
+    /// The panels as they come, for a window of this size: low windows show the docks under the text as tabs,
+    /// narrow windows show the inspector beside the library.
     void arrange();
     void fitPanels(); ///< the same after the window was resized, for panels that are where they came
     /// Maximizes a panel; a second call restores the layout.
@@ -46,8 +46,7 @@ public:
     [[nodiscard]] QByteArray layoutState() const; ///< of all panels, whatever fills the window
     /// Restores the result of saveState(). Every change of the whole layout goes through here. The layout of
     /// a window that was not shown yet is kept until showPending(): Qt keeps a copy of the layout of a window
-    /// that will be maximised, and puts it back over one that comes meanwhile. False: the layout has another
-    /// version.
+    /// that will be maximised, and restores it over a newer layout. False: the layout has another version.
     bool restoreLayout(const QByteArray& layout);
     void showPending(); ///< the window is shown
 

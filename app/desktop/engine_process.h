@@ -11,9 +11,8 @@
 namespace ponderscope {
 
 /// The command line as a child process: the engine may run out of memory or die without taking the window
-/// with it. Where its paths are names on another machine (ssh://…), it runs there, and
-/// goes on there when the connection is cut. Cuts its two streams into lines and says how it ended. GUI
-/// thread only.
+/// with it. If its paths are on another machine (ssh://…), it runs there, and continues if the connection
+/// breaks. Cuts its two streams into lines and says how it ended. GUI thread only.
 class EngineProcess : public QObject {
     Q_OBJECT
 public:

@@ -36,7 +36,7 @@ public:
 public Q_SLOTS:
     void showWelcome(); ///< over the panels; hidden when anything opens
     void hideWelcome();
-    /// Six stops over what is open, or over the sample, which is opened or recorded first.
+    /// Six stops over the open trace, or over the sample, which is opened or recorded first.
     void startTour();
     void openSample();            ///< the user's copy of the recorded sample
     void recordSample(int model); ///< over the passage, into a trace of the user's own

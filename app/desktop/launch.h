@@ -29,7 +29,7 @@ struct Launch {
 /// code 2.
 Launch parse_launch(const QStringList& arguments);
 
-/// Versions of this program and of what it is made with, one a line.
+/// Versions of this program and of its libraries, one a line.
 QString version_text();
 
 } // namespace ponderscope

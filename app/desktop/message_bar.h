@@ -28,7 +28,7 @@ public:
     void retract(const QString& sentence);
     [[nodiscard]] QStringList sentences() const;
     [[nodiscard]] QStringList ids() const;
-    /// Whether a message of this id that contains \p part (a path, a name) stands there.
+    /// Whether a message of this id that contains \p part (a path, a name) is shown.
     [[nodiscard]] bool has(const char* id, const QString& part = {}) const;
     [[nodiscard]] Kind kind() const; ///< the gravest of them: its colours are the bar's
     void setSuccessTime(int milliseconds) { fading_.setInterval(milliseconds); }

@@ -37,8 +37,8 @@ public:
         gone,     ///< no file of that name; what was read stays
         replaced, ///< another file has its name: also when one comes back
         shrunk,   ///< cut off: pages that it promises are missing
-        cut,      ///< it lies on another machine, and there is no connection; machineFault() says why
-        back,     ///< there is one again, even where nobody looked while there was none
+        cut,      ///< it is on another machine without a connection; machineFault() says why
+        back,     ///< a connection exists again
     };
     struct Change {
         QString trace; ///< or one of its shards
@@ -90,7 +90,7 @@ public:
     void openTrace(const QString& trace, const QString& run = {});
     [[nodiscard]] bool isBusy() const { return !opening_.isEmpty(); }
     [[nodiscard]] bool isOpening(const QString& trace) const { return opening_.contains(trace); }
-    /// Calls \p call once, when nothing is being opened after the next trace was opened or refused.
+    /// Calls \p call once, after the next trace was opened or refused and no other is being opened.
     void then(std::function<void()> call) { then_.push_back(std::move(call)); }
 
 Q_SIGNALS:
@@ -126,9 +126,9 @@ private:
     Task asking_{this};
 };
 
-/// The traces of a window: what opens them, what shows the runs that this window makes, and what becomes of
-/// files that change while they are open. Chooses runs A and B where the user has not: when the first trace
-/// opens, and when a run is gone.
+/// The traces of a window: opening, showing the runs that this window makes, and handling files that change
+/// while open. Chooses runs A and B where the user has not: when the first trace opens, and when a run is
+/// gone.
 class OpenTraces : public ShellPart {
     Q_OBJECT
 public:

@@ -12,8 +12,8 @@ namespace ponderscope {
 class Theme;
 struct PanelHelp;
 
-/// A panel in its dock: what must not be concluded stands below it, and a dock that is smaller than what the
-/// panel needs scrolls instead of cutting it. Low docks leave the caveat to the title's "?".
+/// A panel in its dock: what must not be concluded is below it, and a dock smaller than the panel scrolls.
+/// Low docks leave the caveat to the title's "?".
 class PanelFrame : public QWidget {
     Q_OBJECT
 public:
@@ -32,8 +32,8 @@ private:
 /// The panel that a dock frames.
 QWidget* panel_of(const QDockWidget& dock);
 
-/// The slim line above a panel, by which it is dragged: the panel's name or, where a tab or the view itself
-/// names it, what must not be concluded from it; help, copy, float and close at the right.
+/// The slim line above a panel, by which it is dragged: the panel's name, or, if a tab or the view shows the
+/// name, what must not be concluded; help, copy, float and close at the right.
 class DockTitle : public QWidget {
     Q_OBJECT
 public:

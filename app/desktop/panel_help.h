@@ -10,8 +10,8 @@ namespace ponderscope {
 
 class Theme;
 
-/// A section of resources/docs/panels.md: what a panel shows, in the words of a person who has to defend it in
-/// a talk. Every panel of panels.cpp has one, and so has the text.
+/// A section of resources/docs/panels.md: what a panel shows, as one would explain it in a talk. Every panel
+/// of panels.cpp has one, and so has the text.
 struct PanelHelp {
     QString title; ///< of the panel; "Text" for the centre
     QString brief; ///< a wrong conclusion to avoid, in a few words, shown below the panel

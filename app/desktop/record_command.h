@@ -11,7 +11,7 @@ using Qt::StringLiterals::operator""_s;
 /// The settings of a run beside text and policy, in the words of the command line.
 struct RunSettings {
     int steps = 0;      ///< recurrences of a model whose steps share all weights; 0: the config's
-    QString kv;         ///< what later tokens see of one that stopped; empty: the method's default
+    QString kv;         ///< what later tokens see of a stopped token; empty: the method's default
     QString startState; ///< "random:SEED", "zero", a file; empty: random:0
     friend bool operator==(const RunSettings&, const RunSettings&) = default;
 };

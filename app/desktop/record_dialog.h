@@ -23,8 +23,7 @@ class RunFields;
 class Settings;
 class Theme;
 
-/// Asks what to record. Shows the command line that will run, so that what the window does can be done
-/// without it.
+/// Asks what to record. Shows the command line that will run, so that it can be run without the window.
 class RecordDialog : public QDialog {
     Q_OBJECT
 public:

@@ -24,7 +24,7 @@ class RunFollower;
 class ThinkPanel;
 
 /// The recording that repeats a run with another policy: the same checkpoint, windows, precision, steps and
-/// start state. \p kv: what later tokens see of one that stopped. The text is left open.
+/// start state. \p kv: what later tokens see of a stopped token. The text is left open.
 RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QString& policy,
                             const QString& kv);
 
@@ -32,8 +32,8 @@ RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QStr
 /// when it is nowhere.
 QString find_checkpoint(const RunInfo& run, const QString& trace);
 
-/// The file for temporary runs: what-ifs, reruns, generations. One a window, in the
-/// user's cache; nothing is made before it is needed, and files of earlier sessions go after two weeks.
+/// The file for temporary runs: what-ifs, reruns, generations. One a window, in the user's cache; the folder
+/// is made when needed; files of earlier sessions are removed after two weeks.
 class Scratch {
 public:
     Scratch();

@@ -31,7 +31,7 @@ public Q_SLOTS:
     void keepRun(const ponderscope::RunKey& key);
 
 private:
-    /// Works on a trace in the background, then reads it anew and shows what \p edit gave, if anything.
+    /// Edits a trace in the background, then reads it again and shows the text that \p edit returned, if any.
     /// \p then: when it was done.
     using RunEdit = std::function<QString(const std::stop_token&, const Task::Tell&)>;
     void editRuns(RunEdit edit, const QString& trace, const std::function<void()>& then = {});

@@ -29,8 +29,8 @@ public:
     [[nodiscard]] QComboBox& kv() { return *kv_; }
     [[nodiscard]] QWidget& start() { return *start_; }
 
-    /// \p method: that of the run, when it is not the checkpoint's own; \p policy: of the run, by which the
-    /// default of what later tokens see goes. Of a checkpoint that is not known everything can be chosen.
+    /// \p method: that of the run, when it is not the checkpoint's own; \p policy: of the run; the default of
+    /// --kv depends on it. Of a checkpoint that is not known everything can be chosen.
     void setModel(const CheckpointAbout& about, const QString& method, const QString& policy);
     void setChosen(const RunSettings& settings);
     [[nodiscard]] const RunSettings& chosen() const { return chosen_; }
@@ -87,7 +87,7 @@ private:
     QString what_;
     QString filter_;
     QLineEdit* edit_;
-    QToolButton* offered_; ///< hidden while there is nothing to offer
+    QToolButton* offered_; ///< hidden while there is no choice
 };
 
 /// The last parts of paths, as many as tell each from the others: "samples/adaponderlm".

@@ -13,8 +13,8 @@ namespace ponderscope {
 
 class Opener;
 
-/// Shows the runs that this window makes: a recording as soon as it has begun, a what-if beside the run that
-/// it is about, a rerun as B, a generation while it runs and once it is recorded.
+/// Shows the runs that this window makes: a recording as soon as it has begun, a what-if beside its original
+/// run, a rerun as B, a generation while it runs and once it is recorded.
 ///
 /// A finished run is selected only if the user has not selected another run since it was requested.
 class RunFollower : public QObject {

@@ -27,8 +27,8 @@ public:
     explicit ThinkPanel(const ViewContext& context, QWidget* parent = nullptr);
     [[nodiscard]] ViewCommand viewCommand() const override;
 
-    /// Checkpoints that are offered: those that come with the program, then those that were used.
-    /// \p suggested, where there is one, is taken until the user has chosen.
+    /// Checkpoints that are offered: the installed ones, then the used ones. \p suggested, if given, is
+    /// selected until the user chooses.
     void setCheckpoints(const QStringList& folders, const QString& suggested = {});
     void setRequest(const ThinkRequest& request);
     [[nodiscard]] ThinkRequest request() const; ///< without a trace

@@ -77,7 +77,7 @@ public:
     [[nodiscard]] static QString name() { return u"live:thinking"_s; }
     [[nodiscard]] qint64 tokens() const { return run_ ? run_->tokens() : 0; }
     [[nodiscard]] qint64 promptTokens() const { return run_ ? run_->promptTokens() : 0; }
-    /// Takes the live run from the views; when it has a recorded one to stand for it.
+    /// Takes the live run from the views; when a recorded run replaces it.
     void forget();
 
 public Q_SLOTS:

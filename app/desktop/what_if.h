@@ -33,7 +33,7 @@ public Q_SLOTS:
     /// Keeps the place of a state of run A, to be carried elsewhere: after \p step of this token, in its end
     /// or (from 0) after a layer.
     void takeState(qint64 token, int step, int layer);
-    /// Runs A again with the state that was taken in the place of that of this token after \p step.
+    /// Runs A again with the copied state in place of this token's state after \p step.
     void putState(qint64 token, int step);
 
 private:

@@ -37,7 +37,7 @@ private:
     std::int64_t layers_ = 0;
     std::int64_t heads_ = 0;
     std::int64_t key_steps_ = 1;
-    std::int64_t back_ = 0; ///< recorded distances; those beyond weigh nothing
+    std::int64_t back_ = 0; ///< recorded distances; tokens beyond have no weight
 };
 
 /// Numbers of the recorded layers and heads in the model, from the signal's description; 0, 1, ... where it

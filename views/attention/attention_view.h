@@ -22,7 +22,7 @@ class StepMapCanvas;
 /// heads) or by head of one layer. Of run A; needs `record --attention`, and a hint says so. Reads only the
 /// shown row.
 ///
-/// The token is the pinned one, not the hovered one, so that the map stays while the pointer reads it.
+/// The map shows the pinned token, so that it stays while the pointer reads it.
 class AttentionView : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:

@@ -103,7 +103,7 @@ int round_of(const ChartInks& inks, int ink);
 std::vector<double> dashes_of(const ChartInks& inks, const Chart::Series& series);
 QColor mixed(const QColor& from, const QColor& to, double share);
 
-/// The places [first, last) of a band that stand side by side, between those without bounds.
+/// Ranges [first, last) of consecutive points of a band that have bounds.
 std::vector<std::pair<std::size_t, std::size_t>> parts_of_band(const Chart::Series& series);
 /// Whether \p other is hidden together with the entry \p listed of the legend: the series of its name, and
 /// with a line its band and its points. A dashed line leaves a solid one of its colour.

@@ -38,8 +38,8 @@ public:
     [[nodiscard]] const std::vector<double>& ticks() const { return ticks_; }
     [[nodiscard]] QString label(double tick) const;
     [[nodiscard]] QString title() const;
-    /// From 0 at the low end to 1 at the high one, for a reversed axis the other way round. Below a
-    /// logarithmic axis lies everything that is not positive.
+    /// From 0 at the low end to 1 at the high end; reversed for a reversed axis. Below a logarithmic axis
+    /// lies everything that is not positive.
     [[nodiscard]] double share(double value) const;
     [[nodiscard]] const AxisRange& range() const { return range_; }
     [[nodiscard]] double extent() const { return range_.high - range_.low; }

@@ -45,7 +45,7 @@ public:
     void setChart(Chart chart);
     /// Numbers of the palette for the runs of the next chart; empty: in their order.
     void setRunColours(std::vector<std::int64_t> numbers) { runColours_ = std::move(numbers); }
-    /// Instead of a chart: what to do to get one.
+    /// Instead of a chart: how to get one.
     void setHint(const QString& hint);
     [[nodiscard]] const Chart& chart() const { return chart_; }
     [[nodiscard]] QString hint() const { return hintText_; }

@@ -24,7 +24,7 @@ public:
     /// Differences: teal below, the panel's colour at 0.5, orange above; the same two colours as A and B.
     /// Readable behind text.
     static ColourMap diverging(bool dark);
-    /// Classes behind text: entry i is the colour of class i, hues far apart for those next to each other.
+    /// Classes behind text: entry i is the colour of class i; neighbouring classes have distant hues.
     static ColourMap classes(bool dark);
     /// Piecewise linear in sRGB through \p stops, evenly spaced; at least two.
     static ColourMap through(std::span<const QColor> stops);

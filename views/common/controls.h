@@ -72,16 +72,16 @@ private:
 /// An entry of a list that one chooses from.
 struct ChooserEntry {
     QString text;
-    QVariant data;                                   ///< tells entries apart
+    QVariant data;                                   ///< identifies the entry
     QString tip = {};                                ///< plain text
     std::vector<std::pair<int, QVariant>> more = {}; ///< further roles
 };
 
-/// Makes \p box hold \p entries, the one with \p chosen (or none) current. Only what differs is touched and
-/// nothing is signalled, so that an open list keeps its place and its marked entry.
+/// Makes \p box hold \p entries, the one with \p chosen (or none) current. Changes only entries that differ
+/// and emits no signal, so that an open list keeps its position and marked entry.
 void fill_chooser(QComboBox& box, const std::vector<ChooserEntry>& entries, const QVariant& chosen);
 
-/// Shows the command line that does what a dialog does, with a button that copies it.
+/// Shows the command line of a dialog, with a button that copies it.
 class CommandLine : public QWidget {
     Q_OBJECT
 public:
@@ -97,8 +97,8 @@ private:
     QString copied_;
 };
 
-/// Controls in a row that goes on below where the width ends: each keeps the size that it asks for, so that
-/// none is cut. What expands takes what is left of its row.
+/// Controls in rows that wrap at the width: each keeps the size that it asks for, so that none is cut.
+/// Expanding controls take the rest of their row.
 class FlowLayout : public QLayout {
     Q_OBJECT
 public:
@@ -124,7 +124,7 @@ private:
 };
 
 /// Counts the notches of a wheel that zooms. A touchpad sends many small events, which add up; sideways
-/// events, and those without a distance, count nothing.
+/// events and events without a distance do not count.
 class WheelNotches {
 public:
     /// Notches since the last call, away from the user above 0.

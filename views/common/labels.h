@@ -33,8 +33,8 @@ private:
     Theme& theme_;
 };
 
-/// Numbers at the right end of a line: it takes the room that is left, shows the beginning of what does not
-/// fit there and tells all of it as its tip.
+/// Numbers at the right end of a line: it takes the remaining width, shows the beginning of a longer text,
+/// and has all of it as its tip.
 class Readout : public QLabel {
 public:
     explicit Readout(Theme& theme, QWidget* parent = nullptr);

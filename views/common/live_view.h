@@ -5,12 +5,12 @@
 
 namespace ponderscope {
 
-/// A panel that shows what the selection and the data hold, and does nothing while it is hidden. This class
-/// subscribes to the changes that concern the panel and calls renew(): at once where the panel is on the
-/// screen, else once when it comes there. A poll that finds nothing new in the panel's runs calls nothing.
+/// A panel that shows selection and data, and does no work while it is hidden. This class subscribes to the
+/// changes that concern the panel and calls renew(): at once where the panel is on the screen, else once when
+/// it comes there. A poll without news for the panel's runs makes no call.
 ///
-/// The window says what is on the screen: tabs that lie behind others are not hidden for Qt, so that show
-/// events do not tell. A view outside a dock is on the screen.
+/// The window says what is on the screen: Qt does not count tabs behind others as hidden, so show events are
+/// not enough. A view outside a dock is on the screen.
 class LiveView {
 public:
     virtual ~LiveView() = default;

@@ -24,7 +24,7 @@ enum class TableForm {
     csv,     ///< csv_of (core/stats/data_table.h)
     markdown ///< as it stands on the screen
 };
-/// All rows in the order of \p model: a DataTableModel, or what sorts and filters one.
+/// All rows in the order of \p model: a DataTableModel, or a proxy that sorts and filters one.
 QString table_text(const QAbstractItemModel& model, TableForm form);
 
 /// "3.214 ± 0.041" where the interval is even, as it nearly always is; else both ends. \p difference: with

@@ -36,14 +36,13 @@ struct TraceContents {
     [[nodiscard]] std::shared_ptr<const RunContents> run(qint64 id) const; ///< null: unknown
 };
 
-/// Reads all of it. The block of a run that holds what it held \p before is that very block; of complete
+/// Reads all of it. If a run's block did not change since \p before, the same block is returned; of complete
 /// runs only the number is read again. InputError as TraceReader.
 TraceContents read_contents(const TraceReader& reader, const TraceContents& before = {});
 /// Whether two trainings say the same.
 bool same_trainings(const std::vector<TrainingInfo>& a, const std::vector<TrainingInfo>& b);
 
-/// The annotations beside a trace; nothing where there are none, or none that can be read (read_contents says
-/// so).
+/// The annotations beside a trace; empty: none, or none that can be read (read_contents reports it).
 std::optional<AnnotationReader> open_annotations(const TraceReader& reader);
 
 /// Reads a sequence's text and tokens in slices, so that it can be given up between them. \p old: what is

@@ -37,8 +37,8 @@ struct SequenceData {
     [[nodiscard]] const TokenAnnotation* annotation(const QString& name) const; ///< null: none of that name
 };
 
-/// A run that is computed while one looks and lies in no file yet: one sequence. Blocks are never changed;
-/// more of it comes as new ones.
+/// A run that is being computed and is in no file yet: one sequence. Blocks are never changed; more of it
+/// comes as new ones.
 struct LiveRun {
     RunInfo info; ///< id 1; scored_tokens 0, so that no reader expects them in a file
     std::vector<SignalInfo> signalInfos;
@@ -112,7 +112,7 @@ public:
     /// Null: not loaded yet; rowsReady follows (for a short sequence, signalReady).
     [[nodiscard]] std::shared_ptr<const SignalChunk> signalAt(const RunKey& key, qint64 sequence,
                                                               const QString& name, qint64 row);
-    /// A token's text for lists, with what cannot be printed made visible ("␣the", "⏎", "‹E2 80›"). Empty
+    /// A token's text for lists, with unprintable characters made visible ("␣the", "⏎", "‹E2 80›"). Empty
     /// until known.
     [[nodiscard]] QString tokenLabel(const RunKey& key, int id);
 

@@ -31,9 +31,9 @@ class TaskAnswers;
 class TokenScatter;
 
 /// The compare tab: every open run over the text of run A as a row with its NLL, interval and paired
-/// difference; beside it token against token for A and B, as points or as a density, or who wins where: by
-/// token class, type, position or difficulty. Computes on a thread of its own, starts by itself when A,
-/// B or the open traces change, can be cancelled. Needs nothing but per-token scalars.
+/// difference; beside it token against token for A and B, as points or as a density, or winners by group: by
+/// token class, type, position or difficulty. Computes on a thread of its own, starts by itself when A, B or
+/// the open traces change, can be cancelled. Needs nothing but per-token scalars.
 class CompareView : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:

@@ -9,8 +9,8 @@
 
 namespace ponderscope {
 
-/// A source that a run was computed without: the value of layer `source`, left out of the depth attention of
-/// one layer, or of all that read it.
+/// A source that a run was computed without: the value of layer `source`, removed from the depth attention of
+/// one layer, or of all layers that read it.
 struct AblatedSource {
     std::int64_t source = 0;
     std::optional<std::int64_t> layer; ///< nothing: all layers

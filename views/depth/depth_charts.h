@@ -20,8 +20,8 @@ namespace ponderscope {
 SignalInfo depth_signal(const TraceReader& reader, const RunInfo& run);
 
 /// Rows of a depth signal from all over a run, or over the sequence \p only of it, as one map: at most
-/// DepthMap::most_rows of them in slices that are evenly spaced, so that what is read does not grow with the
-/// run. Of weights that were added up, two rows with their mean and deviation. InputError as DepthMap.
+/// DepthMap::most_rows rows in evenly spaced slices, so that the read size does not grow with the run. Of
+/// weights that were added up, two rows with their mean and deviation. InputError as DepthMap.
 DepthMap sampled_depth(const TraceReader& reader, const RunInfo& run, const SignalInfo& info,
                        const std::stop_token& stop = {}, std::optional<std::int64_t> only = {});
 
@@ -39,7 +39,7 @@ std::vector<AblationEffect>
 ablation_effects(const std::filesystem::path& trace, const std::string& run,
                  const std::vector<std::pair<std::filesystem::path, std::string>>& candidates,
                  const BootstrapOptions& options);
-/// Whether a run is such a candidate, by what the trace says of it.
+/// Whether a run is such a candidate, according to the trace.
 bool ablates(const RunInfo& candidate, const RunInfo& base);
 
 /// Mean weight by layer and source of a run.

@@ -26,7 +26,7 @@ class StepMapCanvas;
 
 /// How layers mix the values of earlier layers: layer × source for the selected token, or its mean and spread
 /// over tokens, and layer × token for the chosen source. Any signal with axes token, layer, source (and head)
-/// of run A; without one, a hint says what to record.
+/// of run A; without a source, a hint says what to record.
 ///
 /// A long sequence is read only in part: a sample of its rows for averages, the row of the selected token,
 /// and the pyramid of the chosen source's map, which is made in the background.

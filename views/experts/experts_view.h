@@ -22,8 +22,8 @@ class MapHeader;
 class StepMapCanvas;
 
 /// The experts that the routers of a mixture chose in run A (`record --record steps,experts`): the experts of
-/// one layer by token, coloured by their weights, their load over the run, and how far run B chooses the same
-/// ones.
+/// one layer by token, coloured by their weights, their load over the run, and how often run B chooses the
+/// same experts.
 class ExpertsView : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:

@@ -13,8 +13,8 @@ class DisplayList;
 struct Style;
 
 /// Draws into \p box, in points, and returns the plot between the axes. The note takes up to \p note_lines
-/// lines and is cut short behind them. Names that do not fit side by side under a plot of points or bars
-/// stand one above the other at its left, and the plot lies on its side.
+/// lines and is cut short behind them. If the names under a plot of points or bars do not fit side by side,
+/// they are listed at its left, and the plot is turned.
 QRectF draw_chart(DisplayList& list, const Style& style, const QRectF& box, const Chart& chart,
                   int note_lines);
 /// The height at which all of a chart can be read in this width: its legend, its names, its note, and a plot

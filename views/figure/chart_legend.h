@@ -9,8 +9,8 @@
 
 namespace ponderscope::figure {
 
-/// The legend of a chart: one or two lines above the plot, else a list at its right, so that many series do
-/// not push the plot out of its own box.
+/// The legend of a chart: one or two lines above the plot, else a list at its right, so that the plot keeps
+/// its box.
 class ChartLegend {
 public:
     /// Lays out the legend of a chart in a box of this size.
@@ -21,8 +21,8 @@ public:
     [[nodiscard]] double width() const { return width_; }   ///< width at the right, with the gap
     /// The height of the list in one column.
     [[nodiscard]] double listHeight() const;
-    /// Above: into \p box from its top. Beside: at its right, between the heights of \p plot; \p end tells
-    /// where a series ends there, so that names of lines stand at their ends.
+    /// Above: into \p box from its top. Beside: at its right, between the heights of \p plot; \p end: where a
+    /// series ends, so that the names are at the ends of the lines.
     void draw(DisplayList& list, const QRectF& box, const QRectF& plot,
               const std::function<double(const Chart::Series&)>& end) const;
 

@@ -68,7 +68,7 @@ struct ClipEnd {};
 using Item = std::variant<RectItem, PathItem, TextItem, ImageItem, ClipBegin, ClipEnd>;
 
 /// A figure before it is a file: items in painting order. A plain value; the back ends (pdf, svg, png) read
-/// it and nothing else, so that the formats cannot disagree.
+/// only this list, so that the formats agree.
 class DisplayList {
 public:
     DisplayList() = default;

@@ -28,8 +28,8 @@ class NameList;
 
 /// The figure workbench: all kinds, the runs that a figure shows, a form of its keys, and the figure itself
 /// at true size, also in grey and as deuteranopes see it; several figures on one page. Writes the figure, its
-/// numbers as CSV and the specification that makes it again (FILE.json), shows the command line that does,
-/// and stays open for the next one.
+/// numbers as CSV and its specification (FILE.json), shows the command line for it, and stays open for the
+/// next figure.
 class ExportDialog : public QDialog {
     Q_OBJECT
 public:

@@ -100,7 +100,7 @@ ReplayTable replay_of(const FigureSpec& spec, FigureData& data, const ProgressSi
 TableData gather_policy_table(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
                               const std::stop_token& stop);
 
-/// Cells of a heatmap that are drawn one by one; more become one image.
+/// Cells of a heatmap that are drawn separately; more become one image.
 inline constexpr std::int64_t most_vector_cells = 20'000;
 
 } // namespace ponderscope::figure

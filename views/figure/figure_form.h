@@ -49,7 +49,7 @@ private:
 
 /// Curves of trainings, as (value, text).
 QList<std::pair<QString, QString>> training_curve_choices();
-/// Names of halting rules and policies that stand in one line, commas between them.
+/// Names of halting rules and policies in one line, with commas.
 QStringList listed_policies(const QString& line);
 
 } // namespace ponderscope

@@ -27,10 +27,10 @@ namespace figure {
 class FigurePreview;
 }
 
-/// A figure in a panel: what a specification says of the runs that the window shows, gathered in the
-/// background while it can be seen, with a form of the specification's keys. Charts are plots that zoom and
-/// answer the cursor; other kinds are the page itself. A page of panels is a row of charts, each with its own
-/// choice of what it shows. The command and the exported figure are the specification.
+/// A figure in a panel: the figure of a specification for the shown runs, computed in the background while
+/// visible, with a form of the specification's keys. Charts are plots that zoom and answer the cursor; other
+/// kinds are the page itself. A page of panels is a row of charts, each with its own kind. The command and
+/// the exported figure are the specification.
 class FigurePanel : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:

@@ -22,7 +22,7 @@ public:
     [[nodiscard]] std::string nameAt(int row) const;
     /// Whether these are the names of the list, in any order.
     [[nodiscard]] bool hasAll(const std::vector<std::string>& names) const;
-    /// Entries that were renamed, and with \p order those that were left out, or all where they were moved.
+    /// Renamed entries; with \p order also omitted entries, or all if they were moved.
     [[nodiscard]] std::vector<figure::SeriesSpec> changed(bool order) const;
 };
 

@@ -13,8 +13,8 @@
 
 namespace ponderscope::figure {
 
-/// Reads what a specification asks for on another thread and lays it out on the GUI thread. A new
-/// request replaces the one under way. Ends in `ready` or `failed`.
+/// Reads the data of a specification on another thread and lays it out on the GUI thread. A new request
+/// replaces the one under way. Ends in `ready` or `failed`.
 class FigureMaker : public QObject {
     Q_OBJECT
 public:

@@ -64,9 +64,9 @@ BidiLevels bidi_levels(const QString& paragraph);
 /// The order from left to right of things with these levels (UAX 9, rule L2).
 std::vector<std::size_t> visual_order(const std::vector<std::int8_t>& levels);
 
-/// Letters of the scripts at both sides of \p at stand apart, so that a gap may open between them. False
-/// inside a grapheme, in scripts that join letters, stack them or read from right to left, and before what
-/// closes a phrase of ideographs: no line begins with it.
+/// The scripts at both sides of \p at separate their letters, so that a gap is allowed. False inside a
+/// grapheme, in scripts that join or stack letters or read from right to left, and before closing marks of
+/// ideographs: no line begins with it.
 bool may_part(const QString& text, qsizetype at);
 
 } // namespace ponderscope::figure

@@ -33,8 +33,7 @@ struct RunRows {
     std::function<std::string(std::int32_t)>
         bytes_of_id; ///< from the trace's vocabulary; "" when it is not there
 
-    /// Index into rows of the row that a token shows, nothing when there is none (the first token, when it is
-    /// shown as predicted).
+    /// Index of the row that a token shows; no value: it has none (the first token, shown as predicted).
     [[nodiscard]] std::optional<std::size_t> shown(std::int64_t token, Attribution attribution) const;
     [[nodiscard]] std::size_t local(std::int64_t token) const {
         return static_cast<std::size_t>(token - rows.first);

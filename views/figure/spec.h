@@ -49,7 +49,7 @@ struct KindInfo {
     const char* title;       ///< for people
     const char* shows;       ///< one sentence
     bool chart = true;       ///< of whole runs, in axes: no sequence, no tokens
-    bool uses_b = false;     ///< shows the second run where there is one
+    bool uses_b = false;     ///< shows the second run, if there is one
     std::string_view keys{}; ///< keys that the kind reads beside the common ones, with commas
 };
 /// All kinds, in the order of a gallery.
@@ -79,7 +79,7 @@ struct RunName {
     friend bool operator==(const RunName&, const RunName&) = default;
 };
 
-/// The look of one series of a chart, or of one run. The order of these is that of the legend.
+/// The look of a series of a chart, or of a run. The order of these is that of the legend.
 struct SeriesSpec {
     std::string name;
     std::string as;   ///< instead of its name; empty: its name

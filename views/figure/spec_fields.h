@@ -35,7 +35,7 @@ struct Field {
 /// All fields, in the order in which they are written.
 const std::vector<Field>& fields();
 
-/// InputError: a value is not one of those that a key has.
+/// InputError: the key has no such value.
 [[noreturn]] void refuse_value(const JsonObject& json, std::string_view key, const std::string& value,
                                const std::vector<std::string_view>& known);
 

@@ -25,14 +25,14 @@ class StepMapCanvas;
 /// selection; follows a run that is being recorded. Long sequences are drawn from a pyramid that is made in
 /// the background when they are shown; of the trace only what is near is read then.
 ///
-/// Needs per-step signals in the trace (`record --record steps`, or what a method computes anyway, such as
-/// gates); says so otherwise.
+/// Needs signals by step in the trace (`record --record steps`, or the method's own, such as gates); says so
+/// otherwise.
 class HeatmapView : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
     explicit HeatmapView(ViewContext context, QWidget* parent = nullptr);
-    /// Another map below this one, over the same tokens: what moves one moves all. Null when as many stand
-    /// there as can be told apart.
+    /// Another map below this one, over the same tokens: they move together. Null when as many stand there as
+    /// can be told apart.
     HeatmapView* addMap(const QString& signal);
     void removeMap(HeatmapView* map);
     [[nodiscard]] const std::vector<HeatmapView*>& maps() const { return more_; } ///< the maps below
@@ -68,7 +68,7 @@ private:
     TraceData& data_;
     Selection& selection_;
     Theme& theme_;
-    HeatmapView* above_ = nullptr;   ///< the first map, when this one stands below it
+    HeatmapView* above_ = nullptr;   ///< the first map, if this one is below it
     std::vector<HeatmapView*> more_; ///< of the first one
     StepMapCanvas* canvas_;
     MapHeader* header_;

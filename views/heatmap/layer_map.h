@@ -20,8 +20,8 @@ class ScaleBar;
 
 /// The read-out of every layer at every step of the chosen token: layers downwards, steps to the right, of
 /// any signal with a value a token, step and layer (`record --record steps,layers`). Hidden for runs that
-/// have none. A click chooses step and layer for all views. Reads the one row that it shows, and what all
-/// rows span beside that.
+/// have none. A click chooses step and layer for all views. Reads the row that it shows, and the range of all
+/// rows.
 class LayerMap : public QWidget, public LiveView {
     Q_OBJECT
 public:

@@ -15,7 +15,7 @@ class ScaleBar;
 class StepMapCanvas;
 class Theme;
 
-/// The line above a map: what is shown, its scale, and at the right the cell under the cursor in numbers.
+/// The line above a map: the signal, its scale, and at the right the numbers of the cell under the cursor.
 class MapHeader : public QWidget {
     Q_OBJECT
 public:
@@ -24,7 +24,7 @@ public:
     [[nodiscard]] QComboBox* chooser() const { return chooser_; }
     /// Behind the scale.
     void insert(QWidget* widget);
-    /// Ends that are held for the map's signal, here or in another panel, are those of the scale.
+    /// Fixed ends for the map's signal, set here or in another panel, are the ends of the scale.
     void setRanges(ColourRanges& ranges);
     /// Fits the scale of the canvas and shows it.
     void showScale(const QString& unit, bool halted);

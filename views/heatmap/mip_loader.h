@@ -22,20 +22,20 @@ struct MipRequest {
     Attribution attribution = Attribution::predicted;
     StepMap::Rows rows = StepMap::Rows::steps;
     std::string what; ///< beside the signal's name, what is picked of it: "source 3 head -1"
-    /// Values [n * steps] of a chunk of n tokens, with the steps that those ran. InputError for a shape that
+    /// Values [n * steps] of a chunk of n tokens, with the steps that they ran. InputError for a shape that
     /// does not fit. Called on another thread.
     std::function<std::vector<float>(SignalChunk chunk, std::vector<std::int32_t> executed)> pick;
 };
 
 /// Shows a long heatmap on a canvas: makes its pyramid, and reads the page that is in view where single
-/// tokens can be told apart, on threads of its own. While there is no map, the canvas says how far it is, or
-/// what is wrong. GUI thread.
+/// tokens can be told apart, on threads of its own. Until there is a map, the canvas shows the progress, or
+/// the error. GUI thread.
 class MipLoader : public QObject {
     Q_OBJECT
 public:
     explicit MipLoader(StepMapCanvas& canvas, QObject* parent = nullptr);
 
-    /// Whether the map is shown at once, because its pyramid is that of the request before.
+    /// Whether the map is shown at once, because the last request had the same pyramid.
     bool show(MipRequest request);
     void cancel();
     [[nodiscard]] bool isBusy() const { return building_.isBusy() || paging_.isBusy(); }

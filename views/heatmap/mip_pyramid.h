@@ -55,8 +55,8 @@ public:
     [[nodiscard]] static std::int64_t extent(std::size_t level);
     [[nodiscard]] std::size_t levels() const { return levels_.size(); }
     [[nodiscard]] const Block& block(std::size_t level, std::int64_t number, std::int64_t step) const;
-    /// The blocks of a step that begin within rows [begin, end), or the one that holds \p begin where none
-    /// does, at the coarsest level whose blocks are not wider than that.
+    /// The blocks of a step that begin in rows [begin, end), or else the block with \p begin, at the coarsest
+    /// level whose blocks are not wider than that range.
     [[nodiscard]] Block over(std::int64_t begin, std::int64_t end, std::int64_t step) const;
     /// A quantile, from a sample of the values; NaN without any.
     [[nodiscard]] double quantile(double share) const;

@@ -41,13 +41,12 @@ public:
 
     StepMap() = default;
     /// A long sequence from its pyramid: columns of pixels come from its blocks, single tokens from \p page,
-    /// which may be null; those outside it stand for their block. Shares everything that it is given.
+    /// which may be null; tokens outside show their block. Shares everything that it is given.
     StepMap(std::shared_ptr<const SequenceData> sequence, std::shared_ptr<const MipPyramid> mips,
             std::shared_ptr<const Page> page, SignalInfo info, Attribution attribution,
             Rows rows = Rows::steps);
     /// \p chunk [tokens, steps] over the whole \p sequence (shorter is possible while a run is being
-    /// recorded). InputError when the shape is another one, or when the element type is none that can be
-    /// shown.
+    /// recorded). InputError: another shape, or an element type that cannot be shown.
     StepMap(const SequenceData& sequence, const SignalChunk& chunk, const SignalInfo& info,
             Attribution attribution, Rows rows = Rows::steps);
     /// \p values [token * steps + step].
@@ -69,7 +68,7 @@ public:
     [[nodiscard]] bool exact(std::int64_t first, std::int64_t last) const;
 
     /// Cells of \p count columns over tokens [first, last), which may be fractions of tokens: [column * steps
-    /// + step]. A column holds the tokens that begin in it, and at least the one under its left edge; several
+    /// + step]. A column has the tokens that begin in it, and at least the token under its left edge; several
     /// tokens are merged over those that have a value. It is halted when none of its tokens ran the step.
     /// Time grows with the tokens in view.
     [[nodiscard]] std::vector<Cell> columns(double first, double last, int count, Merge merge) const;

@@ -16,8 +16,7 @@ namespace ponderscope {
 /// outlined. The wheel zooms along the tokens, dragging pans, hovering and clicking drive the shared
 /// selection, arrows move it.
 ///
-/// A paint costs one pass over the tokens in view when the view or the data changed, and a copy of the
-/// picture otherwise.
+/// A paint costs one pass over the visible tokens if view or data changed, else a copy of the picture.
 class StepMapCanvas : public QWidget {
     Q_OBJECT
 public:
@@ -48,7 +47,7 @@ public:
     /// -1 outside the plot.
     [[nodiscard]] qint64 tokenAt(QPointF position) const;
     [[nodiscard]] int stepAt(QPointF position) const;
-    /// Tokens that one pixel column stands for, at least 1.
+    /// Tokens of one pixel column, at least 1.
     [[nodiscard]] double tokensPerPixel() const;
 
     [[nodiscard]] QSize sizeHint() const override;

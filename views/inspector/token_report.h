@@ -10,12 +10,12 @@
 
 namespace ponderscope {
 
-/// All texts and numbers of the inspector for one token. Built again for every token that
-/// the cursor passes, so it reads one row of each signal and no more.
+/// All texts and numbers of the inspector for one token. Rebuilt for every token under the cursor, so it
+/// reads only one row of each signal.
 struct TokenReport {
     struct Row {
         QString label;
-        QString a; ///< "–" where there is nothing
+        QString a; ///< "–": no value
         QString b; ///< empty without a run B
     };
     struct Candidate {
@@ -38,7 +38,7 @@ struct TokenReport {
         std::vector<double> b; ///< one value: the run has a single step, shown as a level
     };
 
-    qint64 token = -1; ///< -1: nothing is shown, and hint says what to do
+    qint64 token = -1; ///< -1: empty, and the hint says what to do
     QString hint;
     QString headline; ///< the token's text without the blanks before it
     QString subtitle; ///< "id 412 · bytes 33–42 · sequence 2"

@@ -23,9 +23,8 @@ struct RunPoint {
     bool strong = false; ///< chosen
 };
 
-/// Perplexity against what it costs. \p current: a point of
-/// its own, as of a slider; null for none. The last series is the current point where there is one, before
-/// it come the runs.
+/// Perplexity against what it costs. \p current: a point of its own, as of a slider; null for none. The last
+/// series is the current point, if there is one; the runs are before it.
 Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
                           const PolicyPoint* current, const FrontLook& look = {});
 /// Tokens with a target that stopped at each step.

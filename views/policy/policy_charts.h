@@ -8,7 +8,7 @@
 
 namespace ponderscope {
 
-// Charts of policies beyond their fronts. What in them is replay says so.
+// Charts of policies beyond their fronts. Replays are marked as such.
 
 /// How rules are set against each other at equal cost.
 struct MatchedLook {
@@ -19,10 +19,10 @@ struct MatchedLook {
     std::optional<MatchedComparison> reruns = {}; ///< results of the model with the rules: points with bands
 };
 
-/// Rules at equal cost: NLL minus that of one of them over mean steps, or over FLOPs, with bands over the
-/// whole chart; dots where a rule thinks better than the best blind rule. Costs are those that the rule at
-/// zero reaches. InputError: a rule that the run lacks signals for, FLOPs that the trace does not know, a
-/// rule at zero that stops all tokens or none at every threshold.
+/// Rules at equal cost: NLL minus the NLL of one rule over mean steps or FLOPs, with bands over the whole
+/// chart; dots where a rule thinks better than the best blind rule. Costs are those that the rule at zero
+/// reaches. InputError: a rule that the run lacks signals for, FLOPs that the trace does not know, a rule at
+/// zero that stops all tokens or none at every threshold.
 Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look, const BootstrapOptions& options);
 
 /// The loss of the best blind rule and of random halting against one policy at equal cost.
@@ -31,8 +31,8 @@ Chart policy_comparison_chart(const ReplayTable& table, const std::string& polic
 
 enum class SweepQuantity { nll, steps, flops };
 
-/// A quantity against the first parameter of policies, as a share of its range where there are several of
-/// them. InputError: as above, or FLOPs that the trace does not know.
+/// A quantity against the first parameter of policies, as a share of its range if there are several policies.
+/// InputError: as above, or FLOPs that the trace does not know.
 Chart sweep_chart(const ReplayTable& table, const std::vector<std::string>& policies, SweepQuantity quantity,
                   const std::stop_token& stop);
 

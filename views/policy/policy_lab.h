@@ -44,9 +44,9 @@ struct ReplayedSteps {
 };
 
 /// Asks what another halting policy would have done: policy, threshold, histogram of steps, the text coloured
-/// by the steps it would have had, and the point among the fronts of all policies. Everything here is replay
-/// from recorded signals, and says so, but for the exact rerun of the policy: where the open traces hold one,
-/// its numbers and its difference from the replay stand beside it.
+/// by the steps it would have had, and the point among the fronts of all policies. All numbers are replays of
+/// recorded signals and marked as such, except the exact rerun of the policy: if an open trace has one, its
+/// numbers and its difference from the replay are shown beside it.
 class PolicyLab : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:

@@ -30,8 +30,8 @@ class TextView;
 
 /// Ctrl+F: finds text, "#id", a /pattern/ or a condition in the shown sequence, and in all sequences of the
 /// run where that is wanted; Enter next, Shift+Enter previous (from sequence to sequence then), Escape
-/// closes. Hits are ticks on the minimap and, when wanted, a list with the words around them; how many of
-/// which class and what they cost stands below, and panels can be told to speak of them alone.
+/// closes. Hits are ticks on the minimap and, when wanted, a list with the words around them; their number by
+/// class and their NLL are below, and panels can be restricted to them.
 class FindBar : public QWidget {
     Q_OBJECT
 public:

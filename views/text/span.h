@@ -43,13 +43,13 @@ struct SpanStatistics {
 /// the data asks for. None where fewer than two blocks fit. Slow for long spans; Cancelled by \p stop.
 SpanStatistics span_statistics(const SequenceData& a, const SequenceData* b, qint64 maxSteps, TokenSpan span,
                                Attribution attribution, const std::stop_token& stop = {});
-/// The same of single tokens, ascending, wherever they stand: means over them, intervals from blocks of the
-/// whole sequence in which they are as many as they happen to be (a ratio), so that neighbours count as such.
+/// The same for single tokens, ascending, at any positions: means over them, and intervals from blocks of the
+/// whole sequence, so that neighbours stay dependent (the statistic is a ratio).
 SpanStatistics subset_statistics(const SequenceData& a, const SequenceData* b, qint64 maxSteps,
                                  const std::vector<qint64>& tokens, Attribution attribution,
                                  const std::stop_token& stop = {});
-/// The same of tokens of many sequences, which come one after the other: intervals from whole clusters (of
-/// sequences) where there are enough of them, else from blocks.
+/// The same for tokens of many sequences, one sequence after the other: intervals from whole clusters of
+/// sequences if there are enough, else from blocks.
 class SubsetMeans {
 public:
     explicit SubsetMeans(Attribution attribution);
@@ -76,9 +76,9 @@ inline constexpr qint64 most_copied = 20'000;
 /// The text itself; ids where there is no text.
 QString span_text(const SequenceData& data, TokenSpan span);
 
-/// Gives the tokens of a span a class of a category of annotations beside the trace, which is made where
-/// there is none of that name; other tokens keep theirs. An empty class takes the span's away. InputError
-/// where the annotation is one of numbers, or a name cannot be; EnvironmentError.
+/// Gives the tokens of a span a class of an annotation beside the trace, which is made if it does not exist;
+/// other tokens keep theirs. An empty class takes the span's away. InputError where the annotation is one of
+/// numbers, or a name cannot be; EnvironmentError.
 void label_span(const RunKey& key, qint64 sequence, TokenSpan span, const QString& annotation,
                 const QString& name);
 

@@ -24,8 +24,8 @@ public:
     void copy() const;
     /// Writes the label beside the trace, on a thread of its own; the text has it when it is written.
     void label(const QString& annotation, const QString& name);
-    /// Asks for a class of the span, or of the selected token where there is no span. \p wanted: the
-    /// annotation that is suggested.
+    /// Asks for a class of the span, or of the selected token without a span. \p wanted: the annotation that
+    /// is suggested.
     void askForLabel(const QString& wanted);
     /// Gives the selected token the note "bookmark", or takes it away. Another note stays.
     void toggleBookmark();

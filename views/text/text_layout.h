@@ -34,7 +34,7 @@ public:
         qint64 token = 0;
         qreal left = 0; ///< of the box around the glyphs, without the gap before the word
         qreal right = 0;
-        bool roomBefore = false; ///< a gap or the line's end lies at its left, into which its box may reach
+        bool roomBefore = false; ///< at its left is a gap or the line's end, into which its box may extend
         bool roomAfter = false;  ///< at its right
     };
 
@@ -47,8 +47,8 @@ public:
     void setLabels(std::function<QString(int)> labels) { labels_ = std::move(labels); }
     /// A name was not known when its token was placed.
     [[nodiscard]] bool missesLabels() const { return missesLabels_; }
-    /// Null empties the layout. Data that continues what is placed (a recording that grows, another run on
-    /// the same text) keeps it.
+    /// Null empties the layout. Data that continues the placed text (a growing recording, another run on the
+    /// same text) keeps the layout.
     void setSequence(std::shared_ptr<const SequenceData> data);
     [[nodiscard]] const std::shared_ptr<const SequenceData>& sequence() const { return data_; }
     /// Wraps the placed tokens again. \p width in pixels, at least 40 is used.
@@ -84,7 +84,7 @@ private:
     struct Extent {
         float left = 0;
         float right = 0;
-        bool inside = false; ///< begins inside of what one sees as one character
+        bool inside = false; ///< begins inside of a visible character
         /// The union of both extents; `inside` is this extent's.
         [[nodiscard]] Extent with(const Extent& other) const {
             return {std::min(left, other.left), std::max(right, other.right), inside};
@@ -113,7 +113,7 @@ private:
         std::uint32_t token = 0;  ///< of the sequence; inside the word only where that is wider than a line
         bool rightToLeft = false; ///< direction of its paragraph
     };
-    /// A word, or the part of it that stands on one line.
+    /// A word, or its part on one line.
     struct Piece {
         std::size_t word = 0;
         std::uint32_t from = 0; ///< tokens within the word

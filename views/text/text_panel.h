@@ -26,7 +26,7 @@ class SpanBar;
 class TextView;
 class TokenModel;
 
-/// How near one stands to the text.
+/// The zoom level of the text.
 enum class TextZoom {
     tokens, ///< one line a token, with its numbers
     text,   ///< running text, in a size of choice

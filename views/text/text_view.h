@@ -42,8 +42,8 @@ public:
     [[nodiscard]] std::optional<Quantity> bars() const { return look().bars; }
     [[nodiscard]] const QString& barAnnotation() const { return look().barAnnotation; }
     [[nodiscard]] bool showsDifference() const { return look().difference; }
-    /// The ends of the scale of what colours the text now, for every run and sequence until they are set
-    /// anew; each quantity, its difference and each annotation has its own. Nothing: from the values.
+    /// The ends of the current colour scale, for every run and sequence until they are set again; each
+    /// quantity, its difference and each annotation has its own. Nothing: from the values.
     [[nodiscard]] HeldRange range() const;
     void setRange(const HeldRange& range);
     [[nodiscard]] ColourRanges& ranges() { return ranges_; } ///< all that are held

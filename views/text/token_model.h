@@ -13,9 +13,10 @@
 
 namespace ponderscope {
 
-/// The tokens of the shown sequence, one a row: place, token, every quantity of A, those of B where it reads
-/// the same tokens, and every annotation; what the text is coloured by colours the token. Reads the blocks as
-/// it is asked; nothing is copied. Sorting orders row numbers, in the order of the text while nobody sorted.
+/// The tokens of the shown sequence, one a row: position, token, every quantity of A, the quantities of B if
+/// it has the same tokens, and every annotation; what the text is coloured by colours the token. Reads the
+/// blocks as it is asked; nothing is copied. Sorting orders row numbers, in the order of the text while
+/// nobody sorted.
 class TokenModel : public QAbstractTableModel {
     Q_OBJECT
 public:

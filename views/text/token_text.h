@@ -16,7 +16,7 @@ struct TokenText {
         false; ///< drawn softly: control characters, bare white space, bytes of a cut character, ids
     bool breakAfter = false;  ///< holds a newline: the line ends here
     bool breakBefore = false; ///< a line may start here although no space precedes (scripts without spaces)
-    bool ideograph = false;   ///< breakBefore holds whatever stands before: no part of what one sees as one
+    bool ideograph = false;   ///< breakBefore is true after any character: no part of a visible character
 };
 
 /// \p bytes: the characters that begin in the token (CharacterSpan); empty for a run on ids and for tokens

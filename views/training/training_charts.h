@@ -40,7 +40,7 @@ std::vector<TrainingRecord> read_trainings(const std::filesystem::path& trace,
 
 /// The trainings that \p name means: a training of that name, the one that recorded the run of that name or
 /// number, or all if the name is empty or of a run that no training recorded. InputError: there are none, or
-/// nothing has that name.
+/// none with that name.
 std::vector<TrainingRecord> trainings_named(const std::filesystem::path& trace, const std::string& name,
                                             const std::stop_token& stop = {});
 
@@ -49,8 +49,8 @@ enum class TrainingAxis : std::uint8_t { steps, tokens, seconds };
 
 struct TrainingChartOptions {
     TrainingAxis axis = TrainingAxis::steps;
-    /// Weight of what came before in a running mean of the loss and of other quantities that are noisy from
-    /// step to step, 0 (as measured) to below 1; measurements on held-out text are never smoothed.
+    /// Weight of earlier values in a running mean of the loss and other noisy quantities, 0 (as measured) to
+    /// below 1; measurements on held-out text are never smoothed.
     double smoothing = 0;
 };
 
@@ -69,8 +69,8 @@ std::vector<TrainingQuantity> further_quantities(std::span<const TrainingRecord>
 /// The progress of a training, or why it failed; empty: the training has ended.
 QString training_state(const TrainingInfo& training);
 
-/// A running mean without a bias towards its beginning: m_i = Σ_j w^(i-j) x_j / Σ_j w^(i-j). A value that is
-/// no number stays one and counts for nothing.
+/// A running mean without a bias towards its beginning: m_i = Σ_j w^(i-j) x_j / Σ_j w^(i-j). A NaN stays NaN
+/// and does not count.
 std::vector<double> smoothed(std::span<const double> values, double weight);
 
 } // namespace ponderscope
