@@ -11,6 +11,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <set>
 
 namespace ponderscope {
 namespace {
@@ -87,6 +88,38 @@ nlohmann::json hrm_text() {
                              {"embedding_scale", 3.0}});
 }
 
+nlohmann::json with(nlohmann::json config, const nlohmann::json& keys) {
+    config.update(keys);
+    return config;
+}
+nlohmann::json mixture(const char* type) {
+    return tiny(type, {{"num_experts", 4},
+                       {"num_experts_per_tok", 2},
+                       {"moe_intermediate_size", 16},
+                       {"norm_topk_prob", true},
+                       {"clip_qkv", 0.3},
+                       {"swiglu_limit", 0.05},
+                       {"swiglu_alpha", 9.0},
+                       {"use_sliding_window", true}});
+}
+nlohmann::json sandwich(const char* type) {
+    return {{"model_type", type},
+            {"_class_name", "ParcaeConfig"},
+            {"vocab_size", vocabulary},
+            {"n_embd", 128},
+            {"n_heads", 4},
+            {"num_attention_heads", 4},
+            {"intermediate_size", 40},
+            {"n_layers_in_prelude", 1},
+            {"n_layers_in_recurrent_block", 1},
+            {"n_layers_in_coda", 1},
+            {"mean_recurrence", 3},
+            {"block_size", 64},
+            {"init_values", {{"std", 0.02}, {"embed_scale", 3.0}}},
+            {"prelude_norm", true},
+            {"qk_norm", true}};
+}
+
 struct Feature {
     const char* name;
     nlohmann::json config;
@@ -97,6 +130,15 @@ struct Feature {
 void without_windows(ModelConfig& c) {
     std::fill(c.sliding_windows.begin(), c.sliding_windows.end(), 0);
 }
+void without_query_norms(ModelConfig& c) {
+    c.qk_norm = c.depth.use_qk_norm = false;
+}
+void without_steps(ModelConfig& c) {
+    c.ponder.max_steps = 0;
+}
+void whole_heads_rotate(ModelConfig& c) {
+    c.rope.rotary_dims = c.head_dim;
+}
 void one_rotation(ModelConfig& c) {
     c.layer_rope.clear();
 }
@@ -106,6 +148,49 @@ void plain_rotation(ModelConfig& c) {
 
 std::vector<Feature> features() {
     return {
+        {"gpt2_scores_by_layer", with(testing::tiny_gpt2(), {{"scale_attn_by_inverse_layer_idx", true}}),
+         [](auto& c) { c.scale_attn_by_inverse_layer_idx = false; }},
+        {"gpt2_unscaled_scores", with(testing::tiny_gpt2(), {{"scale_attn_weights", false}}),
+         [](auto& c) { c.scale_attn_weights = true; }},
+        {"gpt_neox_parallel", testing::tiny_gpt_neox(), [](auto& c) { c.parallel_residual = false; }},
+        {"gpt_neox_partial_rotation", testing::tiny_gpt_neox(), whole_heads_rotate},
+        {"phi_partial_rotation", testing::tiny_phi(), whole_heads_rotate},
+        {"opt_norms_after_sums", testing::tiny_opt(),
+         [](auto& c) { c.pre_norm = c.remove_final_norm = true; }},
+        {"llama_scaled_rotation",
+         with(testing::tiny_llama(), {{"rope_scaling", {{"type", "linear"}, {"factor", 8.0}}}}),
+         plain_rotation},
+        {"mistral_windows", testing::tiny_mistral(), without_windows},
+        {"ministral_windows",
+         tiny("ministral",
+              {{"layer_types", {"sliding_attention", "full_attention", "full_attention", "full_attention"}}}),
+         without_windows},
+        {"qwen2_windows", testing::tiny_qwen2(), without_windows},
+        {"qwen3_windows", testing::tiny_qwen3(), without_windows},
+        {"qwen3_query_norms", testing::tiny_qwen3(), without_query_norms},
+        {"nanbeige_query_norms", testing::tiny_nanbeige(), without_query_norms},
+        {"nanbeige_loops", with(testing::tiny_nanbeige(), {{"num_loops", 3}}), without_steps},
+        {"ouro_loops", tiny("ouro", {{"total_ut_steps", 3}}), without_steps},
+        {"olmo2_query_norms", tiny("olmo2", nlohmann::json::object()), without_query_norms},
+        {"olmoe_query_norms", mixture("olmoe"), without_query_norms},
+        {"olmoe_clip", mixture("olmoe"), [](auto& c) { c.scales.qkv_limit.reset(); }},
+        {"olmoe_renormed", mixture("olmoe"), [](auto& c) { c.experts.renormed = false; }},
+        {"olmoe_chosen", mixture("olmoe"), [](auto& c) { c.experts.chosen = 3; }},
+        {"qwen3_moe_query_norms", mixture("qwen3_moe"), without_query_norms},
+        {"qwen3_moe_renormed", mixture("qwen3_moe"), [](auto& c) { c.experts.renormed = false; }},
+        {"qwen3_moe_windows", mixture("qwen3_moe"), without_windows},
+        {"gpt_oss_limit", mixture("gpt_oss"), [](auto& c) { c.experts.limit = 1e9; }},
+        {"gpt_oss_alpha", mixture("gpt_oss"), [](auto& c) { c.experts.alpha = 1.702; }},
+        {"gpt_oss_windows", mixture("gpt_oss"), without_windows},
+        {"gpt_oss_yarn", mixture("gpt_oss"), plain_rotation},
+        {"huginn_steps", sandwich("huginn_raven"), without_steps},
+        {"huginn_neighbours_rotate", sandwich("huginn_raven"), [](auto& c) { c.rope.pairs = false; }},
+        {"huginn_norm_before_coda", sandwich("huginn_raven"),
+         [](auto& c) { c.sandwich.norm_before_coda = false; }},
+        {"huginn_embedding", sandwich("huginn_raven"), [](auto& c) { c.scales.embedding = 1; }},
+        {"parcae_steps", sandwich("parcae"), without_steps},
+        {"parcae_prelude_norm", sandwich("parcae"), [](auto& c) { c.sandwich.prelude_norm = false; }},
+        {"parcae_query_norms", sandwich("parcae"), [](auto& c) { c.qk_norm = false; }},
         {"gemma2_score_softcap", gemma2(), [](auto& c) { c.scales.attention_softcap = 0; }},
         {"gemma2_logit_softcap", gemma2(), [](auto& c) { c.scales.logit_softcap.reset(); }},
         {"gemma2_score_scale", gemma2(), [](auto& c) { c.scales.attention.reset(); }},
@@ -114,6 +199,10 @@ std::vector<Feature> features() {
         {"gemma2_windows", gemma2(), without_windows},
         {"gemma3_rotation_by_kind", gemma3(), one_rotation},
         {"gemma3_windows", gemma3(), without_windows},
+        {"gemma3_query_norms", gemma3(), without_query_norms},
+        {"gemma3_with_images_windows",
+         {{"model_type", "gemma3"}, {"text_config", gemma3()}},
+         without_windows},
         {"olmo3_yarn", olmo3(), plain_rotation},
         {"olmo3_yarn_on_full_layers_only", olmo3(), one_rotation},
         {"smollm3_layers_without_rotation", smollm3(), one_rotation},
@@ -163,6 +252,16 @@ TEST_P(FeatureOff, ChangesLogits) {
 
 INSTANTIATE_TEST_SUITE_P(All, FeatureOff, ::testing::ValuesIn(features()),
                          [](const auto& one) { return std::string(one.param.name); });
+
+TEST(Families, EveryArchitectureHasAFeatureThatCanBeSwitchedOff) {
+    std::set<std::string> types;
+    for (const Feature& feature : features()) {
+        types.insert(feature.config.at("model_type").get<std::string>());
+    }
+#define PONDERSCOPE_ARCHITECTURE(name) EXPECT_TRUE(types.contains(#name)) << #name;
+#include "core/checkpoint/architectures.def"
+#undef PONDERSCOPE_ARCHITECTURE
+}
 
 TEST(Families, TheFirstLayersRunAlone) {
     const TemporaryFolder folder;
