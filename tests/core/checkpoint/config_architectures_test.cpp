@@ -2,7 +2,6 @@
 // config.json of each architecture: defaults of the configuration classes, precedence of keys, and what is
 // refused.
 #include "core/checkpoint/method_info.h"
-#include "tests/core/checkpoint/config_sentences.h"
 #include "tests/core/checkpoint/support.h"
 
 #include <algorithm>
@@ -11,9 +10,8 @@ namespace ponderscope {
 namespace {
 
 using testing::config_sentence;
+using testing::expect_refused;
 using testing::read_config;
-
-const std::string cannot_run = "; this build cannot run the checkpoint.";
 
 /// A small Llama or GPT-NeoX with more keys.
 std::string llama(const std::string& more = {}) {
@@ -84,9 +82,7 @@ TEST(ConfigDefaults, Gpt2) {
     EXPECT_FALSE(c.scale_attn_by_inverse_layer_idx);
     EXPECT_EQ(c.rope.kind, RopeConfig::Kind::none);
     EXPECT_EQ(read_config(R"({"model_type":"gpt2","hidden_size":24})").hidden_size, 24) << "the common name";
-    EXPECT_EQ(config_sentence(R"({"model_type":"gpt2","n_embd":12,"hidden_size":24})"),
-              expected("the same value as for \"n_embd\", 12, for \"hidden_size\", found 24; remove one of "
-                       "the two keys."));
+    expect_refused(R"({"model_type":"gpt2","n_embd":12,"hidden_size":24})", "\"hidden_size\"");
 }
 
 TEST(ConfigDefaults, TheOthers) {
@@ -135,12 +131,9 @@ TEST(ConfigValues, TokenIds) {
     EXPECT_EQ(read_config(llama(R"("eos_token_id":[3,1,3])")).eos_token_ids,
               (std::vector<std::int64_t>{3, 1}));
     EXPECT_TRUE(read_config(llama(R"("eos_token_id":-1)")).eos_token_ids.empty());
-    EXPECT_EQ(config_sentence(llama(R"("eos_token_id":"</s>")")),
-              expected("a token id or an array of them for \"eos_token_id\", found \"</s>\"" + correct));
-    EXPECT_EQ(config_sentence(llama(R"("eos_token_id":[1,"x"])")),
-              expected("a token id or an array of them for \"eos_token_id\", found an array of 2" + correct));
-    EXPECT_EQ(config_sentence(llama(R"("bos_token_id":18446744073709551615)")),
-              expected("a token id for \"bos_token_id\", found 18446744073709551615" + correct));
+    expect_refused(llama(R"("eos_token_id":"</s>")"), "\"eos_token_id\"");
+    expect_refused(llama(R"("eos_token_id":[1,"x"])"), "\"eos_token_id\"");
+    expect_refused(llama(R"("bos_token_id":18446744073709551615)"), "\"bos_token_id\"");
 }
 
 TEST(ConfigValues, DeclaredDtype) {
@@ -167,95 +160,58 @@ TEST(ConfigValues, ActivationsByEveryName) {
     for (const auto& [name, activation] : names) {
         EXPECT_EQ(read_config(llama("\"hidden_act\":\"" + name + "\"")).activation, activation) << name;
     }
-    const std::string said = config_sentence(llama(R"("hidden_act":"laplace")"));
-    EXPECT_EQ(said.rfind(expected("one of the activations gelu, gelu_python, "), 0), 0U) << said;
-    EXPECT_NE(said.find("for \"hidden_act\", found \"laplace\"" + cannot_run), std::string::npos) << said;
+    expect_refused(llama(R"("hidden_act":"laplace")"), "\"hidden_act\"");
 }
 
-TEST(ConfigErrors, EachHasItsSentence) {
-    const std::vector<std::pair<std::string, std::string>> cases{
-        {"{}", "one of the architectures " + every_architecture() +
-                   " for "
-                   "\"model_type\", found no such "
-                   "key; check that it is a Hugging Face model's config.json."},
-        {llama(R"("quantization_config":{"quant_method":"gptq"})"),
-         "nothing, since quantised weights are not read, for \"quantization_config\", found an object; get "
-         "the checkpoint before "
-         "quantisation."},
-        {llama(R"("is_causal":false)"),
-         "true for \"is_causal\", found false; this build runs causal models only."},
-        {llama(R"("num_key_value_heads":3)"),
-         "a divisor of the number of query heads, 4, for \"num_key_value_heads\", found 3" + correct},
-        {R"({"model_type":"mistral","num_attention_heads":4})",
-         "a divisor of the number of query heads, 4, (8 where the key is absent) for "
-         "\"num_key_value_heads\", found no such key" +
-             correct},
-        {R"({"model_type":"llama","hidden_size":65})",
-         "a multiple of the number of heads, 32, for \"hidden_size\", found 65" + correct},
-        {neox(R"("head_dim":32)"), "16 for \"head_dim\", found 32; GPT-NeoX heads are hidden_size / "
-                                   "num_attention_heads wide: correct the file."},
-        {llama(R"("rms_norm_eps":-1)"), "a number from 0 to 3.4e38 for \"rms_norm_eps\", found -1" + correct},
-        {llama(R"("rms_norm_eps":1e39)"),
-         "a number from 0 to 3.4e38 for \"rms_norm_eps\", found 1e+39" + correct},
-        {llama(R"("rope_theta":0)"), "a number above 0, up to 3.4e38 for \"rope_theta\", found 0" + correct},
-        {llama(R"("tie_word_embeddings":"yes")"),
-         "true or false for \"tie_word_embeddings\", found \"yes\"" + correct},
-        {llama(R"("head_dim":15)"), "an even number of rotated elements in a head, found 15 of 15" + correct},
-        {llama(R"("partial_rotary_factor":0.5)"),
-         "1, since this architecture rotates whole heads, for \"partial_rotary_factor\", found 0.5" +
-             correct},
+TEST(ConfigErrors, NameTheKey) {
+    const std::pair<std::string, const char*> cases[]{
+        {"{}", "\"model_type\""},
+        {llama(R"("quantization_config":{"quant_method":"gptq"})"), "\"quantization_config\""},
+        {llama(R"("is_causal":false)"), "\"is_causal\""},
+        {llama(R"("num_key_value_heads":3)"), "\"num_key_value_heads\""},
+        {R"({"model_type":"mistral","num_attention_heads":4})", "\"num_key_value_heads\""},
+        {R"({"model_type":"llama","hidden_size":65})", "\"hidden_size\""},
+        {neox(R"("head_dim":32)"), "\"head_dim\""},
+        {llama(R"("rms_norm_eps":-1)"), "\"rms_norm_eps\""},
+        {llama(R"("rms_norm_eps":1e39)"), "\"rms_norm_eps\""},
+        {llama(R"("rope_theta":0)"), "\"rope_theta\""},
+        {llama(R"("tie_word_embeddings":"yes")"), "\"tie_word_embeddings\""},
+        {llama(R"("head_dim":15)"), "an even number of rotated elements in a "},
+        {llama(R"("partial_rotary_factor":0.5)"), "\"partial_rotary_factor\""},
         {llama(R"("rope_parameters":{"partial_rotary_factor":0.5})"),
-         "1, since this architecture rotates whole heads, for \"rope_parameters.partial_rotary_factor\", "
-         "found 0.5" +
-             correct},
-        {neox(R"("rotary_pct":1.5)"), "at most 1 for \"rotary_pct\", found 1.5" + correct},
-        {neox(R"("rotary_pct":0.33)"),
-         "an even number of rotated elements in a head, found 5 of 16" + correct},
-        {llama(R"("rope_scaling":{"type":"ntk","factor":2})"),
-         "default, linear, dynamic, llama3, yarn or longrope for \"rope_scaling.type\", found \"ntk\"" +
-             cannot_run},
-        {llama(R"("rope_scaling":{"type":"linear"})"),
-         "a number above 0 for \"rope_scaling.factor\", found no such key" + correct},
+         "\"rope_parameters.partial_rotary_factor\""},
+        {neox(R"("rotary_pct":1.5)"), "\"rotary_pct\""},
+        {neox(R"("rotary_pct":0.33)"), "an even number of rotated elements in a "},
+        {llama(R"("rope_scaling":{"type":"ntk","factor":2})"), "\"rope_scaling.type\""},
+        {llama(R"("rope_scaling":{"type":"linear"})"), "\"rope_scaling.factor\""},
         {llama(
              R"("rope_parameters":{"rope_type":"llama3","factor":8,"low_freq_factor":4,"high_freq_factor":4})"),
-         "a number above low_freq_factor for \"rope_parameters.high_freq_factor\", found 4" + correct},
-        {llama(R"("rope_scaling":{"type":"yarn","factor":2,"rope_theta":1})"),
-         "a base above 1 with yarn for \"rope_scaling.rope_theta\", found 1" + correct},
-        {R"({"model_type":"phi","qk_layernorm":true})",
-         "false for \"qk_layernorm\", found true" + cannot_run},
+         "\"rope_parameters.high_freq_factor\""},
+        {llama(R"("rope_scaling":{"type":"yarn","factor":2,"rope_theta":1})"), "\"rope_scaling.rope_theta\""},
+        {R"({"model_type":"phi","qk_layernorm":true})", "\"qk_layernorm\""},
         {R"({"model_type":"qwen2","num_hidden_layers":2,"layer_types":["full_attention"]})",
-         "one entry for each of the 2 layers for \"layer_types\", found an array of 1" + correct},
+         "\"layer_types\""},
         {R"({"model_type":"qwen2","num_hidden_layers":1,"layer_types":["linear_attention"]})",
-         "full_attention or sliding_attention in every entry, not \"linear_attention\", for \"layer_types\", "
-         "found an array of 1" +
-             cannot_run},
+         "\"layer_types\""},
         {R"({"model_type":"qwen2","num_hidden_layers":1,"layer_types":["sliding_attention"]})",
-         "true beside a sliding layer in \"layer_types\" for \"use_sliding_window\", found no such key" +
-             correct},
-        {R"({"model_type":"nanbeige","enable_mhc":true})",
-         "false for \"enable_mhc\", found true" + cannot_run},
-        {R"({"model_type":"nanbeige","loop_middle_layers":2})",
-         "nothing for \"loop_middle_layers\", found 2" + cannot_run},
-        {R"({"model_type":"nanbeige","insert_ngram_layer_idx":[1]})",
-         "an empty array for \"insert_ngram_layer_idx\", found an array of 1" + cannot_run},
+         "\"use_sliding_window\""},
+        {R"({"model_type":"nanbeige","enable_mhc":true})", "\"enable_mhc\""},
+        {R"({"model_type":"nanbeige","loop_middle_layers":2})", "\"loop_middle_layers\""},
+        {R"({"model_type":"nanbeige","insert_ngram_layer_idx":[1]})", "\"insert_ngram_layer_idx\""},
         {R"({"model_type":"nanbeige","enable_depth_attention":true,"depth_attention_recent_window":1})",
-         "0 for \"depth_attention_recent_window\", found 1" + cannot_run},
-    };
-    for (const auto& [text, said] : cases) {
-        EXPECT_EQ(config_sentence(text), expected(said)) << text;
+         "\"depth_attention_recent_window\""}};
+    for (const auto& [text, part] : cases) {
+        expect_refused(text, part);
     }
-    EXPECT_EQ(config_sentence(std::string(100'000, '[')),
-              expected("at most 64 nested levels, found more; check that it is the right file."));
-    EXPECT_EQ(config_sentence(std::string("{\"model_type\":\"llama\"} \0", 24))
-                  .rfind(expected("valid JSON, found "), 0),
-              0U);
+    expect_refused(std::string(100'000, '['), "at most 64 nested levels");
+    expect_refused(std::string("{\"model_type\":\"llama\"} \0", 24), "valid JSON");
 }
 
 TEST(ConfigErrors, TheFileItself) {
     testing::TemporaryFolder folder;
     EXPECT_EQ(testing::sentence(folder.path(), [&] { read_model_config(folder / "config.json"); }),
               "config.json: expected a file, found nothing there; check the path.");
-    EXPECT_EQ(config_sentence(""), expected("valid JSON, found an empty file; get the file again."));
+    expect_refused("", "valid JSON");
     EXPECT_EQ(read_config("{\"model_type\":\"llama\",\"model_type\":\"opt\"}").architecture,
               Architecture::opt)
         << "as Python reads it";
@@ -355,10 +311,8 @@ TEST(Rope, Yarn) {
 
 TEST(Rope, DynamicIsAnnounced) {
     EXPECT_EQ(read_config(llama(R"("rope_scaling":{"type":"dynamic","factor":2})")).notices.size(), 1U);
-    EXPECT_EQ(
-        config_sentence(llama(R"("head_dim":2,"rope_scaling":{"type":"dynamic","factor":2})")),
-        expected("a kind that works with two rotated elements for \"rope_scaling.type\", found \"dynamic\"" +
-                 correct));
+    expect_refused(llama(R"("head_dim":2,"rope_scaling":{"type":"dynamic","factor":2})"),
+                   "\"rope_scaling.type\"");
 }
 
 TEST(Rope, GptNeoXHasItsOwnNames) {

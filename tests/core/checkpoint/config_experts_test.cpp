@@ -107,12 +107,7 @@ TEST(ConfigOfExperts, ImpossibleValuesAreRefusedByName) {
         {R"("norm_topk_prob":"yes")", "norm_topk_prob"},
         {R"("num_experts":1e9)", "num_experts"}};
     for (const auto& [more, key] : wrong) {
-        try {
-            (void)read_config(mixture("qwen3_moe", more));
-            ADD_FAILURE() << more;
-        } catch (const InputError& error) {
-            EXPECT_NE(std::string(error.what()).find(key), std::string::npos) << error.what();
-        }
+        testing::expect_refused(mixture("qwen3_moe", more), key);
     }
     for (const char* more : {R"("swiglu_limit":0)", R"("swiglu_alpha":-1)",
                              R"("quantization_config":{"quant_method":"mxfp4"})"}) {

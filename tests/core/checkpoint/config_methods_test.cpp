@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Which method and which depth mixing the keys of a config mean.
-#include "tests/core/checkpoint/config_sentences.h"
 #include "tests/core/checkpoint/support.h"
 
 namespace ponderscope {
 namespace {
 
 using testing::config_sentence;
+using testing::expect_refused;
 using testing::read_config;
 using Methods = std::vector<MethodKind>;
 
@@ -58,15 +58,10 @@ TEST(PublicKeys, PonderLmRunsOnlyWhenItSaysSo) {
     c = read_config(llama_with(R"("ponderinglm":false,"pondering_steps":3)"), MethodKind::ponderlm);
     EXPECT_EQ(c.ponder.method, MethodKind::vanilla);
     EXPECT_EQ(c.notices.size(), 1U);
-    EXPECT_EQ(config_sentence(llama_with(R"("ponderinglm":true)")),
-              expected("the number of further steps, a whole number, for \"pondering_steps\", found no such "
-                       "key; add the key or choose "
-                       "--method vanilla."));
-    EXPECT_EQ(config_sentence(llama_with(R"("ponderinglm":true,"pondering_steps":-1)")),
-              expected("a whole number from 0 to 4096 for \"pondering_steps\", found -1" + correct));
-    EXPECT_EQ(
-        config_sentence(llama_with(R"("ponderinglm":true,"pondering_steps":1,"softmax_temperature":0)")),
-        expected("a number above 0, up to 3.4e38 for \"softmax_temperature\", found 0" + correct));
+    expect_refused(llama_with(R"("ponderinglm":true)"), "\"pondering_steps\"");
+    expect_refused(llama_with(R"("ponderinglm":true,"pondering_steps":-1)"), "\"pondering_steps\"");
+    expect_refused(llama_with(R"("ponderinglm":true,"pondering_steps":1,"softmax_temperature":0)"),
+                   "\"softmax_temperature\"");
 }
 
 TEST(PublicKeys, Gpt2PondersByEitherFlag) {
@@ -154,18 +149,9 @@ TEST(PublicKeys, PonderLm2AndPauseDetails) {
         read_config(llama_with(on + ",\"residual_interpolated_embeds\":true"), MethodKind::ponderlm_reset)
             .ponder.residual_interpolated_embeds);
     EXPECT_EQ(read_config(llama_with(on), MethodKind::pause).ponder.pause_token_id, 50288);
-    EXPECT_EQ(config_sentence(llama_with(on + ",\"pause_token_id\":60000"), MethodKind::pause),
-              expected("an id below vocab_size, 60000, (50288 where the key is absent) for "
-                       "\"pause_token_id\", found 60000" +
-                       correct));
-    EXPECT_EQ(config_sentence(llama_with("\"recurrent_model\":true"), MethodKind::looped),
-              expected("the number of further steps, a whole number, for \"num_latent_thoughts\", found no "
-                       "such key; add the key or choose "
-                       "--method vanilla."));
-    EXPECT_EQ(config_sentence(llama_with("\"rope_theta\":5"), MethodKind::adaponderlm),
-              expected("a section that describes adaponderlm for \"pondering\", found no such key; choose "
-                       "another --method or a checkpoint "
-                       "of that method."));
+    expect_refused(llama_with(on + ",\"pause_token_id\":60000"), "\"pause_token_id\"", MethodKind::pause);
+    expect_refused(llama_with("\"recurrent_model\":true"), "\"num_latent_thoughts\"", MethodKind::looped);
+    expect_refused(llama_with("\"rope_theta\":5"), "\"pondering\"", MethodKind::adaponderlm);
 }
 
 TEST(OwnSection, EveryKey) {
@@ -204,50 +190,28 @@ TEST(OwnSection, EveryKey) {
     EXPECT_EQ(c.ponder.method, MethodKind::vanilla) << "--method wins";
 }
 
-TEST(OwnSection, EveryFaultHasItsSentence) {
-    const std::vector<std::pair<std::string, std::string>> cases{
-        {R"("method":"ponder")", "one of the methods vanilla, looped, pause, ponderlm, ponderlm_reset, "
-                                 "ponderlm_hidden, ponderlm2, adaponderlm, "
-                                 "ponderlm3, adaptive_latent_cot for \"pondering.method\", found \"ponder\"" +
-                                     correct},
-        {R"("max_steps":3)", "a text for \"pondering.method\", found no such key" + correct},
-        {R"("method":"ponderlm")", "a whole number for \"pondering.max_steps\", found no such key" + correct},
-        {R"("method":"ponderlm","max_steps":-1)",
-         "a whole number from 0 to 4096 for \"pondering.max_steps\", found -1" + correct},
-        {R"("method":"ponderlm","max_steps":1,"pondering_steps":2)",
-         "the same value as for \"max_steps\", 1, for \"pondering.pondering_steps\", found 2; remove one of "
-         "the two keys."},
-        {R"("method":"ponderlm","max_steps":1,"lambda":0.1)",
-         "only known keys in \"pondering\", found \"lambda\"; remove it or use one of: method, max_steps, "
-         "pondering_steps, num_latent_thoughts, embed_scale, key_norm, multiply_start, top_k, threshold, "
-         "remainder."},
-        {R"("method":"ponderlm3","max_steps":1,"threshold":-0.1)",
-         "a number from 0 to 3.4e38 for \"pondering.threshold\", found -0.1" + correct},
-        {R"("method":"ponderlm3","max_steps":1,"threshold":2)",
-         "a number from 0 (never halt) to below 1 for \"pondering.threshold\", found 2" + correct},
-        {R"("method":"ponderlm3","max_steps":1,"threshold":1)",
-         "a number from 0 (never halt) to below 1 for \"pondering.threshold\", found 1" + correct},
-        {R"("method":"ponderlm","max_steps":1,"embed_scale":"sqrt_2.5_d")",
-         "one of none, sqrt_d, sqrt_2.5d for \"pondering.embed_scale\", found \"sqrt_2.5_d\"" + correct},
-        {R"("method":"ponderlm3","max_steps":1,"remainder":"first")",
-         "one of last, drop for \"pondering.remainder\", found \"first\"" + correct},
-        {R"("method":"ponderlm","max_steps":1,"top_k":60001)",
-         "a whole number from 0 to 60000 for \"pondering.top_k\", found 60001" + correct},
-        {R"("method":"ponderlm","max_steps":1,"threshold":0.5)",
-         "nothing, since ponderlm does not use it, for \"pondering.threshold\", found 0.5; remove the key."},
-        {R"("method":"ponderlm3","max_steps":1,"multiply_start":true)",
-         "nothing, since ponderlm3 does not use it, for \"pondering.multiply_start\", found true; remove the "
-         "key."},
-        {R"("method":"ponderlm3","max_steps":1,"key_norm":"after_rope")",
-         "nothing without depth mixing for \"pondering.key_norm\", found \"after_rope\"; remove the key."},
-        {R"("method":"pause","max_steps":1,"top_k":5)",
-         "nothing, since pause does not use it, for \"pondering.top_k\", found 5; remove the key."},
-    };
-    for (const auto& [section, said] : cases) {
-        EXPECT_EQ(config_sentence(own(section)), expected(said)) << section;
+TEST(OwnSection, EveryFaultNamesItsKey) {
+    const std::pair<std::string, const char*> cases[]{
+        {R"("method":"ponder")", "\"pondering.method\""},
+        {R"("max_steps":3)", "\"pondering.method\""},
+        {R"("method":"ponderlm")", "\"pondering.max_steps\""},
+        {R"("method":"ponderlm","max_steps":-1)", "\"pondering.max_steps\""},
+        {R"("method":"ponderlm","max_steps":1,"pondering_steps":2)", "\"pondering.pondering_steps\""},
+        {R"("method":"ponderlm","max_steps":1,"lambda":0.1)", "\"lambda\""},
+        {R"("method":"ponderlm3","max_steps":1,"threshold":-0.1)", "\"pondering.threshold\""},
+        {R"("method":"ponderlm3","max_steps":1,"threshold":2)", "\"pondering.threshold\""},
+        {R"("method":"ponderlm3","max_steps":1,"threshold":1)", "\"pondering.threshold\""},
+        {R"("method":"ponderlm","max_steps":1,"embed_scale":"sqrt_2.5_d")", "\"pondering.embed_scale\""},
+        {R"("method":"ponderlm3","max_steps":1,"remainder":"first")", "\"pondering.remainder\""},
+        {R"("method":"ponderlm","max_steps":1,"top_k":60001)", "\"pondering.top_k\""},
+        {R"("method":"ponderlm","max_steps":1,"threshold":0.5)", "\"pondering.threshold\""},
+        {R"("method":"ponderlm3","max_steps":1,"multiply_start":true)", "\"pondering.multiply_start\""},
+        {R"("method":"ponderlm3","max_steps":1,"key_norm":"after_rope")", "\"pondering.key_norm\""},
+        {R"("method":"pause","max_steps":1,"top_k":5)", "\"pondering.top_k\""}};
+    for (const auto& [section, part] : cases) {
+        expect_refused(own(section), part);
     }
-    EXPECT_EQ(config_sentence(llama_with("\"pondering\":true")),
-              expected("an object for \"pondering\", found true" + correct));
+    expect_refused(llama_with("\"pondering\":true"), "\"pondering\"");
     EXPECT_EQ(
         config_sentence(own(R"("method":"ponderlm","max_steps":1,"threshold":1e-4,"remainder":"last")")),
         "(no error)")
@@ -379,31 +343,17 @@ TEST(Baselines, NumbersAndTheirFallbacks) {
 }
 
 TEST(Baselines, ContradictionsAreNamed) {
-    const std::string remove = "; remove one of the two keys.";
-    const std::string cannot = "; this build cannot run the checkpoint.";
-    const std::vector<std::pair<std::string, std::string>> cases{
-        {llama_with(R"("baseline_mode":"mhc","residual_baseline":"attnres")"),
-         "the same as for \"baseline_mode\", \"mhc\", for \"residual_baseline\", found \"attnres\"" + remove},
-        {llama_with(R"("baseline_mode":"mhc","use_depth_attention":true)"),
-         "false beside \"baseline_mode\", which switches Depth-Attention off, for \"use_depth_attention\", "
-         "found true" +
-             remove},
-        {llama_with(R"("residual_baseline":"hyper")"),
-         "none, mhc, attnres or denseformer for \"residual_baseline\", found \"hyper\"" + cannot},
-        {neox_with(R"("baseline_mode":"mhc")"), "none, since the cross-layer baselines are defined on Llama "
-                                                "layers, for \"baseline_mode\", found \"mhc\"" +
-                                                    cannot},
-        {llama_with(R"("cross_layer_pattern":"v0_mix")"),
-         "none, depth_softmax or depth_attention for \"cross_layer_pattern\", found \"v0_mix\"" + cannot},
+    const std::pair<std::string, const char*> cases[]{
+        {llama_with(R"("baseline_mode":"mhc","residual_baseline":"attnres")"), "\"residual_baseline\""},
+        {llama_with(R"("baseline_mode":"mhc","use_depth_attention":true)"), "\"use_depth_attention\""},
+        {llama_with(R"("residual_baseline":"hyper")"), "\"residual_baseline\""},
+        {neox_with(R"("baseline_mode":"mhc")"), "\"baseline_mode\""},
+        {llama_with(R"("cross_layer_pattern":"v0_mix")"), "\"cross_layer_pattern\""},
         {llama_with(R"("cross_layer_pattern":"depth_softmax","use_depth_attention":false)"),
-         "nothing beside \"use_depth_attention\": false for \"cross_layer_pattern\", found "
-         "\"depth_softmax\"" +
-             remove},
-        {llama_with(R"("use_depth_attention":1)"),
-         "true or false for \"use_depth_attention\", found 1" + correct},
-    };
-    for (const auto& [text, said] : cases) {
-        EXPECT_EQ(config_sentence(text), expected(said)) << text;
+         "\"cross_layer_pattern\""},
+        {llama_with(R"("use_depth_attention":1)"), "\"use_depth_attention\""}};
+    for (const auto& [text, part] : cases) {
+        expect_refused(text, part);
     }
     const ModelConfig c =
         read_config(llama_with(R"("baseline_mode":"mhc","cross_layer_pattern":"depth_softmax")"));
@@ -425,10 +375,8 @@ TEST(Nanbeige, LoopsAndTheirNorm) {
     EXPECT_EQ(c.notices, std::vector<std::string>{
                              "\"loop_loss_weights\" overrides \"num_loops\": the stack runs 2 times."});
     EXPECT_EQ(read_config(model("nanbeige", R"("num_loops":3)"), MethodKind::vanilla).ponder.max_steps, 0);
-    EXPECT_EQ(
-        config_sentence(model("nanbeige", R"("num_loops":3)"), MethodKind::ponderlm),
-        expected(
-            "--method looped or vanilla for a Nanbeige checkpoint, found ponderlm; leave --method out."));
+    expect_refused(model("nanbeige", R"("num_loops":3)"), "--method looped or vanilla for a Nanbeig",
+                   MethodKind::ponderlm);
     c = read_config(model(
         "nanbeige", R"("enable_depth_attention":true,"depth_attention_stride":null,"qk_layernorm":true)"));
     EXPECT_EQ(c.depth.stride, 2);

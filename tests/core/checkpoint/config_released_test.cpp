@@ -31,16 +31,11 @@ std::string parcae(const std::string& keys = "") {
     return R"({"_class_name":"ParcaeConfig")" + (keys.empty() ? "" : "," + keys) + "}";
 }
 
-/// The sentence is about this key.
-void expect_refused(const std::string& config, const std::string& key) {
-    const std::string sentence = config_sentence(config);
-    EXPECT_NE(sentence.find("\"" + key), std::string::npos) << key << ": " << sentence;
-}
-
-/// The same for each of these: about the key that stands first.
-void expect_refused(std::string (*config)(const std::string& keys), const std::vector<std::string>& wrong) {
+/// Each of these is refused by the key that stands first.
+void expect_each_refused(std::string (*config)(const std::string& keys),
+                         const std::vector<std::string>& wrong) {
     for (const std::string& keys : wrong) {
-        expect_refused(config(keys), keys.substr(1, keys.find('"', 1) - 1));
+        testing::expect_refused(config(keys), keys.substr(0, keys.find('"', 1)));
     }
 }
 
@@ -78,8 +73,8 @@ TEST(Released, OuroHasItsOwnDefaults) {
 }
 
 TEST(Released, OuroRefusesByName) {
-    expect_refused(ouro, {R"("total_ut_steps":0)", R"("attention_bias":true)", R"("mlp_bias":true)",
-                          R"("pondering":{"method":"adaponderlm","max_steps":2})"});
+    expect_each_refused(ouro, {R"("total_ut_steps":0)", R"("attention_bias":true)", R"("mlp_bias":true)",
+                               R"("pondering":{"method":"adaponderlm","max_steps":2})"});
 }
 
 TEST(Released, HuginnHasItsOwnDefaults) {
@@ -102,12 +97,12 @@ TEST(Released, HuginnHasItsOwnDefaults) {
 }
 
 TEST(Released, HuginnRefusesByName) {
-    expect_refused(huginn,
-                   {R"("num_key_value_heads":11)", R"("test_time_noise":0.1)", R"("injection_type":"add")",
-                    R"("nonlin_name":"GELU")", R"("norm_class_name":"LayerNorm")",
-                    R"("mlp_class_name":"BaseMLP")", R"("block_class_name":"TransformerPreNormBlock")",
-                    R"("tie_word_embeddings":false,"tie_embeddings":true)", R"("initial_state_mode":"zero")",
-                    R"("mean_recurrence":0)"});
+    expect_each_refused(huginn, {R"("num_key_value_heads":11)", R"("test_time_noise":0.1)",
+                                 R"("injection_type":"add")", R"("nonlin_name":"GELU")",
+                                 R"("norm_class_name":"LayerNorm")", R"("mlp_class_name":"BaseMLP")",
+                                 R"("block_class_name":"TransformerPreNormBlock")",
+                                 R"("tie_word_embeddings":false,"tie_embeddings":true)",
+                                 R"("initial_state_mode":"zero")", R"("mean_recurrence":0)"});
 }
 
 TEST(Released, RetrofitsAreToldApartByTheirTensors) {
@@ -145,16 +140,16 @@ TEST(Released, ParcaeIsReadByItsClass) {
 }
 
 TEST(Released, ParcaeRefusesByName) {
-    expect_refused(parcae,
-                   {R"("recurrent_embedding_dimension":64)", R"("recurrent_num_attention_heads":3)",
-                    R"("num_key_value_heads":3)", R"("clip_qkv":8)", R"("mup_model_scaling_factor":2)",
-                    R"("block_class_name":"SandwichBlock")", R"("norm_class_name":"LayerNorm")",
-                    R"("state_init":"normal")", R"("injection_type":"gate")", R"("init_strategy":"takase")",
-                    R"("init_strategy":"takase-x")", R"("init_strategy":"scaled-logit-scale")",
-                    R"("init_strategy":"llama-by-dim-ls")", R"("init_strategy":"deepnorm")",
-                    R"("init_strategy":"shaped")"});
-    expect_refused(parcae(R"("rope_settings":{"rope_base":10000})"), "rope_settings.rope_base");
-    expect_refused(parcae(R"("rope_settings":{"use_rope":false})"), "rope_settings.use_rope");
+    expect_each_refused(parcae,
+                        {R"("recurrent_embedding_dimension":64)", R"("recurrent_num_attention_heads":3)",
+                         R"("num_key_value_heads":3)", R"("clip_qkv":8)", R"("mup_model_scaling_factor":2)",
+                         R"("block_class_name":"SandwichBlock")", R"("norm_class_name":"LayerNorm")",
+                         R"("state_init":"normal")", R"("injection_type":"gate")",
+                         R"("init_strategy":"takase")", R"("init_strategy":"takase-x")",
+                         R"("init_strategy":"scaled-logit-scale")", R"("init_strategy":"llama-by-dim-ls")",
+                         R"("init_strategy":"deepnorm")", R"("init_strategy":"shaped")"});
+    testing::expect_refused(parcae(R"("rope_settings":{"rope_base":10000})"), "rope_settings.rope_base");
+    testing::expect_refused(parcae(R"("rope_settings":{"use_rope":false})"), "rope_settings.use_rope");
 }
 
 TEST(Released, AnAdapterAloneIsToBeMerged) {

@@ -16,8 +16,6 @@ using testing::safetensors;
 using testing::sentence;
 using testing::TemporaryFolder;
 
-constexpr const char* again = "; the file is damaged or incomplete: get it again.";
-
 std::string tensor(const std::string& name, const std::string& dtype, const std::string& shape,
                    const std::string& offsets) {
     return '"' + name + R"(":{"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":)" +
@@ -81,106 +79,60 @@ TEST_F(SafetensorsTest, TensorsOfOtherDtypesAreSetApart) {
     EXPECT_EQ(file.unreadable(), (std::map<std::string, std::string>{{"a", "F8_E4M3"}, {"c", "F4"}}));
 }
 
-TEST_F(SafetensorsTest, EveryBrokenRuleHasItsSentence) {
+TEST_F(SafetensorsTest, EveryBrokenRuleIsRefused) {
     const std::string good = tensor("w", "F32", "[2]", "[0,8]");
-    struct Case {
-        std::string content;
-        std::string said;
-    };
-    const std::vector<Case> cases{
-        {"", "f: expected safetensors weights, found an empty file; get the file again."},
-        {"abc", "f: expected safetensors weights, at least 8 bytes, found 3 bytes" + std::string(again)},
-        {std::string("\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF{}", 10),
-         "f: expected a safetensors header of at most 100000000 bytes, found a length of "
-         "18446744073709551615; it is damaged or no "
-         "safetensors file."},
-        {std::string("\x01\xE1\xF5\x05\0\0\0\0{}", 10),
-         "f: expected a safetensors header of at most 100000000 bytes, found a length of 100000001; it is "
-         "damaged or no safetensors file."},
-        {std::string("\x40\0\0\0\0\0\0\0{}", 10),
-         "f: expected a header of 64 bytes, found only 2 bytes after its length" + std::string(again)},
-        {std::string("\x80\x02\0\0\0\0\0\0{}", 10),
-         "f: expected a header of 640 bytes, found only 2 bytes after its length" + std::string(again)},
-        {safetensors(""), "f: expected a safetensors header that begins with {, found an empty one; it is "
-                          "damaged or no safetensors file."},
-        {safetensors(" {}"), "f: expected a safetensors header that begins with {, found \" {}\"; it is "
-                             "damaged or no safetensors file."},
-        {safetensors("[]"), "f: expected a safetensors header that begins with {, found \"[]\"; it is "
-                            "damaged or no safetensors file."},
-        {safetensors("{\"a\xFF\":1}"), "f: expected JSON in UTF-8, found an invalid byte sequence at line 1, "
-                                       "byte 4; correct the file or get it "
-                                       "again."},
-        {safetensors("{" + good + "," + good + "}", "12345678"),
-         "f: expected every key once, found the key \"w\" twice in one object; remove one of them."},
+    const std::pair<std::string, const char*> cases[]{
+        // and what is said to be there
+        {"", "an empty file"},
+        {"abc", "3 bytes"},
+        {std::string("\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF{}", 10), "a length of 18446744073709551615"},
+        {std::string("\x01\xE1\xF5\x05\0\0\0\0{}", 10), "a length of 100000001"},
+        {std::string("\x40\0\0\0\0\0\0\0{}", 10), "only 2 bytes after its length"},
+        {std::string("\x80\x02\0\0\0\0\0\0{}", 10), "only 2 bytes after its length"},
+        {safetensors(""), "an empty one"},
+        {safetensors(" {}"), "\" {}\""},
+        {safetensors("[]"), "\"[]\""},
+        {safetensors("{\"a\xFF\":1}"), "an invalid byte sequence at line 1, byte 4"},
+        {safetensors("{" + good + "," + good + "}", "12345678"), "the key \"w\" twice in one object"},
         {safetensors("{\"__metadata__\":{},\"__metadata__\":{}}"),
-         "f: expected every key once, found the key \"__metadata__\" twice in one object; remove one of "
-         "them."},
-        {safetensors("{" + std::string(100, '[')),
-         "f: expected valid JSON, found syntax error while parsing object key - unexpected '['; "
-         "expected string literal at line 1, byte 2; correct the file or get it again."},
-        {safetensors("{\"a\":" + std::string(100, '[')),
-         "f: expected at most 8 nested levels, found more; check that it is the right file."},
-        {safetensors("{\"__metadata__\":{\"n\":3}}"),
-         "f: expected a text for \"__metadata__.n\", found 3" + std::string(again)},
-        {safetensors("{\"__metadata__\":[]}"),
-         "f: expected an object for \"__metadata__\", found an empty array; correct the file."},
-        {safetensors("{\"w\":3}"), "f: expected an object for \"w\", found 3; correct the file."},
-        {safetensors(R"({"w":{"shape":[],"data_offsets":[0,4]}})", "1234"),
-         "f: expected a text for \"w.dtype\", found no such key; correct the file."},
-        {safetensors(R"({"w":{"dtype":"F32","data_offsets":[0,4]}})", "1234"),
-         "f: expected an array for \"w.shape\", found no such key; correct the file."},
-        {safetensors(R"({"w":{"dtype":"F32","shape":[1]}})", "1234"),
-         "f: expected an array for \"w.data_offsets\", found no such key; correct the file."},
-        {safetensors("{" + tensor("w", "F32", "[-2]", "[0,8]") + "}", "12345678"),
-         "f: expected whole numbers from 0 in the shape of tensor \"w\", found -2" + std::string(again)},
-        {safetensors("{" + tensor("w", "F32", "[2.0]", "[0,8]") + "}", "12345678"),
-         "f: expected whole numbers from 0 in the shape of tensor \"w\", found 2.0" + std::string(again)},
-        {safetensors("{" + tensor("w", "F32", "[true]", "[0,8]") + "}", "12345678"),
-         "f: expected whole numbers from 0 in the shape of tensor \"w\", found true" + std::string(again)},
+         "the key \"__metadata__\" twice in one object"},
+        {safetensors("{" + std::string(100, '[')), "syntax error while parsing object key - unexpected '['"},
+        {safetensors("{\"a\":" + std::string(100, '[')), "more"},
+        {safetensors("{\"__metadata__\":{\"n\":3}}"), "3"},
+        {safetensors("{\"__metadata__\":[]}"), "an empty array"},
+        {safetensors("{\"w\":3}"), "3"},
+        {safetensors(R"({"w":{"shape":[],"data_offsets":[0,4]}})", "1234"), "no such key"},
+        {safetensors(R"({"w":{"dtype":"F32","data_offsets":[0,4]}})", "1234"), "no such key"},
+        {safetensors(R"({"w":{"dtype":"F32","shape":[1]}})", "1234"), "no such key"},
+        {safetensors("{" + tensor("w", "F32", "[-2]", "[0,8]") + "}", "12345678"), "-2"},
+        {safetensors("{" + tensor("w", "F32", "[2.0]", "[0,8]") + "}", "12345678"), "2.0"},
+        {safetensors("{" + tensor("w", "F32", "[true]", "[0,8]") + "}", "12345678"), "true"},
         {safetensors("{" + tensor("w", "F32", "[4294967296,4294967296]", "[0,8]") + "}", "12345678"),
-         "f: expected a shape that fits into memory of tensor \"w\", found [4294967296,4294967296]" +
-             std::string(again)},
+         "[4294967296,4294967296]"},
         {safetensors("{" + tensor("w", "F32", "[4611686018427387904,4,0]", "[0,0]") + "}"),
-         "f: expected a shape that fits into memory of tensor \"w\", found [4611686018427387904,4,0]" +
-             std::string(again)},
-        {safetensors("{" + tensor("w", "F32", "[2]", "[0,4]") + "}", "1234"),
-         "f: expected 8 bytes for the shape and dtype of tensor \"w\", found data_offsets [0,4]" +
-             std::string(again)},
-        {safetensors("{" + tensor("w", "F32", "[2]", "[8,0]") + "}", "12345678"),
-         "f: expected 8 bytes for the shape and dtype of tensor \"w\", found data_offsets [8,0]" +
-             std::string(again)},
-        {safetensors("{" + tensor("w", "F32", "[2]", "[0,8,9]") + "}", "12345678"),
-         "f: expected two data_offsets of tensor \"w\", found an array of 3" + std::string(again)},
-        {safetensors("{" + tensor("w", "F32", "[2]", "[-8,0]") + "}", "12345678"),
-         "f: expected whole numbers from 0 in the data_offsets of tensor \"w\", found -8" +
-             std::string(again)},
+         "[4611686018427387904,4,0]"},
+        {safetensors("{" + tensor("w", "F32", "[2]", "[0,4]") + "}", "1234"), "data_offsets [0,4]"},
+        {safetensors("{" + tensor("w", "F32", "[2]", "[8,0]") + "}", "12345678"), "data_offsets [8,0]"},
+        {safetensors("{" + tensor("w", "F32", "[2]", "[0,8,9]") + "}", "12345678"), "an array of 3"},
+        {safetensors("{" + tensor("w", "F32", "[2]", "[-8,0]") + "}", "12345678"), "-8"},
         {safetensors("{" + tensor("w", "F32", "[2]", "[0,18446744073709551615]") + "}", "12345678"),
-         "f: expected whole numbers from 0 in the data_offsets of tensor \"w\", found 18446744073709551615" +
-             std::string(again)},
-        {safetensors("{" + tensor("w", "F32", "[1]", "[4,8]") + "}", "12345678"),
-         "f: expected tensor \"w\" to begin at byte 0 of the data, found byte 4, after a hole" +
-             std::string(again)},
+         "18446744073709551615"},
+        {safetensors("{" + tensor("w", "F32", "[1]", "[4,8]") + "}", "12345678"), "byte 4, after a hole"},
         {safetensors("{" + tensor("v", "F32", "[1]", "[0,4]") + "," + tensor("w", "F32", "[1]", "[2,6]") +
                          "}",
                      "12345678"),
-         "f: expected tensor \"w\" to begin at byte 4 of the data, found byte 2, inside another tensor" +
-             std::string(again)},
+         "byte 2, inside another tensor"},
         {safetensors("{" + tensor("v", "F32", "[1]", "[0,4]") + "," + tensor("w", "F32", "[1]", "[0,4]") +
                          "}",
                      "1234"),
-         "f: expected tensor \"w\" to begin at byte 4 of the data, found byte 0, inside another tensor" +
-             std::string(again)},
-        {safetensors("{" + good + "}", "1234567"),
-         "f: expected 8 bytes of data for tensor \"w\", found 7" + std::string(again)},
-        {safetensors("{" + good + "}", "123456789"),
-         "f: expected the file to end with its last tensor, after 8 bytes of data, found 9 bytes" +
-             std::string(again)},
-        {safetensors("{}", "x"),
-         "f: expected the file to end with its last tensor, after 0 bytes of data, found 1 bytes" +
-             std::string(again)},
-    };
-    for (const Case& c : cases) {
-        EXPECT_EQ(opening(c.content), c.said);
+         "byte 0, inside another tensor"},
+        {safetensors("{" + good + "}", "1234567"), "7"},
+        {safetensors("{" + good + "}", "123456789"), "9 bytes"},
+        {safetensors("{}", "x"), "1 bytes"}};
+    for (const auto& [content, found] : cases) {
+        const std::string said = opening(content);
+        EXPECT_TRUE(said.starts_with("f: expected ")) << said;
+        EXPECT_NE(said.find("found " + std::string(found)), std::string::npos) << said;
     }
 }
 
@@ -318,10 +270,8 @@ TEST_F(SafetensorsTest, TheAbuseAttempt) {
     PONDERSCOPE_REQUIRE_TEST_DATA("external/malformed/safetensors_abuse_attempt_1.safetensors");
     const fs::path path =
         testing::test_data() / "external" / "malformed" / "safetensors_abuse_attempt_1.safetensors";
-    EXPECT_EQ(sentence(path.parent_path(), [&] { SafetensorsFile::open(path); }),
-              "safetensors_abuse_attempt_1.safetensors: expected a header of 1000 bytes, found only 80 bytes "
-              "after its length" +
-                  std::string(again));
+    EXPECT_NE(sentence(path.parent_path(), [&] { SafetensorsFile::open(path); }).find("header of 1000 bytes"),
+              std::string::npos);
 }
 
 } // namespace

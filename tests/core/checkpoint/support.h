@@ -65,4 +65,12 @@ inline std::string config_sentence(std::string_view text, std::optional<MethodKi
     return sentence(folder.path(), [&] { read_model_config(folder / "config.json", method); });
 }
 
+/// The config is refused, and the sentence has this part: the key in quotation marks, or a word of its own.
+inline void expect_refused(std::string_view text, std::string_view part,
+                           std::optional<MethodKind> method = std::nullopt) {
+    const std::string sentence = config_sentence(text, method);
+    EXPECT_NE(sentence, "(no error)") << text;
+    EXPECT_NE(sentence.find(part), std::string::npos) << text << ": " << sentence;
+}
+
 } // namespace ponderscope::testing

@@ -124,52 +124,41 @@ TEST_F(WeightsTest, TensorsOutsideTheIndexAreThereToo) {
     EXPECT_NE(Weights::open(folder_.path()).find("extra"), nullptr);
 }
 
-TEST_F(WeightsTest, FaultyIndicesEachHaveTheirSentence) {
+TEST_F(WeightsTest, FaultyIndicesAreRefused) {
     put("1.safetensors", shard({"a"}));
     put("2.safetensors", shard({"b", "a"}));
     fs::create_directory(folder_ / "sub");
     fs::create_symlink("loop", folder_ / "loop");
-    const std::string index = "model.safetensors.index.json: ";
-    const std::string outside = "; do not use this checkpoint unless you know why.";
-    const std::vector<std::pair<std::string, std::string>> cases{
-        {R"({"a":"3.safetensors"})", index + "expected the shard \"3.safetensors\" beside it, found no such "
-                                             "file; download the missing shards."},
-        {R"({"a":"../1.safetensors"})",
-         index + "expected shards inside the checkpoint's folder, found \"../1.safetensors\"" + outside},
-        {R"({"a":"sub/../../x"})",
-         index + "expected shards inside the checkpoint's folder, found \"sub/../../x\"" + outside},
-        {R"({"a":"/etc/passwd"})",
-         index + "expected shards inside the checkpoint's folder, found \"/etc/passwd\"" + outside},
-        {R"({"a":""})", index + "expected shards inside the checkpoint's folder, found \"\"" + outside},
-        {R"({"a":"1.safetensors\u0000"})",
-         index + "expected shards inside the checkpoint's folder, found \"1.safetensors\\x00\"" + outside},
-        {R"({"a":"sub"})", "sub: expected a file, found a folder; give the path of a file."},
-        {R"({"a":"loop"})",
-         "loop: expected a file, found links that lead back to themselves; repair the links."},
-        {R"({"a":3})",
-         index + "expected the name of a file for \"weight_map.a\", found 3; correct the file."},
-        {R"({"z":"1.safetensors"})", index + "expected tensor \"z\" in 1.safetensors, found none of that "
-                                             "name there; get the checkpoint again."},
-        {R"({"b":"1.safetensors","a":"2.safetensors"})",
-         "2.safetensors: expected every tensor in one file, found \"a\", which 1.safetensors has too; get "
-         "the checkpoint again."},
-        {R"([])", index + "expected an object for \"weight_map\", found an empty array; correct the file."},
-        {R"({})", index + "expected tensors in \"weight_map\", found none; get the file again."},
-        {R"({"a":"1.safetensors","a":"1.safetensors"})",
-         index + "expected every key once, found the key \"a\" twice in one object; remove one of them."},
+    const std::pair<const char*, const char*> cases[]{
+        // and what is said to be there
+        {R"({"a":"3.safetensors"})", "no such file"},
+        {R"({"a":"../1.safetensors"})", "\"../1.safetensors\""},
+        {R"({"a":"sub/../../x"})", "\"sub/../../x\""},
+        {R"({"a":"/etc/passwd"})", "\"/etc/passwd\""},
+        {R"({"a":""})", "\"\""},
+        {R"({"a":"1.safetensors\u0000"})", "\"1.safetensors\\x00\""},
+        {R"({"a":"sub"})", "a folder"},
+        {R"({"a":"loop"})", "links that lead back to themselves"},
+        {R"({"a":3})", "3"},
+        {R"({"z":"1.safetensors"})", "none of that name there"},
+        {R"({"b":"1.safetensors","a":"2.safetensors"})", "\"a\", which 1.safetensors has too"},
+        {R"([])", "an empty array"},
+        {R"({})", "none"},
+        {R"({"a":"1.safetensors","a":"1.safetensors"})", "the key \"a\" twice in one object"}};
+    const auto expect_found = [&](std::string_view found) {
+        const std::string said = opening();
+        EXPECT_NE(said.find("found " + std::string(found)), std::string::npos) << said;
     };
-    for (const auto& [map, said] : cases) {
+    for (const auto& [map, found] : cases) {
         put_index(map);
-        EXPECT_EQ(opening(), said) << map;
+        expect_found(found);
     }
     put("model.safetensors.index.json", "");
-    EXPECT_EQ(opening(), index + "expected valid JSON, found an empty file; get the file again.");
+    expect_found("an empty file");
     put("model.safetensors.index.json", std::string(100'000, '['));
-    EXPECT_EQ(opening(),
-              index + "expected at most 64 nested levels, found more; check that it is the right file.");
+    expect_found("more");
     put("model.safetensors.index.json", R"({"weights":{}})");
-    EXPECT_EQ(opening(),
-              index + "expected an object for \"weight_map\", found no such key; correct the file.");
+    expect_found("no such key");
 }
 
 TEST_F(WeightsTest, ATensorThatLiesInAnotherShardThanTheIndexSays) {
