@@ -130,6 +130,23 @@ def test_numbers_are_those_of_hf(kind: str, tmp_path: Path, program: Path) -> No
         assert ours["results"]["odd"][metric] == theirs["results"]["odd"][metric]
 
 
+@pytest.mark.parametrize("kind", CHECKPOINTS)
+def test_rolling_windows_and_generation_are_those_of_hf(kind: str, tmp_path: Path, program: Path) -> None:
+    checkpoint = make_checkpoint(kind, tmp_path / "model")
+    contexts = [context for context, _ in ODD] + [" ".join(WORDS), "word " * 80]
+    docs = [{"context": context, "choices": ["a"], "answer": "a"} for context in contexts if context]
+    write_task(tmp_path / "tasks", docs, "rolled", output_type="loglikelihood_rolling", doc_to_text="", doc_to_choice=None, doc_to_target="context",
+               metric_list=[{"metric": "word_perplexity"}])
+    write_task(tmp_path / "tasks", docs, "continued", output_type="generate_until", doc_to_choice=None, metric_list=[{"metric": "exact_match"}],
+               generation_kwargs={"until": ["\n", " the"], "max_gen_toks": 12, "do_sample": False})  # fmt: skip
+    tasks = ["rolled", "continued"]
+    theirs = evaluate("hf", {"pretrained": str(checkpoint), "dtype": "float32", "device": "cpu"}, tasks, tmp_path / "tasks")
+    ours = evaluate("ponderscope", {"pretrained": str(checkpoint), "program": str(program)}, tasks, tmp_path / "tasks")
+    for task in tasks:
+        for a, b in zip(*([row["filtered_resps"][0] for row in sorted(side["samples"][task], key=lambda row: row["doc_id"])] for side in (theirs, ours)), strict=True):
+            assert b == (pytest.approx(a, abs=1e-3, rel=1e-5) if task == "rolled" else a)
+
+
 def test_what_a_trace_keeps(tmp_path: Path, program: Path, tree: Path, ponderscope: Any) -> None:
     import ponderscope as ps
 
