@@ -87,7 +87,7 @@ std::int64_t EngineParts::prefix_of_prompt(std::int64_t tokens) const {
 void EngineParts::refuse_attention_by_token(RecordLevel level) const {
     StepsOptions options = steps_options();
     options.read_out_every_step = level == RecordLevel::steps;
-    if (!plan.attention.none() && goes_token_by_token(backbone(), method(), options)) {
+    if (!plan.attention.none() && schedule_of(backbone(), method(), options) == Schedule::token_by_token) {
         throw InputError(ErrorId::usage_unsuited,
                          "Sequence attention is not recorded where tokens are computed one after the other; "
                          "record it as a run of its own, with --kv full.");

@@ -328,14 +328,20 @@ TokenBatch TokenBatch::from_ids(const Backbone& backbone, const at::Tensor& ids,
     return batch;
 }
 
-bool goes_token_by_token(const Backbone& backbone, const Method& method, const StepsOptions& options) {
-    if (options.plan.sequential(method)) {
-        return !options.chunks;
+Schedule schedule_of(const Backbone& backbone, const Method& method, const StepsOptions& options) {
+    if (method.visibility() == VisibilityRule::interleaved) {
+        return Schedule::interleaved;
+    }
+    if (method.layers_are_steps()) {
+        return Schedule::layers;
     }
     // A token's coda sees where the tokens before it stopped.
     const HaltingRule* rule = options.plan.rule.get();
-    return backbone.config().recurs() && options.plan.stops(method) &&
-           (options.read_out_every_step || (rule != nullptr && rule->reads_head()));
+    const bool by_token = options.plan.sequential(method)
+                              ? !options.chunks
+                              : backbone.config().recurs() && options.plan.stops(method) &&
+                                    (options.read_out_every_step || (rule != nullptr && rule->reads_head()));
+    return by_token ? Schedule::token_by_token : Schedule::by_step;
 }
 
 namespace {
@@ -364,7 +370,7 @@ StepCache make_step_cache(const Backbone& backbone, const Method& method, const 
     const std::int64_t segments = one ? 1 : steps;
     const std::int64_t room = total * (interleaved ? steps : 1);
     const bool coda_each_step = reads_each_step(backbone, method, options) && !plan.stops(method) &&
-                                !goes_token_by_token(backbone, method, options);
+                                schedule_of(backbone, method, options) != Schedule::token_by_token;
     std::vector<std::int64_t> rows(static_cast<std::size_t>(config.layers), segments * room);
     for (std::int64_t l = 0; l < config.layers; ++l) {
         if (l < config.core_begin() || l >= config.core_end()) {
@@ -410,16 +416,24 @@ Pass pass_of(const TokenBatch& batch, const at::Tensor& tokens, const StepsOptio
 
 StepsResult run_steps(const Backbone& backbone, const Method& method, const TokenBatch& batch,
                       const StepsOptions& options) {
-    if (method.visibility() == VisibilityRule::interleaved) {
+    switch (schedule_of(backbone, method, options)) {
+    case Schedule::interleaved:
         return run_interleaved(backbone, method, batch, options);
-    }
-    if (method.layers_are_steps()) {
+    case Schedule::layers:
         return run_layers(backbone, method, batch, options);
+    case Schedule::token_by_token:
+        if (options.cache == nullptr || !batch.single()) {
+            return run_token_by_token(backbone, method, batch, options);
+        }
+        break;
+    case Schedule::by_step:
+        break;
     }
-    if (goes_token_by_token(backbone, method, options) &&
-        (options.cache == nullptr || *std::max_element(batch.lengths.begin(), batch.lengths.end()) > 1)) {
-        return run_token_by_token(backbone, method, batch, options);
-    }
+    return run_by_step(backbone, method, batch, options);
+}
+
+StepsResult run_by_step(const Backbone& backbone, const Method& method, const TokenBatch& batch,
+                        const StepsOptions& options) {
     const double scale = method.embed_scale();
     const RunPlan& plan = options.plan;
     const bool sandwich = backbone.config().recurs();

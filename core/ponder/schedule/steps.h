@@ -86,20 +86,28 @@ struct StepsOptions {
     RunPlan plan;
     bool keep_states = false;
     bool chunks = false; ///< under KvPolicy::shared: tokens of a run go through each step together
-    const std::stop_token* stop = nullptr;          ///< Pass::stop
+    const std::stop_token* stop = nullptr; ///< Pass::stop
     const RunPatches* patches = nullptr; ///< states that are put in the place of computed ones; nullptr: none
 };
 
-/// Runs all steps of all tokens. If a step's tokens run together, the device is read back only if tokens may
-/// halt; halted tokens are gathered out and cost nothing. The interleaved rule has a schedule of its own
-/// (interleaved.h).
+/// In which order the slots of a batch are computed.
+enum class Schedule : std::uint8_t {
+    by_step, ///< all tokens of a step together; halted tokens are gathered out and cost nothing
+    /// Each token through all of its steps before the next: slots need finished predecessors. What tokens
+    /// that stop leave behind, and the coda's one entry a token, is then known.
+    token_by_token,
+    interleaved, ///< interleaved.h
+    layers       ///< layer_steps.h
+};
+Schedule schedule_of(const Backbone& backbone, const Method& method, const StepsOptions& options);
+
+/// Runs all steps of all tokens in the order of their schedule.
 StepsResult run_steps(const Backbone& backbone, const Method& method, const TokenBatch& batch,
                       const StepsOptions& options);
 
-/// Whether run_steps goes token by token, each through all of its steps before the next: where slots need
-/// finished predecessors. The keys and values that stopped tokens leave, and the coda's entry of each token,
-/// are then known.
-bool goes_token_by_token(const Backbone& backbone, const Method& method, const StepsOptions& options);
+/// Runs the tokens of each step together. Nothing is read back from the device unless tokens may halt.
+StepsResult run_by_step(const Backbone& backbone, const Method& method, const TokenBatch& batch,
+                        const StepsOptions& options);
 
 /// Room for the K/V of \p total tokens of \p sequences sequences, as runs with these options fill it.
 StepCache make_step_cache(const Backbone& backbone, const Method& method, const StepsOptions& options,

@@ -109,7 +109,7 @@ StepsResult run_token_by_token(const Backbone& backbone, const Method& method, c
             patches = options.patches->of(part.numbers);
             here.patches = &patches;
         }
-        const StepsResult one = run_steps(backbone, method, part.batch, here);
+        const StepsResult one = run_by_step(backbone, method, part.batch, here);
         if (!result.readout.defined()) {
             result.readout = at::zeros({batch.size(), one.readout.size(1)}, one.readout.options());
         }
