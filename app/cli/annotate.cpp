@@ -220,10 +220,10 @@ void AnnotateVerb::operator()() const {
     }
     where.run = run.empty() ? where.run : run;
     if (!categories.empty() && csv.empty()) {
-        throw InputError(ErrorId::usage_missing, "--category needs --csv FILE.");
+        throw InputError(ErrorId::usage_missing, "--category needs --csv FILE; name the table.");
     }
     if (!from.empty() && derived.empty()) {
-        throw InputError(ErrorId::usage_missing, "--from needs --derive.");
+        throw InputError(ErrorId::usage_missing, "--from needs --derive; add --derive NAME=COLUMN.");
     }
     if (!removed.empty() && (!csv.empty() || !derived.empty())) {
         throw InputError(ErrorId::usage_conflict,

@@ -224,17 +224,17 @@ void RunOptions::check_places(const std::vector<SequenceInput>& sequences) const
     for (const ForcedSteps& one : forced_steps(force_steps, std::numeric_limits<std::int64_t>::max())) {
         const auto sequence = static_cast<std::size_t>(one.sequence);
         if (sequence >= sequences.size()) {
-            throw InputError(ErrorId::usage_value, "--force-steps: there are " +
-                                                       std::to_string(sequences.size()) +
-                                                       " sequences, counted from 0, and number " +
-                                                       std::to_string(one.sequence) + " is none of them.");
+            throw InputError(ErrorId::usage_value,
+                             "--force-steps: there are " + std::to_string(sequences.size()) +
+                                 " sequences, counted from 0, and number " + std::to_string(one.sequence) +
+                                 " is none of them; name one that is there.");
         }
         const std::size_t length = sequences[sequence].ids.size();
         if (static_cast<std::size_t>(one.position) >= length) {
-            throw InputError(ErrorId::usage_value, "--force-steps: " + sequences[sequence].title + " has " +
-                                                       std::to_string(length) +
-                                                       " tokens, counted from 0, and position " +
-                                                       std::to_string(one.position) + " is none of them.");
+            throw InputError(ErrorId::usage_value,
+                             "--force-steps: " + sequences[sequence].title + " has " +
+                                 std::to_string(length) + " tokens, counted from 0, and position " +
+                                 std::to_string(one.position) + " is none of them; name one that is there.");
         }
     }
 }

@@ -115,21 +115,21 @@ void RecordVerb::check_input() const {
     }
     check_sampling(generate);
     if (patched_only && patch_file.empty()) {
-        throw InputError(ErrorId::usage_missing, "--patched-only needs --patch FILE.");
+        throw InputError(ErrorId::usage_missing, "--patched-only needs --patch FILE; add it.");
     }
     if (jsonl.file.empty()) {
         for (const auto& [given, name] : {std::pair{!jsonl.group_field.empty(), "--group-field"},
                                           std::pair{!jsonl.label_field.empty(), "--label-field"},
                                           std::pair{jsonl.skip_bad, "--skip-bad"}}) {
             if (given) {
-                throw InputError(ErrorId::usage_missing, std::string(name) + " needs --jsonl FILE.");
+                throw InputError(ErrorId::usage_missing, std::string(name) + " needs --jsonl FILE; add it.");
             }
         }
         for (const auto& [given, name] :
              {std::pair{jsonl.limit_tokens > 0, "--limit-tokens"}, std::pair{jsonl.sample < 1, "--sample"}}) {
             if (given && input.texts.empty()) {
                 throw InputError(ErrorId::usage_missing,
-                                 std::string(name) + " needs --jsonl FILE or --text FILE.");
+                                 std::string(name) + " needs --jsonl FILE or --text FILE; add one of them.");
             }
         }
         input.check();

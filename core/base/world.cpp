@@ -56,7 +56,8 @@ World world_from_environment() {
                              std::string(launcher.rank) + " and " + launcher.size +
                                  ": expected a rank below the size, and at most " +
                                  std::to_string(most_processes) + " processes, found rank " +
-                                 std::to_string(world.rank) + " of " + std::to_string(world.size) + ".");
+                                 std::to_string(world.rank) + " of " + std::to_string(world.size) +
+                                 "; the launcher sets them.");
         }
         return world;
     }

@@ -267,14 +267,14 @@ void keep_first_layers(ModelConfig& config, std::int64_t layers) {
     const std::string flag = "--layers " + std::to_string(layers) + ": ";
     if (config.recurs() || config.architecture == Architecture::hrm_text) {
         throw InputError(flag + "the stack of " + to_string(config.architecture) +
-                         " models has parts of its own, and its first layers alone are no model.");
+                         " models has several parts, and its first layers are no model; leave --layers out.");
     }
     if (!config.tah.gate_layers.empty() ||
         (config.depth.kind != DepthMixing::none && config.depth.kind != DepthMixing::depth_attention)) {
         throw InputError(flag + "the checkpoint has tensors that belong to its number of layers (" +
                          (!config.tah.gate_layers.empty() ? to_string(config.ponder.method)
                                                           : to_string(config.depth.kind)) +
-                         ").");
+                         "); leave --layers out.");
     }
     if (layers < 1 || layers > config.layers) {
         throw InputError(flag + "the checkpoint has " + std::to_string(config.layers) +

@@ -22,7 +22,8 @@ std::string ablate_source(ModelConfig& config, const std::string& spec) {
     if (config.depth.kind != DepthMixing::depth_attention) {
         throw InputError(ErrorId::usage_unsuited,
                          "--ablate-source: this model has no Depth-Attention (its depth mixing is " +
-                             to_string(config.depth.kind) + "), so there is no source to leave out.");
+                             to_string(config.depth.kind) +
+                             "), so it has no source; leave --ablate-source out.");
     }
     const std::size_t colon = spec.find(':');
     const bool all = colon == std::string::npos;

@@ -169,7 +169,7 @@ at::Device device_from_string(const std::string& name) {
     if (index >= count) {
         throw InputError(ErrorId::device_unusable,
                          "The device '" + name + "' is not there: this machine has " + std::to_string(count) +
-                             (count == 1 ? " GPU" : " GPUs") + ", counted from 0.");
+                             (count == 1 ? " GPU" : " GPUs") + ", counted from 0; name one of them.");
     }
     const at::Device device(registered ? at::kPrivateUse1 : at::kCUDA, static_cast<c10::DeviceIndex>(index));
     if (!registered && too_old(device)) {

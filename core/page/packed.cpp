@@ -543,7 +543,7 @@ private:
 std::string packed_page(const TraceReader& trace, const std::vector<RunInfo>& runs,
                         const PageOptions& options) {
     if (runs.empty() || runs.size() > 2) {
-        throw InputError("A page shows one run or two.");
+        throw InputError("A page shows one or two runs; name them with --run.");
     }
     return Packer(trace, runs, options).pack();
 }

@@ -373,7 +373,8 @@ namespace {
 const PolicyKind* kind_with_threshold(const std::string& rule) {
     const PolicyKind* kind = find_policy_kind(rule == blind_rule ? "fixed" : rule);
     if (kind == nullptr || kind->parameters.empty()) {
-        throw InputError("expected a rule with a threshold, found \"" + rule + "\".");
+        throw InputError("expected a rule with a threshold, found \"" + rule +
+                         "\"; ponderscope policy --help-all lists the rules.");
     }
     return kind;
 }

@@ -230,7 +230,8 @@ std::uint64_t PolicySpec::whole(const std::string& key) const {
 
 PolicySpec PolicySpec::with(const std::string& key, double value) const {
     if (kind->parameters.empty()) {
-        throw InputError(ErrorId::policy_value, "Policy " + kind->name + " has no threshold to sweep.");
+        throw InputError(ErrorId::policy_value,
+                         "Policy " + kind->name + " has no threshold to sweep; leave it out of --sweep.");
     }
     const PolicyParameter* parameter = kind->find_swept(key);
     if (parameter == nullptr) {

@@ -184,7 +184,7 @@ void TableReader::choose_columns(const std::vector<PolicySignal>& only,
     constexpr std::int64_t most_steps = 4096;
     if (last < 1 || last > most_steps) {
         throw InputError(table_.run + ": expected from 1 to " + std::to_string(most_steps) +
-                         " further steps, found " + std::to_string(last) + ".");
+                         " further steps, found " + std::to_string(last) + "; choose a run with as many.");
     }
     const std::optional<RunRule> rule = own_rule(run_, chosen_);
     const auto in = [](const auto& list, const auto& one) {
@@ -283,7 +283,7 @@ ReplayTable TableReader::read(const ProgressSink& progress, const std::stop_toke
     for (const SequenceInfo& sequence : sequences) {
         if (sequence.tokens > std::numeric_limits<std::uint32_t>::max()) {
             throw InputError(table_.run + ": expected sequences of fewer than 2^32 tokens, found one of " +
-                             std::to_string(sequence.tokens) + ".");
+                             std::to_string(sequence.tokens) + "; record the text in parts.");
         }
         total += static_cast<std::size_t>(sequence.tokens);
     }

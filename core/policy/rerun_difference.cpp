@@ -115,7 +115,8 @@ Agreement agreement_of(const ReplayTable& table, std::span<const std::int32_t> r
     const std::span<const float> both[] = {replay_nll, rerun_nll};
     const ScoredRows scored(table, both);
     if (scored.tokens().empty()) {
-        throw InputError(table.run + ": expected tokens that replay and rerun both scored, found none.");
+        throw InputError(table.run + ": expected tokens that replay and rerun both scored, found none; "
+                                     "rerun over a text of two tokens or more.");
     }
     Agreement result;
     result.tokens = static_cast<std::int64_t>(scored.tokens().size());

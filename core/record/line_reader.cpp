@@ -104,13 +104,15 @@ struct LineReader::Impl {
         if (packing == Packing::gzip) {
             // 16: with a gzip header, and nothing else.
             if (inflateInit2(&gzip, 15 + 16) != Z_OK) {
-                throw EnvironmentError(path.string() + ": no memory to decompress it.");
+                throw EnvironmentError(path.string() +
+                                       ": no memory to decompress it; close some programs and try again.");
             }
             gzip_open = true;
         } else if (packing == Packing::zstd) {
             zstd = ZSTD_createDCtx();
             if (zstd == nullptr) {
-                throw EnvironmentError(path.string() + ": no memory to decompress it.");
+                throw EnvironmentError(path.string() +
+                                       ": no memory to decompress it; close some programs and try again.");
             }
         }
     }

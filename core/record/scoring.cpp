@@ -274,7 +274,7 @@ void RequestScorer::read_pair(ScoredRequest& request, const nlohmann::json& cont
     }
     const std::int64_t asked = sequence.length() - request.scored_from;
     if (asked <= 0) {
-        throw InputError("The continuation is empty: expected at least one token.");
+        throw InputError("The continuation is empty: expected at least one token; correct the request.");
     }
     if (asked > window_) {
         throw InputError("The continuation has " + std::to_string(asked) + " tokens: expected at most " +
@@ -322,7 +322,7 @@ ScoredRequest RequestScorer::read(const std::string& line, std::int64_t number) 
                 put_text(request, object.required_text("text"));
             }
             if (sequence.ids.empty()) {
-                throw InputError("The text is empty: expected at least one token.");
+                throw InputError("The text is empty: expected at least one token; correct the request.");
             }
             put_prefix(request, prefix_token());
             request.scored_from = 1;

@@ -385,8 +385,9 @@ Host::Answer Host::ask(Question question, std::string payload) {
         throw Cancelled();
     }
     if (!answer) {
-        throw EnvironmentError(impl.state.fault.empty() ? impl.machine + ": the connection was closed."
-                                                        : impl.state.fault);
+        throw EnvironmentError(impl.state.fault.empty()
+                                   ? impl.machine + ": the connection was closed; try again."
+                                   : impl.state.fault);
     }
     lock.unlock();
     if (answer->status == Status::wrong_input || answer->status == Status::environment) {

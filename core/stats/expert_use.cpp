@@ -72,7 +72,8 @@ ExpertRows ExpertRows::from(const SignalChunk& chunk, const SignalInfo& info) {
     const bool by_step = info.axes.size() == 4 && info.axes[1] == "step";
     if (!experts_signal({info}) || chunk.shape.size() != info.axes.size() ||
         (info.axes.size() != 3 && !by_step)) {
-        throw InputError("Signal " + info.name + " has other axes than token, step, layer and choice.");
+        throw InputError("Signal " + info.name +
+                         " has other axes than token, step, layer and choice; record the run again.");
     }
     ExpertRows rows;
     rows.tokens = chunk.shape.front();

@@ -136,7 +136,7 @@ Estimate exponential(const Estimate& mean) {
 PairedComparison compare_paired(const PairedSample& sample, const BootstrapOptions& options,
                                 std::optional<double> margin) {
     if (sample.a.empty()) {
-        throw InputError("expected tokens that both runs scored, found none.");
+        throw InputError("expected tokens that both runs scored, found none; compare runs over one text.");
     }
     const auto n = static_cast<double>(sample.a.size());
     PairedComparison result;

@@ -129,7 +129,7 @@ void label_runs(std::vector<RunComparison::Run>& runs, const ComparisonRequest& 
 RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink& progress,
                            const std::stop_token& stop) {
     if (request.runs.empty()) {
-        throw InputError("There is no run to compare.");
+        throw InputError("There is no run to compare; name one.");
     }
     // Reading and resampling each count a thousandth a step; the bootstrap says how far it is within its own.
     const auto report = [&](std::size_t done, std::int64_t share = 0) {
@@ -341,7 +341,7 @@ Winners winners_of(const RunComparison& comparison, const ComparisonRequest& req
                    std::size_t second, const std::stop_token& stop,
                    const std::vector<RunComparison::Place>& only) {
     if (comparison.runs.size() <= second || second == 0) {
-        throw InputError("There is no second run over this text to compare with.");
+        throw InputError("There is no second run over this text; record one to compare with.");
     }
     const std::vector<float>& a = comparison.runs.front().token_nll;
     const std::vector<float>& b = comparison.runs[second].token_nll;

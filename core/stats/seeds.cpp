@@ -113,7 +113,7 @@ SeedSample read_seeds(const std::vector<SeedRun>& a, const std::vector<SeedRun>&
                       const ProgressSink& progress, const std::stop_token& stop) {
     if (a.empty() || b.empty()) {
         throw InputError("expected at least one run of each method, found " + std::to_string(a.size()) +
-                         " and " + std::to_string(b.size()) + ".");
+                         " and " + std::to_string(b.size()) + "; name runs of both.");
     }
     SeedSample sample;
     const SeedRun& first = a.front();
@@ -145,11 +145,13 @@ SeedComparison compare_seeds(const SeedSample& sample, bool paired, const Bootst
     const std::size_t seeds_a = sample.a.size();
     const std::size_t seeds_b = sample.b.size();
     if (seeds_a == 0 || seeds_b == 0 || sample.a.front().empty()) {
-        throw InputError("expected tokens of at least one run of each method, found none.");
+        throw InputError(
+            "expected tokens that all runs of both methods scored, found none; compare runs over one text.");
     }
     if (paired && seeds_a != seeds_b) {
         throw InputError("paired seeds need as many runs of one method as of the other, found " +
-                         std::to_string(seeds_a) + " and " + std::to_string(seeds_b) + ".");
+                         std::to_string(seeds_a) + " and " + std::to_string(seeds_b) +
+                         "; leave --paired-seeds out, or name as many.");
     }
     const std::size_t tokens = sample.a.front().size();
     const std::size_t width = seeds_a + seeds_b + 1; // every run, and the difference of the means over runs

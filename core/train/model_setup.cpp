@@ -216,9 +216,9 @@ Parameters starting_parameters(const Recipe& recipe, const ModelConfig& config, 
             if (!same_method || before.max_steps == config.ponder.max_steps) {
                 throw;
             }
-            throw InputError(error.what() +
-                             (" The recipe's max_steps is " + std::to_string(config.ponder.max_steps) +
-                              ", the checkpoint's " + std::to_string(before.max_steps) + "."));
+            throw InputError(error.what() + (" The recipe's max_steps is " +
+                                             std::to_string(config.ponder.max_steps) + ", the checkpoint's " +
+                                             std::to_string(before.max_steps) + "; set one to the other."));
         }
     };
     const Parameters taken = load();

@@ -112,8 +112,8 @@ QByteArray to_png(const DisplayList& list, const Fonts& fonts, double dpi) {
     buffer.open(QIODevice::WriteOnly);
     QImageWriter writer(&buffer, "png");
     if (!writer.write(to_image(list, fonts, dpi))) {
-        throw EnvironmentError(
-            "The figure could not be encoded as PNG: " + writer.errorString().toStdString() + ".");
+        throw EnvironmentError("The figure could not be encoded as PNG: " +
+                               writer.errorString().toStdString() + "; choose a smaller width_mm or dpi.");
     }
     return bytes;
 }

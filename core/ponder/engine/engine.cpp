@@ -29,7 +29,7 @@ Parameters load_parameters(const ParameterLayout& layout, const Checkpoint& chec
                                 options.progress, options.stop);
     } catch (const c10::OutOfMemoryError&) {
         throw EnvironmentError(checkpoint.folder.string() + ": the weights do not fit into the memory of " +
-                               describe_device(device) + ".");
+                               describe_device(device) + "; use --dtype bfloat16 or another --device.");
     }
 }
 
@@ -96,7 +96,7 @@ void EngineParts::refuse_attention_by_token(RecordLevel level) const {
 
 void EngineParts::check_ids(std::span<const std::int32_t> ids) const {
     if (ids.empty()) {
-        throw InputError("A sequence without tokens cannot be computed.");
+        throw InputError("A sequence has no tokens; leave it out.");
     }
     if (static_cast<std::int64_t>(ids.size()) > backbone().longest_sequence()) {
         throw InputError("This model has positions for " + std::to_string(backbone().longest_sequence()) +
@@ -173,8 +173,9 @@ void check_plan(const RunPlan& plan, const ModelConfig& config, const Method& me
     const std::string name = to_string(config.ponder.method);
     const bool steps = method.max_steps() > 0 && !plan.layers_are_steps;
     if (plan.rule && config.ponder.method == MethodKind::vanilla && !plan.layers_are_steps) {
-        throw InputError(ErrorId::policy_unsuited, "A vanilla model has no ponder steps that the policy " +
-                                                       plan.rule->name() + " could decide on.");
+        throw InputError(ErrorId::policy_unsuited,
+                         "A vanilla model has no ponder steps that the policy " + plan.rule->name() +
+                             " could decide on; record it with --record layers, or leave --policy out.");
     }
     if (plan.kv && (!steps || method.visibility() != VisibilityRule::per_step)) {
         throw InputError("What later tokens see of one that stopped (--kv) is chosen where steps see each "

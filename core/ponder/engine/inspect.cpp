@@ -136,7 +136,7 @@ void append_values(NamedArray& array, const SignalChunk& chunk, std::int64_t tok
 ArrayMap Engine::inspect_batch(const std::vector<std::vector<std::int32_t>>& ids,
                                const std::vector<std::int64_t>& numbers) const try {
     if (ids.empty()) {
-        throw InputError("There are no sequences to compute.");
+        throw InputError("There are no sequences to compute; give one at least.");
     }
     const auto batch = static_cast<std::int64_t>(ids.size());
     const auto length = static_cast<std::int64_t>(ids.front().size());
@@ -145,7 +145,7 @@ ArrayMap Engine::inspect_batch(const std::vector<std::vector<std::int32_t>>& ids
         if (static_cast<std::int64_t>(row.size()) != length) {
             throw InputError(
                 "The sequences of one batch must have the same length here: " + std::to_string(length) +
-                " and " + std::to_string(row.size()) + " tokens were given.");
+                " and " + std::to_string(row.size()) + " tokens were given; compute them separately.");
         }
         windows.push_back({row, 0, length, numbers.empty() ? -1 : numbers[windows.size()]});
     }

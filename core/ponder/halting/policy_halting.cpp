@@ -203,7 +203,7 @@ std::shared_ptr<const HaltingRule> policy_halting(const PolicySpec& spec, const 
         config.ponder.method == MethodKind::vanilla ? config.layers - 1 : config.ponder.max_steps;
     if (context.max_steps == 0) {
         throw InputError("Policy " + spec.text() + ": this model (method " + method +
-                         ") runs one step a token, so there is nothing to halt.");
+                         ") runs one step a token and cannot halt; leave --policy out.");
     }
     if (const OwnRule& own = method_info(config.ponder.method).own_rule; own.signal != nullptr) {
         context.own_threshold = std::isinf(config.ponder.threshold) ? std::numeric_limits<double>::quiet_NaN()

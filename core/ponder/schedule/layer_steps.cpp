@@ -21,7 +21,8 @@ std::int64_t last_block(const ModelConfig& config) {
     }
     if (config.depth.kind != DepthMixing::none && config.depth.kind != DepthMixing::depth_attention) {
         throw InputError("Exits over layers read the residual stream after each block, and a model with " +
-                         to_string(config.depth.kind) + " has no single one.");
+                         to_string(config.depth.kind) +
+                         " has no single one; leave --record layers and --policy out.");
     }
     return config.layers - 1;
 }

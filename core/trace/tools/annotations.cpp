@@ -461,7 +461,7 @@ void check(const fs::path& trace, const RunInfo& run, const std::vector<Sequence
     }
     if (!any) {
         throw InputError(ErrorId::annotation_table,
-                         where + "expected a value for one token at least, found none.");
+                         where + "expected a value for one token at least, found none; fill the column.");
     }
 }
 

@@ -185,8 +185,8 @@ RunInfo run_of(const TraceReader& reader, std::int64_t id) {
             return std::move(run);
         }
     }
-    throw InputError(ErrorId::trace_run,
-                     reader.path().string() + ": holds no run " + std::to_string(id) + " any more.");
+    throw InputError(ErrorId::trace_run, reader.path().string() + ": holds no run " + std::to_string(id) +
+                                             " any more; ponderscope inspect lists its runs.");
 }
 
 /// Gives a finished file its name, which no other file has.

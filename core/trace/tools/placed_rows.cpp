@@ -82,7 +82,7 @@ PlacedTable PlacedTable::read(const std::filesystem::path& csv, const std::strin
         if (fields.size() != width) {
             throw InputError(ErrorId::text_line, where + " has " + std::to_string(fields.size()) +
                                                      " fields where the header has " + std::to_string(width) +
-                                                     ".");
+                                                     "; correct the line.");
         }
         const auto number = [&](std::size_t column) {
             const std::optional<std::uint64_t> value = parse_number<std::uint64_t>(fields[column]);
