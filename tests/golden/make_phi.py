@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Makes the case vanilla_phi: a small random Phi and what transformers computes on it, in the layout that
-`ponder_golden_cases_test` reads.
+`ponder_golden_test` reads.
 
     python3 tests/golden/make_phi.py tests/golden/vanilla_phi        (made with transformers 5.23.0, torch 2.11.0)
 """

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Reference models as the program runs them; tests/core/ponder/golden_cases_test.cpp compares every case.
+// Reference models as the program runs them; tests/core/ponder/golden_test.cpp compares every case.
 #include "core/base/files.h"
 #include "core/base/json.h"
 #include "core/checkpoint/safetensors.h"
