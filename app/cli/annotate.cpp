@@ -86,7 +86,7 @@ Annotation column_of(const PlacedTable& table, std::size_t column, bool category
             if (one.classes.size() > most_annotation_classes) {
                 throw InputError(ErrorId::annotation_table,
                                  line(i) + "expected at most " + std::to_string(most_annotation_classes) +
-                                     " classes of " + one.name + ", found more; is it the right column?");
+                                     " classes of " + one.name + ", found more; choose another column.");
             }
             by_row.push_back(static_cast<double>(entry->second));
         }

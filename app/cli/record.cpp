@@ -102,8 +102,7 @@ void RecordVerb::check_choice(const RecordChoice& what, const ModelConfig& confi
             throw InputError(
                 ErrorId::usage_unsuited,
                 std::string(name) +
-                    " is of signals, and --record scalars keeps none but the gate at exit; leave "
-                    "one of them away.");
+                    " is of signals, and --record scalars keeps none but the gate at exit; leave one out.");
         }
     }
 }
@@ -147,11 +146,9 @@ void RecordVerb::check_input() const {
     for (const auto& [given, name] :
          {std::pair{!how.force_steps.empty(), "--force-steps"}, std::pair{!patch_file.empty(), "--patch"}}) {
         if (given) {
-            throw InputError(
-                ErrorId::usage_conflict,
-                std::string(name) +
-                    " names tokens of a text that is known; it does not go with a corpus that is "
-                    "read as it is recorded.");
+            throw InputError(ErrorId::usage_conflict,
+                             std::string(name) + " names tokens of a known text, and this corpus is read "
+                                                 "while it is recorded; leave it out.");
         }
     }
 }

@@ -147,7 +147,7 @@ private:
 
     void plan() {
         if (options_.max_tokens < 1) {
-            throw InputError("A page shows at least one token; --max-tokens is " +
+            throw InputError("--max-tokens: expected 1 or more, found " +
                              std::to_string(options_.max_tokens) + ".");
         }
         std::vector<std::int64_t> numbers = options_.sequences;

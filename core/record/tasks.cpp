@@ -18,13 +18,13 @@ void check_sequence(const SequenceInput& sequence, std::int64_t vocab_size) {
     if (sequence.ids.size() < 2) {
         throw InputError(ErrorId::text_empty, sequence.title + ": expected at least two tokens, found " +
                                                   std::to_string(sequence.ids.size()) +
-                                                  "; nothing can be predicted from less.");
+                                                  "; give a longer text.");
     }
     for (const std::int32_t id : sequence.ids) {
         if (id < 0 || id >= vocab_size) {
             throw InputError(sequence.title + ": expected token ids below the model's vocab_size " +
                              std::to_string(vocab_size) + ", found " + std::to_string(id) +
-                             "; these ids belong to another tokenizer.");
+                             "; use the model's own tokenizer.");
         }
     }
 }

@@ -237,8 +237,8 @@ bool Host::Impl::greet(Transport& transport, std::string& arrived) {
                 }
             }
             const int code = endless ? 0 : transport.end();
-            fail(endless ? machine + ": expected ponderscope to answer, found a shell that does not stop "
-                                     "talking; have its greeting printed only on terminals."
+            fail(endless ? machine + ": expected ponderscope to answer, found endless output of the shell; "
+                                     "print its greeting only on terminals."
                          : reason(code, arrived, errors),
                  state.times == 0);
             return false;

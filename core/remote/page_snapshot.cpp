@@ -87,10 +87,8 @@ void PageSnapshot::look() {
     if (database_.read_log_index(index)) {
         constexpr std::uint32_t index_version = 3'007'000;
         if (native(index, 0) != index_version) {
-            throw EnvironmentError(
-                path_.string() +
-                ": its write-ahead log has an index of another form than is known; wait until "
-                "the recording is done.");
+            throw EnvironmentError(path_.string() + ": expected a known index of the write-ahead log, found "
+                                                    "another; wait until the recording ends.");
         }
         frames = native(index, 16);
         salts.assign(index.begin() + 32, index.begin() + 40);

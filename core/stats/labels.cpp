@@ -38,7 +38,7 @@ Labels Labels::read(const std::filesystem::path& csv) {
         }
         if (labels.classes.size() > most_classes) {
             throw InputError(csv.string() + ": line " + std::to_string(row.line) + ": expected at most " +
-                             std::to_string(most_classes) + " classes, found more; is it the right column?");
+                             std::to_string(most_classes) + " classes, found more; choose another column.");
         }
         row.entry = entry->second;
     }

@@ -172,9 +172,9 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
         throw InputError(
             sources.size() == 1
                 ? "Run \"" + sources.front().info.name +
-                      "\" has no scored token in what was asked for; "
+                      "\" has no scored token in the selection; "
                       "choose another sequence or more tokens."
-                : "The runs have no scored token in common in what was asked for; compare runs of the same "
+                : "The runs have no scored token in common in the selection; compare runs of the same "
                   "text, or choose more tokens.");
     }
 

@@ -166,7 +166,8 @@ namespace {
 void require_documents(const std::string& task, std::size_t documents) {
     if (documents < 2) {
         throw InputError("Task " + task + ": expected at least two documents, found " +
-                         std::to_string(documents) + "; intervals are over documents.");
+                         std::to_string(documents) +
+                         "; intervals are over documents, so record more of them.");
     }
 }
 

@@ -122,13 +122,13 @@ void require_trainable(const Checkpoint& start) {
                              method_names([](const MethodInfo& one) { return one.untrained == nullptr; }) +
                              ")",
                          "one of " + to_string(info.kind) + ", " + info.untrained,
-                         "train it with its authors' code; what that leaves can be recorded");
+                         "train it with its authors' code and record the result");
     }
     if (start.config.scales.logit_softcap) {
         throw InputError(start.folder / "config.json",
                          "logits without a softcap, whose gradient is not computed here",
                          "a softcap of " + rounded(*start.config.scales.logit_softcap),
-                         "train it with its authors' code; what that leaves can be recorded");
+                         "train it with its authors' code and record the result");
     }
 }
 

@@ -197,7 +197,7 @@ void read_training(const JsonObject& training, Recipe& recipe) {
     }
     if (training.has("steps") == training.has("tokens")) {
         throw InputError(training.source().string() +
-                         ": \"training\" needs either \"steps\" or \"tokens\"; say one of them.");
+                         ": \"training\" needs either \"steps\" or \"tokens\"; give one of them.");
     }
     if (training.has("steps")) {
         recipe.steps = training.required_integer("steps", 1, most_steps);

@@ -267,7 +267,7 @@ TrainResult train(const Recipe& given, const TrainOptions& options) {
         }
         throw EnvironmentError(options.output.string() + ": " +
                                full_memory_of(device_from_string(options.device)) +
-                               " The weights and what the optimiser keeps of them do not fit; use a smaller "
+                               " The weights and the state of the optimiser do not fit; use a smaller "
                                "model or another device.");
     }
 }

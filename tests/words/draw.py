@@ -43,7 +43,8 @@ def of_the_window():
 
 def refusals():
     """Every refusal with what stands between its literals as an ellipsis."""
-    cpp = r"\b(?:InputError|EnvironmentError|refuse\w*|fail)\(([^;{}]{0,700}?)\);"
+    argument = rf"(?:{LITERAL}|'\\?.'|[^\";{{}}])"
+    cpp = rf"\b(?:InputError\(|EnvironmentError\(|CheckFailed\(|refuse\w*\(|fail\(|return {{ErrorId::)({argument}{{0,700}}?)[)}}];"
     python = r"\braise \w*Error\(([^\n]{0,300})"
     found = {}
     for pattern, files in ((cpp, ("core/*.cpp", "app/*.cpp", "views/*.cpp")), (python, ("app/python/*.py",))):

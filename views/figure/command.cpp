@@ -92,7 +92,7 @@ QByteArray encode(const Figure& figure, const Fonts& fonts, const std::string& e
         }
         return QByteArray::fromStdString(figure.pgfplots);
     }
-    throw InputError("\"" + extension + "\" is no format of figures; pdf, svg, png and tex are.");
+    throw InputError("\"" + extension + "\" is not a format of figures; use pdf, svg, png, tex or csv.");
 }
 
 std::vector<std::filesystem::path> write_figure(const Figure& figure, const Fonts& fonts,

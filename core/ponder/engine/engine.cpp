@@ -107,8 +107,7 @@ void EngineParts::check_ids(std::span<const std::int32_t> ids) const {
     for (const std::int32_t id : ids) {
         if (id < 0 || id >= vocabulary) {
             throw InputError("Token id " + std::to_string(id) + " is outside of the model's vocabulary of " +
-                             std::to_string(vocabulary) +
-                             "; the tokenizer and the checkpoint do not belong together.");
+                             std::to_string(vocabulary) + "; use the tokenizer of the checkpoint.");
         }
     }
 }
@@ -178,15 +177,14 @@ void check_plan(const RunPlan& plan, const ModelConfig& config, const Method& me
                              " could decide on; record it with --record layers, or leave --policy out.");
     }
     if (plan.kv && (!steps || method.visibility() != VisibilityRule::per_step)) {
-        throw InputError("What later tokens see of one that stopped (--kv) is chosen where steps see each "
-                         "other step by step; the method " +
-                         name + (steps ? " has a rule of its own." : " has no steps of that kind."));
+        throw InputError("--kv: expected a method whose steps see each other step by step, found " + name +
+                         (steps ? ", which has its own rule; leave --kv out."
+                                : ", which has no such steps; leave --kv out."));
     }
     const std::int64_t prefix = plan.prefix.value_or(0);
     if (prefix > 0 && !config.released.prefix_lm) {
-        throw InputError(
-            "--prefix: the model reads every token causally; only HRM-Text with prefix_lm is trained "
-            "to see its prompt in both directions.");
+        throw InputError("--prefix: the model reads every token causally; only HRM-Text with prefix_lm sees "
+                         "its prompt in both directions. Leave --prefix out.");
     }
     if (prefix < 0) {
         throw InputError("--prefix: expected a number of tokens, 0 or more, found " + std::to_string(prefix) +
@@ -201,8 +199,9 @@ void check_plan(const RunPlan& plan, const ModelConfig& config, const Method& me
             "--prefix: sequence attention is recorded of causal runs only; leave --attention out.");
     }
     if (!plan.start_state.empty() && !config.has_start_state()) {
-        throw InputError("--initial-state: the method " + name +
-                         " starts from the embedding; only huginn and parcae have a state to begin with.");
+        throw InputError(
+            "--initial-state: the method " + name +
+            " starts from the embedding; only huginn and parcae have a start state. Leave it out.");
     }
     if (plan.refreshes && plan.refreshes != before.refreshes && !plan.counts_refreshes(method)) {
         const bool one_step = method.visibility() == VisibilityRule::interleaved && !method.knows_inputs();
@@ -240,8 +239,8 @@ void check_plan(const RunPlan& plan, const ModelConfig& config, const Method& me
                          "step has the state of one layer; write --record layers,states.");
     }
     if (plan.lens) {
-        throw InputError("The layers of a vanilla model are read out as its steps already; leave the "
-                         "read-outs of layers at every step away.");
+        throw InputError(
+            "The layers of a vanilla model are read out as its steps already; leave layers out of --record.");
     }
 }
 

@@ -82,7 +82,7 @@ public:
                 throw InputError(
                     "This model has positions for " + std::to_string(impl.backbone().longest_sequence()) +
                     " tokens; a prompt of " + std::to_string(prompts[i].size()) + " leaves no room for " +
-                    std::to_string(options.max_new_tokens) + " new ones.");
+                    std::to_string(options.max_new_tokens) + " new ones; shorten it, or generate fewer.");
             }
             prompt_[i] = static_cast<std::int64_t>(prompts[i].size());
             live_.push_back(i);

@@ -53,7 +53,7 @@ AdaptiveLatentCot::AdaptiveLatentCot(const ModelConfig& config, const Parameters
     if ((rows != 1 && rows != max_steps()) || bias.size(0) != rows) {
         throw InputError("pondering.router.weight must have 1 row or one for each of the " +
                          std::to_string(max_steps()) +
-                         " steps, and pondering.router.bias as many elements; found " + std::to_string(rows) +
+                         " steps, and pondering.router.bias as many elements: found " + std::to_string(rows) +
                          " and " + std::to_string(bias.size(0)) + ".");
     }
     router_ = Fp32Linear(weight, bias);

@@ -15,9 +15,8 @@ namespace {
 
 std::int64_t last_block(const ModelConfig& config) {
     if (config.ponder.method != MethodKind::vanilla) {
-        throw InputError("Exits over layers are for vanilla models; this one (method " +
-                         to_string(config.ponder.method) +
-                         ") ponders, and its policies decide about its own steps.");
+        throw InputError("Exits over layers need a vanilla model, and this one (method " +
+                         to_string(config.ponder.method) + ") ponders; choose a policy over its steps.");
     }
     if (config.depth.kind != DepthMixing::none && config.depth.kind != DepthMixing::depth_attention) {
         throw InputError("Exits over layers read the residual stream after each block, and a model with " +

@@ -437,7 +437,7 @@ void check(const fs::path& trace, const RunInfo& run, const std::vector<Sequence
         throw InputError(ErrorId::annotation_table,
                          where + "expected at most " + std::to_string(most_annotation_classes) +
                              " classes, found " + std::to_string(one.classes.size()) +
-                             "; is it the right column?");
+                             "; choose another column.");
     }
     if (one.values.size() != sequences.size()) {
         throw InputError(where + "expected values for " + std::to_string(sequences.size()) +

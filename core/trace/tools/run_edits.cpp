@@ -149,8 +149,9 @@ void remove_run(const fs::path& trace, const RunInfo& run, const std::stop_token
         fs::permissions(passing.path, fs::status(target).permissions(), error);
         go_on();
         if (FileId::of(target) != read) {
-            throw EnvironmentError(target.string() + ": the trace was moved, removed or replaced meanwhile; "
-                                                     "nothing was changed.");
+            throw EnvironmentError(
+                target.string() +
+                ": the trace was moved, removed or replaced meanwhile; nothing was changed. Open it again.");
         }
         fs::rename(passing.path, target, error);
         if (error) {

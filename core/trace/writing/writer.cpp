@@ -182,8 +182,9 @@ void TraceWriter::Impl::work_off() {
                 nothing_kept = made && !store->has_committed();
                 caught = std::make_exception_ptr(failed(sqlite, !nothing_kept));
             } catch (const std::bad_alloc&) {
-                caught = std::make_exception_ptr(EnvironmentError(
-                    path.string() + ": out of memory while writing; what was written before is kept."));
+                caught = std::make_exception_ptr(
+                    EnvironmentError(path.string() + ": out of memory while writing; finished sequences are "
+                                                     "kept. Close some programs and record the rest."));
             }
         } catch (...) {
             // As it is: of another kind, or there is no memory for a sentence either.
