@@ -6,6 +6,7 @@
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 #include "core/base/hub_cache.h"
+#include "core/base/json.h"
 #include "core/base/utf8.h"
 #include "core/base/words.h"
 #include "core/checkpoint/method_info.h"
@@ -44,7 +45,7 @@ double run_bytes(const ModelConfig& config, double parameters, double element, s
     return parameters * element + kv + activations + states + 64e6;
 }
 
-nlohmann::json or_null(const std::optional<double>& value) {
+nlohmann::json or_null(const auto& value) {
     return value ? nlohmann::json(*value) : nlohmann::json();
 }
 
@@ -104,8 +105,12 @@ void describe_reading(const Checkpoint& checkpoint, nlohmann::json& about) {
                                                                       : "as_stored";
     about["qk_norm_all_heads"] = config.qk_norm && config.qk_norm_all_heads;
     about["embedding_scale"] = scales.embedding;
-    about["attention_scale"] =
-        scales.attention.value_or(1.0 / std::sqrt(static_cast<double>(config.head_dim)));
+    about["attention_scale"] = scales.attention.value_or(
+        config.scale_attn_weights ? 1.0 / std::sqrt(static_cast<double>(config.head_dim)) : 1.0);
+    about["attention_divided_by_layer"] = config.scale_attn_by_inverse_layer_idx;
+    about["parallel_residual"] = config.parallel_residual;
+    about["norms_before_sublayers"] = config.pre_norm;
+    about["embedding_width"] = config.embed_dim;
     about["attention_softcap"] =
         scales.attention_softcap > 0 ? nlohmann::json(scales.attention_softcap) : nlohmann::json();
     about["residual_scale"] = scales.residual;
@@ -123,11 +128,24 @@ void describe_reading(const Checkpoint& checkpoint, nlohmann::json& about) {
                             {"expert_size", experts.intermediate_size},
                             {"weights_renormed", experts.renormed},
                             {"expert_layers", experts.layers}};
+        if (experts.clamped) {
+            about["experts"].update({{"alpha", experts.alpha}, {"limit", experts.limit}});
+        }
     }
-    about["start_token"] = config.bos_token_id ? nlohmann::json(*config.bos_token_id) : nlohmann::json();
+    const PonderConfig& ponder = config.ponder;
+    about["method_settings"] = {{"threshold", number_or_null(ponder.threshold)},
+                                {"top_k", ponder.top_k},
+                                {"temperature", ponder.temperature},
+                                {"multiply_start", ponder.multiply_start},
+                                {"own", ponder.own}};
+    const DepthMixingConfig& depth = config.depth;
+    about["depth_settings"] = {{"stride", depth.stride},         {"recent_window", depth.recent_window},
+                               {"streams", depth.streams},       {"sinkhorn_iters", depth.sinkhorn_iters},
+                               {"block_size", depth.block_size}, {"dilation", depth.dilation},
+                               {"period", depth.period}};
+    about["start_token"] = or_null(config.bos_token_id);
     about["end_tokens"] = config.eos_token_ids;
-    about["declared_dtype"] =
-        config.declared_dtype ? nlohmann::json(*config.declared_dtype) : nlohmann::json();
+    about["declared_dtype"] = or_null(config.declared_dtype);
     about["removed_name_parts"] = checkpoint.weights.removed_name_parts();
 }
 
@@ -224,8 +242,8 @@ void print_checkpoint(const nlohmann::json& about) {
     if (text("depth_mixing") != "none") {
         std::cout << ", depth mixing " << text("depth_mixing");
     }
-    std::cout << "\n  " << number("parameters") << " parameters in " << number("files")
-              << " file(s), " << human_bytes(about.at("weight_bytes").get<double>()) << " (";
+    std::cout << "\n  " << number("parameters") << " parameters in " << number("files") << " file(s), "
+              << human_bytes(about.at("weight_bytes").get<double>()) << " (";
     bool first = true;
     for (const auto& [dtype, elements] : about.at("dtypes").items()) {
         std::cout << (first ? "" : ", ") << dtype;
