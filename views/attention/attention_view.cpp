@@ -103,9 +103,7 @@ void AttentionView::refreshToken() {
     }
     const auto sequence = data_.sequence(run, selection_.sequence());
     if (!sequence) {
-        nothing(data_.isUnreadable(run, selection_.sequence())
-                    ? u"This sequence cannot be read from the trace."_s
-                    : u"Reading…"_s);
+        nothing(why_no_sequence(data_, selection_));
         return;
     }
     const qint64 token = selection_.token();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/common/view_command.h"
 
+#include "views/common/format.h"
+
 using namespace Qt::StringLiterals;
 
 namespace ponderscope {
@@ -80,6 +82,19 @@ QString why_no_run(const TraceData& data, const Selection& selection) {
         return u"The generation is not recorded yet. Copy the command when it has ended."_s;
     }
     return {};
+}
+
+QString why_no_sequence(const TraceData& data, const Selection& selection) {
+    const RunKey run = selection.runA();
+    if (data.sequences(run).empty()) {
+        return u"This run has no sequence yet."_s;
+    }
+    if (data.sequenceInfo(run, selection.sequence()) == nullptr) {
+        return u"This run has no sequence %1."_s.arg(format_count(selection.sequence() + 1));
+    }
+    return data.isUnreadable(run, selection.sequence())
+               ? u"This sequence cannot be read from the trace. ponderscope check names the damage."_s
+               : u"Reading the sequence…"_s;
 }
 
 QString run_a_reference(const TraceData& data, const Selection& selection) {

@@ -50,6 +50,9 @@ ViewCommand shell_view(const QList<QStringList>& lines);
 QString run_a_reference(const TraceData& data, const Selection& selection);
 /// Why there is no command for run A (no run is shown, or it is not on disk yet); empty: there is a command.
 QString why_no_run(const TraceData& data, const Selection& selection);
+/// Why the chosen sequence of run A is not shown, where TraceData has not read it: there is none, it is damaged,
+/// or it is being read.
+QString why_no_sequence(const TraceData& data, const Selection& selection);
 /// \p lines, after code that opens `a`, and `b` if \p withB and there is one; or why_no_run.
 ViewCommand python_view(const TraceData& data, const Selection& selection, const QStringList& lines,
                         bool withB = false);

@@ -216,9 +216,7 @@ void DepthView::refreshData() {
         if (!long_ && sequence_) { // how long it is decides what is read
             chunk = data_.signal(selection_.runA(), selection_.sequence(), signal_);
         }
-        hint = data_.isUnreadable(selection_.runA(), selection_.sequence())
-                   ? u"This sequence cannot be read from the trace."_s
-                   : u"Reading the weights…"_s;
+        hint = why_no_sequence(data_, selection_);
     }
     const bool there = sequence_ && (long_ ? sampleLong(hint) : chunk != nullptr);
     if (!long_) {

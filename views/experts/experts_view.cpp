@@ -137,9 +137,7 @@ void ExpertsView::refreshMap() {
     const auto weights =
         data_.signal(run, selection_.sequence(), QString::fromLatin1(signal::router_weights));
     if (!sequence || !chosen || !weights) {
-        nothing(data_.isUnreadable(run, selection_.sequence())
-                    ? u"This sequence cannot be read from the trace."_s
-                    : u"Reading…"_s);
+        nothing(why_no_sequence(data_, selection_));
         return;
     }
     try {

@@ -278,9 +278,8 @@ void HeatmapView::refreshMap() {
                            sequence_->sequence != selection_.sequence() || !canvas_->map() ||
                            canvas_->map()->info().name != signal_.toStdString();
         if (stale) {
-            nothing(unreadable_ == signal_ || data_.isUnreadable(run, selection_.sequence())
-                        ? u"This signal could not be read from the trace."_s
-                        : u"Reading…"_s);
+            nothing(unreadable_ == signal_ ? u"This signal could not be read from the trace."_s
+                                           : why_no_sequence(data_, selection_));
         }
         return;
     }

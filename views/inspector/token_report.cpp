@@ -5,6 +5,7 @@
 #include "core/base/not_a_number.h"
 #include "core/trace/reader.h"
 #include "views/common/format.h"
+#include "views/common/view_command.h"
 
 #include <algorithm>
 #include <cmath>
@@ -222,9 +223,7 @@ TokenReport token_report(TraceData& data, const Selection& selection, int most) 
     a.data = data.sequence(a.key, selection.sequence());
     report.held.push_back(a.data);
     if (!a.data) {
-        report.hint = data.isUnreadable(a.key, selection.sequence())
-                          ? u"This sequence cannot be read from the trace."_s
-                          : u"Reading…"_s;
+        report.hint = why_no_sequence(data, selection);
         return report;
     }
     const qint64 token = selection.shown();

@@ -2,6 +2,7 @@
 #include "views/text/text_words.h"
 
 #include "views/common/format.h"
+#include "views/common/view_command.h"
 
 #include <algorithm>
 #include <cmath>
@@ -58,17 +59,8 @@ QString text_hint(const ViewContext& context, const SequenceData* shown) {
     if (!context.selection.runA().isValid()) {
         return u"Choose a run in the library."_s;
     }
-    if (context.data.sequences(context.selection.runA()).empty()) {
-        return u"This run has no sequence yet."_s;
-    }
     if (shown == nullptr) {
-        const RunKey run = context.selection.runA();
-        const qint64 sequence = context.selection.sequence();
-        return context.data.sequenceInfo(run, sequence) == nullptr
-                   ? u"This run has no sequence %1."_s.arg(sequence + 1)
-               : context.data.isUnreadable(run, sequence)
-                   ? u"This sequence cannot be read from the trace.\n`ponderscope check` names the damage."_s
-                   : u"Reading the sequence…"_s;
+        return why_no_sequence(context.data, context.selection);
     }
     return shown->tokens.size() == 0 ? u"This sequence has no token yet."_s : QString();
 }

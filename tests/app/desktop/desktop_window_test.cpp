@@ -8,6 +8,7 @@
 #include "tests/app/desktop/desktop_stage.h"
 #include "views/figure/export_dialog.h"
 #include "views/figure/figure_panel.h"
+#include "views/inspector/token_report.h"
 #include "views/library/library_panel.h"
 #include "views/text/find_bar.h"
 #include "views/text/span_bar.h"
@@ -68,6 +69,8 @@ private Q_SLOTS:
         stage.window.selection().setRunA({path, run});
         QTRY_VERIFY2(stage.window.statusText().contains(u"no sequence yet"_s),
                      qPrintable(stage.window.statusText()));
+        QCOMPARE(token_report(stage.window.data(), stage.window.selection()).hint,
+                 why_no_sequence(stage.window.data(), stage.window.selection())); // it is not being read
     }
 
     void aDroppedFolderOpensTheRunDialog() {
