@@ -67,6 +67,14 @@ private:
     int mark_ = -1;
 };
 
+QString means_in_words(const QString& what, double steps, double nll, double flops) {
+    const QString text = u"<b>%1</b>&nbsp;&nbsp; steps %2&nbsp;&nbsp; NLL %3&nbsp;&nbsp; perplexity %4"_s.arg(
+        what, format_nats(steps), format_nats(nll, 3), format_nats(std::exp(nll)));
+    return std::isfinite(flops)
+               ? text + u"&nbsp;&nbsp; FLOPs %1"_s.arg(format_si(flops).replace(u' ', QChar(QChar::Nbsp)))
+               : text;
+}
+
 } // namespace
 
 PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
@@ -376,13 +384,8 @@ void PolicyLab::replayNow() {
     }
     threshold_->setText(values_.empty() ? QString() : QString::number(value, 'g', 6));
     threshold_->setModified(false);
-    QString text = u"<b>replay</b>&nbsp;&nbsp; steps %1&nbsp;&nbsp; NLL %2&nbsp;&nbsp; perplexity %3"_s.arg(
-        format_nats(result_->mean_steps), format_nats(result_->mean_nll, 3),
-        format_nats(result_->perplexity));
-    if (std::isfinite(result_->mean_flops)) {
-        text += u"&nbsp;&nbsp; FLOPs %1"_s.arg(format_si(result_->mean_flops));
-    }
-    summary_->setText(text);
+    summary_->setText(
+        means_in_words(u"replay"_s, result_->mean_steps, result_->mean_nll, result_->mean_flops));
     QStringList notes{QString::fromStdString(rule_in_words(*kind_, value))};
     if (!kind_->causal) {
         notes << u"It knows the next token, so it is a bound and not a policy."_s;
@@ -454,15 +457,10 @@ void PolicyLab::showRerun() {
     QString text;
     if (difference_) {
         const RerunDifference& exact = *difference_;
-        text = u"<b>rerun</b>&nbsp;&nbsp; steps %1&nbsp;&nbsp; NLL %2&nbsp;&nbsp; perplexity %3"_s.arg(
-            format_nats(exact.mean_steps), format_nats(exact.mean_nll, 3),
-            format_nats(std::exp(exact.mean_nll)));
-        if (std::isfinite(result_->mean_flops)) {
-            text += u"&nbsp;&nbsp; FLOPs %1"_s.arg(format_si(exact.mean_flops));
-        }
-        text += u"<br>rerun − replay&nbsp;&nbsp; NLL %1, of a token at most %2; other steps at %3 of %4 "
-                "tokens"_s.arg(format_difference(exact.difference, 4), format_nats(exact.largest, 3),
-                               format_count(exact.steps_changed), format_count(exact.tokens));
+        text = means_in_words(u"rerun"_s, exact.mean_steps, exact.mean_nll, exact.mean_flops) +
+               u"<br>rerun − replay&nbsp;&nbsp; NLL %1, of a token at most %2; other steps at %3 of %4 "
+               "tokens"_s.arg(format_difference(exact.difference, 4), format_nats(exact.largest, 3),
+                              format_count(exact.steps_changed), format_count(exact.tokens));
     } else if (!rerunProblem_.isEmpty()) {
         text = rerunProblem_.toHtmlEscaped();
     } else if (running) {
