@@ -22,7 +22,9 @@
 #include <QMenu>
 #include <QSaveFile>
 #include <QShortcut>
+#include <QSignalBlocker>
 #include <QStatusBar>
+#include <QToolTip>
 
 #include <algorithm>
 #include <cmath>
@@ -99,7 +101,7 @@ ViewState SessionState::viewState() const {
     return state;
 }
 
-void SessionState::showState(const ViewState& state) {
+void SessionState::showState(const ViewState& state, bool keepReplay) {
     travelling_ = true;
     settling_.stop();
     if (data_.run(state.a) != nullptr) {
@@ -108,7 +110,9 @@ void SessionState::showState(const ViewState& state) {
         selection_.setSequence(state.sequence);
     }
     theme_.setTextSize(state.textSize);
-    text_->setLook(state.look);
+    if (!keepReplay || state.look != selection_.look()) {
+        text_->setLook(state.look);
+    }
     text_->view().ranges().setAll(state.ranges);
     text_->setZoom(state.zoom);
     selection_.setAttribution(state.attribution);
@@ -137,13 +141,13 @@ void SessionState::undo() {
         history_.record(viewState());
     }
     if (const auto state = history_.undo()) {
-        showState(*state);
+        showState(*state, true);
     }
 }
 
 void SessionState::redo() {
     if (const auto state = history_.redo()) {
-        showState(*state);
+        showState(*state, true);
     }
 }
 
@@ -274,7 +278,7 @@ void SessionState::present() {
         window_->statusBar()->setMinimumHeight(low_status);
         Q_EMIT statusShown(true);
         text_->setPlain(false);
-        showState(before.view);
+        showState(before.view, true);
         window_->setWindowState(before.window);
         return;
     }
@@ -301,7 +305,9 @@ void SessionState::present() {
     caption_->show();
     text_->setPlain(true);
     window_->setWindowState(window_->windowState() | Qt::WindowFullScreen);
+    QToolTip::hideText();
     for (QDockWidget* dock : docks_.docks()) {
+        const QSignalBlocker quiet(dock); // what colours the text goes on to do so
         dock->hide();
     }
     if (filled != nullptr) {

@@ -119,7 +119,8 @@ Q_SIGNALS:
     void failed(const QString& sentence);
 
 private:
-    void showState(const ViewState& state);
+    /// \p keepReplay: a replay that colours the text goes on, unless \p state has another look.
+    void showState(const ViewState& state, bool keepReplay = false);
     void showCaption();
 
     DockLayout& docks_;

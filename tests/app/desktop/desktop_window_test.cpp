@@ -351,6 +351,10 @@ private Q_SLOTS:
         QVERIFY(!stage.window.raisePanel(u"nothing"_s));
         QTRY_VERIFY(stage.window.text().view().showsReplay());
         QVERIFY(stage.window.text().view().values().replay.contains(u"learned"_s));
+        stage.window.session().present(); // hides the panels, not the colours
+        QVERIFY(stage.window.text().view().showsReplay());
+        stage.window.session().present();
+        QVERIFY(stage.window.text().view().showsReplay());
         QVERIFY(stage.window.raisePanel(u"halting"_s));
         QTRY_VERIFY(!stage.window.text().view().showsReplay());
         // A token type is found in the text.
