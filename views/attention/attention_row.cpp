@@ -2,11 +2,10 @@
 #include "views/attention/attention_row.h"
 
 #include "core/base/error.h"
-#include "core/base/half.h"
+#include "core/trace/reader.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 #include <string_view>
 
@@ -64,9 +63,8 @@ bool AttentionRow::fits(const SignalInfo& info) {
            std::equal(axes.begin(), axes.end(), info.axes.begin()) && info.axes.back() == "back";
 }
 
-AttentionRow::AttentionRow(std::shared_ptr<const SignalChunk> chunk, const SignalInfo& info, std::int64_t row)
-    : chunk_(std::move(chunk)), row_(row) {
-    const std::vector<std::int64_t>& shape = chunk_->shape;
+AttentionRow::AttentionRow(const SignalChunk& chunk, const SignalInfo& info, std::int64_t row) : row_(row) {
+    const std::vector<std::int64_t>& shape = chunk.shape;
     constexpr std::int64_t most = std::int64_t{1} << 24; // of an axis: what a stranger's trace may claim
     if (!fits(info) || shape.size() != info.axes.size() || shape[0] != 1 || row < 0 ||
         std::any_of(shape.begin() + 1, shape.end(),
@@ -74,33 +72,23 @@ AttentionRow::AttentionRow(std::shared_ptr<const SignalChunk> chunk, const Signa
         throw InputError("The signal \"" + info.name +
                          "\" is not one weight a token, step, layer, head and key; record the trace again.");
     }
-    if (chunk_->dtype != DType::f16 && chunk_->dtype != DType::f32) {
+    if (chunk.dtype != DType::f16 && chunk.dtype != DType::f32) {
         throw InputError("The signal \"" + info.name + "\": expected F16 or F32, found " +
-                         std::string(name_of(chunk_->dtype)) + "; record the trace again.");
+                         std::string(name_of(chunk.dtype)) + "; record the trace again.");
     }
     steps_ = shape[1];
     layers_ = shape[2];
     heads_ = shape[3];
     key_steps_ = has_key_step(info) ? shape[4] : 1;
     back_ = shape.back();
-    double elements = chunk_->dtype == DType::f32 ? 4 : 2;
+    values_ = to_floats(chunk);
+    double elements = 1;
     for (const std::int64_t size : shape) {
         elements *= static_cast<double>(size);
     }
-    if (elements > static_cast<double>(chunk_->data.size())) {
+    if (elements > static_cast<double>(values_.size())) {
         throw InputError("The signal \"" + info.name + "\" is shorter than it says; record the trace again.");
     }
-}
-
-float AttentionRow::element(std::size_t index) const {
-    if (chunk_->dtype == DType::f32) {
-        float value = 0;
-        std::memcpy(&value, chunk_->data.data() + index * sizeof(float), sizeof(float));
-        return value;
-    }
-    std::uint16_t bits = 0;
-    std::memcpy(&bits, chunk_->data.data() + index * sizeof(bits), sizeof(bits));
-    return float16_to_float(bits);
 }
 
 std::vector<float> AttentionRow::weights(std::int64_t step, std::int64_t layer, std::int64_t head) const {
@@ -117,7 +105,7 @@ std::vector<float> AttentionRow::weights(std::int64_t step, std::int64_t layer, 
                 const std::int64_t start = (((step * layers_ + l) * heads_ + h) * key_steps_ + k) * back_;
                 for (std::int64_t back = 0; back < std::min(back_, row_ + 1); ++back) {
                     result[static_cast<std::size_t>(row_ - back)] +=
-                        element(static_cast<std::size_t>(start + back)) / share;
+                        values_[static_cast<std::size_t>(start + back)] / share;
                 }
             }
         }

@@ -4,7 +4,6 @@
 #include "core/trace/records.h"
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 namespace ponderscope {
@@ -18,7 +17,7 @@ public:
 
     /// \p chunk: one row, the token \p row of its sequence. InputError when shape and axes do not fit, or
     /// when the elements are no numbers that can be shown.
-    AttentionRow(std::shared_ptr<const SignalChunk> chunk, const SignalInfo& info, std::int64_t row);
+    AttentionRow(const SignalChunk& chunk, const SignalInfo& info, std::int64_t row);
 
     [[nodiscard]] std::int64_t row() const { return row_; }
     [[nodiscard]] std::int64_t steps() const { return steps_; }
@@ -29,9 +28,7 @@ public:
     [[nodiscard]] std::vector<float> weights(std::int64_t step, std::int64_t layer, std::int64_t head) const;
 
 private:
-    [[nodiscard]] float element(std::size_t index) const;
-
-    std::shared_ptr<const SignalChunk> chunk_;
+    std::vector<float> values_;
     std::int64_t row_ = 0;
     std::int64_t steps_ = 0;
     std::int64_t layers_ = 0;

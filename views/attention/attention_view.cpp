@@ -48,16 +48,9 @@ AttentionView::AttentionView(ViewContext context, QWidget* parent)
     connect(map_, &StepMapCanvas::cellHovered, this, &AttentionView::showCell);
     follow(*this, context, Follows::a);
     const auto refreshed = seen(&AttentionView::refreshToken);
-    connect(&selection_, &Selection::sequenceChanged, this, refreshed);
+    followSequence(*this, context, refreshed, [](const QString&) { return false; });
     connect(&selection_, &Selection::tokenChanged, this, refreshed);
-    connect(&selection_, &Selection::attributionChanged, this, refreshed);
     connect(&selection_, &Selection::stepChanged, this, seen(&AttentionView::showRow));
-    connect(&data_, &TraceData::failed, this, refreshed);
-    connect(&data_, &TraceData::sequenceReady, this, [this, refreshed](const RunKey& run, qint64 sequence) {
-        if (run == selection_.runA() && sequence == selection_.sequence()) {
-            refreshed();
-        }
-    });
     renew();
 }
 
@@ -125,7 +118,7 @@ void AttentionView::refreshToken() {
             auto chunk = reader.signal(run.run, number, info.name, row, row + 1);
             std::optional<AttentionRow> read;
             if (chunk) {
-                read.emplace(std::make_shared<const SignalChunk>(std::move(*chunk)), info, row);
+                read.emplace(*chunk, info, row);
             }
             return read;
         },
@@ -182,7 +175,7 @@ void AttentionView::showRow() {
     SignalInfo info = *info_;
     info.unit.clear(); // from 0 to the largest, not to 1
     // The map shows each weight at the key's own position, whatever row the key's prediction has.
-    map_->setMap(std::make_shared<const StepMap>(*sequence_, std::move(values), count, std::move(info),
+    map_->setMap(std::make_shared<const StepMap>(sequence_, std::move(values), count, std::move(info),
                                                  Attribution::predicting, StepMap::Rows::layers));
     header_->showScale({}, false);
 

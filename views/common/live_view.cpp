@@ -44,4 +44,27 @@ void LiveView::follow(QObject& self, const ViewContext& context, Follows whom) {
         });
 }
 
+void LiveView::followSequence(QObject& self, const ViewContext& context, const std::function<void()>& read,
+                              const std::function<bool(const QString&)>& uses) {
+    const Selection* selection = &context.selection;
+    QObject::connect(selection, &Selection::sequenceChanged, &self, read);
+    QObject::connect(selection, &Selection::attributionChanged, &self, read);
+    QObject::connect(&context.data, &TraceData::failed, &self, read);
+    const auto is_shown = [selection](const RunKey& run, qint64 sequence) {
+        return run == selection->runA() && sequence == selection->sequence();
+    };
+    QObject::connect(&context.data, &TraceData::sequenceReady, &self,
+                     [=](const RunKey& run, qint64 sequence) {
+                         if (is_shown(run, sequence)) {
+                             read();
+                         }
+                     });
+    QObject::connect(&context.data, &TraceData::signalReady, &self,
+                     [=](const RunKey& run, qint64 sequence, const QString& signal) {
+                         if (is_shown(run, sequence) && uses(signal)) {
+                             read();
+                         }
+                     });
+}
+
 } // namespace ponderscope

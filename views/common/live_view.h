@@ -3,6 +3,8 @@
 
 #include "views/common/view_context.h"
 
+#include <functional>
+
 namespace ponderscope {
 
 /// A panel that shows selection and data, and does no work while it is hidden. This class subscribes to the
@@ -24,6 +26,10 @@ protected:
     enum class Follows { a, both, all };
     /// Once, from the constructor of \p self, which is this.
     void follow(QObject& self, const ViewContext& context, Follows whom);
+    /// Calls \p read, a slot of seen(), when the selection shows another sequence or attribution, and when
+    /// the shown sequence, or a signal of it that \p uses, was read or could not be.
+    static void followSequence(QObject& self, const ViewContext& context, const std::function<void()>& read,
+                               const std::function<bool(const QString& signal)>& uses);
     /// Reads the selection and the data anew.
     virtual void renew() = 0;
     /// After onScreen() changed, before renew().

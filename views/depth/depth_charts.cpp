@@ -67,7 +67,7 @@ DepthMap sampled_depth(const TraceReader& reader, const RunInfo& run, const Sign
                        const std::stop_token& stop, std::optional<std::int64_t> only) {
     constexpr std::int64_t slices = 16;
     constexpr std::int64_t slice = DepthMap::most_rows / slices;
-    auto rows = std::make_shared<SignalChunk>();
+    SignalChunk rows;
     std::vector<std::int32_t> executed;
     std::int64_t before = 0; // tokens of the sequences that were passed
     std::int64_t next = 0;   // where the next slice begins, over the whole run
@@ -87,15 +87,15 @@ DepthMap sampled_depth(const TraceReader& reader, const RunInfo& run, const Sign
             const std::int64_t end = std::min(begin + slice, sequence.tokens);
             const auto chunk = reader.signal(run.id, sequence.number, info.name, begin, end);
             if (chunk && chunk->shape.size() == info.axes.size()) {
-                if (rows->shape.empty()) {
-                    rows->dtype = chunk->dtype;
-                    rows->shape = chunk->shape;
-                    rows->shape[0] = 0;
+                if (rows.shape.empty()) {
+                    rows.dtype = chunk->dtype;
+                    rows.shape = chunk->shape;
+                    rows.shape[0] = 0;
                 }
-                if (chunk->dtype == rows->dtype &&
-                    std::equal(chunk->shape.begin() + 1, chunk->shape.end(), rows->shape.begin() + 1)) {
-                    rows->shape[0] += chunk->shape[0];
-                    rows->data.insert(rows->data.end(), chunk->data.begin(), chunk->data.end());
+                if (chunk->dtype == rows.dtype &&
+                    std::equal(chunk->shape.begin() + 1, chunk->shape.end(), rows.shape.begin() + 1)) {
+                    rows.shape[0] += chunk->shape[0];
+                    rows.data.insert(rows.data.end(), chunk->data.begin(), chunk->data.end());
                     const std::vector<std::int32_t> steps =
                         reader.tokens(run.id, sequence.number, begin, begin + chunk->shape[0]).steps;
                     executed.insert(executed.end(), steps.begin(), steps.end());
@@ -105,11 +105,11 @@ DepthMap sampled_depth(const TraceReader& reader, const RunInfo& run, const Sign
         }
         before += sequence.tokens;
     }
-    if (rows->shape.empty()) {
+    if (rows.shape.empty()) {
         throw InputError(reader.path(), "values of \"" + info.name + "\" in run \"" + run.name + "\"", "none",
                          "record the run again");
     }
-    return {std::move(rows), info, std::move(executed)};
+    return {rows, info, std::move(executed)};
 }
 
 bool ablates(const RunInfo& candidate, const RunInfo& base) {

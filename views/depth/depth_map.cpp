@@ -2,14 +2,12 @@
 #include "views/depth/depth_map.h"
 
 #include "core/base/error.h"
-#include "core/base/half.h"
 #include "core/stats/token_dependence.h"
 #include "core/trace/column_labels.h"
 #include "core/trace/reader.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 namespace ponderscope {
@@ -20,13 +18,6 @@ constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 std::ptrdiff_t axis_of(const SignalInfo& info, const char* name) {
     const auto found = std::find(info.axes.begin(), info.axes.end(), name);
     return found == info.axes.end() ? -1 : found - info.axes.begin();
-}
-
-template <typename T>
-T load(const std::vector<std::byte>& bytes, std::size_t index) {
-    T value;
-    std::memcpy(&value, bytes.data() + index * sizeof(T), sizeof(T));
-    return value;
 }
 
 } // namespace
@@ -41,12 +32,11 @@ bool DepthMap::fits(const SignalInfo& info) {
     return axis_of(info, "token") == 0 && layer && source && info.axes.size() == known + 2;
 }
 
-DepthMap::DepthMap(std::shared_ptr<const SignalChunk> chunk, const SignalInfo& info,
-                   std::vector<std::int32_t> executed)
-    : chunk_(std::move(chunk)), executed_(std::move(executed)) {
-    const std::vector<std::int64_t>& shape = chunk_->shape;
+DepthMap::DepthMap(const SignalChunk& chunk, const SignalInfo& info, std::vector<std::int32_t> executed)
+    : executed_(std::move(executed)) {
+    const std::vector<std::int64_t>& shape = chunk.shape;
     constexpr std::int64_t most = 1 << 20; // of an axis: what a stranger's trace may claim
-    if (!fits(info) || shape.size() != info.axes.size() || chunk_->first != 0 || shape[0] < 0 ||
+    if (!fits(info) || shape.size() != info.axes.size() || chunk.first != 0 || shape[0] < 0 ||
         std::any_of(shape.begin() + 1, shape.end(),
                     [](std::int64_t size) { return size < 1 || size > most; })) {
         throw InputError("The signal \"" + info.name +
@@ -69,12 +59,12 @@ DepthMap::DepthMap(std::shared_ptr<const SignalChunk> chunk, const SignalInfo& i
     place(source_name_, sources_, source_stride_);
     source_labels_ = column_labels(info.description, static_cast<std::size_t>(sources_));
     place("head", heads_, head_stride_);
-    if (chunk_->dtype != DType::f16 && chunk_->dtype != DType::bf16 && chunk_->dtype != DType::f32) {
+    if (!is_real(chunk.dtype)) {
         throw InputError("The signal \"" + info.name + "\": expected F16, BF16 or F32, found " +
-                         std::string(name_of(chunk_->dtype)) + "; record the trace again.");
+                         std::string(name_of(chunk.dtype)) + "; record the trace again.");
     }
-    const std::size_t width = chunk_->dtype == DType::f32 ? 4 : 2;
-    if (chunk_->data.size() / width < static_cast<std::size_t>(rows_) * row_stride_) {
+    values_ = to_floats(chunk);
+    if (values_.size() < static_cast<std::size_t>(rows_) * row_stride_) {
         throw InputError("The signal \"" + info.name + "\" is shorter than it says; record the trace again.");
     }
     rows_ = std::min(rows_, static_cast<std::int64_t>(executed_.size()));
@@ -85,11 +75,11 @@ DepthMap::DepthMap(std::shared_ptr<const SignalChunk> chunk, const SignalInfo& i
             const auto cell = static_cast<std::size_t>(layer * sources_ + source);
             for (std::int64_t row = 0; row < rows_ && !reads_[cell]; row += row_stride()) {
                 for (std::int64_t part = 0; part < steps_ * heads_ && !reads_[cell]; ++part) {
-                    const float value = element(static_cast<std::size_t>(row) * row_stride_ +
-                                                static_cast<std::size_t>(part / heads_) * step_stride_ +
-                                                static_cast<std::size_t>(layer) * layer_stride_ +
-                                                static_cast<std::size_t>(source) * source_stride_ +
-                                                static_cast<std::size_t>(part % heads_) * head_stride_);
+                    const float value = values_.at(static_cast<std::size_t>(row) * row_stride_ +
+                                                   static_cast<std::size_t>(part / heads_) * step_stride_ +
+                                                   static_cast<std::size_t>(layer) * layer_stride_ +
+                                                   static_cast<std::size_t>(source) * source_stride_ +
+                                                   static_cast<std::size_t>(part % heads_) * head_stride_);
                     reads_[cell] = !std::isnan(value) && value != 0;
                 }
             }
@@ -104,17 +94,6 @@ std::int64_t DepthMap::row_stride() const {
 bool DepthMap::reads(std::int64_t layer, std::int64_t source) const {
     return layer >= 0 && layer < layers_ && source >= 0 && source < sources_ &&
            reads_[static_cast<std::size_t>(layer * sources_ + source)];
-}
-
-float DepthMap::element(std::size_t index) const {
-    switch (chunk_->dtype) {
-    case DType::f16:
-        return float16_to_float(load<std::uint16_t>(chunk_->data, index));
-    case DType::bf16:
-        return bfloat16_to_float(load<std::uint16_t>(chunk_->data, index));
-    default:
-        return load<float>(chunk_->data, index);
-    }
 }
 
 float DepthMap::at(std::int64_t row, std::int64_t step, std::int64_t layer, std::int64_t source,
@@ -132,11 +111,11 @@ float DepthMap::at(std::int64_t row, std::int64_t step, std::int64_t layer, std:
         static_cast<std::size_t>(row) * row_stride_ + static_cast<std::size_t>(chosen) * step_stride_ +
         static_cast<std::size_t>(layer) * layer_stride_ + static_cast<std::size_t>(source) * source_stride_;
     if (head >= 0) {
-        return element(start + static_cast<std::size_t>(head) * head_stride_);
+        return values_.at(start + static_cast<std::size_t>(head) * head_stride_);
     }
     double sum = 0;
     for (std::int64_t h = 0; h < heads_; ++h) {
-        sum += static_cast<double>(element(start + static_cast<std::size_t>(h) * head_stride_));
+        sum += static_cast<double>(values_.at(start + static_cast<std::size_t>(h) * head_stride_));
     }
     return static_cast<float>(sum / static_cast<double>(heads_));
 }

@@ -13,8 +13,7 @@ namespace ponderscope {
 
 /// A signal with axes token, layer, source and, perhaps, head, in any order: the weights with which a layer
 /// mixes the values of the layers before it (methods.md section 3). A source that a layer does not read is
-/// NaN. A value; needs no window. It keeps the chunk and reads from it, so that it costs no memory of its
-/// own.
+/// NaN. A value; needs no window.
 class DepthMap {
 public:
     /// Whether a signal is of this kind.
@@ -23,8 +22,7 @@ public:
     DepthMap() = default;
     /// InputError when shape and axes do not fit, or when the elements are no numbers that can be shown.
     /// \p executed: the last step that each row ran.
-    DepthMap(std::shared_ptr<const SignalChunk> chunk, const SignalInfo& info,
-             std::vector<std::int32_t> executed);
+    DepthMap(const SignalChunk& chunk, const SignalInfo& info, std::vector<std::int32_t> executed);
 
     [[nodiscard]] std::int64_t rows() const { return rows_; } ///< tokens that were recorded
     [[nodiscard]] std::int64_t layers() const { return layers_; }
@@ -61,12 +59,11 @@ public:
     [[nodiscard]] Averages averages(std::int64_t step, std::int64_t head) const;
 
 private:
-    [[nodiscard]] float element(std::size_t index) const;
     [[nodiscard]] double token_share(std::int64_t layer, std::int64_t step, std::int64_t first_head,
                                      std::int64_t end_head) const;
     [[nodiscard]] std::int64_t row_stride() const; ///< of samples: every Nth row
 
-    std::shared_ptr<const SignalChunk> chunk_;
+    std::vector<float> values_;
     std::vector<std::int32_t> executed_;
     std::vector<bool> reads_; ///< [layer * sources + source]
     std::string layer_name_;

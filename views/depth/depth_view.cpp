@@ -8,6 +8,8 @@
 #include "views/common/depth_grid.h"
 #include "views/common/format.h"
 #include "views/common/labels.h"
+#include "views/common/paths.h"
+#include "views/depth/depth_charts.h"
 #include "views/heatmap/step_map_canvas.h"
 
 #include <QComboBox>
@@ -132,25 +134,13 @@ void DepthView::connectAll() {
 
     connect(&loader_, &MipLoader::shown, this, &DepthView::showMapScale);
     follow(*this, {data_, selection_, theme_}, Follows::a);
-    const auto read = seen(&DepthView::refreshData);
     const auto redraw = seen(&DepthView::redraw);
-    connect(&selection_, &Selection::sequenceChanged, this, read);
-    connect(&selection_, &Selection::attributionChanged, this, redraw);
+    followSequence(*this, {data_, selection_, theme_}, seen(&DepthView::refreshData),
+                   [this](const QString& signal) { return signal == signal_; });
     connect(&selection_, &Selection::tokenChanged, this, seen(&DepthView::refreshGrid));
     connect(&selection_, &Selection::hoverChanged, this, seen(&DepthView::refreshGrid));
     connect(&selection_, &Selection::depthChanged, this, redraw);
     connect(&selection_, &Selection::stepChanged, this, redraw);
-    connect(&data_, &TraceData::sequenceReady, this, [this, read](const RunKey& run, qint64 sequence) {
-        if (run == selection_.runA() && sequence == selection_.sequence()) {
-            read();
-        }
-    });
-    connect(&data_, &TraceData::signalReady, this,
-            [this, read](const RunKey& run, qint64 sequence, const QString& name) {
-                if (run == selection_.runA() && sequence == selection_.sequence() && name == signal_) {
-                    read();
-                }
-            });
 }
 
 QString DepthView::readout() const {
@@ -198,50 +188,34 @@ void DepthView::refreshData() {
     const auto info = std::find_if(infos.begin(), infos.end(), [this](const SignalInfo& one) {
         return !signal_.isEmpty() && one.name == signal_.toStdString();
     });
+    const RunKey run = selection_.runA();
     QString hint;
-    std::shared_ptr<const SignalChunk> chunk;
+    QString wanted; // of the sample
     sequence_.reset();
-    long_ = false;
-    if (!selection_.runA().isValid()) {
+    if (!run.isValid()) {
         hint = u"Open a trace of a model that mixes values across layers to see where they come from."_s;
     } else if (info == infos.end()) {
-        hint = data_.isBeginning(selection_.runA()) ? u"Waiting for the first token…"_s
-                                                    : u"This run has no weights by layer and source. "
-                                                      "Models with depth attention or a cross-layer "
-                                                      "baseline record them."_s;
+        hint = data_.isBeginning(run) ? u"Waiting for the first token…"_s
+                                      : u"This run has no weights by layer and source. Models with depth "
+                                        "attention or a cross-layer baseline record them."_s;
+    } else if (data_.isLive(run.trace)) {
+        hint = u"The model is generating. The weights appear when the run is recorded."_s;
     } else {
         info_ = *info;
-        sequence_ = data_.sequence(selection_.runA(), selection_.sequence());
-        long_ = isLong();
-        if (!long_ && sequence_) { // how long it is decides what is read
-            chunk = data_.signal(selection_.runA(), selection_.sequence(), signal_);
-        }
+        sequence_ = data_.sequence(run, selection_.sequence());
         hint = why_no_sequence(data_, selection_);
     }
-    const bool there = sequence_ && (long_ ? sampleLong(hint) : chunk != nullptr);
-    if (!long_) {
-        sampling_.cancel();
-        reading_.cancel();
-        sampleOf_.clear();
-        loader_.cancel();
+    if (sequence_) {
+        wanted = u"%1#%2 %3 %4 %5"_s.arg(run.trace)
+                     .arg(run.run)
+                     .arg(selection_.sequence())
+                     .arg(sequence_->tokens.size())
+                     .arg(signal_);
     }
-    if (long_) {
-        chunk_.reset();
-        if (!there) {
-            depth_.reset();
-            averages_.reset();
-        }
-    } else if (!there || chunk != chunk_) {
-        chunk_ = there ? chunk : nullptr;
-        depth_.reset();
-        averages_.reset();
-        if (there) {
-            try {
-                depth_.emplace(chunk_, info_, sequence_->tokens.steps);
-            } catch (const InputError& error) {
-                hint = QString::fromUtf8(error.what());
-            }
-        }
+    if (wanted != sampleOf_) {
+        sample(wanted);
+    } else if (!problem_.isEmpty()) {
+        hint = problem_;
     }
     for (QWidget* part : std::initializer_list<QWidget*>{chooser_, what_, head_, right_, scale_}) {
         part->setVisible(depth_.has_value());
@@ -263,6 +237,58 @@ void DepthView::refreshData() {
     head_->setVisible(depth_->heads() > 1);
     refreshGrid();
     refreshMap();
+}
+
+/// Begins to read rows of the sequence for averages; \p wanted names them.
+void DepthView::sample(const QString& wanted) {
+    sampleOf_ = wanted;
+    problem_.clear();
+    sampling_.cancel();
+    reading_.cancel(); // a row of what was shown before
+    loader_.cancel();
+    rowOf_ = -1;
+    row_.reset();
+    averages_.reset();
+    depth_.reset();
+    const RunInfo* run = data_.run(selection_.runA());
+    if (wanted.isEmpty() || run == nullptr) {
+        return;
+    }
+    sampling_.start(
+        [key = selection_.runA(), run = *run, info = info_,
+         sequence = selection_.sequence()](const std::stop_token& stop) {
+            const TraceReader reader = TraceReader::open(path_of(key.trace));
+            return sampled_depth(reader, run, info, stop, sequence);
+        },
+        [this](DepthMap map) {
+            depth_.emplace(std::move(map));
+            refreshData();
+        },
+        [this](const QString& sentence) {
+            problem_ = sentence;
+            refreshData();
+        });
+}
+
+void DepthView::readRow(qint64 row) {
+    reading_.start(
+        [key = selection_.runA(), info = info_, sequence = sequence_, row](const std::stop_token&) {
+            const TraceReader reader = TraceReader::open(path_of(key.trace));
+            std::optional<DepthMap> map;
+            auto chunk = reader.signal(key.run, sequence->sequence, info.name, row, row + 1);
+            if (chunk && static_cast<std::size_t>(row) < sequence->tokens.size()) {
+                chunk->first = 0;
+                map.emplace(*chunk, info,
+                            std::vector<std::int32_t>{sequence->tokens.steps[static_cast<std::size_t>(row)]});
+            }
+            return map;
+        },
+        [this, row](std::optional<DepthMap> map) {
+            row_ = std::move(map);
+            rowOf_ = row;
+            refreshGrid();
+        },
+        [this](const QString& sentence) { grid_->clear(sentence); });
 }
 
 void DepthView::refreshGrid() {
@@ -304,12 +330,11 @@ void DepthView::refreshGrid() {
     if (shown_ == Shown::token) {
         const qint64 token = selection_.shown();
         const qint64 row = token < 0 ? -1 : selection_.rowOf(token);
-        if (long_ && row >= 0 && row != rowOf_) {
+        if (row >= 0 && row != rowOf_) {
             readRow(row);
             return; // what is shown stays until then
         }
-        values = long_ && row >= 0 && row_ ? row_->grid(0, step, head)
-                                           : depth_->grid(long_ ? -1 : row, step, head);
+        values = row >= 0 && row_ ? row_->grid(0, step, head) : depth_->grid(-1, step, head);
         summary = token < 0 ? u"Select a token to see its weights, or choose the mean over tokens."_s
                             : u"token %1"_s.arg(format_count(token)) + atStep;
         if (std::all_of(values.begin(), values.end(), [](float value) { return std::isnan(value); })) {
@@ -320,7 +345,7 @@ void DepthView::refreshGrid() {
         }
     } else {
         values = shown_ == Shown::mean ? averages_->mean : averages_->deviation;
-        const std::int64_t all = long_ ? static_cast<std::int64_t>(sequence_->tokens.size()) : depth_->rows();
+        const auto all = static_cast<std::int64_t>(sequence_->tokens.size());
         summary = averages_->used_rows < all
                       ? u"over %1 of %2 tokens"_s.arg(format_count(averages_->used_rows), format_count(all))
                       : u"over %1 tokens"_s.arg(format_count(all));
@@ -358,16 +383,19 @@ void DepthView::refreshMap() {
         QString::fromStdString(depth_->source_name()), sourceLabel(source_),
         QString::fromStdString(depth_->layer_name())));
     const std::int64_t step = depth_->steps() > 1 ? selection_.step() : -1;
-    if (long_) {
-        refreshLongMap(step, head);
-        return;
-    }
-    SignalInfo info = info_;
-    info.unit = "probability"; // 0 to 1, as the grid beside it
-    map_->setMap(std::make_shared<const StepMap>(*sequence_, depth_->over_tokens(source_, step, head),
-                                                 depth_->layers(), std::move(info), selection_.attribution(),
-                                                 StepMap::Rows::layers));
-    showMapScale();
+    MipRequest request{selection_.runA(),
+                       sequence_,
+                       info_,
+                       selection_.attribution(),
+                       StepMap::Rows::layers,
+                       "source " + std::to_string(source_) + " step " + std::to_string(step) + " head " +
+                           std::to_string(head),
+                       [info = info_, source = source_, step, head](const SignalChunk& chunk,
+                                                                    std::vector<std::int32_t> executed) {
+                           return DepthMap(chunk, info, std::move(executed)).over_tokens(source, step, head);
+                       }};
+    request.info.unit = "probability"; // 0 to 1, as the grid beside it
+    loader_.show(std::move(request));
 }
 
 void DepthView::showMapScale() {
@@ -399,6 +427,66 @@ void DepthView::showCell(int layer, int source) {
         text += u" ± "_s + format_probability(static_cast<double>(averages_->deviation[place]));
     }
     readout_->say(text);
+}
+
+ViewCommand DepthView::viewCommand() const {
+    if (signal_.isEmpty()) {
+        const QString why = why_no_run(data_, selection_);
+        return no_command(why.isEmpty() ? u"This run has no depth mixing."_s : why);
+    }
+    const auto axis = [this](const char* name) {
+        const auto found = std::find(info_.axes.begin(), info_.axes.end(), name);
+        return found == info_.axes.end() ? qsizetype{-1} : static_cast<qsizetype>(found - info_.axes.begin());
+    };
+    // token, then step, layer and source, heads last, as it is recorded; put in that order otherwise.
+    QStringList order;
+    const qsizetype step_axis = axis("step");
+    const qsizetype head_axis = axis("head");
+    order << QString::number(axis("token"));
+    if (step_axis >= 0) {
+        order << QString::number(step_axis);
+    }
+    for (qsizetype i = 0; i < static_cast<qsizetype>(info_.axes.size()); ++i) {
+        if (i != axis("token") && i != step_axis && i != head_axis) {
+            order << QString::number(i);
+        }
+    }
+    if (head_axis >= 0) {
+        order << QString::number(head_axis);
+    }
+    const qint64 token = selection_.shown();
+    const qint64 row = token < 0 ? -1 : selection_.rowOf(token);
+    if (shown_ == Shown::token && row < 0) {
+        return no_command(u"Choose a word first. The weights are of one token."_s);
+    }
+    const QString range = shown_ == Shown::token ? u", %1, %2"_s.arg(row).arg(row + 1) : QString();
+    QStringList lines;
+    lines << u"weights = a.signal(%1, %2%3)  # %4"_s.arg(
+        python_quoted(signal_), QString::number(selection_.sequence()), range, [this] {
+            QStringList axes;
+            for (const std::string& name : info_.axes) {
+                axes << QString::fromStdString(name);
+            }
+            return axes.join(u", "_s);
+        }());
+    lines << u"weights = weights.astype(np.float32).transpose(%1)"_s.arg(order.join(u", "_s));
+    if (step_axis >= 0) {
+        lines << (selection_.step() >= 0
+                      ? u"weights = weights[:, min(%1, weights.shape[1] - 1)]"_s.arg(selection_.step())
+                      : u"steps = a.columns(%1%2)[\"steps\"]\n"
+                        "weights = weights[np.arange(len(weights)), np.minimum(steps, "
+                        "weights.shape[1] - 1)]"_s.arg(selection_.sequence())
+                            .arg(range));
+    }
+    const bool mean_of_heads =
+        head_axis >= 0 && (selection_.head() < 0 || !depth_ || selection_.head() >= depth_->heads());
+    if (head_axis >= 0 && !mean_of_heads) {
+        lines << u"weights = weights[..., %1]"_s.arg(selection_.head());
+    }
+    const QString heads = mean_of_heads ? u"(0, -1)"_s : u"0"_s;
+    lines << u"print(np.%1(weights, axis=%2))  # layer, source"_s.arg(
+        shown_ == Shown::spread ? u"nanstd"_s : u"nanmean"_s, heads);
+    return python_view(data_, selection_, lines);
 }
 
 } // namespace ponderscope

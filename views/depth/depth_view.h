@@ -28,8 +28,8 @@ class StepMapCanvas;
 /// over tokens, and layer × token for the chosen source. Any signal with axes token, layer, source (and head)
 /// of run A; without a source, a hint says what to record.
 ///
-/// A long sequence is read only in part: a sample of its rows for averages, the row of the selected token,
-/// and the pyramid of the chosen source's map, which is made in the background.
+/// A sequence is read only in part: a sample of its rows for averages, the row of the selected token, and the
+/// pyramid of the chosen source's map, in the background.
 ///
 /// Says that weights are not causes, and which layers hardly depend on the token.
 class DepthView : public QWidget, public LiveView, public ShowsCommand {
@@ -49,8 +49,6 @@ public:
     [[nodiscard]] bool isBusy() const override {
         return sampling_.isBusy() || reading_.isBusy() || loader_.isBusy();
     }
-    /// From this number of weights on a sequence is long; for tests.
-    void setWholeWeights(qint64 weights) { wholeWeights_ = weights; }
     [[nodiscard]] QString readout() const;
     [[nodiscard]] QString flag() const; ///< "Layers 2 and 5 hardly depend on the token", or empty
     [[nodiscard]] const std::optional<DepthMap>& depth() const { return depth_; }
@@ -63,10 +61,8 @@ private:
     void refreshGrid();
     void refreshMap();
     void redraw(); ///< both
-    [[nodiscard]] bool isLong() const;
-    [[nodiscard]] bool sampleLong(QString& hint); ///< whether the sample is there
+    void sample(const QString& wanted);
     void readRow(qint64 row);
-    void refreshLongMap(std::int64_t step, int head);
     void showMapScale();
     [[nodiscard]] QString sourceLabel(int source) const;
     void showCell(int layer, int source);
@@ -86,10 +82,8 @@ private:
     ScaleBar* mapScale_;
     StepMapCanvas* map_;
     QWidget* right_;
-    // State for long sequences:
-    qint64 wholeWeights_ = qint64{1} << 24;
-    bool long_ = false;
-    QString sampleOf_;
+    QString sampleOf_; ///< what depth_ is of, or the running task
+    QString problem_;  ///< why there is no sample
     Task sampling_;
     std::optional<DepthMap> row_; ///< of the token that is shown
     qint64 rowOf_ = -1;
@@ -101,7 +95,6 @@ private:
     Shown shown_ = Shown::token;
     int source_ = 0;
     std::shared_ptr<const SequenceData> sequence_;
-    std::shared_ptr<const SignalChunk> chunk_;
     std::optional<DepthMap> depth_;
     std::optional<DepthMap::Averages> averages_;       ///< of averagesOf_
     std::pair<std::int64_t, std::int64_t> averagesOf_; ///< step and head

@@ -6,6 +6,7 @@
 #include "views/figure/token_pieces.h"
 
 #include "core/base/error.h"
+#include "core/stats/significance.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,8 +17,8 @@ using namespace Qt::StringLiterals;
 namespace ponderscope::figure {
 namespace {
 
-/// Columns as they are drawn: one a token, or the largest value of several where a page cannot show that
-/// many.
+/// Columns as they are drawn: one a token, or the mean of several where a page cannot show that many, as in
+/// the window.
 struct Columns {
     std::int64_t count = 0;
     std::int64_t tokens_each = 1;
@@ -35,6 +36,7 @@ Columns columns_of(const StepSignal& signal, std::int64_t most) {
     columns.values.assign(cells, std::numeric_limits<float>::quiet_NaN());
     columns.ran.assign(cells, false);
     columns.exists.assign(static_cast<std::size_t>(columns.count), false);
+    std::vector<Moments> means(cells);
     for (std::int64_t token = 0; token < tokens; ++token) {
         const auto i = static_cast<std::size_t>(token);
         if (signal.executed[i] >= 0) {
@@ -44,8 +46,9 @@ Columns columns_of(const StepSignal& signal, std::int64_t most) {
             const auto cell = static_cast<std::size_t>(token / columns.tokens_each * signal.steps + step);
             const float value = signal.values[i][static_cast<std::size_t>(step)];
             columns.ran[cell] = true;
-            if (!std::isnan(value) && !(columns.values[cell] >= value)) {
-                columns.values[cell] = value;
+            if (std::isfinite(value)) {
+                means[cell].add(static_cast<double>(value));
+                columns.values[cell] = static_cast<float>(means[cell].mean);
             }
         }
     }
@@ -154,7 +157,7 @@ double draw_token_axis(DisplayList& list, const Style& style, const QRectF& plot
     }
     QString name = u"token"_s;
     if (columns.tokens_each > 1) {
-        name += u" (largest of %1 a column)"_s.arg(columns.tokens_each);
+        name += u" (mean of %1 a column)"_s.arg(columns.tokens_each);
     }
     // Beside the numbers where there is room, else beneath them.
     const double wide = style.fonts.width(name, style.small);
@@ -195,7 +198,7 @@ Figure compose_step_heatmap(const FigureSpec& spec, const FigureData& data, cons
     const double left = style.size * 2.6;
     const double plot_width = style.width - left - 0.5;
 
-    // 600 columns an inch are finer than print; what is more is drawn as the largest of several.
+    // 600 columns an inch are finer than print; what is more is drawn as the mean of several.
     const Columns columns =
         columns_of(signal, std::max<std::int64_t>(1, static_cast<std::int64_t>(plot_width / 72 * 600)));
     ScaleLegend legend;
@@ -272,7 +275,7 @@ Figure compose_step_heatmap(const FigureSpec& spec, const FigureData& data, cons
 
     Figure figure;
     if (columns.tokens_each > 1) {
-        figure.notices.push_back("Each column of the heatmap shows the largest value of " +
+        figure.notices.push_back("Each column of the heatmap shows the mean of " +
                                  std::to_string(columns.tokens_each) + " tokens.");
     }
     if (any_missing) {

@@ -33,16 +33,9 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
       header_(new MapHeader(context.theme, *canvas_, this)),
       layers_(new LayerMap(context, this)),
       chooser_(header_->chooser()),
-      merge_(new QComboBox(this)),
       loader_(*canvas_, this) {
     chooser_->setAccessibleName(u"Signal"_s);
     chooser_->setToolTip(u"Signal of the heatmap"_s);
-    merge_->setAccessibleName(u"Tokens in one pixel"_s);
-    merge_->setToolTip(u"Number shown for the tokens of one pixel"_s);
-    merge_->addItem(u"mean"_s);
-    merge_->addItem(u"largest"_s);
-    merge_->hide();
-    header_->insert(merge_);
     if (qobject_cast<HeatmapView*>(parent) == nullptr) {
         auto* more = new QToolButton(this);
         more->setText(u"Add a map"_s);
@@ -70,18 +63,10 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
     layout->addLayout(maps, 1);
     connect(layers_, &LayerMap::readoutChanged, header_, &MapHeader::setReadout);
 
-    const auto dress = [this] { merge_->setFont(theme_.small()); };
-    dress();
-    connect(&theme_, &Theme::changed, this, dress);
     connect(chooser_, &QComboBox::activated, this,
             [this](int index) { setSignalName(chooser_->itemData(index).toString()); });
-    connect(merge_, &QComboBox::activated, this, [this](int index) {
-        canvas_->setMerge(index == 0 ? StepMap::Merge::mean : StepMap::Merge::largest);
-        showScale();
-    });
     connect(canvas_, &StepMapCanvas::cellHovered, this, &HeatmapView::showCell);
     connect(canvas_, &StepMapCanvas::viewChanged, this, [this] {
-        merge_->setVisible(canvas_->map() && canvas_->tokensPerPixel() > 1);
         if (const double extent = canvas_->viewLast() - canvas_->viewFirst(); extent != scaledFor_) {
             scaledFor_ = extent; // other numbers of tokens in a pixel have another scale; panning keeps it
             showScale();
@@ -93,23 +78,12 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
     });
 
     follow(*this, context_, Follows::a);
-    connect(&selection_, &Selection::sequenceChanged, this, seen(&HeatmapView::refreshMap));
-    connect(&selection_, &Selection::attributionChanged, this, seen(&HeatmapView::refreshMap));
-    connect(&data_, &TraceData::failed, this, seen(&HeatmapView::refreshMap));
-    connect(&data_, &TraceData::sequenceReady, this,
-            [this, show = seen(&HeatmapView::refreshMap)](const RunKey& run, qint64 sequence) {
-                if (run == selection_.runA() && sequence == selection_.sequence()) {
-                    show();
-                }
-            });
-    connect(&data_, &TraceData::signalReady, this,
-            [this, show = seen(&HeatmapView::refreshMap)](const RunKey& run, qint64 sequence,
-                                                          const QString& name) {
-                if (run == selection_.runA() && sequence == selection_.sequence() && name == signal_) {
-                    unreadable_ = data_.signal(run, sequence, name) ? QString() : name;
-                    show();
-                }
-            });
+    followSequence(*this, context_, seen(&HeatmapView::refreshMap), [this](const QString& name) {
+        if (name == signal_) {
+            unreadable_ = data_.signal(selection_.runA(), selection_.sequence(), name) ? QString() : name;
+        }
+        return name == signal_;
+    });
     renew();
 }
 
@@ -248,7 +222,6 @@ void HeatmapView::refreshMap() {
         canvas_->setHint(hint);
         canvas_->setMap(nullptr);
         header_->clear();
-        merge_->hide();
     };
     if (!run.isValid()) {
         nothing(u"Open a trace or choose a run in the library to see its steps."_s);
@@ -294,7 +267,7 @@ void HeatmapView::refreshMap() {
         }
     }
     try {
-        auto map = std::make_shared<const StepMap>(*sequence, *chunk, info, selection_.attribution());
+        auto map = std::make_shared<const StepMap>(sequence, *chunk, info, selection_.attribution());
         sequence_ = sequence;
         chunk_ = chunk;
         attribution_ = selection_.attribution();
@@ -321,7 +294,6 @@ void HeatmapView::refreshLong(const std::shared_ptr<const SequenceData>& sequenc
     };
     if (!loader_.show(std::move(request))) {
         header_->clear();
-        merge_->hide();
     }
 }
 

@@ -74,7 +74,6 @@ private:
     MapHeader* header_;
     LayerMap* layers_;
     QComboBox* chooser_;
-    QComboBox* merge_;
     MipLoader loader_;
     double scaledFor_ = 0; ///< tokens in view
     qint64 wholeCells_ = qint64{1} << 20;

@@ -19,10 +19,7 @@ std::int64_t blocks_of(std::int64_t rows, std::int64_t extent) {
 } // namespace
 
 void MipPyramid::Block::add(const Block& other) {
-    if (other.values() > 0) {
-        largest = values() == 0 ? other.largest : std::max(largest, other.largest);
-        sum += other.sum;
-    }
+    sum += other.sum;
     count = ((values() + other.values()) & ~ran_bit) | ((count | other.count) & ran_bit);
 }
 
@@ -50,7 +47,6 @@ void MipPyramid::Builder::add(std::span<const float> values, std::span<const std
             if (std::isnan(value)) {
                 continue;
             }
-            cell.largest = cell.values() == 0 ? value : std::max(cell.largest, value);
             cell.sum += value;
             ++cell.count;
             if ((next_ * steps_ + step) % sample_every_ == 0 && std::isfinite(value)) {

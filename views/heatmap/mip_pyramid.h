@@ -8,8 +8,8 @@
 namespace ponderscope {
 
 /// A long heatmap at lower and lower resolution, so that painting costs the pixels and not the tokens: blocks
-/// of `base` rows, then of four times as many, and so on, each with the largest value, the sum and the number
-/// of values of every step. Takes 12 bytes a step and 12 rows. A value, never changed after it was built; any
+/// of `base` rows, then of four times as many, and so on, each with the sum and the number of values of every
+/// step. Takes 8 bytes a step and 12 rows. A value, never changed after it was built; any
 /// thread.
 class MipPyramid {
 public:
@@ -17,7 +17,6 @@ public:
     static constexpr std::int64_t factor = 4; ///< blocks in one of the next level
 
     struct Block {
-        float largest = 0;
         float sum = 0;
         std::uint32_t count = 0; ///< of values; the highest bit: the step ran for some row
         static constexpr std::uint32_t ran_bit = 1U << 31;

@@ -29,36 +29,37 @@ std::vector<float> values_of(const SequenceData& sequence, const SignalChunk& ch
 
 } // namespace
 
-StepMap::StepMap(const SequenceData& sequence, const SignalChunk& chunk, const SignalInfo& info,
-                 Attribution attribution, Rows rows_are)
-    : StepMap(sequence, values_of(sequence, chunk, info), chunk.shape[1], info, attribution, rows_are) {}
+StepMap::StepMap(std::shared_ptr<const SequenceData> sequence, const SignalChunk& chunk,
+                 const SignalInfo& info, Attribution attribution)
+    : StepMap(sequence, values_of(*sequence, chunk, info), chunk.shape[1], info, attribution, Rows::steps) {}
 
-StepMap::StepMap(const SequenceData& sequence, std::vector<float> values, std::int64_t steps, SignalInfo info,
-                 Attribution attribution, Rows rows_are)
+StepMap::StepMap(std::shared_ptr<const SequenceData> sequence, std::vector<float> values, std::int64_t steps,
+                 SignalInfo info, Attribution attribution, Rows rows_are)
     : info_(std::move(info)),
       attribution_(attribution),
       rows_(rows_are),
+      tokens_(static_cast<std::int64_t>(sequence->tokens.size())),
       steps_(steps),
-      values_(std::move(values)) {
-    const auto recorded = static_cast<std::int64_t>(values_.size()) / steps_;
-    const std::int64_t rows = std::min(recorded, static_cast<std::int64_t>(sequence.tokens.size()));
-    tokens_ = static_cast<std::int64_t>(sequence.tokens.size());
-    recorded_ = rows;
-    if (rows_ != Rows::steps) {
-        executed_.assign(static_cast<std::size_t>(rows), std::numeric_limits<std::int32_t>::max() - 1);
-    } else {
-        executed_.assign(sequence.tokens.steps.begin(), sequence.tokens.steps.begin() + rows);
-    }
-    has_halted_ =
-        std::any_of(executed_.begin(), executed_.end(), [&](std::int32_t last) { return last + 1 < steps_; });
+      recorded_(std::min(static_cast<std::int64_t>(values.size()) / steps, tokens_)),
+      sequence_(std::move(sequence)),
+      whole_(true) {
     if (info_.of_target && !is_real(info_.dtype)) {
         // 0 says that the token was not scored, below that, that the step did not run.
         std::replace_if(
-            values_.begin(), values_.end(), [](float rank) { return rank < 1; },
+            values.begin(), values.end(), [](float rank) { return rank < 1; },
             std::numeric_limits<float>::quiet_NaN());
     }
-    sampleValues();
-    findScale();
+    if (recorded_ > 0) {
+        std::vector<std::int32_t> ran;
+        for (std::int64_t row = 0; row < recorded_; ++row) {
+            ran.push_back(executed(row));
+        }
+        MipPyramid::Builder builder(recorded_, steps_);
+        builder.add(values, ran);
+        mips_ = std::make_shared<const MipPyramid>(std::move(builder).finish());
+    }
+    page_ = std::make_shared<const Page>(Page{0, std::move(values)});
+    look_ = fitted();
 }
 
 StepMap::StepMap(std::shared_ptr<const SequenceData> sequence, std::shared_ptr<const MipPyramid> mips,
@@ -72,21 +73,19 @@ StepMap::StepMap(std::shared_ptr<const SequenceData> sequence, std::shared_ptr<c
       sequence_(std::move(sequence)),
       mips_(std::move(mips)),
       page_(std::move(page)),
-      has_halted_(mips_->hasHalted()) {
-    findScale();
+      look_(fitted()) {}
+
+bool StepMap::hasHalted() const {
+    return mips_ && mips_->hasHalted();
 }
 
 std::int32_t StepMap::executed(std::int64_t row) const {
-    const auto place = static_cast<std::size_t>(row);
-    if (!mips_) {
-        return executed_[place];
-    }
-    return rows_ == Rows::steps ? sequence_->tokens.steps[place]
+    return rows_ == Rows::steps ? sequence_->tokens.steps[static_cast<std::size_t>(row)]
                                 : std::numeric_limits<std::int32_t>::max() - 1;
 }
 
 bool StepMap::paged(std::int64_t begin, std::int64_t end) const {
-    return !mips_ || (page_ && begin >= page_->first &&
+    return whole_ || (page_ && begin >= page_->first &&
                       end <= page_->first + static_cast<std::int64_t>(page_->values.size()) / steps_);
 }
 
@@ -96,35 +95,27 @@ bool StepMap::exact(std::int64_t first, std::int64_t last) const {
                  std::clamp<std::int64_t>(last - shift, 0, recorded_));
 }
 
-StepMap::Cell StepMap::rowCell(std::int64_t row, std::int64_t step) const {
-    if (row < 0 || row >= recorded_) {
-        return {};
-    }
-    return step > executed(row) ? Cell{Kind::halted, 0} : merged(row, row + 1, step, Merge::largest);
-}
-
 StepMap::Cell StepMap::at(std::int64_t token, std::int64_t step) const {
     if (token < 0 || token >= tokens_ || step < 0 || step >= steps_) {
         return {};
     }
-    return rowCell(attribution_ == Attribution::predicted ? token - 1 : token, step);
+    const std::int64_t row = attribution_ == Attribution::predicted ? token - 1 : token;
+    return row < 0 || row >= recorded_ ? Cell{}
+           : step > executed(row)      ? Cell{Kind::halted, 0}
+                                       : merged(row, row + 1, step);
 }
 
-/// Merges rows [begin, end), which must exist.
-StepMap::Cell StepMap::merged(std::int64_t begin, std::int64_t end, std::int64_t step, Merge merge) const {
+StepMap::Cell StepMap::merged(std::int64_t begin, std::int64_t end, std::int64_t step) const {
     MipPyramid::Block block;
     double sum = 0;
-    if (paged(begin, end) && (!mips_ || end - begin < 4 * MipPyramid::base)) {
-        const std::vector<float>& values = mips_ ? page_->values : values_;
-        const std::int64_t first = mips_ ? page_->first : 0;
+    if (paged(begin, end) && (whole_ || end - begin < 4 * MipPyramid::base)) {
         for (std::int64_t row = begin; row < end; ++row) {
             if (step > executed(row)) {
                 continue;
             }
             block.count |= MipPyramid::Block::ran_bit;
-            const float value = values[static_cast<std::size_t>((row - first) * steps_ + step)];
+            const float value = page_->values[static_cast<std::size_t>((row - page_->first) * steps_ + step)];
             if (!std::isnan(value)) {
-                block.largest = block.values() == 0 ? value : std::max(block.largest, value);
                 sum += static_cast<double>(value);
                 ++block.count;
             }
@@ -134,14 +125,12 @@ StepMap::Cell StepMap::merged(std::int64_t begin, std::int64_t end, std::int64_t
         sum = static_cast<double>(block.sum);
     }
     if (block.values() > 0) {
-        return {Kind::value, merge == Merge::largest
-                                 ? block.largest
-                                 : static_cast<float>(sum / static_cast<double>(block.values()))};
+        return {Kind::value, static_cast<float>(sum / static_cast<double>(block.values()))};
     }
     return {block.ran() ? Kind::missing : Kind::halted, 0};
 }
 
-std::vector<StepMap::Cell> StepMap::columns(double first, double last, int count, Merge merge) const {
+std::vector<StepMap::Cell> StepMap::columns(double first, double last, int count) const {
     std::vector<Cell> cells;
     if (count < 1 || isEmpty() || !(last > first)) {
         return cells;
@@ -161,42 +150,19 @@ std::vector<StepMap::Cell> StepMap::columns(double first, double last, int count
         }
         for (std::int64_t step = 0; step < steps_; ++step) {
             cells[static_cast<std::size_t>(column) * static_cast<std::size_t>(steps_) +
-                  static_cast<std::size_t>(step)] = merged(row_begin, row_end, step, merge);
+                  static_cast<std::size_t>(step)] = merged(row_begin, row_end, step);
         }
     }
     return cells;
 }
 
-double StepMap::quantile(double share) const {
-    if (mips_) {
-        return mips_->quantile(share);
-    }
-    if (sample_.empty()) {
-        return std::numeric_limits<double>::quiet_NaN();
-    }
-    const double place = std::clamp(share, 0.0, 1.0) * static_cast<double>(sample_.size() - 1);
-    return static_cast<double>(sample_[static_cast<std::size_t>(place)]);
-}
-
-void StepMap::sampleValues() {
-    // A sample is enough for the end of a colour scale; sorting millions of values would be felt.
-    constexpr std::size_t enough = 200'000;
-    const std::size_t total = executed_.size() * static_cast<std::size_t>(steps_);
-    const std::size_t stride = total / enough + 1;
-    for (std::size_t i = 0; i < total; i += stride) {
-        const auto row = i / static_cast<std::size_t>(steps_);
-        const auto step = static_cast<std::int32_t>(i % static_cast<std::size_t>(steps_));
-        if (step <= executed_[row] && std::isfinite(values_[i])) {
-            sample_.push_back(values_[i]);
-        }
-    }
-    std::sort(sample_.begin(), sample_.end());
-}
-
-void StepMap::findScale() {
+ValueLook StepMap::fitted() const {
+    const auto quantile = [&](double share) {
+        return mips_ ? mips_->quantile(share) : std::numeric_limits<double>::quiet_NaN();
+    };
     const double high = quantile(0.99);
-    look_ =
-        look_of(kind_of_signal(info_), {quantile(0), std::isnan(high) ? 0 : std::max(high, -quantile(0.01))});
+    return look_of(kind_of_signal(info_),
+                   {quantile(0), std::isnan(high) ? 0 : std::max(high, -quantile(0.01))});
 }
 
 } // namespace ponderscope

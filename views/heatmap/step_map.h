@@ -27,9 +27,6 @@ public:
         Kind kind = Kind::missing;
         float value = 0; ///< of Kind::value
     };
-    /// The value that a column of pixels shows for several tokens.
-    enum class Merge { largest, mean };
-
     /// The meaning of the rows. Layers and experts have a value or none; steps may halt.
     enum class Rows : std::uint8_t { steps, layers, experts };
 
@@ -47,11 +44,11 @@ public:
             Rows rows = Rows::steps);
     /// \p chunk [tokens, steps] over the whole \p sequence (shorter is possible while a run is being
     /// recorded). InputError: another shape, or an element type that cannot be shown.
-    StepMap(const SequenceData& sequence, const SignalChunk& chunk, const SignalInfo& info,
-            Attribution attribution, Rows rows = Rows::steps);
+    StepMap(std::shared_ptr<const SequenceData> sequence, const SignalChunk& chunk, const SignalInfo& info,
+            Attribution attribution);
     /// \p values [token * steps + step].
-    StepMap(const SequenceData& sequence, std::vector<float> values, std::int64_t steps, SignalInfo info,
-            Attribution attribution, Rows rows);
+    StepMap(std::shared_ptr<const SequenceData> sequence, std::vector<float> values, std::int64_t steps,
+            SignalInfo info, Attribution attribution, Rows rows);
 
     [[nodiscard]] bool isEmpty() const { return tokens_ == 0 || steps_ == 0; }
     [[nodiscard]] std::int64_t tokens() const { return tokens_; }
@@ -63,40 +60,34 @@ public:
     /// The scale of look_of(): its upper end is a round number above 99 % of the values.
     [[nodiscard]] const ColourScale& scale() const { return look_.scale; }
     [[nodiscard]] const ValueLook& look() const { return look_; }
-    [[nodiscard]] bool hasHalted() const { return has_halted_; }
+    [[nodiscard]] bool hasHalted() const;
     /// Whether at() tells recorded values of these tokens, and not those of blocks.
     [[nodiscard]] bool exact(std::int64_t first, std::int64_t last) const;
 
     /// Cells of \p count columns over tokens [first, last), which may be fractions of tokens: [column * steps
-    /// + step]. A column has the tokens that begin in it, and at least the token under its left edge; several
-    /// tokens are merged over those that have a value. It is halted when none of its tokens ran the step.
-    /// Time grows with the tokens in view.
-    [[nodiscard]] std::vector<Cell> columns(double first, double last, int count, Merge merge) const;
+    /// + step]. A column has the mean of the tokens that begin in it (at least of the token under its left
+    /// edge) and have a value. It is halted when none of its tokens ran the step. Time grows with the tokens
+    /// in view.
+    [[nodiscard]] std::vector<Cell> columns(double first, double last, int count) const;
 
 private:
-    [[nodiscard]] Cell rowCell(std::int64_t row, std::int64_t step) const;
-    /// The value that a share of (a sample of) the values does not exceed; NaN without any.
-    [[nodiscard]] double quantile(double share) const;
-    void findScale(); ///< from the quantiles
-    void sampleValues();
     [[nodiscard]] std::int32_t executed(std::int64_t row) const;
-    [[nodiscard]] Cell merged(std::int64_t begin, std::int64_t end, std::int64_t step, Merge merge) const;
+    /// The mean of rows [begin, end), which must exist.
+    [[nodiscard]] Cell merged(std::int64_t begin, std::int64_t end, std::int64_t step) const;
     [[nodiscard]] bool paged(std::int64_t begin, std::int64_t end) const; ///< rows
+    [[nodiscard]] ValueLook fitted() const;                               ///< to the quantiles
 
     SignalInfo info_;
     Attribution attribution_ = Attribution::predicted;
     Rows rows_ = Rows::steps;
     std::int64_t tokens_ = 0;
     std::int64_t steps_ = 0;
-    std::vector<float> values_;          ///< [row * steps + step]
-    std::vector<std::int32_t> executed_; ///< [row]: the last step that ran; of maps without a pyramid
-    std::vector<float> sample_;          ///< of the values, ascending; of maps without a pyramid
-    std::int64_t recorded_ = 0;          ///< rows
+    std::int64_t recorded_ = 0; ///< rows
     std::shared_ptr<const SequenceData> sequence_;
     std::shared_ptr<const MipPyramid> mips_;
     std::shared_ptr<const Page> page_;
+    bool whole_ = false; ///< the page has all rows
     ValueLook look_;
-    bool has_halted_ = false;
 };
 
 } // namespace ponderscope

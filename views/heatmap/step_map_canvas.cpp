@@ -79,11 +79,6 @@ void StepMapCanvas::fitScale(const HeldRange& held) {
     drop();
 }
 
-void StepMapCanvas::setMerge(StepMap::Merge merge) {
-    merge_ = merge;
-    drop();
-}
-
 void StepMapCanvas::setHint(const QString& hint) {
     hint_ = hint;
     update();
@@ -129,7 +124,7 @@ double StepMapCanvas::tokensPerPixel() const {
 std::vector<float> StepMapCanvas::mergedValues() const {
     std::vector<float> values;
     if (map_) {
-        for (const StepMap::Cell& cell : map_->columns(first_, last_, plotRect().width(), merge_)) {
+        for (const StepMap::Cell& cell : map_->columns(first_, last_, plotRect().width())) {
             if (cell.kind == StepMap::Kind::value && std::isfinite(cell.value)) {
                 values.push_back(cell.value);
             }
@@ -185,7 +180,7 @@ void StepMapCanvas::render() {
     if (width < 1) {
         return;
     }
-    const std::vector<StepMap::Cell> cells = map_->columns(first_, last_, width, merge_);
+    const std::vector<StepMap::Cell> cells = map_->columns(first_, last_, width);
     const ColourMap& colours = look_.diverging ? theme_.differenceMap() : theme_.magnitudeMap();
     const QRgb halted = theme_.colours().halted.rgb();
     const QRgb missing = theme_.colours().panel.rgb();
@@ -245,9 +240,7 @@ void StepMapCanvas::drawAxes(QPainter& painter) const {
     QString right = whole ? u"%1 tokens"_s.arg(format_count(map_->tokens()))
                           : u"%1 of %2 tokens"_s.arg(format_count(end), format_count(map_->tokens()));
     if (tokensPerPixel() > 1) {
-        right += merge_ == StepMap::Merge::largest
-                     ? u" · a pixel is the largest of %1"_s.arg(std::ceil(tokensPerPixel()))
-                     : u" · a pixel is the mean of %1"_s.arg(std::ceil(tokensPerPixel()));
+        right += u" · a pixel is the mean of %1"_s.arg(std::ceil(tokensPerPixel()));
     }
     painter.drawText(below, Qt::AlignLeft | Qt::AlignVCenter, left);
     painter.drawText(below, Qt::AlignRight | Qt::AlignVCenter,

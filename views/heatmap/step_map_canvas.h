@@ -25,8 +25,6 @@ public:
     /// Null: nothing to show. The tokens in view stay where the number of tokens stays or grows.
     void setMap(std::shared_ptr<const StepMap> map);
     [[nodiscard]] const StepMap* map() const { return map_.get(); }
-    void setMerge(StepMap::Merge merge);
-    [[nodiscard]] StepMap::Merge merge() const { return merge_; }
     /// Fits the scale to the visible values: to the means if a pixel covers many tokens, with the
     /// ends that are held. A new map has the scale of single tokens until then.
     void fitScale(const HeldRange& held = {});
@@ -78,7 +76,7 @@ private:
     void drawAxes(class QPainter& painter) const;
     [[nodiscard]] QRectF columnRect(qint64 token) const;
     [[nodiscard]] int rowTop(std::int64_t row) const;
-    /// Values of the columns in view as they are merged, ascending.
+    /// Values of the columns in view, ascending.
     [[nodiscard]] std::vector<float> mergedValues() const;
     void moveToken(qint64 by);
     void moveRow(int by);
@@ -88,7 +86,6 @@ private:
     Selection& selection_;
     Theme& theme_;
     std::shared_ptr<const StepMap> map_;
-    StepMap::Merge merge_ = StepMap::Merge::mean;
     ValueLook look_;
     QString hint_;
     double first_ = 0;

@@ -12,8 +12,8 @@
 #include <QtTest>
 
 #include <cmath>
-#include <cstring>
 #include <set>
+#include <span>
 
 using namespace Qt::StringLiterals;
 using namespace ponderscope;
@@ -57,11 +57,9 @@ SignalInfo info_of(std::vector<std::string> axes, std::string description = {}) 
     return {"attention", std::move(axes), "weight", "Attention", std::move(description)};
 }
 
-std::shared_ptr<SignalChunk> chunk_of(const std::vector<float>& values, std::vector<std::int64_t> shape) {
-    auto chunk = std::make_shared<SignalChunk>(SignalChunk{0, DType::f32, std::move(shape), {}});
-    chunk->data.resize(values.size() * sizeof(float));
-    std::memcpy(chunk->data.data(), values.data(), chunk->data.size());
-    return chunk;
+SignalChunk chunk_of(const std::vector<float>& values, std::vector<std::int64_t> shape) {
+    const auto bytes = std::as_bytes(std::span(values));
+    return {0, DType::f32, std::move(shape), {bytes.begin(), bytes.end()}};
 }
 
 } // namespace
@@ -94,7 +92,7 @@ private Q_SLOTS:
         QVERIFY_EXCEPTION_THROWN(AttentionRow(chunk_of({1, 2}, {2, 1, 1, 1, 1}), info, 4), InputError);
         QVERIFY_EXCEPTION_THROWN(AttentionRow(chunk_of({1, 2}, {1, 2}), info, 4), InputError);
         auto numbers = chunk_of({1}, {1, 1, 1, 1, 1});
-        numbers->dtype = DType::i32;
+        numbers.dtype = DType::i32;
         QVERIFY_EXCEPTION_THROWN(AttentionRow(numbers, info, 0), InputError);
         auto endless = chunk_of({1}, {1, 1, 1, 1, std::int64_t{1} << 40});
         QVERIFY_EXCEPTION_THROWN(AttentionRow(endless, info, 0), InputError);

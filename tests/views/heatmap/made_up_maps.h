@@ -5,6 +5,7 @@
 #include "views/common/trace_data.h"
 
 #include <limits>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -26,6 +27,10 @@ inline SequenceData sequence_of(std::vector<std::int32_t> steps) {
     data.tokens.steps = std::move(steps);
     data.tokens.flops.assign(n, 1);
     return data;
+}
+
+inline std::shared_ptr<const SequenceData> shared_sequence(std::vector<std::int32_t> steps) {
+    return std::make_shared<const SequenceData>(sequence_of(std::move(steps)));
 }
 
 /// [token, step] in rows.

@@ -14,18 +14,16 @@
 using namespace ponderscope;
 using testing::chunk_of;
 using testing::none;
-using testing::sequence_of;
+using testing::shared_sequence;
 
 namespace {
 
 /// What columns() promises, said again in the slowest way.
-StepMap::Cell brute(const StepMap& map, double first, double last, int count, int column, std::int64_t step,
-                    StepMap::Merge merge) {
+StepMap::Cell brute(const StepMap& map, double first, double last, int count, int column, std::int64_t step) {
     const double per = (last - first) / count;
     const auto begin = static_cast<std::int64_t>(std::floor(first + column * per));
     const auto end = std::max(begin + 1, static_cast<std::int64_t>(std::floor(first + (column + 1) * per)));
     double sum = 0;
-    float largest = -std::numeric_limits<float>::infinity();
     int values = 0;
     int halted = 0;
     int others = 0;
@@ -33,7 +31,6 @@ StepMap::Cell brute(const StepMap& map, double first, double last, int count, in
         const StepMap::Cell cell = map.at(token, step);
         if (cell.kind == StepMap::Kind::value) {
             sum += cell.value;
-            largest = std::max(largest, cell.value);
             ++values;
         } else if (cell.kind == StepMap::Kind::halted) {
             ++halted;
@@ -42,8 +39,7 @@ StepMap::Cell brute(const StepMap& map, double first, double last, int count, in
         }
     }
     if (values > 0) {
-        return {StepMap::Kind::value,
-                merge == StepMap::Merge::largest ? largest : static_cast<float>(sum / values)};
+        return {StepMap::Kind::value, static_cast<float>(sum / values)};
     }
     // A token that shows no row says nothing; one that ran without a value does.
     if (halted > 0 && others == 0) {
@@ -58,7 +54,7 @@ class StepMapTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void cellsFollowTheAttribution() {
-        const SequenceData data = sequence_of({1, 0, 1});
+        const auto data = shared_sequence({1, 0, 1});
         const SignalChunk chunk = chunk_of({1, 2, 3, 9, 5, none}, 2);
         const StepMap own(data, chunk, {"gate", {"token", "step"}, "probability", "", ""},
                           Attribution::predicting);
@@ -99,27 +95,22 @@ private Q_SLOTS:
             }
         }
         for (const Attribution attribution : {Attribution::predicted, Attribution::predicting}) {
-            const StepMap map(sequence_of(steps), chunk_of(values, 4), {"x", {"token", "step"}, "", "", ""},
-                              attribution);
-            for (const StepMap::Merge merge : {StepMap::Merge::largest, StepMap::Merge::mean}) {
-                const auto cells = map.columns(first, last, count, merge);
-                QCOMPARE(cells.size(), static_cast<std::size_t>(count) * 4);
-                for (int column = 0; column < count; ++column) {
-                    for (std::int64_t step = 0; step < 4; ++step) {
-                        const auto& got =
-                            cells[static_cast<std::size_t>(column) * 4 + static_cast<std::size_t>(step)];
-                        const StepMap::Cell want = brute(map, first, last, count, column, step, merge);
-                        if (attribution == Attribution::predicted && want.kind == StepMap::Kind::missing &&
-                            column == 0) {
-                            continue; // the first token shows no row: its neighbours in the column decide
-                        }
-                        QCOMPARE(got.kind,
-                                 want.kind == StepMap::Kind::missing && got.kind == StepMap::Kind::missing
-                                     ? got.kind
-                                     : want.kind);
-                        if (want.kind == StepMap::Kind::value) {
-                            QVERIFY(std::abs(got.value - want.value) < 1e-5F);
-                        }
+            const StepMap map(shared_sequence(steps), chunk_of(values, 4),
+                              {"x", {"token", "step"}, "", "", ""}, attribution);
+            const auto cells = map.columns(first, last, count);
+            QCOMPARE(cells.size(), static_cast<std::size_t>(count) * 4);
+            for (int column = 0; column < count; ++column) {
+                for (std::int64_t step = 0; step < 4; ++step) {
+                    const auto& got =
+                        cells[static_cast<std::size_t>(column) * 4 + static_cast<std::size_t>(step)];
+                    const StepMap::Cell want = brute(map, first, last, count, column, step);
+                    if (attribution == Attribution::predicted && want.kind == StepMap::Kind::missing &&
+                        column == 0) {
+                        continue; // the first token shows no row: its neighbours in the column decide
+                    }
+                    QCOMPARE(got.kind, want.kind);
+                    if (want.kind == StepMap::Kind::value) {
+                        QVERIFY(std::abs(got.value - want.value) < 1e-5F);
                     }
                 }
             }
@@ -129,8 +120,8 @@ private Q_SLOTS:
     void scales() {
         const auto scale = [](const char* name, const char* unit, std::vector<float> values) {
             std::vector<std::int32_t> steps(values.size(), 0);
-            return StepMap(sequence_of(steps), chunk_of(values, 1), {name, {"token", "step"}, unit, "", ""},
-                           Attribution::predicting)
+            return StepMap(shared_sequence(steps), chunk_of(values, 1),
+                           {name, {"token", "step"}, unit, "", ""}, Attribution::predicting)
                 .scale();
         };
         QCOMPARE(scale("gate", "probability", {0.2F, 0.7F}).high, 1.0);
@@ -145,10 +136,11 @@ private Q_SLOTS:
         SignalChunk wide = chunk_of({1, 2, 3, 4}, 2);
         wide.shape = {1, 2, 2};
         QVERIFY_EXCEPTION_THROWN(
-            StepMap(sequence_of({0, 0}), wide, {"x", {}, "", "", ""}, Attribution::predicting), InputError);
+            StepMap(shared_sequence({0, 0}), wide, {"x", {}, "", "", ""}, Attribution::predicting),
+            InputError);
         SignalChunk lying = chunk_of({1, 2, 3, 4}, 2);
         lying.shape = {1'000'000, 2};
-        QVERIFY_EXCEPTION_THROWN(StepMap(sequence_of(std::vector<std::int32_t>(10, 1)), lying,
+        QVERIFY_EXCEPTION_THROWN(StepMap(shared_sequence(std::vector<std::int32_t>(10, 1)), lying,
                                          {"x", {}, "", "", ""}, Attribution::predicting),
                                  Error);
     }
@@ -180,7 +172,6 @@ private Q_SLOTS:
             for (std::int64_t number = 0; number * wide < rows; ++number) {
                 for (std::int64_t step = 0; step < steps; ++step) {
                     double sum = 0;
-                    float largest = -100;
                     std::uint32_t count = 0;
                     bool any = false;
                     for (std::int64_t row = number * wide; row < std::min((number + 1) * wide, rows); ++row) {
@@ -190,7 +181,6 @@ private Q_SLOTS:
                         }
                         any = true;
                         if (!std::isnan(value)) {
-                            largest = std::max(largest, value);
                             sum += value;
                             ++count;
                         }
@@ -199,7 +189,6 @@ private Q_SLOTS:
                     QCOMPARE(block.values(), count);
                     QCOMPARE(block.ran(), any);
                     if (count > 0) {
-                        QCOMPARE(block.largest, largest);
                         QVERIFY(std::abs(static_cast<double>(block.sum) - sum) < 1e-3);
                     }
                 }
@@ -229,8 +218,8 @@ private Q_SLOTS:
             one = static_cast<float>(random() % 1000) / 1000;
         }
         const SignalInfo info{"gate", {"token", "step"}, "probability", "", ""};
-        const auto sequence = std::make_shared<const SequenceData>(sequence_of(ran));
-        const StepMap plain(*sequence, chunk_of(values, 4), info, Attribution::predicting);
+        const auto sequence = shared_sequence(ran);
+        const StepMap plain(sequence, chunk_of(values, 4), info, Attribution::predicting);
         MipPyramid::Builder builder(tokens, 4);
         builder.add(values, ran);
         const auto mips = std::make_shared<const MipPyramid>(std::move(builder).finish());
@@ -242,22 +231,20 @@ private Q_SLOTS:
         QCOMPARE(large.scale().high, plain.scale().high);
         QVERIFY(large.exact(1000, 2000));
         QVERIFY(!large.exact(999, 2000));
-        const auto same = [&](double first, double last, int count, StepMap::Merge merge) {
-            const auto a = plain.columns(first, last, count, merge);
-            const auto b = large.columns(first, last, count, merge);
+        const auto same = [&](double first, double last, int count) {
+            const auto a = plain.columns(first, last, count);
+            const auto b = large.columns(first, last, count);
             QCOMPARE(a.size(), b.size());
             for (std::size_t i = 0; i < a.size(); ++i) {
                 QCOMPARE(a[i].kind, b[i].kind);
                 QVERIFY(std::abs(a[i].value - b[i].value) < 1e-5F);
             }
         };
-        for (const auto merge : {StepMap::Merge::largest, StepMap::Merge::mean}) {
-            same(0, 4096, 64, merge);  // 64 tokens a column: a level
-            same(0, 4096, 4, merge);   // 1024
-            same(0, 4096, 256, merge); // 16
-            same(1000, 1100, 300, merge);
-            same(1200, 1700, 100, merge);
-        }
+        same(0, 4096, 64);  // 64 tokens a column: a level
+        same(0, 4096, 4);   // 1024
+        same(0, 4096, 256); // 16
+        same(1000, 1100, 300);
+        same(1200, 1700, 100);
         QCOMPARE(large.at(1500, 2).value, plain.at(1500, 2).value);
         QCOMPARE(large.at(0, 9).kind, StepMap::Kind::missing);
     }
