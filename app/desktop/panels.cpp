@@ -6,7 +6,6 @@
 #include "app/desktop/run_controller.h"
 #include "app/desktop/run_edits.h"
 #include "app/desktop/think_panel.h"
-#include "core/stats/bootstrap.h"
 #include "views/attention/attention_view.h"
 #include "views/compare/compare_view.h"
 #include "views/depth/depth_view.h"
@@ -89,11 +88,7 @@ void attach_lab(QWidget& panel, const WindowParts& parts) {
 }
 
 QWidget* make_pareto(const ViewContext& context, QWidget* parent) {
-    figure::FigureSpec spec;
-    spec.kind = figure::FigureKind::policy_front;
-    spec.bands = true;
-    spec.replicates = shown_replicates;
-    auto* panel = new FigurePanel(context, std::move(spec), parent);
+    auto* panel = new FigurePanel(context, front_figure(), parent);
     QObject::connect(panel, &FigurePanel::linkChosen, &PolicyData::of(context), &PolicyData::chooseLink);
     return panel;
 }

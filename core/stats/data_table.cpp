@@ -91,15 +91,6 @@ std::string joined_with_commas(const std::vector<std::string>& fields) {
     return line;
 }
 
-std::string tex_text(const std::string& text) {
-    std::string result;
-    for (const char c : text) {
-        result +=
-            (std::string_view("_%#&${}").find(c) != std::string_view::npos ? "\\" : "") + std::string(1, c);
-    }
-    return result;
-}
-
 std::vector<std::size_t> titled_columns(const DataTable& table) {
     std::vector<std::size_t> shown;
     for (std::size_t c = 0; c < table.columns.size(); ++c) {
@@ -149,7 +140,7 @@ std::string cell_text(const Cell& cell, const TableColumn& column) {
     }
     const auto* estimate = std::get_if<Estimate>(&cell);
     return number_text(cell_value(cell), column) +
-           (estimate != nullptr
+           (estimate != nullptr && !std::isnan(estimate->low)
                 ? " [" + number_text(estimate->low, column) + ", " + number_text(estimate->high, column) + "]"
                 : "");
 }
@@ -277,14 +268,27 @@ std::string latex_of(const DataTable& table) {
     std::string text = "\\begin{tabular}{l" + std::string(shown.size() - 1, 'r') + "}\n\\toprule\n";
     const auto line = [&](const auto& cell) {
         for (const std::size_t c : shown) {
-            text += (c == shown.front() ? "" : " & ") + tex_text(cell(c));
+            const std::string escaped = plain_text::tex(cell(c));
+            // Behind "\\\\" and "\\midrule" an option or a star would be read.
+            const bool bare = escaped.starts_with('[') || escaped.starts_with('*');
+            text += c != shown.front() ? " & " + escaped
+                    : bare             ? "{" + escaped.substr(0, 1) + "}" + escaped.substr(1)
+                                       : escaped;
         }
         text += " \\\\\n";
     };
     line([&](std::size_t c) { return table.columns[c].title; });
     text += "\\midrule\n";
     for (const std::vector<Cell>& row : table.rows) {
-        line([&](std::size_t c) { return is_absent(row[c]) ? "--" : cell_text(row[c], table.columns[c]); });
+        line([&](std::size_t c) {
+            std::string words = is_absent(row[c]) ? "–" : cell_text(row[c], table.columns[c]);
+            const bool number = !std::holds_alternative<std::string>(row[c]);
+            for (std::size_t at = words.find('-'); number && at != std::string::npos;
+                 at = words.find('-', at)) {
+                words.replace(at, 1, "−");
+            }
+            return words;
+        });
     }
     return text + "\\bottomrule\n\\end{tabular}\n";
 }
@@ -292,6 +296,41 @@ std::string latex_of(const DataTable& table) {
 } // namespace ponderscope
 
 namespace ponderscope::plain_text {
+
+std::string tex(const std::string& text) {
+    static constexpr std::pair<std::string_view, std::string_view> commands[] = {
+        {"\\", "\\textbackslash{}"},
+        {"~", "\\textasciitilde{}"},
+        {"^", "\\textasciicircum{}"},
+        {"_", "\\_"},
+        {"%", "\\%"},
+        {"#", "\\#"},
+        {"&", "\\&"},
+        {"$", "\\$"},
+        {"{", "\\{"},
+        {"}", "\\}"},
+        {"\n", " "},
+        {"\r", " "},
+        {"−", "$-$"},
+        {"–", "--"},
+        {"Δ", "$\\Delta$"},
+        {"‖", "$\\|$"},
+        {"≤", "$\\leq$"},
+        {"≥", "$\\geq$"},
+        {"→", "$\\rightarrow$"},
+        {"⇥", "$\\rightarrow$"},
+        {"⏎", "$\\hookleftarrow$"},
+        {"␣", "\\textvisiblespace{}"}};
+    std::string result;
+    for (std::string_view rest = text; !rest.empty();) {
+        const auto* const command =
+            std::ranges::find_if(commands, [&](const auto& one) { return rest.starts_with(one.first); });
+        const bool known = command != std::end(commands);
+        result += known ? command->second : rest.substr(0, 1);
+        rest.remove_prefix(known ? command->first.size() : 1);
+    }
+    return result;
+}
 
 std::string with_separators(std::int64_t value) {
     std::string digits = std::to_string(value);

@@ -85,6 +85,8 @@ std::string interval(const Estimate& estimate, int decimals = 4);
 std::string exact_digits(double value);
 /// A field of a CSV file, in double quotes where it needs them.
 std::string csv_field(const std::string& text);
+/// With LaTeX's special characters escaped, and the signs that names and headings have as commands.
+std::string tex(const std::string& text);
 /// Filled with spaces to at least \p width characters, behind the text or before it.
 std::string padded(const std::string& text, std::size_t width);
 std::string right(const std::string& text, std::size_t width);

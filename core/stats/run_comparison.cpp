@@ -338,13 +338,12 @@ std::vector<std::int32_t> predicted_ids(const RunComparison& comparison, const T
 } // namespace
 
 Winners winners_of(const RunComparison& comparison, const ComparisonRequest& request, const std::string& by,
-                   std::size_t second, const std::stop_token& stop,
-                   const std::vector<RunComparison::Place>& only) {
-    if (comparison.runs.size() <= second || second == 0) {
+                   const std::stop_token& stop) {
+    if (comparison.runs.size() < 2) {
         throw InputError("There is no second run over this text; record one to compare with.");
     }
     const std::vector<float>& a = comparison.runs.front().token_nll;
-    const std::vector<float>& b = comparison.runs[second].token_nll;
+    const std::vector<float>& b = comparison.runs[1].token_nll;
     TokenGrouping groups;
     if (by == "position") {
         std::vector<std::int64_t> positions;
@@ -371,14 +370,13 @@ Winners winners_of(const RunComparison& comparison, const ComparisonRequest& req
     std::vector<std::int64_t> b_lower(totals.size());
     const std::vector<std::size_t> units = units_of(comparison.layout, comparison.resampling);
     for (std::size_t i = 0; i < groups.group.size(); ++i) {
-        if (groups.group[i] >= 0 &&
-            (only.empty() || std::binary_search(only.begin(), only.end(), comparison.places[i]))) {
+        if (groups.group[i] >= 0) {
             const auto g = static_cast<std::size_t>(groups.group[i]);
             totals[g].add(units[i], static_cast<double>(a[i]) - static_cast<double>(b[i]));
             b_lower[g] += b[i] < a[i] ? 1 : 0;
         }
     }
-    Winners winners{comparison.runs.front().label, comparison.runs[second].label, by, {}};
+    Winners winners{comparison.runs.front().label, comparison.runs[1].label, by, {}};
     std::vector<double> p;
     for (std::size_t g = 0; g < totals.size(); ++g) {
         const GroupTotals& one = totals[g];

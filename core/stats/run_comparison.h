@@ -93,12 +93,10 @@ struct Winners {
 };
 
 /// \p by: "class", "type" (the 20 most frequent), "position" or "difficulty" (fifths of the mean of both
-/// runs' NLL: by the NLL of one run, the other run would win among hard tokens by chance). \p second: index
-/// of run B within the comparison; A is the first. Types are those of the predicted token. \p request: what
-/// the comparison was made of. \p only: its places that count, ascending; empty: all. InputError: no second
-/// run.
+/// runs' NLL: by the NLL of one run, the other run would win among hard tokens by chance). A and B are the
+/// first two runs of the comparison. Types are those of the predicted token. \p request: what the comparison
+/// was made of. InputError: no second run.
 Winners winners_of(const RunComparison& comparison, const ComparisonRequest& request, const std::string& by,
-                   std::size_t second = 1, const std::stop_token& stop = {},
-                   const std::vector<RunComparison::Place>& only = {});
+                   const std::stop_token& stop = {});
 
 } // namespace ponderscope

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <initializer_list>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope {
 
 bool Chart::empty() const {
@@ -101,6 +103,10 @@ std::vector<double> dashes_of(const ChartInks& inks, const Chart::Series& series
            : round == 0  ? std::vector<double>{}
            : round == 1  ? std::vector<double>{6, 2, 1.5, 2}
                          : std::vector<double>{1.5, 2};
+}
+
+QString token_link(std::int64_t sequence, std::int64_t row) {
+    return u"token:%1#%2"_s.arg(sequence).arg(row);
 }
 
 bool is_hidden_with(const Chart::Series& listed, const Chart::Series& other) {

@@ -47,7 +47,8 @@ struct Chart {
         std::vector<double> low, high; ///< of bands and whiskers
         std::vector<double> value;     ///< of cells: on the chart's scale, 0 to 1 without one
         std::vector<QString> labels;   ///< of the marks, for the cursor
-        /// The target of a click on a mark: "run:TRACE#ID", "policy:SPEC", "type:#ID". Empty: none.
+        /// The target of a click on a mark: "run:TRACE#ID", "policy:SPEC", "type:#ID", "token:SEQUENCE#ROW"
+        /// of the row that predicts the token. Empty: none.
         std::vector<QString> links;
     };
     struct Axis {
@@ -105,6 +106,8 @@ QColor mixed(const QColor& from, const QColor& to, double share);
 
 /// Ranges [first, last) of consecutive points of a band that have bounds.
 std::vector<std::pair<std::size_t, std::size_t>> parts_of_band(const Chart::Series& series);
+/// A link to the token that a row predicts.
+QString token_link(std::int64_t sequence, std::int64_t row);
 /// Whether \p other is hidden together with the entry \p listed of the legend: the series of its name, and
 /// with a line its band and its points. A dashed line leaves a solid one of its colour.
 bool is_hidden_with(const Chart::Series& listed, const Chart::Series& other);

@@ -56,20 +56,68 @@ Chart winners_chart(const Winners& winners) {
     return chart;
 }
 
-Chart token_density_chart(const RunComparison& comparison, std::size_t second) {
-    constexpr double side = 0.25; // nats
+Chart mean_nll_chart(const RunComparison& comparison, const std::vector<QString>& names) {
+    Chart chart;
+    chart.title = u"NLL comparison"_s;
+    chart.y.label = u"NLL (nats per token), mean and 95 % interval"_s;
+    chart.x.names = names;
+    const auto interval = [](const Estimate& estimate, const auto& text) {
+        return u"%1 [%2, %3]"_s.arg(text(estimate.value, 3), text(estimate.low, 3), text(estimate.high, 3));
+    };
+    const auto plain = [](double value, int decimals) { return format_nats(value, decimals); };
+    QStringList numbers;
+    for (std::size_t i = 0; i < comparison.runs.size(); ++i) {
+        const RunComparison::Run& run = comparison.runs[i];
+        numbers << u"%1: %2"_s.arg(names[i], interval(run.nll, plain));
+        if (!std::isnan(run.difference.value)) {
+            numbers.back() += u", A − run %1"_s.arg(interval(run.difference, format_difference));
+        }
+        Chart::Series point; // in the colour of the run
+        point.mark = Chart::Mark::point;
+        point.ink = static_cast<int>(i);
+        point.x = {static_cast<double>(i)};
+        point.y = {run.nll.value};
+        point.low = {run.nll.low};
+        point.high = {run.nll.high};
+        point.labels = {numbers.back()};
+        chart.series.push_back(std::move(point));
+    }
+    chart.note = numbers.join(u"; "_s) + u'.';
+    return chart;
+}
+
+namespace {
+
+Chart pair_axes(const RunComparison& comparison) {
     Chart chart;
     chart.title = u"Token against token"_s;
-    if (comparison.runs.size() <= second) {
-        return chart;
-    }
-    chart.x.label = u"NLL of %1 (nats)"_s.arg(QString::fromStdString(comparison.runs.front().label));
-    chart.y.label = u"NLL of %1 (nats)"_s.arg(QString::fromStdString(comparison.runs[second].label));
+    const auto label = [&](std::size_t run) {
+        return u"NLL of %1 (nats)"_s.arg(QString::fromStdString(comparison.runs.at(run).label));
+    };
+    chart.x.label = label(0);
+    chart.y.label = label(1);
+    return chart;
+}
+
+/// Where both are equal.
+Chart::Series diagonal_to(double high) {
+    Chart::Series diagonal;
+    diagonal.ink = Chart::soft;
+    diagonal.dashed = true;
+    diagonal.x = diagonal.y = {0, high};
+    return diagonal;
+}
+
+} // namespace
+
+Chart token_density_chart(const RunComparison& comparison) {
+    constexpr double side = 0.25; // nats
+    Chart chart = pair_axes(comparison);
     chart.dx = side;
     chart.dy = side;
     std::map<std::pair<int, int>, std::int64_t> counts;
     const std::vector<float>& a = comparison.runs.front().token_nll;
-    const std::vector<float>& b = comparison.runs[second].token_nll;
+    const std::vector<float>& b = comparison.runs[1].token_nll;
     double high = 0;
     for (std::size_t i = 0; i < a.size(); ++i) {
         // Beyond 40 nats a probability is no number of single precision any more.
@@ -90,24 +138,16 @@ Chart token_density_chart(const RunComparison& comparison, std::size_t second) {
             format_count(count), format_nats(cells.x.back()), format_nats(cells.y.back())));
     }
     chart.scale = {u"log10 of the number of tokens"_s, 0, most, false};
-    Chart::Series diagonal;
-    diagonal.ink = Chart::soft;
-    diagonal.dashed = true;
-    diagonal.x = {0, high};
-    diagonal.y = {0, high};
-    chart.series = {std::move(cells), std::move(diagonal)};
+    chart.series = {std::move(cells), diagonal_to(high)};
     return chart;
 }
 
-Chart token_pairs_chart(const RunComparison& comparison, std::size_t stride) {
+Chart token_pairs_chart(const RunComparison& comparison) {
+    constexpr std::size_t most_drawn = 30'000; // what replots within a frame
     const std::vector<float>& a = comparison.runs[0].token_nll;
-    const std::vector<float>& b = comparison.runs[1].token_nll;
-    Chart chart;
-    const auto label = [&](std::size_t run) {
-        return u"NLL of %1 (nats)"_s.arg(QString::fromStdString(comparison.runs[run].label));
-    };
-    chart.x.label = label(0);
-    chart.y.label = label(1);
+    const std::vector<float>& b = comparison.runs.at(1).token_nll;
+    const std::size_t stride = a.size() / most_drawn + 1;
+    Chart chart = pair_axes(comparison);
     chart.x.from_zero = chart.y.from_zero = true;
     Chart::Series points;
     points.mark = Chart::Mark::point;
@@ -118,13 +158,10 @@ Chart token_pairs_chart(const RunComparison& comparison, std::size_t stride) {
         if (i % stride == 0) {
             points.x.push_back(a[i]);
             points.y.push_back(b[i]);
+            points.links.push_back(token_link(comparison.places[i].sequence, comparison.places[i].row));
         }
     }
-    Chart::Series equal;
-    equal.ink = Chart::soft;
-    equal.dashed = true;
-    equal.x = equal.y = {0, high};
-    chart.series = {std::move(equal), std::move(points)};
+    chart.series = {diagonal_to(high), std::move(points)};
     const Estimate& r = comparison.runs[1].correlation;
     chart.note = u"r = %1"_s.arg(format_nats(r.value, 3));
     if (!std::isnan(r.low)) {

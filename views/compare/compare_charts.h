@@ -12,12 +12,15 @@ namespace ponderscope {
 
 Chart winners_chart(const Winners& winners);
 
-/// How many tokens have which NLL in the first run and in \p second.
-Chart token_density_chart(const RunComparison& comparison, std::size_t second = 1);
+/// Mean NLL of every run with its 95 % interval; the note has the numbers. \p names: of the runs.
+Chart mean_nll_chart(const RunComparison& comparison, const std::vector<QString>& names);
 
-/// Token against token: NLL of the first two runs, every \p stride-th token, with the line where both are
-/// equal. The points are the last series.
-Chart token_pairs_chart(const RunComparison& comparison, std::size_t stride = 1);
+/// How many tokens have which NLL in the first two runs.
+Chart token_density_chart(const RunComparison& comparison);
+
+/// Token against token: NLL of the first two runs, of at most 30,000 evenly spaced tokens, with the line
+/// where both are equal. The points are the last series and link to their tokens.
+Chart token_pairs_chart(const RunComparison& comparison);
 
 /// A run on a task, as a point of the chart.
 struct TaskPoint {

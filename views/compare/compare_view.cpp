@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/compare/compare_view.h"
 
-#include "views/chart/chart_plot.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/common/same_runs.h"
 #include "views/common/tables.h"
 #include "views/common/token_subset.h"
-#include "views/compare/compare_charts.h"
 #include "views/compare/task_answers.h"
-#include "views/compare/token_scatter.h"
 #include "views/figure/figure_command.h"
+#include "views/figure/figure_panel.h"
 
 #include <QComboBox>
-#include <QEvent>
 #include <QGraphicsOpacityEffect>
 #include <QHBoxLayout>
 #include <QHeaderView>
@@ -38,6 +35,12 @@ namespace {
 /// A recording reports more often than a comparison is worth.
 constexpr int grown_ms = 1000;
 
+figure::FigureSpec figure_of(figure::FigureKind kind) {
+    figure::FigureSpec spec;
+    spec.kind = kind;
+    return spec;
+}
+
 } // namespace
 
 CompareView::CompareView(ViewContext context, QWidget* parent)
@@ -47,12 +50,11 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
       theme_(context.theme),
       model_(new DataTableModel(this)),
       table_(new QTableView(this)),
-      scatter_(new TokenScatter(context, this)),
+      pairs_(new FigurePanel(context, figure_of(figure::FigureKind::token_pairs), this)),
+      winners_(new FigurePanel(context, figure_of(figure::FigureKind::winners), this)),
       detail_(new QComboBox(this)),
-      chart_(new ChartPlot(context.theme, this)),
       tasks_(new TaskAnswers(context, this)),
       beside_(new QStackedWidget(this)),
-      grouping_(this),
       choosing_(this),
       message_(new QLabel(this)),
       progress_(new QProgressBar(this)),
@@ -65,10 +67,7 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     furnish_table(*table_, context.theme);
     table_->setSelectionMode(QAbstractItemView::NoSelection);
     table_->setItemDelegateForColumn(0, dot_delegate(table_));
-    table_->horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
-    table_->horizontalHeader()->setMinimumSectionSize(24);
-    table_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    table_->viewport()->installEventFilter(this);
+    table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents); // numbers are never cut
     message_->setWordWrap(true);
     message_->setTextFormat(Qt::PlainText);
     progress_->setRange(0, 1000);
@@ -93,16 +92,17 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     splitter->addWidget(left);
     detail_->setAccessibleName(u"Beside the table"_s);
     detail_->setToolTip(u"Quantity of A and B, token by token"_s);
-    detail_->addItem(u"Token against token"_s, QString());
-    detail_->addItem(u"Token against token, density"_s, u"density"_s);
-    detail_->addItem(u"Who wins: token class"_s, u"class"_s);
-    detail_->addItem(u"Who wins: token type"_s, u"type"_s);
-    detail_->addItem(u"Who wins: position"_s, u"position"_s);
-    detail_->addItem(u"Who wins: difficulty"_s, u"difficulty"_s);
-    detail_->addItem(u"Tasks: answers"_s, u"tasks"_s);
-    beside_->addWidget(scatter_);
-    beside_->addWidget(chart_);
-    beside_->addWidget(tasks_);
+    const std::pair<QString, QWidget*> details[] = {
+        {u"Token against token"_s, pairs_}, {u"Who wins where"_s, winners_}, {u"Tasks: answers"_s, tasks_}};
+    for (const auto& [name, widget] : details) {
+        detail_->addItem(name);
+        beside_->addWidget(widget);
+    }
+    for (FigurePanel* panel : {pairs_, winners_}) {
+        panel->layout()->setContentsMargins(0, 0, 0, 0);
+        panel->hideForm();
+    }
+    screenChanged();
     auto* right = new QWidget(this);
     auto* rightColumn = new QVBoxLayout(right);
     rightColumn->setContentsMargins(6, 8, 14, 6);
@@ -127,7 +127,6 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
         message_->setPalette(palette);
         message_->setFont(theme_.small());
         model_->coloursChanged();
-        fitColumns();
     };
     dress();
     connect(&theme_, &Theme::changed, this, dress);
@@ -140,8 +139,8 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
 }
 
 bool CompareView::isBusy() const {
-    return job_.isBusy() || pending_.isActive() || grouping_.isBusy() || choosing_.isBusy() ||
-           tasks_->isBusy();
+    return job_.isBusy() || pending_.isActive() || choosing_.isBusy() || tasks_->isBusy() ||
+           pairs_->isBusy() || winners_->isBusy();
 }
 
 std::pair<ComparisonRequest, std::vector<RunKey>> CompareView::request() const {
@@ -251,24 +250,19 @@ void CompareView::clear(const QString& why) {
     shown_.reset();
     all_.reset();
     model_->setTable(table_of(RunComparison{}));
-    scatter_->setComparison(nullptr);
-    showDetail();
     setCurrent(true);
     message_->setText(why);
     setBusy(false);
 }
 
 void CompareView::setCurrent(bool current) {
-    for (QWidget* part : {table_->viewport(), static_cast<QWidget*>(beside_)}) {
-        QGraphicsOpacityEffect* veil = nullptr;
-        if (!current) { // colours too: they are those of the new A and B
-            veil = new QGraphicsOpacityEffect(part);
-            veil->setOpacity(0.35);
-        }
-        part->setGraphicsEffect(veil);
+    QGraphicsOpacityEffect* veil = nullptr;
+    if (!current) { // colours too: they are those of the new A and B
+        veil = new QGraphicsOpacityEffect(table_);
+        veil->setOpacity(0.35);
     }
+    table_->viewport()->setGraphicsEffect(veil);
     table_->setEnabled(current);
-    beside_->setEnabled(current);
 }
 
 void CompareView::setSubset(const TokenSubset& subset) {
@@ -341,9 +335,7 @@ QString CompareView::tip(int row, int column) const {
 void CompareView::present(const std::shared_ptr<const RunComparison>& comparison) {
     shown_ = comparison;
     model_->setTable(table_of(*shown_));
-    scatter_->setComparison(shown_);
     showDetail();
-    fitColumns();
     QString text;
     if (shown_->runs.size() < 2) {
         text = u"One run of this text is open. Record or open another one to compare."_s;
@@ -371,75 +363,18 @@ void CompareView::present(const std::shared_ptr<const RunComparison>& comparison
 }
 
 void CompareView::showDetail() {
-    const QString what = detail_->currentData().toString();
-    const bool tasks = what == QLatin1String("tasks");
-    beside_->setCurrentWidget(what.isEmpty() ? static_cast<QWidget*>(scatter_)
-                              : tasks        ? static_cast<QWidget*>(tasks_)
-                                             : chart_);
-    grouping_.cancel();
-    if (tasks) {
+    beside_->setCurrentIndex(detail_->currentIndex());
+    screenChanged();
+    if (beside_->currentWidget() == tasks_) {
         tasks_->renew();
     }
-    if (what.isEmpty() || tasks) {
-        return;
-    }
-    if (!shown_ || shown_->runs.size() < 2) {
-        chart_->setHint(u"Choose a run B over the same text to see where B wins."_s);
-        return;
-    }
-    chart_->setHint(u"Grouping the tokens…"_s);
-    grouping_.start(
-        [part = shown_, all = all_, wanted = request().first,
-         by = what.toStdString()](const std::stop_token& stop) {
-            const bool some = part != all; // their blocks are those of all
-            return by == "density"
-                       ? token_density_chart(*part)
-                       : winners_chart(winners_of(*all, wanted, by, 1, stop,
-                                                  some ? part->places : std::vector<RunComparison::Place>()));
-        },
-        [this](Chart chart) { chart_->setChart(std::move(chart)); },
-        [this](const QString& sentence) { chart_->setHint(sentence); });
 }
 
-void CompareView::fitColumns() {
-    // Numbers are never cut. Where there is no room, what says least is left out (it stays in the tooltip of
-    // the run's name), and the name takes what remains.
-    constexpr int least_name = 150; // below, names that differ look alike
-    constexpr int most_name = 420;  // beyond, numbers stand too far from their names
-    constexpr int padding = 8;
-    const int room = table_->viewport()->width();
-    const QAbstractItemView* view = table_; // where the size hint is public
-    int needed = 0;
-    std::vector<int> widths(static_cast<std::size_t>(model_->columnCount()));
-    for (int column = 1; column < model_->columnCount(); ++column) {
-        table_->setColumnHidden(column, false);
-        const int contents =
-            std::max(view->sizeHintForColumn(column), table_->horizontalHeader()->sectionSizeHint(column));
-        widths[static_cast<std::size_t>(column)] = contents + padding;
-        needed += contents + padding;
+/// The figure that lies behind another one is not on the screen.
+void CompareView::screenChanged() {
+    for (FigurePanel* panel : {pairs_, winners_}) {
+        panel->setOnScreen(onScreen() && beside_->currentWidget() == panel);
     }
-    for (const char* key :
-         {"tokens", "bits_per_byte", "mean_flops", "mean_steps", "perplexity", "difference"}) {
-        const int column = model_->columnOf(key);
-        if (needed + least_name <= room || column < 0) {
-            break;
-        }
-        table_->setColumnHidden(column, true);
-        needed -= std::exchange(widths[static_cast<std::size_t>(column)], 0);
-    }
-    for (int column = 1; column < model_->columnCount(); ++column) {
-        if (!table_->isColumnHidden(column)) {
-            table_->setColumnWidth(column, widths[static_cast<std::size_t>(column)]);
-        }
-    }
-    table_->setColumnWidth(0, std::clamp(room - needed, least_name, most_name));
-}
-
-bool CompareView::eventFilter(QObject* watched, QEvent* event) {
-    if (watched == table_->viewport() && event->type() == QEvent::Resize) {
-        fitColumns();
-    }
-    return QWidget::eventFilter(watched, event);
 }
 
 void CompareView::setBusy(bool busy) {
@@ -453,25 +388,21 @@ ViewCommand CompareView::viewCommand() const {
     if (const QString why = why_no_run(data_, selection_); !why.isEmpty()) {
         return no_command(why);
     }
-    QStringList line{detail_->currentData() == QLatin1String("tasks") ? u"tasks"_s : u"compare"_s};
+    const bool tasks = beside_->currentWidget() == tasks_;
+    QStringList line{tasks ? u"tasks"_s : u"compare"_s};
     for (const RunKey& key : request().second) {
         line << run_reference(key, *data_.run(key));
     }
     using figure::FigureKind;
-    const QString detail = detail_->currentData().toString();
     const RunInfo* b = data_.run(selection_.runB());
     const bool both = b != nullptr && same_text(*data_.run(selection_.runA()), *b);
-    const bool tasks = detail == QLatin1String("tasks");
-    const bool grouped = both && !detail.isEmpty() && detail != QLatin1String("density") && !tasks;
-    figure::FigureSpec spec = figure::window_figure(data_, selection_,
-                                                    tasks     ? FigureKind::task_accuracy
-                                                    : grouped ? FigureKind::winners
-                                                    : both    ? FigureKind::nll_comparison
-                                                              : FigureKind::perplexity_table);
+    figure::FigureSpec spec = both && beside_->currentWidget() == winners_
+                                  ? winners_->spec()
+                                  : figure::window_figure(data_, selection_,
+                                                          tasks  ? FigureKind::task_accuracy
+                                                          : both ? FigureKind::nll_comparison
+                                                                 : FigureKind::perplexity_table);
     spec.sequence.reset(); // all of them
-    if (grouped) {
-        spec.by = detail.toStdString();
-    }
     // A run that is alone has its own numbers and no difference.
     return {ViewCommand::Kind::shell,
             (line.size() > 2 ? shell_view({line}).text : QString()) + figure::figure_command(spec)};

@@ -24,16 +24,15 @@ class QTableView;
 
 namespace ponderscope {
 
-class ChartPlot;
 class DataTableModel;
+class FigurePanel;
 class SubsetChip;
 class TaskAnswers;
-class TokenScatter;
 
 /// The compare tab: every open run over the text of run A as a row with its NLL, interval and paired
-/// difference; beside it token against token for A and B, as points or as a density, or winners by group: by
-/// token class, type, position or difficulty. Computes on a thread of its own, starts by itself when A, B or
-/// the open traces change, can be cancelled. Needs nothing but per-token scalars.
+/// difference; beside it figures of A and B, token against token or who wins where, or the answers to tasks.
+/// Computes on a thread of its own, starts by itself when A, B or the open traces change, can be cancelled.
+/// Needs nothing but per-token scalars.
 class CompareView : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
@@ -41,23 +40,21 @@ public:
     [[nodiscard]] ViewCommand viewCommand() const override;
 
     [[nodiscard]] DataTableModel* model() const { return model_; }
-    [[nodiscard]] RunKey key(int row) const; ///< of the model
-    [[nodiscard]] TokenScatter* scatter() const { return scatter_; }
-    [[nodiscard]] QComboBox* detail() const { return detail_; } ///< chooses the detail beside the table
-    [[nodiscard]] ChartPlot* chart() const { return chart_; }   ///< of all but the points and the tasks
+    [[nodiscard]] RunKey key(int row) const;                        ///< of the model
+    [[nodiscard]] QComboBox* detail() const { return detail_; }     ///< chooses the detail beside the table
+    [[nodiscard]] FigurePanel* pairs() const { return pairs_; }     ///< token against token
+    [[nodiscard]] FigurePanel* winners() const { return winners_; } ///< who wins where
     [[nodiscard]] TaskAnswers* tasks() const { return tasks_; }
     [[nodiscard]] bool isBusy() const override;
     /// The comparison that is shown; null before the first has ended.
     [[nodiscard]] std::shared_ptr<const RunComparison> comparison() const { return shown_; }
     [[nodiscard]] SubsetChip* chip() const { return chip_; }
-    /// Compares over these tokens alone, until it is given none or another text is compared.
+    /// The table compares over these tokens alone, until it is given none or another text is compared. The
+    /// figures beside it are of all tokens.
     void setSubset(const TokenSubset& subset);
 
 public Q_SLOTS:
     void cancel();
-
-protected:
-    bool eventFilter(QObject* watched, QEvent* event) override;
 
 Q_SIGNALS:
     void busyChanged(bool busy);
@@ -66,13 +63,13 @@ private:
     /// The request for the comparison, and its runs in the same order. Runs that were cut off or are being
     /// recorded take part only as A or B, because the comparison covers only tokens that all runs scored.
     [[nodiscard]] std::pair<ComparisonRequest, std::vector<RunKey>> request() const;
+    void screenChanged() override;
     void renew() override; ///< starts again if what is to be compared has changed
     void begin();
     void clear(const QString& why);
     void setCurrent(bool current); ///< false: dims a result that is not of the chosen runs
     void finished(std::shared_ptr<const RunComparison> comparison);
     void setBusy(bool busy);
-    void fitColumns();
     void showDetail();
     void showComparison(); ///< of all, or of the subset
     [[nodiscard]] QString tip(int row, int column) const;
@@ -83,12 +80,11 @@ private:
     Theme& theme_;
     DataTableModel* model_;
     QTableView* table_;
-    TokenScatter* scatter_;
+    FigurePanel* pairs_;
+    FigurePanel* winners_;
     QComboBox* detail_;
-    ChartPlot* chart_;
     TaskAnswers* tasks_;
     QStackedWidget* beside_;
-    Task grouping_;
     Task choosing_; ///< of the subset's tokens among all
     QLabel* message_;
     QProgressBar* progress_;

@@ -21,20 +21,6 @@ double even_share(const ExpertUse& use) {
     return use.experts > 0 ? static_cast<double>(use.chosen) / static_cast<double>(use.experts) : 0;
 }
 
-/// \p beside: how far the bars stand from their expert.
-Chart::Series load_bars(const LayerExperts& layer, const QString& name, int ink, double beside) {
-    Chart::Series bars;
-    bars.name = name;
-    bars.mark = Chart::Mark::bar;
-    bars.ink = ink;
-    for (std::size_t e = 0; e < layer.load.size(); ++e) {
-        bars.x.push_back(static_cast<double>(e) + beside);
-        bars.y.push_back(layer.share(e));
-        bars.labels.push_back(u"expert %1: %2 of the tokens"_s.arg(e).arg(per_cent(layer.share(e))));
-    }
-    return bars;
-}
-
 } // namespace
 
 Chart experts_chart(const ExpertUse& use) {
@@ -66,31 +52,6 @@ Chart experts_chart(const ExpertUse& use) {
     }
     chart.scale = Chart::Scale{u"share of tokens"_s, 0, high > 0 ? nice_ceiling(high) : 1.0, false};
     chart.series.push_back(std::move(cells));
-    return chart;
-}
-
-Chart expert_load_chart(const ExpertUse& use, std::size_t layer, const ExpertUse* b) {
-    Chart chart;
-    const LayerExperts& of_layer = use.layers[layer];
-    chart.title = u"Load of the experts of layer %1"_s.arg(QString::fromStdString(of_layer.layer));
-    chart.x.label = u"expert"_s;
-    chart.x.whole = true;
-    chart.y.label = u"share of tokens"_s;
-    chart.y.from_zero = true;
-    const bool both = b != nullptr && layer < b->layers.size();
-    chart.series.push_back(load_bars(of_layer, both ? u"A"_s : QString(), Chart::a, both ? -0.2 : 0));
-    if (both) {
-        chart.series.push_back(load_bars(b->layers[layer], u"B"_s, Chart::b, 0.2));
-        chart.dx = 0.4;
-    }
-    Chart::Series even;
-    even.ink = Chart::soft;
-    even.dashed = true;
-    even.x = {-0.5, static_cast<double>(use.experts) - 0.5};
-    even.y = {even_share(use), even_share(use)};
-    chart.series.push_back(std::move(even));
-    chart.note = u"Dashed: even use. %1 of the tokens choose the experts of the token before."_s.arg(
-        std::isnan(of_layer.repeat_share()) ? u"None"_s : per_cent(of_layer.repeat_share()));
     return chart;
 }
 

@@ -11,8 +11,6 @@ namespace ponderscope {
 
 /// Load of every expert by layer: share of the tokens that chose it.
 Chart experts_chart(const ExpertUse& use);
-/// Load of the experts of one layer, and of run B beside it (nullptr: there is none).
-Chart expert_load_chart(const ExpertUse& use, std::size_t layer, const ExpertUse* b);
 /// How far two runs choose the same experts, by layer.
 Chart expert_agreement_chart(const std::vector<ExpertAgreement>& layers);
 

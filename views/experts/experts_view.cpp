@@ -3,12 +3,10 @@
 
 #include "core/base/error.h"
 #include "core/trace/column_labels.h"
-#include "views/chart/chart_plot.h"
 #include "views/common/controls.h"
 #include "views/common/format.h"
-#include "views/common/paths.h"
-#include "views/common/same_runs.h"
 #include "views/experts/expert_charts.h"
+#include "views/figure/figure_panel.h"
 #include "views/heatmap/map_header.h"
 #include "views/heatmap/step_map_canvas.h"
 
@@ -26,10 +24,6 @@ namespace {
 
 constexpr std::int64_t most_cells = std::int64_t{1} << 24; ///< of a map in memory
 
-QString stamp_of(const RunKey& key, const RunInfo* run) {
-    return run == nullptr ? QString() : u"%1#%2 %3"_s.arg(key.trace).arg(key.run).arg(run_stamp(*run));
-}
-
 } // namespace
 
 ExpertsView::ExpertsView(ViewContext context, QWidget* parent)
@@ -39,21 +33,15 @@ ExpertsView::ExpertsView(ViewContext context, QWidget* parent)
       map_(new StepMapCanvas(context, this)),
       header_(new MapHeader(context.theme, *map_, this)),
       layer_(header_->chooser()),
-      load_(new ChartPlot(context.theme, this)),
-      agreement_(new ChartPlot(context.theme, this)),
-      using_(this),
-      usingB_(this),
-      agreeing_(this) {
+      charts_(new FigurePanel(context, experts_page(), this)) {
     layer_->setAccessibleName(u"Layer with experts"_s);
     layer_->setToolTip(u"Layer to show"_s);
     map_->setAccessibleName(u"Weights of the chosen experts by token"_s);
-    load_->setAccessibleName(u"Load of the experts of the layer"_s);
-    agreement_->setAccessibleName(u"Experts that runs A and B have in common"_s);
+    charts_->layout()->setContentsMargins(0, 0, 0, 0);
     auto* body = new QHBoxLayout;
     body->setSpacing(16);
     body->addWidget(map_, 4);
-    body->addWidget(load_, 3);
-    body->addWidget(agreement_, 2);
+    body->addWidget(charts_, 5);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(14, 8, 14, 6);
     layout->setSpacing(8);
@@ -63,31 +51,25 @@ ExpertsView::ExpertsView(ViewContext context, QWidget* parent)
     connect(layer_, &QComboBox::activated, this, [this] {
         selection_.setLayer(layerName().toInt());
         refreshMap();
-        refreshCharts();
     });
     connect(map_, &StepMapCanvas::cellHovered, this, &ExpertsView::showCell);
-    follow(*this, context, Follows::both);
+    follow(*this, context, Follows::a);
     const auto refreshed = seen(&ExpertsView::refreshMap);
-    connect(&selection_, &Selection::sequenceChanged, this, refreshed);
-    connect(&selection_, &Selection::attributionChanged, this, refreshed);
+    followSequence(*this, context, refreshed,
+                   [](const QString& signal) { return signal.startsWith(u"router_"); });
     connect(&selection_, &Selection::stepChanged, this, refreshed);
     connect(&selection_, &Selection::depthChanged, this, seen(&ExpertsView::showLayer));
     connect(&selection_, &Selection::tokenChanged, this, seen(&ExpertsView::sayToken));
     connect(&selection_, &Selection::hoverChanged, this, seen(&ExpertsView::sayToken));
-    connect(&data_, &TraceData::failed, this, refreshed);
-    connect(&data_, &TraceData::sequenceReady, this, [this, refreshed](const RunKey& run, qint64 sequence) {
-        if (run == selection_.runA() && sequence == selection_.sequence()) {
-            refreshed();
-        }
-    });
-    connect(&data_, &TraceData::signalReady, this,
-            [this, refreshed](const RunKey& run, qint64 sequence, const QString& name) {
-                if (run == selection_.runA() && sequence == selection_.sequence() &&
-                    name.startsWith(u"router_")) {
-                    refreshed();
-                }
-            });
     renew();
+}
+
+bool ExpertsView::isBusy() const {
+    return charts_->isBusy();
+}
+
+void ExpertsView::screenChanged() {
+    charts_->setOnScreen(onScreen() && info_);
 }
 
 QString ExpertsView::readout() const {
@@ -115,9 +97,9 @@ void ExpertsView::nothing(const QString& hint) {
 void ExpertsView::renew() {
     const auto infos = data_.signalsOf(selection_.runA());
     info_ = experts_signal({infos.begin(), infos.end()});
-    readUse();
+    charts_->setVisible(info_.has_value());
+    screenChanged();
     refreshMap();
-    refreshCharts();
 }
 
 void ExpertsView::refreshMap() {
@@ -164,7 +146,7 @@ void ExpertsView::refreshMap() {
         SignalInfo shown = *info_;
         shown.unit.clear(); // weights, from 0 to the largest
         map_->setMap(std::make_shared<const StepMap>(
-            *sequence_, expert_map(*rows_, weights_, experts, static_cast<std::int64_t>(layer()), steps),
+            sequence_, expert_map(*rows_, weights_, experts, static_cast<std::int64_t>(layer()), steps),
             experts, std::move(shown), selection_.attribution(), StepMap::Rows::experts));
     } catch (const InputError& error) {
         nothing(QString::fromUtf8(error.what()));
@@ -180,7 +162,6 @@ void ExpertsView::showLayer() {
     if (index >= 0 && index != layer_->currentIndex()) {
         layer_->setCurrentIndex(index);
         refreshMap();
-        refreshCharts();
     }
 }
 
@@ -226,81 +207,6 @@ void ExpertsView::showCell(qint64 token, int expert) {
         cell.kind == StepMap::Kind::value
             ? u"weight %1"_s.arg(format_probability(static_cast<double>(cell.value)))
             : u"not chosen"_s));
-}
-
-void ExpertsView::readUse() {
-    const auto reading = [](const RunKey& run) {
-        return [run](const std::stop_token& stop) {
-            const TraceReader reader = TraceReader::open(path_of(run.trace));
-            const std::vector<RunInfo> runs = reader.runs();
-            const auto found =
-                std::find_if(runs.begin(), runs.end(), [&](const RunInfo& one) { return one.id == run.run; });
-            return found == runs.end() ? std::nullopt : expert_use(reader, *found, stop);
-        };
-    };
-    const RunKey a = selection_.runA();
-    const RunKey b = selection_.runB();
-    const bool on_disk = info_ && !data_.isLive(a.trace);
-    const QString of_a = on_disk ? stamp_of(a, data_.run(a)) : QString();
-    if (of_a != useOf_) {
-        useOf_ = of_a;
-        using_.cancel();
-        use_.reset();
-        if (!of_a.isEmpty()) {
-            using_.start(
-                reading(a),
-                [this](std::optional<ExpertUse> use) {
-                    use_ = std::move(use);
-                    refreshCharts();
-                },
-                [this](const QString& sentence) { load_->setHint(sentence); });
-        }
-    }
-    const auto infos = data_.signalsOf(b);
-    const bool both = on_disk && b.isValid() && b != a && !data_.isLive(b.trace) &&
-                      experts_signal({infos.begin(), infos.end()}).has_value();
-    const QString of_both = both ? of_a + u'\n' + stamp_of(b, data_.run(b)) : QString();
-    agreement_->setVisible(both);
-    if (of_both == agreementOf_) {
-        return;
-    }
-    agreementOf_ = of_both;
-    usingB_.cancel();
-    agreeing_.cancel();
-    useB_.reset();
-    if (!both) {
-        return;
-    }
-    usingB_.start(
-        reading(b),
-        [this](std::optional<ExpertUse> use) {
-            useB_ = std::move(use);
-            refreshCharts();
-        },
-        [](const QString&) {}); // the agreement says what is wrong
-    agreement_->setHint(u"Comparing the experts of A and B…"_s);
-    agreeing_.start(
-        [a, b, name_a = data_.run(a)->name, name_b = data_.run(b)->name](const std::stop_token& stop) {
-            const TraceReader first = TraceReader::open(path_of(a.trace));
-            const TraceReader second = TraceReader::open(path_of(b.trace));
-            return expert_agreement(first, find_run(first, name_a), second, find_run(second, name_b), stop);
-        },
-        [this](const std::vector<ExpertAgreement>& layers) {
-            agreement_->setChart(expert_agreement_chart(layers));
-        },
-        [this](const QString& sentence) { agreement_->setHint(sentence); });
-}
-
-void ExpertsView::refreshCharts() {
-    load_->setVisible(info_.has_value());
-    if (!info_) {
-        return;
-    }
-    if (!use_ || layer() >= use_->layers.size()) {
-        load_->setHint(u"Counting the choices of the experts…"_s);
-        return;
-    }
-    load_->setChart(expert_load_chart(*use_, layer(), useB_ ? &*useB_ : nullptr));
 }
 
 ViewCommand ExpertsView::viewCommand() const {

@@ -3,7 +3,6 @@
 
 #include "core/stats/expert_use.h"
 #include "views/common/live_view.h"
-#include "views/common/task.h"
 #include "views/common/view_command.h"
 #include "views/common/view_context.h"
 
@@ -17,33 +16,28 @@ class QComboBox;
 
 namespace ponderscope {
 
-class ChartPlot;
+class FigurePanel;
 class MapHeader;
 class StepMapCanvas;
 
 /// The experts that the routers of a mixture chose in run A (`record --record steps,experts`): the experts of
-/// one layer by token, coloured by their weights, their load over the run, and how often run B chooses the
-/// same experts.
+/// one layer by token, coloured by their weights, and figures of their load and of the agreement with run B.
 class ExpertsView : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
     explicit ExpertsView(ViewContext context, QWidget* parent = nullptr);
     [[nodiscard]] ViewCommand viewCommand() const override;
 
-    [[nodiscard]] bool isBusy() const override {
-        return using_.isBusy() || usingB_.isBusy() || agreeing_.isBusy();
-    }
+    [[nodiscard]] bool isBusy() const override;
     [[nodiscard]] StepMapCanvas* map() const { return map_; }
     [[nodiscard]] QComboBox* layerBox() const { return layer_; }
-    [[nodiscard]] ChartPlot* load() const { return load_; }
-    [[nodiscard]] ChartPlot* agreement() const { return agreement_; }
+    [[nodiscard]] FigurePanel* charts() const { return charts_; }
     [[nodiscard]] QString readout() const;
 
 private:
-    void renew() override; ///< the signal of run A, and what is known of both runs
-    void refreshMap();     ///< the chosen layer of the sequence
-    void refreshCharts();
-    void readUse();
+    void renew() override; ///< the signal of run A
+    void screenChanged() override;
+    void refreshMap(); ///< the chosen layer of the sequence
     void nothing(const QString& hint);
     void showCell(qint64 token, int expert);
     void sayToken();                         ///< shows the experts of the selected token
@@ -56,16 +50,12 @@ private:
     StepMapCanvas* map_;
     MapHeader* header_;
     QComboBox* layer_;
-    ChartPlot* load_;
-    ChartPlot* agreement_;
-    Task using_, usingB_, agreeing_;
+    FigurePanel* charts_;
     std::optional<SignalInfo> info_;
     std::vector<std::string> layers_; ///< numbers in the model
     std::shared_ptr<const SequenceData> sequence_;
     std::optional<ExpertRows> rows_;
     std::vector<float> weights_;
-    QString useOf_, agreementOf_; ///< inputs of the tasks, so that nothing is read twice
-    std::optional<ExpertUse> use_, useB_;
 };
 
 } // namespace ponderscope

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/figure/chart_drawing.h"
 
+#include "core/base/error.h"
+#include "core/base/words.h"
 #include "views/chart/chart_axis.h"
 #include "views/figure/chart_legend.h"
 #include "views/figure/display_list.h"
@@ -390,6 +392,93 @@ QRectF draw_chart(DisplayList& list, const Style& style, const QRectF& box, cons
         return std::nan("");
     });
     return plot;
+}
+
+void dress_chart(Chart& chart, const FigureSpec& spec, Figure& figure) {
+    const auto limits = [](Chart::Axis& axis, const std::optional<std::array<double, 2>>& range) {
+        if (range && axis.names.empty()) {
+            axis.low = (*range)[0];
+            axis.high = (*range)[1];
+        }
+    };
+    limits(chart.x, spec.x_range);
+    limits(chart.y, spec.y_range);
+    for (const auto& [axis, key] : {std::pair(&chart.x, "x_range"), std::pair(&chart.y, "y_range")}) {
+        if (axis->log && axis->low && *axis->low <= 0) {
+            throw InputError(std::string("\"") + key + "\": the axis is logarithmic; found " +
+                             number_text(*axis->low) + ", expected numbers above 0.");
+        }
+    }
+    chart.legend = spec.legend == "above"   ? Chart::Legend::above
+                   : spec.legend == "right" ? Chart::Legend::right
+                   : spec.legend == "none"  ? Chart::Legend::none
+                                            : Chart::Legend::automatic;
+    for (const Chart::Series& series : chart.series) {
+        if (series.listed && !series.name.isEmpty()) {
+            figure.entries.push_back(series.name.toStdString());
+        }
+    }
+    std::size_t place = 0; // of the next one that is named in the specification
+    for (const SeriesSpec& wanted : spec.series) {
+        const auto found =
+            std::find_if(chart.series.begin(), chart.series.end(), [&](const Chart::Series& series) {
+                return series.listed && series.name.toStdString() == wanted.name;
+            });
+        if (found == chart.series.end()) {
+            figure.notices.push_back("\"series\": the figure has none called \"" + wanted.name + "\", only " +
+                                     (figure.entries.empty() ? "nameless ones" : joined(figure.entries)) +
+                                     ".");
+        } else if (!wanted.show) {
+            const Chart::Series hidden = *found;
+            std::erase_if(chart.series,
+                          [&](const Chart::Series& series) { return is_hidden_with(hidden, series); });
+            place = std::min(place, chart.series.size());
+        } else {
+            if (!wanted.as.empty()) {
+                for (Chart::Series& series : chart.series) { // its band and its marks, too
+                    if (&series != &*found && !series.listed && series.name == found->name) {
+                        series.name = QString::fromStdString(wanted.as);
+                    }
+                }
+                found->name = QString::fromStdString(wanted.as);
+            }
+            const auto from = static_cast<std::size_t>(found - chart.series.begin());
+            if (from >= place) {
+                std::rotate(chart.series.begin() + static_cast<std::ptrdiff_t>(place), found, found + 1);
+                ++place;
+            }
+            chart.order_given = true;
+        }
+    }
+}
+
+Figure compose_chart(const FigureSpec& spec, const FigureData& data, const Fonts& fonts) {
+    const Style style(spec, fonts);
+    Chart chart = *data.chart;
+    Figure figure;
+    if (spec.kind == FigureKind::training_curves) { // rings of recorded runs are there to be clicked
+        std::erase_if(chart.series, [](const Chart::Series& series) { return series.strong; });
+    }
+    dress_chart(chart, spec, figure);
+    chart.title.clear(); // the caption of the paper says it; spec.title is drawn by finish()
+    const double above = title_height(spec, style);
+    constexpr int note_lines = 8; // on paper no caveat is cut
+    constexpr double height_of_width = 0.62;
+    constexpr double plot_of_height = 0.62; // at least, of a page without many names
+    const double usual = style.width * (style.width > 300 ? 0.42 : height_of_width);
+    const double asked =
+        spec.height_mm
+            ? *spec.height_mm * points_per_mm - above - 2 * style.margin
+            : std::max(usual, readable_height(style, style.width, chart, note_lines, usual * plot_of_height));
+    const double height = std::max(asked, 8 * style.size);
+    DisplayList list;
+    draw_chart(list, style, {0, 0, style.width, height}, chart, note_lines);
+    figure.page = finish(spec, style, list, height, "ask for more height");
+    figure.tables.push_back({"", chart_table(chart)});
+    chart.title = QString::fromStdString(spec.title);
+    figure.pgfplots =
+        chart_pgfplots(chart, style, spec.width_mm, figure.page.size().height() / points_per_mm);
+    return figure;
 }
 
 } // namespace ponderscope::figure

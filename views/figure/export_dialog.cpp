@@ -70,14 +70,6 @@ QString text_of(std::string_view name) {
     return QString::fromLatin1(name.data(), static_cast<qsizetype>(name.size()));
 }
 
-/// Runs that a figure of this kind shows.
-std::size_t mostRuns(const FigureSpec& spec) {
-    const bool difference = spec.kind != FigureKind::token_text || spec.quantity.minus_b;
-    return !info_of(spec.kind).uses_b || !difference || spec.kind == FigureKind::depth_ablation ? 1
-           : spec.kind == FigureKind::token_text || spec.kind == FigureKind::winners            ? 2
-                                                                                                : 1000;
-}
-
 } // namespace
 
 ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* parent)
@@ -404,7 +396,7 @@ FigureSpec ExportDialog::spec() const {
     if (spec.tokens) {
         spec.sequence = spec.sequence.value_or(0);
     }
-    spec.runs.resize(std::min(spec.runs.size(), mostRuns(spec)));
+    spec.runs.resize(std::min(spec.runs.size(), most_runs(spec)));
     // A specification keeps its colours; a figure from the window has the window's colours.
     spec.colours = spec.runs == initial_.runs && !initial_.colours.empty() ? initial_.colours
                    : !selection_.runA().isValid()

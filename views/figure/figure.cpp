@@ -1,120 +1,470 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+// What the kinds of figures read and compute.
 #include "views/figure/figure.h"
 
 #include "core/base/error.h"
-#include "core/trace/reader.h"
-
-#include <QString>
+#include "core/base/words.h"
+#include "core/policy/matched_reruns.h"
+#include "core/policy/replay.h"
+#include "core/policy/rerun_difference.h"
+#include "core/trace/tools/summary.h"
+#include "views/compare/compare_charts.h"
+#include "views/depth/depth_charts.h"
+#include "views/experts/expert_charts.h"
+#include "views/figure/parts.h"
+#include "views/halting/halting_charts.h"
+#include "views/halting/step_charts.h"
+#include "views/policy/front_chart.h"
+#include "views/policy/policy_charts.h"
+#include "views/training/training_charts.h"
 
 #include <algorithm>
-
-using namespace Qt::StringLiterals;
+#include <utility>
 
 namespace ponderscope::figure {
+namespace {
+
+struct OpenedRun {
+    TraceReader reader;
+    RunInfo info;
+};
+
+OpenedRun open_run(const RunName& name) {
+    TraceReader reader = TraceReader::open(name.trace);
+    RunInfo info = find_run(reader, name.run);
+    return {std::move(reader), std::move(info)};
+}
+
+OpenedRun open_first(const Gathering& figure) {
+    return open_run(figure.spec.runs.front());
+}
+
+void gather_text(const Gathering& figure) {
+    const FigureSpec& spec = figure.spec;
+    FigureData& data = figure.data;
+    const bool annotated = !spec.annotation.empty();
+    for (std::size_t i = 0; i < (!annotated && spec.quantity.minus_b ? 2U : 1U); ++i) {
+        if (figure.stop.stop_requested()) {
+            throw Cancelled();
+        }
+        data.runs.push_back(load_rows(spec, spec.runs.at(i)));
+    }
+    const RunRows& a = data.runs.front();
+    const RunRows& b = data.runs.back();
+    if (a.rows.id != b.rows.id) {
+        throw InputError(b.name.trace,
+                         "run \"" + b.info.name + "\" over the same tokens as \"" + a.info.name + "\"",
+                         "other tokens", "compare runs of the same text and tokenizer");
+    }
+    if (annotated) {
+        data.annotation = load_annotation(spec, a);
+    }
+}
+
+void gather_heatmap(const Gathering& figure) {
+    figure.data.runs.push_back(load_rows(figure.spec, figure.spec.runs.front()));
+    figure.data.signal = load_step_signal(figure.spec, figure.data.runs.front());
+}
+
+ComparisonRequest request_of(const FigureSpec& spec, std::size_t most, std::int64_t replicates) {
+    ComparisonRequest request;
+    for (std::size_t i = 0; i < std::min(spec.runs.size(), most); ++i) {
+        request.runs.push_back({spec.runs[i].trace, spec.runs[i].run});
+    }
+    request.replicates = replicates;
+    return request;
+}
+
+void gather_comparison(const Gathering& figure) {
+    const FigureSpec& spec = figure.spec;
+    ComparisonRequest request = request_of(spec, spec.runs.size(), spec.replicates);
+    request.sequence = spec.sequence;
+    request.tokens = spec.tokens;
+    request.block = spec.block;
+    figure.data.comparison = compare_runs(request, figure.progress, figure.stop);
+}
+
+/// The first two runs, token by token.
+std::pair<ComparisonRequest, RunComparison> compare_tokens(const Gathering& figure) {
+    constexpr std::int64_t replicates = 100; // only the tokens are used
+    ComparisonRequest request = request_of(figure.spec, 2, replicates);
+    RunComparison comparison = compare_runs(request, figure.progress, figure.stop);
+    figure.data.notices = comparison.notices;
+    return {std::move(request), std::move(comparison)};
+}
+
+Chart pairs_of(const Gathering& figure) {
+    const RunComparison comparison = compare_tokens(figure).second;
+    return figure.spec.scatter ? token_pairs_chart(comparison) : token_density_chart(comparison);
+}
+
+Chart winners_figure(const Gathering& figure) {
+    const auto [request, comparison] = compare_tokens(figure);
+    figure.data.notices.push_back(
+        std::string("Intervals and q-values are over ") +
+        (comparison.resampling.unit == ResamplingUnit::clusters ? "clusters" : "blocks") +
+        " that have some of a group's tokens.");
+    return winners_chart(winners_of(comparison, request, figure.spec.by, figure.stop));
+}
+
+Chart front_of(const Gathering& figure) {
+    constexpr int thresholds_a_front = 25;
+    const FigureSpec& spec = figure.spec;
+    for (const std::string& name : spec.policies) {
+        if (find_policy_kind(name) == nullptr) {
+            throw InputError("\"policies\": expected some of " + joined(policy_kinds(), &PolicyKind::name) +
+                             ", or signal:name=NAME for a signal of the run; found \"" + name + "\".");
+        }
+    }
+    const ReplayTable table = replay_of(figure);
+    const RunInfo info = open_first(figure).info;
+    std::vector<PolicyFront> fronts = policy_fronts(table, spec.policies, thresholds_a_front, figure.stop);
+    if (spec.bands) {
+        add_bands(fronts, table, bootstrap_of(spec, figure.stop));
+        if (table.tokens() > most_banded) {
+            figure.data.notices.push_back("\"bands\": none, as the run is longer than " +
+                                          std::to_string(most_banded) + " tokens.");
+        }
+    }
+    std::vector<RunPoint> points;
+    for (const RunName& name : spec.runs) {
+        const RunInfo run = open_run(name).info;
+        if (run.text_digest != info.text_digest) {
+            throw InputError(name.trace, "run \"" + run.name + "\" over the text of \"" + info.name + "\"",
+                             "another text", "compare runs of the same text");
+        }
+        const int ink = static_cast<int>(points.size());
+        points.push_back(
+            {QString::fromStdString(run.name), ink, mean_steps(run), mean_nll(run), mean_flops(run),
+             run.seconds > 0 && run.tokens > 0 ? run.seconds / static_cast<double>(run.tokens) : std::nan(""),
+             is_rerun_of(run, info, run.policy) ? run.policy : std::string()});
+    }
+    return front_chart(fronts, points, {spec.cost, spec.bands, spec.log});
+}
+
+Chart comparison_of(const Gathering& figure) {
+    const FigureSpec& spec = figure.spec;
+    if (spec.policies.size() > 1) {
+        throw InputError("\"policies\": expected the one policy that the others are set against; found " +
+                         std::to_string(spec.policies.size()) + ".");
+    }
+    const ReplayTable table = replay_of(figure);
+    return policy_comparison_chart(table, spec.policies.empty() ? usual_policy(table) : spec.policies.front(),
+                                   bootstrap_of(spec, figure.stop));
+}
+
+Chart matched_of(const Gathering& figure) {
+    const FigureSpec& spec = figure.spec;
+    const ReplayTable table = replay_of(figure);
+    const BootstrapOptions options = bootstrap_of(spec, figure.stop);
+    const ScoredRows scored(table);
+    MatchedLook look;
+    look.policies = spec.policies;
+    look.over_flops = spec.quantity == Quantity::flops;
+    // Reruns that the trace holds, as ponderscope referee --rerun leaves them.
+    const auto [reader, run] = open_first(figure);
+    std::vector<std::string> names = spec.policies.empty() ? matched_rules(table) : spec.policies;
+    if (std::ranges::find(names, look.against) == names.end()) {
+        names.push_back(look.against);
+    }
+    const std::vector<RunInfo> runs = reader.runs();
+    const std::vector<RerunRule> rules = reruns_by_rule(runs, run, names);
+    if (rules.size() > 1 && std::ranges::count(rules, look.against, &RerunRule::name) > 0) {
+        look.reruns = compare_reruns(table, scored, reader, run, reader, rules, look.against, {},
+                                     with_block_of_run(table, scored, options));
+    }
+    const std::vector<RunInfo> plain = plain_runs(runs, run);
+    for (const RunInfo& one : look.over_flops ? plain : std::vector<RunInfo>()) {
+        MatchedRule rule = plain_rule(reader, one, scored);
+        if (!rule.settings.empty() && one.flops_sum > 0) {
+            look.plain.push_back(std::move(rule));
+        }
+    }
+    // Report chosen runs that cannot be drawn.
+    for (std::size_t i = 1; i < spec.runs.size(); ++i) {
+        const RunInfo other = open_run(spec.runs[i]).info;
+        const auto is_other = [&](const RunInfo& one) {
+            return spec.runs[i].trace == spec.runs.front().trace && one.id == other.id;
+        };
+        const bool is_plain = std::ranges::any_of(plain, is_other);
+        const bool drawn = look.reruns && std::ranges::any_of(rules, [&](const RerunRule& rule) {
+                               return std::ranges::any_of(rule.runs, is_other);
+                           });
+        if (drawn || (is_plain && look.over_flops)) {
+            continue;
+        }
+        figure.data.notices.push_back(
+            "\"runs\": " + other.name + " is not drawn: " +
+            (is_plain ? "a plain model is a point at equal FLOPs alone; choose \"quantity\" \"flops\"."
+             : !is_rerun_of(other, run, other.policy)
+                 ? "it is no rerun of " + run.name + "."
+                 : "the trace has no reruns of fixed depths that it could be compared with; "
+                   "ponderscope referee --rerun CHECKPOINT makes them."));
+    }
+    return matched_rules_chart(table, look, options);
+}
+
+Chart sweep_of(const Gathering& figure) {
+    const Quantity quantity = figure.spec.quantity.of;
+    if (quantity != Quantity::nll && quantity != Quantity::steps && quantity != Quantity::flops) {
+        throw InputError("\"quantity\": expected \"nll\", \"steps\" or \"flops\" for a sweep; found \"" +
+                         std::string(name_of(figure.spec.quantity)) + "\".");
+    }
+    return sweep_chart(replay_of(figure), figure.spec.policies, quantity, figure.stop);
+}
+
+Chart tasks_of(const Gathering& figure) {
+    const FigureSpec& spec = figure.spec;
+    std::vector<TaskPoint> points;
+    for (const RunName& name : spec.runs) {
+        const auto [reader, run] = open_run(name);
+        const std::vector<TaskSample> samples = read_tasks(reader, run, figure.stop);
+        const std::string& wanted =
+            spec.task.empty() && !points.empty() ? points.front().report.task : spec.task;
+        const auto found = std::ranges::find_if(
+            samples, [&](const TaskSample& sample) { return wanted.empty() || sample.task == wanted; });
+        if (found == samples.end()) {
+            throw InputError(name.trace, "run \"" + run.name + "\" with the task " + wanted,
+                             samples.empty() ? "none" : joined(samples, &TaskSample::task),
+                             "record it with ponderscope score or lm-evaluation-harness");
+        }
+        points.push_back({run.name,
+                          std::filesystem::path(run.checkpoint).filename().string() + ", " +
+                              run.policy.substr(0, run.policy.find(':')),
+                          report_task(*found, bootstrap_of(spec, figure.stop))});
+    }
+    return task_accuracy_chart(points, spec.cost != "steps");
+}
+
+Chart depth_of(const Gathering& figure) {
+    const auto [reader, run] = open_first(figure);
+    return depth_weights_chart(sampled_depth(reader, run, depth_signal(reader, run), figure.stop));
+}
+
+Chart ablation_of(const Gathering& figure) {
+    // The runs named after the first; where none is, every run of its trace that left one source out.
+    const RunName& name = figure.spec.runs.front();
+    std::vector<std::pair<std::filesystem::path, std::string>> candidates;
+    for (std::size_t i = 1; i < figure.spec.runs.size(); ++i) {
+        candidates.emplace_back(figure.spec.runs[i].trace, figure.spec.runs[i].run);
+    }
+    if (candidates.empty()) {
+        for (const RunInfo& run : TraceReader::open(name.trace).runs()) {
+            candidates.emplace_back(name.trace, run.name);
+        }
+    }
+    const std::vector<AblationEffect> effects =
+        ablation_effects(name.trace, name.run, candidates, bootstrap_of(figure.spec, figure.stop));
+    if (effects.empty()) {
+        throw InputError(name.trace, "runs of the same model and text without one source", "none",
+                         "record them with --ablate-source SOURCE:LAYER");
+    }
+    return depth_ablation_chart(effects);
+}
+
+template <HaltingChart kind>
+Chart halting_of(const Gathering& figure) {
+    const RunName& run = figure.spec.runs.front();
+    GatherCache& shared = figure.shared;
+    if (!shared.halting || shared.halting_of != run) {
+        shared = {run, std::make_shared<const HaltingStats>(halting_stats(run.trace, run.run, figure.stop))};
+    }
+    const HaltingStats& stats = *shared.halting;
+    Chart chart = halting_chart(kind, stats);
+    if (chart.empty()) {
+        throw InputError(run.trace, "a run with " + halting_title(kind).toLower().toStdString(), "none",
+                         kind == HaltingChart::gates ? "choose a run whose method has gates"
+                                                     : "choose a run with scored tokens");
+    }
+    figure.data.notices.push_back(kind == HaltingChart::gates
+                                      ? "Over " + std::to_string(stats.gate_by_step.front().all().count) +
+                                            " tokens."
+                                      : "Over " + std::to_string(stats.scored) + " tokens with a next one.");
+    return chart;
+}
+
+Chart signals_of(const Gathering& figure) {
+    const RunName& run = figure.spec.runs.front();
+    return signal_by_step_chart(run.trace, run.run, figure.spec.signal, figure.stop);
+}
+
+Chart refreshes_of(const Gathering& figure) {
+    const RunName& run = figure.spec.runs.front();
+    return signal_by_step_chart(run.trace, run.run, signal::jacobi_difference, figure.stop);
+}
+
+Chart layers_of(const Gathering& figure) {
+    const RunName& run = figure.spec.runs.front();
+    return layers_by_step_chart(run.trace, run.run, figure.spec.signal, figure.stop);
+}
+
+Chart types_of(const Gathering& figure) {
+    const RunName& run = figure.spec.runs.front();
+    return steps_by_type_chart(run.trace, run.run, figure.spec.by, figure.spec.attribution, figure.stop);
+}
+
+Chart training_of(const Gathering& figure) {
+    const FigureSpec& spec = figure.spec;
+    std::vector<TrainingRecord> trainings;
+    for (const RunName& run : spec.runs) {
+        for (TrainingRecord& one : trainings_named(run.trace, run.run, figure.stop)) {
+            const bool there = std::ranges::any_of(trainings, [&](const auto& other) {
+                return other.trace == one.trace && other.info.id == one.info.id;
+            });
+            if (!there) {
+                trainings.push_back(std::move(one));
+            }
+        }
+    }
+    Chart chart = training_chart(trainings, spec.curve, {spec.axis, spec.smoothing});
+    if (chart.empty()) {
+        std::string known = "loss, mean_steps";
+        for (const TrainingQuantity& one : further_quantities(trainings)) {
+            known += ", " + one.name;
+        }
+        throw InputError(spec.runs.front().trace, "a curve \"" + spec.curve + "\"", "none",
+                         "choose one of " + known);
+    }
+    return chart;
+}
+
+Chart experts_of(const Gathering& figure) {
+    const auto [reader, run] = open_first(figure);
+    const std::optional<ExpertUse> use = expert_use(reader, run, figure.stop);
+    if (!use) {
+        throw InputError(reader.path(), "a run with chosen experts", "run \"" + run.name + "\" without them",
+                         "record a mixture of experts with --record steps,experts");
+    }
+    return experts_chart(*use);
+}
+
+Chart agreement_of(const Gathering& figure) {
+    const auto [reader, run] = open_first(figure);
+    const auto [other_reader, other] = open_run(figure.spec.runs.at(1));
+    return expert_agreement_chart(expert_agreement(reader, run, other_reader, other, figure.stop));
+}
+
+void gather_panels(const Gathering& figure) {
+    for (const FigureSpec& panel : figure.spec.panels) {
+        figure.data.panels.push_back(gather(panel, figure.progress, figure.stop, &figure.shared));
+    }
+}
+
+/// Rows of columns of one width, each with its letter.
+Figure compose_panels(const FigureSpec& spec, const FigureData& data, const Fonts& fonts) {
+    const Style style(spec, fonts);
+    const auto columns = static_cast<std::size_t>(
+        std::clamp<std::int64_t>(spec.columns, 1, static_cast<std::int64_t>(spec.panels.size())));
+    const double gap = style.size * 2;
+    const double width =
+        (style.width - gap * static_cast<double>(columns - 1)) / static_cast<double>(columns);
+    if (width < 40 * points_per_mm) {
+        throw InputError("A panel would be " + number_text(width / points_per_mm) +
+                         " mm wide; panels need 40 mm: choose fewer columns or a wider page.");
+    }
+    const double letter = spec.letters ? style.size * 1.6 : 0;
+    const TextStyle bold{style.size * 1.15, true, style.colours.text};
+    Figure figure;
+    DisplayList list;
+    double top = 0;
+    for (std::size_t first = 0; first < spec.panels.size(); first += columns) {
+        double height = 0;
+        for (std::size_t i = first; i < std::min(first + columns, spec.panels.size()); ++i) {
+            FigureSpec one = spec.panels[i];
+            one.width_mm = width / points_per_mm + 2 * style.margin / points_per_mm;
+            one.theme = spec.theme;
+            const Figure panel = compose(one, data.panels[i], fonts);
+            const QString name(QChar(static_cast<char16_t>(u'a' + i)));
+            const QPointF at(static_cast<double>(i - first) * (width + gap), top);
+            if (spec.letters) {
+                list.text(name, {at.x(), at.y() + fonts.ascent(bold)}, bold);
+            }
+            list.append(panel.page, at + QPointF(-style.margin, letter - style.margin));
+            height = std::max(height, panel.page.size().height() + letter - 2 * style.margin);
+            for (const Table& table : panel.tables) {
+                figure.tables.push_back(
+                    {name.toStdString() + (table.suffix.empty() ? "" : "." + table.suffix), table.csv,
+                     table.extension});
+            }
+            for (const std::string& notice : panel.notices) {
+                figure.notices.push_back(name.toStdString() + ": " + notice);
+            }
+        }
+        top += height + gap;
+    }
+    figure.page = finish(spec, style, list, top - gap, "choose fewer panels");
+    return figure;
+}
+
+template <Chart (*make)(const Gathering&)>
+void gather_chart(const Gathering& figure) {
+    figure.data.chart = make(figure);
+}
+
+/// What makes figures of a kind.
+struct Maker {
+    void (*gather)(const Gathering& figure);
+    Figure (*compose)(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
+};
+
+const Maker& maker_of(FigureKind kind) {
+    static constexpr Maker makers[] = {
+#define PONDERSCOPE_CHART(name, title, shows, runs, keys, make) {gather_chart<make>, compose_chart},
+#define PONDERSCOPE_PAGE(name, title, shows, runs, keys, gather, draw) {gather, draw},
+#include "views/figure/kinds.def"
+#undef PONDERSCOPE_CHART
+#undef PONDERSCOPE_PAGE
+    };
+    return makers[static_cast<std::size_t>(kind)];
+}
+
+/// What to install for characters that no font has.
+std::string notice_of_missing(const std::vector<char32_t>& missing) {
+    constexpr std::size_t most_shown = 10;
+    const auto is_emoji = [](char32_t c) {
+        return (c >= 0x2600 && c < 0x27c0) || (c >= 0x1f000 && c < 0x1fb00);
+    };
+    std::vector<std::string> shown;
+    for (std::size_t i = 0; i < std::min(missing.size(), most_shown); ++i) {
+        shown.push_back("U+" + QString::number(static_cast<uint>(missing[i]), 16)
+                                   .rightJustified(4, u'0')
+                                   .toUpper()
+                                   .toStdString());
+    }
+    return "No font of this machine has letters for " + joined(shown) +
+           (missing.size() > most_shown ? " and " + std::to_string(missing.size() - most_shown) + " more"
+                                        : std::string()) +
+           "; they are drawn as boxes." +
+           (std::ranges::all_of(missing, is_emoji)
+                ? ""
+                : " The packages fonts-noto-core and fonts-noto-cjk have those of most scripts.") +
+           (std::ranges::any_of(missing, is_emoji) ? " The package fonts-noto-color-emoji has emoji." : "");
+}
+
+} // namespace
 
 FigureData gather(const FigureSpec& asked, const ProgressSink& progress, const std::stop_token& stop,
                   GatherCache* shared) {
     GatherCache own;
-    GatherCache& cache = shared != nullptr ? *shared : own;
     FigureSpec spec = asked;
     for (RunName& run : spec.runs) {
         if (run.numbered) {
             run = by_name(run, TraceReader::open(run.trace).runs());
         }
     }
+    if (info_of(spec.kind).runs == RunUse::pair && spec.runs.size() < 2) {
+        throw InputError(
+            "The figure needs two runs over one text: choose a run B, or name the second one in \"runs\".");
+    }
     FigureData data;
-    if (spec.kind == FigureKind::panels) {
-        for (const FigureSpec& panel : spec.panels) {
-            data.panels.push_back(gather(panel, progress, stop, &cache));
-        }
-        return data;
-    }
-    if (spec.kind == FigureKind::nll_comparison || spec.kind == FigureKind::perplexity_table) {
-        ComparisonRequest request;
-        for (const RunName& run : spec.runs) {
-            request.runs.push_back({run.trace, run.run});
-        }
-        request.sequence = spec.sequence;
-        request.tokens = spec.tokens;
-        request.block = spec.block;
-        request.replicates = spec.replicates;
-        data.comparison = compare_runs(request, progress, stop);
-        return data;
-    }
-    if (spec.kind == FigureKind::policy_table) {
-        data.table = gather_policy_table(spec, data, progress, stop);
-        return data;
-    }
-    if (is_chart(spec.kind)) {
-        data.chart = gather_chart(spec, data, progress, stop, cache);
-        return data;
-    }
-    const bool text = spec.kind == FigureKind::token_text;
-    const bool annotated = text && !spec.annotation.empty();
-    const std::size_t needed = text && !annotated && spec.quantity.minus_b ? 2 : 1;
-    for (std::size_t i = 0; i < needed; ++i) {
-        if (stop.stop_requested()) {
-            throw Cancelled();
-        }
-        data.runs.push_back(load_rows(spec, spec.runs.at(i)));
-    }
-    if (needed == 2) {
-        const RunRows& a = data.runs[0];
-        const RunRows& b = data.runs[1];
-        if (a.rows.id != b.rows.id) {
-            throw InputError(b.name.trace,
-                             "run \"" + b.info.name + "\" over the same tokens as \"" + a.info.name + "\"",
-                             "other tokens", "compare runs of the same text and tokenizer");
-        }
-    }
-    if (annotated) {
-        data.annotation = load_annotation(spec, data.runs.front());
-    }
-    if (spec.kind == FigureKind::step_heatmap) {
-        data.signal = load_step_signal(spec, data.runs.front());
-    }
+    maker_of(spec.kind).gather({spec, data, progress, stop, shared != nullptr ? *shared : own});
     return data;
 }
 
 Figure compose(const FigureSpec& spec, const FigureData& data, const Fonts& fonts) {
-    const auto make = [&]() -> Figure {
-        switch (spec.kind) {
-        case FigureKind::token_text:
-            return compose_token_text(spec, data, fonts);
-        case FigureKind::step_heatmap:
-            return compose_step_heatmap(spec, data, fonts);
-        case FigureKind::nll_comparison:
-            return compose_nll_comparison(spec, data, fonts);
-        case FigureKind::perplexity_table:
-            return compose_perplexity_table(spec, data, fonts);
-        case FigureKind::policy_table:
-            return compose_table(spec, *data.table, fonts);
-        case FigureKind::panels:
-            return compose_panels(spec, data, fonts);
-        default:
-            return compose_chart(spec, data, fonts);
-        }
-    };
-    Figure figure = make();
-    const std::vector<char32_t> missing = missing_characters(figure.page, fonts);
-    if (!missing.empty()) {
-        QString shown;
-        for (std::size_t i = 0; i < missing.size() && i < 10; ++i) {
-            shown += (i > 0 ? u", "_s : QString()) +
-                     u"U+%1"_s.arg(static_cast<uint>(missing[i]), 4, 16, QChar(u'0')).toUpper();
-        }
-        if (missing.size() > 10) {
-            shown += u" and %1 more"_s.arg(missing.size() - 10);
-        }
-        const auto is_emoji = [](char32_t c) {
-            return (c >= 0x2600 && c < 0x27c0) || (c >= 0x1f000 && c < 0x1fb00);
-        };
-        const bool emoji = std::any_of(missing.begin(), missing.end(), is_emoji);
-        const bool letters = !std::all_of(missing.begin(), missing.end(), is_emoji);
-        figure.notices.push_back(
-            "No font of this machine has letters for " + shown.toStdString() + "; they are drawn as boxes." +
-            (letters ? " The packages fonts-noto-core and fonts-noto-cjk have those of most scripts." : "") +
-            (emoji ? " The package fonts-noto-color-emoji has emoji." : ""));
+    Figure figure = maker_of(spec.kind).compose(spec, data, fonts);
+    if (const std::vector<char32_t> missing = missing_characters(figure.page, fonts); !missing.empty()) {
+        figure.notices.push_back(notice_of_missing(missing));
     }
     if (data.comparison) {
         figure.notices.insert(figure.notices.end(), data.comparison->notices.begin(),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/progress.h"
+#include "core/stats/data_table.h"
 #include "core/stats/run_comparison.h"
 #include "views/chart/chart.h"
 #include "views/figure/display_list.h"
@@ -23,15 +24,10 @@ struct ReplayTable;
 
 namespace ponderscope::figure {
 
-/// Names and numbers as they are read, for figures that are tables.
+/// A figure that is a table.
 struct TableData {
-    struct Column {
-        QString head;
-        std::vector<QString> cells; ///< perhaps with an interval in brackets behind the value
-    };
-    std::vector<Column> columns; ///< the first names the rows
-    QString note;                ///< below: what the numbers rest on
-    std::string csv;             ///< the very numbers
+    DataTable table; ///< the first column names the rows
+    QString note;    ///< below: what the numbers rest on
 };
 
 /// The content of a figure, read from its traces and computed; no fonts, no colours. Any thread.
@@ -69,6 +65,15 @@ struct GatherCache {
     std::shared_ptr<const HaltingStats> halting;
 };
 
+/// What one figure is gathered from, and into.
+struct Gathering {
+    const FigureSpec& spec;
+    FigureData& data;
+    const ProgressSink& progress;
+    const std::stop_token& stop;
+    GatherCache& shared;
+};
+
 /// Reads and computes. InputError as load_rows and load_step_signal say; Cancelled when \p stop is requested.
 FigureData gather(const FigureSpec& asked, const ProgressSink& progress = {},
                   const std::stop_token& stop = {}, GatherCache* shared = nullptr);
@@ -76,29 +81,23 @@ FigureData gather(const FigureSpec& asked, const ProgressSink& progress = {},
 /// Lays out. GUI thread. InputError when the content does not fit the height that was asked for.
 Figure compose(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 
-// Each kind of figure has a function, which compose() calls.
+// Kinds that are no charts have functions of their own.
 Figure compose_token_text(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_step_heatmap(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_nll_comparison(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_perplexity_table(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
-Figure compose_table(const FigureSpec& spec, const TableData& table, const Fonts& fonts);
-Figure compose_panels(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
+Figure compose_policy_table(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_chart(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 
 /// The chart as the specification wants it to look: limits, names, what is left out, the legend. Notices and
 /// names of entries go into \p figure.
 void dress_chart(Chart& chart, const FigureSpec& spec, Figure& figure);
-/// The chart of a kind that is one, read and computed. Any thread.
-Chart gather_chart(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
-                   const std::stop_token& stop, GatherCache& shared);
 
 BootstrapOptions bootstrap_of(const FigureSpec& spec, const std::stop_token& stop);
-/// The replay table of the first run; its notices go into \p data.
-ReplayTable replay_of(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
-                      const std::stop_token& stop);
-/// The table of policies, as a chart.
-TableData gather_policy_table(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
-                              const std::stop_token& stop);
+/// The replay table of the first run, with a notice where the run halted.
+ReplayTable replay_of(const Gathering& figure);
+/// The table of policies.
+void gather_policy_table(const Gathering& figure);
 
 /// Cells of a heatmap that are drawn separately; more become one image.
 inline constexpr std::int64_t most_vector_cells = 20'000;

@@ -28,7 +28,7 @@ public:
     void setChoices(const QString& key, const QList<std::pair<QString, QString>>& choices);
     /// The widget that edits a key; null: the kind does not have it.
     [[nodiscard]] QWidget* editor(const QString& key) const { return editors_.value(key); }
-    [[nodiscard]] QFormLayout* rows() const { return rows_; }
+    [[nodiscard]] bool isEmpty() const { return editors_.isEmpty(); }
 
 Q_SIGNALS:
     void changed();

@@ -2,6 +2,7 @@
 #include "views/figure/figure_panel.h"
 
 #include "core/base/error.h"
+#include "core/stats/bootstrap.h"
 #include "core/trace/records.h"
 #include "views/chart/chart_plot.h"
 #include "views/common/paths.h"
@@ -30,45 +31,83 @@ namespace {
 constexpr int panel_form_width = 236;
 constexpr int grown_ms = 1000; ///< between two figures of runs that grow
 
-/// Whether each chart of a page has its own value of the field.
+/// Keys that choose what a chart shows; they stand above the chart.
 bool is_own(const FieldForm& field) {
-    return field.key == "curve" || field.key == "signal" || field.key == "by";
+    return field.key == "curve" || field.key == "signal" || field.key == "by" || field.key == "scatter";
 }
 
 /// Keys of numbers and axes; paper has further looks.
-bool is_of_window(const FieldForm& field) {
-    return !field.look || field.key == "x_range" || field.key == "y_range";
+bool is_shared(const FieldForm& field) {
+    return !is_own(field) && (!field.look || field.key == "x_range" || field.key == "y_range");
+}
+
+/// "run:TRACE#ID" as (TRACE, ID); links of other things likewise.
+std::pair<QString, qint64> parsed_link(const QString& link) {
+    const qsizetype hash = link.lastIndexOf(u'#');
+    const qsizetype begin = link.indexOf(u':') + 1;
+    return {link.mid(begin, hash - begin), link.mid(hash + 1).toLongLong()};
+}
+
+std::vector<FigureSpec*> parts_of(FigureSpec& spec) {
+    if (spec.kind != FigureKind::panels) {
+        return {&spec};
+    }
+    std::vector<FigureSpec*> all;
+    for (FigureSpec& panel : spec.panels) {
+        all.push_back(&panel);
+    }
+    return all;
+}
+
+FigureKind kind_of(const FigureSpec& spec) {
+    return spec.kind == FigureKind::panels ? spec.panels.front().kind : spec.kind;
+}
+
+/// Takes the keys that \p form edits.
+void take_keys(FigureSpec& spec, const FigureForm& form) {
+    for (const FieldForm& field : field_forms(spec.kind)) {
+        const auto length = static_cast<qsizetype>(field.key.size());
+        if (form.editor(QString::fromLatin1(field.key.data(), length)) != nullptr) {
+            set_field(spec, field.key, field_json(form.spec(), field.key));
+        }
+    }
+}
+
+FigureSpec page_of(std::initializer_list<FigureKind> kinds) {
+    FigureSpec page;
+    page.kind = FigureKind::panels;
+    page.columns = static_cast<std::int64_t>(kinds.size());
+    page.width_mm = double_column_mm;
+    for (const FigureKind kind : kinds) {
+        page.panels.emplace_back().kind = kind;
+    }
+    return page;
 }
 
 } // namespace
 
 FigureSpec training_page() {
-    FigureSpec page;
-    page.kind = FigureKind::panels;
-    page.columns = 3;
-    page.width_mm = double_column_mm;
-    for (const char* curve :
-         {training_quantity::loss, training_quantity::mean_steps, training_quantity::gradient_norm}) {
-        FigureSpec one;
-        one.kind = FigureKind::training_curves;
-        one.curve = curve;
-        page.panels.push_back(std::move(one));
-    }
+    constexpr FigureKind curves = FigureKind::training_curves;
+    FigureSpec page = page_of({curves, curves, curves});
+    page.panels[1].curve = training_quantity::mean_steps;
+    page.panels[2].curve = training_quantity::gradient_norm;
     return page;
 }
 
 FigureSpec halting_page() {
-    FigureSpec page;
-    page.kind = FigureKind::panels;
-    page.width_mm = double_column_mm;
-    page.columns = 3;
-    for (const FigureKind kind :
-         {FigureKind::steps_histogram, FigureKind::nll_by_halt_step, FigureKind::steps_by_type}) {
-        FigureSpec one;
-        one.kind = kind;
-        page.panels.push_back(std::move(one));
-    }
-    return page;
+    return page_of({FigureKind::steps_histogram, FigureKind::nll_by_halt_step, FigureKind::steps_by_type});
+}
+
+FigureSpec experts_page() {
+    return page_of({FigureKind::experts, FigureKind::expert_agreement});
+}
+
+FigureSpec front_figure() {
+    FigureSpec spec;
+    spec.kind = FigureKind::policy_front;
+    spec.bands = true;
+    spec.replicates = shown_replicates;
+    return spec;
 }
 
 FigurePanel::FigurePanel(ViewContext context, FigureSpec spec, QWidget* parent)
@@ -76,35 +115,30 @@ FigurePanel::FigurePanel(ViewContext context, FigureSpec spec, QWidget* parent)
       context_(context),
       spec_(std::move(spec)),
       work_(this),
+      side_(new QScrollArea(this)),
       body_(new QWidget(this)),
       notices_(new QLabel(this)),
       hint_(new QLabel(this)) {
-    const bool page = spec_.kind == FigureKind::panels;
-    const std::vector<FigureSpec> specs = partsOf(spec_);
-    // Charts of one kind share their keys; those of several have only their own.
+    const std::vector<FigureSpec*> parts = parts_of(spec_);
+    // Charts of several kinds share no keys.
     const bool alike =
-        std::ranges::all_of(specs, [&](const FigureSpec& part) { return part.kind == specs.front().kind; });
-    form_ = new FigureForm(
-        [page, alike](const FieldForm& field) {
-            return alike && is_of_window(field) && !(page && is_own(field));
-        },
-        this);
-    auto* scroll = new QScrollArea(body_);
-    scroll->setFrameShape(QFrame::NoFrame);
-    scroll->setWidgetResizable(true);
-    scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    scroll->setWidget(form_);
-    scroll->setFocusPolicy(Qt::NoFocus);
+        std::ranges::all_of(parts, [&](const FigureSpec* part) { return part->kind == parts.front()->kind; });
+    form_ = new FigureForm([alike](const FieldForm& field) { return alike && is_shared(field); }, this);
+    side_->setFrameShape(QFrame::NoFrame);
+    side_->setWidgetResizable(true);
+    side_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    side_->setWidget(form_);
+    side_->setFocusPolicy(Qt::NoFocus);
     auto* charts = new QHBoxLayout;
     charts->setSpacing(14);
-    for (const FigureSpec& part : specs) {
-        addCell(*charts, part, page);
+    for (const FigureSpec* part : parts) {
+        addCell(*charts, *part);
     }
     auto* row = new QHBoxLayout(body_);
     row->setContentsMargins(0, 0, 0, 0);
     row->setSpacing(14);
     row->addLayout(charts, 1);
-    row->addWidget(scroll);
+    row->addWidget(side_);
     notices_->setWordWrap(true);
     notices_->setTextFormat(Qt::PlainText);
     notices_->setForegroundRole(QPalette::PlaceholderText);
@@ -117,67 +151,58 @@ FigurePanel::FigurePanel(ViewContext context, FigureSpec spec, QWidget* parent)
     column->addWidget(body_, 1);
     column->addWidget(notices_);
     column->addWidget(hint_, 1);
-    offerChoices(*form_);
-    form_->setSpec(specs.front());
-    scroll->setFixedWidth(std::max(panel_form_width, form_->minimumSizeHint().width() +
-                                                         scroll->verticalScrollBar()->sizeHint().width()));
-    scroll->setVisible(form_->rows()->rowCount() > 0);
+    form_->setChoices(u"curve"_s, training_curve_choices());
+    form_->setSpec(*parts.front());
+    side_->setFixedWidth(std::max(panel_form_width, form_->minimumSizeHint().width() +
+                                                        side_->verticalScrollBar()->sizeHint().width()));
+    side_->setVisible(!form_->isEmpty());
     connect(form_, &FigureForm::changed, this, [this] {
-        for (FigureSpec* part : parts(spec_)) {
-            for (const FieldForm& field : field_forms(part->kind)) {
-                if (form_->editor(
-                        QString::fromLatin1(field.key.data(), static_cast<qsizetype>(field.key.size())))) {
-                    set_field(*part, field.key, field_json(form_->spec(), field.key));
-                }
-            }
+        for (FigureSpec* part : parts_of(spec_)) {
+            take_keys(*part, *form_);
         }
         changed();
     });
     pending_.setSingleShot(true);
     connect(&pending_, &QTimer::timeout, this, [this] { changed(); });
     follow(*this, context_, Follows::all);
-    connect(&context_.selection, &Selection::attributionChanged, this, [this] { changed(); });
-    connect(&context_.selection, &Selection::sequenceChanged, this, [this] { changed(); });
+    const Selection& selection = context_.selection;
+    connect(&selection, &Selection::attributionChanged, this, [this] { changed(); });
+    connect(&selection, &Selection::sequenceChanged, this, [this] { changed(); });
+    connect(&selection, &Selection::hoverChanged, this, &FigurePanel::showTokens);
+    connect(&selection, &Selection::tokenChanged, this, &FigurePanel::showTokens);
     renew();
 }
 
 FigurePanel::~FigurePanel() = default;
 
-std::vector<FigureSpec> FigurePanel::partsOf(const FigureSpec& spec) {
-    return spec.kind == FigureKind::panels ? spec.panels : std::vector<FigureSpec>{spec};
+void FigurePanel::hideForm() {
+    side_->hide();
 }
 
-std::vector<FigureSpec*> FigurePanel::parts(FigureSpec& spec) {
-    if (spec.kind != FigureKind::panels) {
-        return {&spec};
+void FigurePanel::setSpec(FigureSpec spec) {
+    spec_ = std::move(spec);
+    const std::vector<FigureSpec*> parts = parts_of(spec_);
+    form_->setSpec(*parts.front());
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+        cells_[i].form->setSpec(*parts[i]);
     }
-    std::vector<FigureSpec*> all;
-    for (FigureSpec& panel : spec.panels) {
-        all.push_back(&panel);
-    }
-    return all;
+    changed();
 }
 
-void FigurePanel::addCell(QHBoxLayout& row, const FigureSpec& spec, bool own) {
+void FigurePanel::addCell(QHBoxLayout& row, const FigureSpec& spec) {
     const std::size_t place = cells_.size();
     Cell cell;
     auto* column = new QVBoxLayout;
     column->setSpacing(4);
-    if (own) {
-        cell.form = new FigureForm(is_own, body_);
-        offerChoices(*cell.form);
-        cell.form->setSpec(spec);
-        column->addWidget(cell.form);
-        connect(cell.form, &FigureForm::changed, this, [this, place] {
-            FigureSpec& mine = *parts(spec_)[place];
-            for (const char* key : {"curve", "signal", "by"}) {
-                if (cells_[place].form->editor(QLatin1String(key)) != nullptr) {
-                    set_field(mine, key, field_json(cells_[place].form->spec(), key));
-                }
-            }
-            changed();
-        });
-    }
+    cell.form = new FigureForm(is_own, body_);
+    cell.form->setChoices(u"curve"_s, training_curve_choices());
+    cell.form->setSpec(spec);
+    cell.form->setVisible(!cell.form->isEmpty());
+    column->addWidget(cell.form);
+    connect(cell.form, &FigureForm::changed, this, [this, place] {
+        take_keys(*parts_of(spec_)[place], *cells_[place].form);
+        changed();
+    });
     cell.plot = new ChartPlot(context_.theme, body_);
     column->addWidget(cell.plot, 1);
     if (!is_chart(spec.kind)) {
@@ -188,18 +213,24 @@ void FigurePanel::addCell(QHBoxLayout& row, const FigureSpec& spec, bool own) {
         area->setAccessibleName(u"Figure"_s);
         column->addWidget(area, 1);
     }
-    connect(cell.plot, &ChartPlot::markClicked, this,
-            [this, place](int series, int index) { choose(cells_[place], series, index); });
+    connect(cell.plot, &ChartPlot::markClicked, this, [this, plot = cell.plot](int series, int index) {
+        choose(plot->linkOf({series, index}));
+    });
+    connect(cell.plot, &ChartPlot::markHovered, this, [this, place](int series, int index) {
+        // A token of another sequence cannot be shown without leaving this one; a click does that.
+        if (!cells_[place].tokens.isEmpty()) {
+            const QString link = series < 0 ? QString() : cells_[place].plot->linkOf({series, index});
+            const auto [sequence, token_row] = parsed_link(link);
+            const bool here = sequence == QString::number(context_.selection.sequence());
+            context_.selection.setHover(here ? context_.selection.tokenOf(token_row) : -1);
+        }
+    });
     row.addLayout(column, 1);
     cells_.push_back(std::move(cell));
 }
 
-void FigurePanel::offerChoices(FigureForm& form) const {
-    form.setChoices(u"curve"_s, training_curve_choices());
-}
-
 std::vector<RunName> FigurePanel::runs() const {
-    const FigureKind kind = partsOf(spec_).front().kind;
+    const FigureKind kind = kind_of(spec_);
     std::vector<RunName> found;
     const QStringList traces = context_.data.traces();
     if (kind == FigureKind::training_curves) {
@@ -216,9 +247,7 @@ std::vector<RunName> FigurePanel::runs() const {
         return {};
     }
     found = window_figure(context_.data, context_.selection, kind).runs;
-    // Rules of other runs, and runs that left a source out.
-    if (kind != FigureKind::policy_front && kind != FigureKind::depth_ablation) {
-        found.resize(std::min<std::size_t>(found.size(), info_of(kind).uses_b ? 2 : 1));
+    if (kind != FigureKind::policy_front) { // rules of other runs
         return found;
     }
     for (const QString& trace : traces) {
@@ -236,14 +265,17 @@ std::vector<RunName> FigurePanel::runs() const {
 FigureSpec FigurePanel::spec() const {
     FigureSpec wanted = spec_;
     wanted.runs = runs();
-    for (FigureSpec* part : parts(wanted)) {
+    for (FigureSpec* part : parts_of(wanted)) {
         part->runs = wanted.runs;
+        if (part->kind != FigureKind::training_curves) {
+            part->runs.resize(std::min(part->runs.size(), most_runs(*part)));
+        }
         part->attribution = context_.selection.attribution();
         if (part->kind == FigureKind::token_text || part->kind == FigureKind::step_heatmap) {
             part->sequence = std::max<qint64>(0, context_.selection.sequence());
         }
         if (part->kind != FigureKind::training_curves) {
-            part->colours = window_colours(context_, wanted.runs);
+            part->colours = window_colours(context_, part->runs);
         }
     }
     return wanted;
@@ -252,7 +284,7 @@ FigureSpec FigurePanel::spec() const {
 /// The inputs of the numbers besides the specification: how far its own runs and trainings have grown. Growth
 /// of other runs must not restart the figure.
 QString FigurePanel::stamp(const FigureSpec& wanted) const {
-    const bool trains = partsOf(wanted).front().kind == FigureKind::training_curves;
+    const bool trains = kind_of(wanted) == FigureKind::training_curves;
     const auto is_in = [&](const QString& trace, const std::string& name, std::int64_t number) {
         return std::any_of(wanted.runs.begin(), wanted.runs.end(), [&](const RunName& one) {
             return one.trace == path_of(trace) && (one.run == name || one.run == std::to_string(number));
@@ -284,7 +316,7 @@ void FigurePanel::renew() {
     if (wanted.runs.empty()) {
         asked_.clear();
         work_.cancel();
-        showHint(partsOf(spec_).front().kind == FigureKind::training_curves
+        showHint(kind_of(spec_) == FigureKind::training_curves
                      ? u"No open trace has a training. Drop the folder of “ponderscope train RECIPE.json "
                        "-o FOLDER” on the window, during the training or after it."_s
                  : context_.data.isLive(context_.selection.runA().trace)
@@ -303,7 +335,8 @@ void FigurePanel::renew() {
     asked_ = now;
     grown_ = grown;
     work_.start(
-        [specs = partsOf(wanted)](const std::stop_token& stop) {
+        [specs = wanted.kind == FigureKind::panels ? wanted.panels
+                                                   : std::vector{wanted}](const std::stop_token& stop) {
             std::vector<Gathered> all;
             GatherCache shared;
             for (const FigureSpec& spec : specs) {
@@ -339,6 +372,8 @@ void FigurePanel::showProblem(Cell& cell, const QString& sentence) {
         cell.page->setFigure(nullptr, nullptr);
     }
     cell.made.reset();
+    cell.chart = {};
+    cell.tokens.clear();
     cell.plot->show();
     cell.plot->setHint(sentence);
 }
@@ -375,6 +410,7 @@ void FigurePanel::showCell(Cell& cell, const FigureSpec& spec, const FigureData&
         if (gathered.chart) {
             Chart made_chart = *gathered.chart;
             dress_chart(made_chart, spec, made);
+            const QString title = made_chart.title;
             if (cells_.size() == 1) {
                 made_chart.title.clear(); // the panel's heading
             }
@@ -386,7 +422,9 @@ void FigurePanel::showCell(Cell& cell, const FigureSpec& spec, const FigureData&
             }
             named_.insert(named_.end(), made.entries.begin(), made.entries.end());
             cell.plot->setRunColours(spec.colours);
-            cell.plot->setChart(std::move(made_chart));
+            cell.chart = std::move(made_chart);
+            plot(cell);
+            cell.plot->setAccessibleName(title);
             return;
         }
         if (!fonts_) {
@@ -400,21 +438,63 @@ void FigurePanel::showCell(Cell& cell, const FigureSpec& spec, const FigureData&
     }
 }
 
-void FigurePanel::choose(const Cell& cell, int series, int index) {
-    const QString link = cell.plot->linkOf({series, index});
-    if (link.isEmpty()) {
-        return;
+void FigurePanel::plot(Cell& cell) {
+    Chart chart = cell.chart;
+    if (decorate_) {
+        decorate_(chart);
     }
-    const qsizetype hash = link.lastIndexOf(u'#');
-    if (link.startsWith(QLatin1String("run:"))) {
-        const RunKey key{link.mid(4, hash - 4), link.mid(hash + 1).toLongLong()};
+    cell.tokens.clear();
+    for (std::size_t s = 0; s < chart.series.size(); ++s) {
+        const std::vector<QString>& links = chart.series[s].links;
+        for (std::size_t i = 0; i < links.size() && links[i].startsWith(u"token:"); ++i) {
+            cell.tokens.insert(links[i], {static_cast<int>(s), static_cast<int>(i)});
+        }
+    }
+    cell.plot->setChart(std::move(chart));
+    showTokens();
+}
+
+void FigurePanel::decorate(std::function<void(Chart&)> change) {
+    decorate_ = std::move(change);
+    for (Cell& cell : cells_) {
+        if (!cell.chart.empty()) {
+            plot(cell);
+        }
+    }
+}
+
+void FigurePanel::showTokens() {
+    const Selection& selection = context_.selection;
+    for (const Cell& cell : cells_) {
+        const auto mark = [&](qint64 token) {
+            return token < 0 ? ChartPlot::Mark()
+                             : cell.tokens.value(token_link(selection.sequence(), selection.rowOf(token)));
+        };
+        if (!cell.tokens.isEmpty() && onScreen()) {
+            if (selection.hover() >= 0) {
+                cell.plot->setHovered(mark(selection.hover()));
+            }
+            cell.plot->setSelected(mark(selection.token()));
+        }
+    }
+}
+
+void FigurePanel::choose(const QString& link) {
+    const auto [of, number] = parsed_link(link);
+    if (link.startsWith(u"run:")) {
+        const RunKey key{of, number};
         if (QGuiApplication::keyboardModifiers().testFlag(Qt::ControlModifier)) {
             context_.selection.setRunB(key);
         } else {
             context_.selection.setRunA(key);
         }
+    } else if (link.startsWith(u"token:")) {
+        context_.selection.setSequence(of.toLongLong());
+        context_.selection.setToken(context_.selection.tokenOf(number));
     }
-    Q_EMIT linkChosen(link);
+    if (!link.isEmpty()) {
+        Q_EMIT linkChosen(link);
+    }
 }
 
 ViewCommand FigurePanel::viewCommand() const {

@@ -48,37 +48,6 @@ Style::Style(const FigureSpec& spec, const Fonts& f)
     small = {size * 7 / 8, false, colours.soft};
 }
 
-std::string tex(const QString& text) {
-    constexpr std::pair<char16_t, const char*> commands[] = {{u'\\', "\\textbackslash{}"},
-                                                             {u'~', "\\textasciitilde{}"},
-                                                             {u'^', "\\textasciicircum{}"},
-                                                             {u'−', "$-$"},
-                                                             {u'–', "--"},
-                                                             {u'Δ', "$\\Delta$"},
-                                                             {u'‖', "$\\|$"},
-                                                             {u'≤', "$\\leq$"},
-                                                             {u'≥', "$\\geq$"},
-                                                             {u'→', "$\\rightarrow$"},
-                                                             {u'⇥', "$\\rightarrow$"},
-                                                             {u'⏎', "$\\hookleftarrow$"},
-                                                             {u'␣', "\\textvisiblespace{}"},
-                                                             {u'\n', " "},
-                                                             {u'\r', " "}};
-    QString result;
-    for (const QChar c : text) {
-        const auto* const command = std::find_if(std::begin(commands), std::end(commands),
-                                                 [&](const auto& one) { return one.first == c; });
-        if (command != std::end(commands)) {
-            result += QLatin1String(command->second);
-        } else if (u"&%$#_{}"_s.contains(c)) {
-            result += u'\\' + QString(c);
-        } else {
-            result += c;
-        }
-    }
-    return result.toStdString();
-}
-
 namespace {
 
 struct LegendTexts {

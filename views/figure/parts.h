@@ -35,8 +35,6 @@ struct Style : ChartInks {
     double width;      ///< of the content, points
 };
 
-/// Text with LaTeX's special characters escaped.
-std::string tex(const QString& text);
 /// Small text in lines of at most \p width, broken between words; the last of \p most lines is cut short.
 std::vector<QString> wrapped_lines(const Style& style, const QString& text, double width, int most = 1000);
 

@@ -2,6 +2,7 @@
 // Charts for LaTeX: a pgfplots axis with its numbers in it, to be \input; the paper's fonts apply.
 #include "views/figure/chart_drawing.h"
 
+#include "core/stats/data_table.h"
 #include "views/chart/chart_axis.h"
 #include "views/figure/figure.h"
 #include "views/figure/parts.h"
@@ -14,6 +15,10 @@ namespace ponderscope::figure {
 namespace {
 
 using Series = Chart::Series;
+
+std::string tex(const QString& text) {
+    return plain_text::tex(text.toStdString());
+}
 
 std::string number_of(double value) {
     return std::isfinite(value) ? csv_number(value) : "nan";

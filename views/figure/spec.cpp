@@ -21,6 +21,45 @@
 
 namespace ponderscope::figure {
 
+std::span<const KindInfo> figure_kinds() {
+    static constexpr KindInfo kinds[] = {
+#define PONDERSCOPE_CHART(name, title, shows, runs, keys, make)                                              \
+    {FigureKind::name, #name, title, shows, RunUse::runs, keys, true},
+#define PONDERSCOPE_PAGE(name, title, shows, runs, keys, gather, draw)                                       \
+    {FigureKind::name, #name, title, shows, RunUse::runs, keys},
+#include "views/figure/kinds.def"
+#undef PONDERSCOPE_CHART
+#undef PONDERSCOPE_PAGE
+    };
+    return kinds;
+}
+
+const KindInfo& info_of(FigureKind kind) {
+    return figure_kinds()[static_cast<std::size_t>(kind)];
+}
+
+bool reads(FigureKind kind, std::string_view key) {
+    const std::string keys = "," + std::string(info_of(kind).keys) + ",";
+    return keys.find("," + std::string(key) + ",") != std::string::npos;
+}
+
+std::size_t most_runs(const FigureSpec& spec) {
+    const RunUse use = info_of(spec.kind).runs;
+    const bool one_text = spec.kind == FigureKind::token_text && !spec.quantity.minus_b;
+    return use == RunUse::one || one_text                               ? 1
+           : use == RunUse::pair || spec.kind == FigureKind::token_text ? 2
+                                                                        : 1000;
+}
+
+const std::string& shown_name(const FigureSpec& spec, const std::string& name) {
+    for (const SeriesSpec& one : spec.series) {
+        if (one.name == name && !one.as.empty()) {
+            return one.as;
+        }
+    }
+    return name;
+}
+
 namespace {
 
 void refuse_unknown(const JsonObject& json) {
@@ -151,9 +190,6 @@ FigureSpec from_json(const nlohmann::json& document, const std::filesystem::path
     if (spec.kind == FigureKind::token_text && spec.quantity.minus_b && spec.runs.size() < 2) {
         json.fail("quantity", "two runs for \"" + std::string(name_of(spec.quantity)) + "\"",
                   "name the second one in \"runs\"");
-    }
-    if (spec.kind == FigureKind::winners && spec.runs.size() < 2) {
-        json.fail("runs", "two runs over one text", "name the second one too");
     }
     // Panels are of one page: its theme is theirs.
     for (FigureSpec& panel : spec.panels) {

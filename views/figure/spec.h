@@ -14,32 +14,20 @@
 
 namespace ponderscope::figure {
 
+/// The kinds of kinds.def.
 enum class FigureKind {
-    token_text,        ///< the text itself, every token on a background that tells a quantity
-    step_heatmap,      ///< a signal that has a value a token and step
-    nll_comparison,    ///< NLL of runs over the same tokens, with intervals, and token against token
-    steps_histogram,   ///< share of tokens by the last step that they ran
-    nll_by_halt_step,  ///< mean and middle half of the NLL by that step
-    gate_curves,       ///< gates (or halting masses) by step
-    steps_entropy,     ///< density of steps against entropy
-    policy_front,      ///< perplexity against compute of halting policies, by replay, and the runs themselves
-    policy_comparison, ///< a policy against others that know nothing, at equal mean steps, by replay
-    matched_rules,     ///< all rules at equal mean steps or FLOPs, with bands, by replay
-    parameter_sweep,   ///< NLL, steps or FLOPs against the threshold of policies, by replay
-    steps_by_type,     ///< mean steps of token classes or of the most frequent types, with intervals
-    steps_probability, ///< density of steps against the target's probability
-    signal_by_step,    ///< mean and middle half of any signal by step: KL, cosine, entropy
-    layers_by_step,    ///< mean of what every layer says at every step
-    jacobi_convergence, ///< how far the latents moved in each refresh
-    depth_weights,      ///< mean weights by layer and source
-    experts,            ///< load of the experts of a mixture by layer
-    depth_ablation,     ///< depth weights against the change in NLL where a source was left out
-    task_accuracy,      ///< accuracy of runs on a task against mean steps or FLOPs, with bands
-    winners,            ///< by token class, type, position or difficulty: whose NLL is lower
-    training_curves,    ///< loss, mean steps, gates and whatever else trainings tell, as they learned
-    perplexity_table,   ///< means with intervals, also as LaTeX
-    policy_table,       ///< halting policies: replay and rerun beside each other, also as LaTeX
-    panels              ///< several figures on one page
+#define PONDERSCOPE_CHART(name, ...) name,
+#define PONDERSCOPE_PAGE(name, ...) name,
+#include "views/figure/kinds.def"
+#undef PONDERSCOPE_CHART
+#undef PONDERSCOPE_PAGE
+};
+
+/// How many runs a kind shows.
+enum class RunUse {
+    one,
+    more, ///< others beside the first, where there are any
+    pair  ///< needs two
 };
 
 /// The description of a kind, for the gallery, menus and readers of specifications.
@@ -48,9 +36,9 @@ struct KindInfo {
     std::string_view name;   ///< in specifications
     const char* title;       ///< for people
     const char* shows;       ///< one sentence
-    bool chart = true;       ///< of whole runs, in axes: no sequence, no tokens
-    bool uses_b = false;     ///< shows the second run, if there is one
+    RunUse runs;             ///< the runs that it shows
     std::string_view keys{}; ///< keys that the kind reads beside the common ones, with commas
+    bool chart = false;      ///< of whole runs, in axes: no sequence, no tokens
 };
 /// All kinds, in the order of a gallery.
 std::span<const KindInfo> figure_kinds();
@@ -60,6 +48,9 @@ bool reads(FigureKind kind, std::string_view key);
 /// Charts of a whole run: no sequence, no tokens.
 inline bool is_chart(FigureKind kind) {
     return info_of(kind).chart;
+}
+inline std::string_view name_of(FigureKind kind) {
+    return info_of(kind).name;
 }
 
 /// The quantity that colours the tokens of a text: of A, or of A − B.
@@ -107,8 +98,9 @@ struct FigureSpec {
     std::optional<std::array<double, 2>> range; ///< ends of the colour scale; nothing: from the values
     std::string colour_map = "viridis";         ///< of cells: "viridis", "cividis", "magma", "grey"
     std::string theme = "light";                ///< "light" for paper, "dark" for slides
-    bool step_ticks = true;            ///< token_text: the steps under each token, where a method has any
-    bool scatter = true;               ///< nll_comparison: token against token, when there are two runs
+    bool step_ticks = true; ///< token_text: the steps under each token, where a method has any
+    bool scatter =
+        true; ///< nll_comparison: token against token, when there are two runs; token_pairs: as points
     std::vector<std::string> policies; ///< names of policies; empty: what the kind has by itself
     std::string by = "class";          ///< steps_by_type, winners: class, type, position, difficulty
     std::string curve = "loss";        ///< training_curves: "loss", "mean_steps", or a quantity's name
@@ -136,6 +128,9 @@ struct FigureSpec {
 
 inline constexpr double single_column_mm = 84;
 inline constexpr double double_column_mm = 174;
+
+/// How many runs the figure shows at most.
+std::size_t most_runs(const FigureSpec& spec);
 
 /// Reads a specification; "-" is standard input. Relative trace paths are relative to the file's folder.
 /// InputError names file, key, value and what is possible; an unknown key is named together with the nearest
@@ -173,7 +168,6 @@ const std::string& shown_name(const FigureSpec& spec, const std::string& name);
 /// Whether two specifications read and compute the same: they differ in looks alone.
 bool same_numbers(const FigureSpec& a, const FigureSpec& b);
 
-std::string_view name_of(FigureKind kind);
 std::string_view name_of(TokenColour colour);
 
 } // namespace ponderscope::figure

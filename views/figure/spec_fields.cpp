@@ -297,7 +297,7 @@ const std::vector<Field>& fields() {
         field("bands", "Bands", &S::bands, Field::read | Field::changed, false, boolean()),
         field("log", "Logarithmic", &S::log, Field::read | Field::changed, false,
               one_of({"none", "x", "y", "both"})),
-        field("scatter", "Token against token", &S::scatter, Field::read, true, boolean()),
+        field("scatter", "Points of tokens", &S::scatter, Field::read, false, boolean()),
         field("block", "Block", &S::block, Field::read, false, integer(0, 1'000'000)),
         field("replicates", "Replicates", &S::replicates, Field::read, false, integer(100, 1'000'000)),
         field("policies", "Policies", &S::policies, Field::read | Field::changed, false,

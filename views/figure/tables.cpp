@@ -17,19 +17,36 @@ using namespace Qt::StringLiterals;
 namespace ponderscope::figure {
 namespace {
 
-QString interval(const Estimate& estimate, int decimals, bool difference = false) {
-    if (!std::isfinite(estimate.value)) {
-        return u"–"_s;
+QString text_of_cell(const Cell& cell, const TableColumn& column) {
+    const auto* estimate = std::get_if<Estimate>(&cell);
+    if (estimate == nullptr || column.brief || !std::isfinite(estimate->low)) {
+        return window_text(cell, column);
     }
     const auto text = [&](double value) {
-        return difference ? format_difference(value, decimals) : format_nats(value, decimals);
+        return column.format == CellFormat::difference ? format_difference(value, column.decimals)
+                                                       : format_nats(value, column.decimals);
     };
-    return std::isfinite(estimate.low)
-               ? u"%1 [%2, %3]"_s.arg(text(estimate.value), text(estimate.low), text(estimate.high))
-               : text(estimate.value);
+    return u"%1 [%2, %3]"_s.arg(text(estimate->value), text(estimate->low), text(estimate->high));
 }
 
-using Column = TableData::Column;
+struct DrawnColumn {
+    QString head;
+    std::vector<QString> cells;
+};
+
+std::vector<DrawnColumn> columns_of(const DataTable& table) {
+    std::vector<DrawnColumn> columns;
+    for (std::size_t c = 0; c < table.columns.size(); ++c) {
+        if (table.columns[c].title.empty()) {
+            continue;
+        }
+        columns.push_back({QString::fromStdString(table.columns[c].title).replace(u'\n', u' '), {}});
+        for (const std::vector<Cell>& row : table.rows) {
+            columns.back().cells.push_back(text_of_cell(row[c], table.columns[c]));
+        }
+    }
+    return columns;
+}
 
 /// Value and interval of a cell, the second perhaps empty.
 std::pair<QString, QString> parted(const QString& cell) {
@@ -37,49 +54,7 @@ std::pair<QString, QString> parted(const QString& cell) {
             cell.contains(u'[') ? cell.mid(cell.indexOf(u'[')) : QString()};
 }
 
-/// The titled columns, without \p left_out.
-std::vector<Column> columns_of(const DataTable& table, const std::string& left_out) {
-    std::vector<Column> columns;
-    for (std::size_t c = 0; c < table.columns.size(); ++c) {
-        const TableColumn& of = table.columns[c];
-        if (of.title.empty() || of.key == left_out) {
-            continue;
-        }
-        columns.push_back({QString::fromStdString(of.title).replace(u'\n', u' '), {}});
-        for (const std::vector<Cell>& row : table.rows) {
-            const auto* estimate = std::get_if<Estimate>(&row[c]);
-            columns.back().cells.push_back(
-                estimate != nullptr && !of.brief
-                    ? interval(*estimate, of.decimals, of.format == CellFormat::difference)
-                    : window_text(row[c], of));
-        }
-    }
-    return columns;
-}
-
-/// A row's first cell: behind "\\\\" and "\\midrule" an option or a star would be read.
-std::string first_cell(const QString& cell) {
-    const std::string text = tex(cell);
-    return text.starts_with('[') || text.starts_with('*') ? "{" + text.substr(0, 1) + "}" + text.substr(1)
-                                                          : text;
-}
-
-std::string latex_table(const std::vector<Column>& columns, const QString& note) {
-    std::string text = "% " + note.simplified().toStdString() +
-                       "\n% \\usepackage{booktabs}\n\\begin{tabular}{l" +
-                       std::string(columns.size() - 1, 'r') + "}\n\\toprule\n";
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-        text += (c > 0 ? " & " : "") + tex(columns[c].head);
-    }
-    text += " \\\\\n\\midrule\n";
-    for (std::size_t row = 0; row < columns.front().cells.size(); ++row) {
-        for (std::size_t c = 0; c < columns.size(); ++c) {
-            text += c > 0 ? " & " + tex(columns[c].cells[row]) : first_cell(columns[c].cells[row]);
-        }
-        text += " \\\\\n";
-    }
-    return text + "\\bottomrule\n\\end{tabular}\n";
-}
+Figure compose_table(const FigureSpec& spec, const TableData& data, const Fonts& fonts);
 
 } // namespace
 
@@ -89,8 +64,13 @@ Figure compose_perplexity_table(const FigureSpec& spec, const FigureData& data, 
                              .arg(QString::fromStdString(comparison.resampling.words()))
                              .arg(comparison.replicates)
                              .arg(format_count(static_cast<std::int64_t>(comparison.places.size())));
-    const DataTable table = table_of(comparison);
-    return compose_table(spec, {columns_of(table, "tokens"), note, csv_of(table)}, fonts);
+    DataTable table = table_of(comparison);
+    std::ranges::find(table.columns, "tokens", &TableColumn::key)->title.clear(); // in the note
+    return compose_table(spec, {std::move(table), note}, fonts);
+}
+
+Figure compose_policy_table(const FigureSpec& spec, const FigureData& data, const Fonts& fonts) {
+    return compose_table(spec, *data.table, fonts);
 }
 
 BootstrapOptions bootstrap_of(const FigureSpec& spec, const std::stop_token& stop) {
@@ -101,8 +81,8 @@ BootstrapOptions bootstrap_of(const FigureSpec& spec, const std::stop_token& sto
     return options;
 }
 
-ReplayTable replay_of(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
-                      const std::stop_token& stop) {
+ReplayTable replay_of(const Gathering& figure) {
+    const FigureSpec& spec = figure.spec;
     const RunName& name = spec.runs.front();
     const TraceReader reader = TraceReader::open(name.trace);
     const RunInfo info = find_run(reader, name.run);
@@ -113,19 +93,20 @@ ReplayTable replay_of(const FigureSpec& spec, FigureData& data, const ProgressSi
         const PolicyKind* kind = PolicySpec::parse(policy, &any).kind;
         signals.insert(signals.end(), kind->needs.begin(), kind->needs.end());
     }
-    ReplayTable table = ReplayTable::load(reader, info, progress, stop, signals);
+    ReplayTable table = ReplayTable::load(reader, info, figure.progress, figure.stop, signals);
     if (table.halted) {
-        data.notices.push_back("Run \"" + info.name +
-                               "\" halted, so the replay gives no token more steps than it had.");
+        figure.data.notices.push_back("Run \"" + info.name +
+                                      "\" halted, so the replay gives no token more steps than it had.");
     }
     return table;
 }
 
-TableData gather_policy_table(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
-                              const std::stop_token& stop) {
+void gather_policy_table(const Gathering& figure) {
+    const FigureSpec& spec = figure.spec;
+    FigureData& data = figure.data;
     const RunName& name = spec.runs.front();
     const RunInfo info = find_run(TraceReader::open(name.trace), name.run);
-    const ReplayTable table = replay_of(spec, data, progress, stop);
+    const ReplayTable table = replay_of(figure);
     std::vector<PolicyRerun> reruns;
     std::vector<std::string> policies = spec.policies.empty() ? starting_policies(table) : spec.policies;
     for (std::size_t i = 1; i < spec.runs.size(); ++i) {
@@ -142,45 +123,53 @@ TableData gather_policy_table(const FigureSpec& spec, FigureData& data, const Pr
             policies.push_back(rerun.policy);
         }
     }
-    BootstrapOptions options = bootstrap_of(spec, stop);
-    options.progress = progress;
+    BootstrapOptions options = bootstrap_of(spec, figure.stop);
+    options.progress = figure.progress;
     const std::vector<PolicyRow> rows = policy_rows(table, {name.trace, info}, policies, reruns, options);
     for (const PolicyRow& row : rows) {
         if (!row.fault.empty()) {
             data.notices.push_back(row.fault);
         }
     }
-    const DataTable all = table_of(rows);
-    TableData made{columns_of(all, "rule"), {}, csv_of(all)}; // a rule in words is longer than a page
-    std::erase_if(made.columns, [](const Column& column) {
-        return std::ranges::all_of(column.cells, [](const QString& cell) {
+    TableData made{table_of(rows), {}};
+    for (std::size_t c = 0; c < made.table.columns.size(); ++c) {
+        TableColumn& column = made.table.columns[c];
+        const bool empty = std::ranges::all_of(made.table.rows, [&](const std::vector<Cell>& row) {
+            const QString cell = text_of_cell(row[c], column);
             return cell.isEmpty() || cell == QString::fromUtf16(no_value);
         });
-    });
+        if (empty || column.key == "rule") { // a rule in words is longer than a page
+            column.title.clear();
+        }
+    }
     made.note = u"%1, %2 tokens. Replay: recomputed from recorded signals; rerun: the model run again "
                 "under the policy. Blind: the best rule that does not look at the token, at the same "
                 "cost. Thinks better: that interval lies below 0. 95 % intervals: paired bootstrap, "
                 "%3 replicates"_s.arg(QString::fromStdString(info.name), format_count(info.scored_tokens),
                                       QString::number(spec.replicates));
-    return made;
+    data.table = std::move(made);
 }
 
-Figure compose_table(const FigureSpec& spec, const TableData& table, const Fonts& fonts) {
+namespace {
+
+Figure compose_table(const FigureSpec& spec, const TableData& data, const Fonts& fonts) {
     const Style style(spec, fonts);
-    std::vector<Column> columns = table.columns;
-    for (QString& name : columns.front().cells) {
-        name = QString::fromStdString(shown_name(spec, name.toStdString()));
+    DataTable table = data.table;
+    for (std::vector<Cell>& row : table.rows) {
+        row.front() = shown_name(spec, std::get<std::string>(row.front()));
     }
-    const QString& note = table.note;
+    const std::vector<DrawnColumn> columns = columns_of(table);
     Figure figure;
-    figure.tables.push_back({"", table.csv});
-    figure.tables.push_back({"", latex_table(columns, note), "tex"});
+    figure.tables.push_back({"", csv_of(data.table)});
+    figure.tables.push_back(
+        {"", "% " + data.note.simplified().toStdString() + "\n% \\usepackage{booktabs}\n" + latex_of(table),
+         "tex"});
 
     // On a page that is too narrow, intervals stand under their values. Columns that still do not fit follow
     // below, with the names repeated.
     const double gap = style.size * 1.4;
     bool below = false;
-    const auto width_of = [&](const Column& column) {
+    const auto width_of = [&](const DrawnColumn& column) {
         double width = fonts.width(column.head, style.small);
         for (const QString& cell : column.cells) {
             const auto [value, bounds] = parted(cell);
@@ -191,7 +180,7 @@ Figure compose_table(const FigureSpec& spec, const TableData& table, const Fonts
         return width;
     };
     double all = -gap;
-    for (const Column& column : columns) {
+    for (const DrawnColumn& column : columns) {
         all += width_of(column) + gap;
     }
     below = all > style.width;
@@ -222,7 +211,7 @@ Figure compose_table(const FigureSpec& spec, const TableData& table, const Fonts
     double top = 0;
     rule(0.5, 0.9);
     for (const std::vector<std::size_t>& block : blocks) {
-        const auto draw = [&](const Column& column, double x, Align align) {
+        const auto draw = [&](const DrawnColumn& column, double x, Align align) {
             list.text(column.head, {x, top + baseline}, style.small, align);
             for (std::size_t row = 0; row < column.cells.size(); ++row) {
                 const double y = top + line + static_cast<double>(row) * row_line + baseline + 2;
@@ -247,7 +236,7 @@ Figure compose_table(const FigureSpec& spec, const TableData& table, const Fonts
         rule(top, &block == &blocks.back() ? 0.9 : 0.5);
     }
     double end = top + style.size * 0.3;
-    for (const QString& words : wrapped_lines(style, note, style.width)) {
+    for (const QString& words : wrapped_lines(style, data.note, style.width)) {
         end += style.size * 1.2;
         list.text(words, {0, end - fonts.descent(style.small)}, style.small);
     }
@@ -255,4 +244,5 @@ Figure compose_table(const FigureSpec& spec, const TableData& table, const Fonts
     return figure;
 }
 
+} // namespace
 } // namespace ponderscope::figure

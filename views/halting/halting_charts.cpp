@@ -5,6 +5,7 @@
 #include "views/halting/step_charts.h"
 
 #include <cmath>
+#include <numeric>
 
 using namespace Qt::StringLiterals;
 
@@ -58,6 +59,29 @@ void density(Chart& chart, const std::vector<HaltingStats::Bins>& by_step, const
 
 } // namespace
 
+Chart steps_chart(const std::vector<std::int64_t>& counts, const std::string& unit) {
+    Chart chart;
+    chart.title = halting_title(HaltingChart::steps, unit);
+    chart.x.label = u"last %1"_s.arg(step_word(unit));
+    chart.x.whole = true;
+    chart.y.label = u"share of tokens"_s;
+    chart.y.from_zero = true;
+    const auto total = static_cast<double>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}));
+    Chart::Series series;
+    series.mark = Chart::Mark::bar;
+    for (std::size_t k = 0; k < counts.size(); ++k) {
+        const double share = total > 0 ? static_cast<double>(counts[k]) / total : std::nan("");
+        series.x.push_back(static_cast<double>(k));
+        series.y.push_back(share);
+        series.labels.push_back(u"%1 %2: %3 tokens, %4 %"_s.arg(step_word(unit))
+                                    .arg(k)
+                                    .arg(format_count(counts[k]))
+                                    .arg(share * 100, 0, 'f', 1));
+    }
+    chart.series.push_back(std::move(series));
+    return chart;
+}
+
 Chart halting_chart(HaltingChart kind, const HaltingStats& stats) {
     Chart chart;
     const QString unit = step_word(stats.unit);
@@ -72,26 +96,8 @@ Chart halting_chart(HaltingChart kind, const HaltingStats& stats) {
         });
     };
     switch (kind) {
-    case HaltingChart::steps: {
-        chart.y.label = u"share of tokens"_s;
-        chart.y.from_zero = true;
-        Chart::Series series;
-        series.mark = Chart::Mark::bar;
-        const std::vector<std::int64_t> counts = stats.histogram();
-        for (std::size_t k = 0; k < counts.size(); ++k) {
-            const double share = stats.scored > 0
-                                     ? static_cast<double>(counts[k]) / static_cast<double>(stats.scored)
-                                     : std::nan("");
-            series.x.push_back(static_cast<double>(k));
-            series.y.push_back(share);
-            series.labels.push_back(u"%1 %2: %3 tokens, %4 %"_s.arg(unit)
-                                        .arg(k)
-                                        .arg(format_count(counts[k]))
-                                        .arg(share * 100, 0, 'f', 1));
-        }
-        chart.series.push_back(std::move(series));
-        break;
-    }
+    case HaltingChart::steps:
+        return steps_chart(stats.histogram(), stats.unit);
     case HaltingChart::nll:
         chart.y.label = u"NLL (nats)"_s;
         chart.x.low = -0.5; // the bands of the first and last step are as wide as the others

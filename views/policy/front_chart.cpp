@@ -46,35 +46,35 @@ Chart::Series blind_line(const PolicyFront& front, bool flops) {
     return series;
 }
 
+QString label_of(const QString& name, double steps, double nll, double flops_a_token) {
+    const QString text = u"%1\nsteps %2 · NLL %3 · perplexity %4"_s.arg(
+        name, format_nats(steps), format_nats(nll, 3), format_nats(std::exp(nll)));
+    return std::isfinite(flops_a_token) ? text + u" · FLOPs %1"_s.arg(format_si(flops_a_token)) : text;
+}
+
 } // namespace
 
 Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
-                  const PolicyPoint* current, const FrontLook& look) {
+                  const FrontLook& look) {
     Chart chart;
-    const FrontCost cost = look.cost;
     const bool flops =
-        cost == FrontCost::compute && std::all_of(fronts.begin(), fronts.end(), [](const PolicyFront& front) {
+        look.cost == "compute" && std::all_of(fronts.begin(), fronts.end(), [](const PolicyFront& front) {
             return std::all_of(front.points.begin(), front.points.end(),
                                [](const PolicyPoint& point) { return std::isfinite(point.flops); });
         });
     chart.title = u"Perplexity against compute"_s;
-    const bool time = cost == FrontCost::time;
+    const bool time = look.cost == "time";
     chart.x.label = time    ? u"seconds per token, as recorded"_s
                     : flops ? u"FLOPs per token"_s
                             : u"mean steps"_s;
     chart.x.si = flops;
     chart.y.label = u"perplexity"_s;
-    chart.x.log = look.log_cost;
-    chart.y.log = look.log_perplexity;
+    chart.x.log = look.log == "x" || look.log == "both";
+    chart.y.log = look.log == "y" || look.log == "both";
     chart.note = time ? u"Times include read-outs and writing: compare runs of one machine and batch size. "
                         "Replays have no time."_s
                       : u"Lines: replay. Tokens do not affect each other in a replay; a rerun can differ."_s;
     const auto place = [flops](const auto& point) { return flops ? point.flops : point.steps; };
-    const auto label = [](const QString& name, double steps, double nll, double flops_a_token) {
-        QString text = u"%1\nsteps %2 · NLL %3 · perplexity %4"_s.arg(
-            name, format_nats(steps), format_nats(nll, 3), format_nats(std::exp(nll)));
-        return std::isfinite(flops_a_token) ? text + u" · FLOPs %1"_s.arg(format_si(flops_a_token)) : text;
-    };
     const auto link = [](const std::string& policy) {
         return policy.empty() ? QString() : u"policy:"_s + QString::fromStdString(policy);
     };
@@ -100,10 +100,10 @@ Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunP
         for (const PolicyPoint& point : front.points) {
             series.x.push_back(place(point));
             series.y.push_back(std::exp(point.nll));
-            series.labels.push_back(label(point.spec.empty()
-                                              ? u"the least NLL at these FLOPs"_s
-                                              : u"replay of %1"_s.arg(QString::fromStdString(point.spec)),
-                                          point.steps, point.nll, point.flops));
+            series.labels.push_back(label_of(point.spec.empty()
+                                                 ? u"the least NLL at these FLOPs"_s
+                                                 : u"replay of %1"_s.arg(QString::fromStdString(point.spec)),
+                                             point.steps, point.nll, point.flops));
             series.links.push_back(link(point.spec));
         }
         Chart::Series marks;
@@ -156,55 +156,30 @@ Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunP
         series.name = run.name;
         series.ink = run.ink;
         series.mark = Chart::Mark::point;
-        series.strong = run.strong;
         series.x = {time ? run.seconds : place(run)};
         series.y = {std::exp(run.nll)};
-        series.labels = {label(run.policy.empty() ? u"run %1, as it was recorded"_s.arg(run.name) : run.name,
-                               run.steps, run.nll, run.flops)};
+        series.labels = {
+            label_of(run.policy.empty() ? u"run %1, as it was recorded"_s.arg(run.name) : run.name, run.steps,
+                     run.nll, run.flops)};
         series.links = {link(run.policy)};
         if (std::isfinite(run.seconds)) {
             series.labels.front() += u" · %1 ms a token"_s.arg(format_nats(run.seconds * 1e3, 3));
         }
         chart.series.push_back(std::move(series));
     }
-    if (current != nullptr) {
-        Chart::Series series;
-        series.ink = Chart::text;
-        series.mark = Chart::Mark::point;
-        series.strong = true;
-        series.x = {place(*current)};
-        series.y = {std::exp(current->nll)};
-        series.labels = {label(u"replay of %1"_s.arg(QString::fromStdString(current->spec)), current->steps,
-                               current->nll, current->flops)};
-        chart.series.push_back(std::move(series));
-    }
     return chart;
 }
 
-Chart steps_chart(const std::vector<std::int64_t>& histogram, const QString& name) {
-    Chart chart;
-    chart.title = u"Steps"_s;
-    chart.x.label = u"last step"_s;
-    chart.x.whole = true;
-    chart.y.label = u"share of tokens"_s;
-    chart.y.from_zero = true;
-    double total = 0;
-    for (const std::int64_t count : histogram) {
-        total += static_cast<double>(count);
-    }
+void add_replay(Chart& fronts, const PolicyPoint& point) {
     Chart::Series series;
-    series.name = name;
-    series.mark = Chart::Mark::bar;
-    for (std::size_t k = 0; k < histogram.size(); ++k) {
-        series.x.push_back(static_cast<double>(k));
-        series.y.push_back(total > 0 ? static_cast<double>(histogram[k]) / total : std::nan(""));
-        series.labels.push_back(
-            u"step %1: %2 tokens, %3 %"_s.arg(k)
-                .arg(format_count(histogram[k]))
-                .arg(total > 0 ? 100 * static_cast<double>(histogram[k]) / total : 0, 0, 'f', 1));
-    }
-    chart.series.push_back(std::move(series));
-    return chart;
+    series.ink = Chart::text;
+    series.mark = Chart::Mark::point;
+    series.strong = true;
+    series.x = {fronts.x.si ? point.flops : point.steps}; // only FLOPs are in k, M, G
+    series.y = {std::exp(point.nll)};
+    series.labels = {label_of(u"replay of %1"_s.arg(QString::fromStdString(point.spec)), point.steps,
+                              point.nll, point.flops)};
+    fronts.series.push_back(std::move(series));
 }
 
 } // namespace ponderscope

@@ -3,7 +3,6 @@
 
 #include "core/policy/policy_fronts.h"
 #include "views/chart/chart.h"
-#include "views/policy/front_look.h"
 
 #include <limits>
 #include <string>
@@ -19,15 +18,20 @@ struct RunPoint {
     double nll = 0;
     double flops = 0;
     double seconds = std::numeric_limits<double>::quiet_NaN(); ///< of a token, as the recording took
-    std::string policy;  ///< policy of the rerun; empty: an ordinary run
-    bool strong = false; ///< chosen
+    std::string policy; ///< policy of the rerun; empty: an ordinary run
 };
 
-/// Perplexity against what it costs. \p current: a point of its own, as of a slider; null for none. The last
-/// series is the current point, if there is one; the runs are before it.
+/// How fronts are drawn.
+struct FrontLook {
+    std::string cost = "compute"; ///< "compute" (mean steps where FLOPs are not known), "steps" or "time"
+    bool bands = false;           ///< 95 % bands of the loss against full, where the points have them
+    std::string log = "none";     ///< logarithmic axes: "none", "x", "y" or "both"
+};
+
+/// Perplexity against what it costs. Runs come after the fronts.
 Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
-                          const PolicyPoint* current, const FrontLook& look = {});
-/// Tokens with a target that stopped at each step.
-Chart steps_chart(const std::vector<std::int64_t>& histogram, const QString& name);
+                  const FrontLook& look = {});
+/// Adds a replay, as of a slider, to a chart of fronts.
+void add_replay(Chart& fronts, const PolicyPoint& point);
 
 } // namespace ponderscope

@@ -223,10 +223,10 @@ Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
     return chart;
 }
 
-Chart sweep_chart(const ReplayTable& table, const std::vector<std::string>& policies, SweepQuantity quantity,
+Chart sweep_chart(const ReplayTable& table, const std::vector<std::string>& policies, Quantity quantity,
                   const std::stop_token& stop) {
     constexpr int settings = 41;
-    if (quantity == SweepQuantity::flops && !table.flops) {
+    if (quantity == Quantity::flops && !table.flops) {
         throw InputError("\"quantity\": the trace of " + table.run +
                          " does not say what steps cost; record it again, or choose \"steps\".");
     }
@@ -234,10 +234,10 @@ Chart sweep_chart(const ReplayTable& table, const std::vector<std::string>& poli
     Chart chart;
     chart.title = u"Parameter sweep"_s;
     chart.note = u"Replay: tokens do not affect each other; a rerun can differ."_s;
-    chart.y.label = quantity == SweepQuantity::nll     ? u"NLL (nats)"_s
-                    : quantity == SweepQuantity::steps ? u"mean steps"_s
-                                                       : u"FLOPs per token"_s;
-    chart.y.si = quantity == SweepQuantity::flops;
+    chart.y.label = quantity == Quantity::nll     ? u"NLL (nats)"_s
+                    : quantity == Quantity::steps ? u"mean steps"_s
+                                                  : u"FLOPs per token"_s;
+    chart.y.si = quantity == Quantity::flops;
     if (names.size() == 1) {
         const PolicyKind& kind = kind_of(table, names.front());
         chart.x.label = QString::fromStdString(kind.parameters.front().key);
@@ -261,9 +261,9 @@ Chart sweep_chart(const ReplayTable& table, const std::vector<std::string>& poli
                              : values.size() > 1
                                  ? static_cast<double>(i) / static_cast<double>(values.size() - 1)
                                  : 0.5);
-            line.y.push_back(quantity == SweepQuantity::nll     ? result.mean_nll
-                             : quantity == SweepQuantity::steps ? result.mean_steps
-                                                                : result.mean_flops);
+            line.y.push_back(quantity == Quantity::nll     ? result.mean_nll
+                             : quantity == Quantity::steps ? result.mean_steps
+                                                           : result.mean_flops);
             line.labels.push_back(u"replay of %1\nsteps %2 · NLL %3"_s.arg(
                 QString::fromStdString(spec.text()), format_nats(result.mean_steps),
                 format_nats(result.mean_nll, 3)));

@@ -4,6 +4,7 @@
 #include "core/base/progress.h"
 #include "core/policy/matched.h"
 #include "core/stats/bootstrap.h"
+#include "core/trace/quantities.h"
 #include "views/policy/front_chart.h"
 
 namespace ponderscope {
@@ -29,11 +30,9 @@ Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look, con
 Chart policy_comparison_chart(const ReplayTable& table, const std::string& policy,
                               const BootstrapOptions& options);
 
-enum class SweepQuantity { nll, steps, flops };
-
-/// A quantity against the first parameter of policies, as a share of its range if there are several policies.
-/// InputError: as above, or FLOPs that the trace does not know.
-Chart sweep_chart(const ReplayTable& table, const std::vector<std::string>& policies, SweepQuantity quantity,
+/// NLL, steps or FLOPs against the first parameter of policies, as a share of its range if there are several
+/// policies. InputError: as above, or FLOPs that the trace does not know.
+Chart sweep_chart(const ReplayTable& table, const std::vector<std::string>& policies, Quantity quantity,
                   const std::stop_token& stop);
 
 /// The model's own rule where the run has its signals, else entropy.

@@ -3,11 +3,8 @@
 
 #include "core/policy/policy_rows.h"
 #include "core/policy/rerun_difference.h"
-#include "core/trace/tools/summary.h"
-#include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/common/same_runs.h"
-#include "views/policy/front_chart.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,12 +12,6 @@
 using namespace Qt::StringLiterals;
 
 namespace ponderscope {
-
-namespace {
-
-constexpr int thresholds_a_front = 25;
-
-} // namespace
 
 PolicyData& PolicyData::of(const ViewContext& context) {
     if (auto* known = context.data.findChild<PolicyData*>(QString(), Qt::FindDirectChildrenOnly)) {
@@ -30,7 +21,7 @@ PolicyData& PolicyData::of(const ViewContext& context) {
 }
 
 PolicyData::PolicyData(const ViewContext& context, QObject* parent)
-    : QObject(parent), data_(context.data), selection_(context.selection), loading_(this), sweeping_(this) {
+    : QObject(parent), data_(context.data), selection_(context.selection), loading_(this) {
     connect(&selection_, &Selection::runsChanged, this, &PolicyData::check);
     connect(&data_, &TraceData::traceOpened, this, &PolicyData::check);
     connect(&data_, &TraceData::traceChanged, this, &PolicyData::check);
@@ -49,9 +40,7 @@ void PolicyData::check() {
     run_ = run;
     stamp_ = stamp;
     loading_.cancel();
-    sweeping_.cancel();
     table_.reset();
-    fronts_.reset();
     failed_ = false;
     if (info == nullptr) {
         sentence_ = u"Open a trace of a model that ponders to try halting policies on it."_s;
@@ -62,7 +51,6 @@ void PolicyData::check() {
         sentence_ = u"Reading the signals…"_s;
     }
     Q_EMIT tableChanged();
-    Q_EMIT frontsChanged();
 }
 
 void PolicyData::findReruns() {
@@ -88,18 +76,6 @@ void PolicyData::findReruns() {
 RunKey PolicyData::rerunOf(const QString& policy) const {
     const auto found = reruns_.find(policy);
     return found == reruns_.end() ? RunKey() : found->second;
-}
-
-std::vector<RunPoint> PolicyData::reruns(const QString& chosen) const {
-    std::vector<RunPoint> points;
-    for (const auto& [policy, key] : reruns_) {
-        const RunInfo* info = data_.run(key);
-        if (info != nullptr && info->scored_tokens > 0) {
-            points.push_back({u"rerun of %1"_s.arg(policy), Chart::b, mean_steps(*info), mean_nll(*info),
-                              mean_flops(*info), std::nan(""), policy.toStdString(), policy == chosen});
-        }
-    }
-    return points;
 }
 
 std::vector<PolicyRerun> PolicyData::storedReruns() const {
@@ -136,39 +112,12 @@ void PolicyData::load() {
             table_ = std::move(table);
             sentence_.clear();
             Q_EMIT tableChanged();
-            sweeping_.start(
-                [table = table_](const std::stop_token& stop) {
-                    return policy_fronts(*table, {}, thresholds_a_front, stop);
-                },
-                [this](std::vector<PolicyFront> fronts) {
-                    fronts_ = std::make_shared<const std::vector<PolicyFront>>(std::move(fronts));
-                    Q_EMIT frontsChanged();
-                    measureBands();
-                },
-                [this](const QString&) { Q_EMIT frontsChanged(); });
         },
         [this](const QString& sentence) {
             sentence_ = sentence;
             failed_ = true;
             Q_EMIT tableChanged();
         });
-}
-
-void PolicyData::measureBands() {
-    sweeping_.start(
-        [table = table_, fronts = fronts_](const std::stop_token& stop) {
-            std::vector<PolicyFront> banded = *fronts;
-            BootstrapOptions options;
-            options.replicates = shown_replicates;
-            options.stop = stop;
-            add_bands(banded, *table, options);
-            return banded;
-        },
-        [this](std::vector<PolicyFront> fronts) {
-            fronts_ = std::make_shared<const std::vector<PolicyFront>>(std::move(fronts));
-            Q_EMIT frontsChanged();
-        },
-        [](const QString&) {}); // they stay without
 }
 
 std::pair<qint64, qint64> PolicyData::rowsOf(qint64 sequence) const {

@@ -3,7 +3,6 @@
 
 #include "views/common/task.h"
 #include "views/common/view_context.h"
-#include "views/policy/front_look.h"
 
 #include <QObject>
 
@@ -14,13 +13,11 @@
 
 namespace ponderscope {
 
-struct PolicyFront;
 struct PolicyRerun;
 struct ReplayTable;
-struct RunPoint;
 
-/// Data shared by the policy lab and the Pareto view: the replay table of run A and the fronts of all
-/// policies, read and computed in the background when a panel shows them. One for each window. GUI thread.
+/// The replay table of run A, read in the background when the policy lab shows it, and the reruns that the
+/// open traces hold. One for each window. GUI thread.
 class PolicyData : public QObject {
     Q_OBJECT
 public:
@@ -29,12 +26,10 @@ public:
 
     /// A view that needs the table is visible.
     void want();
-    /// Fronts are there before their bands.
-    [[nodiscard]] bool isBusy() const { return loading_.isBusy() || sweeping_.isBusy(); }
+    [[nodiscard]] bool isBusy() const { return loading_.isBusy(); }
     [[nodiscard]] std::shared_ptr<const ReplayTable> table() const {
         return table_;
     } ///< null: see sentence()
-    [[nodiscard]] std::shared_ptr<const std::vector<PolicyFront>> fronts() const { return fronts_; }
     /// Why there is no table: what to open or to record, or that the table is being read.
     [[nodiscard]] QString sentence() const { return sentence_; }
     /// Rows of a sequence of run A within the table: [first, first + count); nothing: {-1, 0}.
@@ -42,15 +37,13 @@ public:
     [[nodiscard]] RunKey run() const { return run_; } ///< the run of all this data
     /// A run of the open traces that computed this policy on the model and text of run(): its exact rerun.
     [[nodiscard]] RunKey rerunOf(const QString& policy) const;
-    /// All open exact reruns of run(); the rerun of \p chosen is marked.
-    [[nodiscard]] std::vector<RunPoint> reruns(const QString& chosen) const;
+    /// All open exact reruns of run().
     [[nodiscard]] std::vector<PolicyRerun> storedReruns() const;
     /// A mark of a front was clicked; links to other things are ignored.
     void chooseLink(const QString& link);
 
 Q_SIGNALS:
     void tableChanged();
-    void frontsChanged();
     void policyChosen(const QString& policy);
     void rerunsChanged(); ///< a run came or went that a replay can be set against
 
@@ -58,7 +51,6 @@ private:
     PolicyData(const ViewContext& context, QObject* parent);
     void check();
     void load();
-    void measureBands();
     void findReruns();
 
     TraceData& data_;
@@ -69,9 +61,7 @@ private:
     QString sentence_;
     std::map<QString, RunKey> reruns_; ///< by policy
     std::shared_ptr<const ReplayTable> table_;
-    std::shared_ptr<const std::vector<PolicyFront>> fronts_;
     Task loading_;
-    Task sweeping_;
 };
 
 } // namespace ponderscope

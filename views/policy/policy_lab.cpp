@@ -9,6 +9,8 @@
 #include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/figure/figure_command.h"
+#include "views/figure/figure_panel.h"
+#include "views/halting/halting_charts.h"
 #include "views/policy/front_chart.h"
 #include "views/policy/policy_data.h"
 
@@ -29,6 +31,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 using namespace Qt::StringLiterals;
 
@@ -93,7 +96,7 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
       hint_(new QLabel(this)),
       body_(new QWidget(this)),
       histogram_(new ChartPlot(context.theme, this)),
-      front_(new ChartPlot(context.theme, this)),
+      front_(new FigurePanel(context, front_figure(), this)),
       result_(std::make_unique<ReplayResult>()),
       comparing_(this) {
     policy_->setAccessibleName(u"Policy"_s);
@@ -146,6 +149,9 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     row->addLayout(grid, 3);
     row->addWidget(histogram_, 2);
     row->addWidget(front_, 4);
+    front_->layout()->setContentsMargins(0, 0, 0, 0);
+    front_->hideForm();
+    front_->setOnScreen(false); // until there are policies
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(14, 10, 14, 8);
     column->addWidget(body_, 1);
@@ -191,12 +197,9 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     });
     connect(all, &QPushButton::clicked, this, &PolicyLab::figureWanted);
     connect(&shared_, &PolicyData::policyChosen, this, &PolicyLab::setPolicy);
-    connect(front_, &ChartPlot::markClicked, this, [this](int series, int index) {
-        shared_.chooseLink(front_->linkOf({series, index}));
-    });
+    connect(front_, &FigurePanel::linkChosen, &shared_, &PolicyData::chooseLink);
     connect(colour_, &QCheckBox::toggled, this, &PolicyLab::tellText);
     connect(&shared_, &PolicyData::tableChanged, this, &PolicyLab::renew);
-    connect(&shared_, &PolicyData::frontsChanged, this, &PolicyLab::drawFront);
     connect(&context_.selection, &Selection::sequenceChanged, this, &PolicyLab::tellText);
     connect(&shared_, &PolicyData::rerunsChanged, this, &PolicyLab::findRerun);
     connect(rerun_, &QPushButton::clicked, this, [this] {
@@ -213,7 +216,7 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
 PolicyLab::~PolicyLab() = default;
 
 bool PolicyLab::isBusy() const {
-    return onScreen() && (shared_.isBusy() || comparing_.isBusy());
+    return onScreen() && (shared_.isBusy() || comparing_.isBusy() || front_->isBusy());
 }
 
 QString PolicyLab::rerunText() const {
@@ -262,6 +265,7 @@ void PolicyLab::setColoursText(bool on) {
 }
 
 void PolicyLab::screenChanged() {
+    front_->setOnScreen(onScreen() && !drawn_.empty());
     renew(); // hidden, it takes its colours off the text
 }
 
@@ -277,6 +281,8 @@ void PolicyLab::renew() {
         kind_ = nullptr;
         spec_.clear();
         followed_.clear(); // of another run
+        drawn_.clear();
+        front_->setOnScreen(false);
         findRerun();
         tellText();
         return;
@@ -396,8 +402,9 @@ void PolicyLab::replayNow() {
     }
     notes << u"Replay: tokens do not affect each other; a rerun can differ."_s;
     note_->setText(notes.join(u' '));
-    Chart steps = steps_chart(result_->histogram, QString());
-    steps.title = u"Steps by replay"_s;
+    const RunInfo* run = context_.data.run(shared_.run());
+    Chart steps = steps_chart(result_->histogram, run != nullptr ? run->step_unit : "step");
+    steps.title += u" by replay"_s;
     histogram_->setChart(std::move(steps));
     findRerun();
     drawFront();
@@ -430,7 +437,6 @@ void PolicyLab::findRerun() {
             [this](const RerunDifference& difference) {
                 difference_ = std::make_unique<RerunDifference>(difference);
                 showRerun();
-                drawFront();
             },
             [this](const QString& sentence) {
                 rerunProblem_ = sentence;
@@ -472,27 +478,26 @@ void PolicyLab::showRerun() {
     rerunLabel_->setVisible(!text.isEmpty());
 }
 
+/// The chosen policy beside the model's own and the bound.
 void PolicyLab::drawFront() {
-    const auto table = shared_.table();
-    if (!table || spec_.isEmpty()) {
-        return;
-    }
-    const auto all = shared_.fronts();
-    drawn_.clear();
-    if (all) {
-        // The chosen one beside the model's own, the best blind rule and the bound.
-        for (const PolicyFront& front : *all) {
-            if (front.policy == kind_->name || front.policy == "learned" || front.policy == blind_rule ||
-                !front.causal) {
-                drawn_.push_back(front);
-            }
+    figure::FigureSpec spec = front_figure();
+    const std::set<std::string> names{kind_->name, "learned", "oracle"};
+    for (const PolicyKind* kind : shared_.table()->kinds()) {
+        if (names.contains(kind->name)) {
+            spec.policies.push_back(kind->name);
         }
     }
-    const PolicyPoint now{spec_.toStdString(), result_->mean_steps, result_->mean_nll, result_->mean_flops};
-    Chart chart = front_chart(drawn_, shared_.reruns(spec_), &now, FrontLook{.bands = true});
-    chart.title = u"Perplexity by replay"_s;
-    chart.note.clear(); // it stands beside
-    front_->setChart(std::move(chart));
+    if (spec.policies != drawn_) {
+        drawn_ = spec.policies;
+        front_->setSpec(std::move(spec));
+        front_->setOnScreen(onScreen());
+    }
+    front_->decorate([now = PolicyPoint{spec_.toStdString(), result_->mean_steps, result_->mean_nll,
+                                        result_->mean_flops}](Chart& chart) {
+        chart.title = u"Perplexity by replay"_s;
+        chart.note.clear(); // it stands beside
+        add_replay(chart, now);
+    });
 }
 
 void PolicyLab::tellText() {

@@ -28,8 +28,8 @@ struct FigureSpec;
 }
 
 class ChartPlot;
+class FigurePanel;
 class PolicyData;
-struct PolicyFront;
 struct PolicyKind;
 struct ReplayResult;
 struct RerunDifference;
@@ -63,7 +63,8 @@ public:
     /// Back to where the slider begins: the threshold of the model's own rule, where it has one.
     [[nodiscard]] QToolButton* reset() const { return reset_; }
     [[nodiscard]] ChartPlot* histogram() const { return histogram_; }
-    [[nodiscard]] ChartPlot* front() const { return front_; }
+    /// The fronts of the chosen policy and of the model's own, with the replay that the slider chooses.
+    [[nodiscard]] FigurePanel* front() const { return front_; }
     [[nodiscard]] QString policyText() const { return spec_; }
     [[nodiscard]] QString summary() const;
     [[nodiscard]] bool coloursText() const;
@@ -114,11 +115,11 @@ private:
     QLabel* hint_;
     QWidget* body_;
     ChartPlot* histogram_;
-    ChartPlot* front_;
-    QString exact_;                  ///< policy chosen elsewhere; empty: the slider's
-    std::vector<PolicyFront> drawn_; ///< of the front
+    FigurePanel* front_;
+    std::vector<std::string> drawn_;          ///< policies of the front
+    QString exact_;                           ///< policy chosen elsewhere; empty: the slider's
     std::map<std::string, QString> followed_; ///< by kind: where its slider was moved to
-    std::vector<double> values_; ///< thresholds of the slider's places
+    std::vector<double> values_;              ///< thresholds of the slider's places
     const PolicyKind* kind_ = nullptr;
     std::unique_ptr<ReplayResult> result_;
     QString spec_;

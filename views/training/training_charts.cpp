@@ -43,10 +43,10 @@ TimeUnit unit_of(std::span<const TrainingRecord> trainings) {
                            : TimeUnit{1, u"time (s)"_s};
 }
 
-double place_of(const TrainingCurve& curve, std::size_t i, TrainingAxis axis, const TimeUnit& unit) {
-    return axis == TrainingAxis::steps    ? static_cast<double>(curve.step[i])
-           : axis == TrainingAxis::tokens ? static_cast<double>(curve.tokens[i])
-                                          : curve.seconds[i] / unit.seconds;
+double place_of(const TrainingCurve& curve, std::size_t i, const std::string& axis, const TimeUnit& unit) {
+    return axis == "seconds"  ? curve.seconds[i] / unit.seconds
+           : axis == "tokens" ? static_cast<double>(curve.tokens[i])
+                              : static_cast<double>(curve.step[i]);
 }
 
 /// Which of so many points are drawn: all, or of every stretch its lowest and its highest, so that no
@@ -85,10 +85,8 @@ public:
     Builder(std::span<const TrainingRecord> trainings, const TrainingChartOptions& options)
         : trainings_(trainings), options_(options), unit_(unit_of(trainings)) {
         Chart::Axis& x = result.x;
-        x.si = options.axis != TrainingAxis::seconds;
-        x.label = options.axis == TrainingAxis::steps    ? u"steps"_s
-                  : options.axis == TrainingAxis::tokens ? u"tokens"_s
-                                                         : unit_.label;
+        x.si = options.axis != "seconds";
+        x.label = x.si ? QString::fromStdString(options.axis) : unit_.label;
     }
 
     Chart result;

@@ -44,11 +44,8 @@ std::vector<TrainingRecord> read_trainings(const std::filesystem::path& trace,
 std::vector<TrainingRecord> trainings_named(const std::filesystem::path& trace, const std::string& name,
                                             const std::stop_token& stop = {});
 
-/// The x axis of a curve.
-enum class TrainingAxis : std::uint8_t { steps, tokens, seconds };
-
 struct TrainingChartOptions {
-    TrainingAxis axis = TrainingAxis::steps;
+    std::string axis = "steps"; ///< the x axis: "steps", "tokens" or "seconds"
     /// Weight of earlier values in a running mean of the loss and other noisy quantities, 0 (as measured) to
     /// below 1; measurements on held-out text are never smoothed.
     double smoothing = 0;

@@ -257,8 +257,8 @@ private Q_SLOTS:
         // Who wins where, beside the comparison.
         (void)shown.commandOf(u"compare"_s);
         CompareView& compare = shown.window.panel<CompareView>();
-        compare.detail()->setCurrentIndex(compare.detail()->findData(u"position"_s));
-        QVERIFY(compare.viewCommand().text.contains(u"\"by\": \"position\""_s));
+        compare.detail()->setCurrentIndex(compare.detail()->findText(u"Who wins where"_s));
+        QVERIFY(compare.viewCommand().text.contains(u"\"winners\""_s));
         const Ran compared = in_shell(compare.viewCommand().text, shown.empty());
         QVERIFY2(compared.code == 0, qPrintable(compared.err));
         shown.window.selection().setRunB({});

@@ -9,9 +9,10 @@
 #include "views/common/token_subset.h"
 #include "views/compare/compare_view.h"
 #include "views/compare/task_answers.h"
-#include "views/compare/token_scatter.h"
 #include "views/figure/figure.h"
 #include "views/figure/figure_command.h"
+#include "views/figure/figure_form.h"
+#include "views/figure/figure_panel.h"
 
 #include <QAbstractItemModelTester>
 #include <QComboBox>
@@ -132,7 +133,7 @@ private Q_SLOTS:
         Fixture fixture;
         fixture.open(folder_ / "tasks.ponder");
         QComboBox* detail = fixture.view.detail();
-        detail->setCurrentIndex(detail->findData(u"tasks"_s));
+        detail->setCurrentIndex(detail->findText(u"Tasks: answers"_s));
         const TaskAnswers* tasks = fixture.view.tasks();
         QTRY_VERIFY(!tasks->isBusy() && tasks->topLevelItemCount() == 1);
         const QTreeWidgetItem* task = tasks->topLevelItem(0);
@@ -376,9 +377,6 @@ private Q_SLOTS:
         const DataTableModel& model = *f.view.model();
         const QString tip = model.index(1, model.columnOf("difference")).data(Qt::ToolTipRole).toString();
         QVERIFY2(tip.contains(u"Student"_s), qPrintable(tip));
-        // The winners are those among them.
-        f.view.detail()->setCurrentIndex(2);
-        QTRY_VERIFY(!f.view.isBusy());
         Q_EMIT f.view.chip()->released();
         QCOMPARE(f.view.comparison(), all);
         QVERIFY(f.view.chip()->words().isEmpty());
@@ -402,39 +400,45 @@ private Q_SLOTS:
     void hoveringAndClickingPointsDriveTheSelection() {
         Fixture f;
         f.open(folder_ / "story.ponder");
-        QTRY_VERIFY_WITH_TIMEOUT(f.view.comparison() != nullptr, 60'000);
-        QTest::qWait(50);
-        TokenScatter* scatter = f.view.scatter();
-        QCOMPARE(scatter->accessibleName(), u"NLL of the two runs, token against token"_s);
+        ChartPlot* plot = f.view.pairs()->chart();
+        QTRY_VERIFY_WITH_TIMEOUT(!f.view.isBusy() && !plot->chart().empty(), 60'000);
+        QCOMPARE(plot->accessibleName(), u"Token against token"_s);
         const RunComparison& comparison = *f.view.comparison();
+        const Chart::Series& points = plot->chart().series.back();
+        QCOMPARE(points.x.size(), comparison.places.size());
+        const int series = static_cast<int>(plot->chart().series.size()) - 1;
         // The token that lies farthest out has no neighbour that could be meant instead.
-        std::size_t far = 0;
-        std::size_t far_other = 0;
-        for (std::size_t i = 0; i < comparison.places.size(); ++i) {
-            auto& best = comparison.places[i].sequence == 0 ? far : far_other;
-            if (comparison.places[best].sequence != comparison.places[i].sequence ||
-                comparison.runs[0].token_nll[i] > comparison.runs[0].token_nll[best]) {
-                best = i;
+        const auto farthest = [&](std::int32_t sequence) {
+            std::size_t best = points.x.size();
+            for (std::size_t i = 0; i < points.x.size(); ++i) {
+                const bool of = comparison.places[i].sequence == sequence;
+                best = of && (best == points.x.size() || points.x[i] > points.x[best]) ? i : best;
             }
-        }
-        const auto token_of = [&](ChartPlot::Mark mark) {
-            return comparison.places[static_cast<std::size_t>(mark.index) * scatter->stride()];
+            return ChartPlot::Mark{series, static_cast<int>(best)};
         };
-        const QPointF place = scatter->positionOf(scatter->markOf(far));
-        const ChartPlot::Mark found = scatter->markAt(place);
-        QVERIFY(found.isValid());
-        QCOMPARE(scatter->positionOf(found), place);
-        QWidget* plot = scatter->canvas();
-        QMouseEvent move(QEvent::MouseMove, place, plot->mapToGlobal(place), Qt::NoButton, Qt::NoButton, {});
-        QCoreApplication::sendEvent(plot, &move);
-        QCOMPARE(f.selection.hover(), static_cast<qint64>(token_of(found).row) + 1);
-        const QPoint elsewhere = scatter->positionOf(scatter->markOf(far_other)).toPoint();
-        const ChartPlot::Mark clicked = scatter->markAt(elsewhere);
+        const auto token_of = [&](ChartPlot::Mark mark) {
+            return static_cast<qint64>(comparison.places[static_cast<std::size_t>(mark.index)].row) + 1;
+        };
+        const QPointF place = plot->positionOf(farthest(0));
+        QMouseEvent move(QEvent::MouseMove, place, plot->canvas()->mapToGlobal(place), Qt::NoButton,
+                         Qt::NoButton, {});
+        QCoreApplication::sendEvent(plot->canvas(), &move);
+        QCOMPARE(f.selection.hover(), token_of(plot->markAt(place)));
+        const QPoint elsewhere = plot->positionOf(farthest(1)).toPoint();
+        const ChartPlot::Mark clicked = plot->markAt(elsewhere);
         QVERIFY(clicked.isValid());
-        QTest::mouseClick(plot, Qt::LeftButton, {}, elsewhere);
-        QCOMPARE(f.selection.sequence(), static_cast<qint64>(token_of(clicked).sequence));
-        QCOMPARE(f.selection.token(), static_cast<qint64>(token_of(clicked).row) + 1);
-        QVERIFY(!scatter->markAt(QPointF(-50, -50)).isValid());
+        QTest::mouseClick(plot->canvas(), Qt::LeftButton, {}, elsewhere);
+        QCOMPARE(f.selection.sequence(), 1);
+        QCOMPARE(f.selection.token(), token_of(clicked));
+        // Who wins is a figure beside it, of what its form says.
+        f.view.detail()->setCurrentIndex(1);
+        QTRY_VERIFY_WITH_TIMEOUT(!f.view.isBusy() && !f.view.winners()->chart()->chart().empty(), 60'000);
+        auto* by = qobject_cast<QComboBox*>(f.view.winners()->ownForm(0)->editor(u"by"_s));
+        by->setCurrentIndex(by->findData(u"position"_s));
+        QVERIFY(f.view.viewCommand().text.contains(u"\"by\": \"position\""_s));
+        f.selection.setRunB({});
+        QTRY_VERIFY_WITH_TIMEOUT(!f.view.isBusy(), 60'000);
+        QVERIFY(!f.view.winners()->chart()->hint().isEmpty());
     }
 
 private:

@@ -338,6 +338,31 @@ private Q_SLOTS:
         QVERIFY2(drawn >= 14, qPrintable(QString::number(drawn)));
     }
 
+    void aPanelWhoseRunIsGoneSaysSo() {
+        const fs::path path = folder_ / "goes.ponder";
+        fs::copy_file(folder_ / "story.ponder", path);
+        const QString trace = path_text(path);
+        Opened window(path, Appearance::light);
+        window.selection.setRunA({trace, window.data.runs(trace)[0].id});
+        FigureSpec spec;
+        spec.kind = FigureKind::steps_histogram;
+        FigurePanel panel(window.context, spec);
+        panel.show();
+        QTRY_VERIFY_WITH_TIMEOUT(!panel.isBusy() && !panel.chart()->chart().empty(), 60'000);
+        // The file is replaced by one without the run: the figure goes, and a sentence stands in its place.
+        spec.title = "other";
+        fs::remove(path);
+        panel.setSpec(spec);
+        QTRY_VERIFY_WITH_TIMEOUT(!panel.isBusy(), 60'000);
+        QVERIFY(panel.chart()->hint().contains(u"goes.ponder"_s) || panel.hint().contains(u"goes.ponder"_s));
+        QCOMPARE(panel.viewCommand().kind, ViewCommand::Kind::none);
+        // The run is no longer open, or no longer chosen.
+        window.selection.setRunA({trace, 99});
+        QTRY_VERIFY(!panel.isBusy() && !panel.hint().isEmpty());
+        QVERIFY(panel.spec().runs.empty());
+        QCOMPARE(panel.viewCommand().kind, ViewCommand::Kind::none);
+    }
+
     void otherKindsAndFailures() {
         Opened window(folder_ / "story.ponder", Appearance::dark);
         FigureSpec initial;

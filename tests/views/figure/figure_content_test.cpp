@@ -129,17 +129,21 @@ private Q_SLOTS:
     }
 
     void namesDoNotBreakLatexTables() {
-        const TableData table{
-            {{u"Run"_s, {u"[x]"_s, u"*\ny"_s}}, {u"Δ NLL"_s, {u"[1]"_s, u"2"_s}}}, u"a\nb\rc"_s, ""};
+        FigureData data;
+        data.table =
+            TableData{{{},
+                       {{"run", "Run", CellFormat::text}, {"nll", "Δ NLL", CellFormat::difference, 2}},
+                       {{"[x]", 1.0}, {"*\ny", -2.0}}},
+                      u"a\nb\rc"_s};
         FigureSpec spec;
         spec.kind = FigureKind::policy_table;
-        const Figure figure = compose_table(spec, table, *fonts_);
-        const std::string& latex = figure.tables.at(1).csv;
+        const std::string latex = compose(spec, data, *fonts_).tables.at(1).csv;
         QVERIFY2(latex.starts_with("% a b c\n% "), latex.c_str());
-        QVERIFY2(latex.find("\\midrule\n{[}x] & [1] \\\\\n{*} y & 2 \\\\\n") != std::string::npos,
+        QVERIFY2(latex.find("\\midrule\n{[}x] & +1.00 \\\\\n{*} y & $-$2.00 \\\\\n") != std::string::npos,
                  latex.c_str());
         QVERIFY2(latex.find("Run & $\\Delta$ NLL") != std::string::npos, latex.c_str());
-        QCOMPARE(tex(u"a⏎␣→‖b"_s), std::string("a$\\hookleftarrow$\\textvisiblespace{}$\\rightarrow$$\\|$b"));
+        QCOMPARE(plain_text::tex("a⏎␣→‖b"),
+                 std::string("a$\\hookleftarrow$\\textvisiblespace{}$\\rightarrow$$\\|$b"));
     }
 
     void layersAreNotCalledSteps() {

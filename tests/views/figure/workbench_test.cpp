@@ -117,7 +117,7 @@ private Q_SLOTS:
         QTest::addColumn<QString>("rest");
         for (const KindInfo& info : figure_kinds()) {
             QString rest = uR"("runs":["adaponderlm-1m"])"_s;
-            if (info.uses_b && info.kind != FigureKind::depth_ablation) {
+            if (info.runs != RunUse::one) {
                 rest = uR"("runs":["adaponderlm-1m","vanilla-1m"],"replicates":200)"_s;
             }
             if (info.kind == FigureKind::jacobi_convergence || info.kind == FigureKind::layers_by_step) {
@@ -125,6 +125,9 @@ private Q_SLOTS:
             }
             if (info.kind == FigureKind::task_accuracy) {
                 rest = uR"("runs":["answers"],"cost":"steps","replicates":200)"_s;
+            }
+            if (info.kind == FigureKind::expert_agreement) {
+                rest = u"\"runs\":[\"mixture\",\"mixture\"]"_s;
             }
             if (info.kind == FigureKind::experts) {
                 rest = uR"("runs":["mixture"])"_s;
@@ -279,7 +282,8 @@ private Q_SLOTS:
             counted += std::pow(10, value);
         }
         QVERIFY(std::abs(counted - static_cast<double>(comparison.places.size())) < 1e-6 * counted);
-        QVERIFY_EXCEPTION_THROWN(winners_of(comparison, request, "class", 2), InputError);
+        request.runs.pop_back();
+        QVERIFY_EXCEPTION_THROWN(winners_of(compare_runs(request), request, "class"), InputError);
     }
 
     void winnersSayWhatTheirIntervalsAreOver() {
@@ -428,7 +432,7 @@ private Q_SLOTS:
             QCOMPARE(points.high[i], reruns.rows[1].at_steps[i].band.high);
         }
         QVERIFY_EXCEPTION_THROWN(matched_rules_chart(table, {{"full"}}, options), InputError);
-        const Chart sweep = sweep_chart(table, {"entropy"}, SweepQuantity::steps, {});
+        const Chart sweep = sweep_chart(table, {"entropy"}, Quantity::steps, {});
         QVERIFY(std::is_sorted(sweep.series[0].x.begin(), sweep.series[0].x.end()));
         QCOMPARE(sweep.x.label, u"theta"_s); // a column is too narrow for what it does
         QVERIFY(sweep.note.startsWith(u"A token stops when the entropy"_s));

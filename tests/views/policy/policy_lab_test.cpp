@@ -173,10 +173,10 @@ private Q_SLOTS:
     void frontsLieWhereTheReplayPutsThem() {
         Stage stage;
         QVERIFY(stage.open());
-        const auto fronts = PolicyData::of(stage.context).fronts();
-        QVERIFY(fronts && fronts->size() > 4);
         const auto table = PolicyData::of(stage.context).table();
-        for (const PolicyFront& front : *fronts) {
+        const std::vector<PolicyFront> fronts = policy_fronts(*table, {}, 25, {});
+        QVERIFY(fronts.size() > 4);
+        for (const PolicyFront& front : fronts) {
             QVERIFY(!front.points.empty());
             QCOMPARE(front.causal, front.policy != "oracle");
             for (const PolicyPoint& point : {front.points.front(), front.points.back()}) {
@@ -204,10 +204,10 @@ private Q_SLOTS:
         const auto listed = static_cast<std::size_t>(std::count_if(
             chart.series.begin(), chart.series.end(), [](const auto& one) { return one.listed; }));
         const auto other_axis = static_cast<std::size_t>(
-            std::count_if(fronts->begin(), fronts->end(), [&](const PolicyFront& front) {
+            std::count_if(fronts.begin(), fronts.end(), [&](const PolicyFront& front) {
                 return front.axis && (*front.axis == CostAxis::flops) != table->flops.has_value();
             }));
-        QCOMPARE(listed, fronts->size() - other_axis + 2); // and both runs, as they were recorded
+        QCOMPARE(listed, fronts.size() - other_axis + 2); // and both runs, as they were recorded
         QVERIFY(std::any_of(chart.series.begin(), chart.series.end(), [](const auto& one) {
             return one.name == QLatin1String(blind_rule) && one.mark == Chart::Mark::line;
         }));
@@ -387,14 +387,20 @@ private Q_SLOTS:
     void aPointOfTheFrontChoosesItsPolicy() {
         Stage stage({.sequences = 2, .tokens = 300, .secondRun = false});
         QVERIFY(stage.open());
-        const auto fronts = PolicyData::of(stage.context).fronts();
-        QVERIFY(fronts);
-        const auto front = std::find_if(fronts->begin(), fronts->end(),
-                                        [](const PolicyFront& one) { return one.policy == "entropy"; });
-        PolicyData::of(stage.context)
-            .chooseLink(u"policy:"_s + QString::fromStdString(front->points[3].spec));
-        QCOMPARE(stage.lab.policyText(), QString::fromStdString(front->points[3].spec));
+        // The front is of the chosen policy, and the replay of the slider lies on the chart.
+        stage.lab.policies()->setCurrentIndex(stage.lab.policies()->findText(u"entropy"_s));
+        ChartPlot* plot = stage.lab.front()->chart();
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.lab.isBusy() && !plot->chart().empty(), 60'000);
+        const auto front = std::ranges::find_if(plot->chart().series, [](const Chart::Series& one) {
+            return one.name == u"entropy"_s && one.mark == Chart::Mark::line;
+        });
+        QVERIFY(front != plot->chart().series.end());
+        QVERIFY(plot->chart().series.back().labels.front().contains(stage.lab.policyText()));
+        const QString link = front->links[3];
+        Q_EMIT plot->markClicked(static_cast<int>(front - plot->chart().series.begin()), 3);
+        QCOMPARE(u"policy:"_s + stage.lab.policyText(), link);
         QCOMPARE(stage.lab.policies()->currentText(), u"entropy"_s);
+        QVERIFY(plot->chart().series.back().labels.front().contains(stage.lab.policyText()));
     }
 
     void bandsAxesAndLimitsAreThoseOfTheFigure() {
