@@ -29,7 +29,7 @@ struct RecordVerb {
     std::filesystem::path trace;
     std::string level = "steps";
     RecordOptions options;
-    GenerateOptions generate;
+    std::uint64_t seed = 0;
     std::vector<std::string> ablated_sources;
     std::filesystem::path patch_file;
     bool patched_only = false;
@@ -51,7 +51,7 @@ struct RecordVerb {
     notices_of_texts(const Tokenizer& tokenizer, std::int64_t vocabulary_size,
                      const std::vector<SequenceInput>& sequences) const;
     void check_input() const;
-    void check_choice(const RecordChoice& what, const ModelConfig& config) const;
+    void check_choice(const RecordChoice& what) const;
     /// Sequences in memory, or a source that is read during the recording.
     [[nodiscard]] RecordReport record_texts(Engine& engine, const Checkpoint& checkpoint,
                                             const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,
@@ -76,9 +76,6 @@ struct RecordVerb {
     /// The checkpoint with the user's changes, which the run stores.
     [[nodiscard]] Checkpoint open();
     void say_price(const Engine& engine, std::int64_t window, const ProgressPrinter& printer) const;
-    void continue_prompts(const Engine& engine, const Checkpoint& checkpoint, const Tokenizer* tokenizer,
-                          std::vector<SequenceInput>& sequences, ProgressPrinter& printer,
-                          const std::stop_token& stop);
 };
 
 } // namespace ponderscope::cli

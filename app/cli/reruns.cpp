@@ -33,8 +33,7 @@ void RerunOptions::add_to(CLI::App& verb) {
     verb.add_option("--batch", batch, "Windows computed together in reruns")
         ->check(number_from<std::int64_t>(1, 4096))
         ->capture_default_str();
-    verb.add_option("--device", model.device,
-                    "Where reruns compute: cpu, cuda, cuda:N, several with commas, or auto")
+    verb.add_option("--device", model.device, "Where reruns compute: cpu, cuda, cuda:N, or auto")
         ->capture_default_str();
 }
 

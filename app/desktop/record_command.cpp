@@ -169,7 +169,6 @@ QStringList record_arguments(const RecordRequest& request) {
         option(u"--from"_s, request.fromRun);
     } else if (request.fromPrompt) {
         option(u"--prompt"_s, request.prompt);
-        number(u"--generate"_s, request.generate);
     } else {
         option(holds_ids(request.textFile)     ? u"--ids"_s
                : holds_lines(request.textFile) ? u"--jsonl"_s

@@ -39,7 +39,6 @@ struct RecordRequest {
     QString fromRun;    ///< TRACE#RUN: its sequences again, instead of a text
     QString forceSteps; ///< "SEQUENCE/POSITION:STEPS"; empty: none
     QString patch;      ///< file of states that are put in; the run without them is not recorded; empty: none
-    int generate = 0;   ///< tokens that the model adds to the prompt
     QString method;     ///< empty: what the checkpoint says
     QString policy;     ///< policy: "full", "learned"; empty: the method's own rule
     RunSettings settings;

@@ -81,7 +81,6 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
                              "Token ids (*.json *.safetensors);;All files (*)"_s,
                              this)),
       prompt_(new QPlainTextEdit(this)),
-      generate_(new QSpinBox(this)),
       method_(new QComboBox(this)),
       policy_(new QComboBox(this)),
       jacobi_(new QLineEdit(this)),
@@ -124,7 +123,6 @@ void RecordDialog::dressFields(const Theme& theme) {
         box->setToolTip(tip);
         box->setAccessibleName(tip);
     };
-    number(generate_, 100'000, u"none"_s, u"Tokens that the model generates after the prompt"_s);
     number(context_, 1'000'000, u"automatic"_s,
            u"Tokens in a window; automatic: the model's context length, at most 2,048"_s);
     number(stride_, 1'000'000, u"automatic"_s,
@@ -212,7 +210,6 @@ void RecordDialog::layOut() {
     grid->addWidget(textFile_, row++, 1);
     grid->addWidget(fromPrompt_, row, 0, Qt::AlignTop);
     grid->addWidget(prompt_, row++, 1);
-    several({{QString(), generate_}, {u"tokens generated after it"_s, nullptr}});
     label(u"Method"_s, method_);
     several({{QString(), method_}, {u"Device"_s, device_}, {u"Precision"_s, dtype_}});
     label(u"Policy"_s, policy_);
@@ -257,16 +254,25 @@ void RecordDialog::layOut() {
 
 /// Sets the tab order row by row, in reading order.
 void RecordDialog::orderTabs() {
-    QWidget* const order[] = {checkpoint_,    fromFile_,
-                              textFile_,      fromPrompt_,
-                              prompt_,        generate_,
-                              method_,        device_,
-                              dtype_,         policy_,
-                              jacobi_,        &fields_->steps(),
-                              &fields_->kv(), &fields_->start(),
-                              level_,         context_,
-                              stride_,        batch_,
-                              name_,          trace_};
+    QWidget* const order[] = {checkpoint_,
+                              fromFile_,
+                              textFile_,
+                              fromPrompt_,
+                              prompt_,
+                              method_,
+                              device_,
+                              dtype_,
+                              policy_,
+                              jacobi_,
+                              &fields_->steps(),
+                              &fields_->kv(),
+                              &fields_->start(),
+                              level_,
+                              context_,
+                              stride_,
+                              batch_,
+                              name_,
+                              trace_};
     for (std::size_t i = 1; i < std::size(order); ++i) {
         setTabOrder(order[i - 1], order[i]);
     }
@@ -285,7 +291,7 @@ void RecordDialog::connectFields() {
     for (QComboBox* box : {method_, policy_, device_, dtype_, level_}) {
         connect(box, &QComboBox::currentTextChanged, this, &RecordDialog::check);
     }
-    for (QSpinBox* box : {generate_, context_, stride_, batch_}) {
+    for (QSpinBox* box : {context_, stride_, batch_}) {
         connect(box, &QSpinBox::valueChanged, this, &RecordDialog::check);
     }
     connect(name_, &QLineEdit::textChanged, this, &RecordDialog::check);
@@ -452,7 +458,6 @@ void RecordDialog::setRequest(const RecordRequest& request) {
     textFile_->setPath(request.textFile);
     prompt_->setPlainText(request.prompt);
     (request.fromPrompt ? fromPrompt_ : fromFile_)->setChecked(true);
-    generate_->setValue(request.generate);
     method_->setCurrentIndex(std::max(0, method_->findData(request.method)));
     inquire();
     policy_->setCurrentText(request.policy);
@@ -475,7 +480,6 @@ RecordRequest RecordDialog::request() const {
     request.fromPrompt = fromPrompt_->isChecked();
     request.textFile = textFile_->path();
     request.prompt = prompt_->toPlainText();
-    request.generate = generate_->value();
     request.method = method_->currentData().toString();
     request.policy = policy_->currentText().trimmed();
     request.jacobi = jacobi_->isEnabled() ? jacobi_->text().trimmed() : QString();
@@ -528,7 +532,6 @@ void RecordDialog::check() {
     price_->setText(level_->currentData(Qt::ToolTipRole).toString());
     const QStringList arguments = record_arguments(request());
     command_->setCommand(shell_command(arguments), shell_command(as_typed(arguments)));
-    generate_->setEnabled(fromPrompt_->isChecked());
     const QString method = request().method.isEmpty() ? known_.method : request().method;
     jacobi_->setEnabled(method.isEmpty() || method == u"ponderlm2" || method == u"ponderlm3");
     jacobi_->setPlaceholderText(jacobi_->isEnabled() ? u"as the config says"_s : u"PonderLM-2/3 only"_s);

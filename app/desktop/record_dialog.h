@@ -69,7 +69,6 @@ private:
     QRadioButton* fromPrompt_;
     PathEdit* textFile_;
     QPlainTextEdit* prompt_;
-    QSpinBox* generate_;
     QComboBox* method_;
     QComboBox* policy_;
     QLineEdit* jacobi_;

@@ -77,7 +77,6 @@ private Q_SLOTS:
 
         request.fromPrompt = true;
         request.prompt = u"--help me, it's \"late\""_s;
-        request.generate = 32;
         request.method = u"ponderlm"_s;
         request.policy = u"full"_s;
         request.jacobi = u"exact"_s;
@@ -88,7 +87,6 @@ private Q_SLOTS:
         request.name = u"night"_s;
         const QStringList arguments = record_arguments(request);
         QVERIFY(arguments.contains(u"--prompt=--help me, it's \"late\""_s));
-        QVERIFY(arguments.contains(u"--generate=32"_s));
         QVERIFY(arguments.contains(u"--method=ponderlm"_s));
         QVERIFY(arguments.contains(u"--policy=full"_s));
         QVERIFY(arguments.contains(u"--jacobi=exact"_s));

@@ -130,7 +130,6 @@ TEST_F(JsonlVerb, WrongUseIsASentence) {
     EXPECT_NE(sentence({"--jsonl", corpus, "--prompt", "x"}).find("[usage.conflict]"), std::string::npos);
     EXPECT_NE(sentence({"--prompt", "some words", "--group-field", "x"}).find("[usage.missing]"),
               std::string::npos);
-    EXPECT_NE(sentence({"--jsonl", corpus, "--generate", "3"}).find("[usage.conflict]"), std::string::npos);
     EXPECT_NE(sentence({"--jsonl", corpus, "--text-field", "body"}).find("line 1: "), std::string::npos);
     EXPECT_NE(sentence({"--jsonl", folder / "absent"}).find("absent"), std::string::npos);
     EXPECT_NE(sentence({"--jsonl", "-"}).find("[text.empty]"), std::string::npos);
@@ -163,7 +162,6 @@ TEST_F(JsonlVerb, TextFilesAreStreamsToo) {
         EXPECT_FALSE(std::filesystem::exists(trace));
     };
     sentence({"--text", "-"}, "[text.empty]");
-    sentence({"--text", "-", "--generate", "3"}, "[usage.conflict]");
     sentence({"--text", text + ".gz", "--force-steps", "0:1"}, "[usage.conflict]");
     sentence({"--prompt", "some words", "--limit-tokens", "9"}, "[usage.missing]");
 }

@@ -162,10 +162,8 @@ TEST_F(Shards, WrongUseIsASentence) {
         EXPECT_FALSE(std::filesystem::exists(shard(trace, 1, 2)));
         return result;
     };
-    for (const char* const option : {"--generate", "--patch"}) {
-        const std::string alone = sentence({"--prompt", "some words", option, "3"});
-        EXPECT_TRUE(alone.find(option) < alone.find("[usage.unsuited]")) << alone;
-    }
+    const std::string alone = sentence({"--prompt", "some words", "--patch", "3"});
+    EXPECT_TRUE(alone.find("--patch") < alone.find("[usage.unsuited]")) << alone;
     const std::string stream = sentence({"--jsonl", "-"});
     EXPECT_NE(stream.find("standard input"), std::string::npos) << stream;
     const std::string unfound =

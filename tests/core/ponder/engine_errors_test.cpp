@@ -4,6 +4,7 @@
 #include "core/base/scoped_stop.h"
 #include "core/checkpoint/safetensors.h"
 #include "core/ponder/engine/engine.h"
+#include "core/ponder/halting/halting_rules.h"
 #include "tests/core/ponder/engine_subjects.h"
 #include "tests/core/ponder/tiny_models.h"
 
@@ -13,8 +14,10 @@
 #include <fstream>
 #include <functional>
 #include <limits>
+#include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ponderscope {
 namespace {
@@ -63,22 +66,71 @@ TEST(EngineErrors, WeightsThatDoNotFitTheConfig) {
     EXPECT_NE(fewer.find("found of 3"), std::string::npos) << fewer;
 }
 
-TEST(EngineErrors, AChoiceThatIsRefusedLeavesTheOneBefore) {
+/// Every choice that a model rules out and every two choices that exclude each other. The plan before stays.
+TEST(EngineErrors, EveryChoiceThatAPlanRefuses) {
     const TemporaryFolder folder;
-    (void)make_checkpoint(folder.path(), tiny_llama());
-    Engine engine = Engine::load(Checkpoint::open(folder.path()));
-    engine.choose(&RunPlan::attention, AttentionChoice::parse("0:0", engine.config()));
-    EXPECT_THROW(engine.choose(&RunPlan::layers_are_steps, true), InputError);
-    EXPECT_FALSE(engine.plan().layers_are_steps);
-    EXPECT_GT(engine.attention_pair_bytes(), 0);
-    engine.choose(&RunPlan::attention, {});
-    engine.choose(&RunPlan::layers_are_steps, true);
-    EXPECT_THROW(engine.choose(&RunPlan::attention, AttentionChoice::parse("0:0", engine.config())),
-                 InputError);
-    EXPECT_EQ(engine.attention_pair_bytes(), 0);
-    EXPECT_THROW(engine.choose(&RunPlan::states, StateChoice::parse("0", engine.config())), InputError);
-    EXPECT_THROW(engine.choose(&RunPlan::lens, true), InputError);
-    EXPECT_EQ(engine.token_bytes(), 0);
+    std::map<std::string, Engine> engines;
+    const auto load = [&](const std::string& name, const nlohmann::json& config) {
+        const Checkpoint checkpoint = make_checkpoint(folder / name, config);
+        engines.emplace(name, Engine::load(checkpoint));
+    };
+    nlohmann::json streams = tiny_llama();
+    streams.update({{"baseline_mode", "mhc"}, {"use_qk_norm", true}, {"mhc_num_streams", 2}});
+    load("llama", tiny_llama());
+    load("mhc", streams);
+    load("ponderlm", testing::with_ponderlm(tiny_gpt_neox(), 3));
+    load("ponderlm2", own_section(tiny_llama(), {{"method", "ponderlm2"}, {"max_steps", 2}}));
+    nlohmann::json cycles = nlohmann::json::parse(
+        read_file(testing::source_tree() / "tests/golden/next_hrm_text_1x2_tied_start_state/config.json"));
+    cycles.update({{"H_cycles", 2}, {"num_hidden_layers", 18}});
+    load("hrm", cycles);
+    const AttentionChoice attention{{0}, {0}};
+    struct Case {
+        const char* model;
+        std::function<void(RunPlan&)> choose;
+        const char* sentence; ///< a part of it
+    };
+    const std::vector<Case> cases{
+        {"llama", [](RunPlan& plan) { plan.rule = full_halting(); }, "no ponder steps"},
+        {"llama", [](RunPlan& plan) { plan.kv = KvPolicy::full; }, "no steps of that kind"},
+        {"llama", [](RunPlan& plan) { plan.prefix = 3; }, "only HRM-Text"},
+        {"llama", [](RunPlan& plan) { plan.start_state = "zero"; }, "starts from the embedding"},
+        {"llama", [](RunPlan& plan) { plan.refreshes = 2; }, "exactly in one go"},
+        {"llama", [](RunPlan& plan) { plan.experts = RecordedExperts::chosen; }, "has none"},
+        {"llama", [&](RunPlan& plan) { plan.layers_are_steps = true, plan.attention = attention; },
+         "two runs"},
+        {"llama", [](RunPlan& plan) { plan.layers_are_steps = true, plan.states = StateChoice{{0}}; },
+         "layers,states"},
+        {"llama", [](RunPlan& plan) { plan.layers_are_steps = plan.lens = true; }, "as its steps already"},
+        {"llama", [](RunPlan& plan) { plan.layers_are_steps = true, plan.kv = KvPolicy::skip; },
+         "no steps of that kind"},
+        {"mhc", [](RunPlan& plan) { plan.lens = true; }, "one residual stream"},
+        {"mhc", [](RunPlan& plan) { plan.layers_are_steps = true; }, ""},
+        {"ponderlm", [](RunPlan& plan) { plan.layers_are_steps = true; }, ""},
+        {"ponderlm", [](RunPlan& plan) { plan.refreshes = 2; }, "exactly in one go"},
+        {"ponderlm2", [](RunPlan& plan) { plan.refreshes = -1; }, "0 or more"},
+        {"ponderlm2", [](RunPlan& plan) { plan.kv = KvPolicy::full; }, "a rule of its own"},
+        {"hrm", [](RunPlan& plan) { plan.prefix = -1; }, "0 or more"},
+        {"hrm", [](RunPlan& plan) { plan.prefix = 3, plan.kv = KvPolicy::shared; }, "--prefix needs --kv"},
+        {"hrm", [](RunPlan& plan) { plan.prefix = 3, plan.kv = KvPolicy::skip; }, "--prefix needs --kv"},
+        {"hrm", [&](RunPlan& plan) { plan.prefix = 3, plan.attention = attention; }, "causal runs only"}};
+    for (const Case& one : cases) {
+        Engine& engine = engines.at(one.model);
+        RunPlan plan = engine.plan();
+        one.choose(plan);
+        const std::string said = message_of([&] { engine.use(plan); });
+        EXPECT_NE(said, "no InputError") << one.model << ": " << one.sentence;
+        EXPECT_NE(said.find(one.sentence), std::string::npos) << one.model << ": " << said;
+        EXPECT_EQ(engine.policy(), "learned") << said;
+        EXPECT_EQ(engine.scoring(), "exact") << said;
+        EXPECT_EQ(engine.attention_pair_bytes() + engine.token_bytes(), 0) << said;
+        EXPECT_FALSE(engine.plan().layers_are_steps || engine.plan().prefix) << said;
+    }
+    Engine& patched = engines.at("ponderlm2");
+    patched.use_patches(
+        {{{0, 1, 0, 0}, std::vector<float>(static_cast<std::size_t>(patched.state_width(0)))}});
+    EXPECT_NE(message_of([&] { patched.choose(&RunPlan::refreshes, 1); }).find("--patch needs exact scoring"),
+              std::string::npos);
 }
 
 TEST(EngineErrors, AStopIsHeardBetweenTwoBlocks) {

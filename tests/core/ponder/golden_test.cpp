@@ -33,7 +33,7 @@ bool is_checked_elsewhere(const std::string& name) {
         {"loss.", "train/penalty_test"},
         {"train.", "train/penalty_test"},
         {"replay.", "policy/golden_test"},
-        {"rerun.", "cli/rerun_cli_test and compare_reruns"},
+        {"rerun.", "compare_reruns"},
         {"exit_", "below: exits over layers"},
         {"hidden.block", "below: exits over layers"},
         {"hidden.layer", "intermediates of one pass"},
