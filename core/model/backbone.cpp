@@ -43,19 +43,14 @@ void check_combination(const ModelConfig& config) {
 
 std::unique_ptr<Backbone> build(const ModelConfig& config, LayoutBuilder& builder) {
     check_combination(config);
-    std::unique_ptr<Backbone> backbone;
     switch (config.architecture) {
 #define PONDERSCOPE_ARCHITECTURE(name)                                                                       \
     case Architecture::name:                                                                                 \
-        backbone = name##_backbone(config, builder);                                                         \
-        break;
+        return name##_backbone(config, builder);
 #include "core/checkpoint/architectures.def"
 #undef PONDERSCOPE_ARCHITECTURE
     }
-    for (TensorSpec& spec : residual_tensors(config)) {
-        builder.add(std::move(spec));
-    }
-    return backbone;
+    return nullptr;
 }
 
 at::Tensor edited(std::int64_t layer, const at::Tensor& stream, const Pass& pass) {
@@ -316,6 +311,7 @@ RotationTable Backbone::rotation(const std::vector<std::int64_t>& lengths) const
 ParameterLayout backbone_layout(const ModelConfig& config) {
     LayoutBuilder builder(config);
     (void)build(config, builder);
+    (void)make_residual_structure(config, builder);
     ParameterLayout layout = builder.finish();
     layout.first_layers = config.layers_left_out > 0;
     return layout;
@@ -324,7 +320,7 @@ ParameterLayout backbone_layout(const ModelConfig& config) {
 std::unique_ptr<Backbone> make_backbone(const ModelConfig& config, const Parameters& parameters) {
     LayoutBuilder builder(config, &parameters);
     std::unique_ptr<Backbone> backbone = build(config, builder);
-    backbone->residual_ = make_residual_structure(config, parameters);
+    backbone->residual_ = make_residual_structure(config, builder);
     backbone->count_elements(builder.layout(), builder.blocks());
     return backbone;
 }

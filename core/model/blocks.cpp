@@ -30,15 +30,6 @@ at::Tensor factor_of(const Norm& norm) {
 
 } // namespace
 
-Linear Linear::from(const Parameters& parameters, const std::string& prefix) {
-    return {parameters.at(prefix + ".weight"), parameters.find(prefix + ".bias")};
-}
-
-Norm Norm::from(const Parameters& parameters, const std::string& prefix, const ModelConfig& config) {
-    return {config.norm, parameters.find(prefix + ".weight"), parameters.find(prefix + ".bias"),
-            config.norm_eps};
-}
-
 Linear Linear::part(std::int64_t first, std::int64_t count) const {
     if (!weight.defined()) {
         return {};

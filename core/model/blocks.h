@@ -17,8 +17,6 @@ namespace ponderscope::blocks {
 struct Linear {
     at::Tensor weight;
     at::Tensor bias;
-    /// PREFIX.weight and PREFIX.bias, the latter if the model has it.
-    static Linear from(const Parameters& parameters, const std::string& prefix);
     /// Outputs [first, first + count) of a fused projection.
     [[nodiscard]] Linear part(std::int64_t first, std::int64_t count) const;
 };
@@ -30,7 +28,6 @@ struct Norm {
     at::Tensor bias;
     double eps = 1e-5;
     bool one_plus = false; ///< the factor is 1 + weight
-    static Norm from(const Parameters& parameters, const std::string& prefix, const ModelConfig& config);
 };
 
 at::Tensor linear(const at::Tensor& x, const Linear& weights);

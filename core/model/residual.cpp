@@ -3,30 +3,15 @@
 
 namespace ponderscope {
 
-std::vector<TensorSpec> residual_tensors(const ModelConfig& config) {
-    switch (config.depth.kind) {
-    case DepthMixing::mhc:
-        return hyper_connection_tensors(config);
-    case DepthMixing::attnres:
-        return attention_residual_tensors(config);
-    case DepthMixing::denseformer:
-        return depth_average_tensors(config);
-    case DepthMixing::none:
-    case DepthMixing::depth_attention:
-        break;
-    }
-    return {};
-}
-
 std::unique_ptr<ResidualStructure> make_residual_structure(const ModelConfig& config,
-                                                           const Parameters& parameters) {
+                                                           LayoutBuilder& builder) {
     switch (config.depth.kind) {
     case DepthMixing::mhc:
-        return make_hyper_connections(config, parameters);
+        return make_hyper_connections(config, builder);
     case DepthMixing::attnres:
-        return make_attention_residuals(config, parameters);
+        return make_attention_residuals(config, builder);
     case DepthMixing::denseformer:
-        return make_depth_average(config, parameters);
+        return make_depth_average(config, builder);
     case DepthMixing::none:
     case DepthMixing::depth_attention:
         break;

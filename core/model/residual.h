@@ -2,10 +2,13 @@
 #pragma once
 
 #include "core/model/backbone.h"
+#include "core/model/layout_builder.h"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace ponderscope {
@@ -23,26 +26,20 @@ public:
                                          const Pass& pass) const = 0;
 };
 
-/// The structure's own tensors; none where the residual is the usual one.
-std::vector<TensorSpec> residual_tensors(const ModelConfig& config);
-/// nullptr where the residual is the usual one.
-std::unique_ptr<ResidualStructure> make_residual_structure(const ModelConfig& config,
-                                                           const Parameters& parameters);
+/// Declares the structure's tensors and takes them. nullptr where the residual is the usual one.
+std::unique_ptr<ResidualStructure> make_residual_structure(const ModelConfig& config, LayoutBuilder& builder);
 
 // One file each.
-std::vector<TensorSpec> hyper_connection_tensors(const ModelConfig& config);
-std::unique_ptr<ResidualStructure> make_hyper_connections(const ModelConfig& config,
-                                                          const Parameters& parameters);
-std::vector<TensorSpec> attention_residual_tensors(const ModelConfig& config);
+std::unique_ptr<ResidualStructure> make_hyper_connections(const ModelConfig& config, LayoutBuilder& builder);
 std::unique_ptr<ResidualStructure> make_attention_residuals(const ModelConfig& config,
-                                                            const Parameters& parameters);
-std::vector<TensorSpec> depth_average_tensors(const ModelConfig& config);
-std::unique_ptr<ResidualStructure> make_depth_average(const ModelConfig& config,
-                                                      const Parameters& parameters);
+                                                            LayoutBuilder& builder);
+std::unique_ptr<ResidualStructure> make_depth_average(const ModelConfig& config, LayoutBuilder& builder);
 
-/// A tensor that no product reads: it counts for nothing in FLOPs.
-inline TensorSpec small_tensor(std::string name, std::vector<std::int64_t> shape, double start) {
-    return {std::move(name), std::move(shape), TensorSpec::Init::constant, start, {}, -1, false};
+/// A tensor in fp32 that no product reads: it counts for nothing in FLOPs. Undefined without weights.
+inline at::Tensor small_tensor(LayoutBuilder& builder, std::string name, std::vector<std::int64_t> shape,
+                               double start, TensorSpec::Init init = TensorSpec::Init::constant) {
+    const at::Tensor stored = builder.add({std::move(name), std::move(shape), init, start, {}, -1, false});
+    return stored.defined() ? stored.to(at::kFloat) : stored;
 }
 
 } // namespace ponderscope

@@ -18,17 +18,13 @@ std::string aggregator(std::int64_t c) {
 
 class AttentionResiduals final : public ResidualStructure {
 public:
-    AttentionResiduals(const ModelConfig& config, const Parameters& parameters);
+    AttentionResiduals(const ModelConfig& config, LayoutBuilder& builder);
     [[nodiscard]] at::Tensor run(const at::Tensor& x, const Sublayer& apply, const Pass& pass) const override;
 
 private:
     struct Aggregator {
         at::Tensor pseudo_query, norm; ///< fp32 [d]
         at::Tensor recency_bias;       ///< fp32 scalar
-        static Aggregator from(const Parameters& parameters, const std::string& prefix) {
-            const auto wide = [&](const char* name) { return parameters.at(prefix + name).to(at::kFloat); };
-            return {wide("pseudo_query"), wide("norm.weight"), wide("recency_bias")};
-        }
     };
     /// \p c: the sublayer that reads it, for the record.
     [[nodiscard]] at::Tensor aggregate(const Aggregator& by, const std::vector<at::Tensor>& snapshots,
@@ -39,12 +35,14 @@ private:
     std::vector<Aggregator> aggregators_; ///< of each sublayer, then the final one
 };
 
-AttentionResiduals::AttentionResiduals(const ModelConfig& config, const Parameters& parameters)
+AttentionResiduals::AttentionResiduals(const ModelConfig& config, LayoutBuilder& builder)
     : eps_(config.norm_eps), block_(config.depth.block_size) {
-    for (std::int64_t c = 0; c < 2 * config.layers; ++c) {
-        aggregators_.push_back(Aggregator::from(parameters, aggregator(c)));
+    for (std::int64_t c = 0; c <= 2 * config.layers; ++c) {
+        const std::string prefix = c < 2 * config.layers ? aggregator(c) : final_aggregator;
+        aggregators_.push_back({small_tensor(builder, prefix + "pseudo_query", {config.hidden_size}, 0.0),
+                                small_tensor(builder, prefix + "norm.weight", {config.hidden_size}, 1.0),
+                                small_tensor(builder, prefix + "recency_bias", {}, 0.0)});
     }
-    aggregators_.push_back(Aggregator::from(parameters, final_aggregator));
 }
 
 at::Tensor AttentionResiduals::aggregate(const Aggregator& by, const std::vector<at::Tensor>& snapshots,
@@ -92,23 +90,9 @@ at::Tensor AttentionResiduals::run(const at::Tensor& x, const Sublayer& apply, c
 
 } // namespace
 
-std::vector<TensorSpec> attention_residual_tensors(const ModelConfig& config) {
-    std::vector<TensorSpec> specs;
-    const auto add = [&](const std::string& prefix) {
-        specs.push_back(small_tensor(prefix + "pseudo_query", {config.hidden_size}, 0.0));
-        specs.push_back(small_tensor(prefix + "norm.weight", {config.hidden_size}, 1.0));
-        specs.push_back(small_tensor(prefix + "recency_bias", {}, 0.0));
-    };
-    for (std::int64_t c = 0; c < 2 * config.layers; ++c) {
-        add(aggregator(c));
-    }
-    add(final_aggregator);
-    return specs;
-}
-
 std::unique_ptr<ResidualStructure> make_attention_residuals(const ModelConfig& config,
-                                                            const Parameters& parameters) {
-    return std::make_unique<AttentionResiduals>(config, parameters);
+                                                            LayoutBuilder& builder) {
+    return std::make_unique<AttentionResiduals>(config, builder);
 }
 
 } // namespace ponderscope

@@ -9,17 +9,17 @@ namespace ponderscope {
 
 namespace {
 
-std::string alphas(std::int64_t layer) {
-    return "model.densetransformer_dwa.alphas." + std::to_string(layer);
-}
-
 class DepthAverage final : public ResidualStructure {
 public:
-    DepthAverage(const ModelConfig& config, const Parameters& parameters)
+    DepthAverage(const ModelConfig& config, LayoutBuilder& builder)
         : layers_(config.layers), dilation_(config.depth.dilation) {
         for (std::int64_t l = 0; l < layers_; ++l) {
-            const at::Tensor stored = parameters.find(alphas(l));
-            alphas_.push_back(stored.defined() ? stored.to(at::kFloat) : stored);
+            // Training begins with the plain model: the newest output alone (arXiv 2402.02622, section 3).
+            alphas_.push_back((l + 1) % config.depth.period == 0
+                                  ? small_tensor(builder,
+                                                 "model.densetransformer_dwa.alphas." + std::to_string(l),
+                                                 {(l + 1) / dilation_ + 1}, 1.0, TensorSpec::Init::last)
+                                  : at::Tensor());
         }
     }
 
@@ -57,21 +57,8 @@ private:
 
 } // namespace
 
-std::vector<TensorSpec> depth_average_tensors(const ModelConfig& config) {
-    std::vector<TensorSpec> specs;
-    for (std::int64_t l = 0; l < config.layers; ++l) {
-        if ((l + 1) % config.depth.period == 0) {
-            // Training begins with the plain model: the newest output alone (arXiv 2402.02622, section 3).
-            specs.push_back(small_tensor(alphas(l), {(l + 1) / config.depth.dilation + 1}, 1.0));
-            specs.back().init = TensorSpec::Init::last;
-        }
-    }
-    return specs;
-}
-
-std::unique_ptr<ResidualStructure> make_depth_average(const ModelConfig& config,
-                                                      const Parameters& parameters) {
-    return std::make_unique<DepthAverage>(config, parameters);
+std::unique_ptr<ResidualStructure> make_depth_average(const ModelConfig& config, LayoutBuilder& builder) {
+    return std::make_unique<DepthAverage>(config, builder);
 }
 
 } // namespace ponderscope

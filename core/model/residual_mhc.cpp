@@ -19,7 +19,7 @@ std::string connector(std::int64_t c) {
 
 class HyperConnections final : public ResidualStructure {
 public:
-    HyperConnections(const ModelConfig& config, const Parameters& parameters);
+    HyperConnections(const ModelConfig& config, LayoutBuilder& builder);
     [[nodiscard]] at::Tensor run(const at::Tensor& x, const Sublayer& apply, const Pass& pass) const override;
 
 private:
@@ -41,18 +41,26 @@ private:
     at::Tensor reduce_; ///< fp32 [S]
 };
 
-HyperConnections::HyperConnections(const ModelConfig& config, const Parameters& parameters)
-    : streams_(config.depth.streams),
-      iterations_(config.depth.sinkhorn_iters),
-      reduce_(parameters.at("model.residual_stream_projector.reduce_logits").to(at::kFloat)) {
+HyperConnections::HyperConnections(const ModelConfig& config, LayoutBuilder& builder)
+    : streams_(config.depth.streams), iterations_(config.depth.sinkhorn_iters) {
+    const std::int64_t s = streams_;
+    const std::int64_t width = s * config.hidden_size;
     for (std::int64_t c = 0; c < 2 * config.layers; ++c) {
         const std::string prefix = connector(c);
-        const auto wide = [&](const char* name) { return parameters.at(prefix + name).to(at::kFloat); };
-        connectors_.push_back({blocks::Norm::from(parameters, prefix + "mhc_input_norm", config),
-                               parameters.at(prefix + "mhc_dynamic_projection.weight"), wide("pre_logits"),
-                               wide("post_logits"), wide("residual_logits"), wide("alpha_pre"),
-                               wide("alpha_post"), wide("alpha_res")});
+        Connector one;
+        one.pre = small_tensor(builder, prefix + "pre_logits", {s}, 0.0);
+        one.post = small_tensor(builder, prefix + "post_logits", {s}, 0.0);
+        // Nearly the identity: each stream begins as its own residual sum.
+        one.residual =
+            small_tensor(builder, prefix + "residual_logits", {s, s}, -8.0, TensorSpec::Init::diagonal);
+        one.norm = builder.norm(prefix + "mhc_input_norm", width);
+        one.projection = builder.matrix(prefix + "mhc_dynamic_projection.weight", 2 * s + s * s, width);
+        one.alpha_pre = small_tensor(builder, prefix + "alpha_pre", {}, 0.01);
+        one.alpha_post = small_tensor(builder, prefix + "alpha_post", {}, 0.01);
+        one.alpha_residual = small_tensor(builder, prefix + "alpha_res", {}, 0.01);
+        connectors_.push_back(std::move(one));
     }
+    reduce_ = small_tensor(builder, "model.residual_stream_projector.reduce_logits", {s}, 0.0);
 }
 
 HyperConnections::Maps HyperConnections::maps(const Connector& connector, const at::Tensor& streams) const {
@@ -94,36 +102,8 @@ at::Tensor HyperConnections::run(const at::Tensor& x, const Sublayer& apply, con
 
 } // namespace
 
-std::vector<TensorSpec> hyper_connection_tensors(const ModelConfig& config) {
-    const std::int64_t s = config.depth.streams;
-    const std::int64_t width = s * config.hidden_size;
-    std::vector<TensorSpec> specs;
-    for (std::int64_t c = 0; c < 2 * config.layers; ++c) {
-        const std::string prefix = connector(c);
-        specs.push_back(small_tensor(prefix + "pre_logits", {s}, 0.0));
-        specs.push_back(small_tensor(prefix + "post_logits", {s}, 0.0));
-        // Nearly the identity: each stream begins as its own residual sum.
-        specs.push_back(small_tensor(prefix + "residual_logits", {s, s}, -8.0));
-        specs.back().init = TensorSpec::Init::diagonal;
-        specs.push_back(small_tensor(prefix + "mhc_input_norm.weight", {width}, 1.0));
-        specs.push_back({prefix + "mhc_dynamic_projection.weight",
-                         {2 * s + s * s, width},
-                         TensorSpec::Init::normal,
-                         0.02,
-                         {},
-                         -1,
-                         true});
-        for (const char* const name : {"alpha_pre", "alpha_post", "alpha_res"}) {
-            specs.push_back(small_tensor(prefix + name, {}, 0.01));
-        }
-    }
-    specs.push_back(small_tensor("model.residual_stream_projector.reduce_logits", {s}, 0.0));
-    return specs;
-}
-
-std::unique_ptr<ResidualStructure> make_hyper_connections(const ModelConfig& config,
-                                                          const Parameters& parameters) {
-    return std::make_unique<HyperConnections>(config, parameters);
+std::unique_ptr<ResidualStructure> make_hyper_connections(const ModelConfig& config, LayoutBuilder& builder) {
+    return std::make_unique<HyperConnections>(config, builder);
 }
 
 } // namespace ponderscope
