@@ -27,8 +27,8 @@ public:
 
 /// The state of an SQLite file at the beginning of a read: the answer to Question::renew.
 ///
-///     u64 generation | u64 size | u32 bytes a page | u8 whether it is another one than the one known |
-/// u8 whether all may have changed | u32 n, then n u32 pages that changed | text first bytes
+///     u64 generation | u64 size | u32 bytes a page | u8 whether it is another file than the known one |
+///     u8 whether all may have changed | u32 n, then n u32 pages that changed | text first bytes
 struct FileState {
     std::uint64_t generation = 0; ///< constant as long as no read byte changes
     std::uint64_t size = 0;

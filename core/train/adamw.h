@@ -17,10 +17,10 @@ struct AdamWConfig {
     double weight_decay = 0.1;
 };
 
-/// Adam with decoupled weight decay (Loshchilov and Hutter 2019), for all parameters of a model at once:   p
-/// <- p (1 - lr wd);  m <- beta1 m + (1 - beta1) g;  v <- beta2 v + (1 - beta2) g²;   p <- p - lr (m / (1 -
-/// beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps),  t = 1, 2, ... Vectors and scalars (biases, norms) do not
-/// decay.
+/// Adam with decoupled weight decay (Loshchilov and Hutter 2019), for all parameters of a model at once:
+///   p <- p (1 - lr wd);  m <- beta1 m + (1 - beta1) g;  v <- beta2 v + (1 - beta2) g²;
+///   p <- p - lr (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps),  t = 1, 2, ...
+/// Vectors and scalars (biases, norms) do not decay.
 ///
 /// Parameters and gradients become views of one flat fp32 buffer each: one norm, one scaling and one fused
 /// update for the whole model. Parameters must be fp32 leaves of one device that require gradients. Not

@@ -61,12 +61,14 @@ struct TrainResult {
     bool already_complete = false; ///< resumed a finished training: nothing was done
 };
 
-/// Trains a model by a recipe and writes a checkpoint folder in Hugging Face layout: - config.json,
-/// model.safetensors and the files of the tokenizer; - training.json: where the weights come from: recipe,
-/// texts with digests, tokens seen, time, loss, held-out NLL; - training.ponder: the log, TrainingTrace; -
-/// training_state.safetensors, while the training is not finished: weights, moments, and the place in the
-/// data. Every `checkpoint.every` steps, and when stopped, the folder is brought up to date; each file is
-/// written beside and renamed, so that an interruption at any moment leaves the last complete state. On a
+/// Trains a model by a recipe and writes a checkpoint folder in Hugging Face layout:
+/// - config.json, model.safetensors and the files of the tokenizer;
+/// - training.json, the origin of the weights: recipe, texts with digests, tokens, time, loss, held-out NLL;
+/// - training.ponder: the log, TrainingTrace;
+/// - training_state.safetensors, until the training is finished: weights, moments, position in the data.
+///
+/// The folder is updated every `checkpoint.every` steps and when the training is stopped. Each file is
+/// written under a temporary name and renamed, so that an interruption leaves the last complete state. On a
 /// CPU, with the same number of threads, a resumed training ends with the same bytes as an uninterrupted one.
 ///
 /// The loss is the method's own: the cross-entropy of its output, and its penalty where it has one.

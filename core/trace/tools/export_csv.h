@@ -10,13 +10,15 @@
 
 namespace ponderscope {
 
-/// Writes a trace as tables (RFC 4180, UTF-8, LF) into a new folder: runs.csv, sequences.csv one line each,
-/// with totals tokens.csv one line a token, with its text and its annotations labels.csv one line a part of
-/// the text that was recorded with a class, where there is any training.csv one line a point of a training's
-/// curves, where the trace has any and all runs are wanted signals/NAME.csv long format: run, sequence,
-/// position, the signal's other axes, value Numbers are the shortest that read back as the same value,
-/// whatever the locale; a missing one (not scored, step not run) is an empty field. Bytes that are part of a
-/// character are written as U+FFFD; text_begin and text_end say which they are.
+/// Writes a trace as tables (RFC 4180, UTF-8, LF) into a new folder:
+///   runs.csv, sequences.csv   a line each, with totals
+///   tokens.csv                a line a token, with its text and its annotations
+///   labels.csv                a line a label, if there are labels
+///   training.csv              a line a point of a training's curves, if there are some and all runs are
+///   wanted signals/NAME.csv          long format: run, sequence, position, the signal's other axes, value
+/// Numbers are the shortest that read back as the same value, in every locale; a missing number (not scored,
+/// step not run) is an empty field. Bytes that are part of a character are written as U+FFFD;
+/// text_begin and text_end say which they are.
 ///
 /// The folder appears whole or not at all. InputError: it exists and is not empty, a damaged trace (also one
 /// whose bytes are possible, but not those that were recorded). EnvironmentError. Cancelled. \p runs: ids;
