@@ -5,10 +5,8 @@
 const $ = id => document.getElementById(id);
 const MINUS = "\u2212";
 const RAMPS = {
-  light: { value: ["#ffffff", "#fff7e4", "#ffefc8", "#ffe1a3", "#ffcd80", "#fdb564", "#f89c4e"],
-           difference: ["#6fb8aa", "#a4d3ca", "#d6ebe6", "#ffffff", "#ffe6bd", "#fdc680", "#f89c4e"] },
-  dark: { value: ["#1f2226", "#2e2b23", "#3e3623", "#544223", "#6b4b21", "#82531e", "#96591a"],
-          difference: ["#286e61", "#27564e", "#243d3a", "#1f2226", "#433924", "#6e4e21", "#96591a"] },
+  value: ["#ffffff", "#fff7e4", "#ffefc8", "#ffe1a3", "#ffcd80", "#fdb564", "#f89c4e"],
+  difference: ["#6fb8aa", "#a4d3ca", "#d6ebe6", "#ffffff", "#ffe6bd", "#fdc680", "#f89c4e"],
 };
 const VIRIDIS = ["#440154", "#482878", "#3e4989", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725"];
 const LEVELS = 48;
@@ -142,17 +140,11 @@ function mix(stops, place) {
   const part = (colour, i) => parseInt(colour.slice(1 + 2 * i, 3 + 2 * i), 16);
   return "rgb(" + [0, 1, 2].map(i => Math.round(part(stops[low], i) + (part(stops[low + 1], i) - part(stops[low], i)) * (at - low))).join(",") + ")";
 }
-const dark = () => document.documentElement.dataset.theme === "dark";
-const ramp = difference => RAMPS[dark() ? "dark" : "light"][difference ? "difference" : "value"];
+const ramp = difference => RAMPS[difference ? "difference" : "value"];
 
-/** One rule a level and theme, so that another theme needs no new classes; paper is light. */
 function writeRamps() {
-  const rules = theme => Array.from({ length: LEVELS }, (_, i) => {
-    const place = i / (LEVELS - 1);
-    return `--v${i}:${mix(RAMPS[theme].value, place)};--d${i}:${mix(RAMPS[theme].difference, place)};`;
-  }).join("");
-  const classes = Array.from({ length: LEVELS }, (_, i) => `.v${i}{background-color:var(--v${i})}.d${i}{background-color:var(--d${i})}`).join("");
-  $("ramps").textContent = `:root{${rules("light")}}:root[data-theme="dark"]{${rules("dark")}}${classes}`;
+  const rule = (name, stops, i) => `.${name}${i}{background-color:${mix(stops, i / (LEVELS - 1))}}`;
+  $("ramps").textContent = Array.from({ length: LEVELS }, (_, i) => rule("v", RAMPS.value, i) + rule("d", RAMPS.difference, i)).join("");
 }
 
 function chooseScale() {

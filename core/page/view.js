@@ -299,19 +299,6 @@ function pin(i, follow = true) {
   select("pin", i);
   if (follow) spans[i].scrollIntoView({ block: "nearest" });
 }
-function hardest() {
-  const n = sequence().tokens, values = [];
-  for (let i = 1; i < n; ++i) { const v = Math.abs(shown(i)); if (Number.isFinite(v)) values.push([v, i]); }
-  values.sort((x, y) => y[0] - x[0]);
-  const best = values.slice(0, 20).map(entry => entry[1]).sort((x, y) => x - y);
-  pin(best.find(i => i > state.pin) ?? best[0] ?? -1);
-}
-function setTheme(theme) {
-  document.documentElement.dataset.theme = theme;
-  $("theme").textContent = theme === "dark" ? "Light" : "Dark";
-  if (D) { drawLegend(); drawMap(); }
-}
-
 function listen() {
   const text = $("text"), at = event => event.target.closest?.("[data-i]");
   text.addEventListener("mousemove", event => { const span = at(event); select("hover", span ? Number(span.dataset.i) : -1); });
@@ -327,26 +314,16 @@ function listen() {
   grid.addEventListener("mouseleave", () => select("hover", -1));
   grid.addEventListener("click", event => { const i = grid.pick?.(event.offsetX) ?? -1; if (i >= 0) pin(i); });
   grid.addEventListener("wheel", event => { const by = Math.abs(event.deltaX) > Math.abs(event.deltaY) ? event.deltaX : event.shiftKey ? event.deltaY : 0; if (by) { event.preventDefault(); state.scroll += Math.sign(by) * 4; drawMap(); } }, { passive: false });
-  $("theme").addEventListener("click", () => setTheme(dark() ? "light" : "dark"));
-  $("help").addEventListener("click", () => $("keys").showModal());
   window.addEventListener("resize", drawMap);
-  let themeBefore = null;
-  window.addEventListener("beforeprint", () => { text.finish(); themeBefore = dark(); if (themeBefore) setTheme("light"); });
-  window.addEventListener("afterprint", () => { if (themeBefore) setTheme("dark"); });
+  window.addEventListener("beforeprint", () => text.finish());
   document.addEventListener("keydown", event => {
-    if (event.ctrlKey || event.metaKey || event.altKey || $("keys").open) return;
-    if (["INPUT", "SELECT", "TEXTAREA"].includes(event.target.tagName) && event.target.type !== "checkbox") { if (event.key === "Escape") event.target.blur(); return; }
-    const others = quantities(), keys = {
-      ArrowRight: () => pin(state.pin + 1), ArrowLeft: () => pin(state.pin - 1),
-      Escape: () => select("pin", -1), c: () => setQuantity(others[(others.indexOf(others.find(q => q.name === state.quantity.name)) + 1) % others.length].name),
-      b: () => D.runs.length > 1 && setOf({ a: "b", b: "d", d: "a" }[state.of]), s: () => $("marks").click(), t: () => setTheme(dark() ? "light" : "dark"),
-      h: hardest, "[": () => setSequence(state.sequence - 1), "]": () => setSequence(state.sequence + 1), "?": () => $("keys").showModal(),
-    };
+    if (event.ctrlKey || event.metaKey || event.altKey || ["INPUT", "SELECT"].includes(event.target.tagName)) return;
+    const keys = { ArrowRight: () => pin(state.pin + 1), ArrowLeft: () => pin(state.pin - 1), Escape: () => select("pin", -1) };
     if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
   });
 }
 
-/** #token=12&of=d&quantity=nll&theme=dark: so that a link can point at a word. */
+/** #token=12&of=d&quantity=nll: so that a link can point at a word. */
 function wishes() {
   const wish = new URLSearchParams(location.hash.slice(1));
   const of = wish.get("of");
@@ -358,8 +335,6 @@ function wishes() {
 }
 
 (async () => {
-  const wished = new URLSearchParams(location.hash.slice(1)).get("theme");
-  setTheme(wished ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
   try {
     D = await unpack();
   } catch (error) {

@@ -134,15 +134,15 @@ def opened(browser: str, page: Path, folder: Path, hash_: str = "", *more: str) 
 
 def test_it_draws_itself(program, browser: str, trace_path: Path, tmp_path: Path) -> None:
     ps.open(trace_path).page(tmp_path / "page.html", a="model", b="other")
-    text = opened(browser, tmp_path / "page.html", tmp_path, "#token=20&of=d&theme=dark")
-    assert 'data-ready="1"' in text and 'data-theme="dark"' in text
+    text = opened(browser, tmp_path / "page.html", tmp_path, "#token=20&of=d")
+    assert 'data-ready="1"' in text
     tokens = re.findall(r'<span data-i="(\d+)"(?: data-brk="")? class="t ([^"]*)"', text)
     assert len(tokens) == 300 and sum("pin" in c.split() for _, c in tokens) == 1
     assert {c.split()[0][0] for _, c in tokens[1:]} == {"d"}  # a difference at every word but the first
     assert text.count('class="steps of-') == 2 and "did not run" in text
     assert re.search(r"Mean steps</td>", text) and "Pearson" in text
-    plain = opened(browser, tmp_path / "page.html", tmp_path, "#theme=light&quantity=rank")
-    assert 'data-theme="light"' in plain and 'class="t v' in plain
+    plain = opened(browser, tmp_path / "page.html", tmp_path, "#quantity=rank")
+    assert 'class="t v' in plain
 
 
 def test_what_a_partial_run_never_reached_is_blank(program, browser: str, tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_hostile_text_is_shown_and_never_runs(program, browser: str, tmp_path: P
 
 def test_it_prints(program, browser: str, trace_path: Path, tmp_path: Path) -> None:
     ps.open(trace_path).page(tmp_path / "page.html", a="model")
-    opened(browser, tmp_path / "page.html", tmp_path, "#theme=dark", f"--print-to-pdf={tmp_path / 'page.pdf'}")
+    opened(browser, tmp_path / "page.html", tmp_path, "", f"--print-to-pdf={tmp_path / 'page.pdf'}")
     assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
     if shutil.which("pdftotext"):
         words = subprocess.run(["pdftotext", str(tmp_path / "page.pdf"), "-"], capture_output=True, text=True).stdout
