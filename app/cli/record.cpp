@@ -75,12 +75,9 @@ void RecordVerb::check_input() const {
                 throw InputError(ErrorId::usage_missing, std::string(name) + " needs --jsonl FILE; add it.");
             }
         }
-        for (const auto& [given, name] :
-             {std::pair{jsonl.limit_tokens > 0, "--limit-tokens"}, std::pair{jsonl.sample < 1, "--sample"}}) {
-            if (given && input.texts.empty()) {
-                throw InputError(ErrorId::usage_missing,
-                                 std::string(name) + " needs --jsonl FILE or --text FILE; add one of them.");
-            }
+        if (jsonl.limit_tokens > 0 && input.texts.empty()) {
+            throw InputError(ErrorId::usage_missing,
+                             "--limit-tokens needs --jsonl FILE or --text FILE; add one of them.");
         }
         input.check();
         if (!streams_texts()) {
@@ -102,7 +99,7 @@ void RecordVerb::check_input() const {
 
 bool RecordVerb::streams_texts() const {
     std::uintmax_t bytes = 0;
-    bool stream = jsonl.limit_tokens > 0 || jsonl.sample < 1;
+    bool stream = jsonl.limit_tokens > 0;
     for (const std::filesystem::path& file : input.texts) {
         std::error_code error;
         const std::uintmax_t size = std::filesystem::file_size(file, error);
@@ -248,14 +245,12 @@ void RecordVerb::run() {
     options.level = what.level;
     options.kept.scalars = what.scalars;
     options.kept.candidates = !no_candidates;
-    jsonl.seed = seed;
     if (!patch_file.empty()) {
         patches = read_patch_file(patch_file);
     }
     options.text_source = jsonl.file.empty()  ? input.source()
                           : jsonl.file == "-" ? "standard input"
                                               : jsonl.file.string();
-    options.seed = seed;
     if (input.ids.empty() && input.from.empty()) { // ids are read already
         options.reading = input.reading;
     }
@@ -274,9 +269,8 @@ void RecordVerb::run() {
         corpus = std::make_unique<JsonlSource>(jsonl, require_tokenizer(checkpoint, reading),
                                                checkpoint.config.vocab_size, printer.sink(), stop);
     } else if (streams_texts()) {
-        corpus = std::make_unique<TextFiles>(
-            TextFilesOptions{input.texts, input.reading, jsonl.limit_tokens, jsonl.sample, jsonl.seed},
-            require_tokenizer(checkpoint, reading), printer.sink(), stop);
+        corpus = std::make_unique<TextFiles>(TextFilesOptions{input.texts, input.reading, jsonl.limit_tokens},
+                                             require_tokenizer(checkpoint, reading), printer.sink(), stop);
     } else {
         sequences = input.read(reading, checkpoint);
     }
@@ -352,11 +346,6 @@ void add_record(CLI::App& program) {
                     "End with the text that reaches N tokens (--jsonl, --text)")
         ->type_name("N")
         ->check(number_from<std::int64_t>(1));
-    app->add_option("--sample", verb->jsonl.sample,
-                    "Read a random share of the lines of --jsonl or of the files of --text. It depends only "
-                    "on --seed and the number of the line or file")
-        ->type_name("0.01")
-        ->check(number_from(1e-9, 1.0));
     app->add_option("-o,--output", verb->trace,
                     "Trace to write; an existing trace gets a further run. A name that is taken gets \" "
                     "(2)\" (--overwrite replaces that run)")
@@ -403,9 +392,6 @@ void add_record(CLI::App& program) {
                     "Remove the value of layer S from the depth attention of all layers, or of one; the "
                     "other weights are renormalised. Compare the run with one without this option")
         ->type_name("S[:LAYER]");
-    app->add_option("--seed", verb->seed, "Seed of --sample")
-        ->check(number_from<std::uint64_t>(0))
-        ->capture_default_str();
     verb->progress.add_to(*app);
     app->add_flag("--json", verb->json, "Print the result as JSON");
     app->footer("Example:\n  ponderscope record sample_models/ponderlm-neox-1m --text "

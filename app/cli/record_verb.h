@@ -29,7 +29,6 @@ struct RecordVerb {
     std::filesystem::path trace;
     std::string level = "steps";
     RecordOptions options;
-    std::uint64_t seed = 0;
     std::vector<std::string> ablated_sources;
     std::filesystem::path patch_file;
     bool patched_only = false;

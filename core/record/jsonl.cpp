@@ -4,7 +4,6 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/json.h"
-#include "core/base/splitmix.h"
 #include "core/base/utf8.h"
 
 #include <algorithm>
@@ -170,7 +169,7 @@ void JsonlSource::require_any() const {
     if (found_ == 0) {
         throw InputError(ErrorId::text_empty, name_, "at least one line with a text",
                          skipped_ > 0 ? "lines that are all wrong, the first: " + first_skipped_ : "none",
-                         options_.sample < 1 ? "sample more of them" : "write one JSON object a line");
+                         "write one JSON object a line");
     }
 }
 
@@ -226,11 +225,7 @@ bool JsonlSource::next_line(LineReader& lines, SequenceInput& sequence, bool enc
     std::string line;
     while ((options_.limit_tokens == 0 || taken_tokens_ < options_.limit_tokens) && lines.next(line)) {
         lines_hash_.update(line).update("\n");
-        const bool blank = line.find_first_not_of(" \t") == std::string::npos && !lines.too_long();
-        // By the line alone: a draw depends neither on who reads nor on what else is taken.
-        if (blank ||
-            (options_.sample < 1 &&
-             token_draw(options_.seed, static_cast<std::uint64_t>(lines.number()), 0) >= options_.sample)) {
+        if (line.find_first_not_of(" \t") == std::string::npos && !lines.too_long()) {
             continue;
         }
         try {
@@ -282,7 +277,9 @@ std::string JsonlSource::left_out() const {
 }
 
 void JsonlSource::add_choices(nlohmann::json& choices) const {
-    add_amount(choices, options_.limit_tokens, options_.sample);
+    if (options_.limit_tokens > 0) {
+        choices["limit_tokens"] = options_.limit_tokens;
+    }
     for (const auto& [key, field] :
          {std::pair{"group_field", &options_.group_field}, std::pair{"label_field", &options_.label_field},
           std::pair{"text_field", &options_.text_field}}) {

@@ -25,10 +25,6 @@ struct JsonlOptions {
     bool skip_bad = false; ///< leave lines out that are wrong, and count them
     TextReading reading = {};
     std::int64_t limit_tokens = 0; ///< end with the text that reaches this number of tokens; 0: all
-    /// Which part of the lines is taken, each by a draw from `seed` and its number; the others are not looked
-    /// at.
-    double sample = 1;
-    std::uint64_t seed = 0;
 };
 
 /// Sequences from JSON Lines. A plain file is read through once before: what is wrong in it is then said

@@ -62,15 +62,6 @@ std::string choices_of(const Engine& engine, const SequenceSource& source, const
 
 } // namespace
 
-void TextSource::add_amount(nlohmann::json& choices, std::int64_t limit_tokens, double sample) {
-    if (limit_tokens > 0) {
-        choices["limit_tokens"] = limit_tokens;
-    }
-    if (sample < 1) {
-        choices["sample"] = sample;
-    }
-}
-
 RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const SequenceSource& source,
                      const Tokenizer* tokenizer, const RecordOptions& options, const WindowShape& shape,
                      const ProgressSink& progress, const std::stop_token& stop) {

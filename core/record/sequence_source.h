@@ -62,7 +62,6 @@ public:
 protected:
     explicit TextSource(std::stop_token stop) : stop_(std::move(stop)) {}
     [[nodiscard]] bool is_stopped() const { return stop_.stop_requested(); }
-    static void add_amount(nlohmann::json& choices, std::int64_t limit_tokens, double sample);
     /// InputError: what was read through before, whose digest the run has, is not what \p again is of.
     static void require_unchanged(const std::string& name, const std::string& before,
                                   const std::string& again) {

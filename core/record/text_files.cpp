@@ -6,6 +6,8 @@
 #include "core/base/splitmix.h"
 #include "core/base/utf8.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 
 namespace ponderscope {
@@ -87,23 +89,19 @@ void TextFiles::rewind() {
 }
 
 bool TextFiles::open_next_file() {
-    while (next_file_ < options_.files.size()) {
-        const std::filesystem::path& file = options_.files[next_file_++];
-        // By its place alone, as lines of JSON are.
-        if (options_.sample < 1 && token_draw(options_.seed, next_file_, 0) >= options_.sample) {
-            continue;
-        }
-        name_ = file == "-" ? "standard input" : file.string();
-        title_ = file == "-" ? name_ : file.filename().string();
-        reader_ = std::make_unique<LineReader>(file, stop_);
-        buffer_.clear();
-        offset_ = 0;
-        valid_ = 0;
-        part_ = 0;
-        at_end_ = false;
-        return true;
+    if (next_file_ == options_.files.size()) {
+        return false;
     }
-    return false;
+    const std::filesystem::path& file = options_.files[next_file_++];
+    name_ = file == "-" ? "standard input" : file.string();
+    title_ = file == "-" ? name_ : file.filename().string();
+    reader_ = std::make_unique<LineReader>(file, stop_);
+    buffer_.clear();
+    offset_ = 0;
+    valid_ = 0;
+    part_ = 0;
+    at_end_ = false;
+    return true;
 }
 
 void TextFiles::fill(std::size_t bytes) {
@@ -129,7 +127,6 @@ void TextFiles::fill(std::size_t bytes) {
 
 void TextFiles::read_through(const ProgressSink& progress) {
     std::int64_t all = 0;
-    bool any = false;
     const auto say = [&](std::int64_t done, std::int64_t total) {
         if (progress) {
             progress({"reading through " + title_, done, total, "bytes"});
@@ -144,12 +141,10 @@ void TextFiles::read_through(const ProgressSink& progress) {
             too_short(name_);
         }
         notices_.look_at(sequence->text, tokenizer_, options_.reading);
-        any = true;
         all += static_cast<std::int64_t>(sequence->text.size());
         say(all, 0);
     }
     while (options_.limit_tokens == 0 && open_next_file()) {
-        any = true;
         while (!at_end_ && !is_stopped()) {
             fill(std::size_t{1} << 20);
             if (offset_ == 0) {
@@ -168,12 +163,6 @@ void TextFiles::read_through(const ProgressSink& progress) {
             valid_ = 0;
             say(reader_->bytes_read(), reader_->file_bytes());
         }
-    }
-    if (!any && !is_stopped()) {
-        throw InputError("--sample: expected a share of the " + std::to_string(options_.files.size()) +
-                         (options_.files.size() == 1 ? " file" : " files") +
-                         " of --text that takes one at least, found one that takes none; sample more of them "
-                         "or give another --seed.");
     }
     digest_ = hash_.finish_hex();
     text_bytes_ = all;
@@ -230,7 +219,9 @@ std::shared_ptr<const SequenceInput> TextFiles::next() {
 }
 
 void TextFiles::add_choices(nlohmann::json& choices) const {
-    add_amount(choices, options_.limit_tokens, options_.sample);
+    if (options_.limit_tokens > 0) {
+        choices["limit_tokens"] = options_.limit_tokens;
+    }
 }
 
 } // namespace ponderscope

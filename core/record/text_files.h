@@ -19,8 +19,6 @@ struct TextFilesOptions {
     std::vector<std::filesystem::path> files; ///< "-": standard input; gzip and Zstandard are recognised
     TextReading reading = {};
     std::int64_t limit_tokens = 0; ///< end with the sequence that reaches this number of tokens; 0: all
-    double sample = 1;             ///< which part of the files is taken, each by a draw from `seed`
-    std::uint64_t seed = 0;
 
     /// The bytes of some two million tokens.
     static constexpr std::size_t default_part_bytes = std::size_t{8} << 20;

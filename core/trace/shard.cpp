@@ -184,7 +184,6 @@ constexpr std::pair<const char*, const char*> option_of_choice[] = {
 /// The same of those that choose texts; the texts' digest says whether these differ.
 constexpr std::pair<const char*, const char*> option_of_texts[] = {
     {"limit_tokens", "--limit-tokens"},
-    {"sample", "--sample"},
     {"text_field", "--text-field"},
 };
 
@@ -224,7 +223,7 @@ std::vector<std::pair<std::string, std::string>> marks_of_run(const RunInfo& run
     const std::string changes = changes_of(run);
     nlohmann::json choices = choices_of_run(run);
     // The config and the texts say these, and earlier builds did not write all of them.
-    for (const char* known : {"exit_step", "planned_lengths", "limit_tokens", "sample", "text_field"}) {
+    for (const char* known : {"exit_step", "planned_lengths", "limit_tokens", "text_field"}) {
         choices.erase(known);
     }
     // Options first: they say more than what follows from them.

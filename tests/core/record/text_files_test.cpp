@@ -186,27 +186,12 @@ TEST_F(TextFilesOf, AStreamAndPackedFilesAreWhatAFileIs) {
     }
 }
 
-TEST_F(TextFilesOf, LimitAndSampleTakeThemByWhatTheyAre) {
+TEST_F(TextFilesOf, ALimitEndsWithTheTextThatReachesIt) {
     std::vector<fs::path> files;
     for (int i = 0; i < 60; ++i) {
         files.push_back(file("Text " + std::to_string(i) + " of some.", "t" + std::to_string(i)));
     }
     TextFilesOptions options{files};
-    options.sample = 0.3;
-    options.seed = 5;
-    const auto titles = [&] {
-        TextFiles source(options, *tokenizer);
-        return parts_of(source).titles;
-    };
-    const std::vector<std::string> some = titles();
-    EXPECT_GT(some.size(), 5U);
-    EXPECT_LT(some.size(), 40U);
-    EXPECT_EQ(titles(), some);
-    // A draw is of the file's place: whatever comes behind.
-    options.files.resize(30);
-    const std::vector<std::string> fewer = titles();
-    EXPECT_TRUE(std::equal(fewer.begin(), fewer.end(), some.begin()));
-    options.sample = 1;
     options.limit_tokens = 100;
     TextFiles source(options, *tokenizer);
     const std::string digest = source.text_digest();
@@ -235,16 +220,10 @@ TEST_F(TextFilesOf, WhatIsWrongIsSaidBeforeAnythingIsRecorded) {
               "(no error)");
 }
 
-TEST_F(TextFilesOf, NoneAndShortOnesAreSaidBeforeAnythingIsRecorded) {
+TEST_F(TextFilesOf, ShortOnesBehindALimitAreSaidBeforeAnythingIsRecorded) {
     const auto said = [&](TextFilesOptions options) {
         return testing::sentence(folder.path(), [&] { TextFiles source(std::move(options), *tokenizer); });
     };
-    TextFilesOptions none{{file("Some words."), file("Some words.", "b.txt")}};
-    none.sample = 1e-9;
-    EXPECT_NE(said(none).find("share of the 2 files of --text that takes one at least"), std::string::npos)
-        << said(none);
-    none.limit_tokens = 5;
-    EXPECT_NE(said(none).find("sample more of them"), std::string::npos) << said(none);
     TextFilesOptions limited{{file("Some words."), file("x", "b.txt")}};
     limited.limit_tokens = 1000;
     EXPECT_NE(said(limited).find("b.txt: expected a text of at least two tokens, found one"),
