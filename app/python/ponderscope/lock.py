@@ -23,7 +23,11 @@ class TraceLock:
         if fcntl is None:
             return
         while True:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+            try:
+                descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+            except OSError as error:
+                what = f"cannot be written here ({error.strerror}); choose a folder that you may write to"
+                raise OSError(error.errno, what, str(trace)) from None
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

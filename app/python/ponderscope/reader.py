@@ -478,7 +478,7 @@ class Run:
 
     def _place(self, sequence: int) -> tuple[int, int, int]:
         if sequence not in self._sequences:
-            raise IndexError(f"the run {self.name} has {len(self._sequences)} sequences, numbered from 0; there is no {sequence}.")
+            raise IndexError(f"the run {self.name} has {len(self._sequences)} sequences, numbered from 0; there is no {sequence!r}.")
         return self._sequences[sequence]
 
 

@@ -108,7 +108,9 @@ def check_header(path: Path, kind: Kind = TRACE) -> None:
     the locks that it holds on it, those of a Writer in the same process too.
     """
     if not path.exists():
-        raise NoSuchFile(str(refusal(path, kind.what, "no such file", "check the name")))
+        file, _, run = str(path).rpartition("#")
+        remedy = f"open {file} and take its run({run!r})" if file and Path(file).is_file() else "check the name"
+        raise NoSuchFile(str(refusal(path, kind.what, "no such file", remedy)))
     if path.is_dir():
         raise refusal(path, kind.what, "a folder", kind.otherwise)
     if not path.is_file():
@@ -126,8 +128,10 @@ def check_header(path: Path, kind: Kind = TRACE) -> None:
         except sqlite3.OperationalError as error:
             if more:
                 raise OSError(f"{path}: cannot be opened ({error}); check the permissions of the file and of its folder.") from None
-        except sqlite3.DatabaseError:
-            raise refusal(path, kind.what, "a file of another kind", kind.otherwise) from None
+        except sqlite3.DatabaseError as error:
+            if "not a database" in str(error):
+                raise refusal(path, kind.what, "a file of another kind", kind.otherwise) from None
+            raise refusal(path, kind.what, f"a damaged file ({error})", DAMAGED) from None
     if application != schema(kind).application_id:
         raise refusal(path, kind.what, "an SQLite database of another program", kind.otherwise)
     if version != schema(kind).version:

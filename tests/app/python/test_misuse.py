@@ -98,6 +98,9 @@ def test_a_file_that_is_not_there_is_pythons_error_too(tmp_path: Path) -> None:
         ps.open(tmp_path / "none.ponder")
     with pytest.raises(ValueError, match="no such file"):
         ps.open(tmp_path / "none.ponder")
+    (tmp_path / "t.ponder").touch()
+    with pytest.raises(FileNotFoundError, match=r"take its run\('a'\)"):  # as the command line names a run
+        ps.open(f"{tmp_path}/t.ponder#a")
 
 
 def test_a_model_from_memory_has_the_name_of_its_class(model: Any, tmp_path: Path) -> None:

@@ -301,6 +301,8 @@ def test_wrong_places_are_refused(tmp_path: Path) -> None:
         ps.Writer(tmp_path / "none" / "w.ponder")
     with pytest.raises(ValueError, match="found a folder"):
         ps.Writer(tmp_path)
+    with pytest.raises(OSError, match="cannot be written here"):
+        ps.Writer("/proc/w.ponder")
     (tmp_path / "text.ponder").write_text("no trace at all, but a hundred bytes of something else " * 3)
     for call in (ps.Writer, ps.open):
         with pytest.raises(ValueError, match="a file of another kind"):
@@ -332,6 +334,9 @@ def test_damaged_traces_say_so(trace_path: Path, tmp_path: Path) -> None:
     data = bytearray(trace_path.read_bytes())
     data[60:64] = (99).to_bytes(4, "big")
     (tmp_path / "newer.ponder").write_bytes(data)
+    (tmp_path / "cut.ponder").write_bytes(data[:3000])
+    with pytest.raises(ValueError, match="a damaged file"):
+        ps.open(tmp_path / "cut.ponder")
     with pytest.raises(ValueError, match="version 99"):
         ps.open(tmp_path / "newer.ponder")
 
