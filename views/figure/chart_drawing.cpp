@@ -5,9 +5,9 @@
 #include "core/base/words.h"
 #include "views/chart/chart_axis.h"
 #include "views/figure/chart_legend.h"
-#include "views/figure/display_list.h"
 #include "views/figure/figure.h"
 #include "views/figure/parts.h"
+#include "views/figure/writer/display_list.h"
 
 #include <QImage>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/figure/chart_legend.h"
 
-#include "views/figure/display_list.h"
+#include "views/figure/writer/display_list.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,8 +4,8 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/utf8.h"
-#include "views/figure/backends.h"
 #include "views/figure/parts.h"
+#include "views/figure/writer/backends.h"
 
 #include <QGuiApplication>
 

@@ -5,10 +5,10 @@
 #include "core/stats/data_table.h"
 #include "core/stats/run_comparison.h"
 #include "views/chart/chart.h"
-#include "views/figure/display_list.h"
-#include "views/figure/fonts.h"
 #include "views/figure/source.h"
 #include "views/figure/spec.h"
+#include "views/figure/writer/display_list.h"
+#include "views/figure/writer/fonts.h"
 
 #include <memory>
 #include <optional>

@@ -4,9 +4,9 @@
 #include "views/chart/chart_axis.h"
 #include "views/common/colour_map.h"
 #include "views/common/format.h"
-#include "views/figure/display_list.h"
-#include "views/figure/fonts.h"
 #include "views/figure/spec.h"
+#include "views/figure/writer/display_list.h"
+#include "views/figure/writer/fonts.h"
 
 #include <QString>
 

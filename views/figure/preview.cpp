@@ -2,7 +2,7 @@
 #include "views/figure/preview.h"
 
 #include "core/base/error.h"
-#include "views/figure/backends.h"
+#include "views/figure/writer/backends.h"
 
 #include <QPainter>
 

@@ -2,8 +2,8 @@
 // The figure writer alone: one display list through all back ends.
 #include "core/base/error.h"
 #include "views/chart/chart_axis.h"
-#include "views/figure/backends.h"
 #include "views/figure/parts.h"
+#include "views/figure/writer/backends.h"
 
 #include <QBuffer>
 #include <QFile>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "views/figure/display_list.h"
-#include "views/figure/fonts.h"
+#include "views/figure/writer/display_list.h"
+#include "views/figure/writer/fonts.h"
 
 #include <QPainterPathStroker>
 #include <QStringList>

@@ -14,9 +14,9 @@
 #include "tests/views/figure/page_fit.h"
 #include "views/compare/compare_charts.h"
 #include "views/depth/depth_charts.h"
-#include "views/figure/backends.h"
 #include "views/figure/command.h"
 #include "views/figure/parts.h"
+#include "views/figure/writer/backends.h"
 #include "views/halting/step_charts.h"
 #include "views/policy/policy_charts.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // PDF as ISO 32000-1 (PDF 1.7) describes it; section numbers below are of that standard.
-#include "views/figure/backends.h"
+#include "views/figure/writer/backends.h"
 
 #include "core/base/error.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "views/figure/shaping.h"
+#include "views/figure/writer/shaping.h"
 
 #include <QTextBoundaryFinder>
 

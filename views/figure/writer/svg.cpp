@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "views/figure/backends.h"
+#include "views/figure/writer/backends.h"
 
 #include <QBuffer>
 #include <QImageWriter>

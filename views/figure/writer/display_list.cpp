@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "views/figure/display_list.h"
+#include "views/figure/writer/display_list.h"
 
 #include <algorithm>
 

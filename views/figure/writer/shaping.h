@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "views/figure/font_face.h"
+#include "views/figure/writer/font_face.h"
 
 #include <QString>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "views/figure/font_face.h"
+#include "views/figure/writer/font_face.h"
 
 #include "core/base/error.h"
-#include "views/figure/fonts.h"
+#include "views/figure/writer/fonts.h"
 
 #include <ft2build.h>
 #include FT_FREETYPE_H

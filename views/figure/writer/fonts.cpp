@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "views/figure/fonts.h"
+#include "views/figure/writer/fonts.h"
 
 #include "core/base/error.h"
 
