@@ -8,7 +8,7 @@
 # does not load does. At the end, and when the script is killed, all logs are packed into one file, in $OUT or the current folder,
 # and the table of verdicts is printed.
 #
-# PONDERSCOPE_GPU_DEVICE=hostgpu    rehearse on the tests' own device
+# PONDERSCOPE_GPU_DEVICE=hostgpu    rehearse on the tests' own device: the first shard of each suite
 # FIRST_LIGHT_SCALE=N               multiply all limits, for slow machines (rehearsals: 20)
 # FIRST_LIGHT_STEPS=REGEX           run only the steps whose name matches
 set -uo pipefail
@@ -71,8 +71,9 @@ next() { count=$((count + 1)); }
 
 # suite NAME SECONDS DTYPE PROGRAM SHARDS [FILTER]: shards of a test program side by side.
 suite() {
-    local shard
-    for ((shard = 0; shard < $5; ++shard)); do
+    local shard last=$5
+    [ "$device" = cuda ] || last=1
+    for ((shard = 0; shard < last; ++shard)); do
         next
         PONDERSCOPE_TEST_DTYPE=$3 GTEST_TOTAL_SHARDS=$5 GTEST_SHARD_INDEX=$shard step "$1_$3_$((shard + 1))of$5" "$2" \
             "$bundle/tests/$4" --gtest_brief=1 --gtest_filter="${6:-*}" &

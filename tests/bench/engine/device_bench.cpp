@@ -4,7 +4,9 @@
 //   attention  time of the library's causal kernel over that of ranges that say the same, and of ranges that
 //              the device knows to be causal, with a bias of rows
 //   read-out   time of the head's product over that of NLL, of what is said of exits, and of every statistic
-//   recording  time of scoring that records (basic, steps) over that of scoring for the NLL alone
+//   recording  time of scoring that records (basic, steps) over that of scoring for the NLL alone; of the
+//   plain
+//              model, time of its products, the library's attention and its bytes at a copy's speed over that
 //   decoding   tokens a second times the bytes of the weights over the bytes that a copy reads and writes a
 //   second device_bench [--device cpu] [--dtype float32] [--shape 160m|410m|1.4b|tiny] [--rounds 5] [--parts
 //   all]
@@ -216,14 +218,14 @@ private:
         const char* name = ponders ? "ponderlm" : "vanilla ";
 
         if (wanted("recording")) {
-            recording(model, name);
+            recording(model, name, ponders ? 4 : 1);
         }
         if (wanted("decoding")) {
             decoding(model, name, checkpoint, ponders ? 4 : 1);
         }
     }
 
-    void recording(const Engine& model, const char* name) const {
+    void recording(const Engine& model, const char* name, int passes) const {
         const std::int64_t length = !device_.is_cuda() ? 256 : 1024;
         std::vector<std::vector<std::int32_t>> texts;
         std::vector<Window> windows;
@@ -241,6 +243,27 @@ private:
         std::printf("recording  %s: NLL %.0f tokens/s, basic %.3f, steps %.3f of its time; %s\n", name,
                     static_cast<double>(8 * length) / all[0].seconds, all[1].seconds / all[0].seconds,
                     all[2].seconds / all[0].seconds, all[2].machine.c_str());
+        if (passes == 1) {
+            std::printf("scoring    %s: parts %.2f of its time\n", name,
+                        seconds_of_parts(8, length) / all[0].seconds);
+        }
+    }
+
+    /// What scoring cannot do without, each part alone.
+    [[nodiscard]] double seconds_of_parts(std::int64_t sequences, std::int64_t length) const {
+        const std::int64_t n = sequences * length, d = shape_.d;
+        const at::Tensor x = drawn({n, d}), inner = drawn({n, 4 * d}), up = drawn({d, 4 * d}),
+                         down = drawn({4 * d, d}), head = drawn({d, shape_.vocabulary});
+        const at::Tensor q = drawn({sequences, shape_.heads, length, d / shape_.heads});
+        const auto all = timed({[&] { (void)at::mm(x, up); }, [&] { (void)at::mm(inner, down); },
+                                [&] { (void)at::scaled_dot_product_attention(q, q, q, {}, 0.0, true); },
+                                [&] { (void)at::mm(x, head); }});
+        // Read and written by two norms and a sum (7), the activation (8) and the rotation (4).
+        const double bytes = 19 * static_cast<double>(x.nbytes());
+        // Queries, keys, values and the output are as many products as the MLP's first.
+        return static_cast<double>(shape_.layers) *
+                   (2 * all[0].seconds + all[1].seconds + all[2].seconds + bytes / copy_) +
+               all[3].seconds;
     }
 
     void decoding(const Engine& model, const char* name, const Checkpoint& checkpoint, int passes) const {
