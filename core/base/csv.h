@@ -9,7 +9,7 @@
 
 namespace ponderscope {
 
-/// The records of a CSV table (RFC 4180): fields with commas, quotes or line ends stand in double quotes. A
+/// The records of a CSV table (RFC 4180): fields with commas, quotes or line ends are in double quotes. A
 /// byte order mark in front is left out.
 class CsvRecords {
 public:

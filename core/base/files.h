@@ -11,8 +11,8 @@
 namespace ponderscope {
 
 /// A whole file mapped read-only. The bytes stay valid while the object lives, also after a move. Thread-safe
-/// once open. A file that another program shortens while it is mapped ends this one with SIGBUS: that is how
-/// mmap works, and why our own writers only ever rename finished files into place.
+/// once open. If another program shortens a mapped file, mmap ends this program with SIGBUS. So our own
+/// writers only rename finished files into place.
 class MappedFile {
 public:
     /// InputError: nothing there, a folder, a device, a loop of links. EnvironmentError: no permission, no

@@ -13,8 +13,8 @@ bool is_hub_name(std::string_view text);
 /// The folder of a model that was downloaded before: if \p path does not exist and is a hub name, its
 /// snapshot in the hub's local cache (HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME/hub,
 /// XDG_CACHE_HOME/huggingface/hub or ~/.cache/huggingface/hub); where it is a folder of that cache
-/// ("models--organisation--name"), the snapshot inside. Of several snapshots the one of refs/main, or else
-/// the newest. Nothing: neither.
+/// ("models--organisation--name"), the snapshot inside. Of several snapshots, refs/main, else the newest.
+/// Nothing: neither.
 std::optional<std::filesystem::path> hub_snapshot(const std::filesystem::path& path);
 
 /// hub_snapshot(), or \p path itself.

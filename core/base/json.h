@@ -86,7 +86,7 @@ public:
     /// Keys with a value that no getter read since then; sorted.
     [[nodiscard]] std::vector<std::string> never_asked() const;
 
-    /// InputError naming the first key that is not in \p known, and those that are.
+    /// InputError: a key is not in \p known. The message names it and the known keys.
     void allow_only(const std::vector<std::string_view>& known) const;
 
     /// "PATH: expected EXPECTED for "NAME.KEY", found VALUE; REMEDY." Without \p remedy, the object's.

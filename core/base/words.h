@@ -13,7 +13,7 @@
 
 namespace ponderscope {
 
-/// "a, b, c": the elements of \p range, or what \p text says of each.
+/// "a, b, c": the elements of \p range, or \p text of each.
 template <typename Range, typename Text = std::identity>
 std::string joined(const Range& range, Text text = {}) {
     std::string all;
@@ -56,10 +56,9 @@ std::string rounded(double value, int digits = 6);
 /// longer word and more than two, unless the word (of three letters or more) is a prefix of the known one.
 std::optional<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& known);
 
-/// The end of a sentence about an unknown word: "; did you mean NEAREST?", or "." where nothing known is
-/// near.
+/// The end of a sentence about an unknown word: "; did you mean NEAREST?", or "." without a near word.
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known);
-/// The same, and the known words where nothing is near or they are few.
+/// The same, with the known words if none is near or there are few.
 std::string did_you_mean_or_list(std::string_view word, const std::vector<std::string_view>& known);
 
 } // namespace ponderscope

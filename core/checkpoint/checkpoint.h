@@ -45,7 +45,7 @@ public:
 
     [[nodiscard]] const TensorView* find(const std::string& name) const; ///< nullptr when absent
     [[nodiscard]] std::vector<std::string> names() const;                ///< sorted
-    /// Tensors whose dtype no model here uses (quantised ones), with its name; find() and names() are
+    /// Tensors of a dtype that no model here uses (quantised), with the dtype's name; find() and names() are
     /// without them.
     [[nodiscard]] const std::map<std::string, std::string>& unreadable() const;
     /// Parts of the names in the files that wrappers of PyTorch put there ("_orig_mod.", "module."); find()

@@ -46,7 +46,7 @@ public:
 
     /// A size of at least 1; null is an InputError.
     [[nodiscard]] std::int64_t size(std::string_view key, std::int64_t otherwise, std::int64_t max) const;
-    /// The same of a key whose null means its default in transformers.
+    /// The same for a key whose null means its default in transformers.
     [[nodiscard]] std::int64_t size_or_null(std::string_view key, std::int64_t otherwise,
                                             std::int64_t max) const;
     /// A count of at least 0.
@@ -150,8 +150,8 @@ void read_depth_mixing(const ConfigReader& reader, ModelConfig& config);
 /// A checkpoint in a format of the method \p own, whose file reads its keys.
 void read_own_method(const ConfigReader& reader, ModelConfig& config, const MethodInfo& own,
                      std::optional<MethodKind> method);
-/// Nanbeige's own keys for loops and depth attention; takes the place of both functions above where there is
-/// no "pondering" section.
+/// Nanbeige's own keys for loops and depth attention; replaces both functions above if there is no
+/// "pondering" section.
 void read_nanbeige_loops(const ConfigReader& reader, ModelConfig& config, std::optional<MethodKind> method);
 void read_nanbeige_depth(const ConfigReader& reader, ModelConfig& config);
 

@@ -8,8 +8,7 @@
 
 namespace ponderscope {
 
-/// The kind of a file, by its first bytes and not by its name. Used to tell a person what they have instead
-/// of weights.
+/// The kind of a file, by its first bytes and not by its name. For messages about files that are not weights.
 enum class FileKind : std::uint8_t {
     empty,
     safetensors, ///< a plausible header length followed by '{'

@@ -61,8 +61,7 @@ struct PublicForm {
     static const char* without_recurrence(const ModelConfig& config, const PublicKeys& keys);
 };
 
-/// A key of our "pondering" section beside those that every method has (`method`, `max_steps`,
-/// `embed_scale`).
+/// A key of our "pondering" section beside the keys of every method (`method`, `max_steps`, `embed_scale`).
 struct SectionKey {
     std::string_view name;
     /// Reads it or takes the default; whether the value is the default, which is harmless if the method does
@@ -75,8 +74,8 @@ namespace section_keys {
 extern const SectionKey threshold, multiply_start, top_k, remainder;
 } // namespace section_keys
 
-/// What everybody but the engine needs to know of a method: its entry, in methods/NAME_info.cpp. Its
-/// computation is in core/ponder/methods/NAME.cpp.
+/// The facts about a method that all code outside of the engine needs: its entry, in methods/NAME_info.cpp.
+/// Its computation is in core/ponder/methods/NAME.cpp.
 struct MethodInfo {
     MethodKind kind = MethodKind::vanilla;
     /// A row of the documentation and of --help: what happens between two steps, and whose method it is.
@@ -108,8 +107,8 @@ struct MethodInfo {
     std::string (*peculiarity)(const ModelConfig& config) = nullptr;
     /// Keys of a recipe's "penalty" section; none: its training loss has no penalty on steps.
     std::vector<std::string_view> penalty = {};
-    /// What its training needs beside the cross-entropy of its output, so that `train` refuses it; nullptr:
-    /// it is trained.
+    /// What training needs beside the cross-entropy of the output, so that `train` refuses the method;
+    /// nullptr: it is trained.
     const char* untrained = nullptr;
 };
 

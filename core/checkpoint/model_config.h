@@ -120,7 +120,7 @@ struct PonderConfig {
     std::optional<std::int64_t> jacobi_iterations; ///< of passes when scoring; absent: exact
     std::int64_t pause_token_id = 50288;           ///< pause
     bool loop_final_norm_each_pass = false;        ///< nanbeige, ouro
-    /// Numbers that one method alone knows, by the names that its own file gives them.
+    /// Numbers of a single method, by the names of its own file.
     std::map<std::string, double> own;
 };
 
@@ -134,7 +134,7 @@ struct SandwichConfig {
     bool injection_bias = false;
     bool norm_before_coda = false; ///< Huginn: the final norm is applied before the coda, too
     bool prelude_norm = false;     ///< Parcae
-    /// The start state: normal of this deviation, cut at three of them, times a scale. 0: zeros.
+    /// The start state: normal with this deviation, cut at three deviations, times a scale. 0: zeros.
     double state_deviation = 0.0;
     double state_scale = 1.0;
 };
@@ -207,9 +207,9 @@ struct DepthMixingConfig {
     std::vector<DepthAblation> ablations; ///< depth_attention; never from config.json
 };
 
-/// config.json as one typed structure: what a backbone needs, with the defaults of transformers'
-/// configuration classes filled in. Sizes are elements; every number has been checked to be positive
-/// (norm_eps: not negative), finite in fp32 and small enough to multiply without overflow.
+/// config.json as one typed structure: the data of a backbone, with the defaults of transformers'
+/// configuration classes. Sizes are elements; every number has been checked to be positive (norm_eps: not
+/// negative), finite in fp32 and small enough to multiply without overflow.
 struct ModelConfig {
     Architecture architecture = Architecture::gpt_neox;
     std::int64_t vocab_size = 0;  ///< rows of the embedding, padding included
@@ -272,7 +272,7 @@ struct ModelConfig {
     }
     /// Whether the steps start from a state that is drawn or set (--initial-state).
     [[nodiscard]] bool has_start_state() const { return recurs() && architecture != Architecture::dory; }
-    /// Whether there is a state before step 0, which step 0 is compared with.
+    /// Whether there is a state before step 0 to compare step 0 with.
     [[nodiscard]] bool has_state_before() const { return recurs() || architecture == Architecture::hrm_text; }
     [[nodiscard]] std::int64_t core_begin() const { return sandwich.prelude; }
     [[nodiscard]] std::int64_t core_end() const { return layers - sandwich.coda; }

@@ -51,7 +51,7 @@ private:
 };
 
 /// Writes a safetensors file beside \p path and renames it into place, so that a reader never sees half of
-/// it. Tensors keep the given order, those with wider elements first, so that all are aligned. Errors as
+/// it. Tensors with wider elements come first, so that all are aligned; otherwise the order stays. Errors as
 /// AtomicFile; std::invalid_argument when a view contradicts itself or a name comes twice.
 void write_safetensors(const std::filesystem::path& path, const std::vector<TensorView>& tensors,
                        const std::map<std::string, std::string>& metadata = {});

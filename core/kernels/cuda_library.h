@@ -28,7 +28,7 @@ public:
 struct CudaKernels {
     std::string (*name_of)(at::Device) = nullptr; ///< "NVIDIA H200"
     int (*capability_of)(at::Device) = nullptr;   ///< 90: compute capability 9.0
-    std::string (*why_none)() = nullptr;          ///< where no GPU is found, what the CUDA runtime says of it
+    std::string (*why_none)() = nullptr;          ///< without a GPU: the message of the CUDA runtime
 
     bool (*attend_fits)(const at::Tensor& q) = [](const at::Tensor&) { return false; };
     /// Whether attend uses LibTorch's flash attention, the fastest choice for ranges of queries of a

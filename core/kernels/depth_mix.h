@@ -7,7 +7,7 @@
 
 namespace ponderscope {
 
-/// A layer whose key and value are mixed into a later one's. n slots, g KV heads of d_h elements.
+/// A layer whose key and value are mixed into a later layer's. n slots, g KV heads of d_h elements.
 struct DepthSource {
     at::Tensor key;   ///< [n, g, d_h], as it went into its attention
     at::Tensor value; ///< [n, g, d_h], already mixed

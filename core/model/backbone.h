@@ -20,7 +20,7 @@ namespace ponderscope {
 class ResidualStructure;
 struct Pass;
 
-/// K and V of every layer as rows, kept beyond one pass: halted tokens' last entries, or the past of a
+/// K and V of every layer as rows, for several passes: halted tokens' last entries, or the past of a
 /// generation. Layers hold [rows, g, d_h]. With gradients the rows are replaced, not overwritten, so that
 /// earlier passes can be differentiated.
 class KvRows {
@@ -68,7 +68,7 @@ struct Pass {
     /// Each sliding window and its ranges, which its layers use instead of the ranges of `visibility`. Filled
     /// only where rows are not at their tokens' positions.
     std::vector<std::pair<std::int64_t, at::Tensor>> window_ranges;
-    KvRows* kv = nullptr; ///< nullptr: the rows are this pass's own slots, and nothing is kept
+    KvRows* kv = nullptr; ///< nullptr: the rows are the slots of this pass only
     at::Tensor rows;      ///< int64 [n], with `kv`: where each slot's K/V go
     at::Tensor row_bias;  ///< fp32 [R] or undefined, added to every logit of a key row
     at::Tensor queries; ///< int64 [m], ascending, of block(): the slots that go through it; the others leave
@@ -77,7 +77,7 @@ struct Pass {
                         ///< pass; undefined: all tokens in order
     ValueMixer* mixer = nullptr;  ///< make_mixer's; nullptr: this pass mixes by itself, if the model mixes
     at::Tensor* stream = nullptr; ///< when given: the residual stream before the final norm is put there
-    /// When given: what left these blocks is put there, in their order, [n, d] each.
+    /// When given: receives the outputs of these blocks, in their order, [n, d] each.
     const std::vector<std::int64_t>* wanted_blocks = nullptr;
     std::vector<at::Tensor>* block_outputs = nullptr;
     /// When given: returns other states for the output of a layer, [n, d], or the output itself. Only where
@@ -97,8 +97,8 @@ struct RotationTable {
     std::vector<std::int64_t> row_base; ///< a sequence: the row of its position 0
 };
 
-/// A decoder stack in a Hugging Face layout. One file an architecture; each says which tensors it has and
-/// what a layer computes. Immutable after construction; holds references to the parameters' tensors.
+/// A decoder stack in a Hugging Face layout. One file an architecture; each declares its tensors and computes
+/// a layer. Immutable after construction; holds references to the parameters' tensors.
 class Backbone {
 public:
     virtual ~Backbone();
@@ -116,7 +116,7 @@ public:
     [[nodiscard]] virtual at::Tensor inject(const at::Tensor& state, const at::Tensor& entering) const;
     /// h of a state: what the head reads, [n, d]. The coda's blocks have K/V of their own.
     [[nodiscard]] at::Tensor coda(const at::Tensor& state, const Pass& pass) const;
-    /// FLOPs of inject, and of what is between a state and the coda's blocks.
+    /// FLOPs of inject, and of the operations between a state and the coda's blocks.
     [[nodiscard]] virtual std::int64_t injection_flops() const { return 0; }
     [[nodiscard]] virtual std::int64_t before_coda_flops() const { return 0; }
     /// Elements of the matrices of each part's blocks.
@@ -147,7 +147,7 @@ protected:
     explicit Backbone(ModelConfig config);
     /// Layer \p l: the residual stream in, that of the pass's queries out.
     [[nodiscard]] virtual at::Tensor layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const = 0;
-    /// F_c(x) of residual.h; only where the structure of the residual may be another one.
+    /// F_c(x) of residual.h; only if the structure of the residual may differ.
     [[nodiscard]] virtual at::Tensor sublayer(std::int64_t c, const at::Tensor& x, const Pass& pass) const;
     /// Between the prelude's blocks and what enters the steps; between a state and the coda's blocks.
     [[nodiscard]] virtual at::Tensor after_prelude(const at::Tensor& x) const { return x; }

@@ -21,14 +21,14 @@ struct DepthSourceId {
 /// alone.
 bool sources_cross_passes(const ModelConfig& config);
 
-/// S(l) of Depth-Attention in order, the layer itself not included: anchors (layers that the stride divides),
-/// the recent window, without what an ablation took out. \p pass counts only where sources cross passes.
+/// S(l) of Depth-Attention in order, the layer itself not included: anchors (layers that the stride divides)
+/// and the recent window, without ablated sources. \p pass counts only where sources cross passes.
 std::vector<DepthSourceId> depth_sources(const ModelConfig& config, std::int64_t pass, std::int64_t layer);
 
 /// Takes a source out of a model's depth attention, as an intervention: \p spec is SOURCE or SOURCE:LAYER
-/// (all layers that read it, or one). The config then says so in a notice. Returns a short name for the run:
-/// "without-source-3-in-layer-5". InputError: a model without Depth-Attention, a layer that does not read
-/// that source, anything else than numbers.
+/// (all layers that read it, or one layer). The config then says so in a notice. Returns a short name for the
+/// run: "without-source-3-in-layer-5". InputError: a model without Depth-Attention, a layer that does not
+/// read that source, anything else than numbers.
 std::string ablate_source(ModelConfig& config, const std::string& spec);
 
 /// The sources of all layers as columns of one array, to store weights densely: the anchors (of every pass,

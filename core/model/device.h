@@ -53,14 +53,14 @@ struct DeviceMemory {
 /// Nothing on a CPU.
 std::optional<DeviceMemory> device_memory(at::Device device);
 void forget_peak_memory(at::Device device);
-/// The sentence for a device that is full, without what to do about it. Frees cached memory first, so that a
-/// smaller attempt has it.
+/// The message for a full device, without a remedy. Frees cached memory first, so that a smaller attempt has
+/// it.
 MemoryExhausted memory_exhausted(at::Device device);
 
 /// Copies numbers to a device from pinned memory without waiting. int64 [n].
 at::Tensor send(std::span<const std::int64_t> values, at::Device device);
 
-/// Tensors on their way to the host: one copy, on a stream of its own, into pinned memory. On the CPU the
+/// Tensors on their way to the host: one copy, on a separate stream, into pinned memory. On the CPU the
 /// tensors are there at once.
 class HostCopy {
 public:

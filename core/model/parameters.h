@@ -30,7 +30,8 @@ struct TensorSpec {
     double value = 0.02;                   ///< the normal's standard deviation, or the constant
     std::vector<std::string> aliases = {}; ///< other names in files
     int flexible_axis =
-        -1; ///< an axis whose size the file decides (`shape` holds what training starts with); -1: none
+        /// an axis whose size the file decides (`shape` has the size at the start of a training); -1: none
+        -1;
     bool multiplies = true; ///< a matrix of a block that products read; counts in FLOPs
     /// Tensors with the same name here have one shape and are in one memory, in the order of the layout.
     std::string stack = {};
@@ -52,7 +53,7 @@ struct ParameterLayout {
     [[nodiscard]] std::int64_t bytes(at::ScalarType dtype) const;
 };
 
-/// Where in a checkpoint's files the weights of a model lie.
+/// The places of a model's weights in the files of a checkpoint.
 struct ParameterSources {
     std::vector<const TensorView*> views; ///< one a tensor of the layout; nullptr: a tied head
     bool tied = false;

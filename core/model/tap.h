@@ -10,8 +10,8 @@
 
 namespace ponderscope {
 
-/// What the attention of a layer is computed from. Its weights are never all there at once: a listener that
-/// wants some of them makes them itself (core/ponder/recording/attention_recorder.cpp).
+/// What the attention of a layer is computed from. Its weights are never all there at once: a listener
+/// computes the ones that it needs (core/ponder/recording/attention_recorder.cpp).
 struct Attending {
     std::int64_t layer = 0;
     at::Tensor query;      ///< [n, n_q, d_h], as it meets the keys

@@ -17,7 +17,7 @@ struct VerifiedGpu {
 /// The GPUs of resources/docs/gpu.md; no report, no row.
 std::span<const VerifiedGpu> verified_gpus();
 
-/// One sentence for the GPU \p name: verified when and with which version, or what to do about it.
+/// One sentence for the GPU \p name: date and version of the verification, or how to verify it.
 std::string verification_of(std::string_view name, std::span<const VerifiedGpu> known = verified_gpus());
 
 } // namespace ponderscope

@@ -16,7 +16,7 @@ namespace ponderscope {
 /// (methods.md section 11: exact integers, 2 per multiply-add, matrix products only). Recording counts FLOPs
 /// by this model and stores the model with the run, so that replays count in the same way.
 struct FlopsModel {
-    /// skip: per_step, and a step's slots see those of the same step alone.
+    /// skip: per_step, and slots of a step see only slots of the same step.
     enum class Visibility : std::uint8_t { per_step, interleaved, two_dimensional, skip };
     Visibility visibility = Visibility::per_step;
     /// Products of step k = 0..K beside attention: a slot's blocks and depth mixing, and after step K the
@@ -25,7 +25,7 @@ struct FlopsModel {
     std::int64_t key = 0;                ///< of a visible key in one layer: 4 · n_q · d_h
     std::vector<std::int64_t> windows;   ///< a layer; 0: all keys are visible
     std::int64_t input = 0;              ///< of making slot k + 1's input from slot k's state
-    std::vector<std::int64_t> decisions; ///< [K] of the gate or router after step k, whatever rule decides
+    std::vector<std::int64_t> decisions; ///< [K] of the gate or router after step k, for any rule
     std::int64_t read_out = 0;           ///< of the head: 2 · V · d
     bool input_reads_out = false;        ///< making an input runs the head anyway
     // Stacks whose steps cover the middle (methods-released.md section 1). `windows` are those of the steps'
@@ -43,11 +43,11 @@ struct FlopsModel {
     /// Layers that have a sliding window (0: none).
     [[nodiscard]] std::map<std::int64_t, std::int64_t> layers_by_window() const;
 
-    /// FLOPs of every token of one sequence that was computed in \p windows_of_it. \p last_steps: of each
-    /// token, from the first on. \p decides_by_head: the rule looks at the read-out after each step that it
-    /// is asked at. A window's context tokens are taken to have run as far as where they were read out.
-    /// \p others: last steps of the tokens that each token sees; empty: last_steps. With zeros, a token's
-    /// FLOPs depend on its own steps alone and are the least that any choice of the others leaves it.
+    /// FLOPs of every token of a sequence that is computed in \p windows_of_it. \p last_steps: of each token,
+    /// from the first on. \p decides_by_head: the rule looks at the read-out after each step that it is asked
+    /// at. A window's context tokens are taken to have run as far as where they were read out. \p others:
+    /// last steps of the tokens that each token sees; empty: last_steps. With zeros, a token's FLOPs depend
+    /// on its own steps alone and are the least that any choice of the others leaves it.
     void count(std::span<const std::int32_t> last_steps, bool decides_by_head,
                std::span<const WindowSpan> windows_of_it, std::span<std::int64_t> flops,
                std::span<const std::int32_t> others = {}) const;

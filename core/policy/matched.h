@@ -21,7 +21,7 @@ inline constexpr const char* blind_rule = "blind";
 struct MatchedRule {
     std::string name;
     bool causal = true; ///< false: a bound
-    bool hull = false;  ///< what counts is the lower convex hull of its settings, never rising
+    bool hull = false;  ///< counted by the lower convex hull of its settings, never rising
     std::vector<ScoredSetting> settings;
     std::vector<ScoredSetting> for_flops; ///< at equal FLOPs instead of `settings`; empty: the same
     bool plain = false;                   ///< a run of a model that does not ponder
@@ -63,10 +63,10 @@ struct MatchedComparison {
 };
 
 /// \p rule(i, costs), i = 0..rules-1, is asked once for each, in order, after once for \p reference: settings
-/// of one rule at a time are in memory. `costs` holds all costs of both axes, but for the reference none.
-/// A replicate matches the costs anew, so the intervals know that thresholds were found on the same text; no
-/// setting is chosen for its loss. Cells are marked `better` where one of the rules is blind_rule. FLOPs
-/// beyond the reference's are left out. InputError: a reference that does not reach a cost in steps.
+/// of one rule at a time are in memory. `costs` holds all costs of both axes, but for the reference none. A
+/// replicate matches the costs anew, so the intervals know that thresholds were found on the same text; no
+/// setting is chosen for its loss. Cells are marked `better` if one of the rules is blind_rule. FLOPs beyond
+/// the reference's are left out. InputError: a reference that does not reach a cost in steps.
 using AskRule = std::function<MatchedRule(std::size_t rule, const MatchedCosts& costs)>;
 MatchedComparison compare_matched(std::size_t rules, const AskRule& rule, std::size_t reference,
                                   const MatchedCosts& costs, const RowLayout& rows,
@@ -87,8 +87,7 @@ std::vector<std::string> matched_rules(const ReplayTable& table);
 MatchedRule replayed_rule(const ReplayTable& table, const ScoredRows& scored, const std::string& name,
                           int settings, const MatchedCosts& costs = {});
 
-/// \p parts - 1 costs that part what the run reached evenly: \p reached mean steps, K where none
-/// halted.
+/// \p parts - 1 costs that divide the range of the run evenly: \p reached mean steps, K where none halted.
 std::vector<double> even_costs(double reached, int parts);
 
 /// The two settings of each cost that a rule's curve passes between, once each; for reruns.

@@ -50,7 +50,7 @@ struct ReplayTable {
     /// The kinds that can be replayed here: policy_kinds(), and rules in both directions for each signal that
     /// was read by name.
     [[nodiscard]] std::vector<const PolicyKind*> kinds() const;
-    /// The number of a kind, which is that of its colour: its place in policy_kinds(), of rules over a signal
+    /// The number of a kind, which selects its colour: its place in policy_kinds(), of rules over a signal
     /// behind these.
     [[nodiscard]] std::size_t number_of(const PolicyKind& kind) const;
 };

@@ -52,7 +52,7 @@ private:
 };
 
 /// \p options with the block length of all reports of this run. It does not depend on the policies: chosen
-/// from the NLL of the last step and from what the steps gain together. The same options where they name a
+/// from the NLL of the last step and from the total gain of the steps. The same options where they name a
 /// length, or where rows are clusters.
 BootstrapOptions with_block_of_run(const ReplayTable& table, const ScoredRows& rows,
                                    const BootstrapOptions& options);

@@ -14,15 +14,16 @@ namespace ponderscope {
 /// The signals that policies read, a number for each token and step (methods.md sections 9 and 10). Values
 /// from policy_signals on are other signals of a trace, by name: policy_signal().
 enum class PolicySignal : std::uint16_t {
-    nll,            ///< of the read-out; NaN without a target
-    entropy,        ///< nats
-    margin,         ///< p1 - p2
-    argmax,         ///< token id; exact in fp32 below 2^24
-    kl,             ///< KL(P_{k-1} || P_k)
-    cosine,         ///< of h^k and h^{k-1}
-    latent,         ///< |h^k - h^{k-1}| / |h^k|
-    continue_value, ///< what the model's own rule compares with tau after step k: s^k, w_{k+1} or r_{k+1}
-    acceleration,   ///< |(h^k - h^{k-1}) - (h^{k-1} - h^{k-2})| / |h^k - h^{k-1}|; 0 at k < 2
+    nll,     ///< of the read-out; NaN without a target
+    entropy, ///< nats
+    margin,  ///< p1 - p2
+    argmax,  ///< token id; exact in fp32 below 2^24
+    kl,      ///< KL(P_{k-1} || P_k)
+    cosine,  ///< of h^k and h^{k-1}
+    latent,  ///< |h^k - h^{k-1}| / |h^k|
+    /// the number that the model's own rule compares with tau after step k: s^k, w_{k+1} or r_{k+1}
+    continue_value,
+    acceleration, ///< |(h^k - h^{k-1}) - (h^{k-1} - h^{k-2})| / |h^k - h^{k-1}|; 0 at k < 2
 };
 inline constexpr std::size_t policy_signals = 9;
 

@@ -121,7 +121,7 @@ public:
     [[nodiscard]] virtual Decision decide(const Slots& slots) const;
 
     // 5. Signals beside those that every method has.
-    /// Whether to compute Decision::value after the last step, too, where it decides nothing.
+    /// Whether to compute Decision::value also after the last step, where it has no effect.
     [[nodiscard]] virtual bool values_last_step() const { return false; }
     [[nodiscard]] virtual std::vector<SignalInfo> signals() const { return {}; }
 
@@ -137,12 +137,12 @@ public:
     [[nodiscard]] virtual bool halts_in_training() const { return true; }
 
 protected:
-    /// What decides is computed in fp32 in every dtype of a run, autocast or not: rounded, gates near a
+    /// Decisions are computed in fp32, in every dtype of a run and under autocast: rounded, gates near a
     /// threshold flip, and a bias that every key carries is wrong for all queries.
     class Fp32Linear {
     public:
         Fp32Linear() = default;
-        /// A parameter in fp32 is used where it lies, so that it can be trained.
+        /// A parameter in fp32 is used directly, so that it can be trained.
         Fp32Linear(const at::Tensor& weight, const at::Tensor& bias);
         /// \p states [n, in]; fp32 [n, out]. \p rows of the weight, from \p first; negative: all.
         [[nodiscard]] at::Tensor operator()(const at::Tensor& states, std::int64_t first = 0,

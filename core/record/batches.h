@@ -19,12 +19,11 @@ namespace ponderscope {
 /// at most begin + size, and `begin` when there are no more tasks. Tasks that were collected are not asked
 /// for again.
 ///
-/// \p submit(begin, end) starts a batch and returns what it is collected with; \p collect(pending, begin,
-/// end) waits for it and keeps its results. Either may throw MemoryExhausted, and has then kept nothing of
-/// that batch: it runs again in halves, then task by task with no other batch in flight; the smaller size
-/// stays. MemoryExhausted comes out of here only when a single task alone does not fit; every task before it
-/// was collected. After \p stop no batch is started, a running submit may throw Cancelled, and submitted
-/// batches are collected.
+/// \p submit(begin, end) starts a batch and returns its handle; \p collect(pending, begin, end) waits for it
+/// and keeps its results. Either may throw MemoryExhausted, and then drops that batch: it runs again in
+/// halves, then task by task with no other batch in flight; the smaller size stays. MemoryExhausted comes out
+/// of here only when a single task alone does not fit; every task before it was collected. After \p stop no
+/// batch is started, a running submit may throw Cancelled, and submitted batches are collected.
 template <typename Reach, typename Submit, typename Collect>
 requires std::is_invocable_r_v<std::size_t, const Reach&, std::size_t, std::size_t>
 void run_in_batches(const Reach& reach, std::size_t batch, const std::stop_token& stop, const Submit& submit,

@@ -27,9 +27,9 @@ struct JsonlOptions {
     std::int64_t limit_tokens = 0; ///< end with the text that reaches this number of tokens; 0: all
 };
 
-/// Sequences from JSON Lines. A plain file is read through once before: what is wrong in it is then said
-/// before anything is recorded. A stream is taken as it comes. InputError: "FILE: line 17: ..." for a line
-/// that is no JSON object, lacks a field, or has a text that is empty, not UTF-8 or shorter than two tokens.
+/// Sequences from JSON Lines. A plain file is read through once before: so errors in it are reported before
+/// the recording. A stream is taken as it comes. InputError: "FILE: line 17: ..." for a line that is no JSON
+/// object, lacks a field, or has a text that is empty, not UTF-8 or shorter than two tokens.
 class JsonlSource final : public TextSource {
 public:
     /// \p tokenizer must outlive this. Cancelled, where \p stop comes while a file is read through.
@@ -57,7 +57,7 @@ private:
     std::int64_t vocab_size_;
     std::unique_ptr<LineReader> lines_;
     std::shared_ptr<const SequenceInput> first_; ///< of a stream, read before the run
-    Sha256 lines_hash_;                          ///< of all lines so far, those that are left out too
+    Sha256 lines_hash_;                          ///< of all lines so far, omitted ones included
     std::string lines_digest_;                   ///< of the texts that were read before; empty: a stream
     bool ended_ = false;                         ///< since it was begun, nothing comes any more
     std::int64_t found_ = 0;

@@ -17,8 +17,7 @@ std::vector<SignalInfo> kept_signals(const std::vector<SignalInfo>& given, const
 /// Likewise of a window's result.
 void keep(WindowResult& result, const KeptSignals& kept);
 
-/// About what a token of a text of \p tokens takes in the trace before anything is compressed, without its
-/// text.
+/// About how many bytes a token of a text of \p tokens takes in the trace, uncompressed and without its text.
 std::int64_t bytes_a_token(const Engine& engine, const RecordOptions& options, std::int64_t tokens);
 
 } // namespace ponderscope

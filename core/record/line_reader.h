@@ -28,7 +28,7 @@ public:
     /// The next line without its end ("\n" or "\r\n"); false after the last one, and when stopped.
     /// InputError: compressed data that is damaged or cut off.
     bool next(std::string& line);
-    /// Puts what comes next behind \p text, no more than \p most bytes; false at the end, and when stopped.
+    /// Appends the next bytes to \p text, at most \p most; false at the end, and when stopped.
     bool read(std::string& text, std::size_t most);
     [[nodiscard]] std::int64_t number() const;     ///< of the line that next() gave, from 1
     [[nodiscard]] bool too_long() const;           ///< that line has more than max_line_bytes, and came empty

@@ -15,8 +15,8 @@ namespace ponderscope {
 std::vector<SequenceInput> recorded_sequences(const TraceReader& trace, const RunInfo& run,
                                               const std::stop_token& stop = {}, bool finished = false);
 
-/// What a run scored: its finished sequences, tokens and texts as they lie in the trace. InputError: a run
-/// that cannot be found or has finished none.
+/// What a run scored: the finished sequences of the trace, with tokens and texts. InputError: a run that
+/// cannot be found or has finished none.
 std::vector<SequenceInput> sequences_of(const RunReference& reference);
 
 } // namespace ponderscope

@@ -9,15 +9,14 @@
 
 namespace ponderscope {
 
-/// InputError, one sentence, unless \p checkpoint holds the weights that \p run was computed with.
-/// \p digest: checkpoint_digest of it.
+/// InputError: \p checkpoint has other weights than \p run. \p digest: checkpoint_digest of it.
 void require_weights_of(const RunInfo& run, const Checkpoint& checkpoint, const std::string& digest);
 
-/// Computes a policy exactly, on what a run recorded: the same tokens, windows, schedule and weights, the
-/// policy in the place of the model's own rule, deciding on the signals of the run itself (methods.md section
-/// 9). The oracle, which knows the next token, runs to the steps of its replay. The rerun is a run of its
-/// own, named "RUN POLICY", whose `policy` is the spec's text. \p sequences: recorded_sequences of the run.
-/// \p table: of the run. Only level, batch and dtype of \p options count. Errors as record().
+/// Computes a policy exactly, on what a run recorded: the same tokens, windows, schedule and weights, with
+/// the policy in place of the model's own rule, on signals of the rerun itself (methods.md section 9). The
+/// oracle, which knows the next token, runs to the steps of its replay. The rerun is a run of its own, named
+/// "RUN POLICY", whose `policy` is the spec's text. \p sequences: recorded_sequences of the run. \p table: of
+/// the run. Only level, batch and dtype of \p options count. Errors as record().
 RecordReport rerun(Engine& engine, const Checkpoint& checkpoint, const RunInfo& run, const ReplayTable& table,
                    const std::vector<SequenceInput>& sequences, const Tokenizer* tokenizer,
                    const PolicySpec& spec, TraceWriter& writer, RecordOptions options,

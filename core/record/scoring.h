@@ -29,18 +29,17 @@ public:
         RecordOptions record; ///< `context`: tokens a window; 0: the model's context
         TextReading reading;
     };
-    /// All must outlive this. \p tokenizer: nullptr for requests of ids only. \p writer: nullptr records
-    /// nothing, and computes no more than the answers need. InputError: a context beyond the model's.
+    /// All must outlive this. \p tokenizer: nullptr for requests of ids only. \p writer: nullptr: no
+    /// recording, and only the computation that answers need. InputError: a context beyond the model's.
     RequestScorer(const Engine& engine, const Checkpoint& checkpoint, const Tokenizer* tokenizer,
                   Options options, TraceWriter* writer);
     ~RequestScorer();
     RequestScorer(const RequestScorer&) = delete;
     RequestScorer& operator=(const RequestScorer&) = delete;
 
-    /// Answers lines in their order; \p first_line counts from 1. A wrong line is answered with an "error",
-    /// a blank one not at all.
-    /// Requests that begin alike share the computation of their beginning (Engine::score_sharing).
-    /// Cancelled: \p stop came before the last one.
+    /// Answers lines in their order; \p first_line counts from 1. A wrong line is answered with an "error"; a
+    /// blank line is skipped. Requests that begin alike share the computation of their beginning
+    /// (Engine::score_sharing). Cancelled: \p stop came before the last one.
     void answer(std::span<const std::string> lines, std::int64_t first_line,
                 const std::function<void(const nlohmann::json&)>& tell, const std::stop_token& stop = {});
 

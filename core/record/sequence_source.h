@@ -62,7 +62,7 @@ public:
 protected:
     explicit TextSource(std::stop_token stop) : stop_(std::move(stop)) {}
     [[nodiscard]] bool is_stopped() const { return stop_.stop_requested(); }
-    /// InputError: what was read through before, whose digest the run has, is not what \p again is of.
+    /// InputError: the text changed between the first reading, whose digest the run has, and \p again.
     static void require_unchanged(const std::string& name, const std::string& before,
                                   const std::string& again) {
         if (before != again) {
@@ -78,9 +78,9 @@ protected:
     std::int64_t text_bytes_ = 0; ///< found when they were read through
 };
 
-/// The same as the record() of session.h, sequence by sequence: memory grows by the batch, not by what the
-/// source holds. If the source fails, the sequences so far stay in the trace, marked partial, with the fault.
-/// A source without any sequence is an InputError, and then nothing is written.
+/// The same as the record() of session.h, sequence by sequence: memory grows with the batch, not with the
+/// source. If the source fails, the sequences so far stay in the trace, marked partial, with the fault.
+/// InputError: a source without sequences; then no trace is written.
 RecordReport record(const Engine& engine, const Checkpoint& checkpoint, SequenceSource& source,
                     const Tokenizer* tokenizer, TraceWriter& writer, const RecordOptions& options,
                     const ProgressSink& progress = {}, const std::stop_token& stop = {});

@@ -54,7 +54,7 @@ struct KeptSignals {
     bool candidates = true; ///< false: without candidate_ids and candidate_probabilities
 };
 
-/// What a run has beside the engine's plan and what its source says (SequenceSource::choices).
+/// Options of a run beside the engine's plan and the choices of its source (SequenceSource::choices).
 struct RecordOptions {
     RecordLevel level = RecordLevel::steps;
     KeptSignals kept;
@@ -64,28 +64,27 @@ struct RecordOptions {
     std::string run_name;     ///< empty: the checkpoint's folder name
     std::string changes;      ///< appended to that: a change of the model, such as "-without-source-3"
     std::string text_source;  ///< the input as the user named it: files, "prompt", an ids file
-    std::optional<std::string> text_digest =
-        std::nullopt; ///< of all texts, where these are what a partial run held
+    std::optional<std::string> text_digest = std::nullopt; ///< of all texts, if these are a partial run's
     TextReading reading;
     std::uint64_t seed = 0;
     std::string patches;              ///< JSON of the states that were put in (patch_file.h); empty: none
     std::vector<std::string> notices; ///< of the run, beside the engine's
     std::int64_t training = 0;        ///< RunInfo::training
     std::int64_t training_step = 0;   ///< RunInfo::training_step
-    std::int64_t rank = 0;            ///< which of the processes that record the run together this one is
+    std::int64_t rank = 0;            ///< rank of this process among those that record the run together
     std::int64_t world = 1; ///< how many there are; each records its share into a trace of its own (tasks.h)
     /// The writer's trace, if a run in it is to be resumed after its last finished sequence. A run that is
     /// complete stays as it is; without one, this begins as usual.
     std::optional<std::filesystem::path> resume = std::nullopt;
-    /// Why the generation of the sequences ended early, one sentence: the run is then cancelled, though all
-    /// of them are in it. Empty: nothing did.
+    /// Why the generation of the sequences ended early, one sentence: the run is then marked as cancelled,
+    /// with all of them in it. Empty: nothing did.
     std::string cut_short = {};
     bool finish = true; ///< the writer is finished after the run; false: the caller goes on writing
 };
 
 struct RecordReport {
     std::int64_t run = 0;       ///< its id in the trace
-    std::string wanted_name;    ///< the writer adds " (2)" and so on to one that is taken
+    std::string wanted_name;    ///< the writer appends " (2)" and so on to a taken name
     std::int64_t sequences = 0; ///< begun
     std::int64_t tokens = 0;
     std::int64_t scored_tokens = 0;
@@ -103,9 +102,9 @@ struct WindowShape {
 };
 WindowShape resolve_windows(const ModelConfig& config, std::int64_t context, std::int64_t stride);
 
-/// How many windows of \p longest tokens fit into memory together with the states, read-outs of layers and
-/// attention weights that the engine's plan records, at most \p wanted. InputError: not even one; the message
-/// names a context that would fit.
+/// How many windows of \p longest tokens fit into memory with the states, read-outs and attention weights
+/// that the engine's plan records; at most \p wanted. InputError: not even one; the message names a context
+/// that would fit.
 std::int64_t windows_that_fit(const Engine& engine, std::int64_t longest, std::int64_t wanted);
 
 /// What record() checks before it writes anything: at least one sequence, at least two tokens in each, every

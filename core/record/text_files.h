@@ -25,10 +25,10 @@ struct TextFilesOptions {
     std::size_t part_bytes = default_part_bytes; ///< a text of more becomes several sequences
 };
 
-/// Sequences from text files, one after the other, in the memory of some parts. A text that is longer than a
+/// Sequences from text files, one after the other, with some parts in memory. A text that is longer than a
 /// part is cut where a line ends, or else between words, or else between characters, and each part is encoded
-/// as a text of its own. Files are read through once before: what is wrong in them is then said before
-/// anything is recorded; a stream is taken as it comes. InputError: as read_text_file; damaged packing.
+/// as a text of its own. Files are read through once before: so errors in them are reported before the
+/// recording; a stream is taken as it comes. InputError: as read_text_file; damaged packing.
 class TextFiles final : public TextSource {
 public:
     /// \p tokenizer must outlive this. Cancelled, where \p stop comes while files are read through.
@@ -48,7 +48,7 @@ private:
 
     TextFilesOptions options_;
     const Tokenizer& tokenizer_;
-    std::size_t tail_; ///< what is left behind a part has more bytes than that
+    std::size_t tail_; ///< the rest behind a part has more bytes
     std::size_t next_file_ = 0;
     std::unique_ptr<LineReader> reader_; ///< of the file that is being read; null: none
     std::string name_;                   ///< of that file, in sentences

@@ -128,10 +128,10 @@ private:
     std::shared_ptr<Shared> shared_;
 };
 
-/// The name under which SQLite opens what begins with ssh://, read-only, through File.
+/// The SQLite VFS that opens ssh:// names read-only, through File.
 const char* vfs_name();
-/// Why the last call of SQLite in this thread failed on the way to the other machine; taken, so that the next
-/// is empty. An Error where it is one of ours.
+/// Takes the connection failure of this thread's last SQLite call; null: there was none. An Error if it is
+/// one of ours.
 std::exception_ptr take_failure();
 
 } // namespace ponderscope::remote

@@ -12,10 +12,10 @@
 
 namespace ponderscope::remote {
 
-/// A connection to `ponderscope serve` on another machine: one ssh for all that is asked of that machine,
+/// A connection to `ponderscope serve` on another machine: one ssh process for all questions to that machine,
 /// from any thread. It begins with the first question. When it is cut, it is begun again, at first at once
-/// and then ever more seldom (15 s at the most), until the process ends; what was asked
-/// and not answered is asked again.
+/// and then ever more seldom (15 s at the most), until the process ends; what was asked and not answered is
+/// asked again.
 class Host {
 public:
     /// The one for the machine of that address.

@@ -77,7 +77,7 @@ struct Resampling {
 /// Whether a sample with this number of clusters draws whole clusters.
 bool draws_whole_clusters(const BootstrapOptions& options, std::int64_t clusters);
 
-/// Settles what `options` leave open. \p series: of what the intervals are made, a value for each token; the
+/// Settles what `options` leave open. \p series: the values behind the intervals, one for each token; the
 /// longest block length among the series is taken. InputError: options out of range, or clusters requested
 /// with one cluster.
 Resampling choose_resampling(const TokenLayout& layout, std::span<const std::span<const double>> series,
@@ -146,9 +146,9 @@ using Statistic = std::function<double(std::span<const double> sums, std::int64_
 /// Clusters: draw i of replicate r takes the cluster whose number is the upper 64 bits of G · S(S(seed, r),
 /// i), S(seed, n) output n of SplitMix64; G draws. Blocks: draw i chooses a stretch by output 2i, with
 /// probability proportional to max(length, block), and a start in it by output 2i + 1, uniformly. It takes
-/// `block` tokens from the start on, around the end; until there are as many tokens as in the sample, the
-/// last block cut short. So all tokens are drawn equally often, and the mean of the replicates is the mean of
-/// the sample.
+/// `block` tokens from the start on, around the end; until the replicate has as many tokens as the sample;
+/// the last block is cut. So all tokens are drawn equally often, and the mean of the replicates is the mean
+/// of the sample.
 void for_each_replicate(const PrefixSums& sums, const Resampling& resampling, const BootstrapOptions& options,
                         const std::function<void(std::int64_t replicate, std::span<const double> sums,
                                                  std::int64_t tokens)>& use);
@@ -171,10 +171,10 @@ struct SmallSample {
 /// value, or if more than 1 % of the replicates are NaN; so do NaN degrees.
 Estimate interval_of(double value, std::vector<double> replicates, const SmallSample& small,
                      const BootstrapOptions& options);
-/// How many standard errors a bound of an interval of normal replicates lies out.
+/// Distance of a bound from the estimate in standard errors, for normal replicates.
 double critical_value(const SmallSample& small, const BootstrapOptions& options);
 
-/// Estimates of statistics with their intervals. All see the same draws, so differences of them are paired.
+/// Estimates of statistics with their intervals. All use the same draws, so their differences are paired.
 /// Options that leave the unit or the block open are settled by the first of the quantities.
 std::vector<Estimate> bootstrap(const PrefixSums& sums, std::span<const Statistic> statistics,
                                 const BootstrapOptions& options = {});

@@ -14,7 +14,7 @@ namespace ponderscope {
 struct PairedDifferences {
     /// mean of each alternative minus mean of the reference, with separate intervals
     std::vector<Estimate> each;
-    std::vector<Estimate> bands; ///< the same with bands that hold for all of them together (max-t)
+    std::vector<Estimate> bands; ///< the same with simultaneous bands (max-t)
     std::vector<double> p;       ///< two-sided, of no difference: sign flips (significance.h)
     Resampling resampling;
 };
@@ -31,7 +31,7 @@ struct FrontPoint {
     double loss = 0;
 };
 
-/// Which points nothing dominates: no other is as cheap and as good, and better in one of the two. Of equal
+/// Which points nothing dominates: no other point is at least as good in both and better in one. Of equal
 /// points the first. NaN never is.
 std::vector<bool> pareto_front(std::span<const FrontPoint> points);
 

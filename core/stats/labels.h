@@ -28,8 +28,8 @@ struct Labels {
     static Labels read(const std::filesystem::path& csv);
     /// The labels recorded with the texts of a run; without any, no rows. `file` is the trace.
     static Labels recorded(const TraceReader& trace, const RunInfo& run);
-    /// The classes of an annotation. Numbers become fifths of the tokens that have one, by value ("2 to 5").
-    /// Equal numbers stay in one class. `file` is that of the annotations.
+    /// The classes of an annotation. Numbers become fifths of the tokens with a value ("2 to 5"). Equal
+    /// numbers stay in one class. `file` is that of the annotations.
     static Labels annotated(const AnnotationReader& annotations, const AnnotationInfo& annotation);
 };
 
@@ -55,7 +55,7 @@ struct LabelledClass {
     TokenGroup group; ///< p as token_groups.h says, over the labelled tokens; q over the classes
     Estimate steps;
     Estimate nll;
-    Estimate steps_difference; ///< to the tokens of all other classes, unlabelled ones left out
+    Estimate steps_difference; ///< to the labelled tokens of all other classes
 };
 std::vector<LabelledClass> compare_classes(const LabelledTokens& tokens, const BootstrapOptions& options = {},
                                            DiscoveryControl control = DiscoveryControl::benjamini_hochberg);

@@ -11,8 +11,8 @@
 namespace ponderscope {
 
 /// How the tokens of a sample lie: in stretches of consecutive tokens, each inside a cluster (a sequence, or
-/// its group: a document, an author, a problem). Tokens of two clusters are taken as independent, tokens of
-/// one are not.
+/// its group: a document, an author, a problem). Tokens of different clusters are taken as independent,
+/// tokens of one cluster are not.
 struct TokenLayout {
     std::vector<std::int64_t> stretches;  ///< lengths, at least 1; they add up to the tokens of the sample
     std::vector<std::int64_t> cluster_of; ///< the cluster of each stretch, from 0; as many as stretches

@@ -21,7 +21,7 @@ struct PairedSample {
     std::vector<double> a;     ///< nats
     std::vector<double> b;     ///< nats
     std::vector<double> bytes; ///< of text under each target; 0 without a text
-    /// Whether the most likely token is the right one (rank 1), 0 or 1; empty where it is not known.
+    /// 1 if the most likely token is right (rank 1), else 0; empty where it is not known.
     std::vector<std::uint8_t> right_a, right_b;
     std::vector<double> steps_a; ///< where it was read from traces
     TokenLayout layout;          ///< runs of consecutive positions, in clusters
@@ -39,12 +39,12 @@ inline double target_bytes(const TokenColumns& tokens, std::size_t i) {
     return i + 1 < tokens.size() ? static_cast<double>(tokens.end[i + 1] - tokens.begin[i + 1]) : 0;
 }
 
-/// Reads both runs by several threads. They must be of one text, cut into the same tokens: InputError says
-/// what differs. The readers may be one.
+/// Reads both runs by several threads. They must have one text and the same tokens: InputError says what
+/// differs. The readers may be one.
 PairedSample pair_runs(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                        const RunInfo& run_b, const ReadOptions& options = {});
 
-/// A mean by two weights: every token the same, or every document (cluster) the same whatever its length.
+/// A mean by two weights: every token equally, or every document (cluster) equally.
 struct DocumentMeans {
     Estimate a, b, difference; ///< mean over documents of their mean NLL, nats a token
     /// Mean over documents of their bits per byte; NaN where one has no text.

@@ -27,7 +27,7 @@ Estimate spearman_with_interval(std::span<const double> a, std::span<const doubl
 /// centred before, so little cancels.
 Statistic correlation(std::size_t first);
 
-/// With what the number of steps goes together, over the tokens with a target.
+/// What the number of steps correlates with, over the scored tokens.
 struct StepsCorrelation {
     std::string with; ///< "NLL", "entropy", "NLL of RUN"
     std::int64_t tokens = 0;

@@ -23,7 +23,7 @@ struct ComparisonRequest {
         std::filesystem::path trace;
         std::string run; ///< name or number; empty: the only one
     };
-    std::vector<Run> runs;                ///< the first is the one that the others are compared with
+    std::vector<Run> runs;                ///< the others are compared with the first
     std::optional<std::int64_t> sequence; ///< nothing: all of them
     std::optional<std::array<std::int64_t, 2>>
         tokens;             ///< targets [first, last) of that sequence (of each, without one)

@@ -23,7 +23,7 @@ namespace ponderscope {
 void for_each_part(std::size_t parts, std::size_t workers,
                    const std::function<void(std::size_t part, std::size_t worker)>& work);
 
-/// What several threads read of some runs, and how they are stopped.
+/// Options of a reading of runs by several threads.
 struct ReadOptions {
     ProgressSink progress = {};
     std::stop_token stop = {};
@@ -75,7 +75,7 @@ void append_to(std::vector<Value>& all, const std::vector<Value>& more) {
 }
 
 /// Calls visit(sequence, begin, end) for tokens [begin, end) of every sequence of a run, at most 65,536 at a
-/// time: what is read of a long text at once stays small. Cancelled.
+/// time: so that little of a long text is read at once. Cancelled.
 template <typename Visit>
 void for_each_slice(const TraceReader& reader, const RunInfo& run, const std::stop_token& stop,
                     const Visit& visit) {

@@ -40,8 +40,8 @@ struct Moments {
     [[nodiscard]] double variance() const; ///< unbiased; NaN for fewer than two values
 };
 
-/// Two-sided p that independent units contribute nothing but symmetric noise around zero: the share of all
-/// 2^n choices of signs at which the sum is at least as far from zero as it is (a sign-flip test; for score
+/// Two-sided p for the null that independent units are symmetric noise around zero: the share of all 2^n
+/// choices of signs at which the sum is at least as far from zero as it is (a sign-flip test; for score
 /// contributions of a regression as in Hemerik, Goeman and Finos 2020). Exact up to 16 units that are not
 /// zero; beyond, the signs of the 10 largest are enumerated, and the sum of the others is taken as normal
 /// with its variance. This is accurate in the middle and gives larger p in the tails. No draws: the same on

@@ -38,8 +38,8 @@ struct TaskDocument {
     std::vector<TaskOption> options;
     TaskPart context; ///< of the first option: options that share a context share its computation
 
-    /// Whether the likeliest option is a right one; of a single option, whether it is what greedy decoding
-    /// says. \p by_length: NLL a character. \p step: at that step; negative: as computed.
+    /// Whether the likeliest option is a right one; of a single option, whether greedy decoding gives it. \p
+    /// by_length: NLL a character. \p step: at that step; negative: as computed.
     [[nodiscard]] bool is_right(std::int64_t step = -1, bool by_length = false) const;
 };
 
@@ -55,7 +55,7 @@ struct TaskSample {
 std::vector<TaskSample> read_tasks(const TraceReader& trace, const RunInfo& run,
                                    const std::stop_token& stop = {});
 
-/// Documents whose answer is another one at step k than at step k - 1; numbers in TaskSample::documents.
+/// Documents whose answer at step k differs from step k - 1; numbers in TaskSample::documents.
 struct StepFlips {
     std::vector<std::size_t> became_right, became_wrong;
 };

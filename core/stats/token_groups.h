@@ -34,8 +34,8 @@ struct TokenGroup {
     double steps_elsewhere = 0; ///< mean steps of all other tokens; NaN without any
     /// Two-sided, that its mean steps are those of the others: sign flips of the clusters' (or blocks') score
     /// contributions Σ (x - mean x)(steps - mean steps), x = 1 for the group's tokens, 0 for others. A group
-    /// in few clusters has no small p, even with many tokens. NaN for fewer than two tokens and where there
-    /// are no others.
+    /// in few clusters has no small p, even with many tokens. NaN for fewer than two tokens, and without
+    /// other tokens.
     double p = 0;
     double q = 0; ///< the same under false-discovery control over all groups of the table
 };
@@ -90,7 +90,7 @@ TokenGrouping group_by_class(std::span<const std::int32_t> ids,
 /// The \p most frequent token types. Other tokens are in no group.
 TokenGrouping group_by_type(std::span<const std::int32_t> ids,
                             const std::function<std::string(std::int32_t)>& bytes, std::size_t most = 20);
-/// By position in the sequence, each group twice as long as the one before: 0–15, 16–31, 32–63, …
+/// By position in the sequence; each group is twice as long as the group before: 0–15, 16–31, 32–63, …
 TokenGrouping group_by_position(std::span<const std::int64_t> positions);
 /// Fifths of the values, from the lowest. NaN is in none. Equal values stay together.
 TokenGrouping group_by_difficulty(std::span<const double> values);

@@ -25,8 +25,8 @@ struct Encoding {
         begin; ///< first byte of the token's span in the text that was given (before normalisation)
     std::vector<std::uint64_t>
         end; ///< one past its last byte. Tokens that a template adds have an empty span.
-    // Spans are in order and do not overlap. They cover the text, except for what the tokenizer leaves out
-    // (white space, say).
+    // Spans are in order and do not overlap. They cover the text, except for parts that the tokenizer omits
+    // (such as white space).
 };
 
 /// A Hugging Face tokenizer.json: byte-level BPE (GPT-2, GPT-NeoX, Llama 3, Qwen) or SentencePiece-style BPE

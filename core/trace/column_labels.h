@@ -8,8 +8,8 @@
 namespace ponderscope {
 
 /// Names of the columns of a signal's source axis, where a number would mislead: with a stride the second
-/// column is not layer 1, and the last column is the layer's own value. They end the signal's description, so
-/// that whoever reads the trace reads them too: "... Sources: 0, 4, 1 before, own."
+/// column is not layer 1, and the last column is the layer's own value. They are at the end of the signal's
+/// description, for all readers of the trace: "... Sources: 0, 4, 1 before, own."
 std::string with_column_labels(const std::string& description, const std::vector<std::string>& labels);
 
 /// The labels of a description; numbers from 0 if it does not have \p count labels.

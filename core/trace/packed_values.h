@@ -12,7 +12,7 @@
 
 namespace ponderscope {
 
-/// How the values of a chunk lie in its BLOB, as chunk.dtype says it.
+/// The form of a chunk's values in its BLOB, named by chunk.dtype.
 struct StoredType {
     DType dtype = DType::f32;
     bool compressed = false; ///< "+zstd" behind the type's name
@@ -36,7 +36,7 @@ inline constexpr std::int64_t packed_token_bytes = 34;
 SignalInfo packed_token_info();
 /// Texts must be shorter than 4 GiB, steps below 65536 (TraceWriter checks both).
 SignalChunk pack_tokens(const TokenColumns& tokens);
-/// InputError-free: nothing where the chunk is not of that type and shape.
+/// InputError-free: no value: the chunk has another type or shape.
 std::optional<TokenColumns> unpack_tokens(const SignalChunk& chunk);
 
 } // namespace ponderscope

@@ -34,7 +34,7 @@ struct QuantityInfo {
     double (*value)(const TokenColumns& tokens, std::size_t row);
 };
 
-/// In the order of menus and tables, which is that of Quantity.
+/// In the order of menus and tables, the order of Quantity.
 inline constexpr QuantityInfo token_quantities[] = {
     {Quantity::nll, "nll", "nll", "nll_difference", "NLL", "nats", NumberKind::nats,
      "surprise at the token, −ln p; 0 is certain", "surprise at the next token, −ln p; 0 is certain",

@@ -72,8 +72,8 @@ public:
 
 /// Reads an untrusted trace: read-only, defensive, trusted_schema off, sizes checked before use. Opening
 /// reads the header and the schema only. Reading a damaged part throws InputError; other parts stay readable.
-/// EnvironmentError: the system could not read. A trace on media that cannot be written opens too; one that
-/// is being recorded can be read at any time. The calls are those of TraceSource.
+/// EnvironmentError: the system could not read. A trace on media that cannot be written opens too; a trace
+/// can be read at any time during its recording. The calls are those of TraceSource.
 ///
 /// The shards that several processes recorded (shard.h) open as one trace: a folder, a pattern, or the name
 /// that they were recorded to. Each set of shards is a run.

@@ -34,7 +34,8 @@ struct RecordedChoices {
     std::optional<std::int64_t> exit_step; ///< where that rule stops every token, whatever the threshold
     std::optional<RecordedRule> rule;      ///< in the place of the method's own rule
     std::string patches;                   ///< JSON array; empty: none
-    /// For each sequence, tokens of the prompt plus the most new ones. Empty unless a generation ended early.
+    /// For each sequence, tokens of the prompt plus the largest number of new tokens. Empty unless a
+    /// generation ended early.
     std::vector<std::int64_t> planned_lengths = {};
 
     /// The planned length of a sequence by its number; 0: the tokens that it has.

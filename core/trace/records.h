@@ -51,9 +51,9 @@ struct RunInfo : TokenTotals {
     std::string flops_model;
     /// Meaning of a step: "step" (of pondering), or "layer" (exits over the blocks of a vanilla model).
     std::string step_unit = "step";
-    /// JSON of what else was chosen or is the model's own: `kv` (what later tokens see of a stopped token),
-    /// `initial_state` and the digest of its file, `threshold` and `exit_step` of the method's own rule,
-    /// `planned_lengths` of generations, `patches`. Empty: not known.
+    /// JSON of further choices and of the model's own values: `kv` (what later tokens see of a stopped
+    /// token), `initial_state` and the digest of its file, `threshold` and `exit_step` of the method's own
+    /// rule, `planned_lengths` of generations, `patches`. Empty: not known.
     std::string choices;
     std::uint64_t seed = 0;
     std::int64_t max_steps = 0; ///< K

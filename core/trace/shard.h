@@ -31,8 +31,8 @@ struct ShardName {
 std::optional<ShardName> parse_shard_name(const std::filesystem::path& file);
 
 /// The shards that \p path means: a folder, a pattern with * ? or [ ], or the name of the whole trace where
-/// only its shards are there; on another machine too (ssh://…). Sorted; empty where it is a file, or nothing
-/// that has shards. InputError: a folder or a pattern without any.
+/// only its shards are there; on another machine too (ssh://…). Sorted; empty: a file, or a name without
+/// shards. InputError: a folder or a pattern without any.
 std::vector<std::filesystem::path> find_shards(const std::filesystem::path& path);
 /// The shards of \p trace, whose name is taken literally, not as a pattern.
 std::vector<std::filesystem::path> shards_of(const std::filesystem::path& trace);

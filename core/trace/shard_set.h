@@ -8,8 +8,8 @@
 
 namespace ponderscope {
 
-/// Shards of one or several runs, read as if each run had been recorded by one process. Sequences behind one
-/// that is missing or not finished are left out. A training is recorded by one process: shards have none.
+/// Shards of one or several runs, read as if each run had been recorded by one process. Sequences after a
+/// missing or unfinished one are left out. A training is recorded by one process: shards have none.
 class ShardSet final : public TraceSource {
 public:
     /// InputError: shards that are missing, double, or of different runs; a file that is no shard.

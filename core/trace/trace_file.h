@@ -104,7 +104,7 @@ private:
         return plausible(count, of_packed_run ? 0 : 10, "tokens");
     }
 
-    /// Runs \p body inside a read transaction and turns what SQLite refuses into a sentence.
+    /// Runs \p body in a read transaction and translates SQLite's errors.
     template <class Body>
     auto read(Body body) const {
         if (database_.in_transaction() && !pinned_) {

@@ -6,8 +6,8 @@
 
 namespace ponderscope {
 
-/// One window of a long sequence: tokens [begin, end) are computed together, position 0 being `begin`; of
-/// them [report_begin, report_end) are read out here and nowhere else. All four count tokens of the sequence.
+/// One window of a long sequence: tokens [begin, end) are computed together, position 0 being `begin`; only
+/// this window reads out [report_begin, report_end). All four count tokens of the sequence.
 struct WindowSpan {
     std::int64_t begin = 0;
     std::int64_t end = 0;

@@ -48,7 +48,7 @@ public:
     /// out, where that is known.
     std::int64_t begin_run(RunInfo info, std::vector<SignalInfo> declared,
                            std::optional<ShardInfo> shard = std::nullopt);
-    /// Goes on with a run that was left or cut off: finished sequences stay; an unfinished sequence and its
+    /// Continues a run that was left or cut off: finished sequences stay; an unfinished sequence and its
     /// faults are removed. \p declared as begin_run was given. Returns how many sequences are there: the next
     /// one gets that number. InputError: no such run in the trace.
     std::int64_t resume_run(std::int64_t run, std::vector<SignalInfo> declared);

@@ -25,7 +25,7 @@ private:
     Clock::time_point last_ = Clock::now() - std::chrono::seconds(1);
 };
 
-/// How far the tokens of some forwards went, and what decided about it.
+/// Last steps of the tokens of some forwards, and their gates.
 class StepCensus {
 public:
     /// For a model on which \p method halts or not. Where a method lets every slot run in training

@@ -95,18 +95,19 @@ struct Recipe {
     [[nodiscard]] Schedule schedule() const { return {learning_rate, warmup_steps, steps, final_fraction}; }
 };
 
-/// Reads and checks a recipe. InputError with one sentence: the file, the key and what was found; a key that
-/// is not known is named together with the nearest one that is. `"extends": "other.json"` merges this recipe
-/// over a recipe of the same folder (RFC 7396: objects are merged, null takes away). \p changes are laid over
-/// both: "training.seed=2", a key with its sections and a JSON value (text that is not JSON is a string).
+/// Reads and checks a recipe. InputError with one sentence: the file, the key and what was found; an unknown
+/// key is named with the nearest known key. `"extends": "other.json"` merges this recipe over a recipe of the
+/// same folder (RFC 7396: objects are merged, null takes away). \p changes are laid over both:
+/// "training.seed=2", a key with its sections and a JSON value (text that is not JSON is a string).
 /// InputError also for a change that names no key.
 Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::string>& changes = {});
 
 /// The same for JSON in memory; \p source names it in messages and is where relative paths start.
 Recipe parse_recipe(std::string_view text, const std::filesystem::path& source);
 
-/// What decides the result, as JSON with every default filled in and without paths: two recipes with the same
-/// value train the same weights on the same texts. Stored in checkpoints, compared when a training resumes.
+/// Everything that the result depends on, as JSON with all defaults and without paths: two recipes with the
+/// same value train the same weights on the same texts. Stored in checkpoints, compared when a training
+/// resumes.
 nlohmann::json essence(const Recipe& recipe);
 
 } // namespace ponderscope

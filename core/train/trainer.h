@@ -71,7 +71,7 @@ struct TrainResult {
 /// written under a temporary name and renamed, so that an interruption leaves the last complete state. On a
 /// CPU, with the same number of threads, a resumed training ends with the same bytes as an uninterrupted one.
 ///
-/// The loss is the method's own: the cross-entropy of its output, and its penalty where it has one.
+/// The loss is the method's own: the cross-entropy of its output, plus its penalty if it has one.
 ///
 /// InputError: recipe, texts, tokenizer or folder; everything is checked before the folder is touched.
 /// EnvironmentError. Cancelled. CheckFailed: the loss or a gradient became infinite or NaN; the message says

@@ -10,7 +10,7 @@ namespace ponderscope::kernels {
 ///
 /// Each tile has one query in each column: row r of a tile belongs to row r of the keys or values, and has
 /// `vectors * lanes` queries side by side. So a softmax runs down the rows with one query in each SIMD lane
-/// and needs no horizontal operation; and the table is read as it lies in memory, since its elements are
+/// and needs no horizontal operation; and the table is read in its memory order, because its elements are
 /// broadcast.
 ///
 /// Buffers of tiles and packed queries are 64-byte aligned. Sums over a tile start at 0.

@@ -22,7 +22,8 @@ enum class VisibilityRule : std::uint8_t {
 };
 
 /// What slots of later tokens see of a token t' that stopped at K_t', under the per-step rule
-/// (methods-released.md section 1). Each is exact in itself, and none of the others gives what `full` does.
+/// (methods-released.md section 1). Each choice is computed exactly, and each gives other results than
+/// `full`.
 enum class KvPolicy : std::uint8_t {
     full,     ///< (t', k): every step runs, exits choose the read-out
     per_step, ///< (t', min(k, K_t'))
@@ -33,8 +34,8 @@ std::string to_string(KvPolicy policy);
 std::optional<KvPolicy> kv_policy_from_string(const std::string& name);
 
 /// Layers and query heads whose sequence attention a run records; by default none (methods.md section 10). It
-/// costs a product of its own in those layers and heads; a score holds the weights of all of its windows,
-/// each as wide as the longest.
+/// costs an extra product in those layers and heads; a score holds the weights of all of its windows, each as
+/// wide as the longest.
 struct AttentionChoice {
     std::vector<std::int64_t> layers, heads; ///< ascending, each once; both empty or neither
 
@@ -55,8 +56,7 @@ struct StateChoice {
     [[nodiscard]] std::string text() const; ///< "after layers 0, 3-5", "at the end of each step"
 };
 
-/// InputError unless what leaves a layer of the model is a single residual stream. \p what: "--record
-/// states:LAYERS".
+/// InputError unless the output of a layer is a single residual stream. \p what: "--record states:LAYERS".
 void require_single_stream(const ModelConfig& config, const std::string& what);
 
 /// What is recorded of mixtures of experts: nothing; the chosen experts with their weights and a few numbers
@@ -97,7 +97,7 @@ struct RunPlan {
     [[nodiscard]] bool sequential(const Method& method) const;
     /// Whether slots are computed in passes over all of them.
     [[nodiscard]] bool iterates(const Method& method) const;
-    /// Whether refreshes may be counted: also under a rule that lets no token stop, where there are none.
+    /// Whether refreshes may be counted: also under a rule that stops no token, without refreshes.
     [[nodiscard]] bool counts_refreshes(const Method& method) const;
 };
 

@@ -25,14 +25,14 @@ struct NewestTokens {
 ///
 /// If every step runs the same device operations (one token of the same sequences on the same memory), the
 /// operations are captured once and repeated by one call: launching hundreds of operations one by one takes
-/// the host longer than the GPU needs to run them. That is so where no token can stop, with a cache, on one
-/// GPU. If the capture fails, operations are launched one by one.
+/// the host longer than the GPU needs to run them. Conditions: no token can stop, a cache, one GPU. If the
+/// capture fails, operations are launched one by one.
 class Decoder {
 public:
     struct Wish {
         std::optional<RecordLevel> level; ///< of a recording; absent: no listener
         bool likeliest = false;
-        bool repeats = true; ///< false: every step is issued again (the reference for the captured one)
+        bool repeats = true; ///< false: every step is launched anew (the reference of the captured steps)
         GraphUse* graphs = nullptr; ///< GenerateOptions::graphs
     };
     /// \p cache: nullptr where all tokens are computed every time. Lives as long as this.

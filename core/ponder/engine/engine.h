@@ -51,9 +51,9 @@ struct GenerateOptions {
     std::int64_t max_new_tokens = 0;
     double temperature = 0; ///< 0 = greedy (lowest id of equals)
     std::int64_t top_k = 0; ///< sample from this number of most likely ids; 0: all
-    double top_p = 1;       ///< then from the smallest set of them with this much of their probability
-    /// A draw belongs to the seed, the number of the sequence in the run and the position in it
-    /// (token_draw), so that batches of any size and composition give the same.
+    double top_p = 1;       ///< then from their smallest set with this share of the probability
+    /// A draw depends on seed, number of the sequence in the run and position (token_draw), so that the
+    /// composition of batches does not matter.
     std::uint64_t seed = 0;
     std::int64_t first_sequence = 0;        ///< number in the run of the first prompt; the others follow
     std::vector<std::int64_t> numbers = {}; ///< of the prompts, where they do not follow each other
@@ -109,7 +109,7 @@ public:
     [[nodiscard]] std::string start_state_digest() const; ///< of the states in a file; empty: of no file
     /// InputError: attention is requested, and a run of this level computes tokens one after the other.
     void check_attention(RecordLevel level) const;
-    /// Bytes that states, read-outs of layers and routers give for one token; 0: none are recorded.
+    /// Bytes of states, read-outs of layers and routers for one token; 0: none are recorded.
     [[nodiscard]] std::int64_t token_bytes() const;
     /// Bytes of memory that a token takes for them while it is computed.
     [[nodiscard]] std::int64_t token_room() const;
@@ -165,18 +165,18 @@ public:
     };
     [[nodiscard]] MemoryAdvice advise(const Window& window, RecordLevel level) const;
 
-    /// Everything for one rectangular batch of ids [B][T], named as in the reference files: `logits` [B,T,V],
-    /// `nll` [B,T-1], `steps`, `flops`, `hidden.step{k}`, `embeds.step{k}`, `expected_embedding.step{k}`,
-    /// `layer_output.step{k}.layer{l}`, signals as `signal.NAME`. Where a step did not run there is NaN, or
-    /// did_not_run in whole numbers. \p numbers: of the sequences in the run, where a halting rule asks for
-    /// places; empty: 0, 1, ...
+    /// All results for one rectangular batch of ids [B][T], named as in the reference files: `logits`
+    /// [B,T,V], `nll` [B,T-1], `steps`, `flops`, `hidden.step{k}`, `embeds.step{k}`,
+    /// `expected_embedding.step{k}`, `layer_output.step{k}.layer{l}`, signals as `signal.NAME`. Steps that
+    /// did not run are NaN, or did_not_run in whole numbers. \p numbers: of the sequences in the run, where a
+    /// halting rule asks for places; empty: 0, 1, ...
     [[nodiscard]] ArrayMap inspect_batch(const std::vector<std::vector<std::int32_t>>& ids,
                                          const std::vector<std::int64_t>& numbers = {}) const;
 
     /// Continues prompts. The result of a prompt does not depend on the others. MemoryExhausted if a GPU has
-    /// too little memory for all. \p on_token, when given, is called for every new token with its prompt's
-    /// number among \p prompts and the read-out that chose it, with the token's own NLL and rank; returning
-    /// false stops. Returns the new ids, prompts excluded.
+    /// too little memory for all. \p on_token, if given, is called for every new token with the number of its
+    /// prompt in \p prompts and the read-out that chose it, with NLL and rank of the token; returning false
+    /// stops. Returns the new ids, prompts excluded.
     using TokenCallback =
         std::function<bool(std::int64_t sequence, std::int32_t id, const WindowResult& readout)>;
     [[nodiscard]] std::vector<std::vector<std::int32_t>>

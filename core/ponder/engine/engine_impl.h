@@ -18,7 +18,7 @@
 
 namespace ponderscope {
 
-/// What an engine is made of, for the files that implement its verbs.
+/// The parts of an engine, for the files that implement its functions.
 struct EngineParts {
     Model model;
     at::Device device;
@@ -48,7 +48,7 @@ struct EngineParts {
     [[nodiscard]] RunPatches patches_of(std::span<const Window> windows) const {
         return {patches, windows, device};
     }
-    /// InputError: sequence attention is to be recorded, and tokens are computed one after the other.
+    /// InputError: sequence attention is requested, and tokens are computed one after the other.
     void refuse_attention_by_token(RecordLevel level) const;
     /// The options that every run of this engine has.
     [[nodiscard]] StepsOptions steps_options() const;

@@ -25,7 +25,7 @@ struct PackedBatch {
     std::vector<std::int64_t> lengths; ///< of the sequences; their sum is N
     at::Tensor targets; ///< int64 [N], on the model's device; -1: no target. Undefined: no loss is computed
 
-    /// Packs host ids; every token's target is the next id of its sequence, the last one has none.
+    /// Packs host ids; every token's target is the next id of its sequence; the last token has none.
     static PackedBatch pack(const std::vector<std::vector<std::int32_t>>& sequences, at::Device device);
     /// The same from int64 ids [B, T + 1] (on any device): inputs are the first T columns, targets the last
     /// T. For training.

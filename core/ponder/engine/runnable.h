@@ -5,7 +5,7 @@
 
 namespace ponderscope {
 
-/// Throws InputError, naming what runs, when this build does not run the config. Cheap: no weights are
+/// InputError: this build does not run the config. The message names what it runs. Cheap: no weights are
 /// needed.
 void require_runnable(const ModelConfig& config);
 

@@ -43,17 +43,17 @@ struct HaltingAnswer {
 /// signals of this run.
 ///
 /// How a policy plugs in: derive from this class in core/policy, answer from `readout` (through read_out) and
-/// `slots.hidden`, and give it to RunPlan::rule before the first score. The engine asks once a step for
-/// the tokens that are still running, in ascending order; under the interleaved rule it asks again in every
-/// Jacobi pass, so an answer may depend on the question alone: whatever a rule must remember of a token
-/// travels in `carry`. A stopped token is not asked again (halting is irreversible), and at K no token is
-/// asked. Called from the thread that drives the engine.
+/// `slots.hidden`, and give it to RunPlan::rule before the first score. The engine asks once a step for the
+/// tokens that are still running, in ascending order; under the interleaved rule it asks again in every
+/// Jacobi pass, so an answer may depend on the question alone: `carry` has the data of a token that a rule
+/// must remember. A stopped token is not asked again (halting is irreversible), and at K no token is asked.
+/// Called from the thread that drives the engine.
 class HaltingRule {
 public:
     virtual ~HaltingRule() = default;
     /// As it is stored with a run: "full", "fixed:n=2".
     [[nodiscard]] virtual std::string name() const = 0;
-    /// False: no token ever stops before K, and nothing need be gathered.
+    /// False: no token stops before K, and no rows need to be gathered.
     [[nodiscard]] virtual bool may_halt() const { return true; }
     /// Whether it runs the head over `readout`, which then counts in FLOPs.
     [[nodiscard]] virtual bool reads_head() const { return false; }

@@ -22,8 +22,8 @@ struct RecordedRows {
     bool empty = false;
 };
 
-/// Fills some signals of a run from what its layers compute. Entries of steps that did not run are left: the
-/// Recorder marks them.
+/// Fills some signals of a run from the results of its layers. Entries of steps that did not run are left:
+/// the Recorder marks them.
 class PartRecorder : public TapListener {
 public:
     /// Before slots run: whose tensors are heard next.

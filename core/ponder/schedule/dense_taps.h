@@ -12,8 +12,8 @@
 
 namespace ponderscope {
 
-/// Collects the tensors of passes whose slots belong to several steps, and hands them to a listener step by
-/// step, as if every step had had its own pass. A slot may be computed several times: tensors of a later pass
+/// Collects the tensors of passes whose slots belong to several steps, and passes them to a listener step by
+/// step, as if every step had its own pass. A slot may be computed several times: tensors of a later pass
 /// replace those of an earlier one.
 class DenseTaps final : public TapListener {
 public:

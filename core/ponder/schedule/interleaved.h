@@ -9,7 +9,7 @@ namespace ponderscope {
 /// t + 1 (methods.md sections 4 and 6).
 ///
 /// With RunPlan::refreshes: a pass computes all slots that a token has so far at once, with inputs from the
-/// pass before; the next pass has at most one slot more a token. After the growth this number of passes
+/// pass before; the next pass has at most one more slot a token. After the growth this number of passes
 /// refresh all inputs, and a last pass gives the output.
 ///
 /// Without: the result is exact. Tokens at the same position of all sequences run side by side, one slot of

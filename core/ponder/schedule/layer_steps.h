@@ -8,8 +8,8 @@ namespace ponderscope {
 
 /// Layers as steps (methods.md section 9): step k of a token is block k of a vanilla stack, k = 0..L-1. Its
 /// state is the residual stream after the block; the read-out is the same after the final norm. A rule that
-/// stops a token after block e is an early exit: the token is read out there, and leaves keys and values in
-/// every block above, which that block's own norm, projections and rotation make of the state of the exit.
+/// stops a token after block e is an early exit: the token is read out there. Every block above computes keys
+/// and values from the state of the exit, with its own norm, projections and rotation.
 class LayerSteps final : public Method {
 public:
     /// InputError: a method that ponders (its steps are its own), a residual that is no single stream.

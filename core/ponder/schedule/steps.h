@@ -93,8 +93,8 @@ struct StepsOptions {
 /// In which order the slots of a batch are computed.
 enum class Schedule : std::uint8_t {
     by_step, ///< all tokens of a step together; halted tokens are gathered out and cost nothing
-    /// Each token through all of its steps before the next: slots need finished predecessors. What tokens
-    /// that stop leave behind, and the coda's one entry a token, is then known.
+    /// Each token through all of its steps before the next: slots need finished predecessors. The rows that
+    /// stopped tokens leave, and the coda's entry of each token, are then known.
     token_by_token,
     interleaved, ///< interleaved.h
     layers       ///< layer_steps.h
@@ -105,7 +105,7 @@ Schedule schedule_of(const Backbone& backbone, const Method& method, const Steps
 StepsResult run_steps(const Backbone& backbone, const Method& method, const TokenBatch& batch,
                       const StepsOptions& options);
 
-/// Runs the tokens of each step together. Nothing is read back from the device unless tokens may halt.
+/// Runs the tokens of each step together. The device is read back only if tokens may halt.
 StepsResult run_by_step(const Backbone& backbone, const Method& method, const TokenBatch& batch,
                         const StepsOptions& options);
 

@@ -16,8 +16,8 @@ namespace ponderscope {
 /// tensor[rows], or tensor itself when either is undefined.
 at::Tensor select_rows(const at::Tensor& tensor, const at::Tensor& rows);
 
-/// Where the K/V rows of the tokens of a run lie. A segment holds a row for each token of each sequence, in
-/// the order of tokens, with room for generated tokens. All tensors int64 [N], one entry a token of the run.
+/// The K/V rows of the tokens of a run. A segment holds a row for each token of each sequence, in the order
+/// of tokens, with room for generated tokens. All tensors int64 [N], one entry a token of the run.
 struct RowSpace {
     std::int64_t segment_rows = 0;
     at::Tensor sequence_row; ///< the segment's row at which the token's sequence begins
@@ -46,9 +46,8 @@ class StepRowPlanner {
 public:
     /// \p earlier_counts: two_dimensional, and where what stopped is skipped: int64 [steps, sequences], slots
     /// that earlier runs of a generation left in each segment; undefined: none. \p skips: per_step, a query
-    /// sees the slots of its own step alone, which lie without gaps. \p windows, \p seen: the sliding windows
-    /// that are then counted in tokens, and int64 [segments, segment_rows], by position the slots up to
-    /// there.
+    /// sees only slots of its own step, which are contiguous. \p windows, \p seen: the sliding windows that
+    /// are then counted in tokens, and int64 [segments, segment_rows], by position the slots up to there.
     StepRowPlanner(VisibilityRule rule, RowSpace space, bool segment_each_step,
                    at::Tensor earlier_counts = {}, bool skips = false, std::vector<std::int64_t> windows = {},
                    at::Tensor seen = {});

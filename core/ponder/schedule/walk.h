@@ -22,8 +22,8 @@ public:
         return false;
     }
     void heard(std::string_view, std::int64_t, std::int64_t, const at::Tensor&) override {}
-    /// Expected embeddings [n, d] of the slots' states, not scaled. The default is the differentiable one
-    /// where a gradient is wanted, else read_out.
+    /// Expected embeddings [n, d] of the slots' states, not scaled. Default: the differentiable one if a
+    /// gradient is needed, else read_out.
     virtual at::Tensor expected_embedding(const Slots& slots, const HeadWeights& head,
                                           const MixtureWish& wish);
     /// Called before slots run. \p slots: tokens, step and input are set.
@@ -87,9 +87,9 @@ public:
     void take_blocks(std::vector<at::Tensor> blocks) { slots_.blocks = std::move(blocks); }
     /// The slots ran: the method answers, the read-out takes the step in, the listener hears of it.
     void ran(const at::Tensor& hidden, const at::Tensor& stream = {});
-    /// Applies the run's halting rule and keeps the tokens that go on. Not called at the last step. False: no
-    /// token goes on, and the walk keeps its rows. Where tokens may stop, the host waits for the device here,
-    /// once a step.
+    /// Applies the run's halting rule and keeps the tokens that continue. Not called at the last step. False:
+    /// no token goes on, and the walk keeps its rows. Where tokens may stop, the host waits for the device
+    /// here, once a step.
     [[nodiscard]] bool goes_on();
     /// Only these rows (int64, ascending) stay in the walk.
     void keep(const at::Tensor& rows);

@@ -32,7 +32,7 @@ struct AnnotationInfo {
     std::string created; ///< ISO 8601, UTC
 };
 
-/// Says what is wrong with a name of an annotation, or of a class; empty: nothing. A name can be written in a
+/// The fault of the name of an annotation, or of a class; empty: nothing. A name can be written in a
 /// condition, and is none of the quantities that a token has anyway. A class is a short line of UTF-8 without
 /// characters that are not seen (control characters, marks of direction).
 std::string fault_of_annotation_name(std::string_view name);

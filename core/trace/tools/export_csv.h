@@ -17,12 +17,11 @@ namespace ponderscope {
 ///   training.csv              a line a point of a training's curves, if there are some and all runs are
 ///   wanted signals/NAME.csv          long format: run, sequence, position, the signal's other axes, value
 /// Numbers are the shortest that read back as the same value, in every locale; a missing number (not scored,
-/// step not run) is an empty field. Bytes that are part of a character are written as U+FFFD;
-/// text_begin and text_end say which they are.
+/// step not run) is an empty field. Bytes that are part of a character are written as U+FFFD; text_begin and
+/// text_end say which they are.
 ///
-/// The folder appears whole or not at all. InputError: it exists and is not empty, a damaged trace (also one
-/// whose bytes are possible, but not those that were recorded). EnvironmentError. Cancelled. \p runs: ids;
-/// empty for all.
+/// The folder appears whole or not at all. InputError: it exists and is not empty, a damaged trace (by
+/// structure or checksum). EnvironmentError. Cancelled. \p runs: ids; empty for all.
 void export_csv(const TraceReader& reader, const std::filesystem::path& folder,
                 const std::vector<std::int64_t>& runs = {}, const ProgressSink& progress = {},
                 const std::stop_token& stop = {});

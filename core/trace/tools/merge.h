@@ -24,8 +24,8 @@ void merge_traces(const std::vector<std::filesystem::path>& inputs, const std::f
 void merge_runs(const std::vector<RunReference>& inputs, const std::filesystem::path& output,
                 const ProgressSink& progress = {}, const std::stop_token& stop = {});
 
-/// Copies a run into another trace, and makes that trace if it does not exist; returns its name there (one
-/// that is taken gets " (2)"). What could not be copied whole is taken out again. Its annotations stay where
+/// Copies a run into another trace, and makes that trace if it does not exist; returns its name there (a
+/// taken name gets " (2)"). What could not be copied whole is taken out again. Its annotations stay where
 /// they are.
 ///
 /// InputError: no such run, a damaged input, \p to is no trace, \p from itself, or being written.

@@ -25,7 +25,7 @@ struct PlacedRow {
 
 /// A CSV table with a header: document,begin,end (bytes) or sequence,token, and columns of values, in any
 /// order. `document` is a title, else a number; `sequence` is a number, else a title. Both may be absent if
-/// there is one sequence. `token`, `token_index` and `position` mean the same, and say nothing beside
+/// there is one sequence. `token`, `token_index` and `position` mean the same, and are ignored beside
 /// begin,end. Of two columns that mean the same, the first in the header counts.
 struct PlacedTable {
     std::filesystem::path file;
@@ -34,8 +34,8 @@ struct PlacedTable {
     std::vector<std::string> names;
     std::vector<std::vector<std::string>> columns; ///< [name][row]
 
-    /// InputError with the line for everything else. \p wanted: the column that must be there, under one of
-    /// these names; empty: any. \p expected: the header in words.
+    /// InputError with the line for everything else. \p wanted: the required column, under one of these
+    /// names; empty: any. \p expected: the header in words.
     static PlacedTable read(const std::filesystem::path& csv, const std::string& expected,
                             const std::vector<std::string>& wanted = {});
     [[nodiscard]] std::size_t column(const std::vector<std::string>& wanted) const; ///< names.size(): none
@@ -45,7 +45,7 @@ struct PlacedTable {
 class PlacedTokens {
 public:
     /// \p file: for messages. InputError: a sequence that the run does not have, bytes for a run without
-    /// text, rows that overlap. What a partial run did not get to is left out.
+    /// text, rows that overlap. Rows beyond a partial run are left out.
     PlacedTokens(const TraceReader& trace, const RunInfo& run, const std::filesystem::path& file,
                  bool by_bytes, const std::vector<PlacedRow>& rows,
                  const std::vector<SequenceInfo>& sequences);

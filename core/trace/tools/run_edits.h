@@ -28,8 +28,8 @@ void rename_run(const std::filesystem::path& trace, const RunInfo& run, const st
 /// recorded again. Cancelled.
 void remove_run(const std::filesystem::path& trace, const RunInfo& run, const std::stop_token& stop = {});
 
-/// Takes the run \p old out and gives its name to \p fresh, a run of the same trace. The room of the old one
-/// is used again by later runs. Annotations stay beside the trace under that name.
+/// Takes the run \p old out and gives its name to \p fresh, a run of the same trace. Later runs reuse the
+/// space of the old one. Annotations stay beside the trace under that name.
 void replace_run(const std::filesystem::path& trace, const RunInfo& old, const RunInfo& fresh);
 
 /// Takes out a run that was not copied whole, as far as that can be done; it is marked as partial otherwise.
