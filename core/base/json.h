@@ -64,7 +64,7 @@ public:
 
     static constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
 
-    /// Absent: nothing. InputError: another type, or out of [min, max].
+    /// No value: the key is absent. InputError: another type, or out of [min, max].
     [[nodiscard]] std::optional<std::int64_t> integer(std::string_view key, std::int64_t min = -no_limit,
                                                       std::int64_t max = no_limit) const;
     [[nodiscard]] std::optional<double> number(std::string_view key) const; ///< finite
@@ -102,7 +102,7 @@ private:
     std::shared_ptr<std::set<std::string, std::less<>>> asked_;
 };
 
-/// One of a fixed set of texts; where the key is absent \p otherwise, without which it must be there.
+/// One of a fixed set of texts. If the key is absent: \p otherwise, or an InputError without it.
 template <typename Value>
 Value choice(const JsonObject& section, std::string_view key,
              std::initializer_list<std::pair<std::string_view, Value>> known,

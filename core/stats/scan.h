@@ -68,14 +68,14 @@ Sample read_sample(const std::vector<const TraceReader*>& traces, std::span<cons
     return all;
 }
 
-/// A value behind others.
+/// Appends values to a vector.
 template <class Value>
 void append_to(std::vector<Value>& all, const std::vector<Value>& more) {
     all.insert(all.end(), more.begin(), more.end());
 }
 
 /// Calls visit(sequence, begin, end) for tokens [begin, end) of every sequence of a run, at most 65,536 at a
-/// time: so that little of a long text is read at once. Cancelled.
+/// time, so that little of a long text is in memory. Cancelled.
 template <typename Visit>
 void for_each_slice(const TraceReader& reader, const RunInfo& run, const std::stop_token& stop,
                     const Visit& visit) {
@@ -126,8 +126,8 @@ private:
     std::int64_t sequence_ = -1, cluster_ = 0, last_ = -2;
 };
 
-/// To which token a label's bytes, or the type of a place, belong: the predicted token (its prediction was
-/// hard), or the token at that position.
+/// Whether labels and types refer to the predicted token (what was hard to predict) or to the token at the
+/// position.
 enum class LabelPlace : std::uint8_t { prediction, token };
 
 /// Tokens with a target. All vectors have one length.

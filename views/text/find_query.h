@@ -32,11 +32,11 @@ QStringList completions(const QString& text, const SequenceData* shown);
 class Condition {
 public:
     /// std::nullopt if the text is no condition (it is then text to be found). Names may be in any case. \p
-    /// annotations: those of the tokens that will be tested.
+    /// annotations: the annotations of the tested tokens.
     static std::optional<Condition> parse(const QString& text,
                                           const std::vector<TokenAnnotation>& annotations = {});
 
-    /// The quantities that it may speak of, but annotations.
+    /// Names of the quantities that a condition can use, without annotations.
     static QStringList names();
 
     /// The error in a text that is meant as a condition (it begins with a name of a quantity or annotation
@@ -64,7 +64,7 @@ private:
     std::vector<std::vector<Comparison>> any_of_all_; ///< or of and
 };
 
-/// Tokens of the window that meet it, ascending, at most \p limit.
+/// Tokens of the window that meet the condition, ascending, at most \p limit.
 std::vector<qint64> find_where(const SequenceData& data, const Condition& condition, Attribution attribution,
                                std::size_t limit = 100'000);
 
