@@ -236,6 +236,46 @@ TEST(Families, RefuseByName) {
     }
 }
 
+/// The names of sizes in the configs of an architecture.
+std::vector<std::string> size_keys(const std::string& type) {
+    if (type == "gpt2") {
+        return {"vocab_size", "n_embd", "n_layer", "n_head", "n_inner", "n_positions"};
+    }
+    if (type == "huginn_raven" || type == "parcae") {
+        return {"vocab_size",        "n_embd",    "n_layers_in_recurrent_block", "n_heads",
+                "intermediate_size", "block_size"};
+    }
+    return {"vocab_size",          "hidden_size",
+            "num_hidden_layers",   type == "opt" ? "ffn_dim" : "intermediate_size",
+            "num_attention_heads", "max_position_embeddings"};
+}
+
+TEST(Families, ASizeThatNoModelHasIsRefusedByItsNameInEveryArchitecture) {
+#define PONDERSCOPE_ARCHITECTURE(name) #name,
+    for (const std::string type : {
+#include "core/checkpoint/architectures.def"
+         }) {
+#undef PONDERSCOPE_ARCHITECTURE
+        const auto with = [&](const std::string& key, const nlohmann::json& value) {
+            nlohmann::json config{{"model_type", type}};
+            if (type == "gemma3") {
+                config["text_config"] = nlohmann::json::object();
+            }
+            (type == "gemma3" ? config["text_config"] : config)[key] = value;
+            return config.dump();
+        };
+        for (const std::string& key : size_keys(type)) {
+            for (const nlohmann::json& value :
+                 {nlohmann::json("text"), nlohmann::json(-1), nlohmann::json(0), nlohmann::json(1.5),
+                  nlohmann::json(1e18), nlohmann::json::array()}) {
+                testing::expect_refused(with(key, value), key + '"');
+            }
+        }
+        // A key that is absent has the default of transformers' class.
+        EXPECT_EQ(config_sentence(with("use_cache", true)), "(no error)") << type;
+    }
+}
+
 TEST(Families, AQuantisedCheckpointIsToldWhatToDo) {
     for (const char* const method : {"gptq", "awq", "fp8", "bitsandbytes"}) {
         const std::string sentence =
