@@ -7,6 +7,7 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -137,8 +138,12 @@ at::Tensor share_queries(kernels::AttendRanges& a, const Visibility& visibility,
     return parts;
 }
 
-at::Tensor with_contiguous_heads(const at::Tensor& tensor) {
-    return tensor.stride(2) == 1 ? tensor : tensor.contiguous();
+/// Heads in chunks on boundaries of 16 bytes, as the kernels and flash attention read them.
+at::Tensor in_chunks(const at::Tensor& tensor) {
+    const bool whole = tensor.stride(2) == 1 && tensor.stride(1) % kernels::chunk == 0 &&
+                       tensor.stride(0) % kernels::chunk == 0 &&
+                       reinterpret_cast<std::uintptr_t>(tensor.const_data_ptr()) % 16 == 0;
+    return whole ? tensor : tensor.clone(at::MemoryFormat::Contiguous);
 }
 
 } // namespace
@@ -151,7 +156,7 @@ bool attend_cuda_fits(const at::Tensor& q) {
 
 bool flash_fits(const at::Tensor& q, const Visibility& visibility, const at::Tensor& row_bias) {
     const auto type = q.scalar_type();
-    if (row_bias.defined() || (type != at::kBFloat16 && type != at::kHalf) || q.size(2) % 8 != 0 ||
+    if (row_bias.defined() || (type != at::kBFloat16 && type != at::kHalf) ||
         !kernels::fits_cuda_head(q.size(2))) {
         return false;
     }
@@ -173,9 +178,9 @@ bool flash_fits(const at::Tensor& q, const Visibility& visibility, const at::Ten
 at::Tensor attend_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                        const Visibility& visibility, double scale, const at::Tensor& row_bias) {
     const c10::DeviceGuard guard(q.device());
-    const auto queries = with_contiguous_heads(q);
-    const auto keys = with_contiguous_heads(k);
-    const auto values = with_contiguous_heads(v);
+    const auto queries = in_chunks(q);
+    const auto keys = in_chunks(k);
+    const auto values = in_chunks(v);
     if (flash_fits(q, visibility, row_bias)) {
         return by_flash(queries, keys, values, visibility, scale);
     }

@@ -42,13 +42,10 @@ struct Merge {
 constexpr float lowest = -3.4028234e38F;
 
 /// What a lane holds of one query head: its elements of the query, and of the sums of its team and of all.
-template <typename T, int Chunks, bool Aligned>
+template <typename T, int Chunks>
 struct QueryHead {
     /// Rows whose loads overlap: as many as registers hold beside the sums.
-    static constexpr int overlap = !Aligned                  ? 1
-                                   : sizeof(T) * Chunks <= 4 ? 4
-                                   : sizeof(T) * Chunks <= 8 ? 2
-                                                             : 1;
+    static constexpr int overlap = sizeof(T) * Chunks <= 4 ? 4 : sizeof(T) * Chunks <= 8 ? 2 : 1;
 
     const AttendRanges& a;
     const std::int64_t query;
@@ -79,7 +76,7 @@ struct QueryHead {
         const T* q = static_cast<const T*>(a.q) + query * a.q_stride + head * a.q_head_stride;
 #pragma unroll
         for (int c = 0; c < Chunks; ++c) {
-            load_chunk<Aligned>(q, element(c), size, own[c]);
+            load_chunk(q, element(c), size, own[c]);
 #pragma unroll
             for (int i = 0; i < chunk; ++i) {
                 own[c][i] *= a.scale;
@@ -102,7 +99,7 @@ struct QueryHead {
             const std::uint32_t row = first + static_cast<std::uint32_t>(r * teams);
 #pragma unroll
             for (int c = 0; c < Chunks; ++c) {
-                load_raw<Aligned>(from + row * stride, element(c), size, row < end, to[r][c]);
+                load_raw(from + row * stride, element(c), size, row < end, to[r][c]);
             }
         }
     }
@@ -228,13 +225,13 @@ struct QueryHead {
                 total[c][i] /= total_sum;
             }
             if (team == 0) {
-                store_chunk<Aligned>(total[c], element(c), size, out);
+                store_chunk(total[c], element(c), size, out);
             }
         }
     }
 };
 
-template <typename T, int Chunks, bool Aligned>
+template <typename T, int Chunks>
 __global__ void __launch_bounds__(32 * warps_per_block) attend_kernel(AttendRanges a) {
     const std::int64_t warp =
         static_cast<std::int64_t>(blockIdx.x) * warps_per_block + static_cast<int>(threadIdx.x) / 32;
@@ -243,7 +240,7 @@ __global__ void __launch_bounds__(32 * warps_per_block) attend_kernel(AttendRang
     if (query >= a.queries) {
         return; // the whole warp
     }
-    QueryHead<T, Chunks, Aligned> sums(a, query, blockIdx.y);
+    QueryHead<T, Chunks> sums(a, query, blockIdx.y);
     const std::int32_t* ranges = a.ranges + query * a.ranges_per_query * 2;
     RangeTrim trim = trim_of(a, ranges);
     std::int64_t rounds = 0;   // of the ranges before
@@ -313,17 +310,11 @@ void launch(const AttendRanges& a, cudaStream_t stream) {
                     static_cast<unsigned>(a.query_heads));
     const dim3 block(32 * warps_per_block);
     const auto chunks = (a.head_size + team_lanes * chunk - 1) / (team_lanes * chunk);
-    if (!in_chunks(a)) {
-        launch_kernel(attend_kernel<T, 4, false>, grid, block, 0, stream, a); // odd sizes are rare
-    } else if (chunks == 1) {
-        launch_kernel(attend_kernel<T, 1, true>, grid, block, 0, stream, a);
-    } else if (chunks == 2) {
-        launch_kernel(attend_kernel<T, 2, true>, grid, block, 0, stream, a);
-    } else if (chunks == 3) {
-        launch_kernel(attend_kernel<T, 3, true>, grid, block, 0, stream, a);
-    } else {
-        launch_kernel(attend_kernel<T, 4, true>, grid, block, 0, stream, a);
-    }
+    launch_kernel(chunks == 1   ? attend_kernel<T, 1>
+                  : chunks == 2 ? attend_kernel<T, 2>
+                  : chunks == 3 ? attend_kernel<T, 3>
+                                : attend_kernel<T, 4>,
+                  grid, block, 0, stream, a);
     if (a.splits > 1) {
         launch_kernel(merge_kernel<T>,
                       dim3(static_cast<unsigned>(a.queries), static_cast<unsigned>(a.query_heads)),
@@ -338,7 +329,7 @@ const char* attend_ranges_cuda(const AttendRanges& arguments, void* stream) {
         return nullptr;
     }
     if (!fits_cuda_head(arguments.head_size)) {
-        return "the head size is outside of 1 .. 256";
+        return "the head size is none of 8, 16 .. 256";
     }
     with_element(arguments.element, [&](auto element) {
         launch<decltype(element)>(arguments, static_cast<cudaStream_t>(stream));

@@ -8,8 +8,8 @@ namespace ponderscope::kernels {
 enum class Element : std::uint8_t { f32, f16, bf16 };
 
 /// Attention of gathered queries over ranges of K/V rows on a GPU. All pointers are device pointers; strides
-/// count elements; the last dimension of q, k, v is contiguous; out is [queries, query_heads, head_size],
-/// contiguous.
+/// count elements; heads of q, k, v are contiguous and begin on boundaries of 16 bytes; out is [queries,
+/// query_heads, head_size], contiguous.
 struct AttendRanges {
     const void* q = nullptr;
     const void* k = nullptr;
@@ -21,7 +21,7 @@ struct AttendRanges {
     std::int64_t ranges_per_query = 0;
     std::int64_t query_heads = 0;
     std::int64_t kv_heads = 0;
-    std::int64_t head_size = 0; ///< at most 256
+    std::int64_t head_size = 0; ///< 8, 16 .. 256
     std::int64_t window = 0;
     std::int64_t q_stride = 0, q_head_stride = 0;
     std::int64_t k_stride = 0, k_head_stride = 0;
@@ -44,23 +44,9 @@ constexpr std::int64_t most_segments(std::int64_t rows, std::int64_t ranges_per_
 
 constexpr int chunk = 8; ///< elements that a lane reads at once: 16 bytes of half precision
 
-inline bool on_boundary(const void* pointer) {
-    return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0;
-}
-
-/// Whether all heads are whole chunks on boundaries of 16 bytes.
-inline bool in_chunks(const AttendRanges& a) {
-    const std::int64_t distances[] = {a.head_size,     a.q_stride, a.q_head_stride, a.k_stride,
-                                      a.k_head_stride, a.v_stride, a.v_head_stride};
-    bool whole = on_boundary(a.q) && on_boundary(a.k) && on_boundary(a.v) && on_boundary(a.out);
-    for (const std::int64_t distance : distances) {
-        whole = whole && distance % chunk == 0;
-    }
-    return whole;
-}
-
+/// Whole chunks. Other sizes do not occur in models and take plain operations.
 constexpr bool fits_cuda_head(std::int64_t head_size) {
-    return head_size >= 1 && head_size <= 256;
+    return head_size >= 1 && head_size <= 256 && head_size % chunk == 0;
 }
 
 /// Queues the kernels on a cudaStream_t. Returns null, or what the CUDA runtime says is wrong.
@@ -70,9 +56,9 @@ const char* attend_ranges_cuda(const AttendRanges& arguments, void* stream);
 constexpr std::int64_t attend_tile_lines = 64;
 
 /// Registers hold the lines of heads of up to 128 elements.
-inline bool fits_attend_tiles(const AttendRanges& a) {
-    return a.element != Element::f32 && a.head_size >= 1 && a.head_size <= 128 && a.kv_heads > 0 &&
-           a.query_heads / a.kv_heads <= attend_tile_lines && in_chunks(a);
+constexpr bool fits_attend_tiles(const AttendRanges& a) {
+    return a.element != Element::f32 && fits_cuda_head(a.head_size) && a.head_size <= 128 && a.kv_heads > 0 &&
+           a.query_heads / a.kv_heads <= attend_tile_lines;
 }
 
 /// The same on the matrix unit, for many queries whose neighbours see nearly the same rows; `splits` and what

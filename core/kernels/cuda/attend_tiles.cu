@@ -343,8 +343,8 @@ __global__ void __launch_bounds__(threads) attend_tiles_kernel(AttendRanges a) {
                 const int element = ((first + i) * threads + thread) % chunks * chunk;
                 const bool read = (any >> row & 1) != 0; // others may be anything, or no memory
                 const std::int64_t at = std::int64_t{begin} + row;
-                load_raw<true>(keys + at * a.k_stride, element, size, read, key[i]);
-                load_raw<true>(values + at * a.v_stride, element, size, read, value[i]);
+                load_raw(keys + at * a.k_stride, element, size, read, key[i]);
+                load_raw(values + at * a.v_stride, element, size, read, value[i]);
             }
 #pragma unroll
             for (int i = 0; i < at_once; ++i) {
@@ -397,28 +397,18 @@ __global__ void __launch_bounds__(threads) attend_tiles_kernel(AttendRanges a) {
     }
 }
 
-template <typename T, int Slices>
-void launch(const AttendRanges& a, cudaStream_t stream) {
-    const std::int64_t queries = lines / (a.query_heads / a.kv_heads);
-    launch_kernel(
-        attend_tiles_kernel<T, Slices>,
-        dim3(static_cast<unsigned>((a.queries + queries - 1) / queries), static_cast<unsigned>(a.kv_heads)),
-        dim3(threads), 0, stream, a);
-}
-
 template <typename T>
 void launch(const AttendRanges& a, cudaStream_t stream) {
+    const std::int64_t queries = lines / (a.query_heads / a.kv_heads);
+    const dim3 grid(static_cast<unsigned>((a.queries + queries - 1) / queries),
+                    static_cast<unsigned>(a.kv_heads));
     const std::int64_t slices = (a.head_size + slice - 1) / slice;
     // Heads of most models are 64, 80, 96 or 128 elements; others go to the next.
-    if (slices <= 2) {
-        launch<T, 2>(a, stream);
-    } else if (slices <= 4) {
-        launch<T, 4>(a, stream);
-    } else if (slices <= 6) {
-        launch<T, 6>(a, stream);
-    } else {
-        launch<T, 8>(a, stream);
-    }
+    launch_kernel(slices <= 2   ? attend_tiles_kernel<T, 2>
+                  : slices <= 4 ? attend_tiles_kernel<T, 4>
+                  : slices <= 6 ? attend_tiles_kernel<T, 6>
+                                : attend_tiles_kernel<T, 8>,
+                  grid, dim3(threads), 0, stream, a);
 }
 
 } // namespace
@@ -428,7 +418,7 @@ const char* attend_tiles_cuda(const AttendRanges& arguments, void* stream) {
         return nullptr;
     }
     if (!fits_attend_tiles(arguments)) {
-        return "tiles take aligned heads of 8, 16 .. 128 elements in half precision, at most 64 a K/V head";
+        return "tiles take heads of 8, 16 .. 128 elements in half precision, at most 64 a K/V head";
     }
     if (arguments.element == Element::f16) {
         launch<__half>(arguments, static_cast<cudaStream_t>(stream));

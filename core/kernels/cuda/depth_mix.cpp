@@ -11,7 +11,7 @@ namespace ponderscope {
 
 bool depth_mix_cuda_fits(const at::Tensor& v, std::size_t sources) {
     const at::ScalarType type = v.scalar_type();
-    return !v.is_cpu() && v.size(2) <= kernels::largest_mixed_head &&
+    return !v.is_cpu() && kernels::fits_cuda_head(v.size(2)) &&
            static_cast<std::int64_t>(sources) <= kernels::most_depth_sources &&
            (type == at::kFloat || type == at::kBFloat16 || type == at::kHalf);
 }

@@ -13,16 +13,14 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-#include <initializer_list>
-
 namespace ponderscope::kernels {
 namespace {
 
 constexpr int warps_per_block = 8;
 constexpr int at_once = 4; // sources whose loads overlap
 
-/// Heads of at most 8·Lanes elements. Aligned: load_raw says what lies how.
-template <typename T, int Lanes, bool Aligned>
+/// Heads of at most 8·Lanes elements.
+template <typename T, int Lanes>
 __global__ void __launch_bounds__(32 * warps_per_block) mix_kernel(const __grid_constant__ DepthMix a) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int member = lane % Lanes;
@@ -46,7 +44,7 @@ __global__ void __launch_bounds__(32 * warps_per_block) mix_kernel(const __grid_
     float sum[chunk] = {};
     for (int j = 0; j < group; ++j) {
         float query[chunk];
-        load_chunk<Aligned>(queries + j * size, begin, size, query);
+        load_chunk(queries + j * size, begin, size, query);
 #pragma unroll
         for (int i = 0; i < chunk; ++i) {
             mean[i] += query[i];
@@ -70,8 +68,8 @@ __global__ void __launch_bounds__(32 * warps_per_block) mix_kernel(const __grid_
             const bool source = j < count - 1;
             const void* of_key = source ? a.source_keys[j] : a.k;
             const void* of_value = source ? a.source_values[j] : a.v;
-            load_raw<Aligned>(static_cast<const T*>(of_key) + place * size, begin, size, j < count, keys[s]);
-            load_raw<Aligned>(static_cast<const T*>(of_value) + place * size, begin, size, j < count,
+            load_raw(static_cast<const T*>(of_key) + place * size, begin, size, j < count, keys[s]);
+            load_raw(static_cast<const T*>(of_value) + place * size, begin, size, j < count,
                               values[s]);
         }
         float score[at_once] = {};
@@ -125,7 +123,7 @@ __global__ void __launch_bounds__(32 * warps_per_block) mix_kernel(const __grid_
     for (int i = 0; i < chunk; ++i) {
         sum[i] *= scale_back;
     }
-    store_chunk<Aligned>(sum, begin, size, static_cast<T*>(a.out) + place * size);
+    store_chunk(sum, begin, size, static_cast<T*>(a.out) + place * size);
     __syncwarp();
     if (weights != nullptr) {
         for (int j = member; j < count; j += Lanes) {
@@ -134,36 +132,27 @@ __global__ void __launch_bounds__(32 * warps_per_block) mix_kernel(const __grid_
     }
 }
 
-template <typename T, int Lanes, bool Aligned>
+template <typename T, int Lanes>
 void launch_teams(const DepthMix& a, cudaStream_t stream) {
     constexpr std::int64_t places = warps_per_block * (32 / Lanes);
     const auto blocks = static_cast<unsigned>((a.rows * a.kv_heads + places - 1) / places);
-    launch_kernel(mix_kernel<T, Lanes, Aligned>, blocks, 32 * warps_per_block, 0, stream, a);
+    launch_kernel(mix_kernel<T, Lanes>, blocks, 32 * warps_per_block, 0, stream, a);
 }
 
 template <typename T>
 void launch(const DepthMix& a, cudaStream_t stream) {
-    bool aligned = a.head_size % chunk == 0;
-    for (const void* rows : {a.q, a.k, a.v, static_cast<const void*>(a.out)}) {
-        aligned = aligned && on_boundary(rows);
-    }
-    for (std::int64_t j = 0; j < a.sources; ++j) {
-        aligned = aligned && on_boundary(a.source_keys[j]) && on_boundary(a.source_values[j]);
-    }
-    if (!aligned) {
-        launch_teams<T, 32, false>(a, stream); // odd sizes are rare
-    } else if (a.head_size <= 1 * chunk) {
-        launch_teams<T, 1, true>(a, stream);
+    if (a.head_size <= 1 * chunk) {
+        launch_teams<T, 1>(a, stream);
     } else if (a.head_size <= 2 * chunk) {
-        launch_teams<T, 2, true>(a, stream);
+        launch_teams<T, 2>(a, stream);
     } else if (a.head_size <= 4 * chunk) {
-        launch_teams<T, 4, true>(a, stream);
+        launch_teams<T, 4>(a, stream);
     } else if (a.head_size <= 8 * chunk) {
-        launch_teams<T, 8, true>(a, stream);
+        launch_teams<T, 8>(a, stream);
     } else if (a.head_size <= 16 * chunk) {
-        launch_teams<T, 16, true>(a, stream);
+        launch_teams<T, 16>(a, stream);
     } else {
-        launch_teams<T, 32, true>(a, stream);
+        launch_teams<T, 32>(a, stream);
     }
 }
 
@@ -173,7 +162,7 @@ const char* depth_mix_cuda(const DepthMix& arguments, void* stream) {
     if (arguments.rows == 0) {
         return nullptr;
     }
-    if (arguments.head_size > largest_mixed_head || arguments.sources > most_depth_sources ||
+    if (!fits_cuda_head(arguments.head_size) || arguments.sources > most_depth_sources ||
         arguments.rows * arguments.kv_heads > std::int64_t{warps_per_block} * 0x7fffffff) {
         return "more elements, sources or rows than the kernel takes";
     }

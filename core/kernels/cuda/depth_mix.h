@@ -9,11 +9,10 @@ namespace ponderscope::kernels {
 
 /// The sources' addresses travel among the kernel's arguments (4 KB at most), without a copy to the device.
 constexpr std::int64_t most_depth_sources = 128;
-constexpr std::int64_t largest_mixed_head = 256;
 
 /// Mixes the values of a layer with the values of earlier layers on a GPU (core/kernels/depth_mix.h has the
-/// mathematics). All pointers are device pointers to contiguous arrays: q [rows, query_heads, head_size], the
-/// others [rows, kv_heads, head_size]. `out` may be `v`.
+/// mathematics). All pointers are device pointers to contiguous arrays on boundaries of 16 bytes: q [rows,
+/// query_heads, head_size], the others [rows, kv_heads, head_size]. `out` may be `v`.
 struct DepthMix {
     const void* q = nullptr;
     const void* k = nullptr;

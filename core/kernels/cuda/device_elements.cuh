@@ -59,30 +59,19 @@ union RawChunk {
 };
 
 /// Elements [begin, begin + 8) of a row of `size` elements; zeros past its end and where not `wanted` (the
-/// row is not read then). Aligned: rows are whole chunks on boundaries of 16 bytes. A kernel loads all chunks
-/// of a round before it widens the first, so that the loads overlap; hence a predicate in the place of a
-/// branch.
-template <bool Aligned, typename T>
+/// row is not read then). Rows are whole chunks on boundaries of 16 bytes. A kernel loads all chunks of a
+/// round before it widens the first, so that the loads overlap; hence a predicate in the place of a branch.
+template <typename T>
 __device__ __forceinline__ void load_raw(const T* row, int begin, int size, bool wanted, RawChunk<T>& to) {
-    if constexpr (Aligned) {
-        const bool inside = wanted && begin < size;
+    const bool inside = wanted && begin < size;
 #pragma unroll
-        for (auto& words : to.words) {
-            words = uint4{0, 0, 0, 0};
-        }
-        if (inside) {
+    for (auto& words : to.words) {
+        words = uint4{0, 0, 0, 0};
+    }
+    if (inside) {
 #pragma unroll
-            for (int i = 0; i < static_cast<int>(chunk * sizeof(T) / 16); ++i) {
-                to.words[i] = reinterpret_cast<const uint4*>(row + begin)[i];
-            }
-        }
-    } else {
-#pragma unroll
-        for (int i = 0; i < chunk; ++i) {
-            narrow(0.0F, &to.elements[i]);
-            if (wanted && begin + i < size) {
-                to.elements[i] = row[begin + i];
-            }
+        for (int i = 0; i < static_cast<int>(chunk * sizeof(T) / 16); ++i) {
+            to.words[i] = reinterpret_cast<const uint4*>(row + begin)[i];
         }
     }
 }
@@ -104,34 +93,25 @@ __device__ __forceinline__ void widen_chunk(const RawChunk<T>& from, float (&to)
     }
 }
 
-template <bool Aligned, typename T>
+template <typename T>
 __device__ __forceinline__ void load_chunk(const T* row, int begin, int size, float (&to)[chunk]) {
     RawChunk<T> raw;
-    load_raw<Aligned>(row, begin, size, true, raw);
+    load_raw(row, begin, size, true, raw);
     widen_chunk(raw, to);
 }
 
 /// The same to a row.
-template <bool Aligned, typename T>
+template <typename T>
 __device__ __forceinline__ void store_chunk(const float (&from)[chunk], int begin, int size, T* row) {
     RawChunk<T> raw;
 #pragma unroll
     for (int i = 0; i < chunk; ++i) {
         narrow(from[i], &raw.elements[i]);
     }
-    if constexpr (Aligned) {
-        if (begin < size) {
+    if (begin < size) {
 #pragma unroll
-            for (int i = 0; i < static_cast<int>(chunk * sizeof(T) / 16); ++i) {
-                reinterpret_cast<uint4*>(row + begin)[i] = raw.words[i];
-            }
-        }
-    } else {
-#pragma unroll
-        for (int i = 0; i < chunk; ++i) {
-            if (begin + i < size) {
-                row[begin + i] = raw.elements[i];
-            }
+        for (int i = 0; i < static_cast<int>(chunk * sizeof(T) / 16); ++i) {
+            reinterpret_cast<uint4*>(row + begin)[i] = raw.words[i];
         }
     }
 }

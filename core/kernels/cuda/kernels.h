@@ -15,7 +15,7 @@ inline Element element_of(at::ScalarType type) {
 
 } // namespace kernels
 
-/// On a GPU, fp32, bf16 or fp16, heads of at most 256 elements.
+/// On a GPU, fp32, bf16 or fp16, heads of 8, 16 .. 256 elements.
 bool attend_cuda_fits(const at::Tensor& q);
 /// Plainly causal blocks of queries in order, of more than one query, in half precision, without a bias.
 bool flash_fits(const at::Tensor& q, const Visibility& visibility, const at::Tensor& row_bias);
@@ -26,7 +26,7 @@ bool flash_fits(const at::Tensor& q, const Visibility& visibility, const at::Ten
 at::Tensor attend_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                        const Visibility& visibility, double scale, const at::Tensor& row_bias);
 
-/// On a GPU, fp32, bf16 or fp16, heads of at most 256 elements, a number of sources that the kernel's
+/// On a GPU, fp32, bf16 or fp16, heads of 8, 16 .. 256 elements, a number of sources that the kernel's
 /// arguments hold.
 bool depth_mix_cuda_fits(const at::Tensor& v, std::size_t sources);
 /// depth_mix by our kernel, for checked, contiguous arguments, without gradient.

@@ -110,23 +110,14 @@ TEST(AttendTiles, GroupsThatDoNotFillABlock) {
 
 TEST(AttendTiles, TheLastRowsThatRangesCanName) {
     Random random(5);
-    auto a = make_attention(random, Element::f16, 8, 6, true);
-    // The rows lie before an address, and the last of them has the largest number that a range can name.
-    const std::int64_t moved = std::numeric_limits<std::int32_t>::max() - a.rows;
-    ASSERT_STREQ(a.run(1, true), nullptr);
-    const auto expected = a.out.bytes();
-    for (auto& row : a.ranges) {
-        row += static_cast<std::int32_t>(moved);
-    }
-    ASSERT_STREQ(a.run(1, true, moved), nullptr);
-    EXPECT_EQ(a.out.bytes(), expected);
+    make_attention(random, Element::f16, 8, 6, true).expect_same_bits_at_the_last_rows(true);
 }
 
 TEST(AttendTiles, RefusesWhatDoesNotFit) {
     Random random(6);
     auto a = make_attention(random, Element::f32, 8, 9, true);
     const char* const refused =
-        "tiles take aligned heads of 8, 16 .. 128 elements in half precision, at most 64 a K/V head";
+        "tiles take heads of 8, 16 .. 128 elements in half precision, at most 64 a K/V head";
     EXPECT_STREQ(a.run(1, true), refused);
     a = make_attention(random, Element::f16, 8, 9, true);
     for (const std::int64_t size : {0, 12, 136}) {
@@ -134,9 +125,6 @@ TEST(AttendTiles, RefusesWhatDoesNotFit) {
         EXPECT_STREQ(a.run(1, true), refused) << size;
     }
     a.head_size = 8;
-    a.k_stride += 1;
-    EXPECT_STREQ(a.run(1, true), refused);
-    a.k_stride -= 1;
     a.query_heads = 65 * a.kv_heads;
     EXPECT_STREQ(a.run(1, true), refused);
     a.queries = 0;

@@ -87,7 +87,7 @@ Mixing make_mixing(Random& random, Element element, std::int64_t head_size, std:
     m.group = 1 + random.below(3);
     m.in_place = random.one_of(2);
     const auto fill = [&](std::int64_t heads) {
-        Numbers numbers(element, m.rows * heads * head_size, 0, random.one_of(16) ? 1 : 0);
+        Numbers numbers(element, m.rows * heads * head_size, 0);
         for (std::int64_t i = 0; i < numbers.count(); ++i) {
             numbers.set(i, random.normal());
         }
@@ -126,12 +126,12 @@ TEST(DepthMixKernel, EveryHeadSizeSourceCountAndDtype) {
             ASSERT_LE(weight, 1e-6) << name_of(element) << ", head size " << head_size << ", " << sources
                                     << " sources";
         };
-        for (std::int64_t head_size = 1; head_size <= 256; head_size += shape_step) {
-            check(head_size, random.below(12), random.one_of(2));
+        for (std::int64_t round = 0; round < 160; round += shape_step) {
+            check(8 * (1 + round % 32), random.below(12), random.one_of(2));
         }
         for (std::int64_t sources = 0; sources < 64; sources += shape_step) {
             for (const bool want_weights : {false, true}) {
-                check(1 + random.below(256), sources, want_weights);
+                check(8 * (1 + random.below(32)), sources, want_weights);
             }
         }
         check(40, most_depth_sources, true);
@@ -144,8 +144,8 @@ TEST(DepthMixKernel, EveryHeadSizeSourceCountAndDtype) {
 TEST(DepthMixKernel, AnyOrderOfLanesGivesTheSameBits) {
     Random random(12);
     for (int round = 0; round < 40; ++round) {
-        auto m = make_mixing(random, elements[static_cast<std::size_t>(round % 3)], 1 + random.below(256),
-                             random.below(20), true);
+        auto m = make_mixing(random, elements[static_cast<std::size_t>(round % 3)],
+                             8 * (1 + random.below(32)), random.below(20), true);
         host_cuda::set_order(host_cuda::Order::forward);
         ASSERT_EQ(m.run(), nullptr);
         const auto out = m.out.bytes();
@@ -164,8 +164,8 @@ TEST(DepthMixKernel, InfinitiesAndNaN) {
     host_cuda::set_order(host_cuda::Order::shuffled, 13);
     for (int round = 0; round < 120; ++round) {
         const auto sources = 1 + random.below(9);
-        auto m = make_mixing(random, elements[static_cast<std::size_t>(round % 3)], 1 + random.below(256),
-                             sources, true);
+        auto m = make_mixing(random, elements[static_cast<std::size_t>(round % 3)],
+                             8 * (1 + random.below(32)), sources, true);
         const float values[] = {-infinity, infinity, nan};
         // One element of a source's key in one place; the other places stay as they are.
         const auto place = random.below(m.rows * m.kv_heads);
@@ -187,8 +187,10 @@ TEST(DepthMixKernel, InfinitiesAndNaN) {
 TEST(DepthMixKernel, RefusesWhatDoesNotFit) {
     Random random(14);
     auto m = make_mixing(random, Element::f32, 8, 2, false);
-    m.head_size = largest_mixed_head + 1;
-    EXPECT_STREQ(m.run(), "more elements, sources or rows than the kernel takes");
+    for (const std::int64_t size : {0, 12, 264}) {
+        m.head_size = size;
+        EXPECT_STREQ(m.run(), "more elements, sources or rows than the kernel takes");
+    }
     m.head_size = 8;
     m.rows = 0;
     EXPECT_EQ(m.run(), nullptr);

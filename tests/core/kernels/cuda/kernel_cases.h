@@ -53,24 +53,21 @@ private:
     std::normal_distribution<float> normal_;
 };
 
-/// Numbers of one dtype as they lie in memory, `offset` elements past a boundary of 16 bytes, with nothing
-/// behind the last one, so that AddressSanitizer sees who reads on.
+/// Numbers of one dtype as they lie in memory, with nothing behind the last one, so that AddressSanitizer
+/// sees who reads on.
 class Numbers {
 public:
     Numbers() = default;
-    Numbers(Element element, std::int64_t count, float value, std::int64_t offset = 0)
-        : element_(element), offset_(offset) {
-        bytes_.resize(static_cast<std::size_t>((offset + count) * size()));
+    Numbers(Element element, std::int64_t count, float value) : element_(element) {
+        bytes_.resize(static_cast<std::size_t>(count * size()));
         for (std::int64_t i = 0; i < count; ++i) {
             set(i, value);
         }
     }
     [[nodiscard]] std::int64_t size() const { return element_ == Element::f32 ? 4 : 2; }
-    [[nodiscard]] std::int64_t count() const {
-        return static_cast<std::int64_t>(bytes_.size()) / size() - offset_;
-    }
-    void* data() { return bytes_.data() + offset_ * size(); }
-    [[nodiscard]] const void* data() const { return bytes_.data() + offset_ * size(); }
+    [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(bytes_.size()) / size(); }
+    void* data() { return bytes_.data(); }
+    [[nodiscard]] const void* data() const { return bytes_.data(); }
     [[nodiscard]] const std::vector<unsigned char>& bytes() const { return bytes_; }
 
     void set(std::int64_t at, float value) {
@@ -96,17 +93,16 @@ public:
 private:
     template <typename T>
     void put(std::int64_t at, T value) {
-        std::memcpy(bytes_.data() + (offset_ + at) * size(), &value, sizeof value);
+        std::memcpy(bytes_.data() + at * size(), &value, sizeof value);
     }
     template <typename T>
     [[nodiscard]] T get(std::int64_t at) const {
         T value;
-        std::memcpy(&value, bytes_.data() + (offset_ + at) * size(), sizeof value);
+        std::memcpy(&value, bytes_.data() + at * size(), sizeof value);
         return value;
     }
 
     Element element_ = Element::f32;
-    std::int64_t offset_ = 0;
     std::vector<unsigned char> bytes_;
 };
 

@@ -21,18 +21,18 @@ import tempfile
 # kernel and template arguments: most registers, least loads of 16 bytes in flight, matrix products. A number of registers may fall.
 HALF = "(?:__half|__nv_bfloat16)"
 RULES = [
-    (rf"mix_kernel<{HALF}, \d+, true>", 72, 4, False),
-    (r"mix_kernel<float, \d+, true>", 80, 8, False),
-    (rf"attend_kernel<{HALF}, 1, true>", 98, 4, False),
-    (rf"attend_kernel<{HALF}, 2, true>", 128, 8, False),
-    (rf"attend_kernel<{HALF}, 3, true>", 163, 6, False),
-    (rf"attend_kernel<{HALF}, 4, true>", 220, 16, False),
-    (r"attend_kernel<float, \d, true>", 246, 8, False),
+    (rf"mix_kernel<{HALF}, \d+>", 72, 4, False),
+    (r"mix_kernel<float, \d+>", 80, 8, False),
+    (rf"attend_kernel<{HALF}, 1>", 98, 4, False),
+    (rf"attend_kernel<{HALF}, 2>", 128, 8, False),
+    (rf"attend_kernel<{HALF}, 3>", 163, 6, False),
+    (rf"attend_kernel<{HALF}, 4>", 220, 16, False),
+    (r"attend_kernel<float, \d>", 246, 8, False),
     (rf"attend_tiles_kernel<{HALF}, 2>", 114, 4, True),
-    (rf"attend_tiles_kernel<{HALF}, 4>", 161, 8, True),
+    (rf"attend_tiles_kernel<{HALF}, 4>", 161, 6, True),
     (rf"attend_tiles_kernel<{HALF}, 6>", 206, 6, True),
     (rf"attend_tiles_kernel<{HALF}, 8>", 236, 8, True),
-    (r".*(false>|merge_kernel<.*>)", 219, 0, False),
+    (r"merge_kernel<.*>", 32, 0, False),
 ]
 
 
