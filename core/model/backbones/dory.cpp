@@ -3,7 +3,7 @@
 //   x = u(x);  x = x + |λ1·α/σ| ⊙ (u(Attn(x)) - x);   x = u(x);  x = x + |λ2·α/σ| ⊙ (u(MLP(x)) - x)
 // u(x) = x / |x|. Queries and keys have length 1, and what attention gives passes a gate. A loop reads u(x) +
 // e, e what the input layers left, on the sphere.
-#include "core/model/backbones/decoder.h"
+#include "core/model/backbones/block_stack.h"
 #include "core/model/make_backbone.h"
 
 #include <ATen/ATen.h>
@@ -14,7 +14,7 @@ namespace ponderscope {
 
 namespace {
 
-class Dory final : public Decoder {
+class Dory final : public BlockStack {
 public:
     Dory(const ModelConfig& config, LayoutBuilder& builder);
 
@@ -104,7 +104,7 @@ void Dory::declare(LayoutBuilder& builder, const std::string& name, std::int64_t
     add_other_names(builder.layout(), first, name, l);
 }
 
-Dory::Dory(const ModelConfig& config, LayoutBuilder& builder) : Decoder(config) {
+Dory::Dory(const ModelConfig& config, LayoutBuilder& builder) : BlockStack(config) {
     norm_ = blocks::Norm{NormKind::unit, {}, {}, config.norm_eps};
     embedding_ = builder.embedding("model.embed_tokens.weight", {"backbone.embeddings.weight"});
     for (const std::string& name :

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/model/backbones/decoder.h"
+#include "core/model/backbones/block_stack.h"
 #include "core/model/make_backbone.h"
 
 #include <ATen/ATen.h>
@@ -12,9 +12,9 @@ namespace {
 
 /// GPT-2: learned positions added before the first layer, LayerNorm, one fused projection for Q, K and V,
 /// matrices stored as Conv1D.
-class Gpt2 final : public Decoder {
+class Gpt2 final : public BlockStack {
 public:
-    Gpt2(const ModelConfig& config, LayoutBuilder& builder) : Decoder(config) {
+    Gpt2(const ModelConfig& config, LayoutBuilder& builder) : BlockStack(config) {
         const std::int64_t d = config.hidden_size;
         const std::int64_t m = config.intermediate_size;
         // Conv1D keeps its matrix as [in, out]: a view turns it into the shape of every other projection.

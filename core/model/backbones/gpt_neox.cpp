@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/model/backbones/decoder.h"
+#include "core/model/backbones/block_stack.h"
 #include "core/model/make_backbone.h"
 
 namespace ponderscope {
@@ -8,9 +8,9 @@ namespace {
 
 /// GPT-NeoX and Pythia: LayerNorm, QKV fused and interleaved per head, partial rotary, parallel or sequential
 /// residual.
-class GptNeox final : public Decoder {
+class GptNeox final : public BlockStack {
 public:
-    GptNeox(const ModelConfig& config, LayoutBuilder& builder) : Decoder(config) {
+    GptNeox(const ModelConfig& config, LayoutBuilder& builder) : BlockStack(config) {
         const std::int64_t d = config.hidden_size;
         const std::int64_t m = config.intermediate_size;
         const std::int64_t heads = config.query_heads * config.head_dim;

@@ -2,7 +2,7 @@
 // HRM-Text (Sapient): a low and a high stack of the same blocks in cycles. Stream: both states side by side,
 // [n, 2d], the high one first. A cycle's layers are counted through: those of each low pass, then those of
 // the high pass.
-#include "core/model/backbones/decoder.h"
+#include "core/model/backbones/block_stack.h"
 #include "core/model/make_backbone.h"
 
 #include <ATen/ATen.h>
@@ -16,10 +16,10 @@ namespace {
 /// low = L(low + high), several times; high = H(high + low). A stack:
 ///   x = x + o_proj(y ⊙ sigmoid(g)), y = Attn(n(x));   x = x + MLP(n(x));   at its end n(x)
 /// n a norm without weights.
-class HrmText final : public Decoder {
+class HrmText final : public BlockStack {
 public:
     HrmText(const ModelConfig& config, LayoutBuilder& builder)
-        : Decoder(config), stack_(config.layers / (config.released.low_passes + 1)) {
+        : BlockStack(config), stack_(config.layers / (config.released.low_passes + 1)) {
         norm_ = blocks::Norm{config.norm, {}, {}, config.norm_eps};
         const std::vector<std::string>& names = builder.blocks([&](std::int64_t l) {
             return std::string("model.") + (is_high(l) ? "H" : "L") + "_module.layers." +
@@ -37,7 +37,7 @@ public:
 
     /// The norm that ends a stack, of the high state or of one state alone.
     [[nodiscard]] at::Tensor final_norm(const at::Tensor& x) const override {
-        return Decoder::final_norm(x.narrow(1, 0, config_.hidden_size).contiguous());
+        return BlockStack::final_norm(x.narrow(1, 0, config_.hidden_size).contiguous());
     }
 
 private:
@@ -59,7 +59,7 @@ private:
     std::int64_t stack_; ///< layers of a stack
 };
 
-Decoder::Layer HrmText::declare(LayoutBuilder& builder, const std::string& name) const {
+BlockStack::Layer HrmText::declare(LayoutBuilder& builder, const std::string& name) const {
     const std::int64_t d = config_.hidden_size;
     const std::int64_t m = config_.intermediate_size;
     const std::int64_t width = config_.query_heads * config_.head_dim;

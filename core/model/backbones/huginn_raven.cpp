@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Huginn and the models retrofitted in its format (methods-released.md sections 3 and 5): prelude, core and
 // coda of the same blocks, and an adapter that joins the state and the prelude's output.
-#include "core/model/backbones/decoder.h"
+#include "core/model/backbones/block_stack.h"
 #include "core/model/make_backbone.h"
 
 #include <ATen/ATen.h>
@@ -15,9 +15,9 @@ namespace {
 ///   llama:     x = x + Attn(N1(x));       x = x + MLP(N2(x))
 ///   olmo2:     x = x + N1(Attn(x));       x = x + N2(MLP(x)), q and k normed over all heads together
 /// MLP(y) = proj(silu(a) * b), [a; b] = fc y.
-class HuginnRaven final : public Decoder {
+class HuginnRaven final : public BlockStack {
 public:
-    HuginnRaven(const ModelConfig& config, LayoutBuilder& builder) : Decoder(config) {
+    HuginnRaven(const ModelConfig& config, LayoutBuilder& builder) : BlockStack(config) {
         const std::int64_t d = config.hidden_size;
         embedding_ = builder.embedding("transformer.wte.weight");
         for (const std::string& name :

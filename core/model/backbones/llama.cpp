@@ -11,7 +11,7 @@ namespace ponderscope {
 
 namespace {
 
-class Llama final : public Decoder {
+class Llama final : public BlockStack {
 public:
     Llama(const ModelConfig& config, LayoutBuilder& builder, const LlamaTraits& traits);
 
@@ -26,8 +26,8 @@ private:
     bool entry_norm_;
 };
 
-Decoder::Layer Llama::declare(LayoutBuilder& builder, const LlamaTraits& traits, const std::string& name,
-                              std::int64_t l) const {
+BlockStack::Layer Llama::declare(LayoutBuilder& builder, const LlamaTraits& traits, const std::string& name,
+                                 std::int64_t l) const {
     const std::int64_t d = config_.hidden_size;
     const std::int64_t m = config_.intermediate_size;
     const std::int64_t queries = config_.query_heads * config_.head_dim;
@@ -88,7 +88,7 @@ Decoder::Layer Llama::declare(LayoutBuilder& builder, const LlamaTraits& traits,
 }
 
 Llama::Llama(const ModelConfig& config, LayoutBuilder& builder, const LlamaTraits& traits)
-    : Decoder(config), entry_norm_(traits.entry_norm) {
+    : BlockStack(config), entry_norm_(traits.entry_norm) {
     embedding_ = builder.embedding("model.embed_tokens.weight");
     for (const std::string& name : builder.blocks("model.layers.")) {
         layers_.push_back(declare(builder, traits, name, static_cast<std::int64_t>(layers_.size())));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/model/backbones/decoder.h"
+#include "core/model/backbones/block_stack.h"
 
 #include <memory>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/model/backbones/decoder.h"
+#include "core/model/backbones/block_stack.h"
 #include "core/model/make_backbone.h"
 
 #include <ATen/ATen.h>
@@ -14,9 +14,9 @@ constexpr std::int64_t position_offset = 2;
 /// OPT, and with it Galactica: learned positions whose table begins two rows early, norms before or after the
 /// sublayers, and embeddings that may be narrower than the stack. The projections between the two widths are
 /// part of the stack: what enters and leaves it has the embedding's width, so that a state can be fed back.
-class Opt final : public Decoder {
+class Opt final : public BlockStack {
 public:
-    Opt(const ModelConfig& config, LayoutBuilder& builder) : Decoder(config) {
+    Opt(const ModelConfig& config, LayoutBuilder& builder) : BlockStack(config) {
         const std::int64_t d = config.hidden_size;
         const std::int64_t m = config.intermediate_size;
         const std::string stack = "model.decoder.";
@@ -60,7 +60,7 @@ private:
                at::embedding(positions_, pass.positions);
     }
     [[nodiscard]] at::Tensor final_norm(const at::Tensor& x) const override {
-        const at::Tensor left = Decoder::final_norm(x);
+        const at::Tensor left = BlockStack::final_norm(x);
         return project_out_.defined() ? at::linear(left, project_out_) : left;
     }
 

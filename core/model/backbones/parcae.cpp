@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Parcae (methods-released.md section 4): prelude, core and coda of pre-norm blocks, some of whose values get
 // a row of a table of their own, and an injection that decays the state.
-#include "core/model/backbones/decoder.h"
+#include "core/model/backbones/block_stack.h"
 #include "core/model/make_backbone.h"
 
 #include <ATen/ATen.h>
@@ -17,7 +17,7 @@ constexpr std::int64_t gate_reads = 32;
 
 /// x = x + Attn(N1(x));   x = x + MLP(N2(x));   after the rotation q and k over their root mean square,
 /// without weights
-class Parcae final : public Decoder {
+class Parcae final : public BlockStack {
 public:
     Parcae(const ModelConfig& config, LayoutBuilder& builder);
 
@@ -52,7 +52,7 @@ private:
     at::Tensor c_;            ///< [d, d]
 };
 
-Decoder::Layer Parcae::declare(LayoutBuilder& builder, const std::string& name, std::int64_t l) const {
+BlockStack::Layer Parcae::declare(LayoutBuilder& builder, const std::string& name, std::int64_t l) const {
     const std::int64_t d = config_.hidden_size;
     const ReleasedConfig& released = config_.released;
     const bool core = l >= config_.core_begin() && l < config_.core_end();
@@ -91,7 +91,7 @@ Decoder::Layer Parcae::declare(LayoutBuilder& builder, const std::string& name, 
     return layer;
 }
 
-Parcae::Parcae(const ModelConfig& config, LayoutBuilder& builder) : Decoder(config) {
+Parcae::Parcae(const ModelConfig& config, LayoutBuilder& builder) : BlockStack(config) {
     const std::int64_t d = config.hidden_size;
     embedding_ = builder.embedding("transformer.wte.weight");
     for (const std::string& name :

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/model/backbones/decoder.h"
+#include "core/model/backbones/block_stack.h"
 #include "core/model/make_backbone.h"
 
 namespace ponderscope {
@@ -8,9 +8,9 @@ namespace {
 
 /// Phi-1, 1.5 and 2: one LayerNorm feeds attention and MLP, both are added to the stream; partial rotary,
 /// biases everywhere, in the head too.
-class Phi final : public Decoder {
+class Phi final : public BlockStack {
 public:
-    Phi(const ModelConfig& config, LayoutBuilder& builder) : Decoder(config) {
+    Phi(const ModelConfig& config, LayoutBuilder& builder) : BlockStack(config) {
         const std::int64_t d = config.hidden_size;
         const std::int64_t m = config.intermediate_size;
         const std::int64_t queries = config.query_heads * config.head_dim;

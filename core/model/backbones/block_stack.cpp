@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/model/backbones/decoder.h"
+#include "core/model/backbones/block_stack.h"
 
 #include <ATen/ATen.h>
 
@@ -13,7 +13,8 @@ at::Tensor normed(const at::Tensor& x, const std::optional<blocks::Norm>& norm) 
 
 } // namespace
 
-at::Tensor Decoder::attention(std::int64_t l, const Layer& w, const at::Tensor& x, const Pass& pass) const {
+at::Tensor BlockStack::attention(std::int64_t l, const Layer& w, const at::Tensor& x,
+                                 const Pass& pass) const {
     const std::int64_t size = config_.head_dim;
     const std::int64_t queries = config_.query_heads * size;
     const std::int64_t keys = config_.kv_heads * size;
@@ -58,8 +59,8 @@ at::Tensor Decoder::attention(std::int64_t l, const Layer& w, const at::Tensor& 
                                       : gate);
 }
 
-at::Tensor Decoder::add_mlp(std::int64_t l, const Layer& w, const at::Tensor& residual, const at::Tensor& x,
-                            const Pass& pass) const {
+at::Tensor BlockStack::add_mlp(std::int64_t l, const Layer& w, const at::Tensor& residual,
+                               const at::Tensor& x, const Pass& pass) const {
     if (w.experts) {
         return w.experts->add(residual, x, l, pass);
     }
@@ -68,12 +69,13 @@ at::Tensor Decoder::add_mlp(std::int64_t l, const Layer& w, const at::Tensor& re
                : blocks::add_mlp(residual, x, w.up, w.down, config_.activation);
 }
 
-at::Tensor Decoder::addend(const at::Tensor& output, const Norm& norm) const {
+at::Tensor BlockStack::addend(const at::Tensor& output, const Norm& norm) const {
     const at::Tensor added = normed(output, norm);
     return config_.scales.residual == 1.0 ? added : added * config_.scales.residual;
 }
 
-at::Tensor Decoder::run_layer(std::int64_t l, const Layer& w, const at::Tensor& x, const Pass& pass) const {
+at::Tensor BlockStack::run_layer(std::int64_t l, const Layer& w, const at::Tensor& x,
+                                 const Pass& pass) const {
     const at::Tensor heads = attention(l, w, x, pass);
     const at::Tensor through = blocks::attending(x, pass);
     const at::Tensor attended =
@@ -86,7 +88,7 @@ at::Tensor Decoder::run_layer(std::int64_t l, const Layer& w, const at::Tensor& 
     return normed(sum, w.mlp_sum);
 }
 
-at::Tensor Decoder::sublayer(std::int64_t c, const at::Tensor& x, const Pass& pass) const {
+at::Tensor BlockStack::sublayer(std::int64_t c, const at::Tensor& x, const Pass& pass) const {
     const std::int64_t l = c / 2;
     const Layer& w = weights(l, pass);
     if (c % 2 == 0) {

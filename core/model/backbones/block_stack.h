@@ -13,7 +13,7 @@ namespace ponderscope {
 
 /// What decoders have in common: blocks of attention and an MLP. A family declares the tensors of its blocks
 /// and fills them in; what it leaves empty it does not have.
-class Decoder : public Backbone {
+class BlockStack : public Backbone {
 protected:
     using Norm = std::optional<blocks::Norm>;
     struct Layer {
