@@ -62,7 +62,10 @@ std::string range_of(const PolicyParameter& parameter) {
                            ? ""
                            : " from " + shortest(parameter.low) + " on");
     }
-    return kind + " from " + shortest(parameter.low) + " to " + shortest(parameter.high);
+    const auto end = [&](double value) { // not 1e+06
+        return parameter.whole ? shortest(static_cast<std::uint64_t>(value)) : shortest(value);
+    };
+    return kind + " from " + end(parameter.low) + " to " + end(parameter.high);
 }
 
 std::string keys_of(const PolicyKind& kind) {

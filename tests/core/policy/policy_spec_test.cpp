@@ -116,7 +116,7 @@ TEST(PolicySpec, EveryMistakeHasItsSentence) {
         {"learned:theta=0.1,", {"KEY=VALUE"}},
         {"fixed", {"expected a whole number", "fixed:n=NUMBER"}},
         {"fixed:n=1.5", {"a whole number", "\"1.5\""}},
-        {"fixed:n=-1", {"a whole number", "\"-1\""}},
+        {"fixed:n=-1", {"a whole number from 0 to 1000000 ", "\"-1\""}},
         {"uniform:rate=-1", {"rate", "\"-1\""}},
         {"uniform:seed=18446744073709551616", {"below 2^64"}},
         {"uniform:seed=-1", {"below 2^64"}},
