@@ -62,6 +62,8 @@ private Q_SLOTS:
                     << size << static_cast<int>(state) << QPoint(40, 60);
             }
         }
+        QTest::newRow("minimised") << QSize(1024, 680) << static_cast<int>(Qt::WindowMinimized)
+                                   << QPoint(40, 60);
         QTest::newRow("on a screen that is gone")
             << QSize(1024, 680) << static_cast<int>(Qt::WindowNoState) << QPoint(9000, 7000);
         QTest::newRow("nothing stored") << QSize() << 0 << QPoint();
@@ -191,7 +193,7 @@ private Q_SLOTS:
                      later.section(u'#', 1));
         }
         stage.window.open(path + u"#nobody"_s);
-        QVERIFY(stage.settle());
+        QVERIFY(testing::says(stage.window, "trace.unreadable", u"nobody"_s));
         QCOMPARE(stage.window.errors().size(), 1);
         QCOMPARE(stage.window.selection().runA(), (RunKey{other, 1}));
     }

@@ -94,6 +94,9 @@ private Q_SLOTS:
         }
         QVERIFY(open.contains(u"Copy to This Machine…"_s));
         QVERIFY(!open.contains(u"Rename"_s));
+        QVERIFY(
+            !(stage.window.panel<LibraryPanel>().model().indexOf(stage.window.selection().runA()).flags() &
+              Qt::ItemIsEditable)); // by F2
         QVERIFY(!open.contains(u"Remove from Trace…"_s));
         QVERIFY(QFile::remove(path));
         QVERIFY(stage.says("trace.removed", url));

@@ -61,26 +61,10 @@ private Q_SLOTS:
         QVERIFY(!stage.window.greeting().welcome().isVisible());
         QVERIFY(stage.settle());
         QCOMPARE(stage.window.selection().runA().trace, path);
-    }
-
-    void aPathShowsNoWelcomePage() {
-        Stage stage;
-        const QString path = stage.make(u"named.ponder"_s);
-        QVERIFY(stage.shows(path));
-        QVERIFY(!stage.window.greeting().welcome().isVisible());
         stage.window.greeting().showWelcome(); // from the Help menu
         QVERIFY(stage.window.greeting().welcome().isVisible());
         QTest::keyClick(&stage.window.greeting().welcome(), Qt::Key_Escape);
         QVERIFY(!stage.window.greeting().welcome().isVisible());
-    }
-
-    void aWrongPathLeavesTheWelcomePageUsable() {
-        Stage stage;
-        stage.window.show();
-        QTRY_VERIFY(stage.window.greeting().welcome().isVisible());
-        stage.window.open(u"/no/such.ponder"_s);
-        QVERIFY(stage.window.greeting().welcome().isVisible());
-        QCOMPARE(stage.window.errors().size(), 1);
     }
 
     void theRecordedSampleIsOpenedAsACopy() {

@@ -85,16 +85,6 @@ private Q_SLOTS:
         stage.window.runs().recordDialog()->reject();
     }
 
-    void aRunCanBeNamed() {
-        Stage stage;
-        const QString path = stage.make(u"named.ponder"_s);
-        stage.window.open(path + u"#vanilla-1m"_s);
-        QVERIFY(stage.settle());
-        QCOMPARE(stage.window.data().run(stage.window.selection().runA())->name, std::string("vanilla-1m"));
-        stage.window.open(path + u"#nobody"_s);
-        QVERIFY(testing::says(stage.window, "trace.unreadable", u"nobody"_s));
-    }
-
     void messagesMoveNothingAndSuccessGoesByItself() {
         Stage stage;
         stage.window.resize(1200, 800);
@@ -339,6 +329,21 @@ private Q_SLOTS:
         QCOMPARE(docked.last()->spec().kind, figure::FigureKind::token_text);
         dialog->close();
         QTRY_VERIFY(stage.window.figures().dialog() == nullptr);
+    }
+
+    void aMenuInsideASpanKeepsIt() {
+        Stage stage;
+        QVERIFY(stage.shows(stage.make(u"span.ponder"_s)));
+        TextView& view = stage.window.text().view();
+        QTRY_VERIFY(view.sequence() != nullptr);
+        view.setSpan({7, 20});
+        for (const qint64 token : {9, 40}) {
+            Q_EMIT view.menuWanted(token, view.mapToGlobal(QPoint(50, 50)));
+            QVERIFY(QApplication::activePopupWidget() != nullptr);
+            QApplication::activePopupWidget()->close();
+            QCOMPARE(view.span().isEmpty(), token == 40);
+        }
+        QCOMPARE(stage.window.selection().token(), 40);
     }
 
     void theLabColoursTheTextWhileItIsOnTop() {

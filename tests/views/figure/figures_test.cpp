@@ -135,6 +135,10 @@ private Q_SLOTS:
         QVERIFY(named());
         spec.runs.resize(1);
         QVERIFY(!named());
+        // Rows of bands say whose band it is.
+        for (const auto& row : read_csv(compose(spec, gather(spec), *fonts_).tables.front().csv)) {
+            QVERIFY(!row[0].empty());
+        }
     }
 
     void cellsAreVectorsUpToALimitAndThenAnImage() {

@@ -262,6 +262,26 @@ private Q_SLOTS:
         QCOMPARE(model.rowCount(), 0);
     }
 
+    void aRunBelowTheFoldIsScrolledTo() {
+        Stage stage;
+        LibraryPanel panel(stage.context);
+        panel.resize(260, 300);
+        panel.show();
+        QString last;
+        for (const char16_t* name : {u"one.ponder", u"two.ponder", u"three.ponder", u"four.ponder"}) {
+            last = stage.make(QString::fromUtf16(name), {.sequences = 1, .tokens = 60});
+            QVERIFY(stage.open(last));
+        }
+        const auto shown = [&] {
+            return panel.runs().viewport()->rect().contains(
+                panel.runs().visualRect(panel.model().indexOf(stage.selection.runA())).center());
+        };
+        stage.selection.setRunA(stage.run(last, 1));
+        QTRY_VERIFY(shown());
+        stage.selection.setRunA(stage.run(stage.folder.filePath(u"one.ponder"_s), 0));
+        QTRY_VERIFY(shown());
+    }
+
     void clicksChooseAAndB() {
         Stage stage;
         const QString path = stage.make(u"clicks.ponder"_s, {.sequences = 3, .tokens = 300});
