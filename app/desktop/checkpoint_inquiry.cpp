@@ -84,7 +84,6 @@ void CheckpointInquiry::read(const QString& folder, const QJsonObject& object) {
     about.candidates = strings_of(object.value(QLatin1String("candidate_methods")));
     about.depthMixing = object.value(QLatin1String("depth_mixing")).toString();
     about.maxSteps = object.value(QLatin1String("max_steps")).toInteger();
-    about.startState = object.value(QLatin1String("start_state")).toBool();
     about.layers = object.value(QLatin1String("layers")).toInteger();
     about.parameters = object.value(QLatin1String("parameters")).toDouble();
     about.memoryBytes = object.value(QLatin1String("memory_float32_bytes")).toDouble();

@@ -19,7 +19,6 @@ struct CheckpointAbout {
     QStringList candidates; ///< several: the user chooses
     QString depthMixing;    ///< "none" without
     qint64 maxSteps = 0;
-    bool startState = false; ///< its steps begin with a state that a run can be given
     qint64 layers = 0;
     double parameters = 0;
     double memoryBytes = 0; ///< of a run in float32

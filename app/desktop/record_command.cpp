@@ -9,7 +9,10 @@
 
 #include <QCoreApplication>
 #include <QFileInfo>
+#include <QProcess>
 #include <QStandardPaths>
+
+#include <algorithm>
 
 using namespace Qt::StringLiterals;
 
@@ -27,32 +30,6 @@ bool holds_lines(const QString& file) {
 bool holds_ids(const QString& file) {
     return file.endsWith(QLatin1String(".json"), Qt::CaseInsensitive) ||
            file.endsWith(QLatin1String(".safetensors"), Qt::CaseInsensitive);
-}
-
-bool is_start_file(const QString& start) {
-    return !start.isEmpty() && start != QLatin1String("zero") && start != QLatin1String("random") &&
-           !start.startsWith(QLatin1String("random:"));
-}
-
-QString problem_of(const RunSettings& settings, const QString& checkpoint) {
-    const QString& start = settings.startState;
-    if (is_start_file(start) && !is_elsewhere(checkpoint) && !QFileInfo(checkpoint + u'/' + start).isFile() &&
-        !QFileInfo(start).isFile()) {
-        return u"Start state: %1 is not a file; choose a safetensors file with initial_state."_s.arg(start);
-    }
-    return {};
-}
-
-void add_settings(QStringList& arguments, const RunSettings& settings) {
-    if (settings.steps > 0) {
-        arguments << u"--steps=%1"_s.arg(settings.steps);
-    }
-    if (!settings.kv.isEmpty()) {
-        arguments << u"--kv="_s + settings.kv;
-    }
-    if (!settings.startState.isEmpty()) {
-        arguments << u"--initial-state="_s + settings.startState;
-    }
 }
 
 QString problem_of_checkpoint(const QString& folder) {
@@ -74,6 +51,34 @@ QString problem_of_checkpoint(const QString& folder) {
             folder);
     }
     return {};
+}
+
+QString option_line(const QStringList& words) {
+    QStringList quoted;
+    for (const QString& word : words) {
+        quoted << (word.contains(u' ') ? u'"' + word + u'"' : word);
+    }
+    return quoted.join(u' ');
+}
+
+QStringList option_words(const QString& line) {
+    return QProcess::splitCommand(line);
+}
+
+QString about_options() {
+    return u"Further options of the command line:\n"
+           "--steps=N: recurrences of a model whose steps share their weights\n"
+           "--kv=full, per_step, shared or skip: what later tokens see of a token that stopped\n"
+           "--initial-state=random:SEED, zero or a file: where the recurrence starts\n"
+           "--jacobi=N or exact: refreshes when ponderlm2 and ponderlm3 are scored\n"
+           "--ablate-source=S or S:LAYER: a layer that depth attention leaves out"_s;
+}
+
+QString problem_of_options(const QStringList& words) {
+    const auto wrong =
+        std::find_if(words.begin(), words.end(), [](const QString& word) { return !word.startsWith(u"--"); });
+    return wrong == words.end() ? QString()
+                                : u"Options: expected words such as --kv=skip, found \"%1\"."_s.arg(*wrong);
 }
 
 QString problem_of_policy(const QString& policy) {
@@ -109,13 +114,7 @@ QString problem_of(const RecordRequest& request) {
     if (request.stride > 0 && request.context > 0 && request.stride > request.context) {
         return u"The stride (%1) is larger than the context (%2)."_s.arg(request.stride).arg(request.context);
     }
-    bool number = false;
-    const int refreshes = request.jacobi.toInt(&number);
-    if (!request.jacobi.isEmpty() && request.jacobi != QLatin1String("exact") && (!number || refreshes < 0)) {
-        return u"Jacobi refreshes: expected a number from 0 or \"exact\", found \"%1\"."_s.arg(
-            request.jacobi);
-    }
-    if (QString found = problem_of(request.settings, request.checkpoint); !found.isEmpty()) {
+    if (QString found = problem_of_options(request.more); !found.isEmpty()) {
         return found;
     }
     if (QString found = problem_of_policy(request.policy); !found.isEmpty()) {
@@ -183,11 +182,7 @@ QStringList record_arguments(const RecordRequest& request) {
     if (!request.patch.isEmpty()) {
         arguments << u"--patched-only"_s;
     }
-    add_settings(arguments, request.settings);
-    option(u"--jacobi"_s, request.jacobi);
-    for (const QString& source : request.ablated) {
-        option(u"--ablate-source"_s, source);
-    }
+    arguments += request.more;
     option(u"--device"_s, request.device);
     option(u"--dtype"_s, request.dtype);
     option(u"--record"_s, request.level);
@@ -227,7 +222,7 @@ QString problem_of(const ThinkRequest& request) {
     if (request.prompt.trimmed().isEmpty()) {
         return u"Type a prompt."_s;
     }
-    return problem_of(request.settings, request.checkpoint);
+    return problem_of_options(request.more);
 }
 
 QStringList generate_arguments(const ThinkRequest& request) {
@@ -248,7 +243,7 @@ QStringList generate_arguments(const ThinkRequest& request) {
         option("--seed", QString::number(request.seed));
     }
     option("--policy", request.policy);
-    add_settings(arguments, request.settings);
+    arguments += request.more;
     option("--device", request.device);
     option("--output", request.trace);
     if (!request.trace.isEmpty()) {

@@ -8,26 +8,10 @@ namespace ponderscope {
 
 using Qt::StringLiterals::operator""_s;
 
-/// The settings of a run beside text and policy, in the words of the command line.
-struct RunSettings {
-    int steps = 0;      ///< recurrences of a model whose steps share all weights; 0: the config's
-    QString kv;         ///< what later tokens see of a stopped token; empty: the method's default
-    QString startState; ///< "random:SEED", "zero", a file; empty: random:0
-    friend bool operator==(const RunSettings&, const RunSettings&) = default;
-};
-
 /// A sentence about missing files of a checkpoint folder, judged by names only; empty: none.
 QString problem_of_checkpoint(const QString& folder);
 /// Whether what is recorded are token ids rather than text, by the file's name.
 bool holds_ids(const QString& file);
-/// Whether a start state is one that a file holds.
-bool is_start_file(const QString& start);
-/// A sentence about what is wrong with them; empty when nothing is. A file of start states is looked for in
-/// the checkpoint's folder, too.
-QString problem_of(const RunSettings& settings, const QString& checkpoint);
-/// Appends --steps, --kv and --initial-state, where something is chosen.
-void add_settings(QStringList& arguments, const RunSettings& settings);
-
 /// The request of the Run dialog: one `ponderscope record`.
 struct RecordRequest {
     QString checkpoint; ///< folder
@@ -41,9 +25,7 @@ struct RecordRequest {
     QString patch;      ///< file of states that are put in; the run without them is not recorded; empty: none
     QString method;     ///< empty: what the checkpoint says
     QString policy;     ///< policy: "full", "learned"; empty: the method's own rule
-    RunSettings settings;
-    QString jacobi; ///< refreshes of slots that follow each other: a number, "exact"; empty: the config's
-    QStringList ablated; ///< sources of depth attention that are left out: "3", "0:5"
+    QStringList more;   ///< further options, as words: "--kv=skip"
     QString device = u"cpu"_s;
     QString dtype = u"float32"_s;
     QString level = u"steps"_s;
@@ -57,6 +39,12 @@ struct RecordRequest {
 /// A sentence about missing or contradictory fields for the dialog; empty: the request can start. It checks
 /// that files exist, not their content.
 QString problem_of(const RecordRequest& request);
+
+/// Further options as a person types them, and as words.
+QString option_line(const QStringList& words);
+QStringList option_words(const QString& line);
+/// What further options there are, for a tooltip.
+QString about_options();
 
 /// Every method that `ponderscope record --method` knows, by name.
 QStringList all_methods();
@@ -80,7 +68,7 @@ struct ThinkRequest {
     double topP = 1; ///< of sampling: of those, the smallest set with this much of their probability
     int seed = 0;
     QString policy; ///< empty: the method's own
-    RunSettings settings;
+    QStringList more; ///< further options, as words
     QString device = u"cpu"_s;
     QString trace; ///< trace of the recorded run
 };

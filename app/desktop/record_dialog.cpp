@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/record_dialog.h"
 
-#include "app/desktop/run_fields.h"
+#include "app/desktop/path_edit.h"
 #include "app/desktop/settings.h"
 #include "core/policy/policy.h"
 #include "views/common/controls.h"
@@ -83,8 +83,7 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
       prompt_(new QPlainTextEdit(this)),
       method_(new QComboBox(this)),
       policy_(new QComboBox(this)),
-      jacobi_(new QLineEdit(this)),
-      fields_(new RunFields(this)),
+      more_(new QLineEdit(this)),
       device_(new QComboBox(this)),
       dtype_(new QComboBox(this)),
       level_(new QComboBox(this)),
@@ -141,11 +140,10 @@ void RecordDialog::dressFields(const Theme& theme) {
     policy_->lineEdit()->setPlaceholderText(u"the method's own"_s);
     policy_->setMinimumWidth(176);
     policy_->setAccessibleName(u"Halting policy"_s);
-    jacobi_->setPlaceholderText(u"as the config says"_s);
-    jacobi_->setObjectName(u"jacobi"_s);
-    jacobi_->setFixedWidth(152);
-    jacobi_->setAccessibleName(u"Jacobi refreshes"_s);
-    jacobi_->setToolTip(u"Scoring of ponderlm2 and ponderlm3: number of refreshes, or exact"_s);
+    more_->setPlaceholderText(u"--steps=4 --kv=skip"_s);
+    more_->setObjectName(u"more"_s);
+    more_->setAccessibleName(u"Further options"_s);
+    more_->setToolTip(about_options());
     device_->setEditable(true);
     device_->addItems({u"cpu"_s, u"cuda"_s, u"auto"_s});
     device_->setMinimumWidth(92);
@@ -159,9 +157,6 @@ void RecordDialog::dressFields(const Theme& theme) {
         level_->addItem(QString::fromUtf8(one.name), QString::fromLatin1(one.level));
         level_->setItemData(level_->count() - 1, QString::fromUtf8(one.price), Qt::ToolTipRole);
     }
-    fields_->steps().setMinimumWidth(112);
-    fields_->steps().setButtonSymbols(QAbstractSpinBox::NoButtons);
-    fields_->kv().setMinimumContentsLength(26);
     level_->setAccessibleName(u"What to record"_s);
     name_->setPlaceholderText(u"the folder's name"_s);
     name_->setAccessibleName(u"Name of the run"_s);
@@ -213,11 +208,9 @@ void RecordDialog::layOut() {
     label(u"Method"_s, method_);
     several({{QString(), method_}, {u"Device"_s, device_}, {u"Precision"_s, dtype_}});
     label(u"Policy"_s, policy_);
-    several({{QString(), policy_}, {u"Jacobi refreshes"_s, jacobi_}});
-    label(u"Steps"_s, &fields_->steps());
-    several({{QString(), &fields_->steps()}, {u"Later tokens attend to"_s, &fields_->kv()}});
-    label(u"Start state"_s, &fields_->start());
-    grid->addWidget(&fields_->start(), row++, 1);
+    grid->addWidget(policy_, row++, 1);
+    label(u"Options"_s, more_);
+    grid->addWidget(more_, row++, 1);
     label(u"Record"_s, level_);
     {
         auto* line = new QHBoxLayout;
@@ -254,25 +247,9 @@ void RecordDialog::layOut() {
 
 /// Sets the tab order row by row, in reading order.
 void RecordDialog::orderTabs() {
-    QWidget* const order[] = {checkpoint_,
-                              fromFile_,
-                              textFile_,
-                              fromPrompt_,
-                              prompt_,
-                              method_,
-                              device_,
-                              dtype_,
-                              policy_,
-                              jacobi_,
-                              &fields_->steps(),
-                              &fields_->kv(),
-                              &fields_->start(),
-                              level_,
-                              context_,
-                              stride_,
-                              batch_,
-                              name_,
-                              trace_};
+    QWidget* const order[] = {checkpoint_, fromFile_, textFile_, fromPrompt_, prompt_, method_,
+                              device_,     dtype_,    policy_,   more_,       level_,  context_,
+                              stride_,     batch_,    name_,     trace_};
     for (std::size_t i = 1; i < std::size(order); ++i) {
         setTabOrder(order[i - 1], order[i]);
     }
@@ -295,8 +272,7 @@ void RecordDialog::connectFields() {
         connect(box, &QSpinBox::valueChanged, this, &RecordDialog::check);
     }
     connect(name_, &QLineEdit::textChanged, this, &RecordDialog::check);
-    connect(jacobi_, &QLineEdit::textChanged, this, &RecordDialog::check);
-    connect(fields_, &RunFields::changed, this, &RecordDialog::check);
+    connect(more_, &QLineEdit::textChanged, this, &RecordDialog::check);
     asking_.setSingleShot(true);
     asking_.setInterval(250); // a path that is being typed
     connect(&asking_, &QTimer::timeout, this, &RecordDialog::inquire);
@@ -332,7 +308,7 @@ RecordRequest RecordDialog::lastRequest() const {
     last.device = settings_.dialog(u"device"_s, last.device).toString();
     last.dtype = settings_.dialog(u"dtype"_s, last.dtype).toString();
     last.level = settings_.dialog(u"level"_s, last.level).toString();
-    last.settings = settings_.runSettings(u"record"_s);
+    last.more = option_words(settings_.dialog(u"more"_s, QString()).toString());
     last.trace = openTrace_.isEmpty() ? suggestedTrace() : openTrace_;
     return last;
 }
@@ -453,7 +429,6 @@ QString RecordDialog::suggestedTrace() const {
 }
 
 void RecordDialog::setRequest(const RecordRequest& request) {
-    ablated_ = request.ablated;
     checkpoint_->setPath(request.checkpoint);
     textFile_->setPath(request.textFile);
     prompt_->setPlainText(request.prompt);
@@ -461,8 +436,7 @@ void RecordDialog::setRequest(const RecordRequest& request) {
     method_->setCurrentIndex(std::max(0, method_->findData(request.method)));
     inquire();
     policy_->setCurrentText(request.policy);
-    jacobi_->setText(request.jacobi);
-    fields_->setChosen(request.settings);
+    more_->setText(option_line(request.more));
     device_->setCurrentText(request.device);
     dtype_->setCurrentText(request.dtype);
     level_->setCurrentIndex(std::max(0, level_->findData(request.level)));
@@ -482,9 +456,7 @@ RecordRequest RecordDialog::request() const {
     request.prompt = prompt_->toPlainText();
     request.method = method_->currentData().toString();
     request.policy = policy_->currentText().trimmed();
-    request.jacobi = jacobi_->isEnabled() ? jacobi_->text().trimmed() : QString();
-    request.settings = fields_->settings();
-    request.ablated = ablated_;
+    request.more = option_words(more_->text());
     request.device = device_->currentText().trimmed();
     request.dtype = dtype_->currentText();
     request.level = level_->currentData().toString();
@@ -497,10 +469,7 @@ RecordRequest RecordDialog::request() const {
 }
 
 QString RecordDialog::problem() const {
-    QString found = problem_of(request());
-    if (found.isEmpty()) {
-        found = fields_->problem();
-    }
+    const QString found = problem_of(request());
     if (found.isEmpty() && known_.ambiguous() && request().method.isEmpty()) {
         return u"Choose the method. This checkpoint fits %1."_s.arg(known_.candidates.join(u" and "_s));
     }
@@ -522,7 +491,6 @@ void RecordDialog::check() {
     if (start_ == nullptr) {
         return;
     }
-    fields_->setModel(known_, method_->currentData().toString(), policy_->currentText().trimmed());
     const QString found = problem();
     const bool exists = QFileInfo(trace_->path()).isFile();
     problem_->setText(!found.isEmpty() ? found
@@ -532,9 +500,6 @@ void RecordDialog::check() {
     price_->setText(level_->currentData(Qt::ToolTipRole).toString());
     const QStringList arguments = record_arguments(request());
     command_->setCommand(shell_command(arguments), shell_command(as_typed(arguments)));
-    const QString method = request().method.isEmpty() ? known_.method : request().method;
-    jacobi_->setEnabled(method.isEmpty() || method == u"ponderlm2" || method == u"ponderlm3");
-    jacobi_->setPlaceholderText(jacobi_->isEnabled() ? u"as the config says"_s : u"PonderLM-2/3 only"_s);
 }
 
 void RecordDialog::remember() {
@@ -544,7 +509,7 @@ void RecordDialog::remember() {
     settings_.setDialog(u"device"_s, now.device);
     settings_.setDialog(u"dtype"_s, now.dtype);
     settings_.setDialog(u"level"_s, now.level);
-    settings_.setRunSettings(u"record"_s, fields_->chosen());
+    settings_.setDialog(u"more"_s, more_->text());
 }
 
 } // namespace ponderscope

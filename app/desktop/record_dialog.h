@@ -19,7 +19,6 @@ namespace ponderscope {
 
 class CommandLine;
 class PathEdit;
-class RunFields;
 class Settings;
 class Theme;
 
@@ -71,13 +70,11 @@ private:
     QPlainTextEdit* prompt_;
     QComboBox* method_;
     QComboBox* policy_;
-    QLineEdit* jacobi_;
-    RunFields* fields_;
+    QLineEdit* more_; ///< further options
     QComboBox* device_;
     QComboBox* dtype_;
     QComboBox* level_;
     QLabel* price_;
-    QStringList ablated_; ///< of the request that was set: nothing here changes it
     QLineEdit* name_;
     QSpinBox* context_;
     QSpinBox* stride_;

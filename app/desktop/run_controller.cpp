@@ -7,7 +7,6 @@
 #include "app/desktop/record_dialog.h"
 #include "app/desktop/recorder.h"
 #include "app/desktop/run_edits.h"
-#include "app/desktop/run_fields.h"
 #include "app/desktop/samples.h"
 #include "app/desktop/settings.h"
 #include "app/desktop/think_panel.h"
@@ -236,7 +235,7 @@ void RunController::showThink() {
 }
 
 void RunController::think(const ThinkRequest& request) {
-    settings_.setRunSettings(u"think"_s, think_->fields().chosen());
+    settings_.setDialog(u"think more"_s, option_line(request.more));
     ThinkRequest wanted = request;
     if (wanted.trace.isEmpty()) {
         if (!scratchReady()) {
@@ -302,7 +301,7 @@ void RunController::unsayPair() {
 void RunController::attachThink(ThinkPanel& panel) {
     think_ = &panel;
     connect(think_, &ThinkPanel::thinkRequested, this, &RunController::think);
-    think_->fields().setChosen(settings_.runSettings(u"think"_s));
+    think_->setOptions(settings_.dialog(u"think more"_s, QString()).toString());
     connect(&selection_, &Selection::runsChanged, this,
             [this] { think_->setCheckpoints(offeredCheckpoints(), checkpointOf(selection_.runA())); });
     connect(think_, &ThinkPanel::stopRequested, &thinker_, &Thinker::cancel);
@@ -419,25 +418,27 @@ RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QStr
     request.checkpoint = find_checkpoint(run, trace);
     request.method = QString::fromStdString(run.method);
     request.policy = policy;
+    const auto option = [&request](const char* name, const QString& value) {
+        if (!value.isEmpty()) {
+            request.more << QLatin1String(name) + u'=' + value;
+        }
+    };
     if (const MethodInfo* method = method_info(run.method); method != nullptr && method->any_steps) {
-        request.settings.steps = static_cast<int>(run.max_steps) + 1;
+        option("--steps", QString::number(run.max_steps + 1));
     }
-    request.settings.kv = kv;
-    request.settings.startState = QString::fromStdString(recorded_choices(run).initial_state);
-    if (is_start_file(request.settings.startState)) {
-        const QString file = find_named(request.settings.startState, trace, &QFileInfo::isFile);
-        request.settings.startState = file.isEmpty() ? request.settings.startState : file;
-    }
+    option("--kv", kv);
+    const QString start = QString::fromStdString(recorded_choices(run).initial_state);
+    const bool of_file = start != u"zero" && !start.startsWith(u"random:");
+    const QString file = of_file ? find_named(start, trace, &QFileInfo::isFile) : QString();
+    option("--initial-state", file.isEmpty() ? start : file);
     // "jacobi:3"; "exact" appears only where a method could also be scored otherwise.
     const QString scoring = QString::fromStdString(run.scoring);
-    if (scoring.startsWith(QLatin1String("jacobi:"))) {
-        request.jacobi = scoring.mid(7);
-    } else if (run.method == "ponderlm2" || run.method == "ponderlm3") {
-        request.jacobi = u"exact"_s;
-    }
+    option("--jacobi", scoring.startsWith(u"jacobi:")                           ? scoring.mid(7)
+                       : run.method == "ponderlm2" || run.method == "ponderlm3" ? u"exact"_s
+                                                                                : QString());
     for (const AblatedSource& one : ablated_sources(run)) {
-        request.ablated << (one.layer ? u"%1:%2"_s.arg(one.source).arg(*one.layer)
-                                      : QString::number(one.source));
+        option("--ablate-source",
+               one.layer ? u"%1:%2"_s.arg(one.source).arg(*one.layer) : QString::number(one.source));
     }
     request.device = QString::fromStdString(run.device).section(u' ', 0, 0);
     request.dtype = QString::fromStdString(run.dtype);

@@ -127,16 +127,4 @@ void Settings::setDialog(const QString& name, const QVariant& value) {
     file_->setValue(u"record/"_s + name, value);
 }
 
-RunSettings Settings::runSettings(const QString& of) const {
-    return {.steps = file_->value(of + u"/steps"_s, 0).toInt(),
-            .kv = file_->value(of + u"/kv"_s).toString(),
-            .startState = file_->value(of + u"/start-state"_s).toString()};
-}
-
-void Settings::setRunSettings(const QString& of, const RunSettings& settings) {
-    file_->setValue(of + u"/steps"_s, settings.steps);
-    file_->setValue(of + u"/kv"_s, settings.kv);
-    file_->setValue(of + u"/start-state"_s, settings.startState);
-}
-
 } // namespace ponderscope

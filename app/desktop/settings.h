@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "app/desktop/record_command.h"
 #include "views/common/theme.h"
 
 #include <QSettings>
@@ -42,10 +41,6 @@ public:
     /// Last values of the Run dialog, by name.
     [[nodiscard]] QVariant dialog(const QString& name, const QVariant& otherwise) const;
     void setDialog(const QString& name, const QVariant& value);
-    /// Steps, kv and start state that were chosen last, of the Run dialog ("record") or the Think panel
-    /// ("think").
-    [[nodiscard]] RunSettings runSettings(const QString& of) const;
-    void setRunSettings(const QString& of, const RunSettings& settings);
 
 private:
     std::unique_ptr<QSettings> file_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/think_panel.h"
 
-#include "app/desktop/run_fields.h"
+#include "app/desktop/path_edit.h"
 #include "views/common/controls.h"
 #include "views/common/format.h"
 
@@ -11,7 +11,6 @@
 #include <QLabel>
 #include <QPlainTextEdit>
 #include <QPushButton>
-#include <QSignalBlocker>
 #include <QSpinBox>
 
 #include <algorithm>
@@ -32,7 +31,7 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
       topP_(new NumberBox(this)),
       seed_(new QSpinBox(this)),
       policy_(new QComboBox(this)),
-      fields_(new RunFields(this)),
+      more_(new QLineEdit(this)),
       think_(new QPushButton(u"Think"_s, this)),
       stop_(new QPushButton(u"Stop"_s, this)),
       status_(new QLabel(this)) {
@@ -102,20 +101,11 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
         options->addWidget(label(text, field), i / 2, i % 2 * 2);
         options->addWidget(field, i / 2, i % 2 * 2 + 1);
     }
-    auto* begins = new QHBoxLayout;
-    begins->setSpacing(8);
-    begins->addWidget(&fields_->steps());
-    begins->addWidget(label(u"from"_s, &fields_->start()));
-    begins->addWidget(&fields_->start(), 1);
-    options->addWidget(label(u"Steps"_s, &fields_->steps()), 3, 0);
-    options->addLayout(begins, 3, 1, 1, 3);
-    auto* seen = new QHBoxLayout;
-    seen->setSpacing(8);
-    seen->addWidget(label(u"Later tokens attend to"_s, &fields_->kv()));
-    seen->addWidget(&fields_->kv(), 1);
-    options->addLayout(seen, 4, 0, 1, 4);
-    fields_->kv().setMinimumContentsLength(12);
-    fields_->steps().setMinimumWidth(112);
+    name(more_, u"Options"_s, about_options());
+    more_->setObjectName(u"more"_s);
+    more_->setPlaceholderText(u"--steps=4 --kv=skip"_s);
+    options->addWidget(label(u"Options"_s, more_), 3, 0);
+    options->addWidget(more_, 3, 1, 1, 3);
     for (QWidget* field : {static_cast<QWidget*>(topK_), static_cast<QWidget*>(topP_)}) {
         field->setMinimumWidth(74); // both can be read in the narrowest window
     }
@@ -144,12 +134,6 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
             chosen_ = true;
         }
     });
-    connect(checkpoint_, &QComboBox::currentIndexChanged, this, &ThinkPanel::inquire);
-    connect(policy_, &QComboBox::currentIndexChanged, this, &ThinkPanel::showModel);
-    connect(&inquiry_, &CheckpointInquiry::known, this, [this](const CheckpointAbout& about) {
-        known_ = about;
-        showModel();
-    });
     connect(temperature_, &QDoubleSpinBox::valueChanged, this, [this](double value) {
         topK_->setEnabled(value > 0);
         topP_->setEnabled(value > 0);
@@ -170,7 +154,6 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
 
 void ThinkPanel::setCheckpoints(const QStringList& folders, const QString& suggested) {
     const QString wanted = chosen_ || suggested.isEmpty() ? checkpoint_->currentData().toString() : suggested;
-    const QSignalBlocker quiet(checkpoint_); // asked about once, when all of them are there
     checkpoint_->clear();
     for (const QString& folder : folders + QStringList(wanted)) {
         if (!folder.isEmpty() && checkpoint_->findData(folder) < 0) {
@@ -181,7 +164,6 @@ void ThinkPanel::setCheckpoints(const QStringList& folders, const QString& sugge
     nameCheckpoints();
     checkpoint_->addItem(u"Choose a folder…"_s, QString());
     checkpoint_->setCurrentIndex(std::max(0, checkpoint_->findData(wanted)));
-    inquire();
 }
 
 void ThinkPanel::nameCheckpoints() {
@@ -215,7 +197,7 @@ void ThinkPanel::setRequest(const ThinkRequest& request) {
     topP_->setValue(request.topP);
     seed_->setValue(request.seed);
     policy_->setCurrentIndex(std::max(0, policy_->findData(request.policy)));
-    fields_->setChosen(request.settings);
+    more_->setText(option_line(request.more));
 }
 
 ThinkRequest ThinkPanel::request() const {
@@ -228,38 +210,14 @@ ThinkRequest ThinkPanel::request() const {
     request.topP = topP_->value();
     request.seed = seed_->value();
     request.policy = policy_->currentData().toString();
-    request.settings = fields_->settings();
+    request.more = option_words(more_->text());
     return request;
 }
 
 void ThinkPanel::start() {
-    if (const QString problem = fields_->problem(); !problem.isEmpty()) {
-        setStatus(problem);
-    } else if (!running_) {
+    if (!running_) {
         Q_EMIT thinkRequested(request());
     }
-}
-
-void ThinkPanel::inquire() {
-    const QString folder = checkpoint_->currentData().toString();
-    if (folder == asked_ || !isVisible()) {
-        return;
-    }
-    asked_ = folder;
-    known_ = {};
-    showModel();
-    if (!folder.isEmpty()) {
-        inquiry_.ask(folder);
-    }
-}
-
-void ThinkPanel::showModel() {
-    fields_->setModel(known_, {}, policy_->currentData().toString());
-}
-
-void ThinkPanel::showEvent(QShowEvent* event) {
-    QWidget::showEvent(event);
-    inquire();
 }
 
 void ThinkPanel::setRunning(bool running) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "app/desktop/checkpoint_inquiry.h"
 #include "app/desktop/record_command.h"
 #include "app/desktop/samples.h"
 #include "views/common/view_command.h"
 #include "views/common/view_context.h"
 
+#include <QLineEdit>
 #include <QWidget>
 
 class QComboBox;
@@ -17,8 +17,6 @@ class QPushButton;
 class QSpinBox;
 
 namespace ponderscope {
-
-class RunFields;
 
 /// The prompt and how the model goes on from it. New tokens appear in text, heatmap and inspector at once.
 class ThinkPanel : public QWidget, public ShowsCommand {
@@ -37,8 +35,7 @@ public:
     void setStatus(const QString& text);
     [[nodiscard]] QString status() const;
     void focusPrompt();
-    [[nodiscard]] CheckpointInquiry& inquiry() { return inquiry_; }
-    [[nodiscard]] RunFields& fields() { return *fields_; }
+    void setOptions(const QString& line) { more_->setText(line); }
 
 Q_SIGNALS:
     void thinkRequested(const ponderscope::ThinkRequest& request);
@@ -47,12 +44,9 @@ Q_SIGNALS:
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
-    void showEvent(QShowEvent* event) override;
 
 private:
-    void inquire();         ///< facts about the chosen checkpoint, once loaded
     void nameCheckpoints(); ///< with as much of their folders as tells them apart
-    void showModel();
     void start();
     void pinNewest();
     [[nodiscard]] qint64 newest() const; ///< token of the generation that the window shows; -1: another run
@@ -66,10 +60,7 @@ private:
     QDoubleSpinBox* topP_;
     QSpinBox* seed_;
     QComboBox* policy_;
-    RunFields* fields_;
-    CheckpointInquiry inquiry_;
-    CheckpointAbout known_; ///< of the checkpoint that was asked about last
-    QString asked_;         ///< its folder
+    QLineEdit* more_;       ///< further options
     bool chosen_ = false;   ///< a checkpoint, by the user
     QPushButton* think_;
     QPushButton* stop_;

@@ -62,7 +62,7 @@ void WhatIf::startWhatIf(const WhatIfQuestion& question) {
         request.forceSteps += (request.forceSteps.isEmpty() ? QString() : u","_s) + forced;
     }
     if (!question.ablate.isEmpty()) {
-        request.ablated << question.ablate;
+        request.more << u"--ablate-source="_s + question.ablate;
     }
     const std::optional<QString> patch = patchFile(*run, question.patches);
     if (!patch) {

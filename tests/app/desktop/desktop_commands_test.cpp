@@ -123,7 +123,7 @@ struct Shown : Stage {
         think.checkpoint = checkpoint;
         think.prompt = u"It's \"late\" $HOME\nand\\dark"_s;
         think.tokens = 3;
-        think.settings.steps = 2;
+        think.more = QStringList{u"--steps=2"_s};
         window.runs().thinkPanel().setRequest(think);
         return settle();
     }
@@ -328,7 +328,7 @@ private Q_SLOTS:
         request.checkpoint = shown.checkpoint;
         request.fromPrompt = true;
         request.prompt = u"It's $HOME, \"here\"\nand there"_s;
-        request.settings = {.steps = 2, .kv = u"shared"_s, .startState = {}};
+        request.more = {u"--steps=2"_s, u"--kv=shared"_s};
         request.trace = shown.folder.filePath(u"recorded by hand.ponder"_s);
         shown.window.runs().showRecordDialog(request);
         const QString record = copied(*shown.window.runs().recordDialog());

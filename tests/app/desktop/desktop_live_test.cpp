@@ -11,7 +11,6 @@
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
-#include <QComboBox>
 #include <QDir>
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -21,7 +20,6 @@
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QSignalSpy>
-#include <QSpinBox>
 #include <QTimer>
 
 #include <algorithm>
@@ -342,7 +340,6 @@ private Q_SLOTS:
         Stage stage;
         stage.window.show();
         ThinkPanel& panel = stage.window.runs().thinkPanel();
-        panel.inquiry().setProgram(stage.program(u"inspect.sh"_s, "exit 2\n"));
         const QString model = stage.folder.filePath(u"made/up/adaponderlm-1m"_s);
         QVERIFY(QDir().mkpath(model));
         stage.window.open(stage.make(u"story.ponder"_s));
@@ -357,40 +354,25 @@ private Q_SLOTS:
         QCOMPARE(panel.request().checkpoint, request_in(stage).checkpoint);
     }
 
-    void stepsStartAndWhatLaterTokensSeeArePassedOn() {
+    void furtherOptionsArePassedOn() {
         Stage stage;
         stage.window.show();
         ThinkPanel& panel = stage.window.runs().thinkPanel();
-        panel.inquiry().setProgram(stage.program(
-            u"inspect.sh"_s,
-            "echo "
-            "'{\"kind\":\"checkpoint\",\"architecture\":\"parcae\",\"method\":\"parcae\",\"max_steps\":7,"
-            "\"start_state\":true,\"layers\":4,\"parameters\":1000,\"tokenizer\":{}}'\n"));
         stage.window.runs().thinker().setProgram(stage.program(u"engine.sh"_s, "exit 2\n"));
-        stage.window.runs().showThink();
-        panel.setRequest(request_in(stage));
-        auto* steps = panel.findChild<QSpinBox*>(u"steps"_s);
-        auto* kv = panel.findChild<QComboBox*>(u"kv"_s);
-        auto* start_state = panel.findChild<QComboBox*>(u"start"_s);
-        QTRY_VERIFY2(steps->specialValueText().startsWith(u'8'), qPrintable(steps->specialValueText()));
-        steps->setValue(3);
-        kv->setCurrentIndex(kv->findData(u"skip"_s));
-        start_state->setCurrentIndex(start_state->findData(u"zero"_s));
+        ThinkRequest wanted = request_in(stage);
+        wanted.more = QStringList{u"--steps=3"_s, u"--kv=skip"_s, u"--initial-state=zero"_s};
+        panel.setRequest(wanted);
         QSignalSpy asked(&panel, &ThinkPanel::thinkRequested);
         QTest::keyClick(panel.findChild<QPlainTextEdit*>(), Qt::Key_Return, Qt::ControlModifier);
         QCOMPARE(asked.size(), 1);
         const QStringList arguments = generate_arguments(asked[0][0].value<ThinkRequest>());
-        for (const char* one : {"--steps=3", "--kv=skip", "--initial-state=zero"}) {
-            QVERIFY2(arguments.contains(QLatin1String(one)), one);
+        for (const QString& one : wanted.more) {
+            QVERIFY2(arguments.contains(one), qPrintable(one));
         }
         QTRY_VERIFY(!stage.window.runs().thinker().isRunning());
-        // Remembered by the next window; a file that is not named yet does not start.
+        // Remembered by the next window.
         MainWindow next(stage.theme, stage.settings);
-        QCOMPARE(next.runs().thinkPanel().request().settings, (RunSettings{3, u"skip"_s, u"zero"_s}));
-        start_state->setCurrentIndex(start_state->findData(u"file"_s));
-        QTest::keyClick(panel.findChild<QPlainTextEdit*>(), Qt::Key_Return, Qt::ControlModifier);
-        QCOMPARE(asked.size(), 1);
-        QVERIFY(panel.status().contains(u"file of start states"_s));
+        QCOMPARE(next.runs().thinkPanel().request().more, wanted.more);
     }
 
     void whatIfRunsTheSameTokensAgain() {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/launch.h"
+#include "app/desktop/path_edit.h"
 #include "app/desktop/record_command.h"
 #include "app/desktop/record_dialog.h"
 #include "app/desktop/recorder.h"
-#include "app/desktop/run_fields.h"
 #include "app/desktop/settings.h"
 #include "views/common/theme.h"
 #include "views/common/view_command.h"
@@ -79,7 +79,7 @@ private Q_SLOTS:
         request.prompt = u"--help me, it's \"late\""_s;
         request.method = u"ponderlm"_s;
         request.policy = u"full"_s;
-        request.jacobi = u"exact"_s;
+        request.more = QStringList{u"--jacobi=exact"_s};
         request.level = u"basic"_s;
         request.context = 512;
         request.stride = 256;
@@ -165,8 +165,7 @@ private Q_SLOTS:
                      r.stride = 20;
                  }).isEmpty());
         QVERIFY(!broken([](RecordRequest& r) { r.trace.clear(); }).isEmpty());
-        QVERIFY(broken([](RecordRequest& r) { r.jacobi = u"often"_s; }).contains(u"often"_s));
-        QVERIFY(!broken([](RecordRequest& r) { r.jacobi = u"-1"_s; }).isEmpty());
+        QVERIFY(broken([](RecordRequest& r) { r.more = QStringList{u"often"_s}; }).contains(u"often"_s));
         QVERIFY(!broken([](RecordRequest& r) { r.trace = u"/no/such/folder/a.ponder"_s; }).isEmpty());
         QVERIFY(!broken([this](RecordRequest& r) { r.trace = folder_.path(); }).isEmpty());
     }
@@ -190,7 +189,7 @@ private Q_SLOTS:
         prompt.level = u"basic"_s;
         prompt.stride = 7;
         prompt.policy = u"full"_s;
-        prompt.jacobi = u"5"_s;
+        prompt.more = QStringList{u"--jacobi=5"_s};
         dialog.setRequest(prompt);
         QCOMPARE(record_arguments(dialog.request()), record_arguments(prompt));
         for (const char* const level : {"layers", "steps,layers", "steps,states", "steps"}) {
@@ -237,93 +236,24 @@ private Q_SLOTS:
         }
     }
 
-    void stepsStartAndWhatLaterTokensSee() {
-        RecordRequest request = valid();
-        request.settings = {.steps = 5, .kv = u"skip"_s, .startState = u"random:18446744073709551"_s};
-        const QString line = record_arguments(request).join(u' ');
-        QVERIFY2(line.contains(u"--steps=5 --kv=skip --initial-state=random:18446744073709551"_s),
-                 qPrintable(line));
-        QVERIFY(problem_of(request).isEmpty());
-        request.settings.startState = folder_.filePath(u"none.safetensors"_s);
-        QVERIFY(problem_of(request).contains(u"none.safetensors"_s));
-        write(folder_.filePath(u"model/start.safetensors"_s), "x");
-        request.settings.startState = u"start.safetensors"_s; // in the checkpoint's folder
-        QVERIFY(problem_of(request).isEmpty());
-
-        Settings settings(folder_.filePath(u"fields.ini"_s));
+    void furtherOptionsReachTheCommandLine() {
+        Settings settings(folder_.filePath(u"more.ini"_s));
         Theme theme(Appearance::light);
-        const auto says = [](const QByteArray& architecture, const QByteArray& method,
-                             const QByteArray& steps, const QByteArray& start) {
-            return "echo '{\"kind\":\"checkpoint\",\"architecture\":\"" + architecture + "\",\"method\":\"" +
-                   method + "\",\"candidate_methods\":[],\"max_steps\":" + steps +
-                   ",\"start_state\":" + start + ",\"layers\":4,\"parameters\":1000,\"tokenizer\":{}}'\n";
-        };
         RecordDialog dialog(settings, theme, {});
-        dialog.show();
-        auto* steps = dialog.findChild<QSpinBox*>(u"steps"_s);
-        auto* kv = dialog.findChild<QComboBox*>(u"kv"_s);
-        auto* start = dialog.findChild<QComboBox*>(u"start"_s);
-        auto* seed = dialog.findChild<QLineEdit*>(u"seed"_s);
-        const auto ask = [&](const QByteArray& script, const RunSettings& chosen) {
-            dialog.inquiry().setProgram(program(script));
-            RecordRequest wanted = valid();
-            wanted.settings = chosen;
-            dialog.setRequest(wanted);
-            // Before it is known nothing of what was chosen is dropped.
-            QCOMPARE(dialog.request().settings, chosen);
-            QTRY_VERIFY(dialog.aboutCheckpoint().contains(u"1.00 k parameters"_s) ||
-                        dialog.aboutCheckpoint().contains(u"1000 parameters"_s));
-        };
-        // A recurrent model has all of it, and the default's name is said.
-        const RunSettings all{.steps = 8, .kv = u"shared"_s, .startState = u"random:3"_s};
-        ask(says("huginn_raven", "huginn", "3", "true"), all);
-        QCOMPARE(dialog.request().settings, all);
-        QVERIFY(steps->isEnabled() && kv->isEnabled() && start->isEnabled() && seed->isVisible());
-        QCOMPARE(seed->text(), u"3"_s);
-        QVERIFY2(steps->specialValueText().startsWith(u'4'), qPrintable(steps->specialValueText()));
-        QVERIFY(kv->itemText(0).contains(u"(full)"_s));
-        RecordRequest wanted = dialog.request();
-        wanted.policy = u"entropy:theta=2"_s;
+        RecordRequest wanted = valid();
+        wanted.more = {u"--steps=5"_s, u"--initial-state=/a b/start.safetensors"_s};
         dialog.setRequest(wanted);
-        QTRY_VERIFY(kv->itemText(0).contains(u"(per_step)"_s));
-
-        // The user's own hand: every widget reaches the command line.
-        steps->setValue(2);
-        kv->setCurrentIndex(kv->findData(u"per_step"_s));
-        seed->clear();
-        QTest::keyClicks(seed, u"12x"_s);
-        QVERIFY2(dialog.commandLine().contains(u"--steps=2 --kv=per_step --initial-state=random:12 "_s),
-                 qPrintable(dialog.commandLine()));
-        start->setCurrentIndex(start->findData(u"zero"_s));
-        QVERIFY(dialog.commandLine().contains(u"--initial-state=zero"_s));
-        QVERIFY(!seed->isVisible());
-        start->setCurrentIndex(start->findData(u"file"_s));
-        QVERIFY2(dialog.problem().contains(u"file of start states"_s), qPrintable(dialog.problem()));
-        auto* file = start->parentWidget()->findChild<PathEdit*>();
-        QVERIFY(file->isVisible());
-        file->setPath(u"start.safetensors"_s);
+        QCOMPARE(dialog.request().more, wanted.more);
         QVERIFY2(dialog.problem().isEmpty(), qPrintable(dialog.problem()));
-        QVERIFY(dialog.commandLine().contains(u"--initial-state=start.safetensors"_s));
+        auto* more = dialog.findChild<QLineEdit*>(u"more"_s);
+        more->setText(u"--kv=skip  --jacobi=exact"_s);
+        QVERIFY2(dialog.commandLine().contains(u" --kv=skip --jacobi=exact "_s),
+                 qPrintable(dialog.commandLine()));
         dialog.remember();
-        QCOMPARE(RecordDialog(settings, theme, {}).request().settings,
-                 (RunSettings{2, u"per_step"_s, u"start.safetensors"_s}));
-
-        // A rule of its own and weights for every step: grey, with the reason, and nothing of it is passed
-        // on.
-        ask(says("llama", "ponderlm2", "2", "false"), all);
-        QVERIFY(!steps->isEnabled() && !kv->isEnabled() && !start->isEnabled());
-        QCOMPARE(dialog.request().settings, RunSettings());
-        QVERIFY(!dialog.commandLine().contains(u"--kv"_s));
-        QVERIFY2(kv->currentText().contains(u"own rule"_s), qPrintable(kv->currentText()));
-        QVERIFY(!steps->toolTip().isEmpty() && !start->toolTip().isEmpty());
-        QCOMPARE(steps->text(), u"fixed"_s);
-        // Another method than its own may have it: then what was chosen is back.
-        wanted = dialog.request();
-        dialog.findChild<QComboBox*>(u"method"_s)
-            ->setCurrentIndex(dialog.findChild<QComboBox*>(u"method"_s)->findData(u"looped"_s));
-        QCOMPARE(dialog.request().settings, (RunSettings{8, u"shared"_s, {}}));
-        ask(says("llama", "vanilla", "0", "false"), all);
-        QVERIFY(!steps->isEnabled() && !kv->isEnabled());
+        QCOMPARE(RecordDialog(settings, theme, {}).request().more,
+                 (QStringList{u"--kv=skip"_s, u"--jacobi=exact"_s}));
+        more->setText(u"often"_s);
+        QVERIFY2(dialog.problem().contains(u"often"_s), qPrintable(dialog.problem()));
     }
 
     void pathsAreToldApart() {
@@ -350,16 +280,6 @@ private Q_SLOTS:
         QTRY_VERIFY2(dialog.aboutCheckpoint().contains(u"ponderlm, 3 step"_s),
                      qPrintable(dialog.aboutCheckpoint()));
         QVERIFY(dialog.aboutCheckpoint().contains(u"1.30 M parameters"_s));
-        // Jacobi refreshes are for methods whose slots follow each other.
-        auto* jacobi = dialog.findChild<QLineEdit*>(u"jacobi"_s);
-        auto* methods = dialog.findChild<QComboBox*>(u"method"_s);
-        jacobi->setText(u"4"_s);
-        QVERIFY(!jacobi->isEnabled() && dialog.request().jacobi.isEmpty());
-        methods->setCurrentIndex(methods->findData(u"ponderlm2"_s));
-        QVERIFY(jacobi->isEnabled());
-        QCOMPARE(dialog.request().jacobi, u"4"_s);
-        methods->setCurrentIndex(0);
-        jacobi->clear();
         QVERIFY(dialog.aboutCheckpoint().contains(u"token ids"_s));
         QVERIFY(dialog.aboutCheckpoint().contains(u"top_k is not read"_s));
         QVERIFY2(dialog.problem().contains(u"token ids"_s), qPrintable(dialog.problem()));

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/desktop/path_edit.h"
+
+#include "views/common/format.h"
+
+#include <QDir>
+#include <QDragEnterEvent>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QLineEdit>
+#include <QMenu>
+#include <QMimeData>
+#include <QPushButton>
+#include <QToolButton>
+
+#include <algorithm>
+
+using namespace Qt::StringLiterals;
+
+namespace ponderscope {
+
+QStringList distinct_names(const QStringList& paths) {
+    QStringList names;
+    for (const QString& path : paths) {
+        QString name;
+        for (int parts = 1;; ++parts) {
+            name = path.section(u'/', -parts, -1, QString::SectionSkipEmpty);
+            const auto alike = std::count_if(paths.begin(), paths.end(), [&](const QString& other) {
+                return other.section(u'/', -parts, -1, QString::SectionSkipEmpty) == name;
+            });
+            if (alike == 1 || name.size() + 1 >= path.size()) {
+                break;
+            }
+        }
+        names << name;
+    }
+    return names;
+}
+
+PathEdit::PathEdit(Kind kind, const QString& what, const QString& filter, QWidget* parent)
+    : QWidget(parent),
+      kind_(kind),
+      what_(what),
+      filter_(filter),
+      edit_(new QLineEdit(this)),
+      offered_(new QToolButton(this)) {
+    setAcceptDrops(true);
+    edit_->setAcceptDrops(false); // a file dropped on it is a path, not an address in the text
+    edit_->setAccessibleName(what);
+    auto* choose = new QPushButton(u"Choose…"_s, this);
+    choose->setAutoDefault(false);
+    choose->setAccessibleName(u"Choose: %1"_s.arg(what));
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(6);
+    row->addWidget(edit_, 1);
+    offered_->setArrowType(Qt::DownArrow);
+    offered_->setPopupMode(QToolButton::InstantPopup);
+    offered_->setAccessibleName(u"Likely ones: %1"_s.arg(what));
+    offered_->setToolTip(u"Checkpoint of the open run, samples and recent checkpoints"_s);
+    offered_->hide();
+    row->addWidget(offered_);
+    row->addWidget(choose);
+    setFocusProxy(edit_);
+    connect(edit_, &QLineEdit::textChanged, this, &PathEdit::changed);
+    connect(choose, &QPushButton::clicked, this, &PathEdit::browse);
+}
+
+QString PathEdit::path() const {
+    QString path = edit_->text();
+    if (path.startsWith(QLatin1String("~/"))) {
+        path = QDir::homePath() + path.mid(1);
+    }
+    return path;
+}
+
+void PathEdit::setPath(const QString& path) {
+    edit_->setText(path);
+}
+
+void PathEdit::offer(const QStringList& paths) {
+    auto* menu = new QMenu(offered_);
+    menu->setToolTipsVisible(true);
+    for (const QString& path : paths) {
+        // The folder's own name comes first: the folders above it are often the same.
+        const QFileInfo info(path);
+        constexpr int widest = 420; // pixels of a folder
+        const QString folder = menu->fontMetrics().elidedText(info.path(), Qt::ElideMiddle, widest);
+        QAction* action = menu->addAction(u"%1\t%2"_s.arg(info.fileName(), folder).replace(u'&', u"&&"_s),
+                                          this, [this, path] { setPath(path); });
+        action->setData(path);
+        action->setToolTip(plain_tip(path));
+    }
+    delete offered_->menu();
+    offered_->setMenu(menu);
+    offered_->setVisible(!paths.isEmpty());
+}
+
+void PathEdit::browse() {
+    QString chosen;
+    switch (kind_) {
+    case Kind::folder:
+        chosen = QFileDialog::getExistingDirectory(this, what_, path());
+        break;
+    case Kind::openFile:
+        chosen = QFileDialog::getOpenFileName(this, what_, path(), filter_);
+        break;
+    case Kind::saveFile:
+        // A run is added to a trace that exists: nothing is overwritten.
+        chosen = QFileDialog::getSaveFileName(this, what_, path(), filter_, nullptr,
+                                              QFileDialog::DontConfirmOverwrite);
+        break;
+    }
+    if (!chosen.isEmpty()) {
+        setPath(chosen);
+    }
+}
+
+void PathEdit::dragEnterEvent(QDragEnterEvent* event) {
+    if (event->mimeData()->hasUrls() && event->mimeData()->urls().constFirst().isLocalFile()) {
+        event->acceptProposedAction();
+    }
+}
+
+void PathEdit::dropEvent(QDropEvent* event) {
+    setPath(event->mimeData()->urls().constFirst().toLocalFile());
+    event->acceptProposedAction();
+}
+
+} // namespace ponderscope

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QString>
+#include <QStringList>
+#include <QWidget>
+
+class QLineEdit;
+class QToolButton;
+
+namespace ponderscope {
+
+/// A path that can be typed, chosen or dropped.
+class PathEdit : public QWidget {
+    Q_OBJECT
+public:
+    enum class Kind { folder, openFile, saveFile };
+    PathEdit(Kind kind, const QString& what, const QString& filter, QWidget* parent = nullptr);
+    [[nodiscard]] QString path() const;
+    void setPath(const QString& path);
+    /// Paths that are likely meant, in a list behind the field.
+    void offer(const QStringList& paths);
+
+Q_SIGNALS:
+    void changed();
+
+protected:
+    void dragEnterEvent(QDragEnterEvent* event) override;
+    void dropEvent(QDropEvent* event) override;
+
+private:
+    void browse();
+
+    Kind kind_;
+    QString what_;
+    QString filter_;
+    QLineEdit* edit_;
+    QToolButton* offered_; ///< hidden while there is no choice
+};
+
+/// The last parts of paths, as many as tell each from the others: "samples/adaponderlm".
+QStringList distinct_names(const QStringList& paths);
+
+} // namespace ponderscope
