@@ -58,7 +58,7 @@ struct RecordVerb {
     [[nodiscard]] RecordReport record_corpus(const Engine& engine, const Checkpoint& checkpoint,
                                              const Tokenizer* tokenizer, ProgressPrinter& printer,
                                              const std::stop_token& stop);
-    /// --text that is read as it is recorded, not into memory before.
+    /// --text that is read while it is recorded, not before.
     [[nodiscard]] bool streams_texts() const;
     void replace_old_run(const RecordReport& made) const;
     void print(const RecordReport& report, const Engine& engine) const;

@@ -24,7 +24,7 @@ struct RerunOptions {
 
     void add_to(CLI::App& verb);
     [[nodiscard]] bool wanted() const { return !model.checkpoint.empty(); }
-    /// InputError: options of reruns where there are none; reruns that would hide the shards of a trace.
+    /// InputError: options of reruns if there are none; reruns that would hide the shards of a trace.
     void check(const TraceReader& reader) const;
     /// The trace that stores the reruns of a run.
     [[nodiscard]] std::filesystem::path trace(const TraceReader& reader) const {

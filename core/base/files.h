@@ -80,7 +80,7 @@ private:
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
-/// The file behind a name, so that two names of one file compare equal; all 0 where nothing is there.
+/// The file behind a name, so that two names of one file compare equal; all 0 if nothing is there.
 struct FileId {
     std::uint64_t device = 0;
     std::uint64_t number = 0;
@@ -108,7 +108,7 @@ std::string read_text_file(const std::filesystem::path& path,
 /// prompt").
 void check_text(std::string_view text, const std::string& what);
 
-/// The sentence for an errno on \p path: an InputError where the path is wrong, an EnvironmentError where the
+/// The sentence for an errno on \p path: an InputError if the path is wrong, an EnvironmentError if the
 /// machine refuses. \p verb: "read", "written".
 [[noreturn]] void throw_file_error(const std::filesystem::path& path, int error, std::string_view verb);
 

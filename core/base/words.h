@@ -41,7 +41,7 @@ std::optional<Number> parse_number(std::string_view text) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
-/// The same of a whole number from 0; -1 where there is none.
+/// The same of a whole number from 0; -1 if there is none.
 inline std::int64_t parse_count(std::string_view text) {
     const std::int64_t value = parse_number<std::int64_t>(text).value_or(-1);
     return value < 0 ? -1 : value;

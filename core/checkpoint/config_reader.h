@@ -39,7 +39,7 @@ public:
         : object_(std::move(object)), notices_(&notices), tensors_(std::move(tensors)) {}
 
     [[nodiscard]] const JsonObject& json() const { return object_; }
-    /// Names of the tensors beside the config; empty where only a config is read.
+    /// Names of the tensors beside the config; empty if only a config is read.
     [[nodiscard]] std::vector<std::string> tensors() const {
         return tensors_ ? tensors_() : std::vector<std::string>();
     }
@@ -74,7 +74,7 @@ private:
 };
 
 /// What architectures share; each of the rest of these functions fills its part of \p config.
-/// hidden_size / query_heads; InputError where it does not divide.
+/// hidden_size / query_heads; InputError if it does not divide.
 std::int64_t even_head_dim(const ConfigReader& reader, const ModelConfig& config,
                            std::string_view hidden_key);
 void read_token_ids(const ConfigReader& reader, ModelConfig& config, std::optional<std::int64_t> default_bos,
@@ -124,7 +124,7 @@ struct SizeDefaults {
 };
 /// Sizes, norms, activation, ties and token ids; neither biases nor windows nor the rotation.
 void read_sizes(const ConfigReader& reader, ModelConfig& config, const SizeDefaults& defaults);
-/// attention_bias and mlp_bias, false where they are absent.
+/// attention_bias and mlp_bias, false if they are absent.
 void read_biases(const ConfigReader& reader, ModelConfig& config);
 /// InputError: key heads that do not divide the query heads.
 void check_key_heads(const ConfigReader& reader, const ModelConfig& config);

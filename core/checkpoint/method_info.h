@@ -24,7 +24,7 @@ struct OwnRule {
         at_least, ///< where it has reached it
         at_most   ///< where it has not exceeded it
     };
-    const char* signal = nullptr; ///< as it is recorded; nullptr: the method has no rule of its own
+    const char* signal = nullptr; ///< as recorded; nullptr: the method has no rule of its own
     Form form = Form::value_at_k;
     Stops stops = Stops::below;
 };

@@ -196,7 +196,7 @@ struct DepthMixingConfig {
     DepthMixing kind = DepthMixing::none;
     std::int64_t stride = 1;
     std::int64_t recent_window = 0;
-    /// There are q_norm and k_norm. The authors' Llama has them also where nothing is mixed.
+    /// There are q_norm and k_norm. The authors' Llama has them also if nothing is mixed.
     bool use_qk_norm = false;
     bool key_norm_after_rope = false;
     std::int64_t streams = 4;             ///< mhc
@@ -295,7 +295,7 @@ ModelConfig read_model_config(const std::filesystem::path& config_json,
                               std::optional<std::int64_t> steps = std::nullopt,
                               const TensorNames& tensors = {});
 
-/// The first \p layers of a plain stack: the rest of the file is left out. InputError where that is no model:
+/// The first \p layers of a plain stack: the rest of the file is left out. InputError if that is no model:
 /// more layers than the model has, a stack of several parts, or methods and mixtures whose tensors depend on
 /// the number of layers.
 void keep_first_layers(ModelConfig& config, std::int64_t layers);

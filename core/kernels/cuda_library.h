@@ -41,7 +41,7 @@ struct CudaKernels {
     };
     decltype(&ponderscope::depth_mix) depth_mix = nullptr;
     /// Captures the operations of \p work on that device without running them. No copies to or from the host
-    /// are allowed during the capture, and the operations must have run once before. c10::Error where the
+    /// are allowed during the capture, and the operations must have run once before. c10::Error if the
     /// device cannot.
     std::unique_ptr<DeviceGraph> (*capture)(at::Device device, const std::function<void()>& work) = nullptr;
 };

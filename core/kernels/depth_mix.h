@@ -15,7 +15,7 @@ struct DepthSource {
 
 struct DepthMixed {
     at::Tensor value;   ///< [n, g, d_h]
-    at::Tensor weights; ///< fp32 [n, g, S + 1], the layer's own value last; undefined unless asked for
+    at::Tensor weights; ///< fp32 [n, g, S + 1], the layer's own value last; undefined unless requested
 };
 
 /// Depth-Attention (arXiv 2606.05014; methods.md section 3), the mixing of values of one layer:

@@ -31,10 +31,10 @@ struct HeadRequest {
     std::int64_t top_k = 0; ///< > 0: over the top_k largest logits only, renormalised; ties: lower id
 };
 
-/// All fp32 or int64, [n] unless said. Undefined when not asked for.
+/// All fp32 or int64, [n] unless said. Undefined when not requested.
 struct HeadResult {
-    at::Tensor nll;     ///< nats; NaN where there is no target
-    at::Tensor rank;    ///< 1 + number of larger logits; 0 where there is no target
+    at::Tensor nll;     ///< nats; NaN if there is no target
+    at::Tensor rank;    ///< 1 + number of larger logits; 0 if there is no target
     at::Tensor entropy; ///< nats
     at::Tensor max_probability;
     at::Tensor margin;                  ///< p1 - p2

@@ -32,7 +32,7 @@ struct AttentionMatch {
     /// Dimension of the base for each of the target's n dimensions, and its sign (-1, 0, 1).
     std::vector<std::int64_t> base_dimension;
     std::vector<int> sign;
-    double mean_cosine = 0; ///< mean |cosine| of the assigned embedding columns; 0 where not aligned
+    double mean_cosine = 0; ///< mean |cosine| of the assigned embedding columns; 0 if not aligned
     struct Layer {
         LayerPair pair;
         double query = 0; ///< CKA of W_q
@@ -58,7 +58,7 @@ struct InvariantTerms {
     std::int64_t tokens = 0;
     std::vector<LayerPair> layers;
     enum Term : std::uint8_t { query_key, value_output, up_down };
-    /// Pearson correlation of each pair of layers; NaN where a term is the same number everywhere.
+    /// Pearson correlation of each pair of layers; NaN if a term is the same number everywhere.
     std::array<std::vector<double>, 3> correlation;
     double ics = 0; ///< their mean
 };

@@ -14,7 +14,7 @@
 namespace ponderscope {
 
 /// The matrices of a checkpoint of any backbone under common names, [out, in], fp32, read from the mapped
-/// files when they are asked for and not kept. InputError: a tensor of another shape than config.json says,
+/// files when they are requested and not kept. InputError: a tensor of another shape than config.json says,
 /// or with a value that is no finite number.
 class StoredWeights {
 public:
@@ -30,7 +30,7 @@ public:
     [[nodiscard]] at::Tensor embedding(std::span<const std::int64_t> rows) const;
 
     enum class Matrix : std::uint8_t { query, key, value, output, up, gate, down };
-    /// [out, in] of a layer; undefined where the layer has none. Grouped keys and values as they are.
+    /// [out, in] of a layer; undefined if the layer has none. Grouped keys and values as they are.
     [[nodiscard]] at::Tensor matrix(std::int64_t layer, Matrix which) const;
     /// Keys or values with each head repeated for the query heads that it serves.
     [[nodiscard]] at::Tensor repeated(const at::Tensor& heads) const;

@@ -66,7 +66,7 @@ struct Pass {
                               ///< [2, rows, rotary_dims / 2]; undefined without rotary embedding
     Visibility visibility;
     /// Each sliding window and its ranges, which its layers use instead of the ranges of `visibility`. Filled
-    /// only where rows are not at their tokens' positions.
+    /// only if rows are not at their tokens' positions.
     std::vector<std::pair<std::int64_t, at::Tensor>> window_ranges;
     KvRows* kv = nullptr; ///< nullptr: the rows are the slots of this pass only
     at::Tensor rows;      ///< int64 [n], with `kv`: where each slot's K/V go
@@ -80,10 +80,10 @@ struct Pass {
     /// When given: receives the outputs of these blocks, in their order, [n, d] each.
     const std::vector<std::int64_t>* wanted_blocks = nullptr;
     std::vector<at::Tensor>* block_outputs = nullptr;
-    /// When given: returns other states for the output of a layer, [n, d], or the output itself. Only where
+    /// When given: returns other states for the output of a layer, [n, d], or the output itself. Only if
     /// the residual is the usual one.
     std::function<at::Tensor(std::int64_t layer, const at::Tensor& stream)> edit = {};
-    bool adapted = false; ///< by the weights with adapters, where the model has both (Think-at-Hard)
+    bool adapted = false; ///< by the weights with adapters, if the model has both (Think-at-Hard)
     const std::stop_token* stop = nullptr; ///< when given: requested, the pass ends before the next block
     Tap tap;
 
@@ -129,7 +129,7 @@ public:
     [[nodiscard]] at::Tensor run(const at::Tensor& x, const Pass& pass) const;
     /// run() in parts, for callers that stop in between: the input of the first block, made of the slots'
     /// inputs; block \p l alone, [n, d] -> the residual stream of the pass's queries [m, d], a tensor of its
-    /// own; and h of a residual stream. Only where the residual is the usual one.
+    /// own; and h of a residual stream. Only if the residual is the usual one.
     [[nodiscard]] virtual at::Tensor enter(const at::Tensor& x, const Pass& pass) const;
     at::Tensor block(std::int64_t l, const at::Tensor& x, const Pass& pass) const;
     [[nodiscard]] virtual at::Tensor final_norm(const at::Tensor& x) const = 0;

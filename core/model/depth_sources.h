@@ -22,7 +22,7 @@ struct DepthSourceId {
 bool sources_cross_passes(const ModelConfig& config);
 
 /// S(l) of Depth-Attention in order, the layer itself not included: anchors (layers that the stride divides)
-/// and the recent window, without ablated sources. \p pass counts only where sources cross passes.
+/// and the recent window, without ablated sources. \p pass counts only if sources cross passes.
 std::vector<DepthSourceId> depth_sources(const ModelConfig& config, std::int64_t pass, std::int64_t layer);
 
 /// Takes a source out of a model's depth attention, as an intervention: \p spec is SOURCE or SOURCE:LAYER

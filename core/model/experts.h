@@ -40,7 +40,7 @@ private:
     struct Groups {
         at::Tensor experts;               ///< int64 [rows], ascending
         at::Tensor ends;                  ///< int32 [E]
-        std::vector<std::int64_t> counts; ///< where the host knows them
+        std::vector<std::int64_t> counts; ///< if the host knows them
     };
     [[nodiscard]] Routing route(const at::Tensor& x, std::int64_t layer, const Pass& pass) const;
     /// rows [n, in] -> [n, out], each by the weights of its expert.

@@ -11,7 +11,7 @@ namespace ponderscope {
 /// show each process only its own, as number 0. InputError: it sees none.
 std::string local_gpu(std::int64_t local_rank);
 
-/// Bytes that tensors of this process held on its GPUs at most, all together; nothing where it uses none.
+/// Bytes that tensors of this process held on its GPUs at most, all together; no value if it uses none.
 std::optional<std::int64_t> peak_gpu_memory();
 
 } // namespace ponderscope

@@ -26,7 +26,7 @@ public:
                                          const Pass& pass) const = 0;
 };
 
-/// Declares the structure's tensors and takes them. nullptr where the residual is the usual one.
+/// Declares the structure's tensors and takes them. nullptr if the residual is the usual one.
 std::unique_ptr<ResidualStructure> make_residual_structure(const ModelConfig& config, LayoutBuilder& builder);
 
 // One file each.

@@ -46,7 +46,7 @@ public:
     /// Receives a tensor. \p layer is -1 for a tensor that belongs to no layer.
     virtual void heard(std::string_view name, std::int64_t step, std::int64_t layer,
                        const at::Tensor& tensor) = 0;
-    /// The inputs of a layer's attention, before it is computed. Called only where "attention" is wanted.
+    /// The inputs of a layer's attention, before it is computed. Called only if "attention" is wanted.
     virtual void attends(const Attending& attending) { (void)attending; }
 };
 

@@ -31,21 +31,21 @@ struct MatchedRule {
 /// each token.
 struct MatchedCell {
     double cost = 0;     ///< mean steps, or FLOPs a token
-    Estimate nll;        ///< nats a token; NaN where the rule does not reach the cost
+    Estimate nll;        ///< nats a token; NaN if the rule does not reach the cost
     Estimate difference; ///< to the reference at the same cost
     Estimate band; ///< the same with bands that hold for all causal rules and costs of the axis together
     bool better = false; ///< causal, and the band of its difference to the best blind rule is below 0
 };
 struct MatchedPoint {
     std::string policy;
-    double steps = 0, flops = 0, nll = 0; ///< means; flops NaN where they are not known
+    double steps = 0, flops = 0, nll = 0; ///< means; flops NaN if they are not known
 };
 struct MatchedRow {
     std::string name;
     bool causal = true;
     std::vector<MatchedPoint> curve;   ///< by cost; of a hull its corners
     std::vector<MatchedCell> at_steps; ///< a cell a cost
-    std::vector<MatchedCell> at_flops; ///< empty where FLOPs are not known
+    std::vector<MatchedCell> at_flops; ///< empty if FLOPs are not known
     bool plain = false;                ///< a run of a model that does not ponder: a point at its own cost
 };
 
@@ -72,7 +72,7 @@ MatchedComparison compare_matched(std::size_t rules, const AskRule& rule, std::s
                                   const MatchedCosts& costs, const RowLayout& rows,
                                   const BootstrapOptions& options = {});
 
-/// NLL of each setting minus NLL of the best blind rule at the same mean cost: FLOPs where all of them are
+/// NLL of each setting minus NLL of the best blind rule at the same mean cost: FLOPs if all of them are
 /// known, else steps. \p depths: the fixed depths over the same rows.
 std::vector<Estimate> against_blind(std::span<const ScoredSetting> settings,
                                     std::span<const ScoredSetting> depths, const RowLayout& rows,
@@ -80,7 +80,7 @@ std::vector<Estimate> against_blind(std::span<const ScoredSetting> settings,
 
 /// The rules that a table can be replayed with and that a cost can be asked of: the best blind rule, every
 /// kind with a threshold (swept over \p settings values), random halting, and as a bound the oracle.
-/// Rules over a signal by name can be asked for beside them (find_policy_kind).
+/// Rules over a signal by name can be requested beside them (find_policy_kind).
 std::vector<std::string> matched_rules(const ReplayTable& table);
 /// One setting, replayed. \p costs: those at which the oracle is exact. InputError: a rule without an NLL of
 /// some token of \p scored.

@@ -35,7 +35,7 @@ struct PolicyParameter {
 /// Facts about the run for a rule, beside the signals.
 struct PolicyContext {
     std::int64_t max_steps = 0; ///< K
-    /// The threshold of the model's own rule; NaN where it has none.
+    /// The threshold of the model's own rule; NaN if it has none.
     double own_threshold = std::numeric_limits<double>::quiet_NaN();
     /// The step at which the config stops every token, independent of tau.
     std::optional<std::int64_t> exit_step = std::nullopt;

@@ -18,10 +18,10 @@ struct PolicyPoint {
     std::string spec; ///< "entropy:theta=1.37"; empty: no policy says it
     double steps = 0; ///< mean over tokens with a target
     double nll = 0;   ///< nats
-    double flops = 0; ///< mean of a token; NaN where the trace does not say what steps cost
+    double flops = 0; ///< mean of a token; NaN if the trace does not say what steps cost
     /// NLL minus that of full; NaN bounds before add_bands.
     Estimate difference{0, not_a_number, not_a_number};
-    /// Lower NLL than the best blind rule at the same FLOPs (steps where they are not known), with the whole
+    /// Lower NLL than the best blind rule at the same FLOPs (steps if they are not known), with the whole
     /// interval; false before add_bands.
     bool better = false;
 };

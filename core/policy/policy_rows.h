@@ -20,7 +20,7 @@ namespace ponderscope {
 struct PolicyOutcome {
     double steps = 0; ///< mean over tokens with a target
     double nll = 0;   ///< nats, likewise
-    double flops = 0; ///< mean of a token; NaN where the trace does not say what steps cost
+    double flops = 0; ///< mean of a token; NaN if the trace does not say what steps cost
     /// share of the FLOPs of full; NaN in the same cases, and for a rerun without a full run
     double saved = 0;
     /// NLL minus the NLL of full (a replay for a replay, a rerun for a rerun); NaN: there is no full

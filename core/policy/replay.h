@@ -60,7 +60,7 @@ struct ReplayTable {
 struct ReplayResult {
     std::vector<std::int32_t> steps; ///< [tokens]
     std::vector<float> nll; ///< [tokens], nats, of the read-out at the chosen step; NaN without a target
-    std::vector<std::int64_t> flops; ///< [tokens]; empty where the trace does not say what steps cost
+    std::vector<std::int64_t> flops; ///< [tokens]; empty if the trace does not say what steps cost
 
     // Over the tokens with a target:
     std::int64_t scored = 0;
@@ -69,7 +69,7 @@ struct ReplayResult {
     double perplexity = 0;
     std::vector<std::int64_t> histogram; ///< [K + 1] tokens that stopped at k
     // Over all tokens:
-    double mean_flops = 0; ///< NaN where the trace does not say
+    double mean_flops = 0; ///< NaN if the trace does not say
 };
 
 /// One pass over the columns: milliseconds for 100,000 tokens. Throws as require() and make_policy.

@@ -15,7 +15,7 @@
 namespace ponderscope {
 
 /// Where a run that was computed with a policy differs from that policy's replay on another run of the same
-/// model and tokens (methods.md 9: a replay is exact only where no other token's halting changes the
+/// model and tokens (methods.md 9: a replay is exact only if no other token's halting changes the
 /// context). Means are over the tokens that have a target in both.
 struct RerunDifference {
     std::int64_t tokens = 0;
@@ -29,7 +29,7 @@ struct RerunDifference {
     std::int64_t steps_changed = 0; ///< tokens that stopped elsewhere
     // Values of the rerun, one for each row of the table:
     std::vector<std::int32_t> steps;
-    std::vector<float> nll; ///< nats; NaN where it has no target
+    std::vector<float> nll; ///< nats; NaN if it has no target
     std::vector<std::int64_t> flops;
 };
 

@@ -13,7 +13,7 @@ namespace ponderscope {
 /// kinds without a parameter. At most \p most values beside that.
 std::vector<double> threshold_values(const PolicyKind& kind, const ReplayTable& table, int most);
 
-/// The policy of that kind at that threshold; other parameters as they are preset.
+/// The policy of that kind at that threshold; other parameters as preset.
 PolicySpec policy_at(const PolicyKind& kind, double threshold);
 
 } // namespace ponderscope

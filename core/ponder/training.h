@@ -17,8 +17,8 @@ struct StepStates {
     at::Tensor tokens; ///< int64 [n_k], ascending: which token each row belongs to. Undefined: all N in order
     at::Tensor input;  ///< [n_k, d], what went into the slot
     at::Tensor hidden; ///< [n_k, d], the state after the final norm
-    at::Tensor value; ///< fp32 [n_k], the gate or router value that decided after it; undefined where nothing
-                      ///< decides
+    at::Tensor value;  ///< fp32 [n_k], the gate or router value that decided after it; undefined if nothing
+                       ///< decides
 };
 
 /// Settings of a method's penalty on steps, beside its weight lambda.
@@ -32,7 +32,7 @@ struct PenaltySettings {
 struct ForwardForm {
     /// Interleaved rule: refreshes after the growth of slots; absent: exact (interleaved.h).
     std::optional<std::int64_t> refreshes;
-    /// As a loss wants it: with the method's penalty, and every slot running where the method does not halt
+    /// As a loss wants it: with the method's penalty, and every slot running if the method does not halt
     /// in training.
     bool training = false;
     PenaltySettings penalty;

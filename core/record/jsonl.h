@@ -32,7 +32,7 @@ struct JsonlOptions {
 /// object, lacks a field, or has a text that is empty, not UTF-8 or shorter than two tokens.
 class JsonlSource final : public TextSource {
 public:
-    /// \p tokenizer must outlive this. Cancelled, where \p stop comes while a file is read through.
+    /// \p tokenizer must outlive this. Cancelled if \p stop comes while a file is read through.
     JsonlSource(JsonlOptions options, const Tokenizer& tokenizer, std::int64_t vocab_size,
                 const ProgressSink& progress = {}, std::stop_token stop = {});
 

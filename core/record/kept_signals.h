@@ -9,7 +9,7 @@
 
 namespace ponderscope {
 
-/// Signal [token]: the gate at the last step that ran, where the method has a gate. Of runs of scalars.
+/// Signal [token]: the gate at the last step that ran, if the method has a gate. Of runs of scalars.
 inline constexpr const char* exit_gate = "exit_gate";
 
 /// The signals of an engine that a run keeps.

@@ -47,11 +47,11 @@ public:
     virtual void add_choices(nlohmann::json& choices) const { (void)choices; }
 };
 
-/// Texts that are read, checked and tokenised as they are asked for. What can be read twice was read through
+/// Texts that are read, checked and tokenised as they are requested. What can be read twice was read through
 /// before: its digest and amount are known from the beginning, and it can be rewound.
 class TextSource : public SequenceSource {
 public:
-    /// Once more from the beginning; only where the digest is known.
+    /// Once more from the beginning; only if the digest is known.
     virtual void rewind() = 0;
     [[nodiscard]] Amount amount() const override { return {text_bytes_, true}; }
     [[nodiscard]] std::string text_digest() const override { return digest_; }

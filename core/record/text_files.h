@@ -31,7 +31,7 @@ struct TextFilesOptions {
 /// recording; a stream is taken as it comes. InputError: as read_text_file; damaged packing.
 class TextFiles final : public TextSource {
 public:
-    /// \p tokenizer must outlive this. Cancelled, where \p stop comes while files are read through.
+    /// \p tokenizer must outlive this. Cancelled if \p stop comes while files are read through.
     TextFiles(TextFilesOptions options, const Tokenizer& tokenizer, const ProgressSink& progress = {},
               std::stop_token stop = {});
 

@@ -35,7 +35,7 @@ struct Settings {
     std::string program;
     /// Seconds for which a question waits for a connection that was cut; then it fails with a sentence.
     double patience = 30;
-    /// Without a terminal ssh does not ask for a passphrase on it (but through SSH_ASKPASS, where that is
+    /// Without a terminal ssh does not ask for a passphrase on it (but through SSH_ASKPASS, if that is
     /// set).
     bool terminal = true;
 };

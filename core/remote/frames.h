@@ -37,7 +37,7 @@ enum class Question : std::uint8_t {
     list = 2,
     /// text path, u64 generation known (0: none) → a State. Begins a new snapshot of an SQLite file.
     renew = 3,
-    /// text path, u64 generation, u32 n, then by n: u64 offset, u32 length → the bytes. Status moved where
+    /// text path, u64 generation, u32 n, then by n: u64 offset, u32 length → the bytes. Status moved if
     /// the
     /// file has another generation now. Generation 0: any file, as it lies on the disk.
     read = 4,

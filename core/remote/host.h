@@ -28,7 +28,7 @@ public:
     };
     /// Waits for the answer. InputError, EnvironmentError: what the other side says, behind the machine's
     /// name; no ponderscope there, or another version; or no connection for longer than settings().patience.
-    /// Status moved is handed out. Cancelled where the thread gives up (core/base/scoped_stop.h).
+    /// Status moved is handed out. Cancelled if the thread gives up (core/base/scoped_stop.h).
     Answer ask(Question question, std::string payload);
     /// Does not wait: \p then gets the answer, in a thread of the connection's own; or it never comes.
     void ask_later(Question question, std::string payload, std::function<void(const Answer&)> then);
@@ -57,7 +57,7 @@ struct Looked {
     Kind kind = Kind::none;
     std::uint64_t device = 0, inode = 0, size = 0;
     std::int64_t times[3]{}; ///< in ns, of the file, its -wal and its .annotations; 0: none
-    std::string path;        ///< absolute, links followed; empty where nothing is there
+    std::string path;        ///< absolute, links followed; empty if nothing is there
 };
 Looked read_looked(const std::string& payload); ///< ProtocolFault
 /// \p url: ssh://…

@@ -41,7 +41,7 @@ inline constexpr std::int64_t least_clusters = 30;
 /// The power of the smallest detectable difference.
 inline constexpr double usual_power = 0.8;
 
-/// An estimate with its interval, all in the estimate's unit. The bounds are NaN where they cannot be said.
+/// An estimate with its interval, all in the estimate's unit. The bounds are NaN if they cannot be said.
 struct Estimate {
     double value = 0;
     double low = 0;
@@ -57,7 +57,7 @@ inline constexpr Estimate unknown_estimate{not_a_number, not_a_number, not_a_num
 /// The resampled units of a sample, and the population that an interval is about.
 struct Resampling {
     ResamplingUnit unit = ResamplingUnit::blocks; ///< never automatic
-    std::int64_t block = 0;                       ///< tokens; 0 where no blocks are drawn
+    std::int64_t block = 0;                       ///< tokens; 0 if no blocks are drawn
     bool chosen = false;                          ///< the length comes from the data
     std::int64_t clusters = 0;
     std::int64_t stretches = 0;
@@ -117,7 +117,7 @@ public:
     }
     /// One quantity, a value a token; of tokens only.
     [[nodiscard]] std::vector<double> column(std::size_t at) const;
-    [[nodiscard]] const UnitSums& clusters() const { return clusters_; } ///< none where tokens are kept
+    [[nodiscard]] const UnitSums& clusters() const { return clusters_; } ///< none if tokens are kept
 
 private:
     std::size_t width_;

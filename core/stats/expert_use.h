@@ -27,7 +27,7 @@ struct ExpertUse {
     std::int64_t chosen = 0;  ///< k
     std::vector<LayerExperts> layers;
 };
-/// Nothing where the run has no router_experts. Cancelled.
+/// No value if the run has no router_experts. Cancelled.
 std::optional<ExpertUse> expert_use(const TraceReader& reader, const RunInfo& run,
                                     const std::stop_token& stop = {});
 
@@ -46,7 +46,7 @@ std::vector<ExpertAgreement> expert_agreement(const TraceReader& a, const RunInf
 /// router_experts of some tokens. One step if the signal has no axis step.
 struct ExpertRows {
     std::int64_t tokens = 0, steps = 1, layers = 0, chosen = 0;
-    std::vector<std::int64_t> ids; ///< [token, step, layer, choice]; did_not_run where the step did not run
+    std::vector<std::int64_t> ids; ///< [token, step, layer, choice]; did_not_run if the step did not run
 
     /// InputError: other axes.
     static ExpertRows from(const SignalChunk& chunk, const SignalInfo& info);

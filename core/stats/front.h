@@ -46,7 +46,7 @@ std::vector<FrontPoint> sorted_front(std::span<const FrontPoint> points);
 std::vector<FrontPoint> convex_front(std::span<const FrontPoint> points);
 
 /// The area between two fronts over the costs that both reach, divided by the width of that range: the mean
-/// difference B - A in nats a token at equal cost. NaN where the ranges do not overlap.
+/// difference B - A in nats a token at equal cost. NaN if the ranges do not overlap.
 double mean_gap(std::span<const FrontPoint> a, std::span<const FrontPoint> b, double low, double high);
 
 /// One setting of a policy over the rows of a sample.

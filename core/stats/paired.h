@@ -21,7 +21,7 @@ struct PairedSample {
     std::vector<double> a;     ///< nats
     std::vector<double> b;     ///< nats
     std::vector<double> bytes; ///< of text under each target; 0 without a text
-    /// 1 if the most likely token is right (rank 1), else 0; empty where it is not known.
+    /// 1 if the most likely token is right (rank 1), else 0; empty if it is not known.
     std::vector<std::uint8_t> right_a, right_b;
     std::vector<double> steps_a; ///< where it was read from traces
     TokenLayout layout;          ///< runs of consecutive positions, in clusters
@@ -47,7 +47,7 @@ PairedSample pair_runs(const TraceReader& trace_a, const RunInfo& run_a, const T
 /// A mean by two weights: every token equally, or every document (cluster) equally.
 struct DocumentMeans {
     Estimate a, b, difference; ///< mean over documents of their mean NLL, nats a token
-    /// Mean over documents of their bits per byte; NaN where one has no text.
+    /// Mean over documents of their bits per byte; NaN if one has no text.
     Estimate bits_per_byte_a, bits_per_byte_b, bits_per_byte_difference;
 };
 

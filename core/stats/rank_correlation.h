@@ -19,11 +19,11 @@ namespace ponderscope {
 std::vector<double> centred_ranks(std::span<const double> values);
 
 /// Spearman's rho with its interval. The interval resamples the sample's ranks, which are not ranked again in
-/// each replicate. NaN where one of the two does not vary. InputError: lengths that differ.
+/// each replicate. NaN if one of the two does not vary. InputError: lengths that differ.
 Estimate spearman_with_interval(std::span<const double> a, std::span<const double> b,
                                 const TokenLayout& layout, const BootstrapOptions& options = {});
 
-/// Pearson's r from sums of x, y, xx, yy, xy from \p first on. NaN where one does not vary. The values were
+/// Pearson's r from sums of x, y, xx, yy, xy from \p first on. NaN if one does not vary. The values were
 /// centred before, so little cancels.
 Statistic correlation(std::size_t first);
 
@@ -34,7 +34,7 @@ struct StepsCorrelation {
     Estimate rho;
 };
 
-/// Steps against NLL, and against entropy where every token has one.
+/// Steps against NLL, and against entropy if every token has one.
 std::vector<StepsCorrelation> correlate_steps(const ScoredTokens& tokens,
                                               const BootstrapOptions& options = {});
 /// Steps of \p run against the NLL (the surprise) of another model on the tokens that both scored; if the

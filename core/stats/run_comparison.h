@@ -32,7 +32,7 @@ struct ComparisonRequest {
 };
 
 /// NLL of several runs over exactly the same tokens: tokens that all runs scored. methods.md 11: means in
-/// nats, 95 % intervals by a paired bootstrap over clusters or blocks. Bounds are NaN where they cannot be
+/// nats, 95 % intervals by a paired bootstrap over clusters or blocks. Bounds are NaN if they cannot be
 /// said.
 struct RunComparison {
     struct Run {

@@ -135,7 +135,7 @@ struct ScoredTokens {
     std::vector<std::int32_t> id;
     std::vector<double> steps;
     std::vector<double> nll;     ///< nats
-    std::vector<double> entropy; ///< nats; NaN where it is not known
+    std::vector<double> entropy; ///< nats; NaN if it is not known
     std::vector<double> bytes;   ///< of text under each target; 0 without a text
     TokenLayout layout;
     std::int64_t last = -2; ///< position of the last token

@@ -39,7 +39,7 @@ struct SeedComparison {
     double deviation_a = 0;               ///< standard deviation of the runs' means; NaN for one run
     double deviation_b = 0;
     /// How much of the variance of the difference comes from runs, by its parts: of clusters (or blocks), and
-    /// of the runs of both sides. NaN where a side has one run.
+    /// of the runs of both sides. NaN if a side has one run.
     double share_of_seeds = 0;
     /// Student's two-sided test with the difference's standard error from both parts, and the degrees of
     /// freedom that the parts leave (Satterthwaite 1946). Of one run a side: over clusters alone.

@@ -12,7 +12,7 @@
 
 namespace ponderscope {
 
-// Distributions from Boost.Math, for finite arguments; NaN where the arguments have none. Together in one
+// Distributions from Boost.Math, for finite arguments; NaN if the arguments have none. Together in one
 // place, because its headers take long to compile.
 
 double normal_cdf(double z);
@@ -45,7 +45,7 @@ struct Moments {
 /// contributions of a regression as in Hemerik, Goeman and Finos 2020). Exact up to 16 units that are not
 /// zero; beyond, the signs of the 10 largest are enumerated, and the sum of the others is taken as normal
 /// with its variance. This is accurate in the middle and gives larger p in the tails. No draws: the same on
-/// every machine. 1 where all are zero; NaN where one is no number.
+/// every machine. 1 if all are zero; NaN if one is no number.
 double sign_flip_p(std::span<const double> contributions);
 
 /// The mean of a ratio sample (sums over tokens of units of different size) with an error by units.

@@ -65,7 +65,7 @@ struct TaskReport {
     std::string task;
     std::int64_t documents = 0;
     Estimate accuracy;      ///< share of documents
-    Estimate accuracy_norm; ///< the same by NLL a character; NaN where documents have one option
+    Estimate accuracy_norm; ///< the same by NLL a character; NaN if documents have one option
     Estimate perplexity;    ///< of the right options' tokens; of single options, of each as a whole
     Estimate context_steps, right_steps, wrong_steps; ///< mean over tokens; NaN: there are none
     Estimate steps;                                   ///< mean over all tokens

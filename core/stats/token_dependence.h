@@ -17,7 +17,7 @@ public:
     void add(std::span<const float> weights);
 
     [[nodiscard]] std::int64_t tokens() const { return tokens_; }
-    /// Σ_{t,s} (w_ts - mean_s)² / Σ_{t,s} (w_ts - mean)², in [0, 1]. 0 where nothing varies; NaN for fewer
+    /// Σ_{t,s} (w_ts - mean_s)² / Σ_{t,s} (w_ts - mean)², in [0, 1]. 0 if nothing varies; NaN for fewer
     /// than two tokens or two sources: no choice.
     [[nodiscard]] double share_between_tokens() const;
 

@@ -19,7 +19,7 @@ struct AddedToken {
     bool normalized = true;   ///< looked for in the normalised text
     bool lstrip = false;      ///< takes the white space before it along
     bool rstrip = false;      ///< and the one after it
-    bool single_word = false; ///< only where no letter, mark, digit or connector touches it
+    bool single_word = false; ///< only if no letter, mark, digit or connector touches it
 
     friend bool operator==(const AddedToken&, const AddedToken&) = default;
 };

@@ -21,7 +21,7 @@ public:
     /// Walks along the text and tells source offsets. source_offset is a monotone function from [0,
     /// text().size()] onto [0, source size] with both ends fixed: spans of neighbouring tokens thus neither
     /// overlap nor leave a gap. Removed text belongs to the character after it (at the end, to the one
-    /// before); inside a replacement, offsets are proportional. Offsets asked for must not decrease.
+    /// before); inside a replacement, offsets are proportional. Offsets requested must not decrease.
     class Cursor {
     public:
         explicit Cursor(const NormalizedText& text) : text_(&text) {}

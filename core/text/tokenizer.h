@@ -81,7 +81,7 @@ public:
     [[nodiscard]] const std::vector<std::filesystem::path>& files() const;
 
     /// InputError: ids of the vocabulary, or of tokens added to every text, beyond the \p vocabulary_size
-    /// rows of a model's embedding. Fewer are fine. Added tokens beyond it are an error only where a text
+    /// rows of a model's embedding. Fewer are fine. Added tokens beyond it are an error only if a text
     /// holds them.
     void require_vocabulary(std::int64_t vocabulary_size) const;
     void require_vocabulary(std::int64_t vocabulary_size, const Encoding& encoding) const;

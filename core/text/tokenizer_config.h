@@ -36,7 +36,7 @@ private:
     std::int32_t next_id_; ///< of append()
 };
 
-/// What a folder says of its tokenizer beside the vocabulary: tokenizer_config.json, and where that has no
+/// What a folder says of its tokenizer beside the vocabulary: tokenizer_config.json, and if that has no
 /// "added_tokens_decoder", special_tokens_map.json and added_tokens.json (of before 2023) too.
 class TokenizerConfig {
 public:

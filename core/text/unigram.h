@@ -24,7 +24,7 @@ public:
     [[nodiscard]] const TokenTexts& texts() const { return texts_; }
 
     /// Tokens of \p word, valid UTF-8. Neighbouring unknown characters become the bytes' tokens
-    /// (byte_fallback), or one unknown token. InputError where there is none.
+    /// (byte_fallback), or one unknown token. InputError if there is none.
     void encode(std::string_view word, std::vector<Bpe::Token>& tokens) const;
 
 private:

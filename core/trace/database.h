@@ -154,7 +154,7 @@ public:
     /// All statements must be gone; a failing close is ignored. If no program writes the trace, the last
     /// reader moves a remaining write-ahead log into the file, if permissions allow.
     void close();
-    /// Takes the write-ahead log into the file and removes it. While others read, the log stays, empty where
+    /// Takes the write-ahead log into the file and removes it. While others read, the log stays, empty if
     /// no reader is within a transaction; whoever closes last removes it. \p milliseconds: to wait for
     /// readers.
     void make_single_file(int milliseconds);

@@ -21,7 +21,7 @@ inline constexpr std::string_view compressed_suffix = "+zstd";
 std::optional<StoredType> stored_type_from_name(std::string_view name);
 
 /// Values of \p tokens tokens for the file: transposed from [token][byte] to [byte][token], so that similar
-/// bytes are neighbours, and compressed by zstd at its fastest level. Empty where that does not take at least
+/// bytes are neighbours, and compressed by zstd at its fastest level. Empty if that does not take at least
 /// an eighth less.
 std::vector<std::byte> compress_values(std::span<const std::byte> values, std::int64_t tokens);
 /// The way back. False: no zstd frame that holds exactly \p values.size() bytes.

@@ -19,7 +19,7 @@ enum class Quantity : std::uint8_t { nll, entropy, rank, steps, maxProbability, 
 
 struct QuantityInfo {
     Quantity quantity;
-    std::string_view key;        ///< as it is typed in Find and on the command line
+    std::string_view key;        ///< as typed in Find and on the command line
     std::string_view column;     ///< of the trace and in figure specifications
     std::string_view difference; ///< of A - B in figure specifications
     std::string_view name;

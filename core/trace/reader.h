@@ -33,7 +33,7 @@ public:
     [[nodiscard]] virtual std::vector<RunInfo> runs() const = 0;
     [[nodiscard]] virtual std::vector<SequenceInfo> sequences(std::int64_t run) const = 0;
     [[nodiscard]] virtual std::vector<SignalInfo> signal_infos(std::int64_t run) const = 0;
-    /// Which part of the run this file holds; nothing where no shard was recorded. Shards that are opened as
+    /// Which part of the run this file holds; no value if no shard was recorded. Shards that are opened as
     /// one hold all of it.
     [[nodiscard]] virtual std::optional<ShardInfo> shard(std::int64_t run) const = 0;
     /// Classes that came with the texts: the sequence's number and the label, in the order of the texts.

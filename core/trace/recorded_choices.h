@@ -31,7 +31,8 @@ struct RecordedChoices {
     std::string initial_state;             ///< "random:SEED", "zero", the name of a file
     std::string initial_state_digest;      ///< of the states in that file
     std::optional<double> threshold;       ///< of the method's own rule; NaN: it never stops
-    std::optional<std::int64_t> exit_step; ///< where that rule stops every token, whatever the threshold
+    std::optional<std::int64_t>
+        exit_step; ///< the step at which that rule stops every token, at any threshold
     std::optional<RecordedRule> rule;      ///< in the place of the method's own rule
     std::string patches;                   ///< JSON array; empty: none
     /// For each sequence, tokens of the prompt plus the largest number of new tokens. Empty unless a

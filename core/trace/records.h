@@ -99,11 +99,11 @@ struct TokenColumns {
     std::vector<std::int32_t> id;
     std::vector<std::uint64_t> begin; ///< byte span in the sequence's text; empty spans without a text
     std::vector<std::uint64_t> end;
-    std::vector<float> nll;             ///< of the next token, nats; NaN where it was not scored
-    std::vector<float> entropy;         ///< nats; NaN where it was not read out
-    std::vector<float> max_probability; ///< NaN where it was not read out
+    std::vector<float> nll;             ///< of the next token, nats; NaN if it was not scored
+    std::vector<float> entropy;         ///< nats; NaN if it was not read out
+    std::vector<float> max_probability; ///< NaN if it was not read out
     std::vector<std::int32_t>
-        rank; ///< of the next token: 1 + the number of larger logits; 0 where it was not scored
+        rank; ///< of the next token: 1 + the number of larger logits; 0 if it was not scored
     std::vector<std::int32_t> steps; ///< K_t, the last step that ran
     std::vector<std::int64_t> flops;
     [[nodiscard]] std::size_t size() const { return id.size(); }
@@ -125,7 +125,7 @@ inline constexpr std::int32_t did_not_run = -1;
 /// How the values of a signal lie in the file.
 enum class SignalStorage : std::uint8_t {
     plain,      ///< as they are
-    compressed, ///< by zstd in every run, not only where the writer compresses all signals
+    compressed, ///< by zstd in every run, not only if the writer compresses all signals
     /// Without the zeros that the last axis ends in, so that chunks differ in its length. The last axis
     /// counts tokens back from the token itself, so its length depends on the position. A reader gives all
     /// tokens one length.

@@ -90,7 +90,7 @@ struct DatabaseKind {
     const char* what; ///< "a trace"
     std::int32_t application_id;
     std::int32_t version;
-    const char* otherwise; ///< what to do where the file is of another kind
+    const char* otherwise; ///< what to do if the file is of another kind
 };
 
 /// Throws InputError unless something is there and a plain file that is not empty; The message says what the

@@ -27,7 +27,7 @@ class TraceWriter {
 public:
     struct Options {
         std::size_t max_queued_bytes = 256U << 20;
-        bool compress = false; ///< values of signals by zstd, where that takes less (packed_values.h)
+        bool compress = false; ///< values of signals by zstd, if that takes less (packed_values.h)
         bool append = true;    ///< add runs to an existing trace; false: an existing file is an InputError
         /// For a temporary file: the name that it gets once it is whole, for messages.
         std::filesystem::path final_path = {};
@@ -45,7 +45,7 @@ public:
     /// be recorded; a declared signal may stay unused, and chunks have its dtype. A run that was not ended
     /// stays marked partial. `id`, totals and `seconds` of \p info are the writer's. A record_level of
     /// "scalars" packs the tokens themselves too (packed_values.h), and compresses. \p shard: how it is dealt
-    /// out, where that is known.
+    /// out, if that is known.
     std::int64_t begin_run(RunInfo info, std::vector<SignalInfo> declared,
                            std::optional<ShardInfo> shard = std::nullopt);
     /// Continues a run that was left or cut off: finished sequences stay; an unfinished sequence and its

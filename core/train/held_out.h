@@ -37,7 +37,7 @@ public:
     void add(const ForwardResult& forward, std::int64_t tokens, bool training);
 
     [[nodiscard]] bool halts() const { return halts_; }
-    /// Mean gate or router value after step k over the tokens that reached it, k = 0 … K-1; NaN where none
+    /// Mean gate or router value after step k over the tokens that reached it, k = 0 … K-1; NaN if none
     /// did. Empty: the method has none.
     [[nodiscard]] std::vector<double> gates() const;
     /// Share of the tokens whose last step is k, k = 0 … K; their sum is 1.

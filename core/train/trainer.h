@@ -43,7 +43,7 @@ struct TrainOptions {
     std::string device = "cpu";  ///< "cpu", "cuda", "cuda:N"
     ProgressSink
         progress; ///< "reading texts" in bytes, "training" in tokens, "measuring held-out text" in tokens
-    std::function<void(const TrainLogRow&)> logged; ///< every row of the log, as it is written
+    std::function<void(const TrainLogRow&)> logged; ///< every row of the log, as written
     std::function<void(const std::string&)> notice; ///< sentences for the user
     std::stop_token stop; ///< honoured between steps: the state is saved, then Cancelled is thrown
 };
@@ -53,8 +53,8 @@ struct TrainResult {
     std::int64_t tokens = 0;     ///< trained on
     std::int64_t parameters = 0; ///< elements, a tied table once
     double loss = 0;             ///< nats a token, mean over the last lines' worth of steps
-    double held_out_nll = 0; ///< nats a token over all held-out text, of the weights as they are stored, in
-                             ///< fp32; NaN without text
+    double held_out_nll = 0;     ///< nats a token over all held-out text, of the weights as stored, in
+                                 ///< fp32; NaN without text
     std::int64_t held_out_tokens = 0;
     double seconds = 0;            ///< of training, interruptions not counted
     double tokens_per_second = 0;  ///< of this call; 0 when nothing was left to do

@@ -61,7 +61,7 @@ std::optional<double> typed_number(const QString& text);
 QString plain_tip(const QString& text);
 
 /// Shows a tooltip of plain text above \p box (in coordinates of \p widget): the line of text below stays
-/// readable. Below it where there is no room above. Goes when the pointer leaves the box.
+/// readable. Below it if there is no room above. Goes when the pointer leaves the box.
 void show_tip_above(QWidget& widget, const QRect& box, const QString& text);
 
 // CSV as RFC 4180 has it: full stops, the shortest digits that read back as the same number, nothing for NaN.
@@ -86,10 +86,10 @@ struct CharacterSpan {
 CharacterSpan whole_characters(std::string_view text, std::size_t begin, std::size_t end);
 
 /// The characters that begin in token \p row; the end of one that the token before it began is that token's,
-/// where it is shown, too (\p follows), and its text lies next to this one's. Empty where token_bytes() is.
+/// where it is shown, too (\p follows), and its text lies next to this one's. Empty if token_bytes() is.
 CharacterSpan characters_of(const TokenColumns& tokens, std::string_view text, std::size_t row, bool follows);
 
-/// A token as visible_token() shows it, and of which characters it is a part: "‹BC› of 今". Empty where
+/// A token as visible_token() shows it, and of which characters it is a part: "‹BC› of 今". Empty if
 /// token_bytes() is.
 QString visible_token_of(const TokenColumns& tokens, std::string_view text, std::size_t row, int limit = 40);
 

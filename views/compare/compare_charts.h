@@ -19,7 +19,7 @@ Chart mean_nll_chart(const RunComparison& comparison, const std::vector<QString>
 Chart token_density_chart(const RunComparison& comparison);
 
 /// Token against token: NLL of the first two runs, of at most 30,000 evenly spaced tokens, with the line
-/// where both are equal. The points are the last series and link to their tokens.
+/// if both are equal. The points are the last series and link to their tokens.
 Chart token_pairs_chart(const RunComparison& comparison);
 
 /// A run on a task, as a point of the chart.

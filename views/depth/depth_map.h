@@ -47,11 +47,11 @@ public:
 
     /// Means and spreads over tokens, from at most `most_rows` of them, evenly spaced.
     struct Averages {
-        std::vector<float> mean; ///< [layer * sources + source]; NaN where no token has a value
+        std::vector<float> mean; ///< [layer * sources + source]; NaN if no token has a value
         std::vector<float>
             deviation; ///< standard deviation over tokens, and over heads where they are averaged
         /// [layer] Share of the variance of a layer's weights, over sources and heads, that lies between
-        /// tokens (TokenDependence). NaN where a layer has a single source and so no choice.
+        /// tokens (TokenDependence). NaN if a layer has a single source and so no choice.
         std::vector<double> token_share;
         std::int64_t used_rows = 0;
     };

@@ -14,7 +14,7 @@ Chart experts_chart(const ExpertUse& use);
 /// How far two runs choose the same experts, by layer.
 Chart expert_agreement_chart(const std::vector<ExpertAgreement>& layers);
 
-/// Weights of the chosen experts of one layer, [token * experts + expert]; NaN where a token did not choose
+/// Weights of the chosen experts of one layer, [token * experts + expert]; NaN if a token did not choose
 /// the expert. \p weights: as ExpertRows::ids. \p step: of each token.
 std::vector<float> expert_map(const ExpertRows& rows, const std::vector<float>& weights, std::int64_t experts,
                               std::int64_t layer, const std::vector<std::int32_t>& step);

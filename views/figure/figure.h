@@ -78,7 +78,7 @@ struct Gathering {
 FigureData gather(const FigureSpec& asked, const ProgressSink& progress = {},
                   const std::stop_token& stop = {}, GatherCache* shared = nullptr);
 
-/// Lays out. GUI thread. InputError when the content does not fit the height that was asked for.
+/// Lays out. GUI thread. InputError when the content does not fit the height that was requested.
 Figure compose(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 
 // Kinds that are no charts have functions of their own.

@@ -12,7 +12,7 @@ namespace ponderscope::figure {
 FigureSpec window_figure(const TraceData& data, const Selection& selection, FigureKind kind);
 /// The run of an open trace that a specification names; null: there is none.
 const RunInfo* run_named(const TraceData& data, const RunName& name);
-/// Numbers of the palette for runs, so that they have the colours of the Library; empty where the order of
+/// Numbers of the palette for runs, so that they have the colours of the Library; empty if the order of
 /// the runs gives the same.
 std::vector<std::int64_t> window_colours(const ViewContext& window, const std::vector<RunName>& runs);
 /// `ponderscope figure - -o KIND.pdf` with the specification as its input: nothing but the trace is needed.

@@ -31,7 +31,7 @@ struct Style : ChartInks {
     ColourMap cells = ColourMap::viridis(); ///< magnitudes
     bool dark = false;
     double hairline = 0.5;
-    double margin = 0; ///< around the content, points; only where the page has a colour of its own
+    double margin = 0; ///< around the content, points; only if the page has a colour of its own
     double width;      ///< of the content, points
 };
 

@@ -50,7 +50,7 @@ struct StepSignal {
     std::vector<std::vector<float>> values; ///< [token - first][step]; NaN: not recorded, or nothing to
                                             ///< predict; empty: the token shows no row
     std::vector<std::int64_t>
-        executed; ///< [token - first]: the last step that ran, -1 where the token shows no row
+        executed; ///< [token - first]: the last step that ran, -1 if the token shows no row
 };
 
 /// Reads what \p spec asks for. InputError when the run, sequence, tokens or signal are not there.

@@ -98,7 +98,7 @@ struct FigureSpec {
     std::optional<std::array<double, 2>> range; ///< ends of the colour scale; nothing: from the values
     std::string colour_map = "viridis";         ///< of cells: "viridis", "cividis", "magma", "grey"
     std::string theme = "light";                ///< "light" for paper, "dark" for slides
-    bool step_ticks = true; ///< token_text: the steps under each token, where a method has any
+    bool step_ticks = true; ///< token_text: the steps under each token, if a method has any
     bool scatter =
         true; ///< nll_comparison: token against token, when there are two runs; token_pairs: as points
     std::vector<std::string> policies; ///< names of policies; empty: what the kind has by itself

@@ -78,7 +78,7 @@ private:
     double scaledFor_ = 0; ///< tokens in view
     qint64 wholeCells_ = qint64{1} << 20;
     QString signal_;
-    QString unreadable_; ///< the signal that was asked for and could not be read
+    QString unreadable_; ///< the signal that was requested and could not be read
     // Inputs of the current map, so that nothing is made twice.
     std::shared_ptr<const SequenceData> sequence_;
     std::shared_ptr<const SignalChunk> chunk_;

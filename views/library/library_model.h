@@ -8,7 +8,7 @@
 namespace ponderscope {
 
 /// Open traces, and below each its runs. Items hold their keys; everything else is read from the data when it
-/// is asked for.
+/// is requested.
 class LibraryModel : public QStandardItemModel {
     Q_OBJECT
 public:

@@ -23,7 +23,7 @@ struct RunPoint {
 
 /// How fronts are drawn.
 struct FrontLook {
-    std::string cost = "compute"; ///< "compute" (mean steps where FLOPs are not known), "steps" or "time"
+    std::string cost = "compute"; ///< "compute" (mean steps if FLOPs are not known), "steps" or "time"
     bool bands = false;           ///< 95 % bands of the loss against full, where the points have them
     std::string log = "none";     ///< logarithmic axes: "none", "x", "y" or "both"
 };

@@ -60,7 +60,7 @@ public:
     [[nodiscard]] QSlider* slider() const { return slider_; }
     /// Takes a number beside the slider's places.
     [[nodiscard]] QLineEdit* threshold() const { return threshold_; }
-    /// Back to where the slider begins: the threshold of the model's own rule, where it has one.
+    /// Back to where the slider begins: the threshold of the model's own rule, if it has one.
     [[nodiscard]] QToolButton* reset() const { return reset_; }
     [[nodiscard]] ChartPlot* histogram() const { return histogram_; }
     /// The fronts of the chosen policy and of the model's own, with the replay that the slider chooses.
@@ -72,7 +72,7 @@ public:
     [[nodiscard]] QPushButton* rerunButton() const { return rerun_; }
     /// The result or the progress of the exact rerun; empty: none.
     [[nodiscard]] QString rerunText() const;
-    /// A rerun that was asked for is under way; negative: none is. Its end shows as a run of the trace.
+    /// A rerun that was requested is under way; negative: none is. Its end shows as a run of the trace.
     void setRerunProgress(int perMille);
     /// Completes a policy table (every policy at its slider, and the existing reruns) or a front (bands as in
     /// the window).

@@ -80,7 +80,7 @@ private:
     qint64 rows_ = 0;
     qint64 wanted_ = -1; ///< index of the strip that is being read; -1: none
     RunKey run_;
-    RunKey other_;         ///< B of what is kept; none where A alone is shown
+    RunKey other_;         ///< B of what is kept; none if A alone is shown
     std::size_t next_ = 0; ///< strips before it have been read
     std::array<std::shared_ptr<const SequenceData>, 2> held_; ///< of A and B, until both are there
     qint64 maxSteps_ = 0;

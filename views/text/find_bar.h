@@ -29,7 +29,7 @@ class HitModel;
 class TextView;
 
 /// Ctrl+F: finds text, "#id", a /pattern/ or a condition in the shown sequence, and in all sequences of the
-/// run where that is wanted; Enter next, Shift+Enter previous (from sequence to sequence then), Escape
+/// run if that is wanted; Enter next, Shift+Enter previous (from sequence to sequence then), Escape
 /// closes. Hits are ticks on the minimap and, when wanted, a list with the words around them; their number by
 /// class and their NLL are below, and panels can be restricted to them.
 class FindBar : public QWidget {

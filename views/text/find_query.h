@@ -25,7 +25,7 @@ Found find_in(const SequenceData& data, const QString& query, Attribution attrib
 /// shown. At most 12.
 QStringList completions(const QString& text, const SequenceData* shown);
 
-/// A condition on tokens, as it is typed: "steps = 3 and nll > 4 or rank >= 100". `and` binds tighter than
+/// A condition on tokens, as typed: "steps = 3 and nll > 4 or rank >= 100". `and` binds tighter than
 /// `or`. Quantities: nll, entropy, rank, steps, probability, flops, id, position, and the annotations of the
 /// tokens by name; comparisons: = != < <= > >=. Of a category = and != alone, with a class, in quotes unless
 /// it is a word or a number: part_of_speech = "proper noun".

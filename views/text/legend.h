@@ -38,7 +38,7 @@ private:
     Theme& theme_;
     int pixels_ = 0; ///< of its letters; 0: small ones
     ValueLook look_;
-    bool whole_ = false; ///< the middle of the scale is named only where it is a whole number
+    bool whole_ = false; ///< the middle of the scale is named only if it is a whole number
     QString unit_;
     QStringList classes_;
     QString meaning_;

@@ -26,7 +26,7 @@ ValueKind kind_of(Quantity quantity, qint64 maxSteps = 0);
 QString quantity_meaning(Quantity quantity, Attribution attribution);
 /// \p value as lists and tooltips show it.
 QString format_quantity(Quantity quantity, double value);
-/// The quantity of one row of the trace; NaN where it was not scored or read out.
+/// The quantity of one row of the trace; NaN if it was not scored or read out.
 double quantity_of(Quantity quantity, const TokenColumns& tokens, std::size_t row);
 
 /// Values of every token of the window, with how they are drawn.
@@ -43,7 +43,7 @@ struct TokenValues : ValueLook {
     [[nodiscard]] QString name() const;    ///< of the quantity or the annotation
     [[nodiscard]] QString unit() const;    ///< empty for counts and annotations
     [[nodiscard]] QString meaning() const; ///< beside the scale
-    /// The value of a token as tooltips show it; empty where there is none.
+    /// The value of a token as tooltips show it; empty if there is none.
     [[nodiscard]] QString textAt(std::size_t token) const;
     /// Takes the look of a column; keeps everything else.
     void look(const ValueLook& look) { static_cast<ValueLook&>(*this) = look; }
@@ -60,7 +60,7 @@ TokenValues replay_values(const std::vector<std::int32_t>& steps, qint64 maxStep
 /// An annotation of the tokens themselves, whatever the attribution; a notice where the run has none of that
 /// name.
 TokenValues annotation_values(const SequenceData& a, const QString& name);
-/// "VERB", "0.25": what a condition finds it by; empty where the token has none.
+/// "VERB", "0.25": what a condition finds it by; empty if the token has none.
 QString format_annotation(const TokenAnnotation& annotation, std::size_t token);
 /// For tooltips: 4 significant digits at most, and the sign of a difference.
 QString short_annotation(const TokenAnnotation& annotation, std::size_t token);

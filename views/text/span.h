@@ -22,7 +22,7 @@ struct TokenSpan {
     friend bool operator==(const TokenSpan&, const TokenSpan&) = default;
 };
 
-/// A mean with the 95 % interval of its bootstrap; NaN bounds where there is none.
+/// A mean with the 95 % interval of its bootstrap; NaN bounds if there is none.
 struct SpanMean {
     double mean = std::numeric_limits<double>::quiet_NaN();
     double low = std::numeric_limits<double>::quiet_NaN();
@@ -35,12 +35,12 @@ struct SpanStatistics {
     qint64 scored = 0;
     SpanMean nll, entropy; ///< nats
     SpanMean steps;        ///< NaN without pondering
-    SpanMean difference;   ///< NLL of A minus B, paired; NaN where B does not read the same tokens
+    SpanMean difference;   ///< NLL of A minus B, paired; NaN if B does not read the same tokens
     QString about;         ///< a sentence: the basis of the intervals, or why there are none
 };
 
 /// \p b: null without a B. Intervals as core/stats makes them: circular blocks inside the span, as long as
-/// the data asks for. None where fewer than two blocks fit. Slow for long spans; Cancelled by \p stop.
+/// the data asks for. None if fewer than two blocks fit. Slow for long spans; Cancelled by \p stop.
 SpanStatistics span_statistics(const SequenceData& a, const SequenceData* b, qint64 maxSteps, TokenSpan span,
                                Attribution attribution, const std::stop_token& stop = {});
 /// The same for single tokens, ascending, at any positions: means over them, and intervals from blocks of the
@@ -54,7 +54,7 @@ class SubsetMeans {
 public:
     explicit SubsetMeans(Attribution attribution);
     ~SubsetMeans();
-    /// \p cluster: from 0, ascending. \p b: null where B does not have that sequence.
+    /// \p cluster: from 0, ascending. \p b: null if B does not have that sequence.
     void add(const SequenceData& a, const SequenceData* b, std::int64_t cluster,
              const std::vector<qint64>& tokens);
     /// \p whole: what was added, in a word. Cancelled by \p stop.
@@ -73,11 +73,11 @@ QString describe_span(const SpanStatistics& statistics, TokenSpan span);
 
 /// More tokens than that are no excerpt.
 inline constexpr qint64 most_copied = 20'000;
-/// The text itself; ids where there is no text.
+/// The text itself; ids if there is no text.
 QString span_text(const SequenceData& data, TokenSpan span);
 
 /// Gives the tokens of a span a class of an annotation beside the trace, which is made if it does not exist;
-/// other tokens keep theirs. An empty class takes the span's away. InputError where the annotation is one of
+/// other tokens keep theirs. An empty class takes the span's away. InputError if the annotation is one of
 /// numbers, or a name cannot be; EnvironmentError.
 void label_span(const RunKey& key, qint64 sequence, TokenSpan span, const QString& annotation,
                 const QString& name);

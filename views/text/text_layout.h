@@ -110,7 +110,7 @@ private:
     };
     struct Line {
         std::uint32_t word = 0;
-        std::uint32_t token = 0;  ///< of the sequence; inside the word only where that is wider than a line
+        std::uint32_t token = 0;  ///< of the sequence; inside the word only if that is wider than a line
         bool rightToLeft = false; ///< direction of its paragraph
     };
     /// A word, or its part on one line.

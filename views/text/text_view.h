@@ -48,7 +48,7 @@ public:
     void setRange(const HeldRange& range);
     [[nodiscard]] ColourRanges& ranges() { return ranges_; } ///< all that are held
     /// Tokens chosen together, by dragging or with Shift: from where that began to the pinned one. Empty
-    /// where one token alone is pinned.
+    /// if one token alone is pinned.
     [[nodiscard]] TokenSpan span() const;
     void setSpan(TokenSpan span); ///< pins its last token; empty: unpins
     /// The text of a token's note: its class in the annotation `note_annotation`. Such tokens carry a flag.

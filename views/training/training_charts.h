@@ -34,7 +34,7 @@ struct TrainingRecord {
     [[nodiscard]] const TrainingQuantity* quantity(std::string_view name) const;
 };
 
-/// All trainings of a trace; empty where it has none. InputError: the trace cannot be read. Cancelled.
+/// All trainings of a trace; empty if it has none. InputError: the trace cannot be read. Cancelled.
 std::vector<TrainingRecord> read_trainings(const std::filesystem::path& trace,
                                            const std::stop_token& stop = {});
 

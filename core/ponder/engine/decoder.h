@@ -18,7 +18,7 @@ struct NewestTokens {
     std::unique_ptr<Recorder> recorder; ///< if there is a listener
     at::Tensor steps;                   ///< StepsResult::steps
     at::Tensor states;                  ///< [S, d]: what their last tokens are read out from
-    at::Tensor likeliest;               ///< int64 [S], where the most likely tokens are asked for
+    at::Tensor likeliest;               ///< int64 [S], where the most likely tokens are requested
 };
 
 /// Computes the newest tokens of a generation.
@@ -35,7 +35,7 @@ public:
         bool repeats = true; ///< false: every step is launched anew (the reference of the captured steps)
         GraphUse* graphs = nullptr; ///< GenerateOptions::graphs
     };
-    /// \p cache: nullptr where all tokens are computed every time. Lives as long as this.
+    /// \p cache: nullptr if all tokens are computed every time. Lives as long as this.
     Decoder(const EngineParts& parts, StepCache* cache, Wish wish);
 
     /// The result is overwritten by the next run. \p windows: of the batch, as the recorder reports them.

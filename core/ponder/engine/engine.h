@@ -101,7 +101,7 @@ public:
         changed.*choice = std::move(value);
         use(std::move(changed));
     }
-    // As they are stored with a run.
+    // As stored with a run.
     [[nodiscard]] std::string policy() const;      ///< "learned", "full", "fixed:n=2"
     [[nodiscard]] std::string scoring() const;     ///< "exact", "jacobi:3"
     [[nodiscard]] std::string kv() const;          ///< "full", ...; empty: no such choice
@@ -130,7 +130,7 @@ public:
     [[nodiscard]] std::int64_t attention_pair_bytes() const;
     [[nodiscard]] std::vector<std::string> notices() const; ///< unused tensors, ties broken, precision hints
     [[nodiscard]] std::int64_t max_steps() const;           ///< K
-    /// JSON of core/policy/flops_model.h, as it is stored with a run.
+    /// JSON of core/policy/flops_model.h, as stored with a run.
     [[nodiscard]] std::string flops_model() const;
     /// The signals that a run of this level records, in a fixed order.
     [[nodiscard]] std::vector<SignalInfo> signals(RecordLevel level) const;
@@ -142,7 +142,7 @@ public:
     [[nodiscard]] std::vector<WindowResult> score(std::span<const Window> windows, RecordLevel level) const;
 
     /// The same results as score. Neighbouring windows that begin with the same tokens compute these tokens
-    /// once. Nothing is shared where that would not be exact: where a token's result depends on the number or
+    /// once. Nothing is shared if that would not be exact: where a token's result depends on the number or
     /// length of its sequence, where slots are refreshed in passes, and where attention, states or layers are
     /// recorded.
     [[nodiscard]] std::vector<WindowResult> score_sharing(std::span<const Window> windows,

@@ -68,7 +68,7 @@ struct Engine::Impl : EngineParts {
                                     StepsResult* result = nullptr) const;
 };
 
-/// InputError where the plan counts the passes in which slots are computed.
+/// InputError if the plan counts the passes in which slots are computed.
 void refuse_patches_of_passes(const RunPlan& plan, const Method& method);
 
 class Engine::Pending {

@@ -37,7 +37,7 @@ struct ForwardResult {
     at::Tensor readout;            ///< [N, d]: Σ_k mass_{t,k} h^k_t, the input of the head
     at::Tensor
         cross_entropy;  ///< scalar, fp32: mean over the tokens with a target, nats. Undefined without targets
-    at::Tensor penalty; ///< scalar of the method (gates, routers); undefined where it has none, and without
+    at::Tensor penalty; ///< scalar of the method (gates, routers); undefined if it has none, and without
                         ///< targets or ForwardForm::training
     at::Tensor mean_steps; ///< scalar, fp32: K_t over all tokens
 };

@@ -51,7 +51,7 @@ struct HaltingAnswer {
 class HaltingRule {
 public:
     virtual ~HaltingRule() = default;
-    /// As it is stored with a run: "full", "fixed:n=2".
+    /// As stored with a run: "full", "fixed:n=2".
     [[nodiscard]] virtual std::string name() const = 0;
     /// False: no token stops before K, and no rows need to be gathered.
     [[nodiscard]] virtual bool may_halt() const { return true; }

@@ -24,7 +24,7 @@ std::shared_ptr<const HaltingRule> forced_halting(std::vector<ForcedSteps> force
                                                   std::shared_ptr<const HaltingRule> otherwise);
 
 /// Every token runs to the last step that is given for it: steps[sequence][position]; other tokens run to K.
-/// Reruns of the oracle use it, with the replay's steps (methods.md section 9). \p name: as it is stored with
+/// Reruns of the oracle use it, with the replay's steps (methods.md section 9). \p name: as stored with
 /// the run.
 std::shared_ptr<const HaltingRule> prescribed_halting(std::string name,
                                                       std::vector<std::vector<std::int32_t>> steps);

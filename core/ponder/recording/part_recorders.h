@@ -33,7 +33,7 @@ public:
     void heard(std::string_view, std::int64_t, std::int64_t, const at::Tensor&) override {}
 
 protected:
-    /// Rows of the slots as they are recorded.
+    /// Rows of the slots as recorded.
     [[nodiscard]] at::Tensor recorded(const at::Tensor& rows) const;
     /// Puts recorded rows to their places in \p column, [M, ...].
     void put(at::Tensor column, const at::Tensor& values) const;

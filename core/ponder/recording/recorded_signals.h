@@ -16,7 +16,7 @@ struct RecordedSignal {
     std::vector<std::int64_t> shape; ///< of one token; the last of attention is the longest window, here 1
     bool on_request = false;         ///< has a price of its own
     bool half = false;               ///< fp16 on the device, too, where it is no whole number
-    bool sparse = false;             ///< NaN or did_not_run where nothing is put; else 0
+    bool sparse = false;             ///< NaN or did_not_run if nothing is put; else 0
 
     [[nodiscard]] std::int64_t token_bytes() const; ///< in the trace, before it is compressed
 };

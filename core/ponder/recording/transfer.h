@@ -19,7 +19,7 @@ namespace ponderscope {
 struct ReportedWindow {
     std::int64_t length = 0;              ///< tokens of the window in this run
     std::int64_t past = 0;                ///< tokens of the sequence before them
-    std::vector<std::int32_t> past_steps; ///< K_t of those, where the method halts; empty: K
+    std::vector<std::int32_t> past_steps; ///< K_t of those, if the method halts; empty: K
     std::int64_t report_begin = 0;
     std::int64_t report_end = 0;
     std::vector<std::int32_t> ids; ///< of the reported tokens

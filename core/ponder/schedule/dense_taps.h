@@ -21,7 +21,7 @@ public:
     DenseTaps(TapListener* listener, std::int64_t tokens, std::int64_t slots)
         : listener_(listener), tokens_(tokens), slots_(slots) {}
 
-    /// Which tensors of a pass are collected. Attention is expensive, so only the final pass is asked for it.
+    /// Which tensors of a pass are collected. Attention is expensive, so only the final pass collects it.
     /// If the final pass is not known beforehand, another pass is made for attention alone.
     enum class Hear : std::uint8_t { nothing, all_but_attention, all, attention };
     /// The tap of a pass over these slots: \p tokens and \p steps int64 [n].

@@ -78,7 +78,7 @@ struct StepsResult {
 };
 
 struct StepsOptions {
-    /// Make the read-out after every step, even where it costs a coda. Otherwise it is made only where a
+    /// Make the read-out after every step, even where it costs a coda. Otherwise it is made only if a
     /// halting rule needs it, and at the end.
     bool read_out_every_step = false;
     RunListener* listener = nullptr;

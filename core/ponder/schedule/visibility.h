@@ -29,7 +29,7 @@ struct RowSpace {
 struct StepRows {
     at::Tensor rows;   ///< int64 [n]
     at::Tensor ranges; ///< int32 [n, m, 2], as Visibility wants them
-    /// For each sliding window, the window and its ranges. Filled only where rows are not at their tokens'
+    /// For each sliding window, the window and its ranges. Filled only if rows are not at their tokens'
     /// positions.
     std::vector<std::pair<std::int64_t, at::Tensor>> window_ranges = {};
 };
@@ -77,7 +77,7 @@ private:
 
 /// Rows and ranges of all slots of all tokens at once under the interleaved rule: by token, then step; \p
 /// slots: int64 [N], K_t + 1 a token. The result is in the order of the rows, so that rows = first_row + 0,
-/// 1, 2, ... \p rows_in_all: their number, where the host knows it; else it waits for it.
+/// 1, 2, ... \p rows_in_all: their number, if the host knows it; else it waits for it.
 struct InterleavedRows {
     at::Tensor tokens; ///< int64 [n]: the slot's token
     at::Tensor steps;  ///< int64 [n]

@@ -13,7 +13,7 @@ namespace ponderscope {
 class Database;
 
 // Edits of the runs of a trace that no process writes. A run is meant by its id, name and
-// beginning together: where the file holds another by now (a second window was faster), nothing is done.
+// beginning together: if the file holds another by now (a second window was faster), nothing is done.
 // InputError: no such run, no trace, another writer. EnvironmentError: the file or its folder cannot be
 // written, no room.
 

@@ -28,7 +28,7 @@ struct StepColumn {
 };
 
 /// The column of a run as an annotation of that name. Values stand at the token that was predicted: row t of
-/// the trace is at token t + 1; the first token has no value. NaN where the step did not run or the signal
+/// the trace is at token t + 1; the first token has no value. NaN if the step did not run or the signal
 /// has no value. InputError: the run has no such signal. Cancelled by \p stop.
 Annotation annotation_by_step(const TraceReader& trace, const RunInfo& run, const std::string& name,
                               const StepColumn& column, const std::stop_token& stop = {});

@@ -14,11 +14,11 @@ std::string trace_summary(const TraceReader& reader);
 /// cannot be said are null.
 nlohmann::json trace_summary_json(const TraceReader& reader);
 
-/// Totals of a run or a sequence as rates. NaN where nothing counts.
+/// Totals of a run or a sequence as rates. NaN if nothing counts.
 double mean_nll(const TokenTotals& totals);      ///< nats
 double perplexity(const TokenTotals& totals);    ///< exp(mean NLL)
 double bits_per_byte(const TokenTotals& totals); ///< of the text under the scored tokens
 double mean_steps(const TokenTotals& totals);    ///< over the scored tokens
-double mean_flops(const TokenTotals& totals);    ///< over all tokens; NaN where the FLOPs are not known
+double mean_flops(const TokenTotals& totals);    ///< over all tokens; NaN if the FLOPs are not known
 
 } // namespace ponderscope

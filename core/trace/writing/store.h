@@ -26,7 +26,7 @@ namespace ponderscope {
 class TraceStore {
 public:
     /// Opens a trace, or makes one. InputError: something else lies there. The caller holds the LockFile.
-    /// \p compress: values of signals, where that takes less. \p temporary: a file that gets its name later.
+    /// \p compress: values of signals, if that takes less. \p temporary: a file that gets its name later.
     explicit TraceStore(const std::filesystem::path& path, bool compress = false, bool temporary = false);
 
     /// Content of the file when it was opened.
@@ -73,7 +73,7 @@ public:
 
     [[nodiscard]] bool dirty() const { return database_.in_transaction(); }
     /// Everything given so far becomes readable and survives the death of this process. EnvironmentError
-    /// where the file lost its name meanwhile (keep_file).
+    /// if the file lost its name meanwhile (keep_file).
     void commit();
     [[nodiscard]] bool has_committed() const { return committed_; }
     /// Commits and makes the trace a single file again, unless another process reads it.

@@ -36,7 +36,7 @@ struct QueuedCall {
 /// The caller's side and the queue to the writer thread.
 struct TraceWriter::Impl {
     std::filesystem::path path;   // as it was named
-    std::filesystem::path target; // the file itself, where that is a link
+    std::filesystem::path target; // the file itself, if that is a link
     Options options;
     std::optional<LockFile> lock; // released last
     std::optional<TraceStore> store;
@@ -91,7 +91,7 @@ struct TraceWriter::Impl {
     /// The error for a failed write. \p kept: what was written before stays. For a temporary file, the
     /// message names the final path and nothing stays.
     [[nodiscard]] EnvironmentError failed(const SqliteFailure& why, bool kept) const;
-    /// InputError where other shards of the run, as far as they are there, are of other texts or options.
+    /// InputError if other shards of the run, as far as they are there, are of other texts or options.
     void check_siblings(const Recording& own, const ShardInfo& shard) const;
     void push(QueuedCall::Commit commit, std::function<void(TraceStore&)> call, std::size_t bytes = 0);
     void work_off();
