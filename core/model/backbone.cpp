@@ -41,7 +41,7 @@ void check_combination(const ModelConfig& config) {
     }
 }
 
-std::unique_ptr<Backbone> build(const ModelConfig& config, LayoutBuilder& builder) {
+std::unique_ptr<Backbone> build(const ModelConfig& config, TensorBuilder& builder) {
     check_combination(config);
     switch (config.architecture) {
 #define PONDERSCOPE_ARCHITECTURE(name)                                                                       \
@@ -309,7 +309,7 @@ RotationTable Backbone::rotation(const std::vector<std::int64_t>& lengths) const
 }
 
 ParameterLayout backbone_layout(const ModelConfig& config) {
-    LayoutBuilder builder(config);
+    TensorBuilder builder(config);
     (void)build(config, builder);
     (void)make_residual_structure(config, builder);
     ParameterLayout layout = builder.finish();
@@ -318,7 +318,7 @@ ParameterLayout backbone_layout(const ModelConfig& config) {
 }
 
 std::unique_ptr<Backbone> make_backbone(const ModelConfig& config, const Parameters& parameters) {
-    LayoutBuilder builder(config, &parameters);
+    TensorBuilder builder(config, &parameters);
     std::unique_ptr<Backbone> backbone = build(config, builder);
     backbone->residual_ = make_residual_structure(config, builder);
     backbone->count_elements(builder.layout(), builder.blocks());

@@ -11,7 +11,7 @@
 
 namespace ponderscope {
 
-Experts Experts::declare(LayoutBuilder& builder, const std::string& mlp, const ModelConfig& config) {
+Experts Experts::declare(TensorBuilder& builder, const std::string& mlp, const ModelConfig& config) {
     const std::int64_t d = config.hidden_size;
     const std::int64_t m = config.experts.intermediate_size;
     const std::int64_t count = config.experts.count;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/model/backbone.h"
-#include "core/model/layout_builder.h"
+#include "core/model/tensor_builder.h"
 
 #include <ATen/core/Tensor.h>
 
@@ -19,7 +19,7 @@ namespace ponderscope {
 class Experts {
 public:
     /// The mixture behind the name \p mlp ("model.layers.3.mlp.").
-    static Experts declare(LayoutBuilder& builder, const std::string& mlp, const ModelConfig& config);
+    static Experts declare(TensorBuilder& builder, const std::string& mlp, const ModelConfig& config);
 
     /// residual + the weighted sum of the chosen experts of \p x [n, d].
     [[nodiscard]] at::Tensor add(const at::Tensor& residual, const at::Tensor& x, std::int64_t layer,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/model/layout_builder.h"
+#include "core/model/tensor_builder.h"
 
 #include <memory>
 
@@ -11,7 +11,7 @@ namespace ponderscope {
 // which a layout alone does not need, its tensors are undefined. A new architecture needs a file with such a
 // function and a line of architectures.def (resources/adding-a-backbone.md).
 #define PONDERSCOPE_ARCHITECTURE(name)                                                                       \
-    std::unique_ptr<Backbone> name##_backbone(const ModelConfig& config, LayoutBuilder& builder);
+    std::unique_ptr<Backbone> name##_backbone(const ModelConfig& config, TensorBuilder& builder);
 #include "core/checkpoint/architectures.def"
 #undef PONDERSCOPE_ARCHITECTURE
 

@@ -4,7 +4,7 @@
 namespace ponderscope {
 
 std::unique_ptr<ResidualStructure> make_residual_structure(const ModelConfig& config,
-                                                           LayoutBuilder& builder) {
+                                                           TensorBuilder& builder) {
     switch (config.depth.kind) {
     case DepthMixing::mhc:
         return make_hyper_connections(config, builder);

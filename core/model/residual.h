@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/model/backbone.h"
-#include "core/model/layout_builder.h"
+#include "core/model/tensor_builder.h"
 
 #include <cstdint>
 #include <functional>
@@ -27,16 +27,16 @@ public:
 };
 
 /// Declares the structure's tensors and takes them. nullptr if the residual is the usual one.
-std::unique_ptr<ResidualStructure> make_residual_structure(const ModelConfig& config, LayoutBuilder& builder);
+std::unique_ptr<ResidualStructure> make_residual_structure(const ModelConfig& config, TensorBuilder& builder);
 
 // One file each.
-std::unique_ptr<ResidualStructure> make_hyper_connections(const ModelConfig& config, LayoutBuilder& builder);
+std::unique_ptr<ResidualStructure> make_hyper_connections(const ModelConfig& config, TensorBuilder& builder);
 std::unique_ptr<ResidualStructure> make_attention_residuals(const ModelConfig& config,
-                                                            LayoutBuilder& builder);
-std::unique_ptr<ResidualStructure> make_depth_average(const ModelConfig& config, LayoutBuilder& builder);
+                                                            TensorBuilder& builder);
+std::unique_ptr<ResidualStructure> make_depth_average(const ModelConfig& config, TensorBuilder& builder);
 
 /// A tensor in fp32 that no product reads: it counts for nothing in FLOPs. Undefined without weights.
-inline at::Tensor small_tensor(LayoutBuilder& builder, std::string name, std::vector<std::int64_t> shape,
+inline at::Tensor small_tensor(TensorBuilder& builder, std::string name, std::vector<std::int64_t> shape,
                                double start, TensorSpec::Init init = TensorSpec::Init::constant) {
     const at::Tensor stored = builder.add({std::move(name), std::move(shape), init, start, {}, -1, false});
     return stored.defined() ? stored.to(at::kFloat) : stored;

@@ -18,7 +18,7 @@ std::string aggregator(std::int64_t c) {
 
 class AttentionResiduals final : public ResidualStructure {
 public:
-    AttentionResiduals(const ModelConfig& config, LayoutBuilder& builder);
+    AttentionResiduals(const ModelConfig& config, TensorBuilder& builder);
     [[nodiscard]] at::Tensor run(const at::Tensor& x, const Sublayer& apply, const Pass& pass) const override;
 
 private:
@@ -35,7 +35,7 @@ private:
     std::vector<Aggregator> aggregators_; ///< of each sublayer, then the final one
 };
 
-AttentionResiduals::AttentionResiduals(const ModelConfig& config, LayoutBuilder& builder)
+AttentionResiduals::AttentionResiduals(const ModelConfig& config, TensorBuilder& builder)
     : eps_(config.norm_eps), block_(config.depth.block_size) {
     for (std::int64_t c = 0; c <= 2 * config.layers; ++c) {
         const std::string prefix = c < 2 * config.layers ? aggregator(c) : final_aggregator;
@@ -91,7 +91,7 @@ at::Tensor AttentionResiduals::run(const at::Tensor& x, const Sublayer& apply, c
 } // namespace
 
 std::unique_ptr<ResidualStructure> make_attention_residuals(const ModelConfig& config,
-                                                            LayoutBuilder& builder) {
+                                                            TensorBuilder& builder) {
     return std::make_unique<AttentionResiduals>(config, builder);
 }
 

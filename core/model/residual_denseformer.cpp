@@ -11,7 +11,7 @@ namespace {
 
 class DepthAverage final : public ResidualStructure {
 public:
-    DepthAverage(const ModelConfig& config, LayoutBuilder& builder)
+    DepthAverage(const ModelConfig& config, TensorBuilder& builder)
         : layers_(config.layers), dilation_(config.depth.dilation) {
         for (std::int64_t l = 0; l < layers_; ++l) {
             // Training begins with the plain model: the newest output alone (arXiv 2402.02622, section 3).
@@ -57,7 +57,7 @@ private:
 
 } // namespace
 
-std::unique_ptr<ResidualStructure> make_depth_average(const ModelConfig& config, LayoutBuilder& builder) {
+std::unique_ptr<ResidualStructure> make_depth_average(const ModelConfig& config, TensorBuilder& builder) {
     return std::make_unique<DepthAverage>(config, builder);
 }
 

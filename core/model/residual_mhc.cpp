@@ -19,7 +19,7 @@ std::string connector(std::int64_t c) {
 
 class HyperConnections final : public ResidualStructure {
 public:
-    HyperConnections(const ModelConfig& config, LayoutBuilder& builder);
+    HyperConnections(const ModelConfig& config, TensorBuilder& builder);
     [[nodiscard]] at::Tensor run(const at::Tensor& x, const Sublayer& apply, const Pass& pass) const override;
 
 private:
@@ -41,7 +41,7 @@ private:
     at::Tensor reduce_; ///< fp32 [S]
 };
 
-HyperConnections::HyperConnections(const ModelConfig& config, LayoutBuilder& builder)
+HyperConnections::HyperConnections(const ModelConfig& config, TensorBuilder& builder)
     : streams_(config.depth.streams), iterations_(config.depth.sinkhorn_iters) {
     const std::int64_t s = streams_;
     const std::int64_t width = s * config.hidden_size;
@@ -102,7 +102,7 @@ at::Tensor HyperConnections::run(const at::Tensor& x, const Sublayer& apply, con
 
 } // namespace
 
-std::unique_ptr<ResidualStructure> make_hyper_connections(const ModelConfig& config, LayoutBuilder& builder) {
+std::unique_ptr<ResidualStructure> make_hyper_connections(const ModelConfig& config, TensorBuilder& builder) {
     return std::make_unique<HyperConnections>(config, builder);
 }
 

@@ -93,8 +93,8 @@ std::string one_character(const JsonObject& object, std::string_view key, std::s
 
 } // namespace
 
-Decoder Decoder::parse(const nlohmann::json& json, const std::filesystem::path& file) {
-    Decoder decoder;
+TokenDecoder TokenDecoder::parse(const nlohmann::json& json, const std::filesystem::path& file) {
+    TokenDecoder decoder;
     if (!json.is_null()) {
         decoder.present_ = true;
         decoder.add(json, "decoder", file);
@@ -102,7 +102,8 @@ Decoder Decoder::parse(const nlohmann::json& json, const std::filesystem::path& 
     return decoder;
 }
 
-void Decoder::add(const nlohmann::json& json, const std::string& name, const std::filesystem::path& file) {
+void TokenDecoder::add(const nlohmann::json& json, const std::string& name,
+                       const std::filesystem::path& file) {
     const JsonObject object(json, file, name);
     const std::string type = object.required_text("type");
     if (type == "Sequence") {
@@ -174,14 +175,14 @@ void Decoder::add(const nlohmann::json& json, const std::string& name, const std
     }
 }
 
-std::vector<std::string> Decoder::run(std::vector<std::string> tokens, bool whole_text) const {
+std::vector<std::string> TokenDecoder::run(std::vector<std::string> tokens, bool whole_text) const {
     for (const Step& step : steps_) {
         step(tokens, whole_text);
     }
     return tokens;
 }
 
-std::string Decoder::decode(std::vector<std::string> tokens) const {
+std::string TokenDecoder::decode(std::vector<std::string> tokens) const {
     std::string text;
     const std::vector<std::string> parts = run(std::move(tokens), true);
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -193,7 +194,7 @@ std::string Decoder::decode(std::vector<std::string> tokens) const {
     return text;
 }
 
-std::string Decoder::decode_one(std::string_view token) const {
+std::string TokenDecoder::decode_one(std::string_view token) const {
     return concatenated(run({std::string(token)}, false));
 }
 

@@ -13,10 +13,11 @@ namespace ponderscope {
 
 /// The "decoder" of a tokenizer.json: ByteLevel, Replace, ByteFallback, Fuse, Strip, Metaspace, BPEDecoder
 /// and sequences of them. Others are refused by name. Bytes that are no UTF-8 stay what they are.
-class Decoder {
+class TokenDecoder {
 public:
-    Decoder() = default; ///< joins tokens with spaces, as the original does when a file has none
-    static Decoder parse(const nlohmann::json& json, const std::filesystem::path& file); ///< null included
+    TokenDecoder() = default; ///< joins tokens with spaces, as the original does when a file has none
+    static TokenDecoder parse(const nlohmann::json& json,
+                              const std::filesystem::path& file); ///< null included
 
     /// Token texts, as in the vocabulary, to the text.
     [[nodiscard]] std::string decode(std::vector<std::string> tokens) const;

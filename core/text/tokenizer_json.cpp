@@ -207,7 +207,7 @@ TokenizerParts parts_of(const nlohmann::json& document, const Path& file, const 
     }
     parts.normalizer = Normalizer::parse(value_or_null(root, "normalizer"), file);
     parts.pre_tokenizer = PreTokenizer::parse(value_or_null(root, "pre_tokenizer"), file);
-    parts.decoder = Decoder::parse(value_or_null(root, "decoder"), file);
+    parts.decoder = TokenDecoder::parse(value_or_null(root, "decoder"), file);
     if (type == "Unigram" && parts.pre_tokenizer.is_byte_level()) {
         model.fail("type", "BPE behind ByteLevel", "this combination is not supported");
     }

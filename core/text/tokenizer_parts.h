@@ -28,7 +28,7 @@ struct TokenizerParts {
     Bpe model;
     CuttingRules rules;             ///< for the digest
     std::optional<Unigram> unigram; ///< in the place of `model`
-    Decoder decoder;
+    TokenDecoder decoder;
     std::vector<AddedToken> added;
     std::vector<std::int32_t> prefix; ///< tokens that the post-processor puts before a text
     std::vector<std::int32_t> suffix; ///< and behind it

@@ -3,7 +3,7 @@
 
 #include "core/model/blocks.h"
 #include "core/model/experts.h"
-#include "core/model/layout_builder.h"
+#include "core/model/tensor_builder.h"
 
 #include <memory>
 #include <optional>

@@ -16,7 +16,7 @@ namespace {
 
 class Dory final : public BlockStack {
 public:
-    Dory(const ModelConfig& config, LayoutBuilder& builder);
+    Dory(const ModelConfig& config, TensorBuilder& builder);
 
     [[nodiscard]] at::Tensor inject(const at::Tensor& state, const at::Tensor& entering) const override {
         return state + entering;
@@ -28,7 +28,7 @@ private:
         at::Tensor attention_rate, mlp_rate; ///< [d]
         at::Tensor mlp_gate, mlp_up;         ///< [m]
     };
-    void declare(LayoutBuilder& builder, const std::string& name, std::int64_t l);
+    void declare(TensorBuilder& builder, const std::string& name, std::int64_t l);
     [[nodiscard]] at::Tensor unit(const at::Tensor& x) const { return final_norm(x); }
     [[nodiscard]] at::Tensor after_prelude(const at::Tensor& x) const override { return unit(x); }
     [[nodiscard]] at::Tensor after_core(const at::Tensor& x) const override { return unit(x); }
@@ -59,7 +59,7 @@ void add_other_names(ParameterLayout& layout, std::size_t first, const std::stri
     }
 }
 
-void Dory::declare(LayoutBuilder& builder, const std::string& name, std::int64_t l) {
+void Dory::declare(TensorBuilder& builder, const std::string& name, std::int64_t l) {
     const std::int64_t d = config_.hidden_size;
     const std::int64_t m = config_.intermediate_size;
     const std::int64_t queries = config_.query_heads * config_.head_dim;
@@ -104,7 +104,7 @@ void Dory::declare(LayoutBuilder& builder, const std::string& name, std::int64_t
     add_other_names(builder.layout(), first, name, l);
 }
 
-Dory::Dory(const ModelConfig& config, LayoutBuilder& builder) : BlockStack(config) {
+Dory::Dory(const ModelConfig& config, TensorBuilder& builder) : BlockStack(config) {
     norm_ = blocks::Norm{NormKind::unit, {}, {}, config.norm_eps};
     embedding_ = builder.embedding("model.embed_tokens.weight", {"backbone.embeddings.weight"});
     for (const std::string& name :
@@ -137,7 +137,7 @@ at::Tensor Dory::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) co
 
 } // namespace
 
-std::unique_ptr<Backbone> dory_backbone(const ModelConfig& config, LayoutBuilder& builder) {
+std::unique_ptr<Backbone> dory_backbone(const ModelConfig& config, TensorBuilder& builder) {
     return std::make_unique<Dory>(config, builder);
 }
 

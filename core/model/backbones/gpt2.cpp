@@ -14,7 +14,7 @@ namespace {
 /// matrices stored as Conv1D.
 class Gpt2 final : public BlockStack {
 public:
-    Gpt2(const ModelConfig& config, LayoutBuilder& builder) : BlockStack(config) {
+    Gpt2(const ModelConfig& config, TensorBuilder& builder) : BlockStack(config) {
         const std::int64_t d = config.hidden_size;
         const std::int64_t m = config.intermediate_size;
         // Conv1D keeps its matrix as [in, out]: a view turns it into the shape of every other projection.
@@ -54,7 +54,7 @@ private:
 
 } // namespace
 
-std::unique_ptr<Backbone> gpt2_backbone(const ModelConfig& config, LayoutBuilder& builder) {
+std::unique_ptr<Backbone> gpt2_backbone(const ModelConfig& config, TensorBuilder& builder) {
     return std::make_unique<Gpt2>(config, builder);
 }
 

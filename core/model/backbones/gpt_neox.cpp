@@ -10,7 +10,7 @@ namespace {
 /// residual.
 class GptNeox final : public BlockStack {
 public:
-    GptNeox(const ModelConfig& config, LayoutBuilder& builder) : BlockStack(config) {
+    GptNeox(const ModelConfig& config, TensorBuilder& builder) : BlockStack(config) {
         const std::int64_t d = config.hidden_size;
         const std::int64_t m = config.intermediate_size;
         const std::int64_t heads = config.query_heads * config.head_dim;
@@ -35,7 +35,7 @@ public:
 
 } // namespace
 
-std::unique_ptr<Backbone> gpt_neox_backbone(const ModelConfig& config, LayoutBuilder& builder) {
+std::unique_ptr<Backbone> gpt_neox_backbone(const ModelConfig& config, TensorBuilder& builder) {
     return std::make_unique<GptNeox>(config, builder);
 }
 

@@ -18,7 +18,7 @@ namespace {
 /// n a norm without weights.
 class HrmText final : public BlockStack {
 public:
-    HrmText(const ModelConfig& config, LayoutBuilder& builder)
+    HrmText(const ModelConfig& config, TensorBuilder& builder)
         : BlockStack(config), stack_(config.layers / (config.released.low_passes + 1)) {
         norm_ = blocks::Norm{config.norm, {}, {}, config.norm_eps};
         const std::vector<std::string>& names = builder.blocks([&](std::int64_t l) {
@@ -42,7 +42,7 @@ public:
 
 private:
     [[nodiscard]] bool is_high(std::int64_t l) const { return l >= config_.layers - stack_; }
-    [[nodiscard]] Layer declare(LayoutBuilder& builder, const std::string& name) const;
+    [[nodiscard]] Layer declare(TensorBuilder& builder, const std::string& name) const;
     [[nodiscard]] at::Tensor layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const override {
         const std::int64_t d = config_.hidden_size;
         const at::Tensor high = x.narrow(1, 0, d);
@@ -59,7 +59,7 @@ private:
     std::int64_t stack_; ///< layers of a stack
 };
 
-BlockStack::Layer HrmText::declare(LayoutBuilder& builder, const std::string& name) const {
+BlockStack::Layer HrmText::declare(TensorBuilder& builder, const std::string& name) const {
     const std::int64_t d = config_.hidden_size;
     const std::int64_t m = config_.intermediate_size;
     const std::int64_t width = config_.query_heads * config_.head_dim;
@@ -88,7 +88,7 @@ BlockStack::Layer HrmText::declare(LayoutBuilder& builder, const std::string& na
 
 } // namespace
 
-std::unique_ptr<Backbone> hrm_text_backbone(const ModelConfig& config, LayoutBuilder& builder) {
+std::unique_ptr<Backbone> hrm_text_backbone(const ModelConfig& config, TensorBuilder& builder) {
     return std::make_unique<HrmText>(config, builder);
 }
 

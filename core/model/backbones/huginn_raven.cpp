@@ -17,7 +17,7 @@ namespace {
 /// MLP(y) = proj(silu(a) * b), [a; b] = fc y.
 class HuginnRaven final : public BlockStack {
 public:
-    HuginnRaven(const ModelConfig& config, LayoutBuilder& builder) : BlockStack(config) {
+    HuginnRaven(const ModelConfig& config, TensorBuilder& builder) : BlockStack(config) {
         const std::int64_t d = config.hidden_size;
         embedding_ = builder.embedding("transformer.wte.weight");
         for (const std::string& name :
@@ -38,7 +38,7 @@ public:
     }
 
 private:
-    [[nodiscard]] Layer declare(LayoutBuilder& builder, const std::string& name) const {
+    [[nodiscard]] Layer declare(TensorBuilder& builder, const std::string& name) const {
         const std::int64_t d = config_.hidden_size;
         const std::int64_t m = config_.intermediate_size;
         const std::int64_t queries = config_.query_heads * config_.head_dim;
@@ -84,7 +84,7 @@ private:
 
 } // namespace
 
-std::unique_ptr<Backbone> huginn_raven_backbone(const ModelConfig& config, LayoutBuilder& builder) {
+std::unique_ptr<Backbone> huginn_raven_backbone(const ModelConfig& config, TensorBuilder& builder) {
     return std::make_unique<HuginnRaven>(config, builder);
 }
 

@@ -13,12 +13,12 @@ namespace {
 
 class Llama final : public BlockStack {
 public:
-    Llama(const ModelConfig& config, LayoutBuilder& builder, const LlamaTraits& traits);
+    Llama(const ModelConfig& config, TensorBuilder& builder, const LlamaTraits& traits);
 
 private:
-    Layer declare(LayoutBuilder& builder, const LlamaTraits& traits, const std::string& name,
+    Layer declare(TensorBuilder& builder, const LlamaTraits& traits, const std::string& name,
                   std::int64_t l) const;
-    void merge_adapters(LayoutBuilder& builder);
+    void merge_adapters(TensorBuilder& builder);
     [[nodiscard]] at::Tensor enter(const at::Tensor& x, const Pass&) const override {
         return entry_norm_ ? final_norm(x) : x; // both without weights
     }
@@ -26,7 +26,7 @@ private:
     bool entry_norm_;
 };
 
-BlockStack::Layer Llama::declare(LayoutBuilder& builder, const LlamaTraits& traits, const std::string& name,
+BlockStack::Layer Llama::declare(TensorBuilder& builder, const LlamaTraits& traits, const std::string& name,
                                  std::int64_t l) const {
     const std::int64_t d = config_.hidden_size;
     const std::int64_t m = config_.intermediate_size;
@@ -87,7 +87,7 @@ BlockStack::Layer Llama::declare(LayoutBuilder& builder, const LlamaTraits& trai
     return layer;
 }
 
-Llama::Llama(const ModelConfig& config, LayoutBuilder& builder, const LlamaTraits& traits)
+Llama::Llama(const ModelConfig& config, TensorBuilder& builder, const LlamaTraits& traits)
     : BlockStack(config), entry_norm_(traits.entry_norm) {
     embedding_ = builder.embedding("model.embed_tokens.weight");
     for (const std::string& name : builder.blocks("model.layers.")) {
@@ -102,7 +102,7 @@ Llama::Llama(const ModelConfig& config, LayoutBuilder& builder, const LlamaTrait
 }
 
 /// W + (alpha / r) B A, in fp32 and rounded once.
-void Llama::merge_adapters(LayoutBuilder& builder) {
+void Llama::merge_adapters(TensorBuilder& builder) {
     if (config_.tah.adapted.empty()) {
         return;
     }
@@ -138,7 +138,7 @@ void Llama::merge_adapters(LayoutBuilder& builder) {
 
 } // namespace
 
-std::unique_ptr<Backbone> make_llama(const ModelConfig& config, LayoutBuilder& builder,
+std::unique_ptr<Backbone> make_llama(const ModelConfig& config, TensorBuilder& builder,
                                      const LlamaTraits& traits) {
     return std::make_unique<Llama>(config, builder, traits);
 }

@@ -34,7 +34,7 @@ struct LlamaTraits {
 /// Llama and its kind: RMSNorm, rotary embedding, grouped KV heads, gated MLP; optional head size of its own,
 /// biases and norms on q and k. The residual sums may be replaced by another structure (residual.h). With
 /// adapters (config.tah), a pass may run through the weights that they were merged into.
-std::unique_ptr<Backbone> make_llama(const ModelConfig& config, LayoutBuilder& builder,
+std::unique_ptr<Backbone> make_llama(const ModelConfig& config, TensorBuilder& builder,
                                      const LlamaTraits& traits);
 
 } // namespace ponderscope

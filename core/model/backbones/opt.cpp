@@ -16,7 +16,7 @@ constexpr std::int64_t position_offset = 2;
 /// part of the stack: what enters and leaves it has the embedding's width, so that a state can be fed back.
 class Opt final : public BlockStack {
 public:
-    Opt(const ModelConfig& config, LayoutBuilder& builder) : BlockStack(config) {
+    Opt(const ModelConfig& config, TensorBuilder& builder) : BlockStack(config) {
         const std::int64_t d = config.hidden_size;
         const std::int64_t m = config.intermediate_size;
         const std::string stack = "model.decoder.";
@@ -70,7 +70,7 @@ private:
 
 } // namespace
 
-std::unique_ptr<Backbone> opt_backbone(const ModelConfig& config, LayoutBuilder& builder) {
+std::unique_ptr<Backbone> opt_backbone(const ModelConfig& config, TensorBuilder& builder) {
     return std::make_unique<Opt>(config, builder);
 }
 

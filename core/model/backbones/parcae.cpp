@@ -19,7 +19,7 @@ constexpr std::int64_t gate_reads = 32;
 /// without weights
 class Parcae final : public BlockStack {
 public:
-    Parcae(const ModelConfig& config, LayoutBuilder& builder);
+    Parcae(const ModelConfig& config, TensorBuilder& builder);
 
     [[nodiscard]] at::Tensor inject(const at::Tensor& state, const at::Tensor& entering) const override {
         const at::Tensor x = state.to(entering.scalar_type());
@@ -40,7 +40,7 @@ public:
     [[nodiscard]] std::int64_t before_coda_flops() const override { return 2 * c_.numel(); }
 
 private:
-    [[nodiscard]] Layer declare(LayoutBuilder& builder, const std::string& name, std::int64_t l) const;
+    [[nodiscard]] Layer declare(TensorBuilder& builder, const std::string& name, std::int64_t l) const;
     [[nodiscard]] at::Tensor after_prelude(const at::Tensor& x) const override {
         return prelude_norm_ ? blocks::normalise(x, *prelude_norm_) : x;
     }
@@ -52,7 +52,7 @@ private:
     at::Tensor c_;            ///< [d, d]
 };
 
-BlockStack::Layer Parcae::declare(LayoutBuilder& builder, const std::string& name, std::int64_t l) const {
+BlockStack::Layer Parcae::declare(TensorBuilder& builder, const std::string& name, std::int64_t l) const {
     const std::int64_t d = config_.hidden_size;
     const ReleasedConfig& released = config_.released;
     const bool core = l >= config_.core_begin() && l < config_.core_end();
@@ -91,7 +91,7 @@ BlockStack::Layer Parcae::declare(LayoutBuilder& builder, const std::string& nam
     return layer;
 }
 
-Parcae::Parcae(const ModelConfig& config, LayoutBuilder& builder) : BlockStack(config) {
+Parcae::Parcae(const ModelConfig& config, TensorBuilder& builder) : BlockStack(config) {
     const std::int64_t d = config.hidden_size;
     embedding_ = builder.embedding("transformer.wte.weight");
     for (const std::string& name :
@@ -120,7 +120,7 @@ Parcae::Parcae(const ModelConfig& config, LayoutBuilder& builder) : BlockStack(c
 
 } // namespace
 
-std::unique_ptr<Backbone> parcae_backbone(const ModelConfig& config, LayoutBuilder& builder) {
+std::unique_ptr<Backbone> parcae_backbone(const ModelConfig& config, TensorBuilder& builder) {
     return std::make_unique<Parcae>(config, builder);
 }
 

@@ -10,7 +10,7 @@ namespace {
 /// biases everywhere, in the head too.
 class Phi final : public BlockStack {
 public:
-    Phi(const ModelConfig& config, LayoutBuilder& builder) : BlockStack(config) {
+    Phi(const ModelConfig& config, TensorBuilder& builder) : BlockStack(config) {
         const std::int64_t d = config.hidden_size;
         const std::int64_t m = config.intermediate_size;
         const std::int64_t queries = config.query_heads * config.head_dim;
@@ -36,7 +36,7 @@ public:
 
 } // namespace
 
-std::unique_ptr<Backbone> phi_backbone(const ModelConfig& config, LayoutBuilder& builder) {
+std::unique_ptr<Backbone> phi_backbone(const ModelConfig& config, TensorBuilder& builder) {
     return std::make_unique<Phi>(config, builder);
 }
 

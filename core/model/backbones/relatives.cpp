@@ -62,7 +62,7 @@ LlamaTraits traits_of(Architecture architecture) {
 } // namespace
 
 #define PONDERSCOPE_LLAMA(name)                                                                              \
-    std::unique_ptr<Backbone> name##_backbone(const ModelConfig& config, LayoutBuilder& builder) {           \
+    std::unique_ptr<Backbone> name##_backbone(const ModelConfig& config, TensorBuilder& builder) {           \
         return make_llama(config, builder, traits_of(config.architecture));                                  \
     }
 PONDERSCOPE_LLAMA(llama)

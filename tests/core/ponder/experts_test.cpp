@@ -28,7 +28,7 @@ ModelConfig small_mixture(bool clamped = false) {
 
 /// Weights whose router prefers experts 3 and 1 whatever the row is.
 Parameters small_weights(const ModelConfig& config) {
-    LayoutBuilder builder(config);
+    TensorBuilder builder(config);
     Experts::declare(builder, "mlp.", config);
     builder.layout().embedding = builder.layout().head = "mlp.gate.weight";
     Parameters parameters = Parameters::initialise(builder.finish(), 3, at::kCPU);
@@ -48,7 +48,7 @@ TEST(Experts, OnlyTheChosenAreComputed) {
         parameters.at(std::string("mlp.experts.") + e + ".down_proj.weight")
             .fill_(std::numeric_limits<double>::quiet_NaN());
     }
-    LayoutBuilder builder(config, &parameters);
+    TensorBuilder builder(config, &parameters);
     const Experts experts = Experts::declare(builder, "mlp.", config);
     const at::Tensor out = experts.add(at::zeros({7, 6}), rows, 0, {});
     ASSERT_TRUE(at::isfinite(out).all().item<bool>());
@@ -80,7 +80,7 @@ TEST(Experts, EqualProbabilitiesGoToTheLowerExpert) {
         parameters.at(std::string("mlp.experts.") + e + ".down_proj.weight")
             .fill_(std::numeric_limits<double>::quiet_NaN());
     }
-    LayoutBuilder builder(config, &parameters);
+    TensorBuilder builder(config, &parameters);
     const Experts experts = Experts::declare(builder, "mlp.", config);
     EXPECT_TRUE(at::isfinite(experts.add(at::zeros({4, 6}), at::rand({4, 6}), 0, {})).all().item<bool>());
 }
@@ -90,7 +90,7 @@ TEST(Experts, GradientsReachRouterAndChosenExperts) {
     Parameters parameters = small_weights(config);
     parameters.at("mlp.gate.weight").select(0, 3).fill_(1);
     parameters.requires_grad(true);
-    LayoutBuilder builder(config, &parameters);
+    TensorBuilder builder(config, &parameters);
     Experts::declare(builder, "mlp.", config)
         .add(at::zeros({4, 6}), at::rand({4, 6}), 0, {})
         .sum()

@@ -14,9 +14,9 @@ namespace ponderscope {
 
 /// Declares the tensors of a model and returns them: one declaration serves the layout (without parameters,
 /// tensors are undefined) and the stack over it.
-class LayoutBuilder {
+class TensorBuilder {
 public:
-    explicit LayoutBuilder(const ModelConfig& config, const Parameters* parameters = nullptr)
+    explicit TensorBuilder(const ModelConfig& config, const Parameters* parameters = nullptr)
         : config_(config), parameters_(parameters) {}
 
     /// The tables of inputs and outputs, [V, width of embeddings].
