@@ -3,14 +3,13 @@
 
 #include "core/base/utf8.h"
 
-#include <nlohmann/json.hpp>
-
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <iostream>
+#include <map>
 #include <string_view>
 #include <thread>
 
@@ -18,6 +17,27 @@
 #include <unistd.h>
 
 namespace ponderscope::cli {
+
+void ProgressOption::add_to(CLI::App& verb) {
+    static const std::map<std::string, ProgressStyle> styles{
+        {"auto", ProgressStyle::automatic}, {"json", ProgressStyle::json}, {"none", ProgressStyle::none}};
+    verb.add_option("--progress", style,
+                    "Progress on standard error, one of auto, json, none: auto prints on a terminal, json "
+                    "one object a line")
+        ->transform(CLI::CheckedTransformer(styles).description("{auto,json,none}"))
+        ->type_name("TEXT")
+        ->default_str("auto");
+}
+
+void print_json(const nlohmann::json& document) {
+    std::cout << document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+}
+
+void print_notices(const std::vector<std::string>& notices, const std::string& indent) {
+    for (const std::string& notice : notices) {
+        std::cout << indent << "note: " << visible(notice) << "\n";
+    }
+}
 
 ProgressPrinter::ProgressPrinter(ProgressStyle style)
     : for_people_(style == ProgressStyle::automatic),

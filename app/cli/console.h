@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "app/cli/report.h"
 #include "core/base/progress.h"
+#include "core/stats/data_table.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 namespace ponderscope::cli {
+
+using namespace plain_text; // NOLINT(google-build-using-namespace): of numbers in every report
 
 /// Exit codes of every verb.
 enum ExitCode : int { done = 0, check_failed = 1, wrong_input = 2, cancelled = 130 };
@@ -17,6 +23,12 @@ enum ExitCode : int { done = 0, check_failed = 1, wrong_input = 2, cancelled = 1
 /// How to print progress on stderr: a line that rewrites itself on a terminal, one JSON object a line for
 /// programs, or nothing.
 enum class ProgressStyle { automatic, json, none };
+
+/// --progress auto|json|none.
+struct ProgressOption {
+    ProgressStyle style = ProgressStyle::automatic;
+    void add_to(CLI::App& verb);
+};
 
 /// Turns Progress into output with rate and time left. The sink may be called as often as the work likes; it
 /// prints at most five times a second, and always when an activity ends.
@@ -56,6 +68,11 @@ std::stop_token stop_on_interrupt();
 /// Whether one of these signals arrived. ssh may receive the signal too, and its failure can be noticed
 /// before the stop is requested: callers treat such a failure as the user's wish.
 bool interrupted();
+
+/// Prints \p document to standard output.
+void print_json(const nlohmann::json& document);
+/// A line for each, after \p indent.
+void print_notices(const std::vector<std::string>& notices, const std::string& indent = {});
 
 /// "4.6 GB", powers of 1000.
 std::string human_bytes(double bytes);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/interval_options.h"
 
+#include "app/cli/console.h"
 #include "app/cli/numbers.h"
-#include "app/cli/report.h"
 #include "app/cli/verbs.h"
 #include "core/base/files.h"
 

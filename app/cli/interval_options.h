@@ -2,7 +2,6 @@
 #pragma once
 
 #include "app/cli/console.h"
-#include "app/cli/progress_option.h"
 #include "core/stats/bootstrap.h"
 
 #include <CLI/CLI.hpp>

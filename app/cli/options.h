@@ -2,7 +2,6 @@
 #pragma once
 
 #include "app/cli/console.h"
-#include "app/cli/progress_option.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/ponder/engine/engine.h"
 #include "core/record/session.h"
@@ -44,7 +43,7 @@ struct RunOptions {
     std::string attention;   ///< "0,3-5:1", layers and heads; empty: none
     std::string kv;          ///< what later tokens see of a stopped token; empty: the method's default
     std::optional<std::int64_t> prefix; ///< absent: none in a score, the prompt in a generation
-    std::string start_state; ///< "random:7", "zero", a file; empty: random
+    std::string start_state;            ///< "random:7", "zero", a file; empty: random
 
     void add_to(CLI::App& verb);
     /// InputError: a text that is none of these, or something that the engine's method does not have.

@@ -7,7 +7,6 @@
 #include "app/cli/options.h"
 #include "app/cli/policy_report.h"
 #include "app/cli/policy_sweeps.h"
-#include "app/cli/report.h"
 #include "app/cli/reruns.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"

@@ -2,7 +2,6 @@
 #include "app/cli/policy_report.h"
 
 #include "app/cli/console.h"
-#include "app/cli/report.h"
 #include "core/base/utf8.h"
 #include "core/base/words.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "app/cli/console.h"
 #include "app/cli/interval_options.h"
-#include "app/cli/report.h"
 #include "core/policy/policy_rows.h"
 #include "core/policy/replay.h"
 #include "core/policy/rerun_difference.h"

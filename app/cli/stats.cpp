@@ -3,7 +3,6 @@
 #include "app/cli/console.h"
 #include "app/cli/interval_options.h"
 #include "app/cli/numbers.h"
-#include "app/cli/report.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 #include "core/base/files.h"

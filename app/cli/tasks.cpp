@@ -3,7 +3,6 @@
 #include "core/stats/tasks.h"
 #include "app/cli/console.h"
 #include "app/cli/interval_options.h"
-#include "app/cli/report.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 #include "core/base/utf8.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // `merge`, `rename`, `remove` and `export`: traces into one, their runs, a trace as tables.
 #include "app/cli/console.h"
-#include "app/cli/progress_option.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 #include "core/base/utf8.h"

@@ -198,7 +198,6 @@ PairedComparison compare_paired(const PairedSample& sample, const BootstrapOptio
     result.perplexity_b = exponential(result.mean_b);
     result.perplexity_ratio = exponential(result.difference);
     result.share_b_better = static_cast<double>(b_better) / n;
-    result.share_equal = static_cast<double>(equal) / n;
 
     const UnitSums units = unit_sums(sums, result.resampling);
     std::vector<double> differences = units.column(0);

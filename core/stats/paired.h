@@ -75,7 +75,6 @@ struct PairedComparison {
     Estimate
         spearman; ///< the interval resamples the sample's ranks, which are not ranked again in each replicate
     double share_b_better = 0; ///< of the tokens
-    double share_equal = 0;
     Resampling resampling;
     std::vector<std::string> notices;
 };

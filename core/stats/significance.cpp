@@ -126,21 +126,6 @@ void Moments::add(double value) {
     squares += before * (value - mean);
 }
 
-Moments Moments::without(const Moments& whole, const Moments& part) {
-    Moments rest;
-    rest.count = whole.count - part.count;
-    if (rest.count <= 0) {
-        return {};
-    }
-    const auto all = static_cast<double>(whole.count);
-    const auto taken = static_cast<double>(part.count);
-    const auto left = static_cast<double>(rest.count);
-    rest.mean = (all * whole.mean - taken * part.mean) / left;
-    const double apart = part.mean - rest.mean;
-    rest.squares = std::max(0.0, whole.squares - part.squares - apart * apart * taken * left / all);
-    return rest;
-}
-
 double Moments::variance() const {
     return count < 2 ? not_a_number : squares / static_cast<double>(count - 1);
 }

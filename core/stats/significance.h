@@ -34,9 +34,7 @@ struct Moments {
     double mean = 0;
     double squares = 0; ///< sum of squared deviations from the mean
 
-    void add(double value); ///< Welford's update
-    /// The moments of the values of \p whole that are not in \p part.
-    static Moments without(const Moments& whole, const Moments& part);
+    void add(double value);                ///< Welford's update
     [[nodiscard]] double variance() const; ///< unbiased; NaN for fewer than two values
 };
 

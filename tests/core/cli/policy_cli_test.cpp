@@ -196,56 +196,5 @@ TEST_F(PolicyVerb, RefereesRulesAtEqualCost) {
     EXPECT_NE(unknown.err.find("[policy.unsuited]"), std::string::npos) << unknown.err;
 }
 
-/// Numbers to rounding, all else the same.
-void expect_like(const nlohmann::json& a, const nlohmann::json& b, const std::string& where) {
-    ASSERT_EQ(a.type_name(), std::string(b.type_name())) << where;
-    if (a.is_number()) {
-        EXPECT_NEAR(a.get<double>(), b.get<double>(), 1e-9 * (1 + std::abs(b.get<double>()))) << where;
-    } else if (a.is_structured()) {
-        ASSERT_EQ(a.size(), b.size()) << where;
-        for (const auto& [key, value] : a.items()) {
-            expect_like(value, a.is_object() ? b.at(key) : b.at(std::stoul(key)), where + "/" + key);
-        }
-    } else {
-        EXPECT_EQ(a, b) << where;
-    }
-}
-
-TEST_F(PolicyVerb, SaysOfARunThatIsNotHeldWhatItSaysOfTheTable) {
-    {
-        TraceWriter writer(folder_ / "t.ponder");
-        testing::write_sample_run(writer, "many", 3, std::vector<std::int64_t>(70, 60), 50);
-        testing::write_sample_run(writer, "few", 3, std::vector<std::int64_t>(20, 60), 50);
-        writer.finish();
-    }
-    // Tokens that are to be written are held.
-    const std::string tokens = (folder_ / "tokens.csv").string();
-    struct Case {
-        const char* run;
-        std::vector<std::string> what;
-        const char* drawn;
-    };
-    for (auto& [run, what, drawn] : std::vector<Case>{
-             {"#many",
-              {"--policy", "fixed", "--policy", "oracle", "--sweep", "n=0:3:4"},
-              "70 clusters drawn whole"},
-             {"#many",
-              {"--policy", "uniform", "--policy", "geometric", "--sweep", "rate=0.5:2.5:3"},
-              "70 clusters drawn whole"},
-             {"#few", {"--policy", "uniform", "--sweep", "rate=0.5:2.5:5"}, "circular blocks"}}) {
-        const ProgramResult read = policy(run, what);
-        what.emplace_back("--json");
-        const ProgramResult json = policy(run, what);
-        what.insert(what.end(), {"--per-token", tokens});
-        const ProgramResult held_json = policy(run, what);
-        what.erase(what.end() - 3);
-        const ProgramResult held = policy(run, what);
-        ASSERT_EQ(read.code, 0) << read.err;
-        EXPECT_NE(read.out.find(drawn), std::string::npos) << read.out;
-        EXPECT_EQ(read.out, held.out);
-        expect_like(nlohmann::json::parse(json.out), nlohmann::json::parse(held_json.out), "");
-    }
-}
-
 } // namespace
 } // namespace ponderscope

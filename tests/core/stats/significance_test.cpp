@@ -30,14 +30,6 @@ const nlohmann::json& reference() {
     return values;
 }
 
-Moments moments_of(const std::vector<double>& values) {
-    Moments moments;
-    for (const double value : values) {
-        moments.add(value);
-    }
-    return moments;
-}
-
 TEST(Significance, StoredValuesAreThoseOfTheInstalledSciPy) {
     if (std::system("python3 -c 'import scipy, statsmodels' >/dev/null 2>&1") != 0) {
         GTEST_SKIP() << "SciPy and statsmodels are not installed; the stored values are used as they are";
@@ -185,18 +177,6 @@ TEST(Significance, FalseDiscoveriesAreControlled) {
     }
     EXPECT_GE(tables, 8);
     EXPECT_LE(tables, 34);
-}
-
-TEST(Significance, MomentsOfTheRest) {
-    const std::vector<double> part{1, 5, 2};
-    const std::vector<double> rest{7, 7.5, -3, 0};
-    std::vector<double> whole = part;
-    whole.insert(whole.end(), rest.begin(), rest.end());
-    const Moments left = Moments::without(moments_of(whole), moments_of(part));
-    EXPECT_EQ(left.count, 4);
-    EXPECT_NEAR(left.mean, moments_of(rest).mean, 1e-12);
-    EXPECT_NEAR(left.variance(), moments_of(rest).variance(), 1e-12);
-    EXPECT_EQ(Moments::without(moments_of(part), moments_of(part)).count, 0);
 }
 
 TEST(RankCorrelation, AgreesWithSciPy) {
