@@ -25,10 +25,18 @@
 namespace ponderscope {
 namespace {
 
+using figure::FigureKind;
+
 template <class View>
 QWidget* make(const ViewContext& context, QWidget* parent) {
     static_assert(std::is_base_of_v<ShowsCommand, View>, "a panel says how to make what it shows");
     return new View(context, parent);
+}
+
+/// The figures beside each other.
+template <FigureKind... kinds>
+QWidget* make_figures(const ViewContext& context, QWidget* parent) {
+    return new FigurePanel(context, page_of({kinds...}), parent);
 }
 
 void attach_library(QWidget& panel, const WindowParts& parts) {
@@ -41,7 +49,7 @@ void attach_library(QWidget& panel, const WindowParts& parts) {
 void attach_heatmap(QWidget& panel, const WindowParts& parts) {
     auto* heatmap = static_cast<HeatmapView*>(&panel);
     parts.figures.addFiller([heatmap](figure::FigureSpec& spec) {
-        if (spec.kind == figure::FigureKind::step_heatmap && heatmap->hasSignal()) {
+        if (spec.kind == FigureKind::step_heatmap && heatmap->hasSignal()) {
             spec.signal = heatmap->signalName().toStdString();
         }
     });
@@ -68,12 +76,12 @@ void attach_compare(QWidget& panel, const WindowParts& parts) {
 void attach_lab(QWidget& panel, const WindowParts& parts) {
     auto* lab = static_cast<PolicyLab*>(&panel);
     parts.figures.addFiller([lab](figure::FigureSpec& spec) {
-        if (spec.kind == figure::FigureKind::policy_table || spec.kind == figure::FigureKind::policy_front) {
+        if (spec.kind == FigureKind::policy_table || spec.kind == FigureKind::policy_front) {
             lab->fillFigure(spec);
         }
     });
     QObject::connect(lab, &PolicyLab::figureWanted, &parts.figures,
-                     [&figures = parts.figures] { figures.exportFigure(figure::FigureKind::policy_table); });
+                     [&figures = parts.figures] { figures.exportFigure(FigureKind::policy_table); });
     QObject::connect(lab, &PolicyLab::replayed, &parts.text,
                      [&text = parts.text](const std::shared_ptr<const ReplayedSteps>& steps) {
                          text.view().setReplay(steps ? TextReplay{steps->run, steps->sequence, steps->policy,
@@ -93,10 +101,6 @@ QWidget* make_pareto(const ViewContext& context, QWidget* parent) {
     return panel;
 }
 
-QWidget* make_halting(const ViewContext& context, QWidget* parent) {
-    return new FigurePanel(context, halting_page(), parent);
-}
-
 QWidget* make_training(const ViewContext& context, QWidget* parent) {
     return new FigurePanel(context, training_page(), parent);
 }
@@ -111,7 +115,8 @@ constexpr Panel registered_panels[] = {
      make<AttentionView>},
     {"experts", "Experts", PanelPlace::upper, "Experts by token, and their load", true, make<ExpertsView>},
     {"think", "Think", PanelPlace::lower, "Live generation", true, make<ThinkPanel>, attach_think},
-    {"halting", "Halting", PanelPlace::lower, "Halting by step and token type", true, make_halting,
+    {"halting", "Halting", PanelPlace::lower, "Halting by step and token type", true,
+     make_figures<FigureKind::steps_histogram, FigureKind::nll_by_halt_step, FigureKind::steps_by_type>,
      attach_halting},
     {"lab", "Policy lab", PanelPlace::lower, "Other halting rules, by replay", false, make<PolicyLab>,
      attach_lab},

@@ -33,7 +33,8 @@ ExpertsView::ExpertsView(ViewContext context, QWidget* parent)
       map_(new StepMapCanvas(context, this)),
       header_(new MapHeader(context.theme, *map_, this)),
       layer_(header_->chooser()),
-      charts_(new FigurePanel(context, experts_page(), this)) {
+      charts_(new FigurePanel(
+          context, page_of({figure::FigureKind::experts, figure::FigureKind::expert_agreement}), this)) {
     layer_->setAccessibleName(u"Layer with experts"_s);
     layer_->setToolTip(u"Layer to show"_s);
     map_->setAccessibleName(u"Weights of the chosen experts by token"_s);

@@ -73,6 +73,8 @@ void take_keys(FigureSpec& spec, const FigureForm& form) {
     }
 }
 
+} // namespace
+
 FigureSpec page_of(std::initializer_list<FigureKind> kinds) {
     FigureSpec page;
     page.kind = FigureKind::panels;
@@ -84,22 +86,12 @@ FigureSpec page_of(std::initializer_list<FigureKind> kinds) {
     return page;
 }
 
-} // namespace
-
 FigureSpec training_page() {
     constexpr FigureKind curves = FigureKind::training_curves;
     FigureSpec page = page_of({curves, curves, curves});
     page.panels[1].curve = training_quantity::mean_steps;
     page.panels[2].curve = training_quantity::gradient_norm;
     return page;
-}
-
-FigureSpec halting_page() {
-    return page_of({FigureKind::steps_histogram, FigureKind::nll_by_halt_step, FigureKind::steps_by_type});
-}
-
-FigureSpec experts_page() {
-    return page_of({FigureKind::experts, FigureKind::expert_agreement});
 }
 
 FigureSpec front_figure() {

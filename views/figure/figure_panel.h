@@ -14,6 +14,7 @@
 #include <QWidget>
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -109,13 +110,10 @@ private:
     QLabel* hint_;
 };
 
-/// Loss, steps and gradient of trainings beside each other.
+/// Figures beside each other.
+figure::FigureSpec page_of(std::initializer_list<figure::FigureKind> kinds);
+/// Loss, steps and gradient of trainings.
 figure::FigureSpec training_page();
-/// When the tokens of a run stop: steps, NLL by them, and steps by kind of token.
-figure::FigureSpec halting_page();
-/// Load of the experts of run A, and how far run B chooses the same ones.
-figure::FigureSpec experts_page();
-
 /// Fronts of halting policies with bands, for the window.
 figure::FigureSpec front_figure();
 

@@ -134,7 +134,9 @@ private Q_SLOTS:
         TraceData data;
         Selection selection;
         Theme theme(Appearance::light);
-        FigurePanel view(ViewContext{data, selection, theme}, halting_page());
+        FigurePanel view(ViewContext{data, selection, theme},
+                         page_of({figure::FigureKind::steps_histogram, figure::FigureKind::nll_by_halt_step,
+                                  figure::FigureKind::steps_by_type}));
         view.resize(1200, 420);
         view.show();
         QVERIFY(view.hint().contains(u"Open a trace"_s));
