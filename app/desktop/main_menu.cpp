@@ -47,7 +47,9 @@ constexpr char keys_outside_of_menus[] = R"(
 | Beginning and end of the line | Home, End |
 | Beginning and end of the sequence | Ctrl+Home, Ctrl+End |
 | Deselect the token | Escape |
-| Zoom, from one token per line to a map of all sequences | Ctrl+wheel |
+| Zoom, from one token per line to a map of all sequences | Ctrl+wheel, Ctrl+plus, Ctrl+minus |
+| Larger or smaller cells of the map | Plus, Minus |
+| Ends of the colour scale | Space on the scale |
 | What if, notes, search for this token | Menu key, Shift+F10, right button |
 
 | elsewhere | |

@@ -384,6 +384,10 @@ void CorpusMap::wheelEvent(QWheelEvent* event) {
 }
 
 void CorpusMap::keyPressEvent(QKeyEvent* event) {
+    if (event->key() == Qt::Key_Plus || event->key() == Qt::Key_Minus) {
+        setCell(cell_ + (event->key() == Qt::Key_Plus ? 1 : -1));
+        return;
+    }
     const qint64 token = context_.selection.token();
     const qint64 wide = columns();
     const qint64 by = event->key() == Qt::Key_Left    ? -1

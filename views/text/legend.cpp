@@ -4,6 +4,7 @@
 #include "views/common/format.h"
 #include "views/common/theme.h"
 
+#include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
 
@@ -24,6 +25,7 @@ constexpr int bar_height = 11;
 Legend::Legend(Theme& theme, QWidget* parent) : QWidget(parent), theme_(theme) {
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     setAccessibleName(u"Colour scale"_s);
+    setFocusPolicy(Qt::TabFocus);
     connect(&theme, &Theme::changed, this, qOverload<>(&QWidget::update));
 }
 
@@ -55,10 +57,11 @@ void Legend::show(const TokenValues& values) {
     unit_ = values.unit();
     classes_ = values.classes;
     meaning_ = values.meaning();
-    setToolTip(plain_tip(!classes_.isEmpty() || !values.replay.isEmpty()
-                             ? meaning_
-                             : meaning_ + (look_.held ? u". The scale is fixed; a click changes it."_s
-                                                      : u". A click sets the ends of the scale."_s)));
+    setToolTip(
+        plain_tip(!classes_.isEmpty() || !values.replay.isEmpty()
+                      ? meaning_
+                      : meaning_ + (look_.held ? u". The scale is fixed; a click or Space changes it."_s
+                                               : u". A click or Space sets the ends of the scale."_s)));
     setCursor(!classes_.isEmpty() || !values.replay.isEmpty() ? Qt::ArrowCursor : Qt::PointingHandCursor);
     setAccessibleDescription(meaning_);
     update();
@@ -67,6 +70,14 @@ void Legend::show(const TokenValues& values) {
 void Legend::mousePressEvent(QMouseEvent* event) {
     if (event->button() == Qt::LeftButton && cursor().shape() == Qt::PointingHandCursor) {
         Q_EMIT rangeWanted();
+    }
+}
+
+void Legend::keyPressEvent(QKeyEvent* event) {
+    if (event->key() == Qt::Key_Space && cursor().shape() == Qt::PointingHandCursor) {
+        Q_EMIT rangeWanted();
+    } else {
+        QWidget::keyPressEvent(event);
     }
 }
 
@@ -111,7 +122,7 @@ void Legend::paintEvent(QPaintEvent*) {
     for (int x = 0; x < bar.width(); ++x) {
         painter.fillRect(bar.left() + x, bar.top(), 1, bar.height(), QColor(map.at(x / (bar.width() - 1.0))));
     }
-    painter.setPen(colours.border);
+    painter.setPen(hasFocus() ? colours.a : colours.border);
     painter.drawRect(bar.adjusted(0, 0, -1, -1));
 
     painter.setFont(letters());

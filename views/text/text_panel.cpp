@@ -270,6 +270,7 @@ void TextPanel::buildZoom() {
     header->setAccessibleName(u"Quantities"_s);
     table_->setAccessibleName(u"Tokens, one per line"_s);
     table_->viewport()->installEventFilter(this);
+    table_->installEventFilter(this);
     stack_->addWidget(table_);
     stack_->addWidget(view_);
     stack_->addWidget(corpus_);
@@ -391,6 +392,11 @@ bool TextPanel::eventFilter(QObject* watched, QEvent* event) {
     } else if (watched == table_->viewport() && event->type() == QEvent::ContextMenu) {
         const auto* menu = static_cast<QContextMenuEvent*>(event);
         Q_EMIT view_->menuWanted(model_->tokenOf(table_->rowAt(menu->pos().y())), menu->globalPos());
+        return true;
+    } else if (watched == table_ && event->type() == QEvent::ContextMenu) { // of the keyboard
+        const QRect row = table_->visualRect(table_->currentIndex());
+        Q_EMIT view_->menuWanted(model_->tokenOf(table_->currentIndex().row()),
+                                 table_->viewport()->mapToGlobal(row.bottomLeft()));
         return true;
     }
     return QWidget::eventFilter(watched, event);
