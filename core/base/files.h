@@ -60,8 +60,8 @@ public:
     void write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
     void commit(); ///< EnvironmentError. Once.
 
-    /// Where the bytes are until commit(), for libraries that want to write a file of their own. The file
-    /// exists and is empty.
+    /// The path of the bytes until commit(), for libraries that write a file themselves. The file exists and
+    /// is empty.
     [[nodiscard]] const std::filesystem::path& temporary_path() const { return temporary_; }
 
 private:
@@ -80,7 +80,7 @@ private:
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
-/// The file behind a name, so that two names of one file compare equal; all 0 if nothing is there.
+/// The file behind a name, so that two names of one file compare equal; all 0: no such file.
 struct FileId {
     std::uint64_t device = 0;
     std::uint64_t number = 0;
@@ -89,7 +89,7 @@ struct FileId {
 };
 
 /// The name that a file which this process has open has by now; empty: none, it was removed, or the system
-/// does not say.
+/// does not report it.
 std::filesystem::path name_of_open_file(const FileId& file);
 
 constexpr std::uint64_t default_max_file_bytes = std::uint64_t{1} << 30;
@@ -98,9 +98,9 @@ constexpr std::uint64_t default_max_file_bytes = std::uint64_t{1} << 30;
 /// read error.
 std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes = default_max_file_bytes);
 
-/// A text to be read by a model or by us: not empty, valid UTF-8, no NUL bytes; InputError says which of
-/// these failed and at which byte. The text is returned as it is: a byte order mark and CRLF stay, so that
-/// spans are offsets into the file.
+/// A text to be read by a model or by us: not empty, valid UTF-8, no NUL bytes; InputError names the failed
+/// check and the byte. The text is returned unchanged: a byte order mark and CRLF stay, so that spans are
+/// offsets into the file.
 std::string read_text_file(const std::filesystem::path& path,
                            std::uint64_t max_bytes = default_max_file_bytes);
 

@@ -51,9 +51,9 @@ inline std::int64_t parse_count(std::string_view text) {
 /// comma there.
 std::string rounded(double value, int digits = 6);
 
-/// Which of \p known \p word was meant to be, by the fewest letters that are left out, put in, changed or
-/// swapped with their neighbour; the first of equals. Empty if the distance is more than a third of the
-/// longer word and more than two, unless the word (of three letters or more) is a prefix of the known one.
+/// The word of \p known that is nearest to \p word, by the fewest omitted, inserted, changed or swapped
+/// letters; the first of equals. Empty if the distance is more than a third of the longer word and more than
+/// two, unless the word (of three letters or more) is a prefix of the known one.
 std::optional<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& known);
 
 /// The end of a sentence about an unknown word: "; did you mean NEAREST?", or "." without a near word.

@@ -26,7 +26,7 @@ struct TensorView {
     std::span<const std::byte> bytes; ///< row-major, little-endian; not necessarily aligned to the element
 };
 
-/// "[2, 3]", as sentences say it.
+/// "[2, 3]", for messages.
 std::string shape_text(const std::vector<std::int64_t>& shape);
 
 /// All tensors of a checkpoint folder: model.safetensors, or the shards of model.safetensors.index.json, and

@@ -58,8 +58,8 @@ public:
     [[nodiscard]] Activation activation(std::string_view key, std::string_view otherwise) const;
     /// The key is there with null, which some classes read differently from its absence.
     [[nodiscard]] bool is_null(std::string_view key) const;
-    /// Which of two names of one value to read: \p alias if the file has only that, else \p name. InputError:
-    /// the file has both, with different values.
+    /// The name to read, of two names of one value: \p alias if the file has only that, else \p name.
+    /// InputError: the file has both, with different values.
     [[nodiscard]] std::string_view either(std::string_view name, std::string_view alias) const;
 
     /// InputError naming \p key unless it is absent, null, or equal to \p inert, its value without effect.

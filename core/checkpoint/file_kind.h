@@ -12,7 +12,7 @@ namespace ponderscope {
 enum class FileKind : std::uint8_t {
     empty,
     safetensors, ///< a plausible header length followed by '{'
-    lfs_pointer, ///< what git leaves where the real file was not fetched
+    lfs_pointer, ///< left by git in place of a file that was not fetched
     pickle, ///< PyTorch's own formats: a bare pickle, or one in a zip archive. Never opened: unpickling runs
             ///< code.
     zip,    ///< another zip archive

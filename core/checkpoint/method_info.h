@@ -20,9 +20,9 @@ struct OwnRule {
         product_up_to_k ///< the product of its values at steps 0..k
     };
     enum class Stops : std::uint8_t {
-        below,    ///< a token stops where the number is below the threshold
-        at_least, ///< where it has reached it
-        at_most   ///< where it has not exceeded it
+        below,    ///< a token stops if the number is below the threshold
+        at_least, ///< if the number has reached it
+        at_most   ///< if the number has not exceeded it
     };
     const char* signal = nullptr; ///< as recorded; nullptr: the method has no rule of its own
     Form form = Form::value_at_k;
@@ -103,7 +103,7 @@ struct MethodInfo {
     std::vector<MethodKind> instead = {};
     /// Reads the keys of that format.
     void (*read)(const ConfigReader& reader, ModelConfig& config) = nullptr;
-    /// A phrase about how a checkpoint runs and where its authors' own numbers may differ; nullptr: none.
+    /// A phrase about how a checkpoint runs, and why its authors' numbers may differ; nullptr: none.
     std::string (*peculiarity)(const ModelConfig& config) = nullptr;
     /// Keys of a recipe's "penalty" section; none: its training loss has no penalty on steps.
     std::vector<std::string_view> penalty = {};

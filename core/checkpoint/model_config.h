@@ -232,7 +232,7 @@ struct ModelConfig {
     bool qk_norm = false;           ///< norms on q and k before RoPE, over each head
     bool qk_norm_all_heads = false; ///< with qk_norm: over all heads together
     RopeConfig rope;
-    RopeConfig local_rope;             ///< of the layers that `layer_rope` says; as many rotary_dims
+    RopeConfig local_rope;             ///< of the layers in `layer_rope`; as many rotary_dims
     std::vector<LayerRope> layer_rope; ///< a layer; empty: `rope` in every layer
     ScaleConfig scales;
     std::vector<std::int64_t> sliding_windows; ///< a layer; 0 = none
@@ -281,15 +281,14 @@ struct ModelConfig {
 /// "transformer.core_block.0.": the tensors of block \p block of a stack that recurs, counted through.
 std::string sandwich_block_name(const ModelConfig& config, std::int64_t block);
 
-/// Names of the tensors beside a config, for configs whose meaning depends on them. Asked at most for
-/// architectures whose blocks are told apart so.
+/// Names of the tensors beside a config, for configs whose meaning depends on them. Read only for
+/// architectures whose blocks differ by tensors.
 using TensorNames = std::function<std::vector<std::string>()>;
 
-/// Reads and validates config.json. InputError names the path, the key and the value. \p method overrides
-/// what the config says about the method (the command line's --method). A flag in the config that switches
-/// that method off still does, as in its authors' code: the method is then vanilla, and a notice says so. \p
-/// steps: recurrences (passes) in the place of the config's number; InputError for a method whose steps have
-/// parameters of their own.
+/// Reads and validates config.json. InputError names the path, the key and the value. \p method (--method)
+/// overrides the method of the config. A flag in the config that switches that method off still does, as in
+/// its authors' code: the method is then vanilla, with a notice. \p steps: recurrences (passes) in the place
+/// of the config's number; InputError for a method whose steps have parameters of their own.
 ModelConfig read_model_config(const std::filesystem::path& config_json,
                               std::optional<MethodKind> method = std::nullopt,
                               std::optional<std::int64_t> steps = std::nullopt,

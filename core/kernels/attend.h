@@ -25,9 +25,9 @@ struct Visibility {
     /// ranges of one query do not overlap; every query sees at least one row. Undefined when `causal` is
     /// used.
     at::Tensor ranges;
-    /// With ranges that say the same, if only the device knows how many slots a sequence has; undefined
-    /// elsewhere. int32 [S + 1] on the queries' device: queries and rows [runs[s], runs[s + 1]) are one
-    /// sequence, row i belongs to query i, and each query sees its sequence up to row i.
+    /// Beside equivalent ranges, if only the device knows how many slots a sequence has; undefined elsewhere.
+    /// int32 [S + 1] on the queries' device: queries and rows [runs[s], runs[s + 1]) are one sequence, row i
+    /// belongs to query i, and each query sees its sequence up to row i.
     at::Tensor runs;
     std::int64_t longest_run = 0; ///< with runs: no sequence has more queries
     std::int64_t most_rows = 0;   ///< with ranges: no query sees more; 0: not known

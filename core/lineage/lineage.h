@@ -15,8 +15,8 @@ namespace ponderscope {
 
 /// Do two checkpoints have a common origin? Two measures on weights alone, without running a model: AWM
 /// (arXiv 2510.06738) on query and key weights after aligning the hidden dimensions, and HuRef's invariant
-/// terms (arXiv 2312.04828). Both say "same origin", never which came first; neither reads biases, norms, the
-/// output head, or anything of pondering and depth mixing.
+/// terms (arXiv 2312.04828). Both find "same origin", never which came first; neither reads biases, norms,
+/// the output head, or anything of pondering and depth mixing.
 
 /// A layer of A beside one of B.
 struct LayerPair {

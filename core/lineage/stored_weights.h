@@ -14,8 +14,8 @@
 namespace ponderscope {
 
 /// The matrices of a checkpoint of any backbone under common names, [out, in], fp32, read from the mapped
-/// files when they are requested and not kept. InputError: a tensor of another shape than config.json says,
-/// or with a value that is no finite number.
+/// files when they are requested and not kept. InputError: a tensor of another shape than in config.json, or
+/// with a value that is not finite.
 class StoredWeights {
 public:
     /// InputError: no layer has query and key weights, or there is no embedding.

@@ -26,9 +26,9 @@ bool sources_cross_passes(const ModelConfig& config);
 std::vector<DepthSourceId> depth_sources(const ModelConfig& config, std::int64_t pass, std::int64_t layer);
 
 /// Takes a source out of a model's depth attention, as an intervention: \p spec is SOURCE or SOURCE:LAYER
-/// (all layers that read it, or one layer). The config then says so in a notice. Returns a short name for the
-/// run: "without-source-3-in-layer-5". InputError: a model without Depth-Attention, a layer that does not
-/// read that source, anything else than numbers.
+/// (all layers that read it, or one layer). The config then has a notice. Returns a short name for the run:
+/// "without-source-3-in-layer-5". InputError: a model without Depth-Attention, a layer that does not read
+/// that source, anything else than numbers.
 std::string ablate_source(ModelConfig& config, const std::string& spec);
 
 /// The sources of all layers as columns of one array, to store weights densely: the anchors (of every pass,

@@ -35,7 +35,7 @@ struct TensorSpec {
     bool multiplies = true; ///< a matrix of a block that products read; counts in FLOPs
     /// Tensors with the same name here have one shape and are in one memory, in the order of the layout.
     std::string stack = {};
-    std::string remedy = {}; ///< what to do where it is absent; empty: the usual
+    std::string remedy = {}; ///< remedy if it is absent; empty: the usual
 };
 
 /// All tensors of a model, in the order in which they are saved, and the pair that may be tied.

@@ -13,7 +13,7 @@
 
 namespace ponderscope {
 
-/// How sublayers are joined, where it is not x + F(x): the cross-layer baselines of the Depth-Attention paper
+/// How sublayers are joined, other than x + F(x): the cross-layer baselines of the Depth-Attention paper
 /// (methods.md section 3). Sublayer c = 2l is layer l's attention, 2l + 1 its MLP; F_c(x) applies the
 /// sublayer after its usual norm, without a residual.
 class ResidualStructure {

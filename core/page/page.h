@@ -11,7 +11,7 @@
 namespace ponderscope {
 
 /// A run, or two side by side, as one self-contained HTML file: no network, no other file. The page is
-/// page.html with the data packed into it (packed.cpp says how).
+/// page.html with packed data in it (packed.cpp).
 struct PageOptions {
     std::string title;                   ///< empty: the trace's name
     std::vector<std::int64_t> sequences; ///< numbers of those to show, in this order; empty: all

@@ -44,10 +44,10 @@ struct FlopsModel {
     [[nodiscard]] std::map<std::int64_t, std::int64_t> layers_by_window() const;
 
     /// FLOPs of every token of a sequence that is computed in \p windows_of_it. \p last_steps: of each token,
-    /// from the first on. \p decides_by_head: the rule looks at the read-out after each step that it is asked
-    /// at. A window's context tokens are taken to have run as far as where they were read out. \p others:
-    /// last steps of the tokens that each token sees; empty: last_steps. With zeros, a token's FLOPs depend
-    /// on its own steps alone and are the least that any choice of the others leaves it.
+    /// from the first on. \p decides_by_head: the rule needs the read-out after each step at which it
+    /// decides. Context tokens of a window count with the steps that they ran where they were read out. \p
+    /// others: last steps of the tokens that each token sees; empty: last_steps. With zeros, a token's FLOPs
+    /// depend on its own steps alone and are the least that any choice of the others leaves it.
     void count(std::span<const std::int32_t> last_steps, bool decides_by_head,
                std::span<const WindowSpan> windows_of_it, std::span<std::int64_t> flops,
                std::span<const std::int32_t> others = {}) const;

@@ -62,11 +62,11 @@ struct MatchedComparison {
     Resampling resampling;
 };
 
-/// \p rule(i, costs), i = 0..rules-1, is asked once for each, in order, after once for \p reference: settings
-/// of one rule at a time are in memory. `costs` holds all costs of both axes, but for the reference none. A
-/// replicate matches the costs anew, so the intervals know that thresholds were found on the same text; no
-/// setting is chosen for its loss. Cells are marked `better` if one of the rules is blind_rule. FLOPs beyond
-/// the reference's are left out. InputError: a reference that does not reach a cost in steps.
+/// \p rule(i, costs) is called once for \p reference, then for i = 0..rules-1: settings of one rule at a time
+/// are in memory. `costs` holds all costs of both axes, but for the reference none. A replicate matches the
+/// costs anew, so the intervals know that thresholds were found on the same text; no setting is chosen for
+/// its loss. Cells are marked `better` if one of the rules is blind_rule. FLOPs beyond the reference's are
+/// left out. InputError: a reference that does not reach a cost in steps.
 using AskRule = std::function<MatchedRule(std::size_t rule, const MatchedCosts& costs)>;
 MatchedComparison compare_matched(std::size_t rules, const AskRule& rule, std::size_t reference,
                                   const MatchedCosts& costs, const RowLayout& rows,
@@ -78,16 +78,16 @@ std::vector<Estimate> against_blind(std::span<const ScoredSetting> settings,
                                     std::span<const ScoredSetting> depths, const RowLayout& rows,
                                     const BootstrapOptions& options);
 
-/// The rules that a table can be replayed with and that a cost can be asked of: the best blind rule, every
-/// kind with a threshold (swept over \p settings values), random halting, and as a bound the oracle.
-/// Rules over a signal by name can be requested beside them (find_policy_kind).
+/// The rules that a table can be replayed with and that have a cost: the best blind rule, every kind with a
+/// threshold (swept over \p settings values), random halting, and as a bound the oracle. Rules over a signal
+/// by name can be requested beside them (find_policy_kind).
 std::vector<std::string> matched_rules(const ReplayTable& table);
 /// One setting, replayed. \p costs: those at which the oracle is exact. InputError: a rule without an NLL of
 /// some token of \p scored.
 MatchedRule replayed_rule(const ReplayTable& table, const ScoredRows& scored, const std::string& name,
                           int settings, const MatchedCosts& costs = {});
 
-/// \p parts - 1 costs that divide the range of the run evenly: \p reached mean steps, K where none halted.
+/// \p parts - 1 costs that divide the range of the run evenly: \p reached: mean steps; K if none halted.
 std::vector<double> even_costs(double reached, int parts);
 
 /// The two settings of each cost that a rule's curve passes between, once each; for reruns.

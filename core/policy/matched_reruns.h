@@ -32,7 +32,7 @@ MatchedComparison compare_reruns(const ReplayTable& table, const ScoredRows& sco
 
 /// The runs of a model that does not ponder over the same tokens: each a point at its own FLOPs.
 std::vector<RunInfo> plain_runs(const std::vector<RunInfo>& runs, const RunInfo& run);
-/// One rerun, over the tokens of \p scored. Without settings where it did not score all of these.
+/// One rerun, over the tokens of \p scored. No settings: the rerun did not score all of them.
 MatchedRule plain_rule(const TraceReader& trace, const RunInfo& plain, const ScoredRows& scored);
 
 } // namespace ponderscope

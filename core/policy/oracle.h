@@ -26,7 +26,7 @@ public:
     /// InputError: FLOPs of a table without a FLOPs model. The table outlives it.
     Oracle(const ReplayTable& table, CostAxis axis);
 
-    /// Where the hull turns: a price, and the cost that the tokens spend more below it.
+    /// Corners of the hull: a price, and the cost that the tokens spend more below it.
     struct Turns {
         double base = 0; ///< sum of the tokens' costs at step 0
         std::int64_t tokens = 0;

@@ -39,7 +39,7 @@ struct PolicyContext {
     double own_threshold = std::numeric_limits<double>::quiet_NaN();
     /// The step at which the config stops every token, independent of tau.
     std::optional<std::int64_t> exit_step = std::nullopt;
-    /// Where the model's own rule stops a token (method_info.h).
+    /// When the model's own rule stops a token (method_info.h).
     OwnRule::Stops own_rule = OwnRule::Stops::below;
     /// Mean steps of `learned` at that tau, over tokens with a target; NaN: the model has no such number.
     double learned_rate = std::numeric_limits<double>::quiet_NaN();
@@ -58,8 +58,8 @@ public:
     /// position). It is an argument of stops().
     virtual void per_token(std::span<const TokenPlace> places, std::span<double> numbers) const;
 
-    /// stop[i] = 1 iff the rule stops token first + i after step \p k < K, else 0. Reads no step above k.
-    /// Tokens that stopped before are asked too: their answer is not used.
+    /// stop[i] = 1 iff the rule stops token first + i after step \p k < K, else 0. Reads no step above k. The
+    /// answers for tokens that stopped before are ignored.
     virtual void stops(const SignalColumns& columns, std::size_t first, std::int64_t k,
                        std::span<const double> numbers, std::span<std::uint8_t> stop) const = 0;
 
@@ -73,14 +73,14 @@ public:
 struct PolicyKind {
     /// The name of a rule over a named signal includes two of its keys: "signal:name=gate,stops=below".
     std::string name;
-    std::string rule;                             ///< when a token stops, as it is read in help and on screen
+    std::string rule;                             ///< when a token stops, for help and window
     std::string source = {};                      ///< paper, or "" for none
     std::vector<PolicyParameter> parameters = {}; ///< the first is the threshold that sweeps and sliders move
     std::vector<PolicySignal> needs = {};         ///< recorded signals
     bool causal = true;                           ///< false: a bound, not a policy that can run
     std::int64_t first_step = 0; ///< the first that is judged, with other parameters as preset
     /// The number of a token at step k >= first_step that is compared with the threshold, in its unit;
-    /// nullptr: the first of `needs` as it is.
+    /// nullptr: the first of `needs` itself.
     double (*compared)(const SignalColumns& columns, std::size_t token, const TokenPlace& place,
                        std::int64_t k) = nullptr;
     /// InputError when the spec does not fit the run ("fixed:n=7" with K = 3).
@@ -93,7 +93,7 @@ struct PolicyKind {
     [[nodiscard]] const PolicyParameter* find_swept(std::string_view key) const;
     /// Whether the engine can run a model under it: it knows no next token, and no signal by name alone.
     [[nodiscard]] bool can_run() const;
-    /// Whether it is of signal_kind().
+    /// Whether the kind comes from signal_kind().
     [[nodiscard]] bool is_signal_rule() const { return name.find(':') != std::string::npos; }
     /// The text of a policy of this kind with \p key=value pairs: NAME:KEY=VALUE.
     [[nodiscard]] std::string with_keys(const std::string& pairs) const;
@@ -101,7 +101,7 @@ struct PolicyKind {
 
 /// All kinds but the rules over a signal by name, in the order of the users' page.
 std::span<const PolicyKind> policy_kinds();
-/// The rule that compares a recorded signal by step with a threshold: it stops a token where the signal is
+/// The rule that compares a recorded signal by step with a threshold: it stops a token when the signal is
 /// below theta, or, with OwnRule::Stops::at_least, has reached it. One object for each signal and direction;
 /// it lives as long as the program. Threads may call it.
 const PolicyKind& signal_kind(PolicySignal signal, OwnRule::Stops stops);

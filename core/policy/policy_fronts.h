@@ -15,7 +15,7 @@ namespace ponderscope {
 
 /// The result of one threshold of a policy, by replay.
 struct PolicyPoint {
-    std::string spec; ///< "entropy:theta=1.37"; empty: no policy says it
+    std::string spec; ///< "entropy:theta=1.37"; empty: no policy
     double steps = 0; ///< mean over tokens with a target
     double nll = 0;   ///< nats
     double flops = 0; ///< mean of a token; NaN if the trace does not say what steps cost

@@ -73,12 +73,12 @@ std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of
                                    const std::vector<std::string>& specs,
                                    const std::vector<PolicyRerun>& reruns, const BootstrapOptions& options);
 
-/// Where a slider over \p values (threshold_values) of a kind begins: at the threshold of the model's own
-/// rule, or in the middle.
+/// The first position of a slider over \p values (threshold_values) of a kind: at the threshold of the
+/// model's own rule, or in the middle.
 std::size_t starting_place(const PolicyKind& kind, const ReplayTable& table,
                            const std::vector<double>& values);
 inline constexpr int slider_places = 241;
-/// The policies that a table can be replayed with, each where its slider begins.
+/// The policies that a table can be replayed with, each at the first position of its slider.
 std::vector<std::string> starting_policies(const ReplayTable& table);
 
 } // namespace ponderscope

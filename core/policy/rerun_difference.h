@@ -14,9 +14,9 @@
 
 namespace ponderscope {
 
-/// Where a run that was computed with a policy differs from that policy's replay on another run of the same
-/// model and tokens (methods.md 9: a replay is exact only if no other token's halting changes the
-/// context). Means are over the tokens that have a target in both.
+/// Differences of a run under a policy from the policy's replay on another run of the same model and tokens
+/// (methods.md 9: a replay is exact only if no other token's halting changes the context). Means are over the
+/// tokens that have a target in both.
 struct RerunDifference {
     std::int64_t tokens = 0;
     double mean_steps = 0; ///< of the rerun
@@ -35,7 +35,7 @@ struct RerunDifference {
 
 /// Whether a run is the rerun of \p policy ("entropy:theta=1.5") for \p run: the same weights, method, steps,
 /// start state, changes (changes_of) and tokens, but another policy. \p kv says what later tokens see of a
-/// stopped token; empty: kv_of_rerun. By what the trace says of both; rerun_difference looks at the tokens.
+/// stopped token; empty: kv_of_rerun. By the trace's data about both; rerun_difference looks at the tokens.
 bool is_rerun_of(const RunInfo& candidate, const RunInfo& run, const std::string& policy,
                  const std::string& kv = {});
 

@@ -13,7 +13,7 @@ namespace ponderscope {
 
 /// A policy at one setting over the scored tokens of a run: a value for each row of a RowLayout.
 struct ScoredSetting {
-    std::string policy; ///< "entropy:theta=1.37"; how it came about, where no policy says it
+    std::string policy; ///< "entropy:theta=1.37"; its origin, if it is not a policy
     std::vector<double> steps;
     std::vector<double> nll;   ///< nats
     std::vector<double> flops; ///< empty: not known
@@ -52,8 +52,8 @@ private:
 };
 
 /// \p options with the block length of all reports of this run. It does not depend on the policies: chosen
-/// from the NLL of the last step and from the total gain of the steps. The same options where they name a
-/// length, or where rows are clusters.
+/// from the NLL of the last step and from the total gain of the steps. The same options if they name a
+/// length, or if rows are clusters.
 BootstrapOptions with_block_of_run(const ReplayTable& table, const ScoredRows& rows,
                                    const BootstrapOptions& options);
 

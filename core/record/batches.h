@@ -16,8 +16,7 @@ namespace ponderscope {
 /// batch while the results of the last one are copied and packed for the writer.
 ///
 /// \p reach(begin, size) sees to it that the batch that begins at task `begin` is known and returns its end:
-/// at most begin + size, and `begin` when there are no more tasks. Tasks that were collected are not asked
-/// for again.
+/// at most begin + size, and `begin` when there are no more tasks. Collected tasks are not requested again.
 ///
 /// \p submit(begin, end) starts a batch and returns its handle; \p collect(pending, begin, end) waits for it
 /// and keeps its results. Either may throw MemoryExhausted, and then drops that batch: it runs again in

@@ -12,7 +12,7 @@
 
 namespace ponderscope {
 
-/// A state that is to be put in the place of another, and where it is taken from.
+/// A state that replaces another one, and its source.
 struct PlannedPatch {
     enum class Source : std::uint8_t {
         same_run, ///< the run of the same texts without patches

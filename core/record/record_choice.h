@@ -8,8 +8,8 @@
 
 namespace ponderscope {
 
-/// What a run records, as `--record` says it: one of scalars, basic and steps (default: steps). With commas,
-/// basic and steps take layers, states[:LAYERS] and experts[:probabilities].
+/// The signals that a run records, as in `--record`: one of scalars, basic and steps (default: steps). With
+/// commas, basic and steps take layers, states[:LAYERS] and experts[:probabilities].
 struct RecordChoice {
     RecordLevel level = RecordLevel::steps;
     bool scalars = false; ///< store only one row a token and the gate at exit

@@ -38,12 +38,12 @@ public:
     [[nodiscard]] virtual Amount amount() const = 0;
     /// SequenceInput::planned_length of each; empty: none of them stopped before it was that long.
     [[nodiscard]] virtual std::vector<std::int64_t> planned_lengths() const { return {}; }
-    /// RunInfo::text_digest; empty as long as it is not known, at the latest after the last sequence it is.
+    /// RunInfo::text_digest; empty until it is known, at the latest after the last sequence.
     [[nodiscard]] virtual std::string text_digest() const = 0;
     /// One sentence on skipped texts so far; empty: nothing.
     [[nodiscard]] virtual std::string left_out() const { return {}; }
-    /// How the texts are read, in RunInfo::choices: their digest does not say it, and parts of a run must not
-    /// differ in it.
+    /// How the texts are read, in RunInfo::choices: the digest does not cover them, and all parts of a run
+    /// must agree.
     virtual void add_choices(nlohmann::json& choices) const { (void)choices; }
 };
 

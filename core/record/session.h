@@ -48,7 +48,7 @@ void attach_decoded_text(SequenceInput& sequence, const Tokenizer& tokenizer);
 /// [T] or [B,T].
 std::vector<std::vector<std::int32_t>> read_ids(const std::filesystem::path& file);
 
-/// Which of the signals that a level computes are kept.
+/// Which computed signals are stored.
 struct KeptSignals {
     bool scalars = false;   ///< one row a token, packed, and the gate at exit; no other signal
     bool candidates = true; ///< false: without candidate_ids and candidate_probabilities
@@ -73,8 +73,8 @@ struct RecordOptions {
     std::int64_t training_step = 0;   ///< RunInfo::training_step
     std::int64_t rank = 0;            ///< rank of this process among those that record the run together
     std::int64_t world = 1; ///< how many there are; each records its share into a trace of its own (tasks.h)
-    /// The writer's trace, if a run in it is to be resumed after its last finished sequence. A run that is
-    /// complete stays as it is; without one, this begins as usual.
+    /// The writer's trace, if a run in it is to be resumed after its last finished sequence. A complete run
+    /// stays unchanged; without one, this begins as usual.
     std::optional<std::filesystem::path> resume = std::nullopt;
     /// Why the generation of the sequences ended early, one sentence: the run is then marked as cancelled,
     /// with all of them in it. Empty: nothing did.

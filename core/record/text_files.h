@@ -26,9 +26,9 @@ struct TextFilesOptions {
 };
 
 /// Sequences from text files, one after the other, with some parts in memory. A text that is longer than a
-/// part is cut where a line ends, or else between words, or else between characters, and each part is encoded
-/// as a text of its own. Files are read through once before: so errors in them are reported before the
-/// recording; a stream is taken as it comes. InputError: as read_text_file; damaged packing.
+/// part is cut at a line end, else between words, else between characters, and each part is encoded as a
+/// separate text. Files are read through once before: so errors in them are reported before the recording; a
+/// stream is taken as it comes. InputError: as read_text_file; damaged packing.
 class TextFiles final : public TextSource {
 public:
     /// \p tokenizer must outlive this. Cancelled if \p stop comes while files are read through.

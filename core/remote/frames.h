@@ -18,8 +18,8 @@ namespace ponderscope::remote {
 ///     u32 bytes that follow | u32 number of the question | u8 kind or status | payload
 ///
 /// Numbers are little-endian; a text is u32 bytes and the bytes. Each question gets one answer with its
-/// number, in the order of the questions. Questions name files by their paths and hold no state, so that they
-/// can be asked again over a new connection.
+/// number, in the order of the questions. Questions name files by path and have no state, so that they can be
+/// repeated over a new connection.
 inline constexpr std::uint32_t protocol = 1;
 inline constexpr std::string_view hello = "\x01ponderscope serve ";
 inline constexpr std::size_t frame_header = 9;

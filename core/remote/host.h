@@ -14,8 +14,7 @@ namespace ponderscope::remote {
 
 /// A connection to `ponderscope serve` on another machine: one ssh process for all questions to that machine,
 /// from any thread. It begins with the first question. When it is cut, it is begun again, at first at once
-/// and then ever more seldom (15 s at the most), until the process ends; what was asked and not answered is
-/// asked again.
+/// and then ever more seldom (15 s at the most), until the process ends; unanswered questions are repeated.
 class Host {
 public:
     /// The one for the machine of that address.
@@ -26,7 +25,7 @@ public:
         Status status = Status::ok;
         std::string payload;
     };
-    /// Waits for the answer. InputError, EnvironmentError: what the other side says, behind the machine's
+    /// Waits for the answer. InputError, EnvironmentError: the message of the other side, after the machine's
     /// name; no ponderscope there, or another version; or no connection for longer than settings().patience.
     /// Status moved is handed out. Cancelled if the thread gives up (core/base/scoped_stop.h).
     Answer ask(Question question, std::string payload);

@@ -36,12 +36,12 @@ struct BootstrapOptions {
     std::stop_token stop = {};  ///< Cancelled
 };
 
-/// Clusters from which on whole ones are drawn: fewer say too little of how clusters differ.
+/// Clusters from which on whole ones are drawn: fewer do not show how clusters differ.
 inline constexpr std::int64_t least_clusters = 30;
 /// The power of the smallest detectable difference.
 inline constexpr double usual_power = 0.8;
 
-/// An estimate with its interval, all in the estimate's unit. The bounds are NaN if they cannot be said.
+/// An estimate with its interval, all in the estimate's unit. The bounds are NaN if they are unknown.
 struct Estimate {
     double value = 0;
     double low = 0;

@@ -24,7 +24,7 @@ struct AlignedSegment {
     double nll_a = 0; ///< nats, the sum over A's tokens in the segment
     double nll_b = 0;
     double steps_a = 0;   ///< mean over A's tokens that predict the segment
-    bool follows = false; ///< begins where the segment before ended: both belong to one stretch
+    bool follows = false; ///< begins at the end of the segment before: both belong to one stretch
 };
 
 /// Segments that both runs scored without a gap. Spans are sorted and do not overlap; a segment with a gap in
@@ -34,7 +34,7 @@ std::vector<AlignedSegment> align_by_bytes(std::span<const ScoredSpan> a, std::s
 
 /// Two runs of one text with different tokenizers, compared on the bytes that both scored. A PairedSample
 /// whose units are aligned segments: `a`, `b` nats a segment, `bytes` its length, `steps_a` means. Only its
-/// bits per byte say something. InputError: different texts, runs without text, nothing in common.
+/// bits per byte are meaningful. InputError: different texts, runs without text, nothing in common.
 PairedSample pair_runs_by_bytes(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                                 const RunInfo& run_b, const ReadOptions& options = {});
 

@@ -21,7 +21,7 @@ enum class CellFormat : std::uint8_t {
     share,      ///< per cent
     p,          ///< of a test: "< 0.0001" below that
     si,         ///< "11.7 M"
-    significant ///< as many digits as `decimals` says
+    significant ///< `decimals` significant digits
 };
 
 struct TableColumn {
@@ -83,7 +83,7 @@ std::string human_count(double value);
 std::string interval(const Estimate& estimate, int decimals = 4);
 /// Digits that read back the same; empty for NaN and infinity.
 std::string exact_digits(double value);
-/// A field of a CSV file, in double quotes where it needs them.
+/// A field of a CSV file, in double quotes if needed.
 std::string csv_field(const std::string& text);
 /// With LaTeX's special characters escaped, and the signs that names and headings have as commands.
 std::string tex(const std::string& text);

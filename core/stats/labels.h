@@ -52,7 +52,7 @@ LabelledTokens label_tokens(const TraceReader& trace, const RunInfo& run, const 
 /// Steps and NLL of a class with intervals. Its tokens depend on each other, so tests are over clusters or
 /// blocks.
 struct LabelledClass {
-    TokenGroup group; ///< p as token_groups.h says, over the labelled tokens; q over the classes
+    TokenGroup group; ///< p as in token_groups.h, over the labelled tokens; q over the classes
     Estimate steps;
     Estimate nll;
     Estimate steps_difference; ///< to the labelled tokens of all other classes

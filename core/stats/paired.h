@@ -23,7 +23,7 @@ struct PairedSample {
     std::vector<double> bytes; ///< of text under each target; 0 without a text
     /// 1 if the most likely token is right (rank 1), else 0; empty if it is not known.
     std::vector<std::uint8_t> right_a, right_b;
-    std::vector<double> steps_a; ///< where it was read from traces
+    std::vector<double> steps_a; ///< if it was read from traces
     TokenLayout layout;          ///< runs of consecutive positions, in clusters
     std::int64_t last = -2;      ///< position of the last token
     std::int64_t only_a = 0;     ///< tokens that A scored and B did not
@@ -39,8 +39,8 @@ inline double target_bytes(const TokenColumns& tokens, std::size_t i) {
     return i + 1 < tokens.size() ? static_cast<double>(tokens.end[i + 1] - tokens.begin[i + 1]) : 0;
 }
 
-/// Reads both runs by several threads. They must have one text and the same tokens: InputError says what
-/// differs. The readers may be one.
+/// Reads both runs by several threads. They must have one text and the same tokens: InputError names the
+/// difference. The readers may be one.
 PairedSample pair_runs(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                        const RunInfo& run_b, const ReadOptions& options = {});
 
@@ -98,8 +98,8 @@ struct RunEstimate {
 RunEstimate estimate_run(const TraceReader& trace, const RunInfo& run, const BootstrapOptions& options = {});
 
 /// Whether the tokens of two runs of one text are partners: of one tokenizer (by digest), or with the same
-/// ids and spans as far as both runs go. Older traces have a digest of the tokenizer's file, which differs
-/// where the tokenizer does not.
+/// ids and spans as far as both runs go. Older traces have a digest of the tokenizer's file, which may differ
+/// for one tokenizer.
 bool have_same_tokens(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                       const RunInfo& run_b);
 

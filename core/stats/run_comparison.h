@@ -32,8 +32,7 @@ struct ComparisonRequest {
 };
 
 /// NLL of several runs over exactly the same tokens: tokens that all runs scored. methods.md 11: means in
-/// nats, 95 % intervals by a paired bootstrap over clusters or blocks. Bounds are NaN if they cannot be
-/// said.
+/// nats, 95 % intervals by a paired bootstrap over clusters or blocks. Bounds are NaN if they are unknown.
 struct RunComparison {
     struct Run {
         RunInfo info;
@@ -48,7 +47,7 @@ struct RunComparison {
         double mean_flops = 0;
         std::vector<float> token_nll; ///< of each compared token
     };
-    /// Where a compared token stands: the prediction that row made, of token row + 1.
+    /// The position of a compared token: the prediction that row made, of token row + 1.
     struct Place {
         std::int32_t sequence = 0;
         std::int32_t row = 0;

@@ -39,7 +39,7 @@ struct Moments {
 };
 
 /// Two-sided p for the null that independent units are symmetric noise around zero: the share of all 2^n
-/// choices of signs at which the sum is at least as far from zero as it is (a sign-flip test; for score
+/// choices of signs whose sum is at least as far from zero as the observed one (a sign-flip test; for score
 /// contributions of a regression as in Hemerik, Goeman and Finos 2020). Exact up to 16 units that are not
 /// zero; beyond, the signs of the 10 largest are enumerated, and the sum of the others is taken as normal
 /// with its variance. This is accurate in the middle and gives larger p in the tails. No draws: the same on
@@ -74,7 +74,7 @@ struct Equivalence {
     double margin = 0;
     double p_above = 0; ///< one-sided p of "at most -margin"
     double p_below = 0; ///< one-sided p of "at least margin"
-    double p = 0;       ///< the larger of both: small says as well as, within the margin
+    double p = 0;       ///< the larger of both: small: as good, within the margin
     double low = 0;     ///< bounds of level 1 - 2 alpha: inside the margin iff p <= alpha
     double high = 0;
 };

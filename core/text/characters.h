@@ -5,8 +5,8 @@
 
 namespace ponderscope::characters {
 
-/// Classes of characters as Hugging Face tokenizers use them, by utf8proc's tables. Any code point may be
-/// asked.
+/// Classes of characters as Hugging Face tokenizers use them, by utf8proc's tables. Any code point is
+/// allowed.
 
 bool is_white_space(char32_t c); ///< the Unicode property White_Space
 bool is_numeric(char32_t c);     ///< general categories Nd, Nl, No

@@ -52,7 +52,7 @@ public:
 
     [[nodiscard]] std::string_view input() const { return in_; }
     [[nodiscard]] std::size_t position() const { return position_; }
-    /// Where the next output byte will stand in the new text.
+    /// The position of the next output byte in the new text.
     [[nodiscard]] std::size_t output_position() const { return changed_ ? out_.size() : position_; }
 
     void keep(std::size_t bytes);

@@ -29,8 +29,8 @@ public:
                               const std::filesystem::path& file); ///< null included
     [[nodiscard]] bool is_byte_level() const { return byte_level_; }
 
-    /// The pieces of \p text, in order, none empty; some steps change the text. \p at_text_begin: \p text is
-    /// where the whole text begins.
+    /// The pieces of \p text, in order, none empty; some steps change the text. \p at_text_begin: \p text:
+    /// the beginning of the whole text.
     std::vector<Piece> split(NormalizedText& text, bool at_text_begin, MatchState& state) const;
 
 private:

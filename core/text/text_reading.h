@@ -13,7 +13,7 @@ namespace ponderscope {
 /// Options for reading a text: start tokens, and special tokens in the text.
 struct TextReading {
     enum class Bos : std::uint8_t {
-        automatic,   ///< as the tokenizer's files say
+        automatic,   ///< as in the tokenizer's files
         always,      ///< a start token in any case
         never,       ///< nothing: neither start nor end token
         every_window ///< a start token before every window of the text
@@ -24,7 +24,7 @@ struct TextReading {
     /// "auto", "always", "never" or "every-window"; InputError: anything else.
     static Bos parse_bos(const std::string& text);
     [[nodiscard]] std::string bos_text() const;
-    /// InputError: text that is not UTF-8; a start token where the tokenizer names none.
+    /// InputError: text that is not UTF-8; a start token, but the tokenizer names none.
     [[nodiscard]] Encoding encode(const Tokenizer& tokenizer, std::string_view text) const;
     [[nodiscard]] bool adds() const { return bos != Bos::never; }
     friend bool operator==(const TextReading&, const TextReading&) = default;

@@ -36,9 +36,9 @@ class Tokenizer {
 public:
     /// Throws InputError; unsupported parts are refused by name.
     static Tokenizer load(const std::filesystem::path& tokenizer_json);
-    /// The tokenizer of a checkpoint folder: tokenizer.json, or vocab.json with merges.txt where there is
-    /// none; with the tokens that tokenizer_config.json and similar files add, also around a text
-    /// (tokenizer_config.h). A file is taken as a tokenizer.json alone.
+    /// The tokenizer of a checkpoint folder: tokenizer.json, or else vocab.json with merges.txt; with the
+    /// tokens that tokenizer_config.json and similar files add, also around a text (tokenizer_config.h). A
+    /// file is taken as a tokenizer.json alone.
     static Tokenizer load_folder(const std::filesystem::path& folder);
 
     Tokenizer(Tokenizer&&) noexcept;
@@ -51,7 +51,7 @@ public:
     [[nodiscard]] Encoding encode(std::string_view text, bool add_special = true,
                                   bool parse_special = true) const;
     /// The bytes of the tokens, as the original's decode with special tokens kept. Ids without a token (in a
-    /// padded vocabulary) decode to no bytes. Bytes that are no UTF-8 stay, where the original writes U+FFFD.
+    /// padded vocabulary) decode to no bytes. Invalid UTF-8 bytes stay; the original writes U+FFFD for them.
     [[nodiscard]] std::string decode(std::span<const std::int32_t> ids, bool skip_special = false) const;
     /// The bytes of one token: a part of a character when the token splits one. For candidates
     /// and lists.
@@ -72,8 +72,7 @@ public:
     /// Sentences for the user: where versions of transformers read the files differently.
     [[nodiscard]] const std::vector<std::string>& notices() const;
 
-    /// SHA-256 of the tokenizer.json; of all that counts, where other files have a say. InputError: a file is
-    /// gone.
+    /// SHA-256 of the tokenizer.json; of all files that count. InputError: a file is gone.
     [[nodiscard]] std::string digest() const;
     /// Digest of the rules that cut a text, the same for every way to write them (tokenizer_digest.h).
     [[nodiscard]] std::string content_digest() const;

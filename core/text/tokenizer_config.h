@@ -36,11 +36,11 @@ private:
     std::int32_t next_id_; ///< of append()
 };
 
-/// What a folder says of its tokenizer beside the vocabulary: tokenizer_config.json, and if that has no
+/// A folder's settings of its tokenizer beside the vocabulary: tokenizer_config.json, and if that has no
 /// "added_tokens_decoder", special_tokens_map.json and added_tokens.json (of before 2023) too.
 class TokenizerConfig {
 public:
-    /// \p usual: the start, end and unknown token, where the files name none. InputError.
+    /// \p usual: the default start, end and unknown tokens. InputError.
     explicit TokenizerConfig(const std::filesystem::path& folder, const std::string& usual = {});
     [[nodiscard]] JsonObject config() const { return {config_, config_file_}; }
 
@@ -50,8 +50,8 @@ public:
     /// after a gap is kept (transformers closes gaps), and a name without a token adds none (transformers
     /// gives it an id beyond the model's rows). InputError.
     void add_to(TokenizerParts& parts) const;
-    /// The tokens around a text by add_bos_token and add_eos_token: these count where no tokenizer.json has
-    /// a post-processor. Behind add_to. InputError.
+    /// The tokens around a text by add_bos_token and add_eos_token: these count if no tokenizer.json has a
+    /// post-processor. Behind add_to. InputError.
     void put_around(TokenizerParts& parts) const;
     /// The start and end token that the files name, or else the folder's tokenizer class. Behind add_to.
     void name_start_and_end(TokenizerParts& parts) const;

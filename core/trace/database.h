@@ -165,7 +165,7 @@ public:
     void read_file(std::int64_t offset, std::span<std::byte> out);
     /// The same of the write-ahead log.
     void read_log(std::int64_t offset, std::span<std::byte> out);
-    /// What the log's index says: the first 136 bytes of the -shm file
+    /// The content of the log's index: the first 136 bytes of the -shm file
     /// (https://www.sqlite.org/walformat.html), a header that was read whole. False: this file has no log.
     /// Inside of a transaction.
     bool read_log_index(std::span<std::byte, 136> out);

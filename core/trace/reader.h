@@ -145,8 +145,8 @@ std::vector<double> to_doubles(const SignalChunk& chunk);
 /// Values of an integer chunk. InputError for a float dtype.
 std::vector<std::int64_t> to_integers(const SignalChunk& chunk);
 
-/// Splits "TRACE.ponder#RUN" at the first '#' behind a file that exists; where none does, at the first behind
-/// ".ponder", or at the last. The run is empty if there is no '#', or if a file has the whole name.
+/// Splits "TRACE.ponder#RUN" at the first '#' behind a file that exists; if there is none, at the first '#'
+/// after ".ponder", or at the last. The run is empty if there is no '#', or if a file has the whole name.
 struct RunReference {
     std::filesystem::path trace;
     std::string run;

@@ -18,7 +18,7 @@ namespace ponderscope {
 /// step against a threshold.
 struct RecordedRule {
     std::string signal;
-    bool stops_below = true; ///< a token stops where the signal is below theta; false: has reached it
+    bool stops_below = true; ///< a token stops if the signal is below theta; false: has reached it
     double theta = 0;        ///< a number
     bool operator==(const RecordedRule&) const = default;
 };

@@ -246,7 +246,7 @@ struct TrainingQuantity {
     std::string description; ///< one sentence
 };
 
-/// Where a training stands.
+/// The state of a training.
 struct TrainingMoment {
     std::int64_t step = 0;   ///< steps of the optimiser done
     std::int64_t tokens = 0; ///< trained on so far

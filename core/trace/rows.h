@@ -19,8 +19,8 @@
 /// values. CREATE, INSERT, SELECT, JSON, CSV and the tests of `check` come from that list.
 namespace ponderscope::schema {
 
-/// Where a row keeps the values of a column; nothing: the writer binds it, or reads it, by itself. A column
-/// that may be NULL is NULL where its member is -1, empty or NaN.
+/// The member of a row for a column; nothing: the writer binds it, or reads it, by itself. A column that may
+/// be NULL is NULL where its member is -1, empty or NaN.
 template <class Row>
 using Member =
     std::variant<std::monostate, std::int64_t Row::*, std::uint64_t Row::*, double Row::*, bool Row::*,
@@ -46,8 +46,8 @@ template <class Row>
 void bind_row(Statement& statement, const Row& row);
 template <class Row>
 void bind_row(Statement&, const Row&&) = delete; // texts are bound where they lie
-/// Reads the columns that have a member, from a SELECT of columns_of. \p damaged is called where a value
-/// cannot be in a trace, and throws: what was expected, what was found.
+/// Reads the columns that have a member, from a SELECT of columns_of. \p damaged is called for a value that a
+/// trace cannot have, and throws: what was expected, what was found.
 using Damaged = std::function<void(const std::string& expected, const std::string& found)>;
 template <class Row>
 Row read_row(const Statement& rows, const Damaged& damaged);

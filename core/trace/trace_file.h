@@ -72,7 +72,7 @@ private:
         std::int64_t first = 0;
         std::int64_t tokens = 0;
         DType dtype = DType::f32;
-        std::int64_t compressed_bytes = 0; ///< in the file; 0: the values lie there as they are
+        std::int64_t compressed_bytes = 0; ///< in the file; 0: the values are stored unchanged there
         std::vector<std::int64_t> shape;
         [[nodiscard]] std::int64_t token_bytes() const;
     };
@@ -84,7 +84,7 @@ private:
     [[nodiscard]] std::vector<ChunkRow> find_chunks(const SequenceInfo& place, std::int64_t id,
                                                     const SignalInfo& signal, std::int64_t begin,
                                                     std::int64_t until, const std::string& what) const;
-    /// Values of a chunk from \p skip bytes on, expanded where they are compressed.
+    /// Values of a chunk from \p skip bytes on, decompressed if needed.
     void read_values(const ChunkRow& chunk, std::size_t skip, std::span<std::byte> out,
                      const std::string& what) const;
     [[nodiscard]] TokenColumns packed_tokens(std::int64_t run, std::int64_t sequence, std::int64_t begin,
@@ -96,7 +96,7 @@ private:
     }
     /// Bytes of the trace, its write-ahead log included: nothing inside can be larger.
     [[nodiscard]] std::int64_t file_bytes() const;
-    /// A count from the file that says how much is to be read, checked before anything is allocated for it.
+    /// A count from the file, checked before memory is allocated for it.
     std::int64_t plausible(std::int64_t count, std::int64_t least_bytes_each, const char* what) const;
     /// The smallest row that SQLite stores takes more than ten bytes with its ten columns. Equal tokens that
     /// are packed can take next to none; their values are checked when they are read.
@@ -130,7 +130,7 @@ private:
     std::filesystem::path path_;
     mutable Database database_;
     std::vector<std::string> notices_;
-    mutable std::int64_t packed_run_ = 0; ///< the run that was asked about last
+    mutable std::int64_t packed_run_ = 0; ///< the run of the last question
     mutable bool packed_ = false;
     mutable Statement tokens_statement_, chunks_statement_, sequence_statement_, vocabulary_statement_,
         signal_statement_, data_statement_;

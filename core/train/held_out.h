@@ -29,11 +29,11 @@ private:
 class StepCensus {
 public:
     /// For a model on which \p method halts or not. Where a method lets every slot run in training
-    /// (Method::halts_in_training), a token is counted as far as its gates would have let it go.
-    /// \p threshold: of PonderConfig.
+    /// (Method::halts_in_training), a token counts with the steps that its gates allow. \p threshold: of
+    /// PonderConfig.
     StepCensus(const Method& method, double threshold);
 
-    /// \p forward: of \p tokens tokens, run as ForwardForm::training says. Without gradients.
+    /// \p forward: of \p tokens tokens, run as ForwardForm::training. Without gradients.
     void add(const ForwardResult& forward, std::int64_t tokens, bool training);
 
     [[nodiscard]] bool halts() const { return halts_; }

@@ -19,8 +19,8 @@ class OutputFolder {
 public:
     enum class Start : std::uint8_t { fresh, resumed, complete };
 
-    /// Looks and decides, and touches nothing. InputError: not a folder; not empty and \p existing says
-    /// refuse; to be resumed, but no training was begun there.
+    /// Looks and decides, and touches nothing. InputError: not a folder; not empty and \p existing is refuse;
+    /// to be resumed, but no training was begun there.
     OutputFolder(std::filesystem::path path, ExistingOutput existing);
 
     [[nodiscard]] Start start() const { return start_; }
@@ -42,7 +42,7 @@ private:
     Start start_ = Start::fresh;
 };
 
-/// What training.json says besides the results.
+/// The content of training.json beside the results.
 struct Provenance {
     std::string device;    ///< "cpu", "cuda:0"
     std::string precision; ///< of the products: "float32", "bfloat16"

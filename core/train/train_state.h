@@ -17,7 +17,7 @@ namespace ponderscope {
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
-/// Where a training stands, besides the tensors.
+/// The state of a training beside the tensors.
 struct TrainCounters {
     std::int64_t step = 0;    ///< of the optimiser, done
     std::int64_t windows = 0; ///< contexts taken from the sampler

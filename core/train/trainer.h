@@ -74,8 +74,8 @@ struct TrainResult {
 /// The loss is the method's own: the cross-entropy of its output, plus its penalty if it has one.
 ///
 /// InputError: recipe, texts, tokenizer or folder; everything is checked before the folder is touched.
-/// EnvironmentError. Cancelled. CheckFailed: the loss or a gradient became infinite or NaN; the message says
-/// at which step and where, and the state of the last checkpoint stays as it is.
+/// EnvironmentError. Cancelled. CheckFailed: the loss or a gradient became infinite or NaN; the message names
+/// step and tensor, and the last saved state stays.
 TrainResult train(const Recipe& recipe, const TrainOptions& options);
 
 } // namespace ponderscope

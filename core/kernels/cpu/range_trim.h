@@ -22,7 +22,7 @@ struct RangeTrim {
         trim.hidden = window > 0 && visible > window ? visible - window : 0;
         return trim;
     }
-    /// Where the range [begin, end) now begins.
+    /// The new beginning of the range [begin, end).
     PONDERSCOPE_HOST_DEVICE std::int32_t first(std::int32_t begin, std::int32_t end) {
         if (end <= begin) {
             return begin;

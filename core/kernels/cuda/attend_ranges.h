@@ -49,7 +49,7 @@ constexpr bool fits_cuda_head(std::int64_t head_size) {
     return head_size >= 1 && head_size <= 256 && head_size % chunk == 0;
 }
 
-/// Queues the kernels on a cudaStream_t. Returns null, or what the CUDA runtime says is wrong.
+/// Queues the kernels on a cudaStream_t. Returns null, or the error of the CUDA runtime.
 const char* attend_ranges_cuda(const AttendRanges& arguments, void* stream);
 
 /// Queries times query heads a K/V head that a block of tiles takes.

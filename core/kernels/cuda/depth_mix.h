@@ -29,7 +29,7 @@ struct DepthMix {
     Element element = Element::f32;
 };
 
-/// Queues the kernel on a cudaStream_t. Returns null, or what the CUDA runtime says is wrong.
+/// Queues the kernel on a cudaStream_t. Returns null, or the error of the CUDA runtime.
 const char* depth_mix_cuda(const DepthMix& arguments, void* stream);
 
 } // namespace ponderscope::kernels

@@ -9,8 +9,8 @@
 
 namespace ponderscope {
 
-/// Where the relatives of Llama differ from it in their tensors. Options without tensors are in the config:
-/// windows, rotations, scales, how a norm's weight is meant.
+/// Differences of Llama's relatives in tensors. Options without tensors are in the config: windows,
+/// rotations, scales, how a norm's weight is meant.
 struct LlamaTraits {
     bool output_bias = true; ///< where q, k and v have biases, so has self_attn.o_proj
     // Norms over queries and keys, each head or all (config.qk_norm_all_heads), where the config has them.

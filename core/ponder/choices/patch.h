@@ -10,7 +10,7 @@ namespace ponderscope {
 /// The place of a state: after a layer at a step of a token, or at the end of the step.
 struct StatePlace {
     static constexpr std::int64_t end_of_step = -1; ///< as a layer
-    static constexpr std::int64_t all_tokens = -1;  ///< as a token, where the mean over all is meant
+    static constexpr std::int64_t all_tokens = -1;  ///< as a token: the mean over all
     std::int64_t sequence = 0;                      ///< number in the run, from 0
     std::int64_t token = 0;                         ///< position in the sequence
     std::int64_t step = 0;
@@ -27,11 +27,11 @@ struct StatePatch {
     std::vector<float> state;
 };
 
-/// States of a place, added up over tokens.
+/// Sum of the states of a place over tokens.
 struct StateSum {
     std::vector<float> sum;
-    std::int64_t tokens = 0;                       ///< 0: nothing there was read out, or ran
-    [[nodiscard]] std::vector<float> mean() const; ///< empty: of no token
+    std::int64_t tokens = 0;                       ///< 0: no token was read out or ran there
+    [[nodiscard]] std::vector<float> mean() const; ///< empty: no token
 };
 
 } // namespace ponderscope

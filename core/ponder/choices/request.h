@@ -23,7 +23,7 @@ struct Window {
     std::int64_t report_begin =
         0; ///< the window's tokens [report_begin, report_end) are read out; the others are context only
     std::int64_t report_end = 0; ///< a token's target is the next id of the window; that of the last is `next`
-    // Where the window lies in its text; only halting rules that look at places read it.
+    // The place of the window in its text; only halting rules that look at places read it.
     std::int64_t sequence = -1;       ///< number of its sequence in the run; -1: the window's own in the call
     std::int64_t first = 0;           ///< position of ids[0] in the sequence
     std::int64_t sequence_length = 0; ///< tokens of the sequence; 0: the window's

@@ -87,9 +87,9 @@ public:
     [[nodiscard]] const ModelConfig& config() const;
     [[nodiscard]] std::string device_name() const; ///< "cpu", "cuda:0 NVIDIA H200"
     [[nodiscard]] std::string dtype() const;       ///< "float32", "tf32", "bfloat16" or "float16"
-    /// What runs compute from now on. At first: the config's number of refreshes, 3 where a public config has
-    /// none, exact with our own section; and the method's own choices. Generation is always exact and records
-    /// neither attention nor states.
+    /// What runs compute from now on. At first: the config's number of refreshes; without one 3 for public
+    /// configs, exact for our own section; and the method's own choices. Generation is always exact and
+    /// records neither attention nor states.
     [[nodiscard]] const RunPlan& plan() const;
     /// Replaces the plan. InputError if the model or another choice of the plan excludes a choice; the old
     /// plan then stays.
@@ -168,8 +168,8 @@ public:
     /// All results for one rectangular batch of ids [B][T], named as in the reference files: `logits`
     /// [B,T,V], `nll` [B,T-1], `steps`, `flops`, `hidden.step{k}`, `embeds.step{k}`,
     /// `expected_embedding.step{k}`, `layer_output.step{k}.layer{l}`, signals as `signal.NAME`. Steps that
-    /// did not run are NaN, or did_not_run in whole numbers. \p numbers: of the sequences in the run, where a
-    /// halting rule asks for places; empty: 0, 1, ...
+    /// did not run are NaN, or did_not_run in whole numbers. \p numbers: of the sequences in the run, if a
+    /// halting rule needs places; empty: 0, 1, ...
     [[nodiscard]] ArrayMap inspect_batch(const std::vector<std::vector<std::int32_t>>& ids,
                                          const std::vector<std::int64_t>& numbers = {}) const;
 

@@ -31,7 +31,7 @@ struct EngineParts {
     StartState start;
     std::filesystem::path folder; ///< of the checkpoint
 
-    std::vector<StatePatch> patches = {}; ///< of what score and inspect_batch compute
+    std::vector<StatePatch> patches = {}; ///< of the results of score and inspect_batch
 
     /// Positions of a batch's tokens in their texts, and their start states if the method has some.
     /// InputError: a file of start states that does not reach so far.

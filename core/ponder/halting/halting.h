@@ -46,8 +46,8 @@ struct HaltingAnswer {
 /// `slots.hidden`, and give it to RunPlan::rule before the first score. The engine asks once a step for the
 /// tokens that are still running, in ascending order; under the interleaved rule it asks again in every
 /// Jacobi pass, so an answer may depend on the question alone: `carry` has the data of a token that a rule
-/// must remember. A stopped token is not asked again (halting is irreversible), and at K no token is asked.
-/// Called from the thread that drives the engine.
+/// must remember. Stopped tokens are not decided again (halting is irreversible), and there is no decision at
+/// K. Called from the thread that drives the engine.
 class HaltingRule {
 public:
     virtual ~HaltingRule() = default;

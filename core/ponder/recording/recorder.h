@@ -87,7 +87,7 @@ private:
     at::Tensor state_;    ///< [M, d]: h of each reported token's last step
     at::Tensor update_;   ///< fp32 [M, d]: the last difference of two states
     at::Tensor expected_; ///< fp32 [M, d]: mean of the states so far, by Decision::expected_mass
-    at::Tensor mass_on_;  ///< [M]: of each token's last step, had it gone on
+    at::Tensor mass_on_;  ///< [M]: of each token's last step, as if it had continued
     at::Tensor readout_, earlier_readout_; ///< read-outs of its last step and of the step before
 };
 

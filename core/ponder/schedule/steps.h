@@ -69,17 +69,17 @@ struct StepCache {
 struct StepsResult {
     at::Tensor readout;             ///< [N, d]
     at::Tensor steps;               ///< int64 [N], K_t; undefined: K for every token
-    bool all_ran = false;           ///< every step ran for every token, and K_t is where it is read out
+    bool all_ran = false;           ///< every step ran for every token, and K_t is the step of the read-out
     std::vector<StepStates> states; ///< when kept
-    // Where the interleaved rule is computed in passes over all slots:
+    // If the interleaved rule is computed in passes over all slots:
     at::Tensor
         differences; ///< fp32 [N, refreshes]: largest movement of an input of the token; undefined: none
     at::Tensor pass_flops; ///< int64 [N]: cost of the passes; decoding costs what section 11 counts
 };
 
 struct StepsOptions {
-    /// Make the read-out after every step, even where it costs a coda. Otherwise it is made only if a
-    /// halting rule needs it, and at the end.
+    /// Make the read-out after every step, even if it costs a coda. Otherwise it is made only if a halting
+    /// rule needs it, and at the end.
     bool read_out_every_step = false;
     RunListener* listener = nullptr;
     StepCache* cache = nullptr;

@@ -28,7 +28,7 @@ public:
                                           const MixtureWish& wish);
     /// Called before slots run. \p slots: tokens, step and input are set.
     virtual void step_begins(const Slots& slots) { (void)slots; }
-    /// Called after slots ran and their method answered. \p readout: [n, d], the read-out of each token had
+    /// Called after slots ran and their method answered. \p readout: [n, d], the read-out of each token as if
     /// it stopped here.
     virtual void step_ran(const Slots& slots, const Decision& decision, const at::Tensor& readout) {
         (void)slots, (void)decision, (void)readout;
@@ -66,7 +66,7 @@ struct WalkParts {
     RunListener* listener = nullptr;
     /// What the head reads of a state of the slots; empty: the state itself.
     std::function<at::Tensor(const at::Tensor&, const Slots&)> read = {};
-    bool selects = false; ///< a stopped token keeps running, and is read out where it stopped
+    bool selects = false; ///< a stopped token keeps running and is read out at its last step
 };
 
 /// Follows tokens from slot to slot: reads the method's decision after slot (t, k), chooses the tokens that
@@ -88,8 +88,8 @@ public:
     /// The slots ran: the method answers, the read-out takes the step in, the listener hears of it.
     void ran(const at::Tensor& hidden, const at::Tensor& stream = {});
     /// Applies the run's halting rule and keeps the tokens that continue. Not called at the last step. False:
-    /// no token goes on, and the walk keeps its rows. Where tokens may stop, the host waits for the device
-    /// here, once a step.
+    /// no token goes on, and the walk keeps its rows. If tokens may stop, the host waits here for the device,
+    /// once a step.
     [[nodiscard]] bool goes_on();
     /// Only these rows (int64, ascending) stay in the walk.
     void keep(const at::Tensor& rows);

@@ -95,7 +95,7 @@ struct Annotation {
     std::vector<std::vector<double>> values;
 };
 
-/// InputError: the trace is on another machine and read-only; says what to do.
+/// InputError: the trace is on another machine and read-only; names the remedy.
 void check_can_annotate(const std::filesystem::path& trace);
 /// Puts annotations of a run beside its trace; those of the same names are replaced, others stay. All or
 /// nothing. InputError: a name or a class that cannot be, values of another length, an infinite value;

@@ -18,7 +18,7 @@ namespace ponderscope {
 ///   wanted signals/NAME.csv          long format: run, sequence, position, the signal's other axes, value
 /// Numbers are the shortest that read back as the same value, in every locale; a missing number (not scored,
 /// step not run) is an empty field. Bytes that are part of a character are written as U+FFFD; text_begin and
-/// text_end say which they are.
+/// text_end locate them.
 ///
 /// The folder appears whole or not at all. InputError: it exists and is not empty, a damaged trace (by
 /// structure or checksum). EnvironmentError. Cancelled. \p runs: ids; empty for all.

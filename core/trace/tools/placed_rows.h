@@ -11,11 +11,10 @@
 
 namespace ponderscope {
 
-/// A row of a table that says something of a part of a text: by bytes, which suits every tokenizer, or by
-/// tokens.
+/// A row of a table about a part of a text: by bytes, which suits every tokenizer, or by tokens.
 struct PlacedRow {
     std::string document;       ///< title or number (from 0) of a sequence; empty: the only one
-    std::int64_t sequence = -1; ///< its number if that is known; else -1, and `document` says it
+    std::int64_t sequence = -1; ///< its number if that is known; else -1, and `document` names it
     std::uint64_t begin = 0;    ///< bytes [begin, end) of its text; or the token, begin = its position
     std::uint64_t end = 0;
     std::int32_t entry = 0;    ///< what is said of the part: into whatever the table keeps

@@ -55,7 +55,7 @@ private:
     std::size_t token_bytes_ = 0;
     std::int64_t first_ = 0;  ///< token of the first entry in data_
     std::int64_t tokens_ = 0; ///< in data_
-    std::int64_t row_ = 0;    ///< where the tail lies already; 0 = nowhere
+    std::int64_t row_ = 0;    ///< the existing row of the tail; 0 = nowhere
     bool changed_ = false;    ///< since the tail was written
 };
 
