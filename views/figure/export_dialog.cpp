@@ -472,6 +472,9 @@ void ExportDialog::arrived() {
     for (const std::string& notice : maker_.figure()->notices) {
         text += u'\n' + QString::fromStdString(notice);
     }
+    for (const QString& range : form_->unusedRanges()) {
+        text += u"\n%1: type both ends, the smaller one first. Until then the values decide."_s.arg(range);
+    }
     const Style style(spec(), *maker_.fonts());
     std::vector<QColor> lines = draws_rules(spec().kind) ? style.rules : style.runs;
     lines.resize(std::min<std::size_t>(lines.size(), draws_rules(spec().kind) ? lines.size() : 4));

@@ -17,6 +17,7 @@
 #include <QRegularExpression>
 #include <QSpinBox>
 
+#include <algorithm>
 #include <cmath>
 
 using namespace Qt::StringLiterals;
@@ -120,6 +121,22 @@ void FigureForm::setSpec(const FigureSpec& spec) {
             rows_->addRow(QString::fromUtf8(field.title), editor);
         }
     }
+}
+
+QStringList FigureForm::unusedRanges() const {
+    QStringList titles;
+    for (const FieldForm& field : field_forms(spec_.kind)) {
+        QWidget* both = editor(key_of(field));
+        if (field.editor != FieldForm::range || both == nullptr ||
+            value_of_json(field_json(spec_, field.key)).isArray()) {
+            continue;
+        }
+        const QList<QLineEdit*> ends = both->findChildren<QLineEdit*>();
+        if (std::any_of(ends.begin(), ends.end(), [](QLineEdit* end) { return !end->text().isEmpty(); })) {
+            titles << QString::fromUtf8(field.title);
+        }
+    }
+    return titles;
 }
 
 void FigureForm::set(const QString& key, const QString& json) {

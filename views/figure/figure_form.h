@@ -29,6 +29,9 @@ public:
     /// The widget that edits a key; null: the kind does not have it.
     [[nodiscard]] QWidget* editor(const QString& key) const { return editors_.value(key); }
     [[nodiscard]] bool isEmpty() const { return editors_.isEmpty(); }
+    /// Titles of ranges that are not in the specification, because an end is missing, is no number, or is not
+    /// below the other.
+    [[nodiscard]] QStringList unusedRanges() const;
 
 Q_SIGNALS:
     void changed();

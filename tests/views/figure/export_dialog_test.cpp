@@ -7,6 +7,7 @@
 #include "views/chart/chart_plot.h"
 #include "views/common/paths.h"
 #include "views/figure/export_dialog.h"
+#include "views/figure/figure_form.h"
 #include "views/figure/figure_panel.h"
 #include "views/figure/name_list.h"
 #include "views/figure/parts.h"
@@ -211,6 +212,11 @@ private Q_SLOTS:
         type("Vertical axis, high end", u"1,25"_s);
         QCOMPARE(dialog.spec().x_range, (std::array{0.5, 1.5}));
         QCOMPARE(dialog.spec().y_range, (std::array{0.25, 1.25}));
+        QCOMPARE(dialog.form()->unusedRanges(), QStringList());
+        type("Vertical axis, high end", u"0,1"_s); // below the low end: not used, and said so
+        QVERIFY(!dialog.spec().y_range);
+        QCOMPARE(dialog.form()->unusedRanges(), QStringList{u"Vertical axis"_s});
+        QTRY_VERIFY_WITH_TIMEOUT(dialog.message().contains(u"Vertical axis"_s), 30'000);
         QLocale::setDefault(before);
     }
 
