@@ -88,7 +88,8 @@ void read_opt(const ConfigReader& reader, ModelConfig& config) {
     config.attention_bias = config.mlp_bias = reader.flag("enable_bias", true);
     config.embed_dim = reader.size_or_null("word_embed_proj_dim", config.hidden_size, config_limits::width);
     config.pre_norm = reader.flag("do_layer_norm_before", true);
-    config.norm_affine = reader.flag("layer_norm_elementwise_affine", true);
+    config.norm_weight =
+        reader.flag("layer_norm_elementwise_affine", true) ? NormWeight::as_stored : NormWeight::none;
     config.remove_final_norm = reader.flag("_remove_final_layer_norm", false);
 }
 

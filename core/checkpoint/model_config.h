@@ -212,13 +212,13 @@ struct DepthMixingConfig {
 /// negative), finite in fp32 and small enough to multiply without overflow.
 struct ModelConfig {
     Architecture architecture = Architecture::gpt_neox;
-    std::int64_t vocab_size = 0;  ///< rows of the embedding, padding included
-    std::int64_t hidden_size = 0; ///< d
-    std::int64_t layers = 0;      ///< L
+    std::int64_t vocab_size = 0;      ///< rows of the embedding, padding included
+    std::int64_t hidden_size = 0;     ///< d
+    std::int64_t layers = 0;          ///< L
     std::int64_t layers_left_out = 0; ///< of the file, behind the first L (--layers)
-    std::int64_t query_heads = 0; ///< n_q
-    std::int64_t kv_heads = 0;    ///< g
-    std::int64_t head_dim = 0;    ///< d_h
+    std::int64_t query_heads = 0;     ///< n_q
+    std::int64_t kv_heads = 0;        ///< g
+    std::int64_t head_dim = 0;        ///< d_h
     std::int64_t intermediate_size = 0;
     std::int64_t max_positions = 0;
     NormKind norm = NormKind::layer_norm;
@@ -239,7 +239,6 @@ struct ModelConfig {
     /// Width of embeddings and of a slot's input and state: opt's word_embed_proj_dim, otherwise hidden_size.
     std::int64_t embed_dim = 0;
     bool pre_norm = true;                         ///< opt: do_layer_norm_before
-    bool norm_affine = true;                      ///< opt: layer_norm_elementwise_affine
     bool remove_final_norm = false;               ///< opt
     bool scale_attn_weights = true;               ///< gpt2
     bool scale_attn_by_inverse_layer_idx = false; ///< gpt2

@@ -119,7 +119,7 @@ std::vector<std::string> peculiarities(const ModelConfig& config) {
     } else if (config.remove_final_norm) {
         said.emplace_back("no final norm");
     }
-    if (!config.norm_affine || config.norm_weight == NormWeight::none) {
+    if (config.norm_weight == NormWeight::none) {
         said.emplace_back("norms without weights");
     } else if (config.norm_weight == NormWeight::one_plus) {
         said.emplace_back("norms multiply by 1 + their weights");

@@ -108,7 +108,7 @@ TEST(ConfigDefaults, TheOthers) {
     c = read_config(R"({"model_type":"opt"})");
     EXPECT_EQ(c.intermediate_size, 3072);
     EXPECT_EQ(c.activation, Activation::relu);
-    EXPECT_TRUE(c.tied_embeddings && c.pre_norm && c.norm_affine && !c.remove_final_norm);
+    EXPECT_TRUE(c.tied_embeddings && c.pre_norm && !c.remove_final_norm);
     EXPECT_EQ(c.norm_eps, 1e-5);
     EXPECT_EQ(c.rope.kind, RopeConfig::Kind::none);
     c = read_config(R"({"model_type":"nanbeige"})");

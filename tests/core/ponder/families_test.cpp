@@ -148,7 +148,9 @@ void plain_rotation(ModelConfig& c) {
 
 std::vector<Feature> features() {
     return {
-        {"gpt2_scores_by_layer", with(testing::tiny_gpt2(), {{"scale_attn_by_inverse_layer_idx", true}}),
+        {"gpt2_scores_by_layer",
+         with(testing::tiny_gpt2(),
+              {{"scale_attn_weights", false}, {"scale_attn_by_inverse_layer_idx", true}}),
          [](auto& c) { c.scale_attn_by_inverse_layer_idx = false; }},
         {"gpt2_unscaled_scores", with(testing::tiny_gpt2(), {{"scale_attn_weights", false}}),
          [](auto& c) { c.scale_attn_weights = true; }},
