@@ -48,8 +48,10 @@ inline constexpr const char* take_again =
     "the file is damaged; take it from its source again, or record it again";
 
 /// The error for a failed read of \p path: InputError for damage, EnvironmentError for the system.
-[[noreturn]] void throw_read_failure(const std::filesystem::path& path, const SqliteFailure& failure,
-                                     const char* sound = "a sound trace", const char* remedy = take_again);
+[[noreturn]] void
+throw_read_failure(const std::filesystem::path& path, const SqliteFailure& failure,
+                   const char* sound = "a sound trace",
+                   const char* remedy = "take it from its source again, or record it again");
 /// The error and sentence for a failed write. \p kept: earlier commits stay.
 EnvironmentError write_failure(const std::filesystem::path& path, const SqliteFailure& failure,
                                bool kept = true);
