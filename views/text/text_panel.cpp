@@ -24,6 +24,8 @@
 #include <QVBoxLayout>
 #include <QWheelEvent>
 
+#include <algorithm>
+
 using namespace Qt::StringLiterals;
 
 namespace ponderscope {
@@ -60,20 +62,8 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
         made->setBuddy(buddy);
         return made;
     };
-    for (const QuantityInfo& one : token_quantities) {
-        colour_->addItem(quantity_name(one.quantity), static_cast<int>(one.quantity));
-        colour_->setItemData(colour_->count() - 1, quantity_meaning(one.quantity, Attribution::predicted),
-                             Qt::ToolTipRole);
-    }
     colour_->setAccessibleName(u"Colour of the text"_s);
     colour_->setToolTip(u"What colours the text"_s);
-    bars_->addItem(quantity_name(Quantity::steps), static_cast<int>(Quantity::steps));
-    for (const QuantityInfo& one : token_quantities) {
-        if (one.quantity != Quantity::steps) {
-            bars_->addItem(quantity_name(one.quantity), static_cast<int>(one.quantity));
-        }
-    }
-    bars_->addItem(u"None"_s, none);
     bars_->setAccessibleName(u"Bars under the text"_s);
     bars_->setToolTip(u"A second quantity under each token. Steps are ticks; filled ticks ran"_s);
     difference_->setToolTip(u"Colour by the difference of runs A and B"_s);
@@ -146,22 +136,23 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     });
     connect(difference_, &QCheckBox::toggled, this, &TextPanel::setDifference);
     connect(&context_.selection, &Selection::lookChanged, this, [this] {
-        nameColour();
+        fillBoxes();
         Q_EMIT viewChanged();
     });
-    connect(view_, &TextView::contentChanged, this, &TextPanel::offerAnnotations);
+    connect(view_, &TextView::contentChanged, this, &TextPanel::fillBoxes);
     connect(view_, &TextView::valuesChanged, this, [this] {
         legend_->show(view_->values());
         const QString& notice = view_->values().notice;
         notice_->setText(notice + u'.');
         notice_->setVisible(!notice.isEmpty());
         corpus_->setShown(view_->values());
-        nameColour();
+        fillBoxes();
     });
     connect(legend_, &Legend::rangeWanted, this, &TextPanel::askForRange);
     connect(&context_.theme, &Theme::changed, this, qOverload<>(&QWidget::update));
     legend_->show(view_->values());
     corpus_->setShown(view_->values());
+    fillBoxes();
 }
 
 void TextPanel::askForRange() {
@@ -171,68 +162,48 @@ void TextPanel::askForRange() {
     }
 }
 
-void TextPanel::offerAnnotations() {
-    const QSignalBlocker quiet(colour_);
-    const QSignalBlocker still(bars_);
-    for (QComboBox* box : {colour_, bars_}) {
-        for (int i = box->count() - 1; i >= 0; --i) {
-            if (box->itemData(i).typeId() == QMetaType::QString) {
-                box->removeItem(i);
-            }
-        }
+void TextPanel::fillBoxes() {
+    const TextLook& look = context_.selection.look();
+    const QString& replay = view_->values().replay;
+    std::vector<ChooserEntry> colours;
+    std::vector<ChooserEntry> bars;
+    for (const QuantityInfo& one : token_quantities) {
+        colours.push_back({quantity_name(one.quantity), static_cast<int>(one.quantity),
+                           quantity_meaning(one.quantity, Attribution::predicted)});
+        bars.insert(one.quantity == Quantity::steps ? bars.begin() : bars.end(),
+                    {quantity_name(one.quantity), static_cast<int>(one.quantity)});
     }
-    QStringList names;
-    QStringList classes; // have no length
+    bars.push_back({u"None"_s, none});
+    const auto offer = [](std::vector<ChooserEntry>& entries, const QString& name) {
+        if (!name.isEmpty() && std::none_of(entries.begin(), entries.end(), [&](const ChooserEntry& one) {
+                return one.data == QVariant(name);
+            })) {
+            entries.push_back({name, name, u"An annotation of the tokens"_s});
+        }
+    };
     if (const auto shown = view_->sequence()) {
         for (const TokenAnnotation& one : shown->annotations) {
-            names << one.name;
-            classes << (one.category ? one.name : QString());
+            offer(colours, one.name);
+            offer(bars, one.category ? QString() : one.name); // a class has no length
         }
     }
-    // The legend says of those that are chosen that this run has none.
-    for (const QString& chosen : {view_->annotation(), view_->barAnnotation()}) {
-        if (!chosen.isEmpty() && !names.contains(chosen)) {
-            names << chosen;
-        }
+    // The legend says of a chosen annotation that this run has none.
+    offer(colours, look.annotation);
+    offer(bars, look.barAnnotation);
+    if (!replay.isEmpty()) {
+        colours.push_back(
+            {u"Steps (replay)"_s, replayed, u"Steps under the policy %1, by replay"_s.arg(replay)});
     }
-    for (const QString& name : names) {
-        for (QComboBox* box : {colour_, bars_}) {
-            if (box == bars_ && classes.contains(name)) {
-                continue;
-            }
-            box->addItem(name, name);
-            box->setItemData(box->count() - 1, u"An annotation of the tokens"_s, Qt::ToolTipRole);
-        }
-    }
-    nameColour();
-}
-
-void TextPanel::nameColour() {
-    const QSignalBlocker quiet(colour_);
-    const QSignalBlocker still(bars_);
+    fill_chooser(*colour_, colours,
+                 !replay.isEmpty()           ? QVariant(replayed)
+                 : look.annotation.isEmpty() ? QVariant(static_cast<int>(look.quantity))
+                                             : QVariant(look.annotation));
+    fill_chooser(*bars_, bars,
+                 !look.barAnnotation.isEmpty() ? QVariant(look.barAnnotation)
+                                               : QVariant(look.bars ? static_cast<int>(*look.bars) : none));
     const QSignalBlocker silent(difference_);
-    const TextLook& look = context_.selection.look();
-    const auto choose = [](QComboBox* box, const QString& annotation, const QVariant& other) {
-        if (!annotation.isEmpty() && box->findData(annotation) < 0) {
-            box->addItem(annotation, annotation); // its sequence is still being read
-        }
-        box->setCurrentIndex(box->findData(annotation.isEmpty() ? other : QVariant(annotation)));
-    };
-    choose(bars_, look.barAnnotation, look.bars ? static_cast<int>(*look.bars) : none);
     difference_->setChecked(look.difference);
-    const QString& replay = view_->values().replay;
     difference_->setEnabled(replay.isEmpty() && look.annotation.isEmpty());
-    if (replay.isEmpty()) {
-        colour_->removeItem(colour_->findData(replayed));
-        choose(colour_, look.annotation, static_cast<int>(look.quantity));
-        return;
-    }
-    if (colour_->findData(replayed) < 0) {
-        colour_->addItem(u"Steps (replay)"_s, replayed);
-    }
-    const int place = colour_->findData(replayed);
-    colour_->setItemData(place, u"Steps under the policy %1, by replay"_s.arg(replay), Qt::ToolTipRole);
-    colour_->setCurrentIndex(place);
 }
 
 void TextPanel::buildZoom() {

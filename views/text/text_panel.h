@@ -86,8 +86,7 @@ protected:
     void resizeEvent(QResizeEvent* event) override;
 
 private:
-    void offerAnnotations(); ///< the annotations of the shown sequence, and the chosen ones
-    void nameColour();       ///< the boxes say what colours the text and makes bars, a replay too
+    void fillBoxes(); ///< what can colour the text and make bars, and what does
     void zoomBy(int points);
     void buildZoom();
     void showRow(qint64 token);
