@@ -296,7 +296,7 @@ private Q_SLOTS:
         }
         QTest::qWait(1600); // three looks
         QVERIFY(stage.window.data().traces().isEmpty());
-        QVERIFY(!stage.window.selection().runA().isValid());
+        QVERIFY(!stage.window.selection().runA().isValid() && !stage.window.selection().runB().isValid());
 
         // Nor does one come back that is closed while it opens.
         stage.window.open(stage.trace());

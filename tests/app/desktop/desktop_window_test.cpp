@@ -215,19 +215,6 @@ private Q_SLOTS:
         QVERIFY(!stage.window.grab().isNull());
     }
 
-    void aRunWithFewerSequencesShowsItsFirst() {
-        Stage stage;
-        const QString many = stage.make(u"many.ponder"_s, {.sequences = 4, .tokens = 100});
-        const QString few = stage.make(u"few.ponder"_s, {.seed = 5, .sequences = 1, .tokens = 100});
-        stage.window.open(many);
-        QVERIFY(stage.settle());
-        stage.window.open(few);
-        QTRY_VERIFY(stage.window.data().isOpen(few));
-        stage.window.selection().setSequence(3);
-        stage.window.selection().setRunA({few, stage.window.data().runs(few)[0].id});
-        QCOMPARE(stage.window.selection().sequence(), 0);
-    }
-
     void theLayoutIsKeptAndRestored() {
         QTemporaryDir folder;
         const QString file = folder.filePath(u"layout.ini"_s);
@@ -248,16 +235,6 @@ private Q_SLOTS:
         QVERIFY(!dock->isVisible());
         window.docks().arrange();
         QVERIFY(dock->isVisible());
-    }
-
-    void closingTheTraceLeavesAnEmptyWindow() {
-        Stage stage;
-        const QString path = stage.make(u"closing.ponder"_s);
-        QVERIFY(stage.shows(path));
-        stage.window.data().close(path);
-        QVERIFY(!stage.window.selection().runA().isValid());
-        QVERIFY(!stage.window.selection().runB().isValid());
-        QVERIFY(!stage.window.grab().isNull());
     }
 
     void theViewFillsWhileARecordingRuns() {
