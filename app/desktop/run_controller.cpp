@@ -15,7 +15,7 @@
 #include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/common/view_command.h"
-#include "views/depth/ablation.h"
+#include "views/depth/depth_charts.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 

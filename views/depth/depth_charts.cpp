@@ -6,8 +6,11 @@
 #include "views/common/colour_map.h"
 #include "views/common/format.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cmath>
+#include <regex>
 #include <tuple>
 
 using namespace Qt::StringLiterals;
@@ -50,6 +53,24 @@ QString name_of(const AblatedSource& what) {
 }
 
 } // namespace
+
+std::vector<AblatedSource> ablated_sources(const RunInfo& run) {
+    static const std::regex form(
+        "Changed for this run: the value of layer (\\d{1,9}) is left out of the depth "
+        "attention of (?:all layers|layer (\\d{1,9}));");
+    std::vector<AblatedSource> found;
+    for (const nlohmann::json& notice : nlohmann::json::parse(run.notices, nullptr, false)) {
+        const std::string sentence = notice.is_string() ? notice.get<std::string>() : "";
+        if (std::smatch parts;
+            std::regex_search(sentence, parts, form, std::regex_constants::match_continuous)) {
+            AblatedSource& one = found.emplace_back(AblatedSource{std::stoll(parts[1]), std::nullopt});
+            if (parts[2].matched) {
+                one.layer = std::stoll(parts[2]);
+            }
+        }
+    }
+    return found;
+}
 
 SignalInfo depth_signal(const TraceReader& reader, const RunInfo& run) {
     for (const SignalInfo& info : reader.signal_infos(run.id)) {

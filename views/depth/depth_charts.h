@@ -4,7 +4,6 @@
 #include "core/stats/bootstrap.h"
 #include "core/trace/reader.h"
 #include "views/chart/chart.h"
-#include "views/depth/ablation.h"
 #include "views/depth/depth_map.h"
 
 #include <filesystem>
@@ -20,10 +19,21 @@ namespace ponderscope {
 SignalInfo depth_signal(const TraceReader& reader, const RunInfo& run);
 
 /// Rows of a depth signal from all over a run, or over the sequence \p only of it, as one map: at most
-/// DepthMap::most_rows rows in evenly spaced slices, so that the read size does not grow with the run. Of
-/// weights that were added up, two rows with their mean and deviation. InputError as DepthMap.
+/// DepthMap::most_rows rows in evenly spaced slices, so that the read size does not grow with the run.
+/// InputError as DepthMap.
 DepthMap sampled_depth(const TraceReader& reader, const RunInfo& run, const SignalInfo& info,
                        const std::stop_token& stop = {}, std::optional<std::int64_t> only = {});
+
+/// A source that a run was computed without: the value of layer `source`, removed from the depth attention of
+/// one layer, or of all layers that read it.
+struct AblatedSource {
+    std::int64_t source = 0;
+    std::optional<std::int64_t> layer; ///< nothing: all layers
+    friend bool operator==(const AblatedSource&, const AblatedSource&) = default;
+};
+/// The sources that a recorded run was computed without, by its notices (`record --ablate-source`). Any
+/// thread.
+std::vector<AblatedSource> ablated_sources(const RunInfo& run);
 
 /// Weight of a source beside what leaving it out does to the NLL: the two need not agree (arXiv 2606.13168).
 struct AblationEffect {
