@@ -79,7 +79,7 @@ MainMenu::MainMenu(const Shell& shell, const WindowParts& parts, TopBar& top)
 
     QMenu* file = bar.addMenu(u"&File"_s);
     file->addAction(u"&Open…"_s, QKeySequence::Open, this, &MainMenu::openFilesWanted);
-    file->addAction(u"Co&nnect…"_s, this, [this] { Q_EMIT connectWanted(); });
+    file->addAction(u"Open &Location…"_s, this, &MainMenu::openLocationWanted);
     QMenu* recent = file->addMenu(u"Open &Recent"_s);
     connect(recent, &QMenu::aboutToShow, this, [this, recent] { fillRecent(recent); });
     file->addAction(u"&Save Session As…"_s, QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S), &parts_.session,

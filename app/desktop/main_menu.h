@@ -35,7 +35,7 @@ public Q_SLOTS:
 Q_SIGNALS:
     void openFilesWanted();
     void openWanted(const QString& path);
-    void connectWanted();
+    void openLocationWanted();
     void newWindowWanted();
 
 private:

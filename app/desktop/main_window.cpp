@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/main_window.h"
 
-#include "app/desktop/connect_dialog.h"
 #include "app/desktop/dock_layout.h"
 #include "app/desktop/figure_export.h"
 #include "app/desktop/greeting.h"
@@ -31,6 +30,7 @@
 #include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QInputDialog>
 #include <QLabel>
 #include <QMimeData>
 #include <QStatusBar>
@@ -137,7 +137,6 @@ void MainWindow::connectParts() {
     connect(&opener, &Opener::failed, this, failing("trace.unreadable"));
     connect(&opener, &Opener::sessionFound, session_.get(), &SessionState::openSession);
     connect(&opener, &Opener::trainingFound, this, [this] { raisePanel(u"training"_s); });
-    connect(&opener, &Opener::folderFound, this, &MainWindow::connectTo);
     connect(runs_.get(), &RunController::started, greeting_.get(), &Greeting::hideWelcome);
     connect(greeting_.get(), &Greeting::openWanted, this, &MainWindow::open);
     connect(greeting_.get(), &Greeting::openFilesWanted, this, &MainWindow::openFiles);
@@ -148,7 +147,7 @@ void MainWindow::connectParts() {
     connect(session_.get(), &SessionState::presentationStarted, greeting_.get(), &Greeting::hideWelcome);
     connect(menu_.get(), &MainMenu::openWanted, this, &MainWindow::open);
     connect(menu_.get(), &MainMenu::openFilesWanted, this, &MainWindow::openFiles);
-    connect(menu_.get(), &MainMenu::connectWanted, this, [this] { connectTo(); });
+    connect(menu_.get(), &MainMenu::openLocationWanted, this, &MainWindow::openLocation);
     connect(menu_.get(), &MainMenu::newWindowWanted, this, &MainWindow::newWindow);
 
     const auto tell = [this] {
@@ -234,18 +233,17 @@ void MainWindow::openFiles() {
     }
 }
 
-void MainWindow::connectTo(const QString& place) {
-    auto* dialog = findChild<ConnectDialog*>();
-    if (dialog == nullptr) {
-        dialog = new ConnectDialog(settings_, theme_, this);
-        dialog->setAttribute(Qt::WA_DeleteOnClose);
-        connect(dialog, &ConnectDialog::chosen, this, &MainWindow::open);
+void MainWindow::openLocation() {
+    bool given = false;
+    const QString place =
+        QInputDialog::getText(
+            this, u"Open Location"_s, u"A trace, a checkpoint or a training, here or as ssh://HOST/PATH:"_s,
+            QLineEdit::Normal, settings_.dialog(u"location"_s, u"ssh://"_s).toString(), &given)
+            .trimmed();
+    if (given && !place.isEmpty()) {
+        settings_.setDialog(u"location"_s, place);
+        open(place);
     }
-    if (!place.isEmpty()) {
-        dialog->look(place);
-    }
-    dialog->show();
-    dialog->raise();
 }
 
 void MainWindow::newWindow() {

@@ -72,9 +72,7 @@ public Q_SLOTS:
     /// A trace, TRACE#RUN, or a checkpoint folder (which opens the Run dialog).
     void open(const QString& path);
     void openFiles();
-    /// File > Connect: another machine's traces and checkpoints; at once those of \p place
-    /// (ssh://host/folder).
-    void connectTo(const QString& place = {});
+    void openLocation(); ///< asks for a name, of another machine too
     /// Another window on the same settings, with traces of its own.
     void newWindow();
 

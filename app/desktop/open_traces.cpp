@@ -505,7 +505,7 @@ void Opener::askElsewhere() {
                 Q_EMIT trainingFound();
                 openTrace(url + u"/training.ponder"_s, run);
             } else if (found.looked.kind == remote::Kind::folder) {
-                Q_EMIT folderFound(url);
+                Q_EMIT failed(u"%1 is a folder. Name a trace or a checkpoint in it."_s.arg(url));
             } else {
                 openTrace(url, run);
             }

@@ -100,7 +100,6 @@ Q_SIGNALS:
     void checkpointFound(const QString& folder);
     void sessionFound(const QString& file);
     void trainingFound();
-    void folderFound(const QString& url); ///< on another machine, of nothing that can be opened
     /// Another machine is being asked (\p on), or has answered.
     void waiting(const QString& sentence, bool on);
 

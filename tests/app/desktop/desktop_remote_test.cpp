@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The window on traces and checkpoints of "another machine": another process, behind a line that can be cut
 // (tests/support/far_shell.py). With the real program.
-#include "app/desktop/connect_dialog.h"
 #include "app/desktop/engine_process.h"
 #include "app/desktop/message_bar.h"
 #include "app/desktop/record_dialog.h"
@@ -19,16 +18,15 @@
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
-#include <QComboBox>
 #include <QDir>
+#include <QInputDialog>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QMenu>
-#include <QPushButton>
 #include <QSignalSpy>
+#include <QTimer>
 #include <QToolButton>
-#include <QTreeWidget>
 
 #include <algorithm>
 
@@ -139,19 +137,7 @@ private Q_SLOTS:
             QVERIFY2(stage.window.messages().sentences().isEmpty(), name);
             stage.window.data().close(url);
         }
-        // So they are where one browses.
-        ConnectDialog dialog(stage.settings, stage.theme);
-        dialog.look(stage.there(u"run"_s));
-        QVERIFY(comes([&] { return dialog.said().contains(u"Traces here: 1"_s); }));
-        auto* list = dialog.findChild<QTreeWidget*>(u"far"_s);
-        QCOMPARE(list->topLevelItemCount(), 2); // "..", and one trace
-        QCOMPARE(list->topLevelItem(1)->text(0), u"a.ponder"_s);
-        QCOMPARE(list->topLevelItem(1)->text(1), u"trace, 3 shards"_s);
-        QSignalSpy chosen(&dialog, &ConnectDialog::chosen);
-        list->setCurrentItem(list->topLevelItem(1));
-        Q_EMIT list->itemActivated(list->topLevelItem(1), 0);
-        QCOMPARE(chosen.size(), 1);
-        stage.window.open(chosen.first().first().toString());
+        stage.window.open(stage.there(u"run/a.ponder"_s));
         QVERIFY(stage.settle());
         QVERIFY(QFile::remove(shard));
         QVERIFY(stage.says("trace.removed", u"a.r0001-of-0003.ponder"_s));
@@ -281,48 +267,25 @@ private Q_SLOTS:
         QFile::remove(scratch.mid(12));
     }
 
-    void theDialogConnectsAndBrowses() {
-        Stage stage(u"unused"_s);
+    void aLocationIsTyped() {
+        Stage stage(u"typed"_s);
         stage.make(u"t.ponder"_s);
-        testing::TinyCheckpoint{}.write(stage.folder.filePath(u"model"_s).toStdString());
-        stage.window.connectTo();
-        auto* dialog = stage.window.findChild<ConnectDialog*>();
-        QVERIFY(dialog != nullptr);
-        auto* host = dialog->findChild<QComboBox*>();
-        const auto press = [&](const QString& text) {
-            for (QPushButton* button : dialog->findChildren<QPushButton*>()) {
-                if (button->text().remove(u'&') == text) {
-                    button->click();
-                    return true;
-                }
-            }
-            return false;
+        const auto type = [&](const QString& place) {
+            QTimer::singleShot(0, [place] {
+                auto* dialog = qobject_cast<QInputDialog*>(QApplication::activeModalWidget());
+                QVERIFY(dialog != nullptr);
+                dialog->setTextValue(place);
+                dialog->accept();
+            });
+            stage.window.openLocation();
         };
-        const auto said = [&](const QString& words) {
-            return comes([&] { return dialog->said().contains(words); });
-        };
-        host->setCurrentText(u"nowhere"_s);
-        QVERIFY(press(u"Connect"_s));
-        QVERIFY(said(u"ssh found no way in"_s));
-        host->setCurrentText(u"-oProxyCommand=touch"_s);
-        QVERIFY(press(u"Connect"_s));
-        QVERIFY(said(u"found the host '-oProxyCommand=touch'"_s));
-        dialog->look(u"ssh://browsed"_s + stage.folder.path());
-        QVERIFY(said(u"Connected to browsed. Traces here: 1, checkpoints: 1."_s));
-        auto* list = dialog->findChild<QTreeWidget*>(u"far"_s);
-        QCOMPARE(list->topLevelItemCount(), 3); // "..", the checkpoint, the trace
-        QCOMPARE(list->topLevelItem(0)->text(0), u".."_s);
-        const auto found = list->findItems(u"t.ponder"_s, Qt::MatchExactly);
-        QCOMPARE(found.size(), 1);
-        QCOMPARE(found.first()->text(1), u"trace"_s);
-        list->setCurrentItem(found.first());
-        QVERIFY(press(u"Open"_s));
+        type(u"ssh://-oProxyCommand=touch/x"_s);
+        QVERIFY(stage.says("trace.unreadable", u"found the host '-oProxyCommand=touch'"_s));
+        type(stage.machine + stage.folder.path()); // a folder of traces
+        QVERIFY(stage.says("trace.unreadable", u"is a folder"_s));
+        type(stage.there(u"t.ponder"_s));
         QVERIFY(stage.settle());
-        QCOMPARE(stage.window.selection().runA().trace,
-                 u"ssh://browsed"_s + QFileInfo(stage.folder.path()).canonicalFilePath() + u"/t.ponder"_s);
-        // The next time begins where this one ended.
-        ConnectDialog again(stage.settings, stage.theme);
-        QCOMPARE(again.findChild<QComboBox*>()->currentText(), u"browsed"_s);
+        QCOMPARE(stage.window.selection().runA().trace, stage.there(u"t.ponder"_s));
     }
 
     void machinesThatCannotComputeSayWhy() {
