@@ -121,12 +121,11 @@ void refuse_folder_without_weights(const fs::path& folder) {
 }
 
 void refuse_adapter_folder(const fs::path& folder) {
-    const auto there = [&folder](const char* name) {
+    const auto has = [&folder](const char* name) {
         std::error_code error;
         return fs::exists(fs::symlink_status(folder / name, error));
     };
-    if (!there("adapter_config.json") || there("model.safetensors") ||
-        there("model.safetensors.index.json")) {
+    if (!has("adapter_config.json") || has("model.safetensors") || has("model.safetensors.index.json")) {
         return;
     }
     throw InputError(folder, "a whole model", "a LoRA adapter, which changes the weights of another model",

@@ -175,7 +175,7 @@ public:
             std::vector<AttentionMatch::Layer> layers;
             for (std::size_t l = 0; l < a_.layers(); ++l) {
                 layers.push_back(compare(l, a_.grams(l), l, b_.grams(l)));
-                tell(static_cast<std::int64_t>(l + 1), static_cast<std::int64_t>(a_.layers()), "layers");
+                report(static_cast<std::int64_t>(l + 1), static_cast<std::int64_t>(a_.layers()), "layers");
             }
             return layers;
         }
@@ -208,7 +208,7 @@ private:
                     pairs[at * b_.layers() + l] = compare(at, one, l, store[l - begin]);
                 }
                 done += static_cast<std::int64_t>(end - begin);
-                tell(done, static_cast<std::int64_t>(pairs.size()), "pairs of layers");
+                report(done, static_cast<std::int64_t>(pairs.size()), "pairs of layers");
             }
         }
         return pairs;
@@ -239,7 +239,7 @@ private:
         return layers;
     }
 
-    void tell(std::int64_t done, std::int64_t total, const char* unit) const {
+    void report(std::int64_t done, std::int64_t total, const char* unit) const {
         if (stop_.stop_requested()) {
             throw Cancelled();
         }

@@ -44,8 +44,8 @@ public:
         return wants(name);
     }
     /// Receives a tensor. \p layer is -1 for a tensor that belongs to no layer.
-    virtual void heard(std::string_view name, std::int64_t step, std::int64_t layer,
-                       const at::Tensor& tensor) = 0;
+    virtual void on_tensor(std::string_view name, std::int64_t step, std::int64_t layer,
+                           const at::Tensor& tensor) = 0;
     /// The inputs of a layer's attention, before it is computed. Called only if "attention" is wanted.
     virtual void attends(const Attending& attending) { (void)attending; }
 };
@@ -59,7 +59,7 @@ struct Tap {
     }
     void operator()(std::string_view name, const at::Tensor& tensor, std::int64_t layer = -1) const {
         if (wanted(name)) {
-            listener->heard(name, step, layer, tensor);
+            listener->on_tensor(name, step, layer, tensor);
         }
     }
 };

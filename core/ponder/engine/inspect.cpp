@@ -46,10 +46,10 @@ public:
     [[nodiscard]] bool wants(std::string_view) const override { return true; }
     void attends(const Attending& attending) override { recorder_->attends(attending); }
 
-    void heard(std::string_view name, std::int64_t step, std::int64_t layer,
-               const at::Tensor& tensor) override {
+    void on_tensor(std::string_view name, std::int64_t step, std::int64_t layer,
+                   const at::Tensor& tensor) override {
         if (recorder_->wants(name)) {
-            recorder_->heard(name, step, layer, tensor);
+            recorder_->on_tensor(name, step, layer, tensor);
         }
         std::string full = std::string(name) + ".step" + std::to_string(step);
         if (layer >= 0) {

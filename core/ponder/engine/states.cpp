@@ -46,7 +46,8 @@ public:
         return wants(name) && group != groups_.end() && group->first.first == layer;
     }
     void step_begins(const Slots& slots) override { tokens_ = slots.tokens; }
-    void heard(std::string_view, std::int64_t step, std::int64_t layer, const at::Tensor& tensor) override {
+    void on_tensor(std::string_view, std::int64_t step, std::int64_t layer,
+                   const at::Tensor& tensor) override {
         take(step, layer, tensor);
     }
     void step_ran(const Slots& slots, const Decision&, const at::Tensor&) override {

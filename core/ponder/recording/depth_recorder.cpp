@@ -21,7 +21,8 @@ public:
         return signals_.contains(std::string(name));
     }
 
-    void heard(std::string_view name, std::int64_t, std::int64_t layer, const at::Tensor& tensor) override {
+    void on_tensor(std::string_view name, std::int64_t, std::int64_t layer,
+                   const at::Tensor& tensor) override {
         // Made for listeners: nobody writes to it again.
         waiting_[{std::string(name), layer}] = tensor;
     }

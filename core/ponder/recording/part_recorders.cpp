@@ -31,8 +31,8 @@ public:
         const ModelConfig& config = backbone_.config();
         return wants(name) && layer >= config.core_begin() && layer < config.core_end();
     }
-    void heard(std::string_view name, std::int64_t step, std::int64_t layer,
-               const at::Tensor& tensor) override {
+    void on_tensor(std::string_view name, std::int64_t step, std::int64_t layer,
+                   const at::Tensor& tensor) override {
         if (rows_.empty || !wants_layer(name, layer)) {
             return;
         }
@@ -70,8 +70,8 @@ public:
         return name == signal::router_experts || name == signal::router_weights ||
                name == signal::router_probabilities;
     }
-    void heard(std::string_view name, std::int64_t step, std::int64_t layer,
-               const at::Tensor& tensor) override {
+    void on_tensor(std::string_view name, std::int64_t step, std::int64_t layer,
+                   const at::Tensor& tensor) override {
         const auto found = std::find(config_.layers.begin(), config_.layers.end(), layer);
         if (rows_.empty || !wants(name) || found == config_.layers.end()) {
             return;
@@ -113,8 +113,8 @@ public:
     [[nodiscard]] bool wants_layer(std::string_view name, std::int64_t layer) const override {
         return wants(name) && std::binary_search(choice_.layers.begin(), choice_.layers.end(), layer);
     }
-    void heard(std::string_view name, std::int64_t step, std::int64_t layer,
-               const at::Tensor& tensor) override {
+    void on_tensor(std::string_view name, std::int64_t step, std::int64_t layer,
+                   const at::Tensor& tensor) override {
         if (!rows_.empty && wants_layer(name, layer)) {
             const auto column = std::lower_bound(choice_.layers.begin(), choice_.layers.end(), layer);
             put(values_.select(1, step).select(1, column - choice_.layers.begin()), recorded(tensor));

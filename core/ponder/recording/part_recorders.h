@@ -30,7 +30,7 @@ public:
     void begin(const RecordedRows& rows) { rows_ = rows; }
     /// After they ran.
     virtual void step_ran(const Slots& slots) { (void)slots; }
-    void heard(std::string_view, std::int64_t, std::int64_t, const at::Tensor&) override {}
+    void on_tensor(std::string_view, std::int64_t, std::int64_t, const at::Tensor&) override {}
 
 protected:
     /// Rows of the slots as recorded.

@@ -104,10 +104,11 @@ bool Recorder::wants_layer(std::string_view name, std::int64_t layer) const {
                        [&](const auto& part) { return part->wants_layer(name, layer); });
 }
 
-void Recorder::heard(std::string_view name, std::int64_t step, std::int64_t layer, const at::Tensor& tensor) {
+void Recorder::on_tensor(std::string_view name, std::int64_t step, std::int64_t layer,
+                         const at::Tensor& tensor) {
     for (const auto& part : parts_) {
         if (part->wants(name)) {
-            part->heard(name, step, layer, tensor);
+            part->on_tensor(name, step, layer, tensor);
         }
     }
 }

@@ -38,8 +38,8 @@ public:
                                   const MixtureWish& wish) override;
     [[nodiscard]] bool wants(std::string_view name) const override;
     [[nodiscard]] bool wants_layer(std::string_view name, std::int64_t layer) const override;
-    void heard(std::string_view name, std::int64_t step, std::int64_t layer,
-               const at::Tensor& tensor) override;
+    void on_tensor(std::string_view name, std::int64_t step, std::int64_t layer,
+                   const at::Tensor& tensor) override;
     void attends(const Attending& attending) override;
     void step_begins(const Slots& slots) override;
     void step_ran(const Slots& slots, const Decision& decision, const at::Tensor& readout) override;

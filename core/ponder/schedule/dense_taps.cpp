@@ -36,7 +36,7 @@ void DenseTaps::attends(const Attending& attending) {
     listener_->attends(of_slots);
 }
 
-void DenseTaps::heard(std::string_view name, std::int64_t, std::int64_t layer, const at::Tensor& tensor) {
+void DenseTaps::on_tensor(std::string_view name, std::int64_t, std::int64_t layer, const at::Tensor& tensor) {
     if (!listener_->wants_layer(name, layer)) {
         return;
     }
@@ -49,10 +49,10 @@ void DenseTaps::heard(std::string_view name, std::int64_t, std::int64_t layer, c
     dense.index_copy_(0, pass_tokens_ * slots_ + pass_steps_, tensor);
 }
 
-void DenseTaps::tell(std::int64_t step, const at::Tensor& tokens) const {
+void DenseTaps::report(std::int64_t step, const at::Tensor& tokens) const {
     for (const auto& [key, dense] : dense_) {
         const at::Tensor of_step = dense.unflatten(0, {tokens_, slots_}).select(1, step);
-        listener_->heard(key.first, step, key.second, select_rows(of_step, tokens).contiguous());
+        listener_->on_tensor(key.first, step, key.second, select_rows(of_step, tokens).contiguous());
     }
 }
 

@@ -29,11 +29,11 @@ public:
     /// Whether a listener still needs attention of a pass.
     [[nodiscard]] bool lacks_attention() const;
     /// Passes on all tensors of the slots of \p tokens (int64 [n], undefined: all) at \p step.
-    void tell(std::int64_t step, const at::Tensor& tokens) const;
+    void report(std::int64_t step, const at::Tensor& tokens) const;
 
     [[nodiscard]] bool wants(std::string_view name) const override;
-    void heard(std::string_view name, std::int64_t step, std::int64_t layer,
-               const at::Tensor& tensor) override;
+    void on_tensor(std::string_view name, std::int64_t step, std::int64_t layer,
+                   const at::Tensor& tensor) override;
     void attends(const Attending& attending) override;
 
 private:

@@ -58,7 +58,7 @@ public:
         if (options_.cache != nullptr) {
             options_.cache->counts.select(0, 0).index_add_(0, batch_.space.sequence, count_);
         }
-        return tell();
+        return report_slots();
     }
 
 private:
@@ -344,7 +344,7 @@ private:
     }
 
     /// Goes through what the slots have become, step by step, as the other rules do while they compute.
-    StepsResult tell() {
+    StepsResult report_slots() {
         StepsResult result;
         Walk walk(parts(options_.listener));
         walk.begin({}, inputs_.select(1, 0));
@@ -354,7 +354,7 @@ private:
             const at::Tensor hidden = select_rows(hidden_.select(1, slots.step), slots.tokens);
             tap("embeds", slots.input);
             tap("hidden", hidden);
-            taps_.tell(slots.step, slots.tokens);
+            taps_.report(slots.step, slots.tokens);
             walk.ran(hidden);
             if (options_.keep_states) {
                 result.states.push_back({slots.tokens, slots.input, slots.hidden, walk.decision().value});

@@ -24,9 +24,9 @@ public:
     [[nodiscard]] bool wants_layer(std::string_view name, std::int64_t layer) const override {
         return listener_.wants_layer(name, layer);
     }
-    void heard(std::string_view name, std::int64_t step, std::int64_t layer,
-               const at::Tensor& tensor) override {
-        listener_.heard(name, step, layer, tensor);
+    void on_tensor(std::string_view name, std::int64_t step, std::int64_t layer,
+                   const at::Tensor& tensor) override {
+        listener_.on_tensor(name, step, layer, tensor);
     }
     void attends(const Attending& attending) override { listener_.attends(attending); }
 

@@ -21,7 +21,7 @@ public:
         (void)name;
         return false;
     }
-    void heard(std::string_view, std::int64_t, std::int64_t, const at::Tensor&) override {}
+    void on_tensor(std::string_view, std::int64_t, std::int64_t, const at::Tensor&) override {}
     /// Expected embeddings [n, d] of the slots' states, not scaled. Default: the differentiable one if a
     /// gradient is needed, else read_out.
     virtual at::Tensor expected_embedding(const Slots& slots, const HeadWeights& head,
