@@ -298,7 +298,7 @@ void ExportDialog::apply(const FigureSpec& spec) {
     kindChanged();
 }
 
-/// Fills the choices of the form, which depend on the run and on the kind.
+/// Offers the signals of the run, and the fonts.
 void ExportDialog::fillChoices() {
     QList<std::pair<QString, QString>> signals_of_run;
     const RunName& first = initial_.runs.front();
@@ -310,19 +310,7 @@ void ExportDialog::fillChoices() {
             }
         }
     }
-    const bool by_layer = kind() == FigureKind::layers_by_step;
-    form_->setChoices(u"signal"_s, by_layer ? QList<std::pair<QString, QString>>{{"nll", u"NLL"_s},
-                                                                                 {"entropy", u"Entropy"_s},
-                                                                                 {"max_probability",
-                                                                                  u"Highest probability"_s},
-                                                                                 {"rank", u"Rank"_s}}
-                                            : signals_of_run);
-    form_->setChoices(u"curve"_s, training_curve_choices());
-    const bool swept = kind() == FigureKind::parameter_sweep || kind() == FigureKind::matched_rules;
-    form_->setChoices(u"quantity"_s, swept ? QList<std::pair<QString, QString>>{{"nll", u"NLL"_s},
-                                                                                {"steps", u"Steps"_s},
-                                                                                {"flops", u"FLOPs"_s}}
-                                           : QList<std::pair<QString, QString>>());
+    form_->setChoices(u"signal"_s, signals_of_run);
     QList<std::pair<QString, QString>> families;
     for (const QString& family : Fonts::families()) {
         families.append({family, family});

@@ -36,18 +36,22 @@ QString key_of(const FieldForm& field) {
 
 /// A value of a key for people: "none", "predicted" are words already.
 QString name_of_choice(const QString& value) {
-    static const QHash<QString, QString> known{{"auto", u"Where it fits"_s},
-                                               {"nll", u"NLL"_s},
-                                               {"flops", u"FLOPs"_s},
-                                               {"compute", u"FLOPs"_s},
-                                               {"time", u"Measured time"_s},
-                                               {"seconds", u"Time"_s},
-                                               {"max_probability", u"Highest probability"_s},
-                                               {"nll_difference", u"Difference of NLL, A − B"_s},
-                                               {"default", u"Ponderscope"_s},
-                                               {"okabe_ito", u"Okabe–Ito (colour-blind safe)"_s},
-                                               {"light", u"Light, for paper"_s},
-                                               {"dark", u"Dark, for slides"_s}};
+    static const QHash<QString, QString> known{
+        {"auto", u"Where it fits"_s},
+        {"loss", u"Loss and held-out NLL"_s},
+        {training_quantity::held_out_gate, u"Gates by step"_s},
+        {training_quantity::held_out_steps_share, u"Share of tokens by step"_s},
+        {"nll", u"NLL"_s},
+        {"flops", u"FLOPs"_s},
+        {"compute", u"FLOPs"_s},
+        {"time", u"Measured time"_s},
+        {"seconds", u"Time"_s},
+        {"max_probability", u"Highest probability"_s},
+        {"nll_difference", u"Difference of NLL, A − B"_s},
+        {"default", u"Ponderscope"_s},
+        {"okabe_ito", u"Okabe–Ito (colour-blind safe)"_s},
+        {"light", u"Light, for paper"_s},
+        {"dark", u"Dark, for slides"_s}};
     if (known.contains(value)) {
         return known.value(value);
     }
@@ -55,6 +59,27 @@ QString name_of_choice(const QString& value) {
     text.replace(u'_', u' ');
     text[0] = text[0].toUpper();
     return text;
+}
+
+/// The values of \p field that are offered for a kind; empty: any text.
+QStringList values_of(FigureKind kind, const FieldForm& field) {
+    namespace curve = training_quantity;
+    if (field.key == "curve") {
+        return {"loss",         curve::mean_steps,    curve::held_out_gate, curve::held_out_steps_share,
+                curve::penalty, curve::learning_rate, curve::gradient_norm};
+    }
+    if (field.key == "signal" && kind == FigureKind::layers_by_step) {
+        return {"nll", "entropy", "max_probability", "rank"};
+    }
+    if (field.key == "quantity" &&
+        (kind == FigureKind::parameter_sweep || kind == FigureKind::matched_rules)) {
+        return {"nll", "steps", "flops"};
+    }
+    QStringList values;
+    for (const std::string_view one : field.choices) {
+        values << QString::fromLatin1(one.data(), static_cast<qsizetype>(one.size()));
+    }
+    return values;
 }
 
 QString json_of(const QJsonValue& value) {
@@ -67,16 +92,6 @@ QJsonValue value_of_json(const std::string& json) {
 }
 
 } // namespace
-
-Choices training_curve_choices() {
-    return {{u"loss"_s, u"Loss and held-out NLL"_s},
-            {u"mean_steps"_s, u"Mean steps"_s},
-            {QString::fromLatin1(training_quantity::held_out_gate), u"Gates by step"_s},
-            {QString::fromLatin1(training_quantity::held_out_steps_share), u"Share of tokens by step"_s},
-            {QString::fromLatin1(training_quantity::penalty), u"Penalty"_s},
-            {QString::fromLatin1(training_quantity::learning_rate), u"Learning rate"_s},
-            {QString::fromLatin1(training_quantity::gradient_norm), u"Gradient norm"_s}};
-}
 
 QStringList listed_policies(const QString& line) {
     // A comma also parts the numbers of a policy: uniform:rate=1.2,seed=7.
@@ -92,14 +107,6 @@ FigureForm::FigureForm(std::function<bool(const FieldForm&)> wanted, QWidget* pa
     : QWidget(parent), wanted_(std::move(wanted)), rows_(new QFormLayout(this)) {
     rows_->setContentsMargins(0, 0, 0, 0);
     rows_->setRowWrapPolicy(QFormLayout::WrapLongRows);
-}
-
-void FigureForm::setChoices(const QString& key, const Choices& choices) {
-    if (choices.isEmpty()) {
-        choices_.remove(key);
-    } else {
-        choices_[key] = choices;
-    }
 }
 
 void FigureForm::setSpec(const FigureSpec& spec) {
@@ -151,18 +158,17 @@ void FigureForm::set(const QString& key, const QString& json) {
 QWidget* FigureForm::makeEditor(const FieldForm& field) {
     const QString key = key_of(field);
     const QJsonValue value = value_of_json(field_json(spec_, field.key));
-    if (choices_.contains(key)) {
-        return makeChoice(key, choices_.value(key));
+    Choices choices;
+    for (const QString& one : values_of(spec_.kind, field)) {
+        choices.append({one, name_of_choice(one)});
     }
-    switch (field.editor) {
-    case FieldForm::choice: {
-        Choices choices;
-        for (const std::string_view one : field.choices) {
-            const QString name = QString::fromLatin1(one.data(), static_cast<qsizetype>(one.size()));
-            choices.append({name, name_of_choice(name)});
-        }
+    if (choices.isEmpty()) {
+        choices = choices_.value(key);
+    }
+    if (!choices.isEmpty()) {
         return makeChoice(key, choices);
     }
+    switch (field.editor) {
     case FieldForm::flag: {
         auto* box = new QCheckBox(QString::fromUtf8(field.title), this);
         box->setChecked(value.toBool());

@@ -23,9 +23,10 @@ public:
 
     void setSpec(const figure::FigureSpec& spec);
     [[nodiscard]] const figure::FigureSpec& spec() const { return spec_; }
-    /// Sets the choices for a key, as (value, text); call before setSpec. Empty: the choices of the table of
-    /// keys.
-    void setChoices(const QString& key, const QList<std::pair<QString, QString>>& choices);
+    /// Offers values, as (value, text), for a key that takes any text; call before setSpec.
+    void setChoices(const QString& key, const QList<std::pair<QString, QString>>& choices) {
+        choices_[key] = choices;
+    }
     /// The widget that edits a key; null: the kind does not have it.
     [[nodiscard]] QWidget* editor(const QString& key) const { return editors_.value(key); }
     [[nodiscard]] bool isEmpty() const { return editors_.isEmpty(); }
@@ -50,8 +51,6 @@ private:
     QFormLayout* rows_;
 };
 
-/// Curves of trainings, as (value, text).
-QList<std::pair<QString, QString>> training_curve_choices();
 /// Names of halting rules and policies in one line, with commas.
 QStringList listed_policies(const QString& line);
 

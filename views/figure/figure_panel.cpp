@@ -143,7 +143,6 @@ FigurePanel::FigurePanel(ViewContext context, FigureSpec spec, QWidget* parent)
     column->addWidget(body_, 1);
     column->addWidget(notices_);
     column->addWidget(hint_, 1);
-    form_->setChoices(u"curve"_s, training_curve_choices());
     form_->setSpec(*parts.front());
     side_->setFixedWidth(std::max(panel_form_width, form_->minimumSizeHint().width() +
                                                         side_->verticalScrollBar()->sizeHint().width()));
@@ -187,7 +186,6 @@ void FigurePanel::addCell(QHBoxLayout& row, const FigureSpec& spec) {
     auto* column = new QVBoxLayout;
     column->setSpacing(4);
     cell.form = new FigureForm(is_own, body_);
-    cell.form->setChoices(u"curve"_s, training_curve_choices());
     cell.form->setSpec(spec);
     cell.form->setVisible(!cell.form->isEmpty());
     column->addWidget(cell.form);
