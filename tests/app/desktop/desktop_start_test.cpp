@@ -305,7 +305,7 @@ private Q_SLOTS:
             QVERIFY2(help != nullptr, qPrintable(title));
             QVERIFY2(help->brief.size() > 10, qPrintable(title));
             QVERIFY2(help->text.count(u"\n\n**"_s) == 4, qPrintable(title));
-            QVERIFY2(help->text.contains(u"**Do not conclude.**"_s), qPrintable(title));
+            QVERIFY2(help->text.contains(u"**Do not conclude**"_s), qPrintable(title));
         }
         QCOMPARE(all_panel_help().size(), static_cast<std::size_t>(titles.size()));
         // Weights are not causes; replay is not rerun: where they are read.
