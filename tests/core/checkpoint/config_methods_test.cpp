@@ -196,6 +196,7 @@ TEST(OwnSection, EveryFaultNamesItsKey) {
         {R"("max_steps":3)", "\"pondering.method\""},
         {R"("method":"ponderlm")", "\"pondering.max_steps\""},
         {R"("method":"ponderlm","max_steps":-1)", "\"pondering.max_steps\""},
+        {R"("method":"looped","max_steps":1000000000)", "\"pondering.max_steps\""},
         {R"("method":"ponderlm","max_steps":1,"pondering_steps":2)", "\"pondering.pondering_steps\""},
         {R"("method":"ponderlm","max_steps":1,"lambda":0.1)", "\"lambda\""},
         {R"("method":"ponderlm3","max_steps":1,"threshold":-0.1)", "\"pondering.threshold\""},
@@ -351,9 +352,23 @@ TEST(Baselines, ContradictionsAreNamed) {
         {llama_with(R"("cross_layer_pattern":"v0_mix")"), "\"cross_layer_pattern\""},
         {llama_with(R"("cross_layer_pattern":"depth_softmax","use_depth_attention":false)"),
          "\"cross_layer_pattern\""},
-        {llama_with(R"("use_depth_attention":1)"), "\"use_depth_attention\""}};
+        {llama_with(R"("use_depth_attention":1)"), "\"use_depth_attention\""},
+        {llama_with(R"("pondering":{"method":"vanilla","key_norm":"before_rope"})"),
+         "\"pondering.key_norm\""}};
     for (const auto& [text, part] : cases) {
         expect_refused(text, part);
+    }
+    for (const auto& [key, value] : {std::pair{"depth_attention_stride", "-2"},
+                                     {"depth_attention_stride", "1.5"},
+                                     {"depth_attention_stride", "\"two\""},
+                                     {"depth_softmax_stride", "-1"},
+                                     {"depth_attention_recent_window", "-1"},
+                                     {"depth_attention_recent_window", "0.5"},
+                                     {"depth_recent_window", "-4"}}) {
+        const std::string name = "\"" + std::string(key) + "\"";
+        expect_refused(
+            llama_with(R"("recurrent_model":true,"use_depth_attention":true,)" + name + ":" + value),
+            name.c_str());
     }
     const ModelConfig c =
         read_config(llama_with(R"("baseline_mode":"mhc","cross_layer_pattern":"depth_softmax")"));

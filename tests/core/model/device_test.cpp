@@ -56,12 +56,6 @@ TEST(Device, TheCudaLibraryIsLoadedWhenItIsAskedFor) {
     EXPECT_EQ(cuda_kernels(on_cpu), nullptr);
 }
 
-TEST(Device, UnknownNamesAreRefused) {
-    for (const char* const name : {"", "gpu", "cuda:", "cuda:-1", "cuda:x", "cuda:0,cuda:1"}) {
-        EXPECT_THROW((void)device_from_string(name), InputError) << name;
-    }
-}
-
 #ifdef PONDERSCOPE_WITH_CUDA
 TEST(Device, AGpuIsVerifiedOnlyByItsWholeName) {
     const std::vector<VerifiedGpu> known = {{"NVIDIA H100 80GB HBM3", "0.2.0", "2027-01-31"}};

@@ -213,7 +213,7 @@ TEST(EngineErrors, DevicesAndIds) {
     const TemporaryFolder folder;
     const Checkpoint checkpoint = make_checkpoint(folder.path(), tiny_gpt_neox());
     LoadOptions options;
-    for (const char* const device : {"gpu", "cuda:x", "cuda:", "cuda:-1", ""}) {
+    for (const char* const device : {"gpu", "cuda:x", "cuda:", "cuda:-1", "cuda:0,cuda:1", ""}) {
         options.device = device;
         EXPECT_NE(message_of([&] { (void)Engine::load(checkpoint, options); }).find("device"),
                   std::string::npos)

@@ -33,7 +33,7 @@ bool is_checked_elsewhere(const std::string& name) {
         {"loss.", "train/penalty_test"},
         {"train.", "train/penalty_test"},
         {"replay.", "policy/golden_test"},
-        {"rerun.", "compare_reruns"},
+        {"rerun.", "intermediates of the runs that are compared"},
         {"exit_", "below: exits over layers"},
         {"hidden.block", "below: exits over layers"},
         {"hidden.layer", "intermediates of one pass"},

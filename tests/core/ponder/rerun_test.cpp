@@ -392,15 +392,5 @@ INSTANTIATE_TEST_SUITE_P(Backbones, Exits,
                                            "opt", "nanbeige", "depth_attention", "depth_attention_qwen3"),
                          [](const auto& one) { return one.param; });
 
-TEST(ExitsRefuse, WhatHasNoSingleStreamOrPonders) {
-    for (const char* name : {"mhc", "attnres", "denseformer", "ponderlm_llama"}) {
-        const TemporaryFolder folder;
-        const Subject subject = subject_named(name);
-        const Checkpoint checkpoint = make_checkpoint(folder.path(), subject.config, 1, subject.method);
-        Engine engine = testing::load_engine(checkpoint);
-        EXPECT_THROW(engine.choose(&RunPlan::layers_are_steps, true), InputError) << name;
-    }
-}
-
 } // namespace
 } // namespace ponderscope
