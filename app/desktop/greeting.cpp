@@ -14,6 +14,7 @@
 #include <QAccessible>
 #include <QDir>
 #include <QEvent>
+#include <QFrame>
 #include <QHBoxLayout>
 #include <QKeyEvent>
 #include <QLabel>
@@ -203,30 +204,13 @@ namespace {
 constexpr int card_width = 340;
 constexpr int gap = 14;
 
-class TourCard : public QWidget {
-public:
-    TourCard(Theme& theme, QWidget* parent) : QWidget(parent), theme_(theme) {}
-
-protected:
-    void paintEvent(QPaintEvent*) override {
-        QPainter painter(this);
-        painter.setRenderHint(QPainter::Antialiasing);
-        painter.setPen(QPen(theme_.colours().a, 1.5));
-        painter.setBrush(theme_.colours().panel);
-        painter.drawRoundedRect(QRectF(rect()).adjusted(1, 1, -1, -1), 8, 8);
-    }
-
-private:
-    Theme& theme_;
-};
-
 } // namespace
 
 Tour::Tour(std::vector<TourStop> stops, Theme& theme, QWidget* window)
     : QWidget(window),
       stops_(std::move(stops)),
       theme_(theme),
-      card_(new TourCard(theme, window)),
+      card_(new QFrame(window)),
       title_(new QLabel(card_)),
       text_(new QLabel(card_)),
       count_(new QLabel(card_)),
@@ -257,6 +241,8 @@ Tour::Tour(std::vector<TourStop> stops, Theme& theme, QWidget* window)
     column->addWidget(text_);
     column->addLayout(buttons);
     card_->setFixedWidth(card_width);
+    card_->setFrameShape(QFrame::Box);
+    card_->setAutoFillBackground(true);
     card_->setAccessibleName(u"Tour"_s);
     card_->installEventFilter(this);
     for (QPushButton* button : {end, back_, on_}) {

@@ -10,6 +10,7 @@
 #include <functional>
 #include <vector>
 
+class QFrame;
 class QLabel;
 class QPushButton;
 
@@ -94,7 +95,7 @@ private:
     std::vector<TourStop> stops_;
     Theme& theme_;
     QPointer<QWidget> target_;
-    QWidget* card_;
+    QFrame* card_;
     QLabel* title_;
     QLabel* text_;
     QLabel* count_;

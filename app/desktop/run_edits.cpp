@@ -84,7 +84,8 @@ void RunEdits::removeRun(const RunKey& key) {
     question->open();
 }
 
-QFileDialog* RunEdits::keepDialog(const QString& title) {
+void RunEdits::keep(const QString& title, const std::vector<RunKey>& keys,
+                    const std::function<void()>& then) {
     auto* dialog = new QFileDialog(window_, title, {}, u"Traces (*.ponder)"_s);
     dialog->setObjectName(u"keep"_s);
     dialog->setAcceptMode(QFileDialog::AcceptSave);
@@ -100,31 +101,28 @@ QFileDialog* RunEdits::keepDialog(const QString& title) {
     if (own != traces.end()) {
         dialog->setDirectory(QFileInfo(*own).absolutePath());
     }
-    return dialog;
-}
-
-void RunEdits::keepRun(const RunKey& key) {
-    const RunInfo* run = data_.run(key);
-    if (run == nullptr) {
-        return;
-    }
-    QFileDialog* dialog = keepDialog(u"Save “%1” to a Trace"_s.arg(QString::fromStdString(run->name)));
-    connect(dialog, &QFileDialog::fileSelected, this, [this, key, id = run->id](const QString& file) {
+    connect(dialog, &QFileDialog::fileSelected, this, [this, keys, then](const QString& file) {
         const QString target = QFileInfo(file).absoluteFilePath();
         editRuns(
-            [key, id, target](const std::stop_token& stop, const Task::Tell&) {
-                const std::string name = copy_run(path_of(key.trace), id, path_of(target), {}, stop);
-                return u"Saved as “%1” in %2."_s.arg(QString::fromStdString(name), target);
-            },
-            target,
-            [this, key] {
-                if (data_.isScratch(key.trace)) {
-                    kept_.insert(key);
+            [this, keys, target](const std::stop_token& stop, const Task::Tell& tell) {
+                QStringList names;
+                for (const RunKey& key : keys) {
+                    names << u"“%1”"_s.arg(QString::fromStdString(
+                        copy_run(path_of(key.trace), key.run, path_of(target), {}, stop)));
+                    tell([this, key] { kept_.insert(key); }); // also where the next one fails
                 }
-            });
+                return u"Saved as %1 in %2."_s.arg(names.join(u", "_s), target);
+            },
+            target, then);
         settings_.addRecent(target);
     });
     dialog->open();
+}
+
+void RunEdits::keepRun(const RunKey& key) {
+    if (const RunInfo* run = data_.run(key)) {
+        keep(u"Save “%1” to a Trace"_s.arg(QString::fromStdString(run->name)), {key}, {});
+    }
 }
 
 std::vector<RunKey> RunEdits::runsNotKept() const {
@@ -138,24 +136,6 @@ std::vector<RunKey> RunEdits::runsNotKept() const {
         }
     }
     return keys;
-}
-
-void RunEdits::keepAllOfScratch() {
-    QFileDialog* dialog = keepDialog(u"Save the Runs of This Session to a Trace"_s);
-    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& file) {
-        const QString target = QFileInfo(file).absoluteFilePath();
-        editRuns(
-            [this, keys = runsNotKept(), target](const std::stop_token& stop, const Task::Tell& tell) {
-                for (const RunKey& key : keys) {
-                    copy_run(path_of(key.trace), key.run, path_of(target), {}, stop);
-                    tell([this, key] { kept_.insert(key); }); // also where the next one fails
-                }
-                return u"Kept in %1."_s.arg(target);
-            },
-            target, [this] { window_->close(); });
-        settings_.addRecent(target);
-    });
-    dialog->open();
 }
 
 void RunEdits::locateCheckpoint(const RunKey& key, const std::function<void()>& then) {
@@ -216,11 +196,13 @@ bool RunEdits::leavesScratch() {
     question->setObjectName(u"scratchLeft"_s);
     question->setInformativeText(
         u"What-if runs, reruns and generated runs are temporary until you save them to a trace."_s);
-    QPushButton* keep = question->addButton(u"Save to Trace…"_s, QMessageBox::AcceptRole);
+    QPushButton* save = question->addButton(u"Save to Trace…"_s, QMessageBox::AcceptRole);
     QPushButton* leave = question->addButton(u"Close without"_s, QMessageBox::DestructiveRole);
     question->setDefaultButton(QMessageBox::Cancel);
     question->setAttribute(Qt::WA_DeleteOnClose);
-    connect(keep, &QPushButton::clicked, this, &RunEdits::keepAllOfScratch);
+    connect(save, &QPushButton::clicked, this, [this] {
+        keep(u"Save the Runs of This Session to a Trace"_s, runsNotKept(), [this] { window_->close(); });
+    });
     connect(leave, &QPushButton::clicked, this, [this] {
         scratchAsked_ = true;
         window_->close();

@@ -8,8 +8,6 @@
 #include <set>
 #include <vector>
 
-class QFileDialog;
-
 namespace ponderscope {
 
 class OpenTraces;
@@ -35,10 +33,9 @@ private:
     /// \p then: when it was done.
     using RunEdit = std::function<QString(const std::stop_token&, const Task::Tell&)>;
     void editRuns(RunEdit edit, const QString& trace, const std::function<void()>& then = {});
-    /// Asks for a trace to copy runs into, beside the one that was looked at.
-    QFileDialog* keepDialog(const QString& title);
+    /// Asks for a trace and copies runs into it. \p then: when all are there.
+    void keep(const QString& title, const std::vector<RunKey>& keys, const std::function<void()>& then);
     [[nodiscard]] std::vector<RunKey> runsNotKept() const; ///< temporary ones, here and on other machines
-    void keepAllOfScratch();
 
     OpenTraces& traces_;
     std::set<RunKey> kept_;     ///< temporary runs that were copied elsewhere
