@@ -431,58 +431,32 @@ void Parameters::requires_grad(bool on) {
     }
 }
 
+namespace {
+
+constexpr std::pair<DType, at::ScalarType> element_types[] = {
+    {DType::boolean, at::kBool}, {DType::u8, at::kByte},       {DType::i8, at::kChar},
+    {DType::i16, at::kShort},    {DType::i32, at::kInt},       {DType::i64, at::kLong},
+    {DType::f16, at::kHalf},     {DType::bf16, at::kBFloat16}, {DType::f32, at::kFloat},
+    {DType::f64, at::kDouble}};
+
+} // namespace
+
 at::ScalarType scalar_type_of(DType dtype) {
-    switch (dtype) {
-    case DType::boolean:
-        return at::kBool;
-    case DType::u8:
-        return at::kByte;
-    case DType::i8:
-        return at::kChar;
-    case DType::i16:
-        return at::kShort;
-    case DType::i32:
-        return at::kInt;
-    case DType::i64:
-        return at::kLong;
-    case DType::f16:
-        return at::kHalf;
-    case DType::bf16:
-        return at::kBFloat16;
-    case DType::f32:
-        return at::kFloat;
-    case DType::f64:
-        return at::kDouble;
-    default:
-        throw InputError("Tensors of type " + std::string(name_of(dtype)) + " cannot be used in a model.");
+    for (const auto& [stored, type] : element_types) {
+        if (stored == dtype) {
+            return type;
+        }
     }
+    throw InputError("Tensors of type " + std::string(name_of(dtype)) + " cannot be used in a model.");
 }
 
 DType dtype_of(at::ScalarType type) {
-    switch (type) {
-    case at::kBool:
-        return DType::boolean;
-    case at::kByte:
-        return DType::u8;
-    case at::kChar:
-        return DType::i8;
-    case at::kShort:
-        return DType::i16;
-    case at::kInt:
-        return DType::i32;
-    case at::kLong:
-        return DType::i64;
-    case at::kHalf:
-        return DType::f16;
-    case at::kBFloat16:
-        return DType::bf16;
-    case at::kFloat:
-        return DType::f32;
-    case at::kDouble:
-        return DType::f64;
-    default:
-        throw InputError(std::string("Tensors of type ") + at::toString(type) + " cannot be stored.");
+    for (const auto& [stored, known] : element_types) {
+        if (known == type) {
+            return stored;
+        }
     }
+    throw InputError(std::string("Tensors of type ") + at::toString(type) + " cannot be stored.");
 }
 
 } // namespace ponderscope
