@@ -23,7 +23,7 @@ struct PairedSample {
     std::vector<double> bytes; ///< of text under each target; 0 without a text
     /// 1 if the most likely token is right (rank 1), else 0; empty if it is not known.
     std::vector<std::uint8_t> right_a, right_b;
-    std::vector<double> steps_a; ///< if it was read from traces
+    std::vector<double> steps_a; ///< only of samples read from traces
     TokenLayout layout;          ///< runs of consecutive positions, in clusters
     std::int64_t last = -2;      ///< position of the last token
     std::int64_t only_a = 0;     ///< tokens that A scored and B did not
@@ -40,7 +40,7 @@ inline double target_bytes(const TokenColumns& tokens, std::size_t i) {
 }
 
 /// Reads both runs by several threads. They must have one text and the same tokens: InputError names the
-/// difference. The readers may be one.
+/// difference. Both readers may be the same object.
 PairedSample pair_runs(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                        const RunInfo& run_b, const ReadOptions& options = {});
 

@@ -12,7 +12,7 @@
 namespace ponderscope {
 
 /// The "decoder" of a tokenizer.json: ByteLevel, Replace, ByteFallback, Fuse, Strip, Metaspace, BPEDecoder
-/// and sequences of them. Others are refused by name. Bytes that are no UTF-8 stay what they are.
+/// and sequences of them. Others are refused by name. Invalid UTF-8 bytes stay unchanged.
 class TokenDecoder {
 public:
     TokenDecoder() = default; ///< joins tokens with spaces, as the original does when a file has none
@@ -25,7 +25,7 @@ public:
     [[nodiscard]] std::string decode_one(std::string_view token) const;
 
 private:
-    /// \p whole_text: what happens at the ends of a text happens.
+    /// \p whole_text: with the steps that apply at the ends of a text.
     using Step = std::function<void(std::vector<std::string>& tokens, bool whole_text)>;
     void add(const nlohmann::json& json, const std::string& name, const std::filesystem::path& file);
     [[nodiscard]] std::vector<std::string> run(std::vector<std::string> tokens, bool whole_text) const;

@@ -19,8 +19,8 @@
 /// values. CREATE, INSERT, SELECT, JSON, CSV and the tests of `check` come from that list.
 namespace ponderscope::schema {
 
-/// The member of a row for a column; nothing: the writer binds it, or reads it, by itself. A column that may
-/// be NULL is NULL where its member is -1, empty or NaN.
+/// The member of a row for a column; no member: the writer binds and reads the column itself. A column that
+/// may be NULL is NULL where its member is -1, empty or NaN.
 template <class Row>
 using Member =
     std::variant<std::monostate, std::int64_t Row::*, std::uint64_t Row::*, double Row::*, bool Row::*,
@@ -107,7 +107,7 @@ void each_token_field(const Visit& visit) {
 }
 
 /// Calls \p visit with the numbers of token \p i as SQLite keeps them: std::int64_t, or double (NaN: NULL).
-/// Spans that are left out are 0.
+/// Omitted spans are 0.
 template <class Visit>
 void each_token_number(const TokenColumns& tokens, std::size_t i, const Visit& visit) {
     each_token_field([&](const auto& field) {

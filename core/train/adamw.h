@@ -37,7 +37,7 @@ public:
     /// The first parameter, in the order given, whose gradient holds an infinity or a NaN; empty when all are
     /// finite.
     [[nodiscard]] std::string first_bad_gradient() const;
-    /// The same of the parameters themselves.
+    /// The same for the parameters.
     [[nodiscard]] std::string first_bad_parameter() const;
     void scale_gradients(double factor);
     void step(double learning_rate);
@@ -46,7 +46,7 @@ public:
     /// Views of the moments, in the order and shape of the parameters, for saving.
     [[nodiscard]] std::vector<std::pair<std::string, at::Tensor>> first_moments() const;
     [[nodiscard]] std::vector<std::pair<std::string, at::Tensor>> second_moments() const;
-    /// After the moments were written through those views: the number of steps that made them.
+    /// Sets the number of steps, after the moments were written through those views.
     void set_steps(std::int64_t steps);
 
 private:
@@ -55,7 +55,7 @@ private:
         at::Tensor parameter; ///< the leaf
         std::int64_t offset = 0;
     };
-    /// Parameters that decay lie before the others; each half is one update.
+    /// Parameters that decay come first; each half is one update.
     struct Half {
         at::Tensor parameters, gradients, first, second, step;
         double weight_decay = 0;

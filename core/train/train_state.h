@@ -30,7 +30,7 @@ struct TrainCounters {
     double last_penalty = 0;
     double last_mean_steps = 0;
     double last_norm = 0;  ///< of the last step's gradient, before clipping
-    nlohmann::json recipe; ///< its essence
+    nlohmann::json recipe; ///< without paths, with all defaults
     std::string corpus_digest;
 };
 

@@ -82,7 +82,7 @@ private:
     ScaleBar* mapScale_;
     StepMapCanvas* map_;
     QWidget* right_;
-    QString sampleOf_; ///< what depth_ is of, or the running task
+    QString sampleOf_; ///< the source of depth_ or of the running task
     QString problem_;  ///< why there is no sample
     Task sampling_;
     std::optional<DepthMap> row_; ///< of the token that is shown

@@ -27,19 +27,19 @@ namespace ponderscope::figure {
 /// A figure that is a table.
 struct TableData {
     DataTable table; ///< the first column names the rows
-    QString note;    ///< below: what the numbers rest on
+    QString note;    ///< below the table: the basis of the numbers
 };
 
 /// The content of a figure, read from its traces and computed; no fonts, no colours. Any thread.
 struct FigureData {
     std::vector<RunRows> runs;
-    std::optional<TokenAnnotations> annotation; ///< token_text, where it colours by one
+    std::optional<TokenAnnotations> annotation; ///< token_text coloured by an annotation
     std::optional<StepSignal> signal;           ///< step_heatmap
     std::optional<RunComparison> comparison;    ///< nll_comparison
     std::optional<Chart> chart;                 ///< kinds that are charts
     std::optional<TableData> table;             ///< policy_table
     std::vector<FigureData> panels;             ///< panels: of each
-    std::vector<std::string> notices;           ///< about what was read
+    std::vector<std::string> notices;           ///< about the data
 };
 
 /// The numbers of a figure, as CSV with a header line.
@@ -52,9 +52,9 @@ struct Table {
 
 struct Figure {
     DisplayList page;
-    std::string pgfplots; ///< of charts; empty: what the page shows has no axes
+    std::string pgfplots; ///< of charts; empty: the figure has no axes
     std::vector<Table> tables;
-    std::vector<std::string> entries; ///< names of a chart's series, as "series" knows them
+    std::vector<std::string> entries; ///< names of a chart's series, for the key "series"
     std::vector<std::string>
         notices; ///< notices for the user: characters that the typeface lacks, merged columns
 };
@@ -65,7 +65,7 @@ struct GatherCache {
     std::shared_ptr<const HaltingStats> halting;
 };
 
-/// What one figure is gathered from, and into.
+/// The sources of a figure, and its result.
 struct Gathering {
     const FigureSpec& spec;
     FigureData& data;
@@ -81,7 +81,7 @@ FigureData gather(const FigureSpec& asked, const ProgressSink& progress = {},
 /// Lays out. GUI thread. InputError when the content does not fit the height that was requested.
 Figure compose(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 
-// Kinds that are no charts have functions of their own.
+// Kinds other than charts have separate functions.
 Figure compose_token_text(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_step_heatmap(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_nll_comparison(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
@@ -89,8 +89,8 @@ Figure compose_perplexity_table(const FigureSpec& spec, const FigureData& data, 
 Figure compose_policy_table(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_chart(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 
-/// The chart as the specification wants it to look: limits, names, what is left out, the legend. Notices and
-/// names of entries go into \p figure.
+/// Applies the specification to the chart: limits, names, omissions, legend. Notices and names of entries go
+/// into \p figure.
 void dress_chart(Chart& chart, const FigureSpec& spec, Figure& figure);
 
 BootstrapOptions bootstrap_of(const FigureSpec& spec, const std::stop_token& stop);

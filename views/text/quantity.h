@@ -35,7 +35,7 @@ struct TokenValues : ValueLook {
     bool difference = false; ///< A − B
     Attribution attribution = Attribution::predicted;
     std::vector<float> values; ///< by token of the window (attribution applied); NaN = nothing to show
-    QString annotation;        ///< the annotation that these are; empty: a quantity
+    QString annotation;        ///< name of the annotation; empty: a quantity
     QStringList classes;       ///< of an annotation that is a category: the values are their numbers
     QString replay;            ///< the policy whose steps these are; empty: as recorded
     QString notice;            ///< why there is no difference; empty when all is well
@@ -51,16 +51,16 @@ struct TokenValues : ValueLook {
 
 /// \p maxSteps: the run's K. \p b: for differences; null gives a notice. Linear in the tokens.
 TokenValues token_values(Quantity quantity, const SequenceData& a, qint64 maxSteps, Attribution attribution);
-/// The values that a look asks for: of its annotation, of A − B, or of its quantity.
+/// The values for a look: of its annotation, of A − B, or of its quantity.
 TokenValues shown_values(const TextLook& look, const SequenceData& a, const SequenceData* b, qint64 maxSteps,
                          Attribution attribution);
 /// \p steps by row, as a replay of \p policy gives them.
 TokenValues replay_values(const std::vector<std::int32_t>& steps, qint64 maxSteps, const QString& policy,
                           Attribution attribution);
-/// An annotation of the tokens themselves, whatever the attribution; a notice where the run has none of that
-/// name.
+/// An annotation of the tokens themselves, independent of the attribution; with a notice if the run has none
+/// of that name.
 TokenValues annotation_values(const SequenceData& a, const QString& name);
-/// "VERB", "0.25": what a condition finds it by; empty if the token has none.
+/// The value as a condition writes it: "VERB", "0.25"; empty if the token has none.
 QString format_annotation(const TokenAnnotation& annotation, std::size_t token);
 /// For tooltips: 4 significant digits at most, and the sign of a difference.
 QString short_annotation(const TokenAnnotation& annotation, std::size_t token);

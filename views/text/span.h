@@ -39,8 +39,8 @@ struct SpanStatistics {
     QString about;         ///< a sentence: the basis of the intervals, or why there are none
 };
 
-/// \p b: null without a B. Intervals as core/stats makes them: circular blocks inside the span, as long as
-/// the data asks for. None if fewer than two blocks fit. Slow for long spans; Cancelled by \p stop.
+/// \p b: null without a B. Intervals as core/stats makes them: circular blocks inside the span, with a length
+/// chosen from the data. None if fewer than two blocks fit. Slow for long spans; Cancelled by \p stop.
 SpanStatistics span_statistics(const SequenceData& a, const SequenceData* b, qint64 maxSteps, TokenSpan span,
                                Attribution attribution, const std::stop_token& stop = {});
 /// The same for single tokens, ascending, at any positions: means over them, and intervals from blocks of the
@@ -57,7 +57,7 @@ public:
     /// \p cluster: from 0, ascending. \p b: null if B does not have that sequence.
     void add(const SequenceData& a, const SequenceData* b, std::int64_t cluster,
              const std::vector<qint64>& tokens);
-    /// \p whole: what was added, in a word. Cancelled by \p stop.
+    /// \p whole: a word for the added tokens. Cancelled by \p stop.
     [[nodiscard]] SpanStatistics finish(qint64 maxSteps, const QString& whole,
                                         const std::stop_token& stop = {});
     struct Impl;
@@ -71,14 +71,14 @@ QString describe_means(const SpanStatistics& statistics);
 /// The statistics in one line: "37 tokens (12 to 48) · NLL 4.31 [3.90, 4.80] · …".
 QString describe_span(const SpanStatistics& statistics, TokenSpan span);
 
-/// More tokens than that are no excerpt.
+/// Largest number of tokens of an excerpt.
 inline constexpr qint64 most_copied = 20'000;
 /// The text itself; ids if there is no text.
 QString span_text(const SequenceData& data, TokenSpan span);
 
 /// Gives the tokens of a span a class of an annotation beside the trace, which is made if it does not exist;
-/// other tokens keep theirs. An empty class takes the span's away. InputError if the annotation is one of
-/// numbers, or a name cannot be; EnvironmentError.
+/// other tokens keep theirs. An empty class takes the span's away. InputError: the annotation has numbers, or
+/// an invalid name. EnvironmentError.
 void label_span(const RunKey& key, qint64 sequence, TokenSpan span, const QString& annotation,
                 const QString& name);
 

@@ -23,13 +23,13 @@ public:
 
     [[nodiscard]] bool empty() const { return groups_.empty(); }
     /// States [n, d] of one step after a layer (StatePlace::end_of_step: of the step). \p tokens: int64 [n],
-    /// ascending, whose they are; undefined: all in order.
+    /// ascending, the tokens of the states; undefined: all in order.
     [[nodiscard]] at::Tensor apply(const at::Tensor& states, const at::Tensor& tokens, std::int64_t step,
                                    std::int64_t layer) const;
-    /// The same of slots of several steps: by token, then step.
+    /// The same for slots of several steps, by token, then step.
     [[nodiscard]] at::Tensor apply_to_slots(at::Tensor states, const at::Tensor& tokens,
                                             const at::Tensor& steps, std::int64_t layer) const;
-    /// The patches of \p tokens, which are numbered anew in their order.
+    /// The patches of \p tokens, numbered from 0 in their order.
     [[nodiscard]] RunPatches of(std::span<const std::int64_t> tokens) const;
 
 private:

@@ -22,7 +22,8 @@ class RunPatches;
 
 /// The packed tokens of one run, with the data that a pass needs. N tokens of S sequences.
 struct TokenBatch {
-    at::Tensor numbers;                   ///< int64 [planes, N]: what of the following came from the host
+    /// int64 [planes, N]: the following tensors, in one copy from the host
+    at::Tensor numbers;
     at::Tensor ids;                       ///< int64 [N]
     at::Tensor positions;                 ///< int64 [N]
     at::Tensor rotation_rows;             ///< int64 [N]
@@ -30,7 +31,7 @@ struct TokenBatch {
     std::vector<std::int64_t> lengths;    ///< tokens of this run, a sequence
     std::vector<std::int64_t> past;       ///< tokens of earlier runs, a sequence; all 0 without a cache
     std::vector<std::int64_t> first_rows; ///< where each sequence's rows begin in a segment, a sequence
-    std::int64_t room = 0; ///< tokens that a sequence may come to have in the cache; 0: no more than it has
+    std::int64_t room = 0; ///< largest number of tokens of a sequence in the cache; 0: no further tokens
     RowSpace space;        ///< defined when rows are kept: tokens may halt, or there is a cache
     TokenPlaces places;    ///< defined for runs with a halting rule
     at::Tensor start;      ///< [N, d], the start state of stacks that have one
@@ -87,10 +88,10 @@ struct StepsOptions {
     bool keep_states = false;
     bool chunks = false; ///< under KvPolicy::shared: tokens of a run go through each step together
     const std::stop_token* stop = nullptr; ///< Pass::stop
-    const RunPatches* patches = nullptr; ///< states that are put in the place of computed ones; nullptr: none
+    const RunPatches* patches = nullptr;   ///< states that replace computed ones; nullptr: none
 };
 
-/// In which order the slots of a batch are computed.
+/// The order in which the slots of a batch are computed.
 enum class Schedule : std::uint8_t {
     by_step, ///< all tokens of a step together; halted tokens are gathered out and cost nothing
     /// Each token through all of its steps before the next: slots need finished predecessors. The rows that

@@ -24,13 +24,13 @@ class Fonts {
 public:
     /// EnvironmentError when the family is not installed, is damaged or cannot be embedded (FontFace).
     static Fonts load(const QString& family = QString::fromLatin1(default_family));
-    /// Families of this machine with outlines; whether one can be embedded shows when it is loaded.
+    /// Families of this machine with outlines. Loading a family shows whether it can be embedded.
     static QStringList families();
 
     [[nodiscard]] const QString& family() const;
     /// The placeholder of a picture in a text, so that the text can be set around it and copied.
     [[nodiscard]] const FontFace& face(bool bold) const;
-    /// Stands until the next call.
+    /// Valid until the next call.
     [[nodiscard]] const ShapedText& shape(const QString& text, bool bold) const;
     [[nodiscard]] double width(const QString& text, const TextStyle& style) const;
     [[nodiscard]] double ascent(const TextStyle& style) const;     ///< points above the baseline, positive
