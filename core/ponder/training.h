@@ -15,7 +15,7 @@ namespace ponderscope {
 /// The slots (t, k) of one step k.
 struct StepStates {
     at::Tensor tokens; ///< int64 [n_k], ascending: which token each row belongs to. Undefined: all N in order
-    at::Tensor input;  ///< [n_k, d], what went into the slot
+    at::Tensor input;  ///< [n_k, d], the input of the slot
     at::Tensor hidden; ///< [n_k, d], the state after the final norm
     at::Tensor value;  ///< fp32 [n_k], the gate or router value that decided after it; undefined if nothing
                        ///< decides
@@ -32,13 +32,12 @@ struct PenaltySettings {
 struct ForwardForm {
     /// Interleaved rule: refreshes after the growth of slots; absent: exact (interleaved.h).
     std::optional<std::int64_t> refreshes;
-    /// As a loss wants it: with the method's penalty, and every slot running if the method does not halt
-    /// in training.
+    /// For a loss: with the method's penalty, and every slot running if the method does not halt in training.
     bool training = false;
     PenaltySettings penalty;
 };
 
-/// What a penalty is computed from: every slot that ran, with gradients.
+/// The input of a penalty: every slot that ran, with gradients.
 struct TrainingRun {
     std::span<const StepStates> states; ///< steps 0..K, up to the last that any token ran
     std::int64_t tokens = 0;            ///< N

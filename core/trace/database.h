@@ -18,8 +18,8 @@ struct sqlite3_stmt;
 
 namespace ponderscope {
 
-/// What SQLite refused, with its extended result code. Internal to core/trace: the reader and the writer turn
-/// it into a sentence.
+/// An error of SQLite with its extended result code. Internal to core/trace: reader and writer translate it
+/// to a message.
 class SqliteFailure : public std::runtime_error {
 public:
     SqliteFailure(int code, const std::string& message, int system_error = 0)
@@ -32,11 +32,11 @@ public:
     [[nodiscard]] bool is_full() const; ///< no room, or no more allowed
     /// A file on another machine changed while it was read: begin the transaction again.
     [[nodiscard]] bool is_moved() const;
-    [[nodiscard]] bool lost_its_file() const; ///< another file, or none, has its name by now
-    /// The helper files that reading wants (the log's index) cannot be made or grown here: a folder that
-    /// cannot be written, a full disk.
+    [[nodiscard]] bool lost_its_file() const; ///< its name now belongs to another file or to none
+    /// The helper files for reading (the log's index) cannot be made or grown: a read-only folder, a full
+    /// disk.
     [[nodiscard]] bool lacks_helper_files() const;
-    /// The file itself is wrong, rather than the machine.
+    /// The file is at fault, not the machine.
     [[nodiscard]] bool is_damage() const;
 
 private:
@@ -161,11 +161,11 @@ public:
     /// readers.
     void make_single_file(int milliseconds);
 
-    /// Bytes of the file from \p offset on, as on the disk, without a lock; what the file lacks is 0. Through
-    /// this connection, never through a stream of one's own: when a process closes any descriptor of a file,
+    /// Bytes of the file from \p offset on, as on the disk, without a lock; bytes behind its end are 0. Read
+    /// through this connection, never through another stream: when a process closes any descriptor of a file,
     /// POSIX releases all locks of the process on it, also of SQLite's other connections.
     void read_file(std::int64_t offset, std::span<std::byte> out);
-    /// The same of the write-ahead log.
+    /// The same for the write-ahead log.
     void read_log(std::int64_t offset, std::span<std::byte> out);
     /// The content of the log's index: the first 136 bytes of the -shm file
     /// (https://www.sqlite.org/walformat.html), a header that was read whole. False: this file has no log.
@@ -181,9 +181,9 @@ private:
     std::filesystem::path left_log_of_; ///< of a reader of a file of this machine: that file
 };
 
-/// Removes a database and what SQLite puts beside it.
+/// Removes a database and SQLite's files beside it.
 void remove_database(const std::filesystem::path& path) noexcept;
-/// The name of a database that is removed with this object, if it still has the name then.
+/// The name of a database that the destructor removes, if it still has the name.
 struct TemporaryDatabase {
     explicit TemporaryDatabase(std::filesystem::path name) : path(std::move(name)) {}
     ~TemporaryDatabase() { remove_database(path); }
@@ -192,8 +192,8 @@ struct TemporaryDatabase {
     std::filesystem::path path;
 };
 
-/// A name that a file was given survives a power cut only when its folder is synced; some file systems
-/// refuse, which is no failure.
+/// Syncs the folder of a file, so that its name survives a power cut. Some file systems refuse this; that is
+/// not an error.
 void sync_folder_of(const std::filesystem::path& file);
 
 /// A read transaction: all statements inside see the same state of a trace that grows.

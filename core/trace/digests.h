@@ -11,9 +11,9 @@
 
 namespace ponderscope {
 
-/// CRC-32 as zlib, zip and PNG have it (ISO 3309): every program can check it with what it has. Notices any
-/// change within 32 bits, and another with a chance of 1 - 2^-32. Against accidents, not against forgers.
-/// \p before: of the bytes in front of these.
+/// CRC-32 as zlib, zip and PNG have it (ISO 3309): every program can check it. Notices any change within 32
+/// bits, and another with a chance of 1 - 2^-32. Against accidents, not against forgers. \p before: CRC of
+/// the bytes before these.
 std::uint32_t crc32_of(std::span<const std::byte> bytes, std::uint32_t before = 0);
 
 /// The CRC-32 of the rows of a sequence in token_row, in their order: the columns from id to flops, each as 8

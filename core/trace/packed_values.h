@@ -36,7 +36,7 @@ inline constexpr std::int64_t packed_token_bytes = 34;
 SignalInfo packed_token_info();
 /// Texts must be shorter than 4 GiB, steps below 65536 (TraceWriter checks both).
 SignalChunk pack_tokens(const TokenColumns& tokens);
-/// InputError-free: no value: the chunk has another type or shape.
+/// No value: the chunk has another type or shape.
 std::optional<TokenColumns> unpack_tokens(const SignalChunk& chunk);
 
 } // namespace ponderscope

@@ -14,8 +14,8 @@
 
 namespace ponderscope {
 
-/// What reads a trace: a file (trace_file.h) or a set of shards (shard_set.h). Calls are for one thread at a
-/// time.
+/// The interface of reading a trace: a file (trace_file.h) or a set of shards (shard_set.h). Calls are for
+/// one thread at a time.
 class TraceSource {
 public:
     virtual ~TraceSource() = default;
@@ -45,8 +45,8 @@ public:
     /// In the order of quantity and place, each in the order of the steps.
     [[nodiscard]] virtual std::vector<TrainingCurve> training_curves(std::int64_t training) const = 0;
 
-    /// Tokens [begin, end) of a sequence; end is cut to what is there. Negative end: all. Spans lie inside
-    /// the text. An unknown run or sequence is an InputError.
+    /// Tokens [begin, end) of a sequence; end is cut to the existing tokens. Negative end: all. Spans are
+    /// inside the text. An unknown run or sequence is an InputError.
     [[nodiscard]] virtual TokenColumns tokens(std::int64_t run, std::int64_t sequence, std::int64_t begin,
                                               std::int64_t end) const = 0;
     /// The signal over tokens [begin, end), stitched from its chunks; no value: the run or the sequence has
@@ -62,8 +62,8 @@ public:
     [[nodiscard]] virtual std::vector<std::pair<std::int32_t, std::string>>
     vocabulary(std::int64_t run) const = 0;
     [[nodiscard]] virtual std::vector<FaultInfo>
-    faults(std::int64_t run) const = 0; ///< in the order in which they were met
-    /// Sentences about how the file had to be opened: "…-wal cannot be read here; what it holds is missing".
+    faults(std::int64_t run) const = 0; ///< in the order of their occurrence
+    /// Sentences about how the file had to be opened: "…-wal cannot be read here; its content is missing".
     [[nodiscard]] virtual const std::vector<std::string>& notices() const = 0;
     /// Every page checked (PRAGMA quick_check). Slow on large files; call on request. Empty when sound, else
     /// a sentence.
@@ -92,8 +92,7 @@ public:
     /// Another reader of the same files, for another thread.
     [[nodiscard]] TraceReader another() const;
 
-    /// As sentences name a run: "/FOLDER/FILE.ponder#NAME"; in short, where two stand together, without the
-    /// folder.
+    /// The name of a run in messages: "/FOLDER/FILE.ponder#NAME"; the short form is without the folder.
     [[nodiscard]] std::string name_of(const RunInfo& run) const { return path().string() + "#" + run.name; }
     [[nodiscard]] std::string short_name_of(const RunInfo& run) const {
         return path().filename().string() + "#" + run.name;

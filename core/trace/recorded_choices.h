@@ -14,8 +14,8 @@
 
 namespace ponderscope {
 
-/// A halting rule that the run brings along, for models that no method here describes: a signal of the run by
-/// step against a threshold.
+/// The run's own halting rule, for models without a method here: a signal of the run by step against a
+/// threshold.
 struct RecordedRule {
     std::string signal;
     bool stops_below = true; ///< a token stops if the signal is below theta; false: has reached it
@@ -51,12 +51,12 @@ RecordedChoices recorded_choices(const RunInfo& run);
 /// The parsed choices, to show them; null: unknown, damaged or nested too deeply.
 nlohmann::json choices_json(std::string_view choices);
 
-/// How the model of a run differs from its checkpoint: states put in the place of others, sources left out.
-/// Equal for runs that were changed alike; empty: nothing.
+/// How the model of a run differs from its checkpoint: patched states, ablated sources. Equal for equally
+/// changed runs; empty: no change.
 std::string changes_of(const RunInfo& run);
 
-/// Why \p run cannot be rerun, one sentence: states were put in for it, which no rerun does again. Empty: it
-/// would.
+/// Why \p run cannot be rerun, one sentence: its states were patched, which a rerun does not repeat. Empty:
+/// it can.
 std::string why_no_rerun(const RunInfo& run);
 
 /// The kv of a rerun of \p run with another policy: the run's own, except `full`, under which every step runs

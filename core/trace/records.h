@@ -47,7 +47,7 @@ struct RunInfo : TokenTotals {
     std::string versions;         ///< JSON: ponderscope, torch, sqlite
     std::string config;           ///< config.json as read
     std::string notices;          ///< JSON array of sentences
-    /// JSON of core/policy/flops_model.h: what other steps of these tokens would cost. Empty: not known.
+    /// JSON of core/policy/flops_model.h: prices other choices of steps. Empty: not known.
     std::string flops_model;
     /// Meaning of a step: "step" (of pondering), or "layer" (exits over the blocks of a vanilla model).
     std::string step_unit = "step";
@@ -93,7 +93,7 @@ struct TextLabel {
 
 /// Scalars of consecutive tokens; all vectors have the same length. Token t's nll, rank, entropy,
 /// max_probability and steps describe the prediction of token t+1 made AT token t (the read-out of t's
-/// slots): that is the computation the model spent there.
+/// slots): the computation of the model at t.
 struct TokenColumns {
     std::int64_t first = 0; ///< position in the sequence of the first entry
     std::vector<std::int32_t> id;
@@ -118,11 +118,11 @@ struct SignalChunk {
     std::vector<std::byte> data;     ///< row-major, little-endian
 };
 
-/// In signals of whole numbers with an axis "step" (ranks, token ids): the step did not run. In others that
-/// is NaN. A rank of 0 is something else: the step ran and had no target.
+/// In signals of whole numbers with an axis "step" (ranks, token ids): the step did not run. In other signals
+/// this is NaN. A rank of 0 differs: the step ran without a target.
 inline constexpr std::int32_t did_not_run = -1;
 
-/// How the values of a signal lie in the file.
+/// The storage of a signal's values in the file.
 enum class SignalStorage : std::uint8_t {
     plain,      ///< as they are
     compressed, ///< by zstd in every run, not only if the writer compresses all signals
@@ -142,11 +142,10 @@ struct SignalInfo {
     std::string description;  ///< one sentence, with the equation's place
     DType dtype = DType::f32; ///< of all its chunks
     SignalStorage storage = SignalStorage::plain;
-    /// Known of all steps before any of them runs: a number at steps that did not run, too. Else these hold
-    /// NaN, or did_not_run among whole numbers.
+    /// The values of all steps are known before the steps run, so steps that did not run have numbers, too.
+    /// Else they are NaN, or did_not_run in whole numbers.
     bool every_step = false;
-    /// Compares the prediction with the next token: a token without a target has NaN, or 0 among whole
-    /// numbers.
+    /// Compares the prediction with the next token: NaN, or 0 in whole numbers, for a token without a target.
     bool of_target = false;
 
     [[nodiscard]] const std::string& shown_name() const { return title.empty() ? name : title; }
@@ -155,7 +154,7 @@ struct SignalInfo {
     }
 };
 
-/// Something that went wrong while recording, kept in the trace.
+/// A fault during the recording, stored in the trace.
 struct FaultInfo {
     std::int64_t run = 0;
     std::int64_t sequence = -1; ///< number in the run; -1 = the run itself

@@ -25,7 +25,7 @@ struct ReportedWindow {
     std::vector<std::int32_t> ids; ///< of the reported tokens
 };
 
-/// A run's results on their way to the host.
+/// The results of a run during the copy to the host.
 class ScoreTransfer {
 public:
     ScoreTransfer(const Recorder& recorder, std::vector<ReportedWindow> windows);
@@ -51,7 +51,7 @@ private:
 /// \p prefix: first tokens of every text that see each other; none of them is predicted.
 ReportedTokens reported_tokens(std::span<const Window> windows, at::Device device, bool with_places,
                                std::int64_t prefix = 0);
-/// Where each of the windows' tokens stands in its text.
+/// The positions of the windows' tokens in their texts.
 TokenPlaces token_places(std::span<const Window> windows, at::Device device);
 
 } // namespace ponderscope

@@ -25,7 +25,7 @@ struct RowSpace {
     at::Tensor position;     ///< of the token in its sequence, tokens of earlier runs included
 };
 
-/// Rows of a step's slots and what their queries see.
+/// Rows of a step's slots, and the rows that their queries see.
 struct StepRows {
     at::Tensor rows;   ///< int64 [n]
     at::Tensor ranges; ///< int32 [n, m, 2], as Visibility wants them
@@ -44,7 +44,7 @@ struct StepRows {
 /// k, without gaps; a query reads one range in each of the k+1 segments.
 class StepRowPlanner {
 public:
-    /// \p earlier_counts: two_dimensional, and where what stopped is skipped: int64 [steps, sequences], slots
+    /// \p earlier_counts: two_dimensional, and if stopped tokens are skipped: int64 [steps, sequences], slots
     /// that earlier runs of a generation left in each segment; undefined: none. \p skips: per_step, a query
     /// sees only slots of its own step, which are contiguous. \p windows, \p seen: the sliding windows that
     /// are then counted in tokens, and int64 [segments, segment_rows], by position the slots up to there.

@@ -42,8 +42,8 @@ public:
     Readout(bool mixes, std::int64_t tokens) : mixes_(mixes), tokens_(tokens) {}
     /// The state from which the tokens of \p slots are read out if they stop here.
     [[nodiscard]] at::Tensor if_stopped(const Slots& slots, const Decision& decision) const;
-    /// Takes the step in: \p stopped is if_stopped of the same slots.
-    /// \p running: bool [n], rows whose read-out is not yet chosen; undefined: all.
+    /// Adds a step: \p stopped is if_stopped of the same slots. \p running: bool [n], rows whose read-out is
+    /// not yet chosen; undefined: all.
     void add(const Slots& slots, const Decision& decision, const at::Tensor& stopped,
              const at::Tensor& running = {});
     [[nodiscard]] at::Tensor output(at::ScalarType type) const { return output_.to(type); }
@@ -64,7 +64,7 @@ struct WalkParts {
     const HaltingRule* rule = nullptr; ///< nullptr: the method's own
     const TokenPlaces* places = nullptr;
     RunListener* listener = nullptr;
-    /// What the head reads of a state of the slots; empty: the state itself.
+    /// Maps a state of the slots to the input of the head; empty: the state itself.
     std::function<at::Tensor(const at::Tensor&, const Slots&)> read = {};
     bool selects = false; ///< a stopped token keeps running and is read out at its last step
 };
@@ -79,17 +79,17 @@ public:
     explicit Walk(WalkParts parts)
         : parts_(std::move(parts)), readout_(parts_.method.mixes_states(), parts_.tokens) {}
 
-    /// Slots (t, 0). \p tokens as in Slots; \p carry: what the method is given at step 0, \p before: the
-    /// state before it.
+    /// Slots (t, 0). \p tokens as in Slots; \p carry: the method's carry at step 0; \p before: the state
+    /// before.
     void begin(const at::Tensor& tokens, const at::Tensor& input, const at::Tensor& carry = {},
                const at::Tensor& before = {});
     /// Outputs of the method's wanted blocks, before ran().
     void take_blocks(std::vector<at::Tensor> blocks) { slots_.blocks = std::move(blocks); }
-    /// The slots ran: the method answers, the read-out takes the step in, the listener hears of it.
+    /// The slots ran: the method decides, the read-out adds the step, the listener is called.
     void ran(const at::Tensor& hidden, const at::Tensor& stream = {});
     /// Applies the run's halting rule and keeps the tokens that continue. Not called at the last step. False:
-    /// no token goes on, and the walk keeps its rows. If tokens may stop, the host waits here for the device,
-    /// once a step.
+    /// no token continues, and the walk keeps its rows. If tokens may stop, the host waits here for the
+    /// device, once a step.
     [[nodiscard]] bool goes_on();
     /// Only these rows (int64, ascending) stay in the walk.
     void keep(const at::Tensor& rows);
@@ -107,7 +107,7 @@ public:
     [[nodiscard]] const Readout& readout() const { return readout_; }
 
 private:
-    /// The tokens that go on: bool [n]; undefined: all.
+    /// The tokens that continue: bool [n]; undefined: all.
     [[nodiscard]] at::Tensor choose();
     void step();
 
@@ -115,7 +115,7 @@ private:
     Readout readout_;
     Slots slots_;
     Decision decision_;
-    at::Tensor stopped_;  ///< read-outs of the slots, had they stopped here
+    at::Tensor stopped_;  ///< read-outs of the slots, as if they stopped here
     at::Tensor key_bias_; ///< of the slots that are next; undefined: none
     at::Tensor previous_hidden_, previous_readout_, rule_carry_;
     at::Tensor running_;
