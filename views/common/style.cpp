@@ -3,7 +3,11 @@
 
 #include "views/common/theme.h"
 
+#include <QAbstractSpinBox>
+#include <QComboBox>
+#include <QEvent>
 #include <QPainter>
+#include <QSlider>
 #include <QStyleFactory>
 #include <QStyleOption>
 #include <QTabBar>
@@ -32,6 +36,21 @@ void Style::polish(QWidget* widget) {
         tabs->setElideMode(Qt::ElideNone); // the bar scrolls instead
         tabs->setUsesScrollButtons(true);
     }
+    if (qobject_cast<QComboBox*>(widget) != nullptr || qobject_cast<QAbstractSpinBox*>(widget) != nullptr ||
+        qobject_cast<QSlider*>(widget) != nullptr) {
+        if (widget->focusPolicy() == Qt::WheelFocus) {
+            widget->setFocusPolicy(Qt::StrongFocus);
+        }
+        widget->installEventFilter(this);
+    }
+}
+
+bool Style::eventFilter(QObject* object, QEvent* event) {
+    if (event->type() == QEvent::Wheel && !static_cast<QWidget*>(object)->hasFocus()) {
+        event->ignore();
+        return true;
+    }
+    return QProxyStyle::eventFilter(object, event);
 }
 
 int Style::pixelMetric(PixelMetric metric, const QStyleOption* option, const QWidget* widget) const {

@@ -8,7 +8,8 @@ namespace ponderscope {
 class Theme;
 
 /// Fusion in the theme's palette. It differs where Fusion spends room or ink: lines between docks, tabs that
-/// are underlined, flat table headers and tool buttons.
+/// are underlined, flat table headers and tool buttons. The wheel turns a combo box, a number or a slider
+/// only while it has the focus: over any other it scrolls what they stand in.
 class Style : public QProxyStyle {
     Q_OBJECT
 public:
@@ -27,6 +28,9 @@ public:
                        const QWidget* widget) const override;
     void drawControl(ControlElement element, const QStyleOption* option, QPainter* painter,
                      const QWidget* widget) const override;
+
+protected:
+    bool eventFilter(QObject* object, QEvent* event) override;
 
 private:
     const Theme& theme_;

@@ -12,6 +12,7 @@
 #include <QLineEdit>
 #include <QMenu>
 #include <QSignalSpy>
+#include <QSpinBox>
 #include <QTabBar>
 #include <QTest>
 #include <QToolButton>
@@ -339,6 +340,34 @@ private Q_SLOTS:
         QCOMPARE(theme.runColour(third, selection), theme.colours().a);
         selection.setRunA(first);
         QCOMPARE(theme.runColour(third, selection), own);
+    }
+
+    void theWheelPassesFieldsWithoutFocus() {
+        const Theme theme(Appearance::light);
+        Style style(theme);
+        QComboBox box;
+        box.addItems({u"one"_s, u"two"_s});
+        QSpinBox number;
+        number.setValue(5);
+        const auto turn = [&](QWidget& field) {
+            QWheelEvent event(QPointF(4, 4), field.mapToGlobal(QPointF(4, 4)), {}, QPoint(0, -120),
+                              Qt::NoButton, Qt::NoModifier, Qt::NoScrollPhase, false);
+            QApplication::sendEvent(&field, &event);
+            return event.isAccepted();
+        };
+        for (QWidget* field : {static_cast<QWidget*>(&box), static_cast<QWidget*>(&number)}) {
+            field->setStyle(&style);
+            field->ensurePolished();
+            QVERIFY(!turn(*field)); // what the field stands in scrolls
+        }
+        QCOMPARE(box.currentIndex(), 0);
+        QCOMPARE(number.value(), 5);
+        box.show();
+        box.activateWindow();
+        box.setFocus();
+        QTRY_VERIFY_WITH_TIMEOUT(box.hasFocus(), 60'000);
+        QVERIFY(turn(box));
+        QCOMPARE(box.currentIndex(), 1);
     }
 
     void whatTheKeyboardReachesHasARing_data() {
