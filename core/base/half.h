@@ -15,15 +15,6 @@ constexpr float bfloat16_to_float(std::uint16_t bits) {
     return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U);
 }
 
-constexpr std::uint16_t float_to_bfloat16(float value) {
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    if ((bits & 0x7FFFFFFFU) > 0x7F800000U) {
-        return 0x7FC0U;
-    }
-    const std::uint32_t rounding = 0x7FFFU + ((bits >> 16U) & 1U);
-    return static_cast<std::uint16_t>((bits + rounding) >> 16U);
-}
-
 constexpr float float16_to_float(std::uint16_t bits) {
     const std::uint32_t sign = (bits & 0x8000U) << 16U;
     const std::uint32_t exponent = (bits >> 10U) & 0x1FU;
