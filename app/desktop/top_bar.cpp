@@ -8,10 +8,10 @@
 #include <QComboBox>
 #include <QFileInfo>
 #include <QHBoxLayout>
+#include <QLineEdit>
 #include <QMenuBar>
 #include <QPainter>
 #include <QStylePainter>
-#include <QToolButton>
 
 #include <algorithm>
 #include <vector>
@@ -74,43 +74,21 @@ private:
     QIcon badge_;
 };
 
-/// The field that opens the find bar: looks like a field, names its shortcut.
-class FindField : public QToolButton {
+/// The field that opens the find bar, by a click or Enter.
+class FindField : public QLineEdit {
 public:
-    FindField(const Theme& theme, QWidget* parent) : QToolButton(parent), theme_(theme) {
-        setText(u"Find a token"_s);
-        setAccessibleName(text());
+    explicit FindField(QWidget* parent) : QLineEdit(parent) {
+        setReadOnly(true);
+        setPlaceholderText(u"Find a token (Ctrl+F)"_s);
+        setAccessibleName(u"Find a token"_s);
         setToolTip(u"Find words, /patterns/, #ids or a condition such as steps = 3 and nll > 4 (Ctrl+F)"_s);
-        setFixedHeight(theme.scaled(28));
         setMinimumWidth(120);
         setMaximumWidth(220);
-        setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-        setCursor(Qt::IBeamCursor);
         setFocusPolicy(Qt::TabFocus);
     }
 
 protected:
-    void paintEvent(QPaintEvent*) override {
-        QPainter painter(this);
-        painter.setRenderHint(QPainter::Antialiasing);
-        const Palette& colours = theme_.colours();
-        painter.setPen(hasFocus() ? colours.a : colours.border);
-        painter.setBrush(underMouse() ? colours.hover : colours.field);
-        painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), 4, 4);
-        painter.setPen(colours.soft);
-        painter.setFont(theme_.body());
-        painter.drawText(rect().adjusted(11, 0, -11, 0), Qt::AlignVCenter | Qt::AlignLeft, text());
-        const QString keys = u"Ctrl+F"_s;
-        const QFontMetrics small(theme_.small());
-        if (width() >
-            34 + QFontMetrics(theme_.body()).horizontalAdvance(text()) + small.horizontalAdvance(keys)) {
-            painter.setFont(theme_.small());
-            painter.drawText(rect().adjusted(11, 0, -11, 0), Qt::AlignVCenter | Qt::AlignRight, keys);
-        }
-    }
-
-private:
-    const Theme& theme_;
+    void mousePressEvent(QMouseEvent*) override { Q_EMIT returnPressed(); }
 };
 
 } // namespace
@@ -121,7 +99,7 @@ TopBar::TopBar(const ViewContext& context, QWidget* parent)
       menus_(new QMenuBar(this)),
       a_(new RunBox(this)),
       b_(new RunBox(this)),
-      find_(new FindField(context.theme, this)) {
+      find_(new FindField(this)) {
     menus_->setNativeMenuBar(false);
     menus_->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Preferred);
     for (QComboBox* box : {a_, b_}) {
@@ -146,7 +124,7 @@ TopBar::TopBar(const ViewContext& context, QWidget* parent)
     row->addStretch(2);
     row->addWidget(find_, 3);
 
-    connect(find_, &QToolButton::clicked, this, &TopBar::findRequested);
+    connect(find_, &QLineEdit::returnPressed, this, &TopBar::findRequested);
     connect(a_, &QComboBox::activated, this, [this] {
         const auto key = a_->currentData().value<RunKey>();
         if (key == context_.selection.runB()) {
@@ -173,7 +151,6 @@ void TopBar::resizeEvent(QResizeEvent* event) {
 }
 
 void TopBar::restyle() {
-    find_->setFont(context_.theme.body());
     fill();
     update();
 }

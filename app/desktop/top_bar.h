@@ -6,8 +6,8 @@
 #include <QWidget>
 
 class QComboBox;
+class QLineEdit;
 class QMenuBar;
-class QToolButton;
 
 namespace ponderscope {
 
@@ -35,7 +35,7 @@ private:
     QMenuBar* menus_;
     QComboBox* a_;
     QComboBox* b_;
-    QToolButton* find_;
+    QLineEdit* find_;
 };
 
 } // namespace ponderscope
