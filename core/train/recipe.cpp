@@ -415,7 +415,7 @@ Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::str
     return parse_recipe(merged.dump(), path);
 }
 
-double learning_rate(const Schedule& schedule, std::int64_t step) {
+double learning_rate(const LearningSchedule& schedule, std::int64_t step) {
     if (step < schedule.warmup_steps) {
         return schedule.peak * static_cast<double>(step + 1) / static_cast<double>(schedule.warmup_steps);
     }

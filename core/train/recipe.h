@@ -16,7 +16,7 @@
 namespace ponderscope {
 
 /// How the learning rate goes over the optimiser's steps.
-struct Schedule {
+struct LearningSchedule {
     double peak = 1e-3; ///< learning rate at the end of the warm-up
     std::int64_t warmup_steps = 0;
     std::int64_t steps = 0;      ///< of the whole training; the last step ends the cosine
@@ -26,7 +26,7 @@ struct Schedule {
 /// Learning rate of step \p step, counted from 0. Linear warm-up: step i of w has peak (i + 1) / w. Then half
 /// a cosine from the peak at the last step of the warm-up to peak * final_fraction at the last step of the
 /// training (Loshchilov and Hutter 2017, without restarts). Steps beyond the end stay at the final value.
-double learning_rate(const Schedule& schedule, std::int64_t step);
+double learning_rate(const LearningSchedule& schedule, std::int64_t step);
 
 /// A training run as a user writes it: one JSON file (resources/docs/training.md lists its keys). Two
 /// trainings of one recipe on one CPU give the same bytes.
@@ -92,7 +92,9 @@ struct Recipe {
     [[nodiscard]] std::int64_t tokens_per_step() const { return context * batch; }
     /// k_s of a step: k_max clamp((step - S0) / (S1 - S0), 0, 1) (methods.md section 5).
     [[nodiscard]] double gate_share_at(std::int64_t step) const;
-    [[nodiscard]] Schedule schedule() const { return {learning_rate, warmup_steps, steps, final_fraction}; }
+    [[nodiscard]] LearningSchedule schedule() const {
+        return {learning_rate, warmup_steps, steps, final_fraction};
+    }
 };
 
 /// Reads and checks a recipe. InputError with one sentence: the file, the key and what was found; an unknown

@@ -6,8 +6,9 @@
 
 A library is a folder with a CMakeLists.txt. A name local to a source (in a namespace without a name, or static) must not be
 the name of something else in the same library at the same namespace, in another source or in a header. Functions with
-different parameters are overloads and may share a name, and so may aliases of one type. Prints each clash; exit code 1
-where there is one.
+different parameters are overloads and may share a name, and so may aliases of one type. Nor may headers of core, or of views
+and app, define one name twice: where two classes have a name, members of one are linked for both. Prints each clash; exit code
+1 where there is one.
 """
 
 from __future__ import annotations
@@ -143,6 +144,13 @@ def main() -> int:
         for key, paths in places.items()
         if len(paths) > 1 and any(paths.values()) and not (isinstance(next(iter(paths.values())), str) and len(set(paths.values())) == 1)
     ]
+    # Headers of one program give a name one meaning: of core, or of the window.
+    defined: dict[tuple, set[Path]] = defaultdict(set)
+    for (_, namespace, name, signature), paths in places.items():
+        for path, local in paths.items():
+            if path.suffix == ".h" and not signature and local is False:
+                defined[path.relative_to(tree).parts[0] == "core", namespace, name].add(path)
+    clashes += [((None, namespace, name, ""), paths) for (_, namespace, name), paths in defined.items() if len(paths) > 1]
     for (_, namespace, name, signature), paths in clashes:
         shown = f"{namespace}::{name}" + (f"({signature[:-2]})" if signature else "")
         print(f"{shown}: " + ", ".join(str(path.relative_to(tree)) for path in sorted(paths)))

@@ -7,7 +7,7 @@ namespace ponderscope {
 namespace {
 
 TEST(Schedule, WarmsUpInEqualSteps) {
-    const Schedule schedule{0.8, 4, 13, 0.25};
+    const LearningSchedule schedule{0.8, 4, 13, 0.25};
     EXPECT_DOUBLE_EQ(learning_rate(schedule, 0), 0.2);
     EXPECT_DOUBLE_EQ(learning_rate(schedule, 1), 0.4);
     EXPECT_DOUBLE_EQ(learning_rate(schedule, 2), 0.6000000000000001);
@@ -15,7 +15,7 @@ TEST(Schedule, WarmsUpInEqualSteps) {
 }
 
 TEST(Schedule, GoesDownHalfACosineToItsLastStep) {
-    const Schedule schedule{0.8, 4, 13, 0.25};
+    const LearningSchedule schedule{0.8, 4, 13, 0.25};
     // From step 3 to step 12: a third of the way is cos(60°) = 1/2, so 0.2 + 0.6 * 0.75; half way 0.2 + 0.6 *
     // 0.5 lies between steps.
     EXPECT_NEAR(learning_rate(schedule, 6), 0.65, 1e-15);
@@ -28,7 +28,7 @@ TEST(Schedule, GoesDownHalfACosineToItsLastStep) {
 }
 
 TEST(Schedule, HasNoWarmUpWhenNoneIsAsked) {
-    const Schedule schedule{0.1, 0, 3, 0.0};
+    const LearningSchedule schedule{0.1, 0, 3, 0.0};
     EXPECT_DOUBLE_EQ(learning_rate(schedule, 0), 0.1);
     EXPECT_NEAR(learning_rate(schedule, 1), 0.05, 1e-16);
     EXPECT_NEAR(learning_rate(schedule, 2), 0.0, 1e-16);
