@@ -55,9 +55,8 @@ struct MixtureWish {
     std::int64_t top_k = 0; ///< 0: the whole vocabulary
 };
 
-/// A way to ponder. It defines five things and nothing else: the input of slot (t, k); visibility; which
-/// tokens get a next slot; the mass of each state in the output; its own signals. Immutable; all tensors may
-/// need gradients.
+/// A way to ponder. It defines five things: the input of slot (t, k); visibility; which tokens get a next
+/// slot; the mass of each state in the output; its own signals. Immutable; all tensors may need gradients.
 class Method {
 public:
     explicit Method(const ModelConfig& config);

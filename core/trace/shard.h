@@ -30,19 +30,18 @@ struct ShardName {
 };
 std::optional<ShardName> parse_shard_name(const std::filesystem::path& file);
 
-/// The shards that \p path means: a folder, a pattern with * ? or [ ], or the name of the whole trace where
-/// only its shards are there; on another machine too (ssh://…). Sorted; empty: a file, or a name without
-/// shards. InputError: a folder or a pattern without any.
+/// The shards of \p path: a folder, a pattern with * ? or [ ], or the name of the whole trace where only its
+/// shards are there; on another machine too (ssh://…). Sorted; empty: a file, or a name without shards.
+/// InputError: a folder or a pattern without any.
 std::vector<std::filesystem::path> find_shards(const std::filesystem::path& path);
 /// The shards of \p trace, whose name is taken literally, not as a pattern.
 std::vector<std::filesystem::path> shards_of(const std::filesystem::path& trace);
 
-/// What the numbers of a run depend on: names, in the words of a sentence, and values. All shards have the
-/// same.
+/// Everything that the numbers of a run depend on: names for messages, and values. All shards have the same.
 std::vector<std::pair<std::string, std::string>> marks_of_run(const RunInfo& run);
 
-/// In which respect two records are not of one run: "policy learned, and policy full". Empty: in none. Looks
-/// at what the numbers depend on, not at names, times and totals.
+/// The difference of two records that are not of one run: "policy learned, and policy full"; empty: none.
+/// Compares everything that numbers depend on, but not names, times and totals.
 std::string difference_of_runs(const RunInfo& one, const RunInfo& other);
 
 /// The start parameters of a run.
@@ -52,7 +51,7 @@ struct Recording {
     std::int64_t batch = 0; ///< ShardInfo::batch; 0: not known
 };
 
-/// In which respect two recordings are not of one run: "policy learned, and policy full". Empty: in none.
+/// The difference of two recordings that are not of one run: "policy learned, and policy full"; empty: none.
 /// Compares everything that numbers and recorded signals depend on, but not names, times and totals.
 std::string difference_of_recordings(const Recording& one, const Recording& other);
 

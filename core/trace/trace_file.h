@@ -76,7 +76,7 @@ private:
         std::vector<std::int64_t> shape;
         [[nodiscard]] std::int64_t token_bytes() const;
     };
-    /// Whether the tokens of a run lie in a signal.
+    /// Whether the tokens of a run are in a signal.
     [[nodiscard]] bool is_packed(std::int64_t run) const;
     [[nodiscard]] SequenceInfo find_sequence(std::int64_t run, std::int64_t number) const;
     /// The chunks of a signal that hold tokens [begin, until) of a sequence, each checked by itself and
@@ -94,7 +94,7 @@ private:
     [[noreturn]] void damaged(const std::string& expected, const std::string& found) const {
         throw InputError(ErrorId::trace_damaged, path_, expected, found, take_again);
     }
-    /// Bytes of the trace, its write-ahead log included: nothing inside can be larger.
+    /// Bytes of the trace, its write-ahead log included: no part of it can be larger.
     [[nodiscard]] std::int64_t file_bytes() const;
     /// A count from the file, checked before memory is allocated for it.
     std::int64_t plausible(std::int64_t count, std::int64_t least_bytes_each, const char* what) const;

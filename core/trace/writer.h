@@ -14,22 +14,22 @@
 
 namespace ponderscope {
 
-/// Appends runs to a trace file. A thread of its own holds the only write connection; the calls below hand
-/// over values and return (they block only while more than `max_queued_bytes` wait). One writer a file. Calls
-/// come from one thread.
+/// Appends runs to a trace file. A separate thread has the only write connection; the calls below pass values
+/// to it and return (they block only while more than `max_queued_bytes` wait). One writer a file. Calls come
+/// from one thread.
 ///
 /// A failure on the writer thread (disk full, no permission) is rethrown as EnvironmentError by the next call
-/// or by finish(); everything flushed before it stays readable. Finished sequences survive kill -9,
-/// unfinished ones lose at most half a second. While it writes, TRACE-wal, TRACE-shm and TRACE-lock lie
-/// beside the trace; a killed writer leaves them, and they belong to it. A call that contradicts earlier
-/// calls (a gap between tokens, another shape) is an InputError and changes nothing.
+/// or by finish(); everything that was flushed stays readable. Finished sequences survive kill -9, unfinished
+/// ones lose at most half a second. While it writes, TRACE-wal, TRACE-shm and TRACE-lock lie beside the
+/// trace; a killed writer leaves them, and they belong to it. A call that contradicts earlier calls (a gap
+/// between tokens, another shape) is an InputError and changes nothing.
 class TraceWriter {
 public:
     struct Options {
         std::size_t max_queued_bytes = 256U << 20;
         bool compress = false; ///< values of signals by zstd, if that takes less (packed_values.h)
         bool append = true;    ///< add runs to an existing trace; false: an existing file is an InputError
-        /// For a temporary file: the name that it gets once it is whole, for messages.
+        /// For a temporary file: its final name, for messages.
         std::filesystem::path final_path = {};
     };
 
@@ -49,8 +49,8 @@ public:
     std::int64_t begin_run(RunInfo info, std::vector<SignalInfo> declared,
                            std::optional<ShardInfo> shard = std::nullopt);
     /// Continues a run that was left or cut off: finished sequences stay; an unfinished sequence and its
-    /// faults are removed. \p declared as begin_run was given. Returns how many sequences are there: the next
-    /// one gets that number. InputError: no such run in the trace.
+    /// faults are removed. \p declared: as in begin_run. Returns how many sequences are there: the next one
+    /// gets that number. InputError: no such run in the trace.
     std::int64_t resume_run(std::int64_t run, std::vector<SignalInfo> declared);
     /// Starts the next sequence of the current run; returns its number, from 0. \p text may be empty (ids
     /// only). A sequence that was not ended stays marked partial. \p group: SequenceInfo::group. \p
@@ -68,11 +68,11 @@ public:
     /// The text of each token id in the run, so that a reader needs no tokenizer: candidates included. Call
     /// before end_run.
     void put_vocabulary(std::vector<std::pair<std::int32_t, std::string>> token_bytes);
-    /// RunInfo::text_digest of the current run, where it is known only when all texts have gone by.
+    /// RunInfo::text_digest of the current run, if it is known only after the last text.
     void put_text_digest(std::string digest);
     /// A fault during the recording, one sentence, stored with the current run and sequence.
     void put_fault(std::string message);
-    /// The same with a time of its own, for copies; `run` and `sequence` of \p fault are not used.
+    /// The same with a given time, for copies; `run` and `sequence` of \p fault are not used.
     void put_fault(const FaultInfo& fault);
     /// Ends the run as complete. A sequence that was not ended stays marked partial. \p seconds: wall time of
     /// the run.
@@ -86,7 +86,7 @@ public:
     /// Starts a training; returns its id. A name that exists already gets " (2)" and so on. `id`, `step`,
     /// `tokens`, `seconds`, `complete` and `fault` of \p info are the writer's.
     std::int64_t begin_training(TrainingInfo info, std::vector<TrainingQuantity> quantities);
-    /// Values at one moment, readable by others at once; a value that is there already is replaced.
+    /// Values at one moment, readable by others at once; an existing value is replaced.
     void put_points(std::int64_t training, const TrainingMoment& moment, std::vector<TrainingValue> values);
     /// A training that was not ended stays marked as not complete. \p fault: what ended it before its time.
     void end_training(std::int64_t training, bool complete, std::string fault = {});

@@ -11,10 +11,10 @@
 
 namespace ponderscope {
 
-/// How much a run records, and what it costs: `basic` is what the method computes anyway; `steps` adds
-/// read-outs that are made only for the record (head products of their own, no change of any result). `nll`
-/// records only each token's NLL, rank, steps and FLOPs: enough for a perplexity, and the baseline for the
-/// cost of recording.
+/// How much a run records, and what it costs: `basic` is the method's own computation; `steps` adds read-outs
+/// that are made only for the record (head products of their own, no change of any result). `nll` records
+/// only each token's NLL, rank, steps and FLOPs: enough for a perplexity, and the baseline for the cost of
+/// recording.
 enum class RecordLevel : std::uint8_t { basic, steps, nll };
 
 /// Consecutive tokens of one sequence that the model sees at once. Position 0 is ids[0].
@@ -35,7 +35,7 @@ struct WindowResult {
     TokenColumns tokens;
     std::vector<std::pair<std::string, SignalChunk>> signals;
 
-    /// Puts rows [first, first + count) of another result behind these.
+    /// Appends rows [first, first + count) of another result.
     void append(const WindowResult& other, std::size_t first, std::size_t count);
 };
 

@@ -59,8 +59,8 @@ struct StateChoice {
 /// InputError unless the output of a layer is a single residual stream. \p what: "--record states:LAYERS".
 void require_single_stream(const ModelConfig& config, const std::string& what);
 
-/// What is recorded of mixtures of experts: nothing; the chosen experts with their weights and a few numbers
-/// of the router; or the probabilities of all experts as well.
+/// Records of mixtures of experts: nothing; the chosen experts with their weights and a few numbers of the
+/// router; or the probabilities of all experts as well.
 enum class RecordedExperts : std::uint8_t { none, chosen, probabilities };
 
 /// How an engine computes and what it records beside the level. Engine::use checks a plan.
@@ -84,16 +84,16 @@ struct RunPlan {
     /// with `initial_state` [B, T or more, d], looked for in the checkpoint's folder first. Empty: random.
     std::string start_state = {};
 
-    // What follows for a method (schedule/steps.cpp).
+    // Consequences for a method (schedule/steps.cpp).
     /// What later tokens see of stopped tokens; only used under the per-step rule.
     [[nodiscard]] KvPolicy kv_policy(const Method& method) const;
     /// Whether tokens may be read out before K while every step runs.
     [[nodiscard]] bool selects(const Method& method) const;
     /// Whether tokens may stop, so that later steps do not run for them.
     [[nodiscard]] bool stops(const Method& method) const;
-    /// Whether slots see rows that their own pass did not make, even without a cache.
+    /// Whether slots see rows of other passes, even without a cache.
     [[nodiscard]] bool keeps_rows(const Method& method) const;
-    /// Whether every slot needs finished predecessors, though the per-step rule knows no order.
+    /// Whether every slot needs finished predecessors, although the per-step rule has no order.
     [[nodiscard]] bool sequential(const Method& method) const;
     /// Whether slots are computed in passes over all of them.
     [[nodiscard]] bool iterates(const Method& method) const;

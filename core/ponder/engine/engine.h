@@ -87,7 +87,7 @@ public:
     [[nodiscard]] const ModelConfig& config() const;
     [[nodiscard]] std::string device_name() const; ///< "cpu", "cuda:0 NVIDIA H200"
     [[nodiscard]] std::string dtype() const;       ///< "float32", "tf32", "bfloat16" or "float16"
-    /// What runs compute from now on. At first: the config's number of refreshes; without one 3 for public
+    /// The plan of all later runs. At first: the config's number of refreshes; without one 3 for public
     /// configs, exact for our own section; and the method's own choices. Generation is always exact and
     /// records neither attention nor states.
     [[nodiscard]] const RunPlan& plan() const;
@@ -111,7 +111,7 @@ public:
     void check_attention(RecordLevel level) const;
     /// Bytes of states, read-outs of layers and routers for one token; 0: none are recorded.
     [[nodiscard]] std::int64_t token_bytes() const;
-    /// Bytes of memory that a token takes for them while it is computed.
+    /// Bytes of memory for them during the computation, a token.
     [[nodiscard]] std::int64_t token_room() const;
     /// Replaces computed states of score and inspect_batch by these from now on; empty: stops replacing.
     /// Sequences go by Window::sequence. InputError: counted refreshes, a place that the model does not have,
@@ -156,8 +156,8 @@ public:
     [[nodiscard]] PendingPtr submit(std::span<const Window> windows, RecordLevel level) const;
     [[nodiscard]] std::vector<WindowResult> collect(PendingPtr pending) const;
 
-    /// For a window that alone does not fit into the GPU's memory: tries its beginnings, half as long each
-    /// time.
+    /// For a window that alone does not fit into the GPU's memory: tries its first half, then a quarter, and
+    /// so on.
     struct MemoryAdvice {
         std::int64_t fits = 0; ///< tokens that fit; 0: not even two
         std::int64_t needed =

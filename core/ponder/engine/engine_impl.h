@@ -39,7 +39,7 @@ struct EngineParts {
     [[nodiscard]] const Backbone& backbone() const { return model.backbone(); }
     [[nodiscard]] const Method& method() const { return layer_steps ? *layer_steps : model.method(); }
     [[nodiscard]] bool halts() const { return may_halt(method(), plan.rule.get()); }
-    /// Whether slots may be of some tokens of a batch and not of others.
+    /// Whether slots may exist for only some tokens of a batch.
     [[nodiscard]] bool runs_parts() const { return halts() || plan.sequential(method()); }
     [[nodiscard]] FlopsModel cost() const { return flops_model(backbone(), method(), plan); }
     [[nodiscard]] bool decides_by_head() const { return plan.rule && plan.rule->reads_head(); }

@@ -10,7 +10,7 @@ namespace ponderscope {
 
 class HaltingRule; // halting.h
 
-/// Nothing halts: the run that replays start from.
+/// No token halts: the run that replays need.
 std::shared_ptr<const HaltingRule> full_halting();
 
 /// A counterfactual: chosen tokens run to a given last step (at most K), whatever the wrapped rule decides;
@@ -23,9 +23,8 @@ struct ForcedSteps {
 std::shared_ptr<const HaltingRule> forced_halting(std::vector<ForcedSteps> forced,
                                                   std::shared_ptr<const HaltingRule> otherwise);
 
-/// Every token runs to the last step that is given for it: steps[sequence][position]; other tokens run to K.
-/// Reruns of the oracle use it, with the replay's steps (methods.md section 9). \p name: as stored with
-/// the run.
+/// Every token runs to its given last step: steps[sequence][position]; other tokens run to K. Reruns of the
+/// oracle use it, with the replay's steps (methods.md section 9). \p name: as stored with the run.
 std::shared_ptr<const HaltingRule> prescribed_halting(std::string name,
                                                       std::vector<std::vector<std::int32_t>> steps);
 

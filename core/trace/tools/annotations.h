@@ -18,23 +18,23 @@
 namespace ponderscope {
 
 /// A number or a category (such as a part of speech) for each token of a run, beside the recorded data. Kept
-/// in a file beside the trace, so that a recorded trace stays as it was. It belongs to the token itself, as
-/// its id does, and not to a prediction.
+/// in a file beside the trace, so that the trace does not change. It belongs to the token itself, as its id,
+/// and not to a prediction.
 struct AnnotationInfo {
     std::int64_t id = 0; ///< in its file
     std::string run;     ///< its name
     std::string name;    ///< of letters, digits and underscores
     bool category = false;
     std::vector<std::string> classes; ///< of a category, by number
-    /// Digests of the run when it was annotated. The values mean nothing for another text or tokenizer.
+    /// Digests of the run when it was annotated. The values are invalid for another text or tokenizer.
     std::string text_digest, tokenizer_digest;
     std::int64_t sequences = 0, tokens = 0;
     std::string created; ///< ISO 8601, UTC
 };
 
 /// The fault of the name of an annotation, or of a class; empty: nothing. A name can be written in a
-/// condition, and is none of the quantities that a token has anyway. A class is a short line of UTF-8 without
-/// characters that are not seen (control characters, marks of direction).
+/// condition and is no quantity of a token. A class is a short line of UTF-8 without invisible characters
+/// (control characters, marks of direction).
 std::string fault_of_annotation_name(std::string_view name);
 std::string fault_of_class(std::string_view name);
 inline constexpr std::size_t most_annotation_classes = 256;
@@ -45,14 +45,14 @@ inline constexpr std::int32_t annotations_version = 1;
 std::span<const Table> annotation_tables();
 } // namespace schema
 
-/// TRACE.ponder.annotations of TRACE.ponder; of a link, beside what it leads to.
+/// TRACE.ponder.annotations of TRACE.ponder; of a link, beside its target.
 std::filesystem::path annotations_path(const std::filesystem::path& named);
 
 /// Reads the annotations beside a trace, an untrusted file, as TraceReader does.
 class AnnotationReader {
 public:
-    /// No value: no such file. InputError: it is none, or damaged. EnvironmentError: another program holds a
-    /// lock on it, or the machine could not read.
+    /// No value: no such file. InputError: not an annotations file, or damaged. EnvironmentError: another
+    /// program holds a lock on it, or the machine could not read.
     static std::optional<AnnotationReader> beside(const std::filesystem::path& trace);
 
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
@@ -61,7 +61,7 @@ public:
     } ///< as they were when it was opened
     /// The annotations of \p run, in the order of their names.
     [[nodiscard]] std::vector<AnnotationInfo> of(const RunInfo& run) const;
-    /// The annotations of \p run that were made for the tokens that it has now.
+    /// The annotations of \p run that fit its tokens now.
     [[nodiscard]] std::vector<AnnotationInfo> fitting(const RunInfo& run) const;
     /// Values of tokens [begin, end) of a sequence: numbers, or numbers of classes; NaN: none.
     [[nodiscard]] std::vector<double> values(const AnnotationInfo& annotation, std::int64_t sequence,
@@ -109,7 +109,7 @@ void remove_annotations(const std::filesystem::path& trace, const RunInfo& run,
 /// Renames a run in the annotations. Annotations of a run that had the new name before are removed.
 void rename_annotations(const std::filesystem::path& trace, const std::string& run, const std::string& name);
 
-/// Annotations of a run that goes by another name in another file.
+/// Annotations of a run that has another name in another file.
 struct AnnotationsToCopy {
     const AnnotationReader* from;
     std::string run;  ///< in `from`

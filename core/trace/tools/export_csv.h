@@ -14,8 +14,8 @@ namespace ponderscope {
 ///   runs.csv, sequences.csv   a line each, with totals
 ///   tokens.csv                a line a token, with its text and its annotations
 ///   labels.csv                a line a label, if there are labels
-///   training.csv              a line a point of a training's curves, if there are some and all runs are
-///   wanted signals/NAME.csv          long format: run, sequence, position, the signal's other axes, value
+///   training.csv              a line a point of a training's curves, if all runs are wanted
+///   signals/NAME.csv          long format: run, sequence, position, the signal's other axes, value
 /// Numbers are the shortest that read back as the same value, in every locale; a missing number (not scored,
 /// step not run) is an empty field. Bytes that are part of a character are written as U+FFFD; text_begin and
 /// text_end locate them.

@@ -10,7 +10,7 @@
 
 namespace ponderscope {
 
-/// A part of a run that has a CRC-32 of its own: a word, a text, the token rows of a sequence, a chunk.
+/// A part of a run with a CRC-32: a word, a text, the token rows of a sequence, a chunk.
 struct DigestedPart {
     std::string name;                ///< "the text of sequence 0"
     std::optional<std::int64_t> due; ///< kept with it; nothing: not kept
@@ -19,7 +19,8 @@ struct DigestedPart {
     bool is_chunk = false;
 };
 
-/// Calls \p visit with each part of a run, its digest computed again. Words without a digest are left out.
+/// Calls \p visit with each part of a run, with its digest computed again. Words without a digest are left
+/// out.
 void each_digest(Database& database, std::int64_t run, const std::function<void(const DigestedPart&)>& visit);
 
 } // namespace ponderscope

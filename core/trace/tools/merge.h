@@ -20,13 +20,12 @@ namespace ponderscope {
 /// disk full, no permission. Cancelled.
 void merge_traces(const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output,
                   const ProgressSink& progress = {}, const std::stop_token& stop = {});
-/// The same; of an input that names a run, that run alone and no trainings.
+/// The same; from an input that names a run, only that run and no trainings.
 void merge_runs(const std::vector<RunReference>& inputs, const std::filesystem::path& output,
                 const ProgressSink& progress = {}, const std::stop_token& stop = {});
 
 /// Copies a run into another trace, and makes that trace if it does not exist; returns its name there (a
-/// taken name gets " (2)"). What could not be copied whole is taken out again. Its annotations stay where
-/// they are.
+/// taken name gets " (2)"). An incomplete copy is removed again. Its annotations are not copied.
 ///
 /// InputError: no such run, a damaged input, \p to is no trace, \p from itself, or being written.
 /// EnvironmentError: disk full, no permission. Cancelled.

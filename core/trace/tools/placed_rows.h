@@ -11,7 +11,7 @@
 
 namespace ponderscope {
 
-/// A row of a table about a part of a text: by bytes, which suits every tokenizer, or by tokens.
+/// A row of a table about a part of a text: by bytes, for every tokenizer, or by tokens.
 struct PlacedRow {
     std::string document;       ///< title or number (from 0) of a sequence; empty: the only one
     std::int64_t sequence = -1; ///< its number if that is known; else -1, and `document` names it
@@ -51,7 +51,7 @@ public:
 
     /// InputError: rows beyond a complete run's text or tokens.
     void check_length(const SequenceInfo& sequence) const;
-    /// The entry under most of token \p i of \p tokens, which are of that sequence; of equals the first. -1:
+    /// The entry that covers most of token \p i of \p tokens of that sequence; of equal ones the first. -1:
     /// none, or no such token.
     [[nodiscard]] std::int32_t entry_of(const SequenceInfo& sequence, const TokenColumns& tokens,
                                         std::size_t i) const;

@@ -12,8 +12,8 @@
 namespace ponderscope {
 
 /// A number of each token, computed from signals by step, as typed by a user: "entropy@2", a signal at a
-/// step; "nll@0-nll@last", what the steps between gained; "answer_flips", a signal that has no steps. `last`
-/// is the last step that ran at the token; steps count from 0.
+/// step; "nll@0-nll@last", the gain of the steps between; "answer_flips", a signal without steps. `last` is
+/// the last step that ran at the token; steps count from 0.
 struct StepColumn {
     struct Term {
         std::string signal;
@@ -23,13 +23,13 @@ struct StepColumn {
     Term of;
     std::optional<Term> minus;
 
-    /// InputError: it is none.
+    /// InputError: not such a column.
     static StepColumn parse(const std::string& text);
 };
 
-/// The column of a run as an annotation of that name. Values stand at the token that was predicted: row t of
-/// the trace is at token t + 1; the first token has no value. NaN if the step did not run or the signal
-/// has no value. InputError: the run has no such signal. Cancelled by \p stop.
+/// The column of a run as an annotation of that name. Values are at the predicted token: row t of the trace
+/// is at token t + 1; the first token has no value. NaN if the step did not run or the signal has no value.
+/// InputError: the run has no such signal. Cancelled by \p stop.
 Annotation annotation_by_step(const TraceReader& trace, const RunInfo& run, const std::string& name,
                               const StepColumn& column, const std::stop_token& stop = {});
 

@@ -10,8 +10,8 @@ namespace ponderscope {
 
 /// A description of a trace for `ponderscope inspect`: a paragraph for each run, from the totals.
 std::string trace_summary(const TraceReader& reader);
-/// The same as JSON: {"path", "bytes", "runs": [{...}], "trainings": [{...}], "notices": [...]}. Numbers that
-/// cannot be said are null.
+/// The same as JSON: {"path", "bytes", "runs": [{...}], "trainings": [{...}], "notices": [...]}. Unknown
+/// numbers are null.
 nlohmann::json trace_summary_json(const TraceReader& reader);
 
 /// Totals of a run or a sequence as rates. NaN if nothing counts.
