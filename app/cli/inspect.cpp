@@ -298,12 +298,11 @@ void print_checkpoint(const nlohmann::json& about) {
 struct InspectVerb {
     std::filesystem::path path;
     std::string method;
-    bool check = false;
     bool json = false;
 
     void run() const {
         if (is_trace(path)) {
-            inspect_trace(path, check, json);
+            inspect_trace(path, json);
             return;
         }
         std::error_code error;
@@ -336,7 +335,6 @@ void add_inspect(CLI::App& program) {
     CLI::App* app = add_verb(program, "inspect");
     app->add_option("path", verb->path, "Checkpoint folder or trace")->required();
     app->add_option("--method", verb->method, "Method, if config.json does not name one");
-    app->add_flag("--check", verb->check, "Read every page of a trace and check it");
     app->add_flag("--json", verb->json, "Print the result as JSON");
     std::string methods = "Methods:\n";
     for (const MethodInfo& info : method_infos()) {

@@ -34,13 +34,8 @@ bool is_trace(const std::filesystem::path& path) {
     }
 }
 
-void inspect_trace(const std::filesystem::path& path, bool check, bool json) {
+void inspect_trace(const std::filesystem::path& path, bool json) {
     const TraceReader reader = TraceReader::open(path);
-    if (check) {
-        if (const std::string fault = reader.check(); !fault.empty()) {
-            throw CheckFailed(fault);
-        }
-    }
     if (json) {
         print_json(trace_summary_json(reader));
     } else {
@@ -51,15 +46,13 @@ void inspect_trace(const std::filesystem::path& path, bool check, bool json) {
 void add_inspect_trace(CLI::App& program) {
     struct Verb {
         std::filesystem::path path;
-        bool check = false;
         bool json = false;
     };
     auto verb = std::make_shared<Verb>();
     CLI::App* app = add_verb(program, "inspect");
     app->add_option("path", verb->path, "Trace")->required();
-    app->add_flag("--check", verb->check, "Read every page of a trace and check it");
     app->add_flag("--json", verb->json, "Print the result as JSON");
-    app->callback([verb] { inspect_trace(verb->path, verb->check, verb->json); });
+    app->callback([verb] { inspect_trace(verb->path, verb->json); });
 }
 
 } // namespace ponderscope::cli

@@ -10,8 +10,8 @@ namespace ponderscope::cli {
 /// Whether `inspect` takes that for a trace: a file or shards of one; else it is a checkpoint's.
 bool is_trace(const std::filesystem::path& path);
 
-/// Prints a description of a trace, as text or JSON. CheckFailed: \p check finds a damaged page.
-void inspect_trace(const std::filesystem::path& path, bool check, bool json);
+/// Prints a description of a trace, as text or JSON.
+void inspect_trace(const std::filesystem::path& path, bool json);
 
 /// `inspect` of traces alone, which needs no LibTorch.
 void add_inspect_trace(CLI::App& program);

@@ -16,7 +16,7 @@ bool is_for_the_engine(int argc, char** argv) {
     if (verb != nullptr && verb == std::string_view("inspect")) {
         for (int i = 2; i < argc; ++i) {
             const std::string_view before = argv[i - 1];
-            const bool value = before.starts_with('-') && before != "--json" && before != "--check";
+            const bool value = before.starts_with('-') && before != "--json";
             if (argv[i] != verb && *argv[i] != '-' && !value) {
                 return !ponderscope::cli::is_trace(argv[i]); // the one that names it
             }

@@ -115,7 +115,7 @@ TEST_F(CommandLine, RecordInspectCompareExportMerge) {
     EXPECT_TRUE(run.at("complete"));
     ASSERT_EQ(record("ponderlm", "both.ponder").code, 0);
 
-    const std::string inspected = succeed({"inspect", at("both.ponder"), "--json", "--check"});
+    const std::string inspected = succeed({"inspect", at("both.ponder"), "--json"});
     const nlohmann::json about = parse(inspected);
     ASSERT_EQ(about.at("runs").size(), 2U);
     EXPECT_EQ(about.at("runs")[1].at("method"), "ponderlm");

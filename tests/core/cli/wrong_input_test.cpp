@@ -406,8 +406,7 @@ TEST_F(WrongInput, DiskFull) {
     // What was flushed before is a valid trace that says it is partial, or there was no room for any.
     if (std::filesystem::exists(folder_ / "small" / "t.ponder") &&
         std::filesystem::file_size(folder_ / "small" / "t.ponder") > 0) {
-        const ProgramResult inspected =
-            run_ponderscope({"inspect", at("small/t.ponder"), "--check", "--json"});
+        const ProgramResult inspected = run_ponderscope({"inspect", at("small/t.ponder"), "--json"});
         if (inspected.code == 0) {
             const auto report = nlohmann::json::parse(inspected.out);
             for (const nlohmann::json& run : report.at("runs")) {
