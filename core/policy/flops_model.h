@@ -20,7 +20,7 @@ struct FlopsModel {
     enum class Visibility : std::uint8_t { per_step, interleaved, two_dimensional, skip };
     Visibility visibility = Visibility::per_step;
     /// Products of step k = 0..K beside attention: a slot's blocks and depth mixing, and after step K the
-    /// gate of a method that asks it there, too; over layers, those of block k.
+    /// gate of a method that evaluates it there; over layers, those of block k.
     std::vector<std::int64_t> steps;
     std::int64_t key = 0;                ///< of a visible key in one layer: 4 · n_q · d_h
     std::vector<std::int64_t> windows;   ///< a layer; 0: all keys are visible
@@ -53,7 +53,7 @@ struct FlopsModel {
                std::span<const std::int32_t> others = {}) const;
 
     [[nodiscard]] std::string to_json() const;
-    /// No value for an invalid text or numbers out of range: a trace is a stranger's.
+    /// No value for an invalid text or numbers out of range, because traces are untrusted.
     static std::optional<FlopsModel> from_json(const std::string& text);
 
     bool operator==(const FlopsModel&) const = default;

@@ -17,7 +17,7 @@ namespace ponderscope {
 /// depths drawn for each). Any random halting lies on or above it.
 inline constexpr const char* blind_rule = "blind";
 
-/// A rule from its cheapest setting to its dearest.
+/// A rule from its cheapest to its most expensive setting.
 struct MatchedRule {
     std::string name;
     bool causal = true; ///< false: a bound
@@ -27,8 +27,8 @@ struct MatchedRule {
     bool plain = false;                   ///< a run of a model that does not ponder
 };
 
-/// A rule at a cost that is given: linear between two settings: the mean result of drawing one of the two for
-/// each token.
+/// A rule at a given cost, linear between two settings: the mean result of drawing one of the two for each
+/// token.
 struct MatchedCell {
     double cost = 0;     ///< mean steps, or FLOPs a token
     Estimate nll;        ///< nats a token; NaN if the rule does not reach the cost
@@ -55,7 +55,7 @@ struct MatchedCosts {
     std::vector<double> flops; ///< beside those that the reference takes at `steps`
 };
 
-/// Rules at equal mean steps and at equal FLOPs. FLOPs a column: those of the reference at its steps.
+/// Rules at equal mean steps and at equal FLOPs. The FLOPs of a column are the reference's at its steps.
 struct MatchedComparison {
     std::string reference;
     std::vector<MatchedRow> rows;

@@ -9,7 +9,7 @@
 
 namespace ponderscope {
 
-/// A rule and the runs in which the model ran with some of its settings.
+/// A rule and reruns with some of its settings.
 struct RerunRule {
     std::string name;
     std::vector<RunInfo> runs;
@@ -21,10 +21,9 @@ struct RerunRule {
 std::vector<RerunRule> reruns_by_rule(const std::vector<RunInfo>& runs, const RunInfo& run,
                                       const std::vector<std::string>& names);
 
-/// compare_matched on what the model did, not on replays. \p costs: mean steps, moved to the steps that the
-/// reference reaches when it is rerun; empty: those of its own settings. \p rerun_trace holds the runs of \p
-/// rules, \p trace the table's run. InputError: a rerun over other tokens; a reference that is none of the
-/// rules.
+/// compare_matched on reruns instead of replays. \p costs: mean steps, moved to the steps that the reference
+/// reaches when it is rerun; empty: those of its own settings. \p rerun_trace holds the runs of \p rules, \p
+/// trace the table's run. InputError: a rerun over other tokens; a reference that is none of the rules.
 MatchedComparison compare_reruns(const ReplayTable& table, const ScoredRows& scored, const TraceReader& trace,
                                  const RunInfo& run, const TraceReader& rerun_trace,
                                  const std::vector<RerunRule>& rules, const std::string& reference,

@@ -69,7 +69,7 @@ public:
                         std::span<const std::int32_t> ran, std::span<std::int32_t> steps) const;
 };
 
-/// A kind of policy, as data: what help, parser, sliders and messages are made from (kinds.cpp).
+/// A kind of policy, as data for help, parser, sliders and messages (kinds.cpp).
 struct PolicyKind {
     /// The name of a rule over a named signal includes two of its keys: "signal:name=gate,stops=below".
     std::string name;
@@ -91,7 +91,8 @@ struct PolicyKind {
     [[nodiscard]] const PolicyParameter* find(std::string_view key) const; ///< nullptr: no such key
     /// The parameter that a sweep of \p key varies; "threshold" is the first. nullptr: none.
     [[nodiscard]] const PolicyParameter* find_swept(std::string_view key) const;
-    /// Whether the engine can run a model under it: it knows no next token, and no signal by name alone.
+    /// Whether the engine can run a model under it: it does not use the next token, nor a signal known only
+    /// by name.
     [[nodiscard]] bool can_run() const;
     /// Whether the kind comes from signal_kind().
     [[nodiscard]] bool is_signal_rule() const { return name.find(':') != std::string::npos; }

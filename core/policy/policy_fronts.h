@@ -19,7 +19,7 @@ struct PolicyPoint {
     double steps = 0; ///< mean over tokens with a target
     double nll = 0;   ///< nats
     double flops = 0; ///< mean of a token; NaN if the trace does not say what steps cost
-    /// NLL minus that of full; NaN bounds before add_bands.
+    /// NLL minus the NLL of full; NaN bounds before add_bands.
     Estimate difference{0, not_a_number, not_a_number};
     /// Lower NLL than the best blind rule at the same FLOPs (steps if they are not known), with the whole
     /// interval; false before add_bands.

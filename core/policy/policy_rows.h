@@ -32,7 +32,7 @@ struct PolicyOutcome {
         unknown_estimate;  ///< of `difference`, holds for all policies of a report together (max-t)
     double p = 1;          ///< two-sided, that `difference` is 0
     bool on_front = false; ///< no other policy of the report is as cheap and as good
-    /// It spends its steps better than a rule that does not look at the token: the interval lies below 0.
+    /// Better than every rule that does not look at the token: the interval is below 0.
     [[nodiscard]] bool thinks_better() const { return against_blind.high < 0; }
 };
 
@@ -65,8 +65,8 @@ struct PolicyRerun {
     StoredRun stored;
 };
 
-/// A row for each of \p specs, in their order. \p of: the run of the table. \p reruns: those that are known;
-/// the others are compared with the rerun of `full`, or with the run itself if none of its tokens stopped.
+/// A row for each of \p specs, in their order. \p of: the run of the table. \p reruns: the known reruns. All
+/// rows are compared with the rerun of `full`, or with the run itself if none of its tokens stopped.
 /// Intervals as core/stats/front.h: paired, over the tokens that all have. InputError: a spec that is none or
 /// that the run lacks signals for, traces that do not fit; Cancelled by options.stop.
 std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of,

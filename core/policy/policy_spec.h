@@ -30,7 +30,7 @@ struct PolicySpec {
     /// sweep's first value.
     static PolicySpec parse(std::string_view text, const Sweep* sweep = nullptr);
 
-    /// The kind of the policy of a run, which is a stranger's text; nullptr: it is none.
+    /// The kind of a run's policy, an untrusted text; nullptr: no such kind.
     static const PolicyKind* kind_of(std::string_view text);
 
     /// Canonical: keys in the kind's order, presets written out, the shortest digits that read back the same.

@@ -55,8 +55,8 @@ struct ReplayTable {
     [[nodiscard]] std::size_t number_of(const PolicyKind& kind) const;
 };
 
-/// The steps of a policy from the recorded signals, without the model. An estimate: where other
-/// tokens' halting changes the context the rerun differs (methods.md 9), so results are labelled as replay.
+/// The steps of a policy from the recorded signals, without the model. An estimate: the rerun differs if
+/// halted tokens change the context of others (methods.md 9), so results are labelled as replay.
 struct ReplayResult {
     std::vector<std::int32_t> steps; ///< [tokens]
     std::vector<float> nll; ///< [tokens], nats, of the read-out at the chosen step; NaN without a target
@@ -77,7 +77,7 @@ ReplayResult replay(const ReplayTable& table, const PolicySpec& spec);
 /// Fills in \p result from the recorded read-outs at given steps, [tokens] in `result.steps`. \p by_head: the
 /// choice of steps needed the head.
 void read_replay(const ReplayTable& table, bool by_head, ReplayResult& result);
-/// The same into a result whose memory is used again: for sliders.
+/// The same with reused memory, for sliders.
 void replay(const ReplayTable& table, const PolicySpec& spec, ReplayResult& result);
 
 } // namespace ponderscope

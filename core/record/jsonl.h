@@ -12,8 +12,8 @@
 
 namespace ponderscope {
 
-/// The fields of a line of JSON Lines, one object a line; blank lines count as lines and hold nothing. A
-/// field within an object is written with a point: meta.author.
+/// The fields of a line of JSON Lines, one object a line; blank lines are counted and skipped. A field within
+/// an object is written with a point: meta.author.
 struct JsonlOptions {
     std::filesystem::path file; ///< "-": standard input; gzip and Zstandard are recognised
     std::string text_field = "text";
@@ -27,8 +27,8 @@ struct JsonlOptions {
     std::int64_t limit_tokens = 0; ///< end with the text that reaches this number of tokens; 0: all
 };
 
-/// Sequences from JSON Lines. A plain file is read through once before: so errors in it are reported before
-/// the recording. A stream is taken as it comes. InputError: "FILE: line 17: ..." for a line that is no JSON
+/// Sequences from JSON Lines. A plain file is read through once before the recording, so that its errors are
+/// reported first. A stream is read as it comes. InputError: "FILE: line 17: ..." for a line that is no JSON
 /// object, lacks a field, or has a text that is empty, not UTF-8 or shorter than two tokens.
 class JsonlSource final : public TextSource {
 public:
@@ -46,7 +46,7 @@ private:
     void read_through(const ProgressSink& progress);
     void require_any() const;
     [[nodiscard]] std::shared_ptr<const SequenceInput> read_next();
-    /// The next line that holds something right.
+    /// The next valid line.
     [[nodiscard]] bool next_line(LineReader& lines, SequenceInput& sequence, bool encode_all);
     void read(const std::string& line, const LineReader& lines, SequenceInput& sequence,
               bool encode_all) const;

@@ -14,7 +14,7 @@ inline constexpr const char* exit_gate = "exit_gate";
 
 /// The signals of an engine that a run keeps.
 std::vector<SignalInfo> kept_signals(const std::vector<SignalInfo>& given, const KeptSignals& kept);
-/// Likewise of a window's result.
+/// The same for a window's result.
 void keep(WindowResult& result, const KeptSignals& kept);
 
 /// About how many bytes a token of a text of \p tokens takes in the trace, uncompressed and without its text.

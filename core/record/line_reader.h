@@ -15,7 +15,7 @@ namespace ponderscope {
 /// one line and fixed buffers. One thread at a time.
 class LineReader {
 public:
-    /// More than a line may hold: it is passed by without being kept.
+    /// The line is too long and was skipped.
     static constexpr std::size_t max_line_bytes = std::size_t{64} << 20;
 
     /// InputError: nothing there, a folder. EnvironmentError: no permission. A read that waits (a pipe) ends

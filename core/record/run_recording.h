@@ -20,7 +20,7 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const S
 /// Writes results in the order of their windows; opens and closes sequences as they come.
 class Appender {
 public:
-    /// \p finished: sequences that are in the trace already; \p begun: the run that they are of.
+    /// \p finished: sequences that are in the trace already; \p begun: their run.
     Appender(TraceWriter& writer, const Tokenizer* tokenizer, const RecordOptions& options,
              std::int64_t finished, const std::optional<RunInfo>& begun)
         : writer_(writer),
@@ -34,7 +34,7 @@ public:
 
     [[nodiscard]] std::int64_t sequences() const { return sequences_; }   ///< begun
     [[nodiscard]] std::int64_t text_bytes() const { return text_bytes_; } ///< of finished ones
-    /// With those that were there before.
+    /// Earlier ones included.
     [[nodiscard]] std::int64_t tokens_in_all() const { return tokens_before_ + tokens_; }
     [[nodiscard]] std::int64_t tokens() const { return tokens_; }
     [[nodiscard]] std::int64_t scored() const { return scored_; }
@@ -46,7 +46,7 @@ public:
 
 private:
     void begin_sequence(const Task& task);
-    /// With every batch, so that a recording that is killed can still be read with its words.
+    /// With every batch, so that a killed recording has the words of its tokens.
     void put_new_vocabulary();
 
     TraceWriter& writer_;

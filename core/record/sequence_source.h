@@ -18,8 +18,7 @@
 
 namespace ponderscope {
 
-/// A text that could be a single token is encoded while files are read through; a longer one, in bytes,
-/// hardly can.
+/// Texts up to this length, in bytes, may be a single token and are encoded while files are read through.
 inline constexpr std::size_t short_text = 256;
 
 /// The source from which record() takes sequences one by one, so that a corpus need not fit in memory. A
@@ -27,7 +26,7 @@ inline constexpr std::size_t short_text = 256;
 class SequenceSource {
 public:
     virtual ~SequenceSource() = default;
-    /// Null after the last one, and when it was stopped. InputError: what comes next is wrong.
+    /// Null after the last one, and when it was stopped. InputError: the next sequence is wrong.
     virtual std::shared_ptr<const SequenceInput> next() = 0;
     /// The total, for progress; a total of 0 is not known.
     struct Amount {
@@ -47,11 +46,11 @@ public:
     virtual void add_choices(nlohmann::json& choices) const { (void)choices; }
 };
 
-/// Texts that are read, checked and tokenised as they are requested. What can be read twice was read through
-/// before: its digest and amount are known from the beginning, and it can be rewound.
+/// Texts that are read, checked and tokenised as they are requested. Sources that can be read twice are read
+/// through before the recording: digest and amount are known from the beginning, and they can be rewound.
 class TextSource : public SequenceSource {
 public:
-    /// Once more from the beginning; only if the digest is known.
+    /// Starts again from the beginning; only if the digest is known.
     virtual void rewind() = 0;
     [[nodiscard]] Amount amount() const override { return {text_bytes_, true}; }
     [[nodiscard]] std::string text_digest() const override { return digest_; }

@@ -26,12 +26,12 @@ struct SequenceInput {
     std::vector<std::uint64_t> end;
     std::string group = {};             ///< SequenceInfo::group
     std::vector<TextLabel> labels = {}; ///< classes of parts of `text`
-    /// The length that decaying bounds use for a generation: tokens of the prompt plus the most new ones. 0:
-    /// the number of tokens.
+    /// The length that decaying bounds use for a generation: tokens of the prompt plus the largest number of
+    /// new tokens. 0: the number of tokens.
     std::int64_t planned_length = 0;
 
     [[nodiscard]] std::int64_t length() const { return static_cast<std::int64_t>(ids.size()); }
-    /// Window::sequence_length of its windows.
+    /// Window::sequence_length of the windows.
     [[nodiscard]] std::int64_t length_for_rules() const { return std::max(planned_length, length()); }
 };
 

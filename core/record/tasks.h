@@ -44,7 +44,7 @@ public:
     struct Share {
         ShardInfo place;
         std::int64_t finished = 0; ///< sequences that the trace has: batches of only these are skipped
-        /// Put before every window but the first, as context only.
+        /// Prepended to every window except the first, as context only.
         std::optional<std::int32_t> start_token = std::nullopt;
     };
     Tasks(SequenceSource& source, std::int64_t context, std::int64_t stride, std::int64_t vocab_size,

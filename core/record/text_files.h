@@ -27,8 +27,8 @@ struct TextFilesOptions {
 
 /// Sequences from text files, one after the other, with some parts in memory. A text that is longer than a
 /// part is cut at a line end, else between words, else between characters, and each part is encoded as a
-/// separate text. Files are read through once before: so errors in them are reported before the recording; a
-/// stream is taken as it comes. InputError: as read_text_file; damaged packing.
+/// separate text. Files are read through once before the recording, so that their errors are reported first;
+/// a stream is taken as it comes. InputError: as read_text_file; damaged packing.
 class TextFiles final : public TextSource {
 public:
     /// \p tokenizer must outlive this. Cancelled if \p stop comes while files are read through.
@@ -42,7 +42,7 @@ public:
 private:
     void read_through(const ProgressSink& progress);
     [[nodiscard]] bool open_next_file();
-    /// So many bytes into the buffer, or all that are left.
+    /// Reads this number of bytes into the buffer, or all that are left.
     void fill(std::size_t bytes);
     [[nodiscard]] std::shared_ptr<const SequenceInput> read_next();
 
