@@ -7,7 +7,6 @@
 #include "views/text/span.h"
 #include "views/text/text_view.h"
 
-#include <QCompleter>
 #include <QHBoxLayout>
 #include <QKeyEvent>
 #include <QLabel>
@@ -15,7 +14,6 @@
 #include <QListView>
 #include <QPainter>
 #include <QSignalBlocker>
-#include <QStringListModel>
 #include <QStyledItemDelegate>
 #include <QTimer>
 #include <QToolButton>
@@ -83,7 +81,6 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
       status_(new QLabel(this)),
       summary_(new QLabel(this)),
       send_(new QToolButton(this)),
-      offered_(new QStringListModel(this)),
       measuring_(this),
       searching_(this),
       wholeRun_(new QToolButton(this)),
@@ -96,10 +93,6 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
     edit_->setToolTip(
         u"Text, #id, /pattern/, a token's number, or a condition such as steps = 3 and nll > 4"_s);
     edit_->setAccessibleName(u"Find a token"_s);
-    auto* completer = new QCompleter(offered_, this);
-    completer->setCompletionMode(QCompleter::UnfilteredPopupCompletion);
-    edit_->setCompleter(completer);
-    connect(edit_, &QLineEdit::textEdited, this, &FindBar::complete);
     summary_->setForegroundRole(QPalette::PlaceholderText);
     summary_->setTextInteractionFlags(Qt::TextSelectableByMouse);
     summary_->setTextFormat(Qt::PlainText);
@@ -333,15 +326,6 @@ void FindBar::searchRun() {
             problem_ = sentence;
             showStatus();
         });
-}
-
-void FindBar::complete() {
-    const auto shown = view_.sequence();
-    offered_->setStringList(completions(edit_->text(), shown.get()));
-}
-
-QStringList FindBar::offered() const {
-    return offered_->stringList();
 }
 
 QString FindBar::summary() const {

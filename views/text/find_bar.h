@@ -19,7 +19,6 @@
 class QLabel;
 class QLineEdit;
 class QListView;
-class QStringListModel;
 class QTimer;
 class QToolButton;
 
@@ -52,7 +51,6 @@ public:
     [[nodiscard]] QString summary() const; ///< classes and means of what was found
     /// The found tokens, for other panels.
     [[nodiscard]] TokenSubset subset() const;
-    [[nodiscard]] QStringList offered() const; ///< completions of what is typed
     [[nodiscard]] bool isBusy() const { return measuring_.isBusy() || searching_.isBusy(); }
 
 Q_SIGNALS:
@@ -78,7 +76,6 @@ private:
     void describe(const std::map<std::string, qint64>& classes, const SpanStatistics& statistics);
     /// Moves to the next or previous sequence that has hits. False: no other sequence has any.
     bool leave(qint64 direction);
-    void complete();
 
     ViewContext context_;
     TextView& view_;
@@ -90,7 +87,6 @@ private:
     QString means_;                      ///< of what was found
     QLabel* summary_;
     QToolButton* send_;
-    QStringListModel* offered_;
     Task measuring_;
     Task searching_; ///< of long texts
     QToolButton* wholeRun_;

@@ -16,8 +16,6 @@ namespace ponderscope {
 
 namespace {
 
-constexpr qsizetype most_completions = 12;
-
 std::optional<qint64> place_of(const QString& text) {
     static const QRegularExpression place(u"^\\s*token\\s+(\\d{1,15})\\s*$"_s,
                                           QRegularExpression::CaseInsensitiveOption);
@@ -49,52 +47,6 @@ Found find_in(const SequenceData& data, const QString& query, Attribution attrib
         }
     }
     return found;
-}
-
-QStringList completions(const QString& text, const SequenceData* shown) {
-    QStringList lines;
-    const auto offer = [&](const QString& before, const QString& begun, const QStringList& from) {
-        for (const QString& one : from) {
-            if (lines.size() < most_completions && one.size() > begun.size() &&
-                one.startsWith(begun, Qt::CaseInsensitive) && !lines.contains(before + one)) {
-                lines << before + one;
-            }
-        }
-    };
-    // A class behind the name of a category: label = h…
-    static const QRegularExpression comparison(uR"re(^(.*\b(\w+)\s*(?:==?|!=)\s*)"?(\w*)$)re"_s,
-                                               QRegularExpression::UseUnicodePropertiesOption);
-    if (const QRegularExpressionMatch match = comparison.match(text); match.hasMatch() && shown != nullptr) {
-        for (const TokenAnnotation& one : shown->annotations) {
-            if (one.category && one.name.compare(match.captured(2), Qt::CaseInsensitive) == 0) {
-                static const QRegularExpression word(u"^\\w+$"_s,
-                                                     QRegularExpression::UseUnicodePropertiesOption);
-                for (const QString& label : one.classes) {
-                    if (lines.size() < most_completions &&
-                        label.startsWith(match.captured(3), Qt::CaseInsensitive)) {
-                        QString quoted = label;
-                        lines << match.captured(1) + (word.match(label).hasMatch()
-                                                          ? label
-                                                          : u'"' + quoted.replace(u'"', u"\"\""_s) + u'"');
-                    }
-                }
-            }
-        }
-        return lines;
-    }
-    // The name of a quantity at the beginning or behind and / or.
-    static const QRegularExpression last(uR"re(^(|.*\b(?:and|or)\s+)(\w+)$)re"_s,
-                                         QRegularExpression::CaseInsensitiveOption |
-                                             QRegularExpression::UseUnicodePropertiesOption);
-    if (const QRegularExpressionMatch match = last.match(text); match.hasMatch()) {
-        QStringList names = Condition::names();
-        for (qsizetype i = 0; shown != nullptr && i < static_cast<qsizetype>(shown->annotations.size());
-             ++i) {
-            names << shown->annotations[static_cast<std::size_t>(i)].name;
-        }
-        offer(match.captured(1), match.captured(2), names);
-    }
-    return lines;
 }
 
 namespace {

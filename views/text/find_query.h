@@ -21,10 +21,6 @@ struct Found {
 };
 Found find_in(const SequenceData& data, const QString& query, Attribution attribution);
 
-/// Completions of \p text: its last word becomes the name of a quantity, an annotation or a class of \p
-/// shown. At most 12.
-QStringList completions(const QString& text, const SequenceData* shown);
-
 /// A condition on tokens, as typed: "steps = 3 and nll > 4 or rank >= 100". `and` binds tighter than
 /// `or`. Quantities: nll, entropy, rank, steps, probability, flops, id, position, and the annotations of the
 /// tokens by name; comparisons: = != < <= > >=. Of a category = and != alone, with a class, in quotes unless

@@ -281,21 +281,6 @@ private Q_SLOTS:
         QVERIFY(darkest(5) < 80);
     }
 
-    void namesAreCompleted() {
-        auto data = sequence_of({"a", "b"});
-        data->annotations.push_back({u"label"_s, true, {u"hard"_s, u"very hard"_s}, {0, 1}});
-        const auto of = [&](const char* text) { return completions(QString::fromUtf8(text), data.get()); };
-        QCOMPARE(of("st"), QStringList{u"steps"_s});
-        QCOMPARE(of("nll > 4 and la"), QStringList{u"nll > 4 and label"_s});
-        QCOMPARE(of("label = "), (QStringList{u"label = hard"_s, u"label = \"very hard\""_s}));
-        QCOMPARE(of("label = \"v"), QStringList{u"label = \"very hard\""_s});
-        QVERIFY(of("the harbour").isEmpty());
-        // What is offered is understood.
-        for (const char* line : {"label = hard", "label = \"very hard\"", "steps = 1"}) {
-            QVERIFY2(Condition::parse(QString::fromUtf8(line), data->annotations), line);
-        }
-    }
-
     void whatWasFoundIsCountedAndSentOn() {
         Stage stage({.sequences = 1, .tokens = 900});
         QVERIFY(stage.settle());
