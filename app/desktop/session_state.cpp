@@ -306,10 +306,12 @@ void SessionState::present() {
     text_->setPlain(true);
     window_->setWindowState(window_->windowState() | Qt::WindowFullScreen);
     QToolTip::hideText();
+    // A panel that colours the text goes on to do so, and none behind it begins to compute.
+    std::vector<QSignalBlocker> quiet(docks_.docks().begin(), docks_.docks().end());
     for (QDockWidget* dock : docks_.docks()) {
-        const QSignalBlocker quiet(dock); // what colours the text goes on to do so
         dock->hide();
     }
+    quiet.clear();
     if (filled != nullptr) {
         docks_.maximise(filled);
     }

@@ -336,7 +336,7 @@ private Q_SLOTS:
         stage.window.session().present(); // hides the panels, not the colours
         QVERIFY(stage.window.text().view().showsReplay());
         stage.window.session().present();
-        QVERIFY(stage.window.text().view().showsReplay());
+        QTRY_VERIFY(stage.window.text().view().showsReplay());
         QVERIFY(stage.window.raisePanel(u"halting"_s));
         QTRY_VERIFY(!stage.window.text().view().showsReplay());
         // A token type is found in the text.
