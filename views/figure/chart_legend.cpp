@@ -15,8 +15,8 @@ using Series = Chart::Series;
 constexpr int most_rows_above = 2;
 constexpr double most_of_width = 0.46; ///< for a list at the side
 constexpr double most_of_a_wide_box = 0.6;
-constexpr double sample = 1.9; ///< of an entry's line, in letters' sizes
-constexpr double gap = 1.0;    ///< between plot and list, and between columns
+constexpr double line_length = 1.9; ///< of an entry's line, in letters' sizes
+constexpr double list_gap = 1.0;    ///< between plot and list, and between columns
 
 double line_of(const Style& style) {
     return style.size * 1.35;
@@ -66,7 +66,7 @@ ChartLegend::ChartLegend(const Style& style, const Chart& chart, QSizeF box) : s
     const int most = box.height() < style.size * 18 ? 1 : most_rows_above;
     // A list that would cut its names stays above, however many lines it takes.
     const double room = box.width() * (box.width() > 2.2 * box.height() ? most_of_a_wide_box : most_of_width);
-    const bool fits = widest + gap * style.size <= room;
+    const bool fits = widest + list_gap * style.size <= room;
     const bool folds =
         !entries_.empty() && (chart.legend == Chart::Legend::right ||
                               (chart.legend == Chart::Legend::automatic &&
@@ -85,8 +85,8 @@ ChartLegend::ChartLegend(const Style& style, const Chart& chart, QSizeF box) : s
             for (int i = first; i < std::min(first + rows, count); ++i) {
                 width = std::max(width, entries_[static_cast<std::size_t>(i)].width);
             }
-            widths.push_back(columns == 1 ? std::min(width, room - gap * style.size) : width);
-            all += widths.back() + gap * style.size;
+            widths.push_back(columns == 1 ? std::min(width, room - list_gap * style.size) : width);
+            all += widths.back() + list_gap * style.size;
         }
         if (columns > 1 && all > room) {
             break;
@@ -112,9 +112,9 @@ void ChartLegend::drawEntry(DisplayList& list, const Entry& entry, QPointF at, d
     const QColor colour = ink_of(style_, series.ink);
     const double size = style_.size;
     if (series.mark == Chart::Mark::line) {
-        list.line(at, at + QPointF(size * sample, 0), {colour, 1.6, dashes_of(style_, series), false});
+        list.line(at, at + QPointF(size * line_length, 0), {colour, 1.6, dashes_of(style_, series), false});
     } else if (series.mark == Chart::Mark::point) {
-        draw_point(list, style_, at + QPointF(size * sample / 2, 0), size * 0.25, series, colour);
+        draw_point(list, style_, at + QPointF(size * line_length / 2, 0), size * 0.25, series, colour);
     } else {
         list.rect({at.x() + size * (sample - 0.8) / 2, at.y() - size * 0.35, size * 0.8, size * 0.7},
                   series.mark == Chart::Mark::band ? mixed(style_.colours.panel, colour, 0.25) : colour);
@@ -168,7 +168,7 @@ void ChartLegend::draw(DisplayList& list, const QRectF& box, const QRectF& plot,
             {box.left(), box.top() + line_of(style_) / 2 + style_.fonts.cap_height(style_.small) / 2},
             scale_legend(chart_, style_, box.width()));
     }
-    const double left = box.right() - width_ + gap * style_.size;
+    const double left = box.right() - width_ + list_gap * style_.size;
     const double top = box.top() + height_;
     const double line = std::min(line_of(style_), (box.bottom() - top) / std::max(1, rows_));
     // The list begins at the top of the plot, or higher if it needs the room.
@@ -201,7 +201,7 @@ void ChartLegend::draw(DisplayList& list, const QRectF& box, const QRectF& plot,
         const auto rows = static_cast<std::size_t>(rows_);
         double x = left;
         for (std::size_t column = 0; column < i / rows; ++column) {
-            x += columns_[column] + gap * style_.size;
+            x += columns_[column] + list_gap * style_.size;
         }
         drawEntry(list, entries_[order[i]], {x, middles[i % rows]}, columns_[i / rows] + 0.01);
     }
