@@ -12,6 +12,7 @@
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QSpinBox>
+#include <QToolButton>
 
 #include <algorithm>
 #include <iterator>
@@ -23,7 +24,7 @@ namespace ponderscope {
 ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     : QWidget(parent),
       context_(context),
-      checkpoint_(new AskingBox(QString(), this)),
+      checkpoint_(new QComboBox(this)),
       prompt_(new QPlainTextEdit(this)),
       tokens_(new QSpinBox(this)),
       temperature_(new NumberBox(this)),
@@ -39,7 +40,7 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
         widget->setAccessibleName(text);
         widget->setToolTip(tip);
     };
-    name(checkpoint_, u"Checkpoint"_s, u"Model; the last entry chooses a folder"_s);
+    name(checkpoint_, u"Checkpoint"_s, u"Model"_s);
     checkpoint_->setMinimumContentsLength(12);
     checkpoint_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     name(prompt_, u"Prompt"_s, u"Prompt (Ctrl+Enter starts)"_s);
@@ -86,16 +87,26 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     auto* options = new QGridLayout;
     options->setHorizontalSpacing(8);
     options->setVerticalSpacing(4);
-    auto* cut = new QWidget(this); // both cut the distribution that is drawn from
-    auto* cuts = new QHBoxLayout(cut);
-    cuts->setContentsMargins(0, 0, 0, 0);
-    cuts->setSpacing(4);
-    cuts->addWidget(topK_, 1);
-    cuts->addWidget(topP_, 1);
-    cut->setFocusProxy(topK_);
+    const auto pair = [this](QWidget* first, QWidget* second, int share) {
+        auto* both = new QWidget(this);
+        auto* line = new QHBoxLayout(both);
+        line->setContentsMargins(0, 0, 0, 0);
+        line->setSpacing(4);
+        line->addWidget(first, 1);
+        line->addWidget(second, share);
+        both->setFocusProxy(first);
+        return both;
+    };
+    auto* choose = new QToolButton(this);
+    choose->setText(u"…"_s);
+    name(choose, u"Choose a checkpoint folder"_s, u"Choose a checkpoint folder"_s);
+    connect(choose, &QToolButton::clicked, this, &ThinkPanel::checkpointWanted);
+    QWidget* model = pair(checkpoint_, choose, 0);
+    QWidget* cut = pair(topK_, topP_, 1); // both cut the distribution that is drawn from
     const std::pair<QString, QWidget*> fields[] = {
-        {u"Model"_s, checkpoint_},        {u"Halting"_s, policy_}, {u"New tokens"_s, tokens_},
-        {u"Temperature"_s, temperature_}, {u"Top k, p"_s, cut},    {u"Seed"_s, seed_}};
+        {u"Model"_s, model},        {u"Halting"_s, policy_},
+        {u"New tokens"_s, tokens_}, {u"Temperature"_s, temperature_},
+        {u"Top k, p"_s, cut},       {u"Seed"_s, seed_}};
     for (int i = 0; i < static_cast<int>(std::size(fields)); ++i) {
         const auto& [text, field] = fields[i];
         options->addWidget(label(text, field), i / 2, i % 2 * 2);
@@ -127,13 +138,7 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
 
     connect(think_, &QPushButton::clicked, this, &ThinkPanel::start);
     connect(stop_, &QPushButton::clicked, this, &ThinkPanel::stopRequested);
-    connect(checkpoint_, &QComboBox::activated, this, [this](int index) {
-        if (checkpoint_->itemData(index).toString().isEmpty()) {
-            Q_EMIT checkpointWanted();
-        } else {
-            chosen_ = true;
-        }
-    });
+    connect(checkpoint_, &QComboBox::activated, this, [this] { chosen_ = true; });
     connect(temperature_, &QDoubleSpinBox::valueChanged, this, [this](double value) {
         topK_->setEnabled(value > 0);
         topP_->setEnabled(value > 0);
@@ -162,13 +167,12 @@ void ThinkPanel::setCheckpoints(const QStringList& folders, const QString& sugge
         }
     }
     nameCheckpoints();
-    checkpoint_->addItem(u"Choose a folder…"_s, QString());
     checkpoint_->setCurrentIndex(std::max(0, checkpoint_->findData(wanted)));
 }
 
 void ThinkPanel::nameCheckpoints() {
     QStringList folders;
-    for (int i = 0; i < checkpoint_->count() && !checkpoint_->itemData(i).toString().isEmpty(); ++i) {
+    for (int i = 0; i < checkpoint_->count(); ++i) {
         folders << checkpoint_->itemData(i).toString();
     }
     const QStringList names = distinct_names(folders);

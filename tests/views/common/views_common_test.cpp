@@ -219,24 +219,6 @@ private Q_SLOTS:
         QCOMPARE(turn(0, 20, Qt::ScrollBegin), 0);
     }
 
-    void arrowsPassOverWhatAsks() {
-        AskingBox box(u"ask"_s, nullptr);
-        box.addItem(u"one"_s, 1);
-        box.addItem(u"ask…"_s, u"ask"_s);
-        box.addItem(u"two"_s, 2);
-        QSignalSpy activated(&box, &QComboBox::activated);
-        QTest::keyClick(&box, Qt::Key_Down);
-        QCOMPARE(box.currentData().toInt(), 2);
-        QTest::keyClick(&box, Qt::Key_Up);
-        QCOMPARE(box.currentData().toInt(), 1);
-        QTest::keyClick(&box, Qt::Key_A);
-        QCOMPARE(box.currentData().toInt(), 1);
-        for (const QList<QVariant>& one : std::as_const(activated)) {
-            QVERIFY(one.front().toInt() != 1);
-        }
-        QVERIFY(box.model()->index(1, 0).flags().testFlag(Qt::ItemIsEnabled)); // the open list has it
-    }
-
     void niceCeilings() {
         QCOMPARE(nice_ceiling(7.3), 8.0);
         QCOMPARE(nice_ceiling(0.021), 0.03);
