@@ -67,7 +67,7 @@ struct ThinkRequest {
     int topK = 0;    ///< sample from this number of most probable tokens; 0: all
     double topP = 1; ///< of sampling: of those, the smallest set with this much of their probability
     int seed = 0;
-    QString policy; ///< empty: the method's own
+    QString policy;   ///< empty: the method's own
     QStringList more; ///< further options, as words
     QString device = u"cpu"_s;
     QString trace; ///< trace of the recorded run

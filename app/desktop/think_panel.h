@@ -60,8 +60,8 @@ private:
     QDoubleSpinBox* topP_;
     QSpinBox* seed_;
     QComboBox* policy_;
-    QLineEdit* more_;       ///< further options
-    bool chosen_ = false;   ///< a checkpoint, by the user
+    QLineEdit* more_;     ///< further options
+    bool chosen_ = false; ///< a checkpoint, by the user
     QPushButton* think_;
     QPushButton* stop_;
     QLabel* status_;

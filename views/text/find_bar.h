@@ -82,9 +82,9 @@ private:
     QLineEdit* edit_;
     QLabel* status_;
     std::vector<qint64> hits_;
-    QString problem_;                    ///< with the pattern; empty when all is well
-    QString hint_;                       ///< instead of "not found"
-    QString means_;                      ///< of what was found
+    QString problem_; ///< with the pattern; empty when all is well
+    QString hint_;    ///< instead of "not found"
+    QString means_;   ///< of what was found
     QLabel* summary_;
     QToolButton* send_;
     Task measuring_;

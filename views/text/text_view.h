@@ -146,7 +146,7 @@ private:
     ColourRanges& ranges_;
     [[nodiscard]] QString coloured() const;
     TokenValues barValues_; ///< of bars that are no ticks
-    qint64 anchor_ = -1; ///< where the span begins; -1: there is none
+    qint64 anchor_ = -1;    ///< where the span begins; -1: there is none
     bool pinning_ = false;
     qint64 pressed_ = -1; ///< under the mouse when its button went down
     WheelNotches wheel_;
