@@ -57,7 +57,7 @@ ChartLegend::ChartLegend(const Style& style, const Chart& chart, QSizeF box) : s
         if (chart.legend == Chart::Legend::none || series.name.isEmpty() || !series.listed) {
             continue;
         }
-        const double wide = style.size * (sample + 0.4) + style.fonts.width(series.name, style.small);
+        const double wide = style.size * (line_length + 0.4) + style.fonts.width(series.name, style.small);
         entries_.push_back({&series, series.name, wide});
         widest = std::max(widest, wide);
     }
@@ -116,10 +116,10 @@ void ChartLegend::drawEntry(DisplayList& list, const Entry& entry, QPointF at, d
     } else if (series.mark == Chart::Mark::point) {
         draw_point(list, style_, at + QPointF(size * line_length / 2, 0), size * 0.25, series, colour);
     } else {
-        list.rect({at.x() + size * (sample - 0.8) / 2, at.y() - size * 0.35, size * 0.8, size * 0.7},
+        list.rect({at.x() + size * (line_length - 0.8) / 2, at.y() - size * 0.35, size * 0.8, size * 0.7},
                   series.mark == Chart::Mark::band ? mixed(style_.colours.panel, colour, 0.25) : colour);
     }
-    const double left = size * (sample + 0.4);
+    const double left = size * (line_length + 0.4);
     list.text(style_.fonts.elided(entry.name, style_.small, room - left),
               at + QPointF(left, style_.fonts.cap_height(style_.small) / 2), style_.small);
 }
