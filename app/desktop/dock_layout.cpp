@@ -190,8 +190,8 @@ void DockLayout::fitPanels() {
     low_ = low;
     narrow_ = narrow;
     place(own);
-    for (QDockWidget* dock : seen) {
-        dock->raise();
+    for (auto dock = seen.rbegin(); dock != seen.rend(); ++dock) { // of two that share tabs now, the first
+        (*dock)->raise();
     }
 }
 
