@@ -144,6 +144,7 @@ struct Runtime {
     const std::function<void()>* thread = nullptr;
     uint3 block;
     std::uint64_t blocks_run = 0;
+    std::int64_t launches = 0;
     Token start, end, block_barrier;
     bool said[2] = {}; ///< by a thread that came to the barrier, by its turn
     std::vector<Token> warp_barriers;
@@ -353,8 +354,13 @@ void hear_launches(std::function<void(std::function<void()>)> listener) {
     runtime().listener = std::move(listener);
 }
 
+std::int64_t take_launches() {
+    return std::exchange(runtime().launches, 0);
+}
+
 void launch(dim3 grid, dim3 block, std::size_t shared, void* stream, const std::function<void()>& thread) {
     auto& r = runtime();
+    ++r.launches;
     if (r.listener) {
         r.listener([=] { launch(grid, block, shared, stream, thread); });
     }

@@ -50,6 +50,9 @@ void launch(dim3 grid, dim3 block, std::size_t shared, void* stream, const std::
 /// Launches from now on are also told, as what does them again; an empty function: no more.
 void hear_launches(std::function<void(std::function<void()>)> listener);
 
+/// Launches since the last call.
+std::int64_t take_launches();
+
 /// The first error since the last call, as CUDA's number; 0: none. Its text stays until the next error.
 int take_error();
 const char* error_text();

@@ -2,6 +2,7 @@
 #include "tests/support/host_device/host_device.h"
 
 #include "core/kernels/cuda_library.h"
+#include "tests/support/host_cuda/host_cuda.h"
 #include "tests/support/host_device/host_graph.h"
 #include "tests/support/host_device/host_rounding.h"
 #include "tests/support/test_data.h"
@@ -38,6 +39,7 @@ thread_local at::Device current(device_type, 0);
 
 std::mutex mutex;
 std::map<std::string, std::int64_t> waits;
+HostWork work_done;
 
 void count_wait(const std::string& what) {
     HostGraph::refuse(what);
@@ -301,6 +303,31 @@ public:
                     c10::DispatchKey::PrivateUse1, here);
     }
 
+    /// Bytes of the arguments; nothing where all results are views of them.
+    std::optional<std::int64_t> bytes_for(const torch::jit::Stack& results, bool written) const {
+        std::int64_t bytes = 0;
+        bool made = written;
+        const auto size = [](const at::Tensor& of) {
+            return std::min<std::int64_t>(static_cast<std::int64_t>(of.nbytes()),
+                                          static_cast<std::int64_t>(of.storage().nbytes()));
+        };
+        for (const Pair& pair : pairs_) {
+            bytes += size(pair.here);
+        }
+        for (const c10::IValue& value : results) {
+            for (const at::Tensor& result : value.isTensor()       ? std::vector<at::Tensor>{value.toTensor()}
+                                            : value.isTensorList() ? value.toTensorVector()
+                                                                   : std::vector<at::Tensor>{}) {
+                made = made ||
+                       (result.defined() && std::none_of(pairs_.begin(), pairs_.end(), [&](const Pair& pair) {
+                            return pair.here.storage().is_alias_of(result.storage());
+                        }));
+                bytes += result.defined() ? size(result) : 0;
+            }
+        }
+        return made ? std::optional(bytes) : std::nullopt;
+    }
+
     /// Memory that a capture uses.
     void lend_to(HostGraph& graph) const {
         for (const auto& [there, here] : storages_) {
@@ -392,6 +419,10 @@ public:
             exchange_.lend_to(*graph);
         } else {
             again(stack_);
+        }
+        const auto bytes = exchange_.bytes_for(stack_, handle_.schema().is_mutable());
+        if (bytes && !handle_.schema().name().starts_with("aten::empty")) {
+            add_host_work({1, *bytes});
         }
         exchange_.take_back_shapes();
         for (c10::IValue& result : stack_) {
@@ -498,6 +529,9 @@ at::Tensor copy_from(const at::Tensor& source, const at::Tensor& target, bool no
             count_wait("copy to device");
         }
     }
+    if (is_there(source) && is_there(target)) {
+        add_host_work({1, static_cast<std::int64_t>(source.nbytes() + target.nbytes())});
+    }
     Exchange exchange;
     const at::Tensor from = is_there(source) ? exchange.to_cpu(source) : source;
     const at::Tensor to = is_there(target) ? exchange.to_cpu(target) : target;
@@ -573,6 +607,18 @@ void fill_host_memory_after(std::int64_t allocations, std::int64_t bytes, int de
     Account& account = accounts.at(static_cast<std::size_t>(device));
     account.until_others = allocations;
     account.of_others = bytes;
+}
+
+HostWork take_host_work() {
+    const std::scoped_lock lock(mutex);
+    work_done.kernels += host_cuda::take_launches();
+    return std::exchange(work_done, {});
+}
+
+void add_host_work(HostWork work) {
+    const std::scoped_lock lock(mutex);
+    work_done.kernels += work.kernels;
+    work_done.bytes += work.bytes;
 }
 
 std::map<std::string, std::int64_t> take_host_waits() {

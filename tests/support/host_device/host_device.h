@@ -25,6 +25,16 @@ namespace ponderscope::testing {
 /// asynchronous (`copy to host`, `copy to device`), an event waited for (`event`).
 std::map<std::string, std::int64_t> take_host_waits();
 
+/// What the devices were asked to do: operations that compute or copy, each a kernel of a GPU or a product of
+/// its library (views and fresh memory cost nothing), and the bytes of the tensors that they take and give.
+/// Our own kernels count as operations, without bytes.
+struct HostWork {
+    std::int64_t kernels = 0, bytes = 0;
+};
+/// Since the last call.
+HostWork take_host_work();
+void add_host_work(HostWork work);
+
 /// From the start of a program on, so that kernels of the host form of CUDA run on that memory.
 void show_host_memory();
 

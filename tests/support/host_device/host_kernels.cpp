@@ -36,6 +36,7 @@ Flash flash(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                  numbers->device() == q.device()),
                     "flash: offsets");
     }
+    const HostWork before = take_host_work(); // one kernel of the library
     const at::Tensor queries = first_query->cpu(), rows = first_row->cpu(),
                      rows_used = used ? used->cpu() : rows.diff();
     TORCH_CHECK(queries.size(0) == rows.size(0) && rows_used.size(0) + 1 == rows.size(0), "flash: sequences");
@@ -54,6 +55,9 @@ Flash flash(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                 k.narrow(0, number(rows), number(rows_used)),
                                 v.narrow(0, number(rows), number(rows_used)), visibility, scale.value()));
     }
+    (void)take_host_work();
+    add_host_work(
+        {before.kernels + 1, before.bytes + static_cast<std::int64_t>(2 * q.nbytes() + 2 * k.nbytes())});
     return {out, {}, {}, {}, {}};
 }
 
