@@ -80,7 +80,7 @@ TEST_F(LabelFiles, EveryMistakeHasItsSentence) {
         {"begin,end,class\n0,1\n", "line 2 has 2 fields"},
         {"begin,end,class\n0,-1,x\n", "line 2: expected a whole number from 0, found \"-1\""},
         {"begin,end,class\n5,5,x\n", "an end above the begin 5"},
-        {"begin,end,class\n5,9,\"x\n", "opens a quote"},
+        {"begin,end,class\n5,9,\"x\n", "line 2: expected a closing quote"},
     };
     for (const auto& [text, says] : cases) {
         EXPECT_NE(sentence(text).find(says), std::string::npos) << text << ": " << sentence(text);
