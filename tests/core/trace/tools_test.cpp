@@ -235,9 +235,9 @@ TEST(TraceSummary, SaysWhichStatesWerePutInWhateverTheFileHolds) {
         return std::pair{trace_summary(reader), trace_summary_json(reader)["runs"][0]["choices"]};
     };
     const auto [text, choices] = summary_of(
-        R"({"patches": [{"to": {"token": 9, "step": 1, "layer": null}, "from": {"trace": "b\u001b[31m", "token": 3}},
+        R"({"patches": [{"to": {"token": 9, "step": 1, "layer": null}, "from": {"sequence": "b\u001b[31m", "token": 3}},
                         {"to": {"token": 1}, "from": "zero"}, 7, {}, {}]})");
-    EXPECT_NE(text.find("5 states: token 9, step 1 from trace b"), std::string::npos) << text;
+    EXPECT_NE(text.find("5 states: token 9, step 1 from sequence b"), std::string::npos) << text;
     EXPECT_NE(text.find("; token 1 from zero; ? from ?; ..."), std::string::npos) << text;
     EXPECT_EQ(text.find('\x1b'), std::string::npos) << "control characters reach the terminal";
     EXPECT_EQ(choices["patches"].size(), 5U);
