@@ -138,6 +138,10 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     renew();
 }
 
+CompareView::~CompareView() {
+    table_->setModel(nullptr); // a window that closes measures its columns, and by then no run has a colour
+}
+
 bool CompareView::isBusy() const {
     return job_.isBusy() || pending_.isActive() || choosing_.isBusy() || tasks_->isBusy() ||
            pairs_->isBusy() || winners_->isBusy();

@@ -37,6 +37,7 @@ class CompareView : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
     explicit CompareView(ViewContext context, QWidget* parent = nullptr);
+    ~CompareView() override;
     [[nodiscard]] ViewCommand viewCommand() const override;
 
     [[nodiscard]] DataTableModel* model() const { return model_; }

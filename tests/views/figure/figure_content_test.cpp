@@ -139,7 +139,8 @@ private Q_SLOTS:
         spec.kind = FigureKind::policy_table;
         const std::string latex = compose(spec, data, *fonts_).tables.at(1).csv;
         QVERIFY2(latex.starts_with("% a b c\n% "), latex.c_str());
-        QVERIFY2(latex.find("\\midrule\n{[}x] & +1.00 \\\\\n{*} y & $-$2.00 \\\\\n") != std::string::npos,
+        QVERIFY2(latex.find("\\midrule\n{[}x] & +1.00 \\\\\n{*}\\textbackslash{}ny & $-$2.00 \\\\\n") !=
+                     std::string::npos,
                  latex.c_str());
         QVERIFY2(latex.find("Run & $\\Delta$ NLL") != std::string::npos, latex.c_str());
         QCOMPARE(plain_text::tex("a⏎␣→‖b"),
