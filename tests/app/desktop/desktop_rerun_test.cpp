@@ -8,6 +8,7 @@
 #include "tests/app/desktop/engine_stage.h"
 #include "tests/support/test_data.h"
 #include "views/chart/chart_plot.h"
+#include "views/figure/figure_panel.h"
 #include "views/policy/policy_data.h"
 #include "views/policy/policy_lab.h"
 #include "views/text/text_panel.h"
