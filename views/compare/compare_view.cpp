@@ -210,6 +210,7 @@ void CompareView::renew() {
 
 void CompareView::begin() {
     again_ = false;
+    screenChanged();
     auto [wanted, keys] = request();
     job_.start(
         [this, wanted = std::move(wanted)](const std::stop_token& stop, const Task::Tell& tell) {
@@ -231,6 +232,8 @@ void CompareView::begin() {
 void CompareView::cancel() {
     pending_.stop();
     job_.cancel();
+    pairs_->cancel();
+    winners_->cancel();
     setBusy(false);
     message_->setText(u"Cancelled. To compare, choose another run or open the trace again."_s);
     cancelled_ = true;
@@ -377,7 +380,7 @@ void CompareView::showDetail() {
 /// The figure that lies behind another one is not on the screen.
 void CompareView::screenChanged() {
     for (FigurePanel* panel : {pairs_, winners_}) {
-        panel->setOnScreen(onScreen() && beside_->currentWidget() == panel);
+        panel->setOnScreen(onScreen() && !cancelled_ && beside_->currentWidget() == panel);
     }
 }
 

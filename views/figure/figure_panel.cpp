@@ -350,6 +350,14 @@ void FigurePanel::renew() {
         });
 }
 
+void FigurePanel::cancel() {
+    setOnScreen(false);
+    work_.cancel();
+    asked_.clear();
+    changed();
+    showHint(u"Cancelled."_s);
+}
+
 void FigurePanel::showHint(const QString& sentence) {
     hint_->setText(sentence);
     hint_->setVisible(!sentence.isEmpty());

@@ -54,6 +54,8 @@ public:
     /// The form above one chart, of the keys that choose what the chart shows.
     [[nodiscard]] FigureForm* ownForm(std::size_t place) const { return cells_[place].form; }
     [[nodiscard]] QString hint() const;
+    /// Ends reading and leaves the screen; back there it begins anew.
+    void cancel();
     /// Other keys; of the same kind.
     void setSpec(figure::FigureSpec spec);
     /// Calls \p change with each chart before it is shown, and with those that are shown.
