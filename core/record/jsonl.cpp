@@ -7,6 +7,7 @@
 #include "core/base/utf8.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace ponderscope {
 namespace {
@@ -280,10 +281,10 @@ void JsonlSource::add_choices(nlohmann::json& choices) const {
     if (options_.limit_tokens > 0) {
         choices["limit_tokens"] = options_.limit_tokens;
     }
-    for (const auto& [key, field] :
-         {std::pair{"group_field", &options_.group_field}, std::pair{"label_field", &options_.label_field},
-          std::pair{"text_field", &options_.text_field}}) {
-        if (!field->empty() && *field != "text") {
+    for (const auto& [key, field, usual] : {std::tuple{"group_field", &options_.group_field, ""},
+                                            std::tuple{"label_field", &options_.label_field, ""},
+                                            std::tuple{"text_field", &options_.text_field, "text"}}) {
+        if (*field != usual) {
             choices[key] = *field;
         }
     }

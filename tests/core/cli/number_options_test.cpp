@@ -28,7 +28,7 @@ TEST(NumberOptions, SayWhatTheyExpectAndWhatTheyFound) {
     const std::vector<std::pair<std::string, std::vector<std::string>>> numbers{
         {"record", {"--steps", "--limit-tokens", "--context", "--stride", "--batch"}},
         {"generate", {"--tokens", "--temperature", "--top-k", "--top-p", "--seed"}},
-        {"policy", {"--within", "--batch", "--block", "--replicates", "--level", "--seed"}},
+        {"policy", {"--batch", "--block", "--replicates", "--level", "--seed"}},
         {"referee", {"--steps", "--settings"}},
         {"stats", {"--least", "--rows"}},
         {"compare", {"--equivalence"}},
@@ -48,9 +48,9 @@ TEST(NumberOptions, SayWhatTheyExpectAndWhatTheyFound) {
                 {std::string(option) + ": expected a whole number", std::string("found ") + value});
         }
     }
-    for (const char* const value : {"-1", "0", "nan", "1e400", "inf"}) {
-        expect_number_refusal({"policy", "--within", value},
-                              {"--within: expected a number above 0", std::string("found ") + value});
+    for (const char* const value : {"-1", "nan", "1e400", "inf"}) {
+        expect_number_refusal({"policy", "--level", value}, {"--level: expected a number from 0.5 to 0.9999",
+                                                             std::string("found ") + value});
     }
     expect_number_refusal({"record", "--context", "0"}, {"--context", "from 1 on", "found 0."});
     expect_number_refusal({"record", "--batch", "4097"}, {"--batch", "from 1 to 4096", "found 4097."});

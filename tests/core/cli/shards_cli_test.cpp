@@ -119,7 +119,7 @@ TEST_F(Shards, ThatDoNotFitAreNamed) {
     const std::string trace = folder / "a.ponder";
     const std::string other = folder / "b.ponder";
     record_in_world(trace, 3);
-    how.insert(how.end(), {"--seed", "9"});
+    how.insert(how.end(), {"--bos", "never"});
     record_in_world(other, 3);
     const auto join = [&](std::vector<std::string> shards) {
         shards.insert(shards.begin(), {"merge", "--join", "-o", folder / "out.ponder"});
@@ -139,7 +139,7 @@ TEST_F(Shards, ThatDoNotFitAreNamed) {
     std::filesystem::rename(shard(trace, 1, 3), folder / "kept");
     std::filesystem::copy_file(shard(other, 1, 3), shard(trace, 1, 3));
     const std::string mixed = join({folder / "a.r*"});
-    EXPECT_NE(mixed.find("--seed"), std::string::npos) << mixed;
+    EXPECT_NE(mixed.find("--bos"), std::string::npos) << mixed;
     const std::string opened = refused({"stats", trace});
     EXPECT_NE(opened.find("[shard.mixed]"), std::string::npos) << opened;
     std::filesystem::rename(folder / "kept", shard(trace, 1, 3));
@@ -246,8 +246,8 @@ TEST_F(Shards, RanksThatSeeOtherTextsOrOptionsAreRefused) {
         succeed(record_to(trace));
     }
     auto other = record_to(trace);
-    other.insert(other.end(), {"--seed", "4"});
-    refused_as(other, "--seed 0, and --seed 4");
+    other.insert(other.end(), {"--bos", "never"});
+    refused_as(other, "--bos none, and --bos never");
     other = record_to(trace);
     *std::find(other.begin(), other.end(), "4") = "3";
     refused_as(other, "--batch 4, and --batch 3");
