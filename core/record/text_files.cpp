@@ -13,8 +13,11 @@
 namespace ponderscope {
 namespace {
 
-/// The rest behind a part has more bytes than that, unless a part is larger.
-constexpr std::size_t shortest_rest = 2048;
+/// What a part is encoded with on either side, and how much of it two parts must agree about.
+constexpr std::size_t around = 1024;
+constexpr std::size_t agreed = around / 2;
+/// A line that begins earlier than that is not looked at from its beginning.
+constexpr std::size_t longest_line = std::size_t{64} << 10;
 
 bool is_white(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
@@ -34,21 +37,6 @@ std::size_t unfinished_character(std::string_view text) {
     return 0;
 }
 
-/// Where a part of at most so many bytes ends: with a line, or else a word, or else a character.
-std::size_t cut_of(std::string_view text, std::size_t most) {
-    for (std::size_t at = most; at > most / 2; --at) {
-        if (text[at - 1] == '\n' && !is_white(text[at])) {
-            return at;
-        }
-    }
-    for (std::size_t at = most; at > most / 2; --at) {
-        if (!is_white(text[at - 1]) && text[at] == ' ') {
-            return at;
-        }
-    }
-    return utf8_boundary_before(text, most);
-}
-
 [[noreturn]] void too_short(const std::string& name) {
     throw InputError(ErrorId::text_empty, name, "a text of at least two tokens", "one", "give a longer one");
 }
@@ -60,7 +48,7 @@ TextFiles::TextFiles(TextFilesOptions options, const Tokenizer& tokenizer, const
     : TextSource(std::move(stop)),
       options_(std::move(options)),
       tokenizer_(tokenizer),
-      tail_(std::max(options_.part_bytes / 128, shortest_rest)) {
+      tail_(std::max(options_.part_bytes / 128, 2 * around)) {
     rewind();
     const bool once = std::any_of(options_.files.begin(), options_.files.end(), [](const auto& file) {
         std::error_code error;
@@ -69,7 +57,7 @@ TextFiles::TextFiles(TextFilesOptions options, const Tokenizer& tokenizer, const
     if (once) {
         first_ = read_next(); // whether there is anything right is known before a trace is begun
         if (first_ != nullptr) {
-            notices_.look_at(first_->text, tokenizer_, options_.reading);
+            look_at_part(*first_);
         }
     } else {
         read_through(progress);
@@ -97,8 +85,9 @@ bool TextFiles::open_next_file() {
     title_ = file == "-" ? name_ : file.filename().string();
     reader_ = std::make_unique<LineReader>(file, stop_);
     buffer_.clear();
-    offset_ = 0;
-    valid_ = 0;
+    expected_.clear();
+    offset_ = seam_ = 0;
+    begin_ = before_ = valid_ = 0;
     part_ = 0;
     at_end_ = false;
     return true;
@@ -125,6 +114,15 @@ void TextFiles::fill(std::size_t bytes) {
     valid_ += whole;
 }
 
+void TextFiles::look_at_part(const SequenceInput& part) {
+    if (part_ == 1) {
+        notices_.look_at(part.text, tokenizer_, options_.reading);
+        if (reader_) { // it is not the last
+            notices_.add_cut_text(tokenizer_, options_.reading);
+        }
+    }
+}
+
 void TextFiles::read_through(const ProgressSink& progress) {
     std::int64_t all = 0;
     const auto say = [&](std::int64_t done, std::int64_t total) {
@@ -140,16 +138,18 @@ void TextFiles::read_through(const ProgressSink& progress) {
         if (sequence->ids.size() < 2) {
             too_short(name_);
         }
-        notices_.look_at(sequence->text, tokenizer_, options_.reading);
+        look_at_part(*sequence);
         all += static_cast<std::int64_t>(sequence->text.size());
         say(all, 0);
     }
     while (options_.limit_tokens == 0 && open_next_file()) {
+        std::uint64_t bytes = 0;
         while (!at_end_ && !is_stopped()) {
             fill(std::size_t{1} << 20);
             if (offset_ == 0) {
                 notices_.look_at(buffer_, tokenizer_, options_.reading);
             }
+            bytes += valid_;
             if (at_end_ && offset_ == 0 && buffer_.size() <= short_text) {
                 check_text(buffer_, name_);
                 if (options_.reading.encode(tokenizer_, buffer_).ids.size() < 2) {
@@ -163,9 +163,56 @@ void TextFiles::read_through(const ProgressSink& progress) {
             valid_ = 0;
             say(reader_->bytes_read(), reader_->file_bytes());
         }
+        if (bytes > options_.part_bytes + tail_) {
+            notices_.add_cut_text(tokenizer_, options_.reading);
+        }
     }
     digest_ = hash_.finish_hex();
     text_bytes_ = all;
+}
+
+std::size_t TextFiles::choose_cut(const Encoding& encoding, std::size_t from) const {
+    const std::size_t most = begin_ + options_.part_bytes;
+    const std::size_t least = begin_ + options_.part_bytes / 2;
+    const auto is_between_tokens = [&](std::size_t at) {
+        const auto behind = std::lower_bound(encoding.begin.begin(), encoding.begin.end(), at - from);
+        const auto before = behind - encoding.begin.begin();
+        return before == 0 || encoding.end[static_cast<std::size_t>(before) - 1] <= at - from;
+    };
+    const auto ends_line = [&](std::size_t at) { return buffer_[at - 1] == '\n' && !is_white(buffer_[at]); };
+    const auto ends_word = [&](std::size_t at) { return !is_white(buffer_[at - 1]) && buffer_[at] == ' '; };
+    const auto ends_character = [&](std::size_t at) { return utf8_boundary_before(buffer_, at) == at; };
+    const auto last = [&](const auto& is_place) {
+        std::size_t at = most;
+        while (at > least && !(is_place(at) && is_between_tokens(at))) {
+            --at;
+        }
+        return at > least ? at : 0;
+    };
+    std::size_t cut = last(ends_line);
+    cut = cut > 0 ? cut : last(ends_word);
+    cut = cut > 0 ? cut : last(ends_character);
+    if (cut == 0) {
+        throw InputError(ErrorId::text_tokenizer, name_, "a text that the tokenizer cuts into tokens",
+                         "one token of more than " + std::to_string(most - least) + " bytes from byte " +
+                             std::to_string(offset_ + least),
+                         "check that it is the right file");
+    }
+    return cut;
+}
+
+std::vector<TextFiles::Token> TextFiles::around_seam(const Encoding& encoding, std::uint64_t from) const {
+    std::vector<Token> tokens;
+    const std::uint64_t first = seam_ - std::min<std::uint64_t>(seam_, agreed);
+    for (auto at = static_cast<std::size_t>(
+             std::lower_bound(encoding.begin.begin(), encoding.begin.end(), first - std::min(first, from)) -
+             encoding.begin.begin());
+         at < encoding.ids.size() && from + encoding.begin[at] < seam_ + agreed; ++at) {
+        if (from + encoding.begin[at] >= first) {
+            tokens.push_back({encoding.ids[at], from + encoding.begin[at], from + encoding.end[at]});
+        }
+    }
+    return tokens;
 }
 
 std::shared_ptr<const SequenceInput> TextFiles::read_next() {
@@ -175,7 +222,7 @@ std::shared_ptr<const SequenceInput> TextFiles::read_next() {
     if (!reader_ && !open_next_file()) {
         return nullptr;
     }
-    fill(options_.part_bytes + tail_);
+    fill(begin_ + options_.part_bytes + tail_);
     if (is_stopped()) {
         return nullptr;
     }
@@ -184,22 +231,60 @@ std::shared_ptr<const SequenceInput> TextFiles::read_next() {
     if (buffer_.empty()) {
         check_text(buffer_, name_);
     }
+    const std::size_t until =
+        is_last ? buffer_.size() : utf8_boundary_before(buffer_, begin_ + options_.part_bytes + around);
+    // From the beginning of a line, some way before the part, or else from a token of the part before: tokens
+    // of a long run of one character, or of a word again and again, follow each other from there.
+    std::size_t from = before_;
+    for (std::size_t at = from; at + longest_line > from && at > 0; --at) {
+        if (buffer_[at - 1] == '\n' && !is_white(buffer_[at])) {
+            from = at;
+            break;
+        }
+    }
+    const Encoding encoding =
+        options_.reading.encode(tokenizer_, std::string_view(buffer_).substr(from, until - from));
+    if (part_ > 1 && around_seam(encoding, offset_ + from) != expected_) {
+        throw InputError(name_, "a text whose tokens do not depend on where reading starts",
+                         "other tokens at byte " + std::to_string(seam_),
+                         "cut it into several files, or into lines of JSON for --jsonl");
+    }
+    const std::size_t end = is_last ? buffer_.size() : choose_cut(encoding, from);
+
     auto sequence = std::make_shared<SequenceInput>();
     sequence->title = title_ + (part_ > 1 || !is_last ? ", part " + std::to_string(part_) : "");
-    sequence->text = is_last ? buffer_ : buffer_.substr(0, cut_of(buffer_, options_.part_bytes));
-    Encoding encoding = options_.reading.encode(tokenizer_, sequence->text);
-    sequence->ids = std::move(encoding.ids);
-    sequence->begin = std::move(encoding.begin);
-    sequence->end = std::move(encoding.end);
+    sequence->text = buffer_.substr(begin_, end - begin_);
+    for (std::size_t at = 0; at < encoding.ids.size(); ++at) {
+        const std::size_t begin = from + encoding.begin[at];
+        if (begin >= begin_ && (begin < end || is_last)) {
+            sequence->ids.push_back(encoding.ids[at]);
+            sequence->begin.push_back(begin - begin_);
+            sequence->end.push_back(from + encoding.end[at] - begin_);
+        }
+    }
     taken_tokens_ += static_cast<std::int64_t>(sequence->ids.size());
     hash_.update(sequence->text);
     if (is_last) {
         reader_.reset();
+        return sequence;
     }
-    const std::size_t done = sequence->text.size();
+    seam_ = offset_ + end;
+    expected_ = around_seam(encoding, offset_ + from);
+    before_ = from;
+    for (const std::uint64_t begin : encoding.begin) {
+        if (from + begin + around > end) {
+            break;
+        }
+        if (utf8_boundary_before(buffer_, from + begin) == from + begin) { // tokens may split characters
+            before_ = from + begin;
+        }
+    }
+    const std::size_t done = before_ - std::min(before_, longest_line + around);
     buffer_.erase(0, done);
     offset_ += done;
     valid_ -= done;
+    begin_ = end - done;
+    before_ -= done;
     return sequence;
 }
 

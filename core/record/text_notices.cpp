@@ -21,6 +21,14 @@ void TextNotices::look_at(std::string_view text, const Tokenizer& tokenizer, con
     }
 }
 
+void TextNotices::add_cut_text(const Tokenizer& tokenizer, const TextReading& reading) {
+    if (const auto start = tokenizer.start_token();
+        reading.adds() && reading.bos != TextReading::Bos::every_window && start) {
+        start_ = tokenizer.token_text(*start);
+        ++cut_;
+    }
+}
+
 std::vector<std::string> TextNotices::sentences() const {
     std::vector<std::string> said;
     if (marked_ > 0) {
@@ -32,6 +40,10 @@ std::vector<std::string> TextNotices::sentences() const {
             texts_begin(doubled_) + " with the start token " + printable(start_) +
             ", which the tokenizer adds as well, so that it stands there twice: take it out, or give "
             "--bos never.");
+    }
+    if (cut_ > 0) {
+        said.push_back("A long text makes several sequences, and only the first has the start token " +
+                       printable(start_) + '.');
     }
     return said;
 }

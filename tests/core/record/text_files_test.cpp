@@ -27,7 +27,7 @@ using testing::TemporaryFolder;
 struct Parts {
     std::string text;
     std::vector<std::int32_t> ids;
-    std::vector<std::uint64_t> begin;
+    std::vector<std::uint64_t> begin, end;
     std::vector<std::string> titles;
     std::vector<std::size_t> cuts;
     std::string digest;
@@ -39,6 +39,7 @@ Parts parts_of(TextSource& source) {
         const std::uint64_t before = all.text.size();
         for (std::size_t t = 0; t < part->ids.size(); ++t) {
             all.begin.push_back(before + part->begin[t]);
+            all.end.push_back(before + part->end[t]);
         }
         all.ids.insert(all.ids.end(), part->ids.begin(), part->ids.end());
         all.text += part->text;
@@ -56,26 +57,42 @@ Parts parts_of(const fs::path& file, const Tokenizer& tokenizer, std::size_t par
     return parts_of(source);
 }
 
-/// The parts make the whole text, each with the tokens that it has alone.
 void expect_whole(const fs::path& file, const Tokenizer& tokenizer, std::size_t part_bytes) {
     const std::string text = read_file(file);
+    const Encoding whole = tokenizer.encode(text);
     const Parts parts = parts_of(file, tokenizer, part_bytes);
     ASSERT_EQ(parts.text, text) << file;
-    std::vector<std::int32_t> ids;
-    std::vector<std::uint64_t> begins;
-    std::size_t begin = 0;
-    for (const std::size_t end : parts.cuts) {
-        const Encoding alone = tokenizer.encode(text.substr(begin, end - begin));
-        ids.insert(ids.end(), alone.ids.begin(), alone.ids.end());
-        for (const std::uint64_t at : alone.begin) {
-            begins.push_back(begin + at);
-        }
-        begin = end;
-    }
-    EXPECT_EQ(parts.ids, ids) << file;
-    EXPECT_EQ(parts.begin, begins) << file;
+    EXPECT_EQ(parts.ids, whole.ids) << file;
+    EXPECT_EQ(parts.begin, whole.begin) << file;
+    EXPECT_EQ(parts.end, whole.end) << file;
     EXPECT_EQ(parts.digest, sha256_hex(text));
     EXPECT_GE(parts.cuts.size(), text.size() / (part_bytes + 2048 + part_bytes / 128)) << file;
+}
+
+/// In parts far smaller than those of a recording: a thousand cuts and more.
+TEST(TextFiles, PartsHaveTheTokensOfTheWholeForEveryTokenizer) {
+    PONDERSCOPE_REQUIRE_TEST_DATA("external/tokenizers");
+    const fs::path external = testing::test_data() / "external";
+    std::vector<fs::path> texts{external / "text/tinyshakespeare.txt", external / "text/enwik8_first100.txt"};
+    for (const char* folder : {"text/udhr", "text/edge"}) {
+        for (const auto& entry : fs::directory_iterator(external / folder)) {
+            if (entry.path().has_extension()) {
+                texts.push_back(entry.path());
+            }
+        }
+    }
+    ASSERT_GT(texts.size(), 50U);
+    for (const char* name : {"gpt_neox_pythia", "gpt2", "qwen3", "llama2", "llama3"}) {
+        SCOPED_TRACE(name);
+        const Tokenizer tokenizer = Tokenizer::load_folder(external / "tokenizers" / name);
+        for (const fs::path& text : texts) {
+            expect_whole(text, tokenizer, 4096);
+        }
+    }
+    const Tokenizer ours = Tokenizer::load_folder(testing::source_tree() / "sample_models/tokenizer");
+    for (const fs::path& text : texts) {
+        expect_whole(text, ours, 2048);
+    }
 }
 
 class TextFilesOf : public ::testing::Test {
@@ -249,25 +266,75 @@ TEST_F(TextFilesOf, AFileThatChangesAfterItWasReadThroughIsRefused) {
     }
 }
 
-/// A byte-level tokenizer of these letters and a start token.
-Tokenizer tokenizer_of(const fs::path& file, const std::string& letters, const std::string& start) {
+/// A byte-level tokenizer of these merges, each of two parts; \p pre_tokenizer before ByteLevel.
+Tokenizer tokenizer_of(const fs::path& file, const std::string& letters,
+                       const std::vector<std::pair<std::string, std::string>>& merges,
+                       const nlohmann::json& pre_tokenizer = nullptr, const nlohmann::json& start = nullptr) {
     nlohmann::json vocabulary;
+    const auto add = [&](const std::string& token) { vocabulary.emplace(token, vocabulary.size()); };
     for (const char letter : letters) {
-        vocabulary.emplace(std::string(1, letter), vocabulary.size());
+        add(std::string(1, letter));
     }
-    const std::size_t id = vocabulary.size();
-    const nlohmann::json document = {
-        {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}}},
-        {"decoder", {{"type", "ByteLevel"}}},
-        {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", nlohmann::json::array()}}},
-        {"added_tokens", {{{"id", id}, {"content", start}, {"special", true}}}},
-        {"post_processor", {{"type", "RobertaProcessing"}, {"cls", {start, id}}, {"sep", {start, id}}}}};
+    nlohmann::json pairs = nlohmann::json::array();
+    for (const auto& [left, right] : merges) {
+        add(left + right);
+        pairs.push_back({left, right});
+    }
+    nlohmann::json steps = nlohmann::json::array();
+    if (!pre_tokenizer.is_null()) {
+        steps.push_back(pre_tokenizer);
+    }
+    steps.push_back({{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}});
+    nlohmann::json document = {{"pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", steps}}},
+                               {"decoder", {{"type", "ByteLevel"}}},
+                               {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", pairs}}}};
+    if (!start.is_null()) {
+        document["added_tokens"] = {{{"id", vocabulary.size()}, {"content", start}, {"special", true}}};
+        document["post_processor"] = {{"type", "RobertaProcessing"},
+                                      {"cls", {start, vocabulary.size()}},
+                                      {"sep", {start, vocabulary.size()}}};
+    }
     put_file(file, document.dump());
     return Tokenizer::load(file);
 }
 
+/// Parts begin at a token of the part before, so that tokens counted from the first of a run stay the same.
+TEST_F(TextFilesOf, LongRunsHaveTheTokensOfTheWhole) {
+    std::vector<std::pair<std::string, std::string>> doubling{{"a", "b"}, {"ab", "c"}};
+    for (std::string word = "abc"; word.size() < 96; word += word) {
+        doubling.emplace_back(word, word);
+    }
+    const Tokenizer tokens = tokenizer_of(folder / "tokenizer.json", "abcx", doubling);
+    for (const std::string before : {"", "x", "xxbc"}) {
+        std::string text = before;
+        for (int i = 0; i < 20'000; ++i) {
+            text += "abc";
+        }
+        expect_whole(file(text), tokens, 4096);
+    }
+    PONDERSCOPE_REQUIRE_TEST_DATA("external/tokenizers/llama3");
+    const Tokenizer threes = Tokenizer::load_folder(testing::test_data() / "external/tokenizers/llama3");
+    std::string digits;
+    for (int i = 0; i < 20'000; ++i) {
+        digits += static_cast<char>('0' + i * 7 % 10);
+    }
+    expect_whole(file(digits), threes, 4096);
+}
+
+/// Digits in threes, counted from the last of them: where reading ends within, they are others.
+TEST_F(TextFilesOf, ATextThatDependsOnWhereReadingEndsIsRefused) {
+    const Tokenizer threes = tokenizer_of(folder / "tokenizer.json", "1", {{"1", "1"}, {"11", "1"}},
+                                          {{"type", "Split"},
+                                           {"pattern", {{"Regex", R"(\d{1,3}(?=(?:\d{3})*(?!\d)))"}}},
+                                           {"behavior", "Isolated"}});
+    const std::string digits(20'000, '1');
+    EXPECT_NE(testing::sentence(folder.path(), [&] { (void)parts_of(file(digits), threes, 4096); })
+                  .find("found other tokens at byte"),
+              std::string::npos);
+}
+
 TEST_F(TextFilesOf, NoticesSayWhatStandsAtTheBeginning) {
-    const Tokenizer tokens = tokenizer_of(folder / "tokenizer.json", "ab<s>", "<s>");
+    const Tokenizer tokens = tokenizer_of(folder / "tokenizer.json", "ab<s>", {}, nullptr, "<s>");
     const auto count = [&](const std::vector<std::string>& contents, bool special) {
         TextFilesOptions options;
         for (std::size_t i = 0; i < contents.size(); ++i) {
@@ -282,7 +349,9 @@ TEST_F(TextFilesOf, NoticesSayWhatStandsAtTheBeginning) {
     EXPECT_EQ(count({mark + "aab", mark + "abab"}, true), 1U) << "one sentence for all";
     EXPECT_EQ(count({"<s>aab"}, true), 1U);
     EXPECT_EQ(count({"<s>aab"}, false), 0U);
-    EXPECT_EQ(count({mark + std::string(20'000, 'a'), "<s>aab"}, true), 2U);
+    EXPECT_EQ(count({std::string(20'000, 'a')}, true), 1U) << "the second part has no start token";
+    EXPECT_EQ(count({std::string(20'000, 'a')}, false), 0U);
+    EXPECT_EQ(count({mark + std::string(20'000, 'a'), "<s>aab"}, true), 3U);
 }
 
 } // namespace
