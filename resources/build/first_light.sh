@@ -37,7 +37,7 @@ export PONDERSCOPE_TEST_DATA=$cases
 finish() {
     trap - EXIT TERM INT
     rm -rf "$report/unpacked" "$report/golden"
-    cat "$report"/*.row 2>/dev/null | sort -n | cut -d' ' -f2- >"$report/table"
+    cat "$report"/*.row 2>/dev/null | sort -ns | cut -d' ' -f2- >"$report/table"
     tar -C "$report" -czf "$out/report.tar.gz" . && echo "logs: $out/report.tar.gz"
     echo "--- verdicts, $(sed -n 's/^commit //p' "$report/manifest"), on $(head -n 1 "$report/gpu" 2>/dev/null || echo "$device")"
     tail -n 55 "$report/table"
