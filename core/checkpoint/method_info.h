@@ -43,10 +43,12 @@ struct PublicKeys {
 /// A method in the format of PonderLM (arXiv 2505.20674) and of the PonderLM-2 code base (2509.23184), whose
 /// keys several methods share.
 struct PublicForm {
-    /// How far keys mean a method: `surely` rules the others out, `likely` comes before `perhaps`.
+    /// How certain it is that the keys of a config name this method. `surely` excludes all other methods;
+    /// `likely` methods are listed before `perhaps`.
     enum class Meant : std::uint8_t { no, perhaps, likely, surely };
     Meant (*meant)(const ModelConfig& config, const PublicKeys& keys) = nullptr;
-    /// The flag that is not true and without which its authors' code runs the plain model; nullptr: it runs.
+    /// The flag that switches the method off because it is not true; the authors' code then runs the plain
+    /// model. nullptr: the method is on.
     const char* (*switched_off)(const ModelConfig& config, const PublicKeys& keys) = nullptr;
     /// Where K stands; nullptr: the method has no steps.
     std::optional<std::int64_t> PublicKeys::*steps = &PublicKeys::thoughts;
@@ -57,15 +59,15 @@ struct PublicForm {
 
     /// Latent thoughts that `recurrent_model` switches on.
     static bool thinks(const PublicKeys& keys) { return keys.thoughts && keys.recurrent; }
-    /// `switched_off` of methods that run with `recurrent_model` alone.
+    /// `switched_off` of methods whose only flag is `recurrent_model`.
     static const char* without_recurrence(const ModelConfig& config, const PublicKeys& keys);
 };
 
 /// A key of our "pondering" section beside the keys of every method (`method`, `max_steps`, `embed_scale`).
 struct SectionKey {
     std::string_view name;
-    /// Reads it or takes the default; whether the value is the default, which is harmless if the method does
-    /// not read the key.
+    /// Reads the key, or takes its default. Returns whether the value is the default: a default value is
+    /// harmless in a section whose method does not read the key.
     bool (*read)(const ConfigReader& section, ModelConfig& config) = nullptr;
 };
 
@@ -81,9 +83,9 @@ struct MethodInfo {
     /// A row of the documentation and of --help: what happens between two steps, and whose method it is.
     std::string summary;
     OwnRule own_rule = {};
-    /// Keys of our "pondering" section that it reads; the section cannot name methods that have none and a
-    /// format of their own.
+    /// Keys of our "pondering" section that the method reads.
     std::vector<SectionKey> section = {};
+    /// False: the section cannot name this method, because the method has a format of its own.
     bool has_section = true;
     /// Reads and checks keys beside the section or among the public keys.
     void (*read_beside)(const ConfigReader& reader, ModelConfig& config) = nullptr;
@@ -123,7 +125,8 @@ const MethodInfo& method_info(MethodKind kind);
 const MethodInfo* method_info(std::string_view name);
 /// "vanilla, looped, ...", for messages: the methods for which \p which is true; nullptr: all.
 std::string method_names(bool (*which)(const MethodInfo& info) = nullptr);
-/// Architecture or companion file of the folder of \p config_json mean it; nullptr: the keys tell.
+/// The method that the architecture, or a companion file beside \p config_json, names; nullptr: neither names
+/// one, and the keys of the config decide.
 const MethodInfo* owner_of(const ModelConfig& config, const std::filesystem::path& config_json);
 
 /// The unusual features of a model, in phrases for people who know the architecture. Empty if it has none.

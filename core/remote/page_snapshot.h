@@ -14,9 +14,9 @@ namespace ponderscope {
 /// The pages of an SQLite file and its write-ahead log, as one read transaction sees them: what a reader on
 /// another machine is shown (serve.h). One thread. SqliteFailure, EnvironmentError.
 ///
-/// Sources: https://www.sqlite.org/walformat.html. Why that is consistent: the transaction's lock prevents a
-/// restart of the log and newer pages in the file; so each page is the last one in the log up to the end in
-/// its index, or else the page in the file.
+/// Sources: https://www.sqlite.org/walformat.html. The snapshot is consistent because the lock of the
+/// transaction prevents a restart of the log, and newer pages in the file. A page is read from its last frame
+/// in the log, up to the end that the log's index gives. A page without a frame is read from the file.
 class PageSnapshot {
 public:
     /// InputError: nothing there, a folder, something that is no SQLite file.
@@ -30,11 +30,11 @@ public:
     /// Begins a transaction again if it was released. False: the new one differs from the old one.
     bool begin_again();
 
-    /// A number of the bytes of the snapshot, never 0: the same as long as no byte changes, in every process.
+    /// Identifies the bytes of the snapshot, never 0. Every process gets the same number until a byte changes.
     [[nodiscard]] std::uint64_t generation() const { return generation_; }
     [[nodiscard]] std::uint64_t size() const { return size_; }
     [[nodiscard]] std::uint32_t page_bytes() const { return page_bytes_; }
-    /// Whether the pages that changed at the last renew() are known, and which.
+    /// Whether changes() lists all pages that changed at the last renew().
     [[nodiscard]] bool knows_changes() const { return knows_changes_; }
     [[nodiscard]] const std::vector<std::uint32_t>& changes() const { return changes_; }
     /// Bytes [offset, offset + out.size()), which lie within size().
@@ -50,8 +50,8 @@ private:
     std::uint64_t size_ = 0;
     std::uint32_t page_bytes_ = 0;
     std::map<std::uint32_t, std::uint32_t> in_log_; ///< frame, from 1, by page, from 1
-    std::vector<std::byte> salts_;                  ///< of the log that was seen
-    std::uint32_t frames_ = 0;                      ///< of it
+    std::vector<std::byte> salts_;                  ///< of the log at the last look()
+    std::uint32_t frames_ = 0;                      ///< in that log
     bool knows_changes_ = false;
     std::vector<std::uint32_t> changes_;
 };

@@ -9,8 +9,8 @@ namespace ponderscope {
 
 /// Whether weights over sources (of depth attention, of snapshots) depend on the token at all. A sharp
 /// routing that is equal for all tokens makes no choice (arXiv 2606.13168). The total variance of the weights
-/// falls into two parts: sources differ from each other, and a source's weight differs from token to token;
-/// share() is the second part.
+/// has two parts: the differences between sources, and the differences of a source's weight between tokens.
+/// share_between_tokens() is the share of the second part.
 class TokenDependence {
 public:
     /// One token's weights over the sources; the same number of sources every time (std::invalid_argument).
@@ -30,8 +30,8 @@ public:
 
 private:
     std::int64_t tokens_ = 0;
-    std::vector<double> means_;   ///< a source
-    std::vector<double> squares_; ///< a source: Σ_t (w_ts - mean_s)²
+    std::vector<double> means_;   ///< by source
+    std::vector<double> squares_; ///< by source: Σ_t (w_ts - mean_s)²
 };
 
 } // namespace ponderscope
