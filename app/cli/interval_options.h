@@ -30,15 +30,15 @@ struct IntervalOptions {
 
 /// Options of every verb that reports numbers of runs: intervals, progress, and how the result is given.
 struct ReportOptions {
-    std::string reference; ///< of one run; for verbs that take one
+    std::string reference; ///< TRACE.ponder#RUN, for verbs that take one run
     IntervalOptions intervals;
     ProgressOption progress;
     std::filesystem::path csv;
     bool json = false;
 
-    /// The positional run. \p what: before the note that the name is optional.
+    /// Adds the positional run. Its help is \p what, then the note that the name is optional.
     void add_run(CLI::App& verb, const std::string& what = "TRACE.ponder#RUN");
-    /// \p csv_help: what --csv also writes; nullptr: the verb has none.
+    /// \p csv_help: help of --csv; nullptr: the verb has no --csv.
     void add_to(CLI::App& verb, const char* csv_help = nullptr);
     /// Writes --csv and prints JSON, if requested. False: the caller prints text.
     [[nodiscard]] bool give(const std::function<std::string()>& table,

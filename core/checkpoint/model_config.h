@@ -63,8 +63,8 @@ struct RopeConfig {
     std::optional<double> mscale;           ///< yarn
     std::optional<double> mscale_all_dim;   ///< yarn
     bool truncate = true;                   ///< yarn
-    std::vector<double> short_factor;       ///< longrope, rotary_dims / 2: sequences up to
-    std::vector<double> long_factor;        ///< original_max_positions; longer sequences
+    std::vector<double> short_factor;       ///< longrope, rotary_dims / 2: up to original_max_positions
+    std::vector<double> long_factor;        ///< longrope, rotary_dims / 2: longer sequences
     bool reversed = false;                  ///< turns the other way round (nanochat)
 
     /// Sequences up to this length share one table of angles. A longer one has a table of its own.
@@ -106,7 +106,7 @@ enum class Remainder : std::uint8_t { last, drop };
 struct PonderConfig {
     MethodKind method = MethodKind::vanilla;
     std::int64_t max_steps = 0; ///< K: further steps after step 0
-    /// tau: 0 = never halt; of ouro: infinity = never, of tah: what the gate must exceed for another step.
+    /// tau. 0: never halt. ouro: infinity: never halt. tah: another step runs if the gate exceeds tau.
     double threshold = 1e-4;
     EmbedScale embed_scale = EmbedScale::none;
     bool multiply_start = false; ///< E_0 times K (their `mutiply_pondering_steps`)
@@ -117,7 +117,7 @@ struct PonderConfig {
     bool interpolation = false;                    ///< ponderlm2
     bool interpolation_use_topk = false;           ///< ponderlm2
     std::int64_t interpolation_topk = 100;         ///< ponderlm2
-    std::optional<std::int64_t> jacobi_iterations; ///< of passes when scoring; absent: exact
+    std::optional<std::int64_t> jacobi_iterations; ///< passes of Jacobi scoring; absent: exact scoring
     std::int64_t pause_token_id = 50288;           ///< pause
     bool loop_final_norm_each_pass = false;        ///< nanbeige, ouro
     /// Numbers of a single method, by the names of its own file.
@@ -125,8 +125,8 @@ struct PonderConfig {
 };
 
 /// Stacks whose steps cover the middle only (methods-released.md section 1): the prelude runs once a token
-/// and its output enters every step, the coda belongs to the read-out. Blocks are counted through: prelude,
-/// core, coda.
+/// and its output enters every step, the coda belongs to the read-out. Prelude, core and coda share one
+/// numbering of blocks, in this order.
 struct SandwichConfig {
     std::int64_t prelude = 0, coda = 0; ///< blocks before and after those of the steps
     enum class Injection : std::uint8_t { linear, diagonal, add };
@@ -139,7 +139,7 @@ struct SandwichConfig {
     double state_scale = 1.0;
 };
 
-/// Blocks of Huginn's family (sections 3 and 5 there).
+/// Kinds of blocks in Huginn's family (methods-released.md sections 3 and 5).
 enum class RavenBlock : std::uint8_t { sandwich, llama, olmo2 };
 
 /// What only released recurrent-depth models have, beside their method.
@@ -148,22 +148,23 @@ struct ReleasedConfig {
     bool qk_bias = false;                    ///< huginn_raven, parcae
     bool gated_mlp = true;                   ///< parcae: GatedMLP, else BaseMLP
     std::int64_t core_intermediate_size = 0; ///< parcae: of the MLPs of the steps' blocks
-    std::vector<bool> value_embeddings;      ///< parcae, a block: its values get a row of a table
+    std::vector<bool> value_embeddings;      ///< parcae, per block: whether it has value embeddings
     bool positions_end = false;              ///< there are angles for max_positions tokens and no more
-    double update_rate = 1.0;                ///< dory: of its learned rates of update, times
-    double deviation = 1.0;                  ///< dory: 1 / this, the deviation of its initial weights
+    double update_rate = 1.0;                ///< dory: factor on the stored update rates (lambda_1, lambda_2)
+    double deviation = 1.0;                  ///< dory: initial deviation; stored scales are divided by it
     bool last_loop_kv = false; ///< dory: while decoding, earlier tokens are seen as their last loop left them
     std::int64_t low_passes = 0;    ///< hrm_text: passes of the low stack in a cycle
     bool prefix_lm = false;         ///< hrm_text: trained to see its prompt in both directions
     bool split_projections = false; ///< hrm_text: q, k, v and gates are tensors of their own in the file
 };
 
-/// Think-at-Hard (section 6 there): the gate over several layers and the adapters of later iterations.
+/// Think-at-Hard (methods-released.md section 6): the gate over several layers, and the adapters of later
+/// iterations.
 struct ThinkAtHardConfig {
     std::vector<std::int64_t> gate_layers; ///< 0: the slot's input; i: after block i - 1; L: after the norm
     std::vector<std::int64_t> gate_widths; ///< of the gate's blocks
     std::int64_t gate_expansion = 4;
-    std::int64_t gate_logits = 100; ///< largest logits that the gate is shown
+    std::int64_t gate_logits = 100; ///< number of largest logits that the gate reads
     bool normalise_input = false;
     bool threshold_in_file = false; ///< the gate's file has it, not tah_config.json
     std::int64_t lora_rank = 0;
@@ -215,7 +216,7 @@ struct ModelConfig {
     std::int64_t vocab_size = 0;      ///< rows of the embedding, padding included
     std::int64_t hidden_size = 0;     ///< d
     std::int64_t layers = 0;          ///< L
-    std::int64_t layers_left_out = 0; ///< of the file, behind the first L (--layers)
+    std::int64_t layers_left_out = 0; ///< layers of the file after the first L (--layers)
     std::int64_t query_heads = 0;     ///< n_q
     std::int64_t kv_heads = 0;        ///< g
     std::int64_t head_dim = 0;        ///< d_h
@@ -232,8 +233,8 @@ struct ModelConfig {
     bool qk_norm = false;           ///< norms on q and k before RoPE, over each head
     bool qk_norm_all_heads = false; ///< with qk_norm: over all heads together
     RopeConfig rope;
-    RopeConfig local_rope;             ///< of the layers in `layer_rope`; as many rotary_dims
-    std::vector<LayerRope> layer_rope; ///< a layer; empty: `rope` in every layer
+    RopeConfig local_rope;             ///< of layers with LayerRope::local; rotary_dims as in `rope`
+    std::vector<LayerRope> layer_rope; ///< one entry per layer; empty: `rope` in every layer
     ScaleConfig scales;
     std::vector<std::int64_t> sliding_windows; ///< a layer; 0 = none
     /// Width of embeddings and of a slot's input and state: opt's word_embed_proj_dim, otherwise hidden_size.
@@ -251,7 +252,7 @@ struct ModelConfig {
     /// Files of the folder, beside config.json and the weights, that belong to the model.
     struct Companion {
         std::string file;   ///< relative; "/" between parts
-        std::string prefix; ///< of the names of its tensors here; empty: it is no file of weights
+        std::string prefix; ///< before the names of its tensors; empty: the file has no weights
     };
     std::vector<Companion> companions;
     std::optional<std::string> declared_dtype; ///< torch_dtype / dtype, as text
@@ -277,7 +278,8 @@ struct ModelConfig {
     [[nodiscard]] std::int64_t core_end() const { return layers - sandwich.coda; }
 };
 
-/// "transformer.core_block.0.": the tensors of block \p block of a stack that recurs, counted through.
+/// The prefix of the tensor names of a block in a stack that recurs: "transformer.core_block.0.". \p block is
+/// its number over prelude, core and coda.
 std::string sandwich_block_name(const ModelConfig& config, std::int64_t block);
 
 /// Names of the tensors beside a config, for configs whose meaning depends on them. Read only for
@@ -285,17 +287,18 @@ std::string sandwich_block_name(const ModelConfig& config, std::int64_t block);
 using TensorNames = std::function<std::vector<std::string>()>;
 
 /// Reads and validates config.json. InputError names the path, the key and the value. \p method (--method)
-/// overrides the method of the config. A flag in the config that switches that method off still does, as in
-/// its authors' code: the method is then vanilla, with a notice. \p steps: recurrences (passes) in the place
-/// of the config's number; InputError for a method whose steps have parameters of their own.
+/// overrides the method of the config. A flag in the config that switches this method off still
+/// applies, as in the authors' code: the method becomes vanilla, with a notice. \p steps: recurrences
+/// (passes) in the place of the config's number; InputError for a method whose steps have parameters of
+/// their own.
 ModelConfig read_model_config(const std::filesystem::path& config_json,
                               std::optional<MethodKind> method = std::nullopt,
                               std::optional<std::int64_t> steps = std::nullopt,
                               const TensorNames& tensors = {});
 
-/// The first \p layers of a plain stack: the rest of the file is left out. InputError if that is no model:
-/// more layers than the model has, a stack of several parts, or methods and mixtures whose tensors depend on
-/// the number of layers.
+/// Keeps the first \p layers of a plain stack and leaves out the rest of the file. InputError if the model
+/// has fewer layers, if its stack has several parts, or if tensors of its method or mixture depend on the
+/// number of layers.
 void keep_first_layers(ModelConfig& config, std::int64_t layers);
 
 std::string to_string(Architecture architecture); ///< "gpt_neox"

@@ -12,8 +12,8 @@
 
 namespace ponderscope {
 
-/// The mean of all values, and quantiles: of all values up to 100,000; beyond, of at least 50,000 evenly
-/// spaced values.
+/// The mean of all values, and their quantiles. Up to 100,000 values, the quantiles use all of them. Beyond,
+/// they use at least 50,000 evenly spaced values.
 class Spread {
 public:
     void add(float value); ///< NaN and infinity are left out
@@ -38,7 +38,7 @@ struct HaltingStats {
 
     std::string unit = "step"; ///< RunInfo::step_unit
     std::int64_t max_steps = 0;
-    std::int64_t scored = 0;               ///< tokens with a target; only the gates also count other tokens
+    std::int64_t scored = 0;               ///< tokens with a target; gate_by_step also counts the others
     std::vector<Spread> nll_by_step;       ///< [K + 1]: of the tokens that stopped there
     std::vector<Bins> entropy_by_step;     ///< [K + 1]
     std::vector<Bins> probability_by_step; ///< [K + 1]: of the target

@@ -11,8 +11,8 @@ namespace ponderscope {
 
 class ScaleBar;
 
-/// The legend of a plot: a button a series, which hides and shows it, and the scale of cells. In rows above
-/// the plot, or as a list beside it.
+/// The legend of a plot: one button for each series, which hides or shows the series, and the colour scale of
+/// the cells. The legend stands in rows above the plot, or as a list beside it.
 class PlotLegend : public QWidget {
     Q_OBJECT
 public:
@@ -20,7 +20,7 @@ public:
 
     /// \p hidden: names of series that are not shown.
     void setChart(const Chart& chart, const ChartInks& inks, const QStringList& hidden);
-    /// Whether the legend stands beside a plot in a box of this size. Lays the entries out accordingly.
+    /// Lays out the entries for a plot in a box of this size. True: the legend stands beside the plot.
     bool arrange(const Chart& chart, QSize box);
     [[nodiscard]] const std::vector<QAbstractButton*>& entries() const { return entries_; }
 
