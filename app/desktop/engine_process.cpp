@@ -200,8 +200,8 @@ EngineCommand engine_command(const QString& program, const QStringList& argument
     }
     if (!here.isEmpty() && command.problem.isEmpty()) {
         command.problem =
-            u"%1 is on this machine, but the run is on %2. Copy it there and name it %2/…"_s.arg(
-                here, command.machine);
+            u"%1 is on this machine, but the run is on %2. Copy the file to %2 and enter its location as %2/…"_s
+                .arg(here, command.machine);
     }
     command.arguments.clear();
     for (const std::string& word : remote::ssh_command(address, there)) {

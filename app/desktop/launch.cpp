@@ -30,8 +30,7 @@ Launch parse_launch(const QStringList& arguments) {
     const QCommandLineOption screenshot(
         u"screenshot"_s, u"Writes a screenshot of the loaded window and ends."_s, u"FILE.png"_s);
     const QCommandLineOption size(u"size"_s, u"Size of the window in a screenshot (1440x900)."_s, u"WxH"_s);
-    const QCommandLineOption scale(u"scale"_s, u"Pixels of the screenshot per pixel of the window (1)."_s,
-                                   u"N"_s);
+    const QCommandLineOption scale(u"scale"_s, u"Screenshot pixels per window pixel (1)."_s, u"N"_s);
     const QCommandLineOption theme(u"theme"_s, u"light, dark or contrast."_s, u"NAME"_s);
     const QCommandLineOption sequence(u"select-sequence"_s, u"Sequence to show, from 0."_s, u"N"_s);
     const QCommandLineOption token(u"select-token"_s, u"Token of the sequence to select, from 0."_s, u"N"_s);

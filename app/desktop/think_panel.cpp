@@ -61,8 +61,9 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     topP_->setRange(0.01, 1);
     topP_->setSingleStep(0.05);
     topP_->setValue(1);
-    name(topP_, u"Top p"_s,
-         u"Sample from the smallest set of the top k tokens with this share of their probability; 1: all"_s);
+    name(
+        topP_, u"Top p"_s,
+        u"Sample from the most likely of the top k tokens that hold this share of the probability. 1 keeps all k"_s);
     seed_->setRange(0, 1'000'000'000);
     name(seed_, u"Seed"_s, u"Seed of sampling: the same seed draws the same tokens"_s);
     policy_->addItem(u"its own"_s, QString());

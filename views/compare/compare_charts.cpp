@@ -169,7 +169,7 @@ Chart token_pairs_chart(const RunComparison& comparison) {
     }
     chart.note += u", %1 tokens"_s.arg(format_count(static_cast<std::int64_t>(comparison.places.size())));
     if (stride > 1) {
-        chart.note += u", one of %1 drawn"_s.arg(stride);
+        chart.note += u", 1 in %1 points shown"_s.arg(stride);
     }
     return chart;
 }

@@ -219,7 +219,7 @@ Chart depth_ablation_chart(const std::vector<AblationEffect>& effects) {
     chart.title = u"Weight against effect"_s;
     chart.x.label = u"mean weight of the source"_s;
     chart.x.from_zero = true;
-    chart.y.label = u"NLL without it minus NLL with it (nats)"_s;
+    chart.y.label = u"NLL without the source minus NLL with it (nats)"_s;
     chart.note = u"Weights are not causes: the largest weight need not matter most."_s;
     Chart::Series zero;
     zero.ink = Chart::soft;

@@ -108,7 +108,7 @@ void SpanBar::showSpan() {
         live ? u"Label the run when it is recorded"_s
         : is_elsewhere(trace)
             ? u"Traces on %1 are read-only. Copy the run to this machine (its menu in the Library), or "
-              "annotate it on %1; the window shows labels made there"_s.arg(machine_of(trace).mid(6))
+              "add the label on %1. This window shows labels of %1"_s.arg(machine_of(trace).mid(6))
             : u"Gives the span a label: an annotation beside the trace, to colour, find and group by"_s);
     show();
     delay_.start();
