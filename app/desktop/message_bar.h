@@ -12,16 +12,17 @@ namespace ponderscope {
 
 class Theme;
 
-/// Messages about errors and results. They cover the bottom of the window, so the layout does not move, and
-/// avoid the pointer. They are never modal.
+/// Messages about errors and results, never modal. The bar lies over the bottom of the window, so the layout
+/// does not move. If the pointer is there, the bar opens at the top.
 class MessageBar : public QWidget {
     Q_OBJECT
 public:
-    /// Errors and notices stay until they are closed. A success goes by itself; the next one replaces it.
+    /// Errors and notices stay until they are closed. A success disappears after a few seconds, or when
+    /// another message is shown.
     enum class Kind { success, notice, error };
     explicit MessageBar(Theme& theme, QWidget* parent);
-    /// \p id names the event ("trace.removed") whatever the sentence says. The same again changes nothing; of
-    /// errors and notices the last three are kept.
+    /// \p id names the event ("trace.removed") whatever the sentence says. A message that is shown already is
+    /// not added again. The bar keeps the last three errors and notices; an error removes the notices.
     void show(const char* id, const QString& sentence, Kind kind = Kind::error);
     void clear();
     /// Removes a message that no longer applies.
@@ -30,7 +31,7 @@ public:
     [[nodiscard]] QStringList ids() const;
     /// Whether a message of this id that contains \p part (a path, a name) is shown.
     [[nodiscard]] bool has(const char* id, const QString& part = {}) const;
-    [[nodiscard]] Kind kind() const; ///< the gravest of them: its colours are the bar's
+    [[nodiscard]] Kind kind() const; ///< the most severe kind shown; sets the colours of the bar
     void setSuccessTime(int milliseconds) { fading_.setInterval(milliseconds); }
 
 protected:

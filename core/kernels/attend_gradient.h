@@ -5,10 +5,11 @@
 
 namespace ponderscope {
 
-/// attend for checked arguments, any ranges, window and bias, differentiable once in q, k, v and row_bias.
-/// The forward is attend's own without a gradient; the backward computes the weights again, a block of
-/// queries against the rows that block sees, in fp32 (fp64 for fp64): memory O(block x rows), never [queries,
-/// rows]. On a GPU the ranges are read back once a backward, to cut the blocks.
+/// attend() with a gradient: differentiable once in q, k, v and row_bias. Takes any ranges, window and bias;
+/// the caller has checked the arguments. The forward is that of attend(). The backward computes the weights
+/// again in fp32 (fp64 for fp64), block by block: some queries against the rows that they see. Its memory is
+/// O(block x rows), never [queries, rows]. On a GPU each backward reads the ranges back once, to cut the
+/// blocks.
 at::Tensor attend_with_gradient(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                 const Visibility& visibility, double scale, const at::Tensor& row_bias);
 

@@ -44,7 +44,7 @@ inline double target_bytes(const TokenColumns& tokens, std::size_t i) {
 PairedSample pair_runs(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                        const RunInfo& run_b, const ReadOptions& options = {});
 
-/// A mean by two weights: every token equally, or every document (cluster) equally.
+/// Means in which every document (cluster) weighs the same. All other means weigh every token the same.
 struct DocumentMeans {
     Estimate a, b, difference; ///< mean over documents of their mean NLL, nats a token
     /// Mean over documents of their bits per byte; NaN if one has no text.
@@ -61,7 +61,7 @@ struct PairedComparison {
     Estimate mean_a; ///< nats a token
     Estimate mean_b;
     Estimate difference; ///< mean of a - b, nats a token
-    double p = 0;        ///< two-sided, of no difference: sign flips of the units' sums (significance.h)
+    double p = 0;        ///< two-sided p of "no difference": sign flips of units' sums (significance.h)
     std::optional<Equivalence> equivalence; ///< with a margin
     Estimate perplexity_a;
     Estimate perplexity_b;
@@ -69,11 +69,11 @@ struct PairedComparison {
     Estimate bits_per_byte_a;  ///< NaN without a text
     Estimate bits_per_byte_b;
     Estimate bits_per_byte_difference;
-    DocumentMeans documents; ///< of one document: the same as over tokens
+    DocumentMeans documents; ///< with only one document, equal to the means over tokens
     std::optional<Flips> flips;
     Estimate pearson; ///< of the tokens' NLL
-    Estimate
-        spearman; ///< the interval resamples the sample's ranks, which are not ranked again in each replicate
+    /// Of the tokens' NLL. Ranks are computed once, in the whole sample; bootstrap replicates reuse them.
+    Estimate spearman;
     double share_b_better = 0; ///< of the tokens
     Resampling resampling;
     std::vector<std::string> notices;
@@ -97,9 +97,9 @@ struct RunEstimate {
 };
 RunEstimate estimate_run(const TraceReader& trace, const RunInfo& run, const BootstrapOptions& options = {});
 
-/// Whether the tokens of two runs of one text are partners: of one tokenizer (by digest), or with the same
-/// ids and spans as far as both runs go. Older traces have a digest of the tokenizer's file, which may differ
-/// for one tokenizer.
+/// Whether two runs of one text have the same tokens, so that they can be compared token by token. True if
+/// the digests of their tokenizers are equal, or else if ids and spans are equal as far as both runs go.
+/// Older traces store a digest of the tokenizer's file, which may differ between files of one tokenizer.
 bool have_same_tokens(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                       const RunInfo& run_b);
 

@@ -46,7 +46,7 @@ public:
     /// Views of the moments, in the order and shape of the parameters, for saving.
     [[nodiscard]] std::vector<std::pair<std::string, at::Tensor>> first_moments() const;
     [[nodiscard]] std::vector<std::pair<std::string, at::Tensor>> second_moments() const;
-    /// Sets the number of steps, after the moments were written through those views.
+    /// Sets the number of steps. To restore a state, first write the moments through the views above.
     void set_steps(std::int64_t steps);
 
 private:
