@@ -157,7 +157,7 @@ double draw_token_axis(DisplayList& list, const Style& style, const QRectF& plot
     }
     QString name = u"token"_s;
     if (columns.tokens_each > 1) {
-        name += u" (mean of %1 a column)"_s.arg(columns.tokens_each);
+        name += u" (each column: mean of %1 tokens)"_s.arg(columns.tokens_each);
     }
     // Beside the numbers where there is room, else beneath them.
     const double wide = style.fonts.width(name, style.small);

@@ -464,7 +464,7 @@ void PolicyLab::showRerun() {
     if (difference_) {
         const RerunDifference& exact = *difference_;
         text = means_in_words(u"rerun"_s, exact.mean_steps, exact.mean_nll, exact.mean_flops) +
-               u"<br>rerun − replay&nbsp;&nbsp; NLL %1, of a token at most %2; other steps at %3 of %4 "
+               u"<br>rerun − replay&nbsp;&nbsp; mean NLL %1, of one token at most %2; other steps at %3 of %4 "
                "tokens"_s.arg(format_difference(exact.difference, 4), format_nats(exact.largest, 3),
                               format_count(exact.steps_changed), format_count(exact.tokens));
     } else if (!rerunProblem_.isEmpty()) {

@@ -122,7 +122,7 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
     QToolButton* shut = button(u"×"_s, u"Close (Esc)"_s);
     wholeRun_->setText(u"Whole run"_s);
     wholeRun_->setToolTip(u"Searches all sequences of the run. Enter goes to the next sequence with hits; "
-                          "Send to takes the hits of all"_s);
+                          "Send To sends the hits of all"_s);
     wholeRun_->setAccessibleName(u"Search the Whole Run"_s);
     wholeRun_->setCheckable(true);
     wholeRun_->setAutoRaise(true);
