@@ -164,7 +164,11 @@ FigurePanel::FigurePanel(ViewContext context, FigureSpec spec, QWidget* parent)
     renew();
 }
 
-FigurePanel::~FigurePanel() = default;
+FigurePanel::~FigurePanel() {
+    for (const Cell& cell : cells_) {
+        disconnect(cell.form, nullptr, this, nullptr); // a window that closes ends the edit of a field
+    }
+}
 
 void FigurePanel::hideForm() {
     side_->hide();

@@ -52,6 +52,26 @@ QString label_of(const QString& name, double steps, double nll, double flops_a_t
     return std::isfinite(flops_a_token) ? text + u" · FLOPs %1"_s.arg(format_si(flops_a_token)) : text;
 }
 
+QString link_of(const std::string& policy) {
+    return policy.empty() ? QString() : u"policy:"_s + QString::fromStdString(policy);
+}
+
+Chart::Series series_of_run(const RunPoint& run, double cost) {
+    Chart::Series series;
+    series.name = run.name;
+    series.ink = run.ink;
+    series.mark = Chart::Mark::point;
+    series.x = {cost};
+    series.y = {std::exp(run.nll)};
+    series.labels = {label_of(run.policy.empty() ? u"run %1, as it was recorded"_s.arg(run.name) : run.name,
+                              run.steps, run.nll, run.flops)};
+    series.links = {link_of(run.policy)};
+    if (std::isfinite(run.seconds)) {
+        series.labels.front() += u" · %1 ms a token"_s.arg(format_nats(run.seconds * 1e3, 3));
+    }
+    return series;
+}
+
 } // namespace
 
 Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
@@ -75,9 +95,6 @@ Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunP
                         "Replays have no time."_s
                       : u"Lines: replay. Tokens do not affect each other in a replay; a rerun can differ."_s;
     const auto place = [flops](const auto& point) { return flops ? point.flops : point.steps; };
-    const auto link = [](const std::string& policy) {
-        return policy.empty() ? QString() : u"policy:"_s + QString::fromStdString(policy);
-    };
     bool banded = false;
     bool marked = false;
     for (const PolicyFront& front : fronts) {
@@ -104,7 +121,7 @@ Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunP
                                                  ? u"the least NLL at these FLOPs"_s
                                                  : u"replay of %1"_s.arg(QString::fromStdString(point.spec)),
                                              point.steps, point.nll, point.flops));
-            series.links.push_back(link(point.spec));
+            series.links.push_back(link_of(point.spec));
         }
         Chart::Series marks;
         for (const PolicyPoint& point : front.points) {
@@ -152,22 +169,14 @@ Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunP
             u' ' + u"Dots: lower NLL than the best blind rule at the same cost, with the 95 % interval."_s;
     }
     for (const RunPoint& run : runs) {
-        Chart::Series series;
-        series.name = run.name;
-        series.ink = run.ink;
-        series.mark = Chart::Mark::point;
-        series.x = {time ? run.seconds : place(run)};
-        series.y = {std::exp(run.nll)};
-        series.labels = {
-            label_of(run.policy.empty() ? u"run %1, as it was recorded"_s.arg(run.name) : run.name, run.steps,
-                     run.nll, run.flops)};
-        series.links = {link(run.policy)};
-        if (std::isfinite(run.seconds)) {
-            series.labels.front() += u" · %1 ms a token"_s.arg(format_nats(run.seconds * 1e3, 3));
-        }
-        chart.series.push_back(std::move(series));
+        chart.series.push_back(series_of_run(run, time ? run.seconds : place(run)));
     }
     return chart;
+}
+
+void add_run(Chart& fronts, const RunPoint& run) {
+    fronts.series.push_back(
+        series_of_run(run, fronts.x.si ? run.flops : run.steps)); // only FLOPs are in k, M, G
 }
 
 void add_replay(Chart& fronts, const PolicyPoint& point) {
@@ -175,7 +184,7 @@ void add_replay(Chart& fronts, const PolicyPoint& point) {
     series.ink = Chart::text;
     series.mark = Chart::Mark::point;
     series.strong = true;
-    series.x = {fronts.x.si ? point.flops : point.steps}; // only FLOPs are in k, M, G
+    series.x = {fronts.x.si ? point.flops : point.steps};
     series.y = {std::exp(point.nll)};
     series.labels = {label_of(u"replay of %1"_s.arg(QString::fromStdString(point.spec)), point.steps,
                               point.nll, point.flops)};

@@ -31,6 +31,8 @@ struct FrontLook {
 /// Perplexity against what it costs. Runs come after the fronts.
 Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
                   const FrontLook& look = {});
+/// Adds a run to a chart of fronts.
+void add_run(Chart& fronts, const RunPoint& run);
 /// Adds a replay, as of a slider, to a chart of fronts.
 void add_replay(Chart& fronts, const PolicyPoint& point);
 

@@ -3,6 +3,7 @@
 
 #include "core/policy/policy_rows.h"
 #include "core/policy/rerun_difference.h"
+#include "core/trace/tools/summary.h"
 #include "views/common/paths.h"
 #include "views/common/same_runs.h"
 
@@ -86,6 +87,18 @@ std::vector<PolicyRerun> PolicyData::storedReruns() const {
         }
     }
     return stored;
+}
+
+std::vector<RunPoint> PolicyData::rerunPoints() const {
+    std::vector<RunPoint> points;
+    for (const auto& [policy, key] : reruns_) {
+        const RunInfo* info = data_.run(key);
+        if (info != nullptr && info->scored_tokens > 0) {
+            points.push_back({u"rerun of %1"_s.arg(policy), Chart::b, mean_steps(*info), mean_nll(*info),
+                              mean_flops(*info), std::nan(""), policy.toStdString()});
+        }
+    }
+    return points;
 }
 
 void PolicyData::chooseLink(const QString& link) {

@@ -3,6 +3,7 @@
 
 #include "views/common/task.h"
 #include "views/common/view_context.h"
+#include "views/policy/front_chart.h"
 
 #include <QObject>
 
@@ -39,6 +40,8 @@ public:
     [[nodiscard]] RunKey rerunOf(const QString& policy) const;
     /// All open exact reruns of run().
     [[nodiscard]] std::vector<PolicyRerun> storedReruns() const;
+    /// The same as points of a front.
+    [[nodiscard]] std::vector<RunPoint> rerunPoints() const;
     /// A mark of a front was clicked; links to other things are ignored.
     void chooseLink(const QString& link);
 

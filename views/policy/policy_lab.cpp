@@ -202,6 +202,7 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     connect(&shared_, &PolicyData::tableChanged, this, &PolicyLab::renew);
     connect(&context_.selection, &Selection::sequenceChanged, this, &PolicyLab::tellText);
     connect(&shared_, &PolicyData::rerunsChanged, this, &PolicyLab::findRerun);
+    connect(&shared_, &PolicyData::rerunsChanged, this, &PolicyLab::drawFront);
     connect(rerun_, &QPushButton::clicked, this, [this] {
         if (rerunProgress_ >= 0) {
             Q_EMIT rerunCancelRequested();
@@ -463,10 +464,11 @@ void PolicyLab::showRerun() {
     QString text;
     if (difference_) {
         const RerunDifference& exact = *difference_;
-        text = means_in_words(u"rerun"_s, exact.mean_steps, exact.mean_nll, exact.mean_flops) +
-               u"<br>rerun − replay&nbsp;&nbsp; mean NLL %1, of one token at most %2; other steps at %3 of %4 "
-               "tokens"_s.arg(format_difference(exact.difference, 4), format_nats(exact.largest, 3),
-                              format_count(exact.steps_changed), format_count(exact.tokens));
+        text =
+            means_in_words(u"rerun"_s, exact.mean_steps, exact.mean_nll, exact.mean_flops) +
+            u"<br>rerun − replay&nbsp;&nbsp; mean NLL %1, of one token at most %2; other steps at %3 of %4 "
+            "tokens"_s.arg(format_difference(exact.difference, 4), format_nats(exact.largest, 3),
+                           format_count(exact.steps_changed), format_count(exact.tokens));
     } else if (!rerunProblem_.isEmpty()) {
         text = rerunProblem_.toHtmlEscaped();
     } else if (running) {
@@ -478,8 +480,11 @@ void PolicyLab::showRerun() {
     rerunLabel_->setVisible(!text.isEmpty());
 }
 
-/// The chosen policy beside the model's own and the bound.
+/// The chosen policy and its reruns beside the model's own and the bound.
 void PolicyLab::drawFront() {
+    if (!shared_.table() || spec_.isEmpty()) {
+        return;
+    }
     figure::FigureSpec spec = front_figure();
     const std::set<std::string> names{kind_->name, "learned", "oracle"};
     for (const PolicyKind* kind : shared_.table()->kinds()) {
@@ -492,12 +497,16 @@ void PolicyLab::drawFront() {
         front_->setSpec(std::move(spec));
         front_->setOnScreen(onScreen());
     }
-    front_->decorate([now = PolicyPoint{spec_.toStdString(), result_->mean_steps, result_->mean_nll,
-                                        result_->mean_flops}](Chart& chart) {
-        chart.title = u"Perplexity by replay"_s;
-        chart.note.clear(); // it stands beside
-        add_replay(chart, now);
-    });
+    front_->decorate(
+        [now = PolicyPoint{spec_.toStdString(), result_->mean_steps, result_->mean_nll, result_->mean_flops},
+         reruns = shared_.rerunPoints()](Chart& chart) {
+            chart.title = u"Perplexity by replay"_s;
+            chart.note.clear(); // it stands beside
+            for (const RunPoint& rerun : reruns) {
+                add_run(chart, rerun);
+            }
+            add_replay(chart, now);
+        });
 }
 
 void PolicyLab::tellText() {
