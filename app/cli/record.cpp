@@ -3,9 +3,11 @@
 #include "app/cli/record_verb.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
+#include "core/base/scoped_stop.h"
 #include "core/base/utf8.h"
 #include "core/model/depth_sources.h"
 #include "core/model/local_gpu.h"
+#include "core/record/batches.h"
 #include "core/record/jsonl.h"
 #include "core/record/kept_signals.h"
 #include "core/record/patch_file.h"
@@ -27,6 +29,52 @@
 #include <utility>
 
 namespace ponderscope::cli {
+
+/// Generated tokens are recorded like any others: the prompt and its continuation are scored together
+/// afterwards. Interrupted, what was generated until then is recorded, in a run that is marked partial.
+void RecordVerb::continue_prompts(const Engine& engine, const Checkpoint& checkpoint,
+                                  const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,
+                                  ProgressPrinter& printer, const std::stop_token& stop) {
+    std::vector<std::vector<std::int32_t>> prompts;
+    prompts.reserve(sequences.size());
+    for (const SequenceInput& sequence : sequences) {
+        prompts.push_back(sequence.ids);
+    }
+    GenerateOptions wanted = generate;
+    wanted.stop_ids = checkpoint.config.eos_token_ids;
+    wanted.stop = stop;
+    wanted.progress = printer.sink();
+    std::size_t continued = 0;
+    std::size_t generated_tokens = 0;
+    using Ids = std::vector<std::vector<std::int32_t>>;
+    const auto submit = [&](std::size_t begin, std::size_t end) {
+        wanted.first_sequence = static_cast<std::int64_t>(begin);
+        return engine.generate(Ids(prompts.begin() + static_cast<std::ptrdiff_t>(begin),
+                                   prompts.begin() + static_cast<std::ptrdiff_t>(end)),
+                               wanted);
+    };
+    const auto collect = [&](const Ids& generated, std::size_t begin, std::size_t end) {
+        for (std::size_t at = begin; at < end; ++at) {
+            const std::vector<std::int32_t>& fresh = generated[at - begin];
+            generated_tokens += fresh.size();
+            sequences[at].planned_length = sequences[at].length() + wanted.max_new_tokens;
+            sequences[at].ids.insert(sequences[at].ids.end(), fresh.begin(), fresh.end());
+            if (tokenizer != nullptr) {
+                attach_decoded_text(sequences[at], *tokenizer);
+            }
+        }
+        continued = end;
+    };
+    run_in_batches(prompts.size(), static_cast<std::size_t>(std::max<std::int64_t>(options.batch, 1)), stop,
+                   submit, collect);
+    if (stop.stop_requested()) {
+        if (generated_tokens == 0) {
+            throw Cancelled();
+        }
+        sequences.resize(continued);
+        options.cut_short = "Cancelled after " + std::to_string(generated_tokens) + " generated tokens.";
+    }
+}
 
 /// Prints about how much the run takes, on a terminal or where more than usual is recorded.
 void RecordVerb::say_price(const Engine& engine, std::int64_t window, const ProgressPrinter& printer) const {
@@ -64,6 +112,7 @@ void RecordVerb::check_input() const {
         throw InputError(ErrorId::usage_conflict,
                          "--resume continues a run, and --overwrite replaces it; give one of them.");
     }
+    check_sampling(generate);
     if (patched_only && patch_file.empty()) {
         throw InputError(ErrorId::usage_missing, "--patched-only needs --patch FILE; add it.");
     }
@@ -86,6 +135,10 @@ void RecordVerb::check_input() const {
     } else if (!input.texts.empty() || !input.prompt.empty() || !input.ids.empty() || !input.from.empty()) {
         throw InputError(ErrorId::usage_conflict,
                          "--jsonl excludes --text, --prompt, --ids and --from; give one of them.");
+    }
+    if (generate.max_new_tokens > 0) {
+        throw InputError(ErrorId::usage_conflict,
+                         "--generate continues a prompt, and a corpus has whole texts; give one of them.");
     }
     for (const auto& [given, name] :
          {std::pair{!how.force_steps.empty(), "--force-steps"}, std::pair{!patch_file.empty(), "--patch"}}) {
@@ -113,6 +166,14 @@ bool RecordVerb::streams_texts() const {
 RecordReport RecordVerb::record_texts(Engine& engine, const Checkpoint& checkpoint,
                                       const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,
                                       ProgressPrinter& printer, const std::stop_token& stop) {
+    if (generate.max_new_tokens > 0) {
+        continue_prompts(engine, checkpoint, tokenizer, sequences, printer, stop);
+        if (!options.cut_short.empty()) {
+            generate.max_new_tokens = 0;
+            const ScopedStop undisturbed({}); // what was generated is recorded to its end
+            return record_texts(engine, checkpoint, tokenizer, sequences, printer, {});
+        }
+    }
     how.check_places(sequences);
     if (!how.force_steps.empty() && options.run_name.empty()) {
         options.run_name = checkpoint.folder.filename().string() + " forced " + how.force_steps;
@@ -181,7 +242,8 @@ void RecordVerb::enter_world() {
         return;
     }
     for (const auto& [given, name] :
-         {std::pair{!patch_file.empty(), "--patch"}, std::pair{overwrite, "--overwrite"}}) {
+         {std::pair{!patch_file.empty(), "--patch"}, std::pair{generate.max_new_tokens > 0, "--generate"},
+          std::pair{overwrite, "--overwrite"}}) {
         if (given) {
             throw InputError(ErrorId::usage_unsuited, std::string(name) + " is of one process, and " +
                                                           world.launcher + " started " +
@@ -251,6 +313,7 @@ void RecordVerb::run() {
     options.text_source = jsonl.file.empty()  ? input.source()
                           : jsonl.file == "-" ? "standard input"
                                               : jsonl.file.string();
+    options.seed = generate.seed;
     if (input.ids.empty() && input.from.empty()) { // ids are read already
         options.reading = input.reading;
     }
@@ -392,6 +455,14 @@ void add_record(CLI::App& program) {
                     "Remove the value of layer S from the depth attention of all layers, or of one; the "
                     "other weights are renormalised. Compare the run with one without this option")
         ->type_name("S[:LAYER]");
+    app->add_option("--generate", verb->generate.max_new_tokens,
+                    "Continue the prompt by N tokens and record prompt and continuation")
+        ->type_name("N")
+        ->check(number_from<std::int64_t>(0));
+    add_sampling(*app, verb->generate);
+    for (const char* const name : {"--temperature", "--top-k", "--top-p"}) {
+        app->get_option(name)->needs("--generate");
+    }
     verb->progress.add_to(*app);
     app->add_flag("--json", verb->json, "Print the result as JSON");
     app->footer("Example:\n  ponderscope record sample_models/ponderlm-neox-1m --text "

@@ -29,6 +29,7 @@ struct RecordVerb {
     std::filesystem::path trace;
     std::string level = "steps";
     RecordOptions options;
+    GenerateOptions generate;
     std::vector<std::string> ablated_sources;
     std::filesystem::path patch_file;
     bool patched_only = false;
@@ -75,6 +76,9 @@ struct RecordVerb {
     /// The checkpoint with the user's changes, which the run stores.
     [[nodiscard]] Checkpoint open();
     void say_price(const Engine& engine, std::int64_t window, const ProgressPrinter& printer) const;
+    void continue_prompts(const Engine& engine, const Checkpoint& checkpoint, const Tokenizer* tokenizer,
+                          std::vector<SequenceInput>& sequences, ProgressPrinter& printer,
+                          const std::stop_token& stop);
 };
 
 } // namespace ponderscope::cli

@@ -42,6 +42,54 @@ protected:
     std::string trace_;
 };
 
+// The shipped sample with an end token that the first prompt reaches at once and the second never.
+TEST_F(Generate, RecordedTogetherPromptsGoOnAsAloneWhereverTheyStop) {
+    const std::filesystem::path sample = testing::source_tree() / "sample_models/ponderlm-neox-1m";
+    const std::filesystem::path model = folder_ / "ending";
+    std::filesystem::copy(sample, model, std::filesystem::copy_options::recursive);
+    nlohmann::json config = read_json_file(model / "config.json");
+    config["eos_token_id"] = 568;
+    std::filesystem::remove(model / "config.json");
+    write_file_atomically(model / "config.json", config.dump());
+    const auto recorded = [&](const std::string& ids, const std::vector<std::string>& more) {
+        write_file_atomically(folder_ / "ids.json", ids);
+        std::filesystem::remove(trace_);
+        std::vector<std::string> arguments{
+            "record",     model.string(), "--ids", (folder_ / "ids.json").string(),
+            "--generate", "12",           "-o",    trace_};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        succeed(arguments);
+        const TraceReader reader = TraceReader::open(trace_);
+        std::vector<TokenColumns> all;
+        for (const SequenceInfo& sequence : reader.sequences(1)) {
+            all.push_back(reader.tokens(1, sequence.number));
+        }
+        return all;
+    };
+    const std::string first = "[10,50,300,700,12]";
+    const std::string second = "[99,500,31,44,801,77,3]";
+    const auto together = recorded("[" + first + "," + second + "]", {});
+    const auto alone = recorded("[" + second + "]", {});
+    ASSERT_EQ(together.size(), 2U);
+    EXPECT_LT(together[0].size(), 5U + 12) << "the first prompt stops";
+    EXPECT_EQ(together[1].id, alone.at(0).id);
+    EXPECT_EQ(together[1].steps, alone.at(0).steps);
+    for (std::size_t t = 0; t + 1 < together[1].size(); ++t) {
+        EXPECT_NEAR(together[1].nll[t], alone[0].nll[t], 1e-4);
+    }
+    // Sampled, a draw belongs to the sequence and the position: batches of any size give the same.
+    const std::string many = "[" + first + "," + second + "," + first + "," + second + "," + first + "]";
+    const auto whole = recorded(many, {"--temperature", "1", "--seed", "3"});
+    for (const char* batch : {"1", "2", "3"}) {
+        const auto cut = recorded(many, {"--temperature", "1", "--seed", "3", "--batch", batch});
+        ASSERT_EQ(cut.size(), whole.size());
+        for (std::size_t i = 0; i < whole.size(); ++i) {
+            EXPECT_EQ(cut[i].id, whole[i].id) << "sequence " << i << " in batches of " << batch;
+        }
+    }
+    EXPECT_NE(whole[0].id, whole[2].id) << "sequences draw for themselves";
+}
+
 /// The bound of calm_margin decays with the tokens that a generation may come to, not with those it came to.
 TEST_F(Generate, WhatEndsEarlyIsDecidedAsItWasPlanned) {
     const std::filesystem::path model = folder_ / "ending";
@@ -55,6 +103,8 @@ TEST_F(Generate, WhatEndsEarlyIsDecidedAsItWasPlanned) {
     const std::vector<nlohmann::json> said =
         lines(succeed({"generate", model.string(), "--prompt", "The ferry was", "--tokens", "200", "--policy",
                        policy, "-o", trace_, "--name", "said", "--json"}));
+    succeed({"record", model.string(), "--prompt", "The ferry was", "--generate", "200", "--policy", policy,
+             "-o", trace_, "--name", "recorded"});
     succeed({"record", model.string(), "--from", trace_ + "#said", "--policy", "full", "-o", trace_, "--name",
              "all"});
     const std::string reruns = (folder_ / "reruns.ponder").string();
@@ -67,9 +117,11 @@ TEST_F(Generate, WhatEndsEarlyIsDecidedAsItWasPlanned) {
         EXPECT_EQ(said[row + 1]["steps"], tokens.steps[row]) << row;
     }
     const TraceReader rerun = TraceReader::open(reruns);
-    const TokenColumns same = rerun.tokens(find_run(rerun, "all calm_margin:lambda=0.18").id, 0);
-    EXPECT_EQ(same.id, tokens.id);
-    EXPECT_EQ(same.steps, tokens.steps);
+    for (const TokenColumns& same : {reader.tokens(find_run(reader, "recorded").id, 0),
+                                     rerun.tokens(find_run(rerun, "all calm_margin:lambda=0.18").id, 0)}) {
+        EXPECT_EQ(same.id, tokens.id);
+        EXPECT_EQ(same.steps, tokens.steps);
+    }
     EXPECT_EQ(recorded_choices(find_run(reader, "all")).planned_length(0),
               said.front()["prompt_tokens"].get<std::int64_t>() + 200);
 }
