@@ -198,8 +198,11 @@ void RecordDialog::layOut() {
         line->addStretch(1);
         grid->addLayout(line, row++, 1);
     };
-    label(u"Checkpoint"_s, checkpoint_);
-    grid->addWidget(checkpoint_, row++, 1);
+    const auto field = [&](const QString& text, QWidget* widget) {
+        label(text, widget);
+        grid->addWidget(widget, row++, 1);
+    };
+    field(u"Checkpoint"_s, checkpoint_);
     grid->addWidget(about_, row++, 1);
     grid->addWidget(fromFile_, row, 0);
     grid->addWidget(textFile_, row++, 1);
@@ -207,10 +210,8 @@ void RecordDialog::layOut() {
     grid->addWidget(prompt_, row++, 1);
     label(u"Method"_s, method_);
     several({{QString(), method_}, {u"Device"_s, device_}, {u"Precision"_s, dtype_}});
-    label(u"Policy"_s, policy_);
-    grid->addWidget(policy_, row++, 1);
-    label(u"Options"_s, more_);
-    grid->addWidget(more_, row++, 1);
+    field(u"Policy"_s, policy_);
+    field(u"Options"_s, more_);
     label(u"Record"_s, level_);
     {
         auto* line = new QHBoxLayout;
@@ -221,12 +222,9 @@ void RecordDialog::layOut() {
     }
     label(u"Windows"_s, context_);
     several({{QString(), context_}, {u"stride"_s, stride_}, {u"batch"_s, batch_}});
-    label(u"Name"_s, name_);
-    grid->addWidget(name_, row++, 1);
-    label(u"Trace"_s, trace_);
-    grid->addWidget(trace_, row++, 1);
-    label(u"Command"_s, command_);
-    grid->addWidget(command_, row++, 1);
+    field(u"Name"_s, name_);
+    field(u"Trace"_s, trace_);
+    field(u"Command"_s, command_);
 
     auto* buttons = new QDialogButtonBox(this);
     start_ = buttons->addButton(u"Record"_s, QDialogButtonBox::AcceptRole);
