@@ -13,12 +13,15 @@ namespace ponderscope {
 /// byte order mark in front is left out.
 class CsvRecords {
 public:
-    /// \p file names the table in sentences. Both outlive the object.
+    /// \p file is the name of the table in error messages. \p file and \p text must outlive the object.
     CsvRecords(const std::filesystem::path& file, std::string_view text);
 
-    /// False at the end. InputError: a quote that nothing closes.
+    /// False at the end. InputError: an opening quote without a closing quote.
     bool next(std::vector<std::string>& fields);
-    [[nodiscard]] std::int64_t line() const { return line_; } ///< on which the last record begins, from 1
+    [[nodiscard]] std::int64_t line() const {
+        return line_;
+    } ///< line of the file, from 1, on which the last
+      ///< record begins
 
 private:
     const std::filesystem::path& file_;

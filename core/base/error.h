@@ -7,7 +7,7 @@
 
 namespace ponderscope {
 
-/// What is wrong, for programs and tests. error_ids.def has their names and meanings.
+/// The kinds of errors, for programs and tests. error_ids.def has their names and meanings.
 enum class ErrorId {
 #define PONDERSCOPE_ERROR(area, name, meaning) area##_##name,
 #include "core/base/error_ids.def"
@@ -17,7 +17,7 @@ enum class ErrorId {
 /// "trace.locked".
 const char* name_of(ErrorId id);
 
-/// Base of all exceptions that this project throws on purpose. what() is one sentence for a person.
+/// Base of all exceptions that this project throws on purpose. what() is one sentence for the user.
 class Error : public std::runtime_error {
 public:
     Error(ErrorId id, const std::string& sentence) : std::runtime_error(sentence), id_(id) {}
@@ -27,13 +27,13 @@ private:
     ErrorId id_;
 };
 
-/// Wrong use or wrong input: a file, a flag, a value. Command lines end with exit code 2.
+/// Wrong use or wrong input: a file, a flag, a value. The command line ends with exit code 2.
 class InputError : public Error {
 public:
     explicit InputError(const std::string& sentence) : Error(ErrorId::input_invalid, sentence) {}
     InputError(ErrorId id, const std::string& sentence) : Error(id, sentence) {}
 
-    /// "PATH: expected EXPECTED, found FOUND; REMEDY." The parts come without a final stop.
+    /// The message is "PATH: expected EXPECTED, found FOUND; REMEDY." The parts come without a full stop.
     InputError(ErrorId id, const std::filesystem::path& path, const std::string& expected,
                const std::string& found, const std::string& remedy);
     InputError(const std::filesystem::path& path, const std::string& expected, const std::string& found,
@@ -41,28 +41,28 @@ public:
         : InputError(ErrorId::input_invalid, path, expected, found, remedy) {}
 };
 
-/// An error of the environment: disk full, no permission, out of memory. Exit code 2; finished sequences
-/// stay.
+/// An error of the environment: disk full, no permission, out of memory. The command line ends with exit code
+/// 2. Finished sequences stay in the trace.
 class EnvironmentError : public Error {
 public:
     explicit EnvironmentError(const std::string& sentence) : Error(ErrorId::environment_failed, sentence) {}
     EnvironmentError(ErrorId id, const std::string& sentence) : Error(id, sentence) {}
 };
 
-/// A device has too little memory; a smaller batch may fit.
+/// A device has too little memory. A smaller batch may fit.
 class MemoryExhausted : public EnvironmentError {
 public:
     explicit MemoryExhausted(const std::string& sentence)
         : EnvironmentError(ErrorId::environment_memory, sentence) {}
 };
 
-/// A check that ran and failed (check, compare with a bound). Exit code 1.
+/// A check that ran and failed (check, compare with a bound). The command line ends with exit code 1.
 class CheckFailed : public Error {
 public:
     explicit CheckFailed(const std::string& sentence) : Error(ErrorId::check_failed, sentence) {}
 };
 
-/// The user cancelled. Exit code 130.
+/// The user cancelled. The command line ends with exit code 130.
 class Cancelled : public Error {
 public:
     Cancelled() : Error(ErrorId::run_cancelled, "Cancelled.") {}

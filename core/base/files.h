@@ -11,12 +11,12 @@
 namespace ponderscope {
 
 /// A whole file mapped read-only. The bytes stay valid while the object lives, also after a move. Thread-safe
-/// once open. If another program shortens a mapped file, mmap ends this program with SIGBUS. So our own
-/// writers only rename finished files into place.
+/// once open. If another program shortens a mapped file, SIGBUS ends this program. For this reason our own
+/// writers never change a file in place: they rename a finished file over it.
 class MappedFile {
 public:
-    /// InputError: nothing there, a folder, a device, a loop of links. EnvironmentError: no permission, no
-    /// address space.
+    /// InputError: the path does not exist, or is a folder, a device or a loop of links. EnvironmentError: no
+    /// permission, no address space.
     static MappedFile open(const std::filesystem::path& path);
 
     MappedFile() = default;
@@ -30,11 +30,11 @@ public:
     [[nodiscard]] std::string_view text() const;
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
-    /// Hints to the kernel; without effect on what is read.
+    /// Hints to the kernel. They do not change the bytes.
     void expect_sequential_reads() const;
     void will_need(std::span<const std::byte> part) const; ///< start reading it in the background
-    void
-    done_with(std::span<const std::byte> part) const; ///< its pages may go; they come back when touched again
+    void done_with(std::span<const std::byte> part) const; ///< lets the kernel drop these pages; the next
+                                                           ///< access reads them again
 
 private:
     std::filesystem::path path_;
@@ -42,13 +42,13 @@ private:
     std::size_t size_ = 0;
 };
 
-/// A file that appears whole or not at all: written to a temporary file in the same folder, synced, and
-/// renamed over \p path by commit(). Destroyed before that, it leaves nothing behind. A link at \p path is
-/// followed.
+/// A file that appears whole or not at all. The bytes go to a temporary file in the same folder; commit()
+/// syncs this file and renames it over \p path. Without commit() the destructor deletes it. A link at \p path
+/// is followed.
 class AtomicFile {
 public:
-    /// InputError: the folder does not exist, or something that is not a file is in the way.
-    /// EnvironmentError: no permission.
+    /// InputError: the folder does not exist, or \p path is not a regular file. EnvironmentError: no
+    /// permission.
     explicit AtomicFile(const std::filesystem::path& path);
     ~AtomicFile();
     AtomicFile(AtomicFile&& other) noexcept;
@@ -58,10 +58,9 @@ public:
 
     void write(std::span<const std::byte> bytes); ///< EnvironmentError: disk full, quota, I/O error
     void write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
-    void commit(); ///< EnvironmentError. Once.
+    void commit(); ///< EnvironmentError as write(). Call it once.
 
-    /// The path of the bytes until commit(), for libraries that write a file themselves. The file exists and
-    /// is empty.
+    /// The temporary file, for libraries that write a file themselves. The file exists and is empty.
     [[nodiscard]] const std::filesystem::path& temporary_path() const { return temporary_; }
 
 private:
@@ -80,7 +79,7 @@ private:
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
-/// The file behind a name, so that two names of one file compare equal; all 0: no such file.
+/// Identifies a file by device and inode, so that two paths to one file compare equal. All 0: no such file.
 struct FileId {
     std::uint64_t device = 0;
     std::uint64_t number = 0;
@@ -88,8 +87,8 @@ struct FileId {
     friend bool operator==(const FileId&, const FileId&) = default;
 };
 
-/// The name that a file which this process has open has by now; empty: none, it was removed, or the system
-/// does not report it.
+/// The current path of a file that this process has open. Empty: the file was removed, or the system does not
+/// report the path.
 std::filesystem::path name_of_open_file(const FileId& file);
 
 constexpr std::uint64_t default_max_file_bytes = std::uint64_t{1} << 30;
@@ -98,18 +97,17 @@ constexpr std::uint64_t default_max_file_bytes = std::uint64_t{1} << 30;
 /// read error.
 std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes = default_max_file_bytes);
 
-/// A text to be read by a model or by us: not empty, valid UTF-8, no NUL bytes; InputError names the failed
-/// check and the byte. The text is returned unchanged: a byte order mark and CRLF stay, so that spans are
-/// offsets into the file.
+/// Reads a text file. InputError names the failed check and the byte: the text must not be empty, must be
+/// valid UTF-8, and must not contain NUL bytes. The text is returned unchanged: a byte order mark and CRLF
+/// stay, so that spans are offsets into the file.
 std::string read_text_file(const std::filesystem::path& path,
                            std::uint64_t max_bytes = default_max_file_bytes);
 
-/// The same checks on a text that is already in memory; \p what names it in the sentence (a path, "the
-/// prompt").
+/// The same checks on a text in memory. \p what names the text in the message (a path, "the prompt").
 void check_text(std::string_view text, const std::string& what);
 
-/// The sentence for an errno on \p path: an InputError if the path is wrong, an EnvironmentError if the
-/// machine refuses. \p verb: "read", "written".
+/// Throws the error for an errno on \p path: InputError if the path is wrong, EnvironmentError if the machine
+/// refuses. \p verb: "read", "written".
 [[noreturn]] void throw_file_error(const std::filesystem::path& path, int error, std::string_view verb);
 
 } // namespace ponderscope

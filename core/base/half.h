@@ -7,9 +7,8 @@
 
 namespace ponderscope {
 
-/// IEEE 754 binary16 (F16) and bfloat16 (BF16) as their bit patterns. Narrowing rounds to nearest, ties to
-/// even; what is too large becomes infinity; a NaN stays a quiet NaN. The same results as torch's
-/// conversions.
+/// IEEE 754 binary16 (F16) and bfloat16 (BF16) as bit patterns. Narrowing rounds to nearest, ties to even.
+/// Values that are too large become infinity; a NaN stays a quiet NaN. The results equal those of torch.
 
 constexpr float bfloat16_to_float(std::uint16_t bits) {
     return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U);

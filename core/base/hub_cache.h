@@ -10,14 +10,13 @@ namespace ponderscope {
 /// "name" or "organisation/name", as models are called on the Hugging Face hub.
 bool is_hub_name(std::string_view text);
 
-/// The folder of a model that was downloaded before: if \p path does not exist and is a hub name, its
-/// snapshot in the hub's local cache (HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME/hub,
-/// XDG_CACHE_HOME/huggingface/hub or ~/.cache/huggingface/hub); where it is a folder of that cache
-/// ("models--organisation--name"), the snapshot inside. Of several snapshots, refs/main, else the newest.
-/// Nothing: neither.
+/// The local folder of a downloaded model. If \p path does not exist and is a hub name, the function searches
+/// the hub's local cache (HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME/hub, XDG_CACHE_HOME/huggingface/hub or
+/// ~/.cache/huggingface/hub). \p path may also be a folder of this cache ("models--organisation--name"). Of
+/// several snapshots, refs/main wins, else the newest. Nothing if neither form applies.
 std::optional<std::filesystem::path> hub_snapshot(const std::filesystem::path& path);
 
-/// hub_snapshot(), or \p path itself.
+/// The result of hub_snapshot(), or \p path itself if there is none.
 std::filesystem::path local_model_folder(const std::filesystem::path& path);
 
 } // namespace ponderscope

@@ -5,7 +5,7 @@
 
 namespace ponderscope {
 
-/// Stands for a missing number in sums and tables.
+/// Marks a missing number in sums and tables.
 inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 } // namespace ponderscope

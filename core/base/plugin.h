@@ -5,9 +5,9 @@
 
 namespace ponderscope {
 
-/// A function of one of our libraries that a program opens only when needed, because the dependencies of the
-/// library are large or may be missing. By name: on the program's run path. The library stays loaded. Null:
-/// it could not be opened; \p why has the reason. Threads: any.
+/// Loads a function from one of our libraries at run time. Programs use it for libraries whose dependencies
+/// are large or may be missing. \p library is a file name on the program's run path. The library stays
+/// loaded. Null: loading failed, and \p why has the reason. Threads: any.
 void* function_of_plugin(const char* library, const char* function, std::string& why);
 
 } // namespace ponderscope

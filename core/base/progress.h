@@ -8,8 +8,8 @@
 
 namespace ponderscope {
 
-/// How far a long task is. `total` is 0 when it is not known. Rates and time left are the receiver's
-/// business: it has a clock.
+/// The progress of a long task. `total` is 0 if it is unknown. The receiver computes rates and the remaining
+/// time.
 struct Progress {
     std::string activity; ///< "recording", "reading weights"
     std::int64_t done = 0;
@@ -17,7 +17,7 @@ struct Progress {
     std::string unit; ///< "tokens", "bytes", "steps"
 };
 
-/// Called on the thread that works, at most a few times a second. Must not throw. May be empty.
+/// Runs on the working thread, at most a few times a second. Must not throw. May be empty.
 using ProgressSink = std::function<void(const Progress&)>;
 
 } // namespace ponderscope

@@ -6,8 +6,8 @@
 
 namespace ponderscope {
 
-/// During its life, computations of its thread with an engine, and waits for another machine, throw Cancelled
-/// as soon as \p stop is requested. So a thread can end during a long text or a slow network.
+/// While this object lives, engine computations of its thread, and waits for another machine, throw Cancelled
+/// as soon as \p stop is requested. So a thread can stop during a long text or a slow network.
 class ScopedStop {
 public:
     explicit ScopedStop(std::stop_token stop) : before_(std::exchange(current(), std::move(stop))) {}

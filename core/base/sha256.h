@@ -13,7 +13,7 @@ struct evp_md_ctx_st;
 
 namespace ponderscope {
 
-/// SHA-256 (FIPS 180-4) of bytes that arrive in pieces, by OpenSSL. EnvironmentError if OpenSSL lacks it.
+/// SHA-256 (FIPS 180-4) of bytes that arrive in parts, by OpenSSL. EnvironmentError if OpenSSL lacks it.
 class Sha256 {
 public:
     using Digest = std::array<std::uint8_t, 32>;
@@ -23,7 +23,7 @@ public:
     Sha256& update(std::string_view text) {
         return update(std::as_bytes(std::span(text.data(), text.size())));
     }
-    /// The digest of everything so far. The object cannot be used again.
+    /// The digest of all bytes so far. The object cannot be used again.
     [[nodiscard]] Digest finish();
     [[nodiscard]] std::string finish_hex(); ///< lower case, 64 characters
 

@@ -5,8 +5,9 @@
 
 namespace ponderscope {
 
-/// Output \p n (from 0) of the SplitMix64 generator that starts at \p seed. A pure function of both, so that
-/// draws depend neither on their order nor on the machine (Steele, Lea, Flood 2014, with Stafford's mix 13).
+/// Output \p n (from 0) of the SplitMix64 generator with this \p seed. A pure function of both arguments, so
+/// random numbers depend neither on their order nor on the machine (Steele, Lea, Flood 2014, with Stafford's
+/// mix 13).
 constexpr std::uint64_t splitmix64(std::uint64_t seed, std::uint64_t n) {
     std::uint64_t z = seed + (n + 1) * 0x9E3779B97F4A7C15ULL;
     z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9ULL;
@@ -19,8 +20,8 @@ constexpr double unit_interval(std::uint64_t bits) {
     return static_cast<double>(bits >> 11U) * 0x1p-53;
 }
 
-/// u_t of the halting policies: one draw for each token; \p sequence is the number in the run, from 0, \p
-/// position the position in the sequence.
+/// u_t of the halting policies: one random number for each token. \p sequence is the sequence's number in the
+/// run, from 0; \p position is the position in the sequence.
 constexpr double token_draw(std::uint64_t seed, std::uint64_t sequence, std::uint64_t position) {
     return unit_interval(splitmix64(splitmix64(seed, sequence), position));
 }

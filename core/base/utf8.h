@@ -9,7 +9,7 @@
 namespace ponderscope {
 
 /// Offset of the first byte at which \p text stops being valid UTF-8 (RFC 3629: no overlong forms, no
-/// surrogates, no code above U+10FFFF); std::string_view::npos: all is valid. Eight ASCII bytes at a time.
+/// surrogates, no code above U+10FFFF). std::string_view::npos: all of \p text is valid.
 std::size_t first_invalid_utf8(std::string_view text);
 
 inline bool is_valid_utf8(std::string_view text) {
@@ -22,14 +22,14 @@ struct Utf8Character {
     std::uint8_t bytes = 0;
 };
 
-/// The character that starts at \p offset. For invalid UTF-8 it is U+FFFD of one byte, so that a loop always
-/// advances and sees every byte once. \p offset must lie inside \p text.
+/// The character that starts at \p offset, which must lie inside \p text. For invalid UTF-8 the result is
+/// U+FFFD with a length of one byte, so that a loop always advances and visits every byte once.
 Utf8Character utf8_at(std::string_view text, std::size_t offset);
 
 /// Appends the UTF-8 form of \p code; surrogates and values above U+10FFFF become U+FFFD.
 void append_utf8(std::string& text, char32_t code);
 
-/// Valid UTF-8, whatever the bytes are: U+FFFD for each maximal subpart (Unicode, 3.9), as Python decodes.
+/// Replaces each maximal invalid subpart by U+FFFD (Unicode, 3.9), as Python does.
 std::string valid_utf8(std::string_view bytes);
 
 /// Number of characters; an invalid byte counts as one.
@@ -38,14 +38,14 @@ std::size_t utf8_length(std::string_view text);
 /// The largest offset <= \p offset that is not inside a character of valid \p text.
 std::size_t utf8_boundary_before(std::string_view text, std::size_t offset);
 
-/// Invisible, or moves other characters: control characters, marks of direction, spaces without width.
-/// Joiners are letters of some scripts and none of these.
+/// Whether the character is invisible or moves other characters: control characters, direction marks, spaces
+/// without width. Joiners do not count, because some scripts need them as letters.
 bool is_unseen(char32_t code);
 
-/// For messages: \p text with such characters and invalid bytes made visible, cut after about \p max_bytes
-/// bytes.
+/// \p text for messages, cut after about \p max_bytes bytes. Invisible characters and invalid bytes are shown
+/// as escapes.
 std::string printable(std::string_view text, std::size_t max_bytes = 60);
-/// The same without a cut: a name from a stranger's file, for a terminal.
+/// The same without a cut, for printing names from untrusted files on a terminal.
 std::string visible(std::string_view text);
 
 } // namespace ponderscope

@@ -13,7 +13,7 @@
 
 namespace ponderscope {
 
-/// "a, b, c": the elements of \p range, or \p text of each.
+/// Joins the elements of \p range as "a, b, c". \p text converts an element to text.
 template <typename Range, typename Text = std::identity>
 std::string joined(const Range& range, Text text = {}) {
     std::string all;
@@ -33,32 +33,31 @@ std::string shortest(Number value) {
     return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
 }
 
-/// The number that is the whole of \p text; no value: other characters around the number, or out of the
-/// type's range.
+/// The number in \p text. No value: \p text has other characters, or the number is out of the type's range.
 template <typename Number>
 std::optional<Number> parse_number(std::string_view text) {
     Number value{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
-/// The same of a whole number from 0; -1 if there is none.
+/// The same for a whole number of at least 0; -1 if \p text is not one.
 inline std::int64_t parse_count(std::string_view text) {
     const std::int64_t value = parse_number<std::int64_t>(text).value_or(-1);
     return value < 0 ? -1 : value;
 }
 
-/// At most this number of significant digits, as "%g" with a decimal point: a window's locale may have a
-/// comma there.
+/// The number as "%g" with \p digits significant digits. Always a decimal point, whatever the window's
+/// locale.
 std::string rounded(double value, int digits = 6);
 
-/// The word of \p known that is nearest to \p word, by the fewest omitted, inserted, changed or swapped
-/// letters; the first of equals. Empty if the distance is more than a third of the longer word and more than
-/// two, unless the word (of three letters or more) is a prefix of the known one.
+/// The word of \p known with the smallest edit distance to \p word (omitted, inserted, changed or swapped
+/// letters); the first of equals. Empty if the distance is more than two and more than a third of the longer
+/// word. A word of three letters or more also matches a known word that it begins.
 std::optional<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& known);
 
-/// The end of a sentence about an unknown word: "; did you mean NEAREST?", or "." without a near word.
+/// The end of a message about an unknown word: "; did you mean NEAREST?", or "." if no known word is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known);
-/// The same, with the known words if none is near or there are few.
+/// The same, but lists the known words if no word is near or the list is short.
 std::string did_you_mean_or_list(std::string_view word, const std::vector<std::string_view>& known);
 
 } // namespace ponderscope
