@@ -18,7 +18,7 @@
 
 namespace ponderscope {
 
-/// One tensor of a checkpoint, lying in a memory-mapped file. Valid while its Weights lives.
+/// One tensor of a checkpoint, in a memory-mapped file. Valid while its Weights object lives.
 struct TensorView {
     std::string name;
     DType dtype = DType::f32;
@@ -29,13 +29,13 @@ struct TensorView {
 /// "[2, 3]", for messages.
 std::string shape_text(const std::vector<std::int64_t>& shape);
 
-/// All tensors of a checkpoint folder: model.safetensors, or the shards of model.safetensors.index.json, and
-/// the tensors of the config's companions under their prefixes. Opening validates every header and maps the
-/// files; no weight is read. Thread-safe once open.
+/// All tensors of a checkpoint folder: those of model.safetensors, or of the shards in
+/// model.safetensors.index.json, and those of the config's companion files under their prefixes. open()
+/// validates every header and maps the files, but reads no weight. Thread-safe once open.
 class Weights {
 public:
-    /// Throws InputError: missing, truncated or lying files, LFS pointers, pickles, shards outside the
-    /// folder, a tensor twice.
+    /// InputError: missing, truncated or inconsistent files, LFS pointers, pickles, shards outside the
+    /// folder, a repeated tensor.
     static Weights open(const std::filesystem::path& folder,
                         const std::vector<ModelConfig::Companion>& companions = {});
 
@@ -45,16 +45,16 @@ public:
 
     [[nodiscard]] const TensorView* find(const std::string& name) const; ///< nullptr when absent
     [[nodiscard]] std::vector<std::string> names() const;                ///< sorted
-    /// Tensors of a dtype that no model here uses (quantised), with the dtype's name; find() and names() are
-    /// without them.
+    /// Tensors whose dtype no model here uses (quantised tensors), with the name of the dtype. find() and
+    /// names() leave them out.
     [[nodiscard]] const std::map<std::string, std::string>& unreadable() const;
-    /// Parts of the names in the files that wrappers of PyTorch put there ("_orig_mod.", "module."); find()
-    /// and names() are without them.
+    /// Parts that PyTorch's wrappers added to the tensor names ("_orig_mod.", "module."). find() and names()
+    /// use the names without these parts.
     [[nodiscard]] const std::vector<std::string>& removed_name_parts() const;
     [[nodiscard]] const std::vector<std::filesystem::path>& files() const;
     [[nodiscard]] std::uint64_t total_bytes() const; ///< of the tensors
-    /// Hints for a loader: read this tensor ahead in the background; let its pages go again after copying it.
-    /// `bytes` may be a part of the tensor's.
+    /// Hints for a loader: will_need() reads the tensor ahead in the background, done_with() frees its pages
+    /// after the copy. `bytes` may be a part of the tensor's bytes.
     void will_need(const TensorView& tensor) const;
     void done_with(const TensorView& tensor) const;
 
@@ -64,23 +64,23 @@ private:
     std::unique_ptr<Impl> impl_;
 };
 
-/// A checkpoint folder in Hugging Face layout, opened and validated but not yet loaded onto a device.
+/// A checkpoint folder in Hugging Face layout, opened and validated. No weight is on a device yet.
 struct Checkpoint {
     std::filesystem::path folder;
     ModelConfig config;
     Weights weights;
-    /// The file of the tokenizer: tokenizer.json, or the vocab.json beside a merges.txt. Empty: the
-    /// checkpoint runs on ids.
+    /// The tokenizer file: tokenizer.json, or vocab.json with a merges.txt beside it. Empty: the checkpoint
+    /// has no tokenizer and takes token ids.
     std::optional<std::filesystem::path> vocabulary;
 
-    /// Throws InputError. Accepts the folder, or a file inside it (config.json, model.safetensors). \p method
-    /// and \p steps as read_model_config.
+    /// Opens the folder, or the folder of a file (config.json, model.safetensors). \p method and \p steps as
+    /// in read_model_config. Throws InputError.
     static Checkpoint open(const std::filesystem::path& path, std::optional<MethodKind> method = std::nullopt,
                            std::optional<std::int64_t> steps = std::nullopt);
 };
 
-/// SHA-256 over config.json, the config's companions and the weight files, in the order: for each file sorted
-/// by name, its name, a zero byte, its size as eight little-endian bytes, its content. Lower-case hex. Throws
+/// SHA-256 over config.json, the companion files and the weight files, sorted by name. Each file adds its
+/// name, a zero byte, its size as eight little-endian bytes, and its content. Lower-case hex. Throws
 /// Cancelled.
 std::string checkpoint_digest(const Checkpoint& checkpoint, const ProgressSink& progress = {},
                               const std::stop_token& stop = {});

@@ -5,18 +5,18 @@
 
 namespace ponderscope {
 
-/// Throws InputError when \p folder is missing, no folder, unreadable or empty.
+/// InputError: \p folder is missing, not a folder, unreadable or empty.
 void check_checkpoint_folder(const std::filesystem::path& folder);
 
-/// Throws the InputError for a folder with neither model.safetensors nor an index: names the files that are
-/// there instead (pickles, GGUF, safetensors under other names) and what to do.
+/// Throws the InputError for a folder with neither model.safetensors nor an index. The message names the
+/// files in the folder (pickles, GGUF, safetensors with other names) and the remedy.
 [[noreturn]] void refuse_folder_without_weights(const std::filesystem::path& folder);
 
-/// InputError for a folder that holds a LoRA adapter and no model: what to merge it into, and how.
+/// InputError if the folder holds a LoRA adapter and no model. The message says how to merge the adapter into
+/// its base model.
 void refuse_adapter_folder(const std::filesystem::path& folder);
 
-/// The folder of a checkpoint that a user named by the folder or by one of its files. InputError for anything
-/// else.
+/// The folder of a checkpoint. \p path is the folder or one of its files. InputError for any other path.
 std::filesystem::path checkpoint_folder_of(const std::filesystem::path& path);
 
 } // namespace ponderscope

@@ -17,10 +17,10 @@ namespace ponderscope {
 
 struct MethodInfo;
 
-/// The consequence of a value that this build does not know.
+/// How error messages end if this build does not support a value.
 inline constexpr const char* cannot_run = "this build cannot run the checkpoint";
 
-/// Bounds for the numbers of a configuration. Any two sizes, times eight bytes, multiply within 64 bits.
+/// Bounds for the numbers of a configuration. The product of any two sizes and eight bytes fits into 64 bits.
 namespace config_limits {
 constexpr std::int64_t vocabulary = std::numeric_limits<std::int32_t>::max(); // ids are 32-bit
 constexpr std::int64_t width = std::int64_t{1} << 24;
@@ -31,38 +31,39 @@ constexpr std::int64_t steps = 4096;
 constexpr std::int64_t experts = 4096;
 } // namespace config_limits
 
-/// Typed access to a config.json. All getters take the default of the configuration class and throw
-/// InputError naming the key.
+/// Typed access to a config.json. Each getter takes the default of the configuration class. InputError names
+/// the key.
 class ConfigReader {
 public:
     ConfigReader(JsonObject object, std::vector<std::string>& notices, TensorNames tensors = {})
         : object_(std::move(object)), notices_(&notices), tensors_(std::move(tensors)) {}
 
     [[nodiscard]] const JsonObject& json() const { return object_; }
-    /// Names of the tensors beside the config; empty if only a config is read.
+    /// Names of the checkpoint's tensors; empty if the caller has only a config.
     [[nodiscard]] std::vector<std::string> tensors() const {
         return tensors_ ? tensors_() : std::vector<std::string>();
     }
 
     /// A size of at least 1; null is an InputError.
     [[nodiscard]] std::int64_t size(std::string_view key, std::int64_t otherwise, std::int64_t max) const;
-    /// The same for a key whose null means its default in transformers.
+    /// The same for keys for which null means the default, as in transformers.
     [[nodiscard]] std::int64_t size_or_null(std::string_view key, std::int64_t otherwise,
                                             std::int64_t max) const;
     /// A count of at least 0.
     [[nodiscard]] std::int64_t count(std::string_view key, std::int64_t otherwise, std::int64_t max) const;
     [[nodiscard]] bool flag(std::string_view key, bool otherwise) const;
-    /// A number that fp32 can hold: at least 0 (\p or_zero) or above 0.
+    /// A number in the range of fp32: above 0, or at least 0 with \p or_zero.
     [[nodiscard]] std::optional<double> positive_if_given(std::string_view key, bool or_zero = false) const;
     [[nodiscard]] double positive(std::string_view key, double otherwise, bool or_zero = false) const;
     [[nodiscard]] Activation activation(std::string_view key, std::string_view otherwise) const;
-    /// The key is there with null, which some classes read differently from its absence.
+    /// Whether the key is present with the value null. Some classes distinguish null from an absent key.
     [[nodiscard]] bool is_null(std::string_view key) const;
-    /// The name to read, of two names of one value: \p alias if the file has only that, else \p name.
-    /// InputError: the file has both, with different values.
+    /// Which of two names of one value to read: \p alias if the file has only \p alias, else \p name.
+    /// InputError: the file has both with different values.
     [[nodiscard]] std::string_view either(std::string_view name, std::string_view alias) const;
 
-    /// InputError naming \p key unless it is absent, null, or equal to \p inert, its value without effect.
+    /// InputError naming \p key, unless the key is absent, null, or equal to \p inert (a value without
+    /// effect).
     void refuse_unless(std::string_view key, const nlohmann::json& inert, const std::string& why) const;
 
     void notice(std::string sentence) const { notices_->push_back(std::move(sentence)); }
@@ -73,27 +74,26 @@ private:
     TensorNames tensors_;
 };
 
-/// What architectures share; each of the rest of these functions fills its part of \p config.
-/// hidden_size / query_heads; InputError if it does not divide.
+/// hidden_size / query_heads. InputError if query_heads does not divide hidden_size.
 std::int64_t even_head_dim(const ConfigReader& reader, const ModelConfig& config,
                            std::string_view hidden_key);
 void read_token_ids(const ConfigReader& reader, ModelConfig& config, std::optional<std::int64_t> default_bos,
                     std::optional<std::int64_t> default_eos);
 
-/// Which layers see the last `sliding_window` tokens only: by `layer_types`, or without it by \p slides. \p
-/// default_window: where `sliding_window` is absent. \p switched: a key that must be true beside a sliding
-/// layer. Needs config.layers.
+/// Reads which layers have a sliding window: from `layer_types`, or from \p slides if the key is absent. \p
+/// default_window is the default of `sliding_window`. \p switched names a key that must be true in a config
+/// with sliding layers. Needs config.layers.
 void read_windows(const ConfigReader& reader, ModelConfig& config, std::optional<std::int64_t> default_window,
                   const std::function<bool(std::int64_t layer)>& slides, const char* switched = nullptr);
-/// `sliding_window` is not null; where absent, \p otherwise.
+/// Whether `sliding_window` is not null; \p otherwise if the key is absent.
 bool has_window(const ConfigReader& reader, bool otherwise = true);
 
-// What an architecture's own file reads: one function a line of architectures.def.
+// read_NAME reads the keys of one architecture. There is one function for each line of architectures.def.
 #define PONDERSCOPE_ARCHITECTURE(name) void read_##name(const ConfigReader& reader, ModelConfig& config);
 #include "core/checkpoint/architectures.def"
 #undef PONDERSCOPE_ARCHITECTURE
 
-/// Defaults of a configuration class, and its keys where Llama's class has others.
+/// Defaults of a configuration class, and its keys if they differ from those of Llama's class.
 struct SizeDefaults {
     std::int64_t vocab_size = 32000;
     std::int64_t hidden_size = 4096;
@@ -122,14 +122,15 @@ struct SizeDefaults {
     std::string_view head_dim_key = "head_dim";
     std::string_view norm_key = "rms_norm_eps";
 };
-/// Sizes, norms, activation, ties and token ids; neither biases nor windows nor the rotation.
+/// Reads sizes, norms, activation, tied embeddings and token ids. Biases, windows and rotary embedding have
+/// functions of their own.
 void read_sizes(const ConfigReader& reader, ModelConfig& config, const SizeDefaults& defaults);
-/// attention_bias and mlp_bias, false if they are absent.
+/// attention_bias and mlp_bias; the default is false.
 void read_biases(const ConfigReader& reader, ModelConfig& config);
-/// InputError: key heads that do not divide the query heads.
+/// InputError: the number of KV heads does not divide the number of query heads.
 void check_key_heads(const ConfigReader& reader, const ModelConfig& config);
 
-/// Which keys hold the rotary embedding beside rope_scaling and rope_parameters, and their defaults.
+/// The keys of the rotary embedding, besides rope_scaling and rope_parameters, and their defaults.
 struct RopeKeys {
     std::string_view theta = "rope_theta";
     double default_theta = 10000.0;
@@ -138,19 +139,20 @@ struct RopeKeys {
 };
 /// Needs config.head_dim and config.max_positions.
 void read_rope(const ConfigReader& reader, ModelConfig& config, const RopeKeys& keys);
-/// The same where full and sliding layers have tables of their own. Needs config.sliding_windows. The old
-/// keys (rope_scaling) are for full layers. \p flat_is_full: so are keys of rope_parameters that name no
-/// kind, but for rope_theta, which is for both; else they are refused.
+/// The same for architectures with separate rotary tables for full and sliding layers. Needs
+/// config.sliding_windows. The old keys (rope_scaling) set the table of full layers. rope_theta without a
+/// kind sets both tables. \p flat_is_full: other keys of rope_parameters without a kind set the table of full
+/// layers; otherwise they are refused.
 void read_rope_by_kind(const ConfigReader& reader, ModelConfig& config, const RopeKeys& full_keys,
                        const RopeKeys& sliding_keys, bool flat_is_full = false);
 
-/// Needs the architecture's part and, for scale_embeds, the depth mixing.
+/// Needs the part of \p config that the architecture reads and, for scale_embeds, the depth mixing.
 void read_pondering(const ConfigReader& reader, ModelConfig& config, std::optional<MethodKind> method);
 void read_depth_mixing(const ConfigReader& reader, ModelConfig& config);
-/// A checkpoint in a format of the method \p own, whose file reads its keys.
+/// Reads a checkpoint in the format of the method \p own. The method's file reads the keys.
 void read_own_method(const ConfigReader& reader, ModelConfig& config, const MethodInfo& own,
                      std::optional<MethodKind> method);
-/// Nanbeige's own keys for loops and depth attention; replaces both functions above if there is no
+/// Reads Nanbeige's keys for loops and depth attention. Replaces the two functions above if the config has no
 /// "pondering" section.
 void read_nanbeige_loops(const ConfigReader& reader, ModelConfig& config, std::optional<MethodKind> method);
 void read_nanbeige_depth(const ConfigReader& reader, ModelConfig& config);

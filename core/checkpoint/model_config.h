@@ -12,7 +12,7 @@
 
 namespace ponderscope {
 
-/// `model_type` of a Hugging Face config.json: the lines of architectures.def.
+/// `model_type` of a Hugging Face config.json. One line of architectures.def each.
 enum class Architecture : std::uint8_t {
 #define PONDERSCOPE_ARCHITECTURE(name) name,
 #include "core/checkpoint/architectures.def"
@@ -25,7 +25,7 @@ enum class NormKind : std::uint8_t {
     unit ///< x / sqrt(sum of squares + eps): length 1
 };
 
-/// How a norm's stored weight w is meant.
+/// How a norm uses its stored weight w.
 enum class NormWeight : std::uint8_t {
     as_stored,
     one_plus, ///< the factor is 1 + w (Gemma)
@@ -51,7 +51,7 @@ struct RopeConfig {
     enum class Kind : std::uint8_t { none, standard, linear, dynamic, llama3, yarn, longrope };
     Kind kind = Kind::none;
     double theta = 10000.0;
-    std::int64_t rotary_dims = 0; ///< leading elements of a head that rotate; the rest pass through
+    std::int64_t rotary_dims = 0; ///< leading elements of a head that rotate; the others stay unchanged
     bool pairs = false;           ///< neighbours (2i, 2i + 1) rotate together, not halves (i, i + dims / 2)
     double factor = 1.0;
     std::int64_t original_max_positions = 0;
@@ -63,11 +63,12 @@ struct RopeConfig {
     std::optional<double> mscale;           ///< yarn
     std::optional<double> mscale_all_dim;   ///< yarn
     bool truncate = true;                   ///< yarn
-    std::vector<double> short_factor;       ///< longrope, rotary_dims / 2: up to original_max_positions
-    std::vector<double> long_factor;        ///< longrope, rotary_dims / 2: longer sequences
-    bool reversed = false;                  ///< turns the other way round (nanochat)
+    std::vector<double> short_factor;       ///< longrope, rotary_dims / 2 values: for lengths up to
+                                            ///< original_max_positions
+    std::vector<double> long_factor;        ///< longrope, rotary_dims / 2 values: for longer sequences
+    bool reversed = false;                  ///< rotates in the opposite direction (nanochat)
 
-    /// Sequences up to this length share one table of angles. A longer one has a table of its own.
+    /// Sequences up to this length share one table of angles. Each longer length has its own table.
     [[nodiscard]] std::int64_t longest_shared(std::int64_t max_positions) const {
         return kind == Kind::dynamic    ? max_positions
                : kind == Kind::longrope ? original_max_positions
@@ -80,19 +81,19 @@ struct RopeConfig {
 /// Which rotation a layer uses: ModelConfig::rope, ModelConfig::local_rope, or none.
 enum class LayerRope : std::uint8_t { main, local, none };
 
-/// Numbers by which families of Llama's kind differ. The defaults change nothing.
+/// Factors and limits by which Llama-like families differ. The defaults have no effect.
 struct ScaleConfig {
-    double embedding = 1.0;              ///< what an embedding is multiplied with
-    std::optional<double> attention;     ///< what q·k is multiplied with; absent: head_dim^(-1/2)
+    double embedding = 1.0;              ///< factor on embeddings
+    std::optional<double> attention;     ///< factor on q·k; absent: head_dim^(-1/2)
     double attention_softcap = 0.0;      ///< c of c·tanh(score / c), before the mask; 0: none
-    double residual = 1.0;               ///< what a sublayer's output is multiplied with before the sum
-    double logits = 1.0;                 ///< what logits are multiplied with
+    double residual = 1.0;               ///< factor on a sublayer's output before the residual sum
+    double logits = 1.0;                 ///< factor on logits
     std::optional<double> logit_softcap; ///< c of c·tanh(logits / c)
     std::optional<double> qkv_limit;     ///< q, k and v are clipped to ± this, after their norms
 };
 
-/// The recurrence in the token dimension. Names are those of the command line, the trace and our config
-/// section: the lines of methods.def.
+/// The recurrence in the token dimension. One line of methods.def each; the command line, the trace and our
+/// config section use the same names.
 enum class MethodKind : std::uint8_t {
 #define PONDERSCOPE_METHOD(name) name,
 #include "core/checkpoint/methods/methods.def"
@@ -102,14 +103,14 @@ enum class MethodKind : std::uint8_t {
 enum class EmbedScale : std::uint8_t { none, sqrt_d, sqrt_2_5_d };
 enum class Remainder : std::uint8_t { last, drop };
 
-/// Everything a method needs to know, whichever public key it came from (methods.md sections 4 to 8).
+/// The settings of a method, independent of the config key that they came from (methods.md sections 4 to 8).
 struct PonderConfig {
     MethodKind method = MethodKind::vanilla;
     std::int64_t max_steps = 0; ///< K: further steps after step 0
-    /// tau. 0: never halt. ouro: infinity: never halt. tah: another step runs if the gate exceeds tau.
+    /// tau. 0 (ouro: infinity): never halt. tah: another step runs if the gate exceeds tau.
     double threshold = 1e-4;
     EmbedScale embed_scale = EmbedScale::none;
-    bool multiply_start = false; ///< E_0 times K (their `mutiply_pondering_steps`)
+    bool multiply_start = false; ///< E_0 times K (the authors' `mutiply_pondering_steps`)
     std::int64_t top_k = 0;      ///< 0 = the whole vocabulary
     double temperature = 1.0;    ///< of the mixture's softmax, PonderLM
     Remainder remainder = Remainder::last;
@@ -120,21 +121,23 @@ struct PonderConfig {
     std::optional<std::int64_t> jacobi_iterations; ///< passes of Jacobi scoring; absent: exact scoring
     std::int64_t pause_token_id = 50288;           ///< pause
     bool loop_final_norm_each_pass = false;        ///< nanbeige, ouro
-    /// Numbers of a single method, by the names of its own file.
+    /// Numbers of a single method, under the names in that method's file.
     std::map<std::string, double> own;
 };
 
-/// Stacks whose steps cover the middle only (methods-released.md section 1): the prelude runs once a token
-/// and its output enters every step, the coda belongs to the read-out. Prelude, core and coda share one
-/// numbering of blocks, in this order.
+/// A stack whose steps run the middle blocks only (methods-released.md section 1). The prelude runs once for
+/// each token; its output enters every step. The coda belongs to the read-out. Prelude, core and coda share
+/// one numbering of blocks, in this order.
 struct SandwichConfig {
-    std::int64_t prelude = 0, coda = 0; ///< blocks before and after those of the steps
+    std::int64_t prelude = 0, coda = 0; ///< number of blocks before and after the core
     enum class Injection : std::uint8_t { linear, diagonal, add };
-    Injection injection = Injection::linear; ///< how the state and the prelude's output become a step's input
+    Injection injection = Injection::linear; ///< how a step's input combines the state and the prelude's
+                                             ///< output
     bool injection_bias = false;
-    bool norm_before_coda = false; ///< Huginn: the final norm is applied before the coda, too
+    bool norm_before_coda = false; ///< Huginn: the final norm also runs before the coda
     bool prelude_norm = false;     ///< Parcae
-    /// The start state: normal with this deviation, cut at three deviations, times a scale. 0: zeros.
+    /// The start state is normal with this deviation, cut at three deviations, times a scale. 0: the start
+    /// state is zero.
     double state_deviation = 0.0;
     double state_scale = 1.0;
 };
@@ -142,62 +145,65 @@ struct SandwichConfig {
 /// Kinds of blocks in Huginn's family (methods-released.md sections 3 and 5).
 enum class RavenBlock : std::uint8_t { sandwich, llama, olmo2 };
 
-/// What only released recurrent-depth models have, beside their method.
+/// Settings that only released recurrent-depth models have, besides their method.
 struct ReleasedConfig {
     RavenBlock block = RavenBlock::sandwich; ///< huginn_raven
     bool qk_bias = false;                    ///< huginn_raven, parcae
     bool gated_mlp = true;                   ///< parcae: GatedMLP, else BaseMLP
-    std::int64_t core_intermediate_size = 0; ///< parcae: of the MLPs of the steps' blocks
-    std::vector<bool> value_embeddings;      ///< parcae, per block: whether it has value embeddings
-    bool positions_end = false;              ///< there are angles for max_positions tokens and no more
+    std::int64_t core_intermediate_size = 0; ///< parcae: for the MLPs of the core
+    std::vector<bool> value_embeddings;      ///< parcae: whether each block has value embeddings
+    bool positions_end = false;              ///< angles exist for max_positions tokens only
     double update_rate = 1.0;                ///< dory: factor on the stored update rates (lambda_1, lambda_2)
-    double deviation = 1.0;                  ///< dory: initial deviation; stored scales are divided by it
-    bool last_loop_kv = false; ///< dory: while decoding, earlier tokens are seen as their last loop left them
-    std::int64_t low_passes = 0;    ///< hrm_text: passes of the low stack in a cycle
-    bool prefix_lm = false;         ///< hrm_text: trained to see its prompt in both directions
-    bool split_projections = false; ///< hrm_text: q, k, v and gates are tensors of their own in the file
+    double deviation = 1.0;                  ///< dory: initial deviation; the loader divides stored scales by
+                                             ///< it
+    bool last_loop_kv = false;   ///< dory: during decoding, a token sees the last loop's keys and values of
+                                 ///< earlier tokens
+    std::int64_t low_passes = 0; ///< hrm_text: passes of the low stack in a cycle
+    bool prefix_lm = false;      ///< hrm_text: trained with bidirectional attention in the prompt
+    bool split_projections = false; ///< hrm_text: the file has separate tensors for q, k, v and gates
 };
 
 /// Think-at-Hard (methods-released.md section 6): the gate over several layers, and the adapters of later
 /// iterations.
 struct ThinkAtHardConfig {
-    std::vector<std::int64_t> gate_layers; ///< 0: the slot's input; i: after block i - 1; L: after the norm
-    std::vector<std::int64_t> gate_widths; ///< of the gate's blocks
+    std::vector<std::int64_t> gate_layers; ///< 0: the slot's input; i: the output of block i - 1; L: the
+                                           ///< output of the norm
+    std::vector<std::int64_t> gate_widths; ///< widths of the gate's blocks
     std::int64_t gate_expansion = 4;
     std::int64_t gate_logits = 100; ///< number of largest logits that the gate reads
     bool normalise_input = false;
-    bool threshold_in_file = false; ///< the gate's file has it, not tah_config.json
+    bool threshold_in_file = false; ///< the threshold comes from the gate's file, not from tah_config.json
     std::int64_t lora_rank = 0;
     double lora_alpha = 0;
-    std::vector<std::string> adapted; ///< "model.layers.0.self_attn.q_proj", ...: what has an adapter
+    std::vector<std::string> adapted; ///< modules with adapters: "model.layers.0.self_attn.q_proj", ...
 };
 
-/// Mixtures of experts: what is in the place of some layers' MLPs.
+/// Mixtures of experts, which replace the MLPs of some layers.
 struct ExpertsConfig {
-    std::int64_t count = 0;             ///< E; 0: the model has none
+    std::int64_t count = 0;             ///< E; 0: the model has no experts
     std::int64_t chosen = 0;            ///< k
     std::int64_t intermediate_size = 0; ///< m, of one expert
-    bool renormed = false;              ///< the weights of the chosen add up to 1
+    bool renormed = false;              ///< the weights of the chosen experts are rescaled to the sum 1
     bool clamped = false;               ///< gpt_oss: biases, gate and up interleaved and clamped
-    double alpha = 1.702;               ///< gpt_oss: of the gate's sigmoid
-    double limit = 7.0;                 ///< gpt_oss: of gate and up
-    std::vector<std::int64_t> layers;   ///< the layers that have them, ascending
+    double alpha = 1.702;               ///< gpt_oss: factor in the gate's sigmoid
+    double limit = 7.0;                 ///< gpt_oss: limit of gate and up
+    std::vector<std::int64_t> layers;   ///< the layers with experts, ascending
 };
 
 enum class DepthMixing : std::uint8_t { none, depth_attention, denseformer, attnres, mhc };
 
-/// A source of Depth-Attention that is left out, as an intervention: the other weights add up to 1 without
-/// it.
+/// An intervention: Depth-Attention without one of its sources. The remaining weights are rescaled to the sum
+/// 1.
 struct DepthAblation {
     std::int64_t source = 0;
-    std::int64_t layer = -1; ///< the layer that does without it; -1: all
+    std::int64_t layer = -1; ///< the layer without the source; -1: all layers
 };
 
 struct DepthMixingConfig {
     DepthMixing kind = DepthMixing::none;
     std::int64_t stride = 1;
     std::int64_t recent_window = 0;
-    /// There are q_norm and k_norm. The authors' Llama has them also if nothing is mixed.
+    /// The layers have q_norm and k_norm. The authors' Llama has them even without depth mixing.
     bool use_qk_norm = false;
     bool key_norm_after_rope = false;
     std::int64_t streams = 4;             ///< mhc
@@ -208,15 +214,15 @@ struct DepthMixingConfig {
     std::vector<DepthAblation> ablations; ///< depth_attention; never from config.json
 };
 
-/// config.json as one typed structure: the data of a backbone, with the defaults of transformers'
-/// configuration classes. Sizes are elements; every number has been checked to be positive (norm_eps: not
-/// negative), finite in fp32 and small enough to multiply without overflow.
+/// The typed contents of config.json, with the defaults of transformers' configuration classes. Sizes count
+/// elements. Every number was checked: positive (norm_eps: not negative), finite in fp32, and small enough to
+/// multiply without overflow.
 struct ModelConfig {
     Architecture architecture = Architecture::gpt_neox;
-    std::int64_t vocab_size = 0;      ///< rows of the embedding, padding included
+    std::int64_t vocab_size = 0;      ///< rows of the embedding, including padding
     std::int64_t hidden_size = 0;     ///< d
     std::int64_t layers = 0;          ///< L
-    std::int64_t layers_left_out = 0; ///< layers of the file after the first L (--layers)
+    std::int64_t layers_left_out = 0; ///< layers of the file beyond the first L (--layers)
     std::int64_t query_heads = 0;     ///< n_q
     std::int64_t kv_heads = 0;        ///< g
     std::int64_t head_dim = 0;        ///< d_h
@@ -231,12 +237,12 @@ struct ModelConfig {
     bool mlp_bias = false;
     bool tied_embeddings = false;
     bool qk_norm = false;           ///< norms on q and k before RoPE, over each head
-    bool qk_norm_all_heads = false; ///< with qk_norm: over all heads together
+    bool qk_norm_all_heads = false; ///< with qk_norm: one norm over all heads together
     RopeConfig rope;
-    RopeConfig local_rope;             ///< of layers with LayerRope::local; rotary_dims as in `rope`
+    RopeConfig local_rope;             ///< for layers with LayerRope::local; rotary_dims as in `rope`
     std::vector<LayerRope> layer_rope; ///< one entry per layer; empty: `rope` in every layer
     ScaleConfig scales;
-    std::vector<std::int64_t> sliding_windows; ///< a layer; 0 = none
+    std::vector<std::int64_t> sliding_windows; ///< for each layer; 0 = none
     /// Width of embeddings and of a slot's input and state: opt's word_embed_proj_dim, otherwise hidden_size.
     std::int64_t embed_dim = 0;
     bool pre_norm = true;                         ///< opt: do_layer_norm_before
@@ -249,56 +255,54 @@ struct ModelConfig {
     ExpertsConfig experts;
     PonderConfig ponder;
     DepthMixingConfig depth;
-    /// Files of the folder, beside config.json and the weights, that belong to the model.
+    /// A file of the folder that belongs to the model, besides config.json and the weights.
     struct Companion {
-        std::string file;   ///< relative; "/" between parts
-        std::string prefix; ///< before the names of its tensors; empty: the file has no weights
+        std::string file;   ///< relative path with "/" separators
+        std::string prefix; ///< prefix of its tensor names; empty: the file has no weights
     };
     std::vector<Companion> companions;
     std::optional<std::string> declared_dtype; ///< torch_dtype / dtype, as text
     std::optional<std::int64_t> bos_token_id;
     std::vector<std::int64_t> eos_token_ids;
 
-    /// One entry: the method of `ponder`. More: the keys fit several methods, `ponder` holds the first, and
-    /// --method must choose before anything runs (methods.md section 4).
+    /// One entry: the method in `ponder`. Several entries: the keys fit several methods, and `ponder` holds
+    /// the first. Then --method must choose a method before anything runs (methods.md section 4).
     std::vector<MethodKind> candidate_methods;
-    /// Sentences for the user: unknown keys, and choices that the config leaves open.
+    /// Notices for the user: unknown keys, and settings that the config does not determine.
     std::vector<std::string> notices;
 
-    /// Whether the steps read the prelude's output (or the embedding, without a prelude) again and again.
+    /// Whether every step reads the prelude's output (or the embedding, without a prelude).
     [[nodiscard]] bool recurs() const {
         return architecture == Architecture::huginn_raven || architecture == Architecture::parcae ||
                architecture == Architecture::dory;
     }
-    /// Whether the steps start from a state that is drawn or set (--initial-state).
+    /// Whether the steps begin with a random or given state (--initial-state).
     [[nodiscard]] bool has_start_state() const { return recurs() && architecture != Architecture::dory; }
-    /// Whether there is a state before step 0 to compare step 0 with.
+    /// Whether a state before step 0 exists, so that step 0 can be compared with it.
     [[nodiscard]] bool has_state_before() const { return recurs() || architecture == Architecture::hrm_text; }
     [[nodiscard]] std::int64_t core_begin() const { return sandwich.prelude; }
     [[nodiscard]] std::int64_t core_end() const { return layers - sandwich.coda; }
 };
 
-/// The prefix of the tensor names of a block in a stack that recurs: "transformer.core_block.0.". \p block is
-/// its number over prelude, core and coda.
+/// The prefix of a block's tensor names in a stack that recurs: "transformer.core_block.0.". \p block counts
+/// prelude, core and coda in this order.
 std::string sandwich_block_name(const ModelConfig& config, std::int64_t block);
 
-/// Names of the tensors beside a config, for configs whose meaning depends on them. Read only for
-/// architectures whose blocks differ by tensors.
+/// Returns the names of the checkpoint's tensors. Only architectures whose blocks differ by their tensors
+/// call it.
 using TensorNames = std::function<std::vector<std::string>()>;
 
 /// Reads and validates config.json. InputError names the path, the key and the value. \p method (--method)
-/// overrides the method of the config. A flag in the config that switches this method off still
-/// applies, as in the authors' code: the method becomes vanilla, with a notice. \p steps: recurrences
-/// (passes) in the place of the config's number; InputError for a method whose steps have parameters of
-/// their own.
+/// overrides the config's method. A flag of the config that switches this method off still applies, as in the
+/// authors' code: the method becomes vanilla, with a notice. \p steps overrides the config's number of
+/// recurrences (passes); InputError if each step of the method has its own parameters.
 ModelConfig read_model_config(const std::filesystem::path& config_json,
                               std::optional<MethodKind> method = std::nullopt,
                               std::optional<std::int64_t> steps = std::nullopt,
                               const TensorNames& tensors = {});
 
-/// Keeps the first \p layers of a plain stack and leaves out the rest of the file. InputError if the model
-/// has fewer layers, if its stack has several parts, or if tensors of its method or mixture depend on the
-/// number of layers.
+/// Keeps the first \p layers layers of a plain stack. InputError if the model has fewer layers, if its stack
+/// has several parts, or if tensors of its method or mixture depend on the number of layers.
 void keep_first_layers(ModelConfig& config, std::int64_t layers);
 
 std::string to_string(Architecture architecture); ///< "gpt_neox"

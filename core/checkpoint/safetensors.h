@@ -19,24 +19,24 @@ namespace ponderscope {
 /// The format's limit on the JSON header, in bytes.
 constexpr std::uint64_t max_safetensors_header = 100'000'000;
 
-/// One validated, memory-mapped safetensors file (format: huggingface/safetensors README). Rules enforced:
-/// header length within the file and at most 100,000,000; UTF-8 JSON object; no duplicate keys; shape product
-/// without overflow equal to the byte length (of known dtypes); offsets in order, without holes or overlaps,
-/// ending at the end of the file.
+/// One validated, memory-mapped safetensors file (format: huggingface/safetensors README). Rules: the header
+/// length fits into the file and is at most 100,000,000; the header is a UTF-8 JSON object without duplicate
+/// keys; the product of each shape does not overflow and matches the byte length (for known dtypes); offsets
+/// are in order, without holes or overlaps, and end at the end of the file.
 class SafetensorsFile {
 public:
     static SafetensorsFile open(const std::filesystem::path& path); ///< throws InputError
 
     [[nodiscard]] const std::vector<TensorView>& tensors() const { return tensors_; } ///< in file order
     [[nodiscard]] const TensorView* find(const std::string& name) const;
-    [[nodiscard]] bool holds(const TensorView& tensor) const; ///< its bytes lie in this file
-    /// Tensors of other dtypes than DType has, and these dtypes; tensors() is without them.
+    [[nodiscard]] bool holds(const TensorView& tensor) const; ///< whether the tensor's bytes lie in this file
+    /// Tensors whose dtype DType does not have, with the dtype's name. tensors() leaves them out.
     [[nodiscard]] const std::map<std::string, std::string>& unreadable() const { return unreadable_; }
     [[nodiscard]] const std::map<std::string, std::string>& metadata() const { return metadata_; }
     [[nodiscard]] const std::filesystem::path& path() const { return file_.path(); }
 
-    /// Hints for a loader that copies one tensor after the other: read this one ahead; let its pages go
-    /// again. What is read does not change.
+    /// Hints for a loader that copies one tensor after the other: will_need() reads the tensor ahead,
+    /// done_with() frees its pages. They do not change the bytes.
     void will_need(const TensorView& tensor) const { file_.will_need(tensor.bytes); }
     void done_with(const TensorView& tensor) const { file_.done_with(tensor.bytes); }
 
@@ -50,9 +50,9 @@ private:
     std::map<std::string, std::string> metadata_;
 };
 
-/// Writes a safetensors file beside \p path and renames it into place, so that a reader never sees half of
-/// it. Tensors with wider elements come first, so that all are aligned; otherwise the order stays. Errors as
-/// AtomicFile; std::invalid_argument when a view contradicts itself or a name comes twice.
+/// Writes a safetensors file atomically. Tensors with wider elements come first so that all tensors are
+/// aligned; otherwise the order stays. Throws the errors of AtomicFile, and std::invalid_argument if a view
+/// contradicts itself or two tensors have one name.
 void write_safetensors(const std::filesystem::path& path, const std::vector<TensorView>& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
