@@ -5,7 +5,8 @@
 
 namespace ponderscope {
 
-/// Autocast of a device on or off, while it lives. Casts of weights are kept until the outermost one ends.
+/// Switches a device's autocast on or off during its life. Cast weights stay cached until the outermost
+/// object ends.
 class Autocast {
 public:
     Autocast(at::DeviceType device, bool on, at::ScalarType type = at::kBFloat16)

@@ -13,8 +13,8 @@
 
 namespace ponderscope {
 
-/// A captured sequence of device operations, which one call repeats: on the same memory with its current
-/// content. Owns the memory of everything that the capture made.
+/// A captured sequence of device operations. One call repeats it on the same memory with the current content.
+/// Owns the memory of all tensors that the capture made.
 class DeviceGraph {
 public:
     virtual ~DeviceGraph() = default;
@@ -23,12 +23,12 @@ public:
 
 /// The functions that core/kernels/cuda gives the engine. They are in a separate library,
 /// libponderscope_cuda.so, because loading LibTorch's CUDA libraries takes half a gigabyte of memory and a
-/// second, and a run on the CPU does not need them. Each *_fits says whether the function beside it takes
-/// these arguments. Without a CUDA compiler none does, and plain LibTorch operations run instead.
+/// second, which a run on the CPU does not need. Each *_fits tells whether the function beside it takes these
+/// arguments. In a build without a CUDA compiler they all return false, and plain LibTorch operations run.
 struct CudaKernels {
     std::string (*name_of)(at::Device) = nullptr; ///< "NVIDIA H200"
     int (*capability_of)(at::Device) = nullptr;   ///< 90: compute capability 9.0
-    std::string (*why_none)() = nullptr;          ///< without a GPU: the message of the CUDA runtime
+    std::string (*why_none)() = nullptr;          ///< if no GPU is found: the message of the CUDA runtime
 
     bool (*attend_fits)(const at::Tensor& q) = [](const at::Tensor&) { return false; };
     /// Whether attend uses LibTorch's flash attention, the fastest choice for ranges of queries of a
@@ -40,20 +40,20 @@ struct CudaKernels {
         return false;
     };
     decltype(&ponderscope::depth_mix) depth_mix = nullptr;
-    /// Captures the operations of \p work on that device without running them. No copies to or from the host
-    /// are allowed during the capture, and the operations must have run once before. c10::Error if the
-    /// device cannot.
+    /// Captures the operations of \p work on the device without running them. \p work must have run once
+    /// before, and must not copy to or from the host during the capture. c10::Error if the device cannot
+    /// capture.
     std::unique_ptr<DeviceGraph> (*capture)(at::Device device, const std::function<void()>& work) = nullptr;
 };
 
-/// Loads the library and LibTorch's CUDA half with it, once a process. InputError when this build has none or
-/// it cannot be loaded; std::logic_error when LibTorch was asked for a GPU before, as the first gradient
-/// does. Threads: any.
+/// Loads the library and LibTorch's CUDA libraries, once a process. InputError: this build has no such
+/// library, or it cannot be loaded. std::logic_error: LibTorch was asked for a GPU earlier, as the first
+/// gradient does. Threads: any.
 void load_cuda();
-/// For a backend that is registered with LibTorch and brings kernels of its own.
+/// Replaces the kernels, for a backend that is registered with LibTorch and has its own.
 void use_kernels(const CudaKernels& kernels);
 
-/// Null for a device of the CPU, and if there are no kernels. Tensors are on a GPU only after load_cuda().
+/// Null for a tensor on the CPU, or if there are no kernels. Tensors are on a GPU only after load_cuda().
 const CudaKernels* cuda_kernels(const at::Tensor& tensor);
 const CudaKernels* cuda_kernels(at::Device device);
 

@@ -7,9 +7,9 @@
 
 namespace ponderscope {
 
-/// A layer whose key and value are mixed into a later layer's. n slots, g KV heads of d_h elements.
+/// A layer whose key and value enter a later layer's mix. n slots, g KV heads of d_h elements.
 struct DepthSource {
-    at::Tensor key;   ///< [n, g, d_h], as it went into its attention
+    at::Tensor key;   ///< [n, g, d_h], as used by its attention
     at::Tensor value; ///< [n, g, d_h], already mixed
 };
 
@@ -22,12 +22,13 @@ struct DepthMixed {
 ///   qbar = mean of the group's queries,  e_j = qbar·k_j / sqrt(d_h),  alpha = softmax(e) in fp32,
 ///   vhat = Σ_j alpha_j · v_j over the S sources and the layer itself.
 /// q [n, n_q, d_h], k and v [n, g, d_h] of the layer, all of one dtype and device; n_q is a multiple of g.
-/// Sums are fp32, rounded once. Every slot is mixed by itself. On a GPU without a gradient one fused pass.
+/// Sums are fp32, rounded once. Each slot is mixed separately. On a GPU without a gradient one fused pass
+/// runs.
 DepthMixed depth_mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                      std::span<const DepthSource> sources, bool want_weights);
 
-/// The same in plain operations: any device, any floating dtype, differentiable. What the others are checked
-/// against.
+/// The same in plain operations: any device, any floating dtype, differentiable. The reference for the other
+/// implementations.
 DepthMixed depth_mix_plain(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                            std::span<const DepthSource> sources, bool want_weights);
 

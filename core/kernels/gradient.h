@@ -6,7 +6,7 @@
 
 namespace ponderscope {
 
-/// What is computed from this tensor will be differentiated.
+/// Whether results computed from this tensor will be differentiated.
 inline bool wants_gradient(const at::Tensor& tensor) {
     return at::GradMode::is_enabled() && tensor.defined() && tensor.requires_grad();
 }

@@ -8,37 +8,41 @@
 
 namespace ponderscope {
 
-/// The output head and the input table, as the model holds them. No copies.
+/// The output head and the input embedding, shared with the model without a copy.
 struct HeadWeights {
     at::Tensor head;              ///< [V, d]; the embedding itself when tied
-    at::Tensor head_bias;         ///< [V] or undefined (phi)
-    at::Tensor embedding;         ///< [V, d]; values of the expected embedding
+    at::Tensor head_bias;         ///< [V]; undefined: none (used by phi)
+    at::Tensor embedding;         ///< [V, d]; the rows of the expected embedding
     double softcap = 0.0;         ///< c of c·tanh(logits / c); 0: none. Not with gradients.
-    double scale = 1.0;           ///< what logits are multiplied with, before the softcap
-    double embedding_scale = 1.0; ///< what the backbone multiplies rows of `embedding` with
+    double scale = 1.0;           ///< factor on logits, before the softcap
+    double embedding_scale = 1.0; ///< the backbone's factor on rows of `embedding`
 };
 
-/// The requested results of one pass over the vocabulary. Nothing else is computed.
+/// The requested results of one pass over the vocabulary. No other result is computed.
 struct HeadRequest {
-    at::Tensor targets;          ///< int64 [n]; -1: no target. Undefined: no NLL and no rank.
+    at::Tensor targets;          ///< int64 [n]; -1: no target. Undefined: neither NLL nor rank.
     bool distribution = false;   ///< entropy, max_probability, margin, argmax
-    std::int64_t candidates = 0; ///< the most likely tokens, with probabilities; ties: the lower id first
-    at::Tensor previous; ///< [n, d] states of the step before, for both KL divergences: head products again
-    at::Tensor previous_rows; ///< bool [n] or undefined: rows whose `previous` counts; the others get NaN
+    std::int64_t candidates = 0; ///< number of most likely tokens to return, with probabilities; among
+                                 ///< equals, the lower id first
+    at::Tensor previous; ///< [n, d] states of the previous step, for both KL divergences; needs a second head
+                         ///< product
+    at::Tensor previous_rows; ///< bool [n]: rows with a valid `previous`; other rows get NaN. Undefined: all
+                              ///< rows are valid
     // Expected embedding, Σ_v softmax(head(h) / temperature)_v · embedding[v]  (methods.md section 4):
     bool mixture = false;
     double temperature = 1.0;
-    std::int64_t top_k = 0; ///< > 0: over the top_k largest logits only, renormalised; ties: lower id
+    std::int64_t top_k = 0; ///< > 0: only the top_k largest logits, renormalised; among equals, the lower id
+                            ///< first
 };
 
-/// All fp32 or int64, [n] unless said. Undefined when not requested.
+/// Shapes are [n] unless noted, types fp32 or int64. Results that were not requested are undefined.
 struct HeadResult {
     at::Tensor nll;     ///< nats; NaN if there is no target
-    at::Tensor rank;    ///< 1 + number of larger logits; 0 if there is no target
+    at::Tensor rank;    ///< 1 + number of larger logits; 0 without a target
     at::Tensor entropy; ///< nats
     at::Tensor max_probability;
     at::Tensor margin;                  ///< p1 - p2
-    at::Tensor argmax;                  ///< lowest id of equals
+    at::Tensor argmax;                  ///< the lowest id among equals
     at::Tensor candidate_ids;           ///< int64 [n, candidates]
     at::Tensor candidate_probabilities; ///< [n, candidates]
     at::Tensor kl_previous_current;     ///< KL(P_{k-1} || P_k); NaN in rows that previous_rows leaves out
@@ -46,7 +50,7 @@ struct HeadResult {
     at::Tensor mixture;                 ///< [n, d], fp32, not scaled by c
 };
 
-/// All tensors of a HeadResult, to treat them alike.
+/// All tensors of a HeadResult, for code that treats them alike.
 constexpr std::array<at::Tensor HeadResult::*, 11> head_result_fields = {&HeadResult::nll,
                                                                          &HeadResult::rank,
                                                                          &HeadResult::entropy,
@@ -59,23 +63,21 @@ constexpr std::array<at::Tensor HeadResult::*, 11> head_result_fields = {&HeadRe
                                                                          &HeadResult::kl_current_previous,
                                                                          &HeadResult::mixture};
 
-/// Plain operations on the logits of some rows at a time, which never exist as [n, V] of all rows. On a GPU
-/// nothing is read back.
-/// h: [n, d], states after the final norm, in any float type; fp32, bf16 and fp16 weights are multiplied with
-/// fp32 sums, and all of fp64 states is fp64. No gradient. A NaN among a row's logits makes its probabilities
-/// NaN; ids stay valid. So does +infinity; logits that are all -infinity have no probabilities either. A
-/// divergence is infinite where a word is impossible (-infinity) in
-/// the second distribution alone.
-/// c10::Error when shapes do not fit.
+/// Plain operations on the logits of some rows at a time, so that [n, V] never exists for all rows. On a GPU
+/// nothing is copied to the host. h: [n, d], states after the final norm, in any float type. Products with
+/// fp32, bf16 and fp16 weights are summed in fp32; fp64 states are computed in fp64. No gradient. A NaN or
+/// +infinity among a row's logits makes its probabilities NaN; so do logits that are all -infinity. Ids stay
+/// valid. A divergence is infinite if a token is impossible (-infinity) in the second distribution only.
+/// c10::Error if shapes do not fit.
 HeadResult read_out(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request);
 
-/// Differentiable expected embedding [n, d] in the embedding's type, and mean cross-entropy (fp32 scalar;
-/// rows with target -1 count for nothing), for training: plain operations on the logits of all rows.
+/// For training, on the logits of all rows: the differentiable expected embedding [n, d] in the embedding's
+/// type, and the mean cross-entropy (fp32 scalar; rows with target -1 do not count).
 at::Tensor expected_embedding(const at::Tensor& h, const HeadWeights& weights, double temperature,
                               std::int64_t top_k);
 at::Tensor cross_entropy(const at::Tensor& h, const HeadWeights& weights, const at::Tensor& targets);
 
-/// Logits [n, V] in fp32, for `logits` alone.
+/// Logits [n, V] in fp32, for the signal `logits`.
 at::Tensor full_logits(const at::Tensor& h, const HeadWeights& weights);
 
 } // namespace ponderscope

@@ -11,9 +11,8 @@
 
 namespace ponderscope::kernels {
 
-/// The rows of a query's ranges that are inside a sliding window; call it for the ranges in order. `hidden`
-/// starts as the number of visible rows beyond the window (0 without one): this many rows are left out at the
-/// beginning.
+/// Applies a sliding window to the ranges of one query. Call first() for the ranges in order. `hidden` counts
+/// the visible rows before the window that remain to be skipped.
 struct RangeTrim {
     std::int64_t hidden = 0;
 

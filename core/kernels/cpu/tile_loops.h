@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The loops behind core/kernels/cpu/tile.h, included by each tile_*.cpp. Each of these files is compiled for
-// one instruction set. Nothing but built-in types is used here: an inline function of the library, compiled
-// for a newer processor in this file, could be the copy that the linker keeps for all of the program.
+// The loops behind core/kernels/cpu/tile.h. Each tile_*.cpp includes this file and is compiled for one
+// instruction set. The file uses built-in types only: if it compiled an inline function of a library for a
+// newer processor, the linker could keep this copy for the whole program.
 #pragma once
 
 #include "core/kernels/cpu/tile.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int full_vectors = 3;
 
-/// Number of rows that are summed at once for N vectors. The sums fill the 16 registers and hide the latency
+/// Number of rows that are summed at once for N vectors: the sums fill the 16 registers and hide the latency
 /// of an addition.
 template <int N>
 constexpr int block_rows() {
@@ -191,7 +191,7 @@ void exponential_all(const float* from, std::int64_t count, float* to) {
     }
 }
 
-/// How many vectors stand side by side: the first `int` of a kernel's parameters.
+/// The number of vectors side by side: the first `int` among a kernel's parameters.
 template <typename First, typename... Rest>
 inline int vectors_in(First first, Rest... rest) {
     if constexpr (__is_same(First, int)) {

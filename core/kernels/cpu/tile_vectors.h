@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Vectors as wide as the instruction set that a file is compiled for. Only for tile_loops.h, and with its
-// rule: nothing but built-in types.
+// Vectors as wide as the instruction set of the compiled file. Only for tile_loops.h; built-in types only,
+// for the reason given there.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +46,8 @@ inline Vector* vectors_at(float* pointer) {
     return reinterpret_cast<Vector*>(pointer);
 }
 
-/// a · b + c, rounded once where the processor can. Said, not left to the compiler: the compiler contracts a
-/// product and an addition depending on the code around them, but a column's result must not depend on it.
+/// a · b + c, rounded once if the processor can. Explicit, because a compiler decides by the surrounding code
+/// whether to contract, but a column's result must not depend on this code.
 inline Vector multiply_add(Vector a, Vector b, Vector c) {
 #if defined(__AVX2__) && defined(__FMA__)
     return reinterpret_cast<Vector>(_mm256_fmadd_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b),
@@ -61,8 +61,7 @@ inline Vector multiply_add(Vector a, Vector b, Vector c) {
 #endif
 }
 
-/// exp for x <= 0: 2^n times a polynomial in the rest. NaN stays NaN because the polynomial is multiplied,
-/// not spliced.
+/// exp for x <= 0: 2^n times a polynomial in the remainder. The multiplication keeps NaN a NaN.
 inline Vector exponential_of(Vector x) {
     constexpr float lowest = -87.33654F;   // the least x whose exp is a normal number
     constexpr float shifter = 12582912.0F; // 1.5 · 2^23: adding it rounds to an integer

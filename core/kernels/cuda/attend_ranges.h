@@ -8,8 +8,8 @@ namespace ponderscope::kernels {
 enum class Element : std::uint8_t { f32, f16, bf16 };
 
 /// Attention of gathered queries over ranges of K/V rows on a GPU. All pointers are device pointers; strides
-/// count elements; heads of q, k, v are contiguous and begin on boundaries of 16 bytes; out is [queries,
-/// query_heads, head_size], contiguous.
+/// count elements. Heads of q, k and v are contiguous and aligned to 16 bytes. out is [queries, query_heads,
+/// head_size], contiguous.
 struct AttendRanges {
     const void* q = nullptr;
     const void* k = nullptr;
@@ -28,15 +28,15 @@ struct AttendRanges {
     std::int64_t v_stride = 0, v_head_stride = 0;
     float scale = 1;
     Element element = Element::f32;
-    // Few queries over many rows: several warps share the rows of one query. The result is the same by the
-    // bit.
-    std::int64_t splits = 1;   ///< warps a query head
+    // For few queries over many rows: several warps share the rows of one query. The result is identical bit
+    // for bit.
+    std::int64_t splits = 1;   ///< warps for each query head
     std::int64_t segments = 0; ///< with splits > 1: most_segments
     float* parts = nullptr;    ///< with splits > 1: [queries, query_heads, segments, 2 + head_size]
 };
 
-/// The rows that a query sees are summed in segments of 128, and the segments in order, independent of the
-/// warp that computes them. How many a query has at most that sees `rows` rows in that many ranges.
+/// The kernel sums a query's rows in segments of 128, and the segments in order, whichever warp computes
+/// them. most_segments() is the largest number of segments of a query that sees `rows` rows.
 constexpr std::int64_t segment_rounds = 8, round_rows = 16;
 constexpr std::int64_t most_segments(std::int64_t rows, std::int64_t ranges_per_query) {
     return (rows / round_rows + ranges_per_query + segment_rounds - 1) / segment_rounds;
@@ -44,7 +44,7 @@ constexpr std::int64_t most_segments(std::int64_t rows, std::int64_t ranges_per_
 
 constexpr int chunk = 8; ///< elements that a lane reads at once: 16 bytes of half precision
 
-/// Whole chunks. Other sizes do not occur in models and take plain operations.
+/// The kernels read whole chunks. Other head sizes, which models do not use, take plain operations.
 constexpr bool fits_cuda_head(std::int64_t head_size) {
     return head_size >= 1 && head_size <= 256 && head_size % chunk == 0;
 }
@@ -52,17 +52,17 @@ constexpr bool fits_cuda_head(std::int64_t head_size) {
 /// Queues the kernels on a cudaStream_t. Returns null, or the error of the CUDA runtime.
 const char* attend_ranges_cuda(const AttendRanges& arguments, void* stream);
 
-/// Queries times query heads a K/V head that a block of tiles takes.
+/// Queries times query heads for each K/V head in a block of tiles.
 constexpr std::int64_t attend_tile_lines = 64;
 
-/// Registers hold the lines of heads of up to 128 elements.
+/// The registers hold lines of heads with up to 128 elements.
 constexpr bool fits_attend_tiles(const AttendRanges& a) {
     return a.element != Element::f32 && fits_cuda_head(a.head_size) && a.head_size <= 128 && a.kv_heads > 0 &&
            a.query_heads / a.kv_heads <= attend_tile_lines;
 }
 
-/// The same on the matrix unit, for many queries whose neighbours see nearly the same rows; `splits` and what
-/// goes with it are not looked at. Weights are rounded to the elements' dtype, as flash attention does.
+/// The same on the matrix unit, for many queries whose neighbours see nearly the same rows. Ignores `splits`,
+/// `segments` and `parts`. Rounds weights to the elements' dtype, as flash attention does.
 const char* attend_tiles_cuda(const AttendRanges& arguments, void* stream);
 
 } // namespace ponderscope::kernels

@@ -7,18 +7,20 @@
 
 namespace ponderscope::kernels {
 
-/// The sources' addresses travel among the kernel's arguments (4 KB at most), without a copy to the device.
+/// The kernel's arguments (at most 4 KB) contain the addresses of the sources, so that nothing is copied to
+/// the device.
 constexpr std::int64_t most_depth_sources = 128;
 
-/// Mixes the values of a layer with the values of earlier layers on a GPU (core/kernels/depth_mix.h has the
-/// mathematics). All pointers are device pointers to contiguous arrays on boundaries of 16 bytes: q [rows,
-/// query_heads, head_size], the others [rows, kv_heads, head_size]. `out` may be `v`.
+/// Mixes the values of a layer with the values of earlier layers on a GPU (formulas:
+/// core/kernels/depth_mix.h). All pointers are device pointers to contiguous arrays, aligned to 16 bytes: q
+/// [rows, query_heads, head_size], the others [rows, kv_heads, head_size]. `out` may be `v`.
 struct DepthMix {
     const void* q = nullptr;
     const void* k = nullptr;
     const void* v = nullptr;
     void* out = nullptr;
-    float* weights = nullptr; ///< [rows, kv_heads, sources + 1], the own value last; null: nobody listens
+    float* weights = nullptr; ///< [rows, kv_heads, sources + 1], the layer's own value last; null: not
+                              ///< requested
     const void* source_keys[most_depth_sources] = {};
     const void* source_values[most_depth_sources] = {};
     std::int64_t sources = 0;

@@ -5,8 +5,8 @@
 
 namespace ponderscope {
 
-/// CudaKernels::capture, as LibTorch's CUDA graph. Tensors that are made during the capture come from a
-/// separate memory pool.
+/// CudaKernels::capture by LibTorch's CUDA graph. Tensors that the capture makes come from a separate memory
+/// pool.
 std::unique_ptr<DeviceGraph> capture_cuda(at::Device device, const std::function<void()>& work);
 
 } // namespace ponderscope

@@ -15,25 +15,25 @@ inline Element element_of(at::ScalarType type) {
 
 } // namespace kernels
 
-/// On a GPU, fp32, bf16 or fp16, heads of 8, 16 .. 256 elements.
+/// Whether the tensor fits: on a GPU; fp32, bf16 or fp16; heads of 8, 16 .. 256 elements.
 bool attend_cuda_fits(const at::Tensor& q);
-/// Plainly causal blocks of queries in order, of more than one query, in half precision, without a bias.
+/// Whether the queries are causal blocks in order, each of more than one query, in half precision, without a
+/// bias.
 bool flash_fits(const at::Tensor& q, const Visibility& visibility, const at::Tensor& row_bias);
-/// attend for checked arguments, without gradient: LibTorch's flash attention over sequences of any lengths
-/// where it fits; else our kernels, to which causal blocks are sent as ranges: on the matrix unit for many
-/// queries in half precision, else a query at a time, whose result depends only on the rows that the query
-/// sees. Nothing is read back from the device.
+/// attend for checked arguments, without gradient. LibTorch's flash attention runs sequences of any lengths
+/// if it fits. Otherwise our kernels run, with causal blocks as ranges: on the matrix unit for many queries
+/// in half precision, else one query at a time. The latter result depends only on the rows that the query
+/// sees. Nothing is copied to the host.
 at::Tensor attend_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                        const Visibility& visibility, double scale, const at::Tensor& row_bias);
 
-/// On a GPU, fp32, bf16 or fp16, heads of 8, 16 .. 256 elements, a number of sources that the kernel's
-/// arguments hold.
+/// Whether the tensor fits as above, and the kernel's arguments can hold this number of sources.
 bool depth_mix_cuda_fits(const at::Tensor& v, std::size_t sources);
 /// depth_mix by our kernel, for checked, contiguous arguments, without gradient.
 DepthMixed depth_mix_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                           std::span<const DepthSource> sources, bool want_weights);
 
-/// All of them.
+/// Enters all kernels of this folder.
 inline void add_kernels(CudaKernels& table) {
     table.attend_fits = attend_cuda_fits;
     table.flash_fits = flash_fits;
