@@ -14,11 +14,11 @@
 namespace ponderscope {
 
 /// Do two checkpoints have a common origin? Two measures on weights alone, without running a model: AWM
-/// (arXiv 2510.06738) on query and key weights after aligning the hidden dimensions, and HuRef's invariant
-/// terms (arXiv 2312.04828). Both find "same origin", never which came first; neither reads biases, norms,
-/// the output head, or anything of pondering and depth mixing.
+/// (arXiv 2510.06738) on query and key weights after an alignment of the hidden dimensions, and HuRef's
+/// invariant terms (arXiv 2312.04828). Both detect a common origin, not which model came first. Both ignore
+/// biases, norms, the output head, pondering and depth mixing.
 
-/// A layer of A beside one of B.
+/// A layer of A and a layer of B.
 struct LayerPair {
     std::int64_t a = 0;
     std::int64_t b = 0;
@@ -26,10 +26,11 @@ struct LayerPair {
 
 /// AWM: unbiased linear CKA of W_q and of W_k over the aligned input dimensions.
 struct AttentionMatch {
-    bool aligned = true;            ///< by shared tokens; false: dimensions as they lie (no tokenizer)
-    std::int64_t shared_tokens = 0; ///< tokens that both vocabularies have, by their text
-    bool base_is_a = true;          ///< the wider model; A where the widths are equal
-    /// Dimension of the base for each of the target's n dimensions, and its sign (-1, 0, 1).
+    bool aligned = true;            ///< by shared tokens; false: dimensions in their stored order (no
+                                    ///< tokenizer)
+    std::int64_t shared_tokens = 0; ///< tokens with the same text in both vocabularies
+    bool base_is_a = true;          ///< the base is the wider model; A if the widths are equal
+    /// For each of the target's n dimensions, the assigned dimension of the base and its sign (-1, 0, 1).
     std::vector<std::int64_t> base_dimension;
     std::vector<int> sign;
     double mean_cosine = 0; ///< mean |cosine| of the assigned embedding columns; 0 if not aligned
@@ -41,53 +42,56 @@ struct AttentionMatch {
     std::vector<Layer> layers; ///< by A's layer
     double query_mean = 0;
     double key_mean = 0;
-    double similarity = 0; ///< mean of the two
-    /// Deviation of a layer's CKA under a random relabelling of the n dimensions: sqrt(2 / (n (n - 3))).
+    double similarity = 0; ///< mean of the CKA of W_q and W_k
+    /// Standard deviation of a layer's CKA under a random relabelling of the n dimensions: sqrt(2 / (n (n -
+    /// 3))).
     double chance_deviation = 0;
-    double z = 0;           ///< against the larger of the published and the chance deviation; decides
-    double z_published = 0; ///< |z| against the published deviation of 90 independent pairs of LLMs
+    double z = 0;           ///< z with the larger of the published and the chance deviation; decides the
+                            ///< verdict
+    double z_published = 0; ///< |z| with the published deviation of 90 independent pairs of LLMs
 
     [[nodiscard]] std::int64_t dimensions() const { return static_cast<std::int64_t>(base_dimension.size()); }
     [[nodiscard]] std::int64_t dimensions_in_place() const;
     [[nodiscard]] std::int64_t signs_flipped() const;
-    [[nodiscard]] double similarity_at(double z) const; ///< the similarity that has this z
+    [[nodiscard]] double similarity_at(double z) const; ///< the similarity with this z
 };
 
-/// HuRef: correlations of W_q W_k, W_v W_o and W_u W_d as token embeddings see them, in the last two layers.
+/// HuRef: correlations of W_q W_k, W_v W_o and W_u W_d, applied to token embeddings, in the last two layers.
 struct InvariantTerms {
     std::int64_t tokens = 0;
     std::vector<LayerPair> layers;
     enum Term : std::uint8_t { query_key, value_output, up_down };
-    /// Pearson correlation of each pair of layers; NaN if a term is the same number everywhere.
+    /// Pearson correlation of each pair of layers; NaN if a term is constant.
     std::array<std::vector<double>, 3> correlation;
-    double ics = 0; ///< their mean
+    double ics = 0; ///< mean of all correlations
 };
 
 enum class LineageVerdict : std::uint8_t { common_origin, undecided, none_found };
 /// "common origin", "undecided", "no common origin found".
 std::string to_string(LineageVerdict verdict);
-inline constexpr double common_origin_z = 6; ///< from here on: common origin
-inline constexpr double undecided_z = 3;     ///< from here on: undecided; below: none found
+inline constexpr double common_origin_z = 6; ///< this z or more: common origin
+inline constexpr double undecided_z = 3;     ///< this z or more: undecided; less: no common origin found
 LineageVerdict lineage_verdict(double z);
 
 struct Lineage {
     AttentionMatch awm;
     std::optional<InvariantTerms> huref;
-    std::string why_no_huref; ///< where `huref` is absent
+    std::string why_no_huref; ///< the reason if `huref` is absent
     LineageVerdict verdict = LineageVerdict::none_found;
     std::vector<std::string> notices; ///< reasons that weaken the result, one sentence each
 };
 
 struct LineageOptions {
-    std::int64_t tokens = 4096; ///< of the invariant terms: the rarest shared ones, at most so many
+    std::int64_t tokens = 4096; ///< largest number of tokens for the invariant terms: the rarest shared
+                                ///< tokens
 };
 
 /// The basis of the verdict, one sentence.
 extern const char* const lineage_basis;
 
-/// Memory grows with single matrices (and a fixed store of Gram matrices where the models have different
-/// numbers of layers), not with the models. InputError: weights that are missing, of another shape or not
-/// finite; models that cannot be compared. Cancelled.
+/// Memory grows with the largest matrix, not with the models. Models with different numbers of layers also
+/// need a fixed store of Gram matrices. InputError: weights that are missing, not finite or of another shape;
+/// models that cannot be compared. Throws Cancelled.
 Lineage compare_lineage(const Checkpoint& a, const Checkpoint& b, const LineageOptions& options = {},
                         const ProgressSink& progress = {}, const std::stop_token& stop = {});
 

@@ -13,9 +13,9 @@
 
 namespace ponderscope {
 
-/// The matrices of a checkpoint of any backbone under common names, [out, in], fp32, read from the mapped
-/// files when they are requested and not kept. InputError: a tensor of another shape than in config.json, or
-/// with a value that is not finite.
+/// The matrices of a checkpoint of any backbone under common names, [out, in], fp32. Each request reads the
+/// mapped files again. InputError: a tensor whose shape differs from config.json, or with a value that is not
+/// finite.
 class StoredWeights {
 public:
     /// InputError: no layer has query and key weights, or there is no embedding.
@@ -24,13 +24,16 @@ public:
     [[nodiscard]] std::int64_t width() const { return width_; } ///< d
     [[nodiscard]] std::int64_t vocabulary() const;              ///< rows of the input embedding
     [[nodiscard]] const Checkpoint& checkpoint() const { return checkpoint_; }
-    [[nodiscard]] const std::vector<std::int64_t>& layers() const { return layers_; } ///< with W_q and W_k
+    [[nodiscard]] const std::vector<std::int64_t>& layers() const {
+        return layers_;
+    } ///< layers with W_q and
+      ///< W_k
 
-    /// Rows of the input embedding, [rows, d]; what projects them into the stack (OPT) is applied.
+    /// Rows of the input embedding, [rows, d], after the projection into the stack (OPT).
     [[nodiscard]] at::Tensor embedding(std::span<const std::int64_t> rows) const;
 
     enum class Matrix : std::uint8_t { query, key, value, output, up, gate, down };
-    /// [out, in] of a layer; undefined if the layer has none. Grouped keys and values as they are.
+    /// [out, in] of a layer; undefined if the layer has none. Grouped keys and values are not repeated.
     [[nodiscard]] at::Tensor matrix(std::int64_t layer, Matrix which) const;
     /// Keys or values with each head repeated for the query heads that it serves.
     [[nodiscard]] at::Tensor repeated(const at::Tensor& heads) const;
@@ -54,9 +57,9 @@ struct SharedTokens {
     std::vector<std::int64_t> b;
 };
 
-/// By the text of the token as `model.vocab` of tokenizer.json writes it, without `added_tokens`; rows beyond
-/// \p rows_a and \p rows_b are left out. No value if one of the two has no tokenizer.json. InputError: a file
-/// without such a vocabulary.
+/// Matches tokens by their text in `model.vocab` of tokenizer.json, without `added_tokens`. Leaves out rows
+/// beyond \p rows_a and \p rows_b. No value if one checkpoint has no tokenizer.json. InputError: a
+/// tokenizer.json without such a vocabulary.
 std::optional<SharedTokens> shared_tokens(const Checkpoint& a, std::int64_t rows_a, const Checkpoint& b,
                                           std::int64_t rows_b);
 
