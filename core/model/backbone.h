@@ -20,12 +20,12 @@ namespace ponderscope {
 class ResidualStructure;
 struct Pass;
 
-/// K and V of every layer as rows, for several passes: halted tokens' last entries, or the past of a
-/// generation. Layers hold [rows, g, d_h]. With gradients the rows are replaced, not overwritten, so that
-/// earlier passes can be differentiated.
+/// K and V of every layer as rows that outlive a pass: the last entries of halted tokens, or the past of a
+/// generation. Each layer holds [rows, g, d_h]. With gradients, put() replaces the rows instead of
+/// overwriting them, so that earlier passes stay differentiable.
 class KvRows {
 public:
-    /// \p rows: of each layer.
+    /// \p rows: number of rows for each layer.
     KvRows(const std::vector<std::int64_t>& rows, std::int64_t kv_heads, std::int64_t head_dim,
            const at::TensorOptions& options);
     [[nodiscard]] const at::Tensor& k(std::int64_t layer) const {
@@ -34,7 +34,7 @@ public:
     [[nodiscard]] const at::Tensor& v(std::int64_t layer) const {
         return v_[static_cast<std::size_t>(layer)];
     }
-    /// Puts the rows of \p k and \p v at \p rows (int64 [n]).
+    /// Stores \p k and \p v in rows \p rows (int64 [n]).
     void put(std::int64_t layer, const at::Tensor& rows, const at::Tensor& k, const at::Tensor& v);
     /// Copies rows [from, from + count) of layers [first, last) to [to, to + count).
     void copy(std::int64_t first, std::int64_t last, std::int64_t from, std::int64_t to, std::int64_t count);
@@ -43,12 +43,12 @@ private:
     std::vector<at::Tensor> k_, v_;
 };
 
-/// Depth mixing, a small answer beside those of a method: given a layer's q, k, v, which value goes to
-/// attention and into the K/V rows. One for all passes over the same tokens.
+/// Depth mixing: chooses, from a layer's q, k and v, the value for its attention and its K/V rows. One object
+/// for all passes over the same tokens.
 class ValueMixer {
 public:
     virtual ~ValueMixer() = default;
-    /// Before the first layer of every pass.
+    /// Call it before the first layer of every pass.
     virtual void begin_pass(const Pass& pass) = 0;
     /// q [n, n_q, d_h], k and v [n, g, d_h] of layer \p layer after rotation; returns the value rows [n, g,
     /// d_h].
@@ -56,65 +56,66 @@ public:
                            const Pass& pass) = 0;
 };
 
-/// One pass of the stack over n packed slots: everything that is not a weight.
+/// One pass of the stack over n packed slots: all data except the weights.
 struct Pass {
-    at::Tensor rotation_rows; ///< int64 [n]: each slot's row of cos and sin (its position, where the angles
-                              ///< depend on nothing else)
+    at::Tensor rotation_rows; ///< int64 [n]: each slot's row of cos and sin. The row is the position, if the
+                              ///< angles depend on the position alone.
     at::Tensor positions;     ///< int64 [n]: position in the sequence, for learned position embeddings
-    at::Tensor ids;           ///< int64 [n]: the slots' tokens, where blocks look them up (value embeddings)
-    at::Tensor cos, sin;      ///< fp32 [rows, rotary_dims / 2], of two kinds of layers (config.layer_rope)
+    at::Tensor ids;           ///< int64 [n]: the slots' token ids, for blocks with value embeddings
+    at::Tensor cos, sin;      ///< fp32 [rows, rotary_dims / 2]; with two kinds of layers (config.layer_rope)
                               ///< [2, rows, rotary_dims / 2]; undefined without rotary embedding
     Visibility visibility;
-    /// Each sliding window and its ranges, which its layers use instead of the ranges of `visibility`. Filled
-    /// only if rows are not at their tokens' positions.
+    /// Each sliding window with its ranges, which replace the ranges of `visibility` in its layers. Filled
+    /// only if rows are not in the order of positions.
     std::vector<std::pair<std::int64_t, at::Tensor>> window_ranges;
     KvRows* kv = nullptr; ///< nullptr: the rows are the slots of this pass only
-    at::Tensor rows;      ///< int64 [n], with `kv`: where each slot's K/V go
+    at::Tensor rows;      ///< int64 [n], with `kv`: the row for each slot's K and V
     at::Tensor row_bias;  ///< fp32 [R] or undefined, added to every logit of a key row
-    at::Tensor queries; ///< int64 [m], ascending, of block(): the slots that go through it; the others leave
-                        ///< their keys and values there and nothing else. Undefined: all
-    at::Tensor tokens;  ///< int64 [n], ascending: whose slots these are, where `mixer` lives on from pass to
-                        ///< pass; undefined: all tokens in order
-    ValueMixer* mixer = nullptr;  ///< make_mixer's; nullptr: this pass mixes by itself, if the model mixes
-    at::Tensor* stream = nullptr; ///< when given: the residual stream before the final norm is put there
-    /// When given: receives the outputs of these blocks, in their order, [n, d] each.
+    at::Tensor queries;   ///< int64 [m], ascending, for block(): the slots that run through the block. The
+                          ///< other slots only store their keys and values. Undefined: all slots
+    at::Tensor tokens;    ///< int64 [n], ascending: the tokens of the slots, if `mixer` outlives the pass;
+                          ///< undefined: all tokens in order
+    ValueMixer* mixer = nullptr;  ///< from make_mixer(); nullptr: this pass makes its own mixer, if the model
+                                  ///< mixes
+    at::Tensor* stream = nullptr; ///< if not null: receives the residual stream before the final norm
+    /// If not null: receives the outputs of these blocks, in their order, [n, d] each.
     const std::vector<std::int64_t>* wanted_blocks = nullptr;
     std::vector<at::Tensor>* block_outputs = nullptr;
-    /// When given: returns other states for the output of a layer, [n, d], or the output itself. Only if
-    /// the residual is the usual one.
+    /// If set: may replace the output of a layer, [n, d]. Only for the usual residual.
     std::function<at::Tensor(std::int64_t layer, const at::Tensor& stream)> edit = {};
-    bool adapted = false; ///< by the weights with adapters, if the model has both (Think-at-Hard)
-    const std::stop_token* stop = nullptr; ///< when given: requested, the pass ends before the next block
+    bool adapted = false; ///< use the weights with adapters, if the model has them (Think-at-Hard)
+    const std::stop_token* stop = nullptr; ///< if not null: a request to stop ends the pass before the next
+                                           ///< block
     Tap tap;
 
     void check_stop() const; ///< Cancelled
 };
 
-/// Rotation tables for sequences of the given lengths, on which they depend with dynamic scaling and
-/// longrope.
+/// Rotation tables for sequences of the given lengths. The angles depend on the length with dynamic scaling
+/// and longrope.
 struct RotationTable {
     at::Tensor cos, sin;                ///< as in Pass
-    std::vector<std::int64_t> row_base; ///< a sequence: the row of its position 0
+    std::vector<std::int64_t> row_base; ///< for each sequence: the row of its position 0
 };
 
-/// A decoder stack in a Hugging Face layout. One file an architecture; each declares its tensors and computes
-/// a layer. Immutable after construction; holds references to the parameters' tensors.
+/// A decoder stack in a Hugging Face layout. Each architecture has a file, which declares the tensors and
+/// computes a layer. Immutable after construction. Holds references to the parameters' tensors.
 class Backbone {
 public:
     virtual ~Backbone();
 
     [[nodiscard]] const ModelConfig& config() const { return config_; }
-    /// Tokens that a sequence may have: learned positions end, rotations do not.
+    /// The largest number of tokens in a sequence. Learned positions limit it; rotations do not.
     [[nodiscard]] std::int64_t longest_sequence() const;
-    /// int64 [n] -> [n, d], as the backbone itself scales it; a method's own scale comes on top.
+    /// int64 [n] -> [n, d], with the backbone's own scale. The method may scale the result again.
     [[nodiscard]] at::Tensor embed(const at::Tensor& ids) const;
-    // Stacks of prelude, core and coda (methods-released.md section 1), where config().recurs(): run() goes
-    // through the core alone and returns the state that its blocks leave.
-    /// What enters every step: embeddings through the prelude, once a token.
+    // Stacks of prelude, core and coda (methods-released.md section 1), if config().recurs(). run() runs the
+    // core alone and returns the state after its blocks.
+    /// Runs embeddings through the prelude, once for each token. The output enters every step.
     [[nodiscard]] at::Tensor prelude(const at::Tensor& embedded, const Pass& pass) const;
-    /// A step's input, of the state before it and the prelude's output, [n, d] both.
+    /// A step's input from the previous state and the prelude's output, both [n, d].
     [[nodiscard]] virtual at::Tensor inject(const at::Tensor& state, const at::Tensor& entering) const;
-    /// h of a state: what the head reads, [n, d]. The coda's blocks have K/V of their own.
+    /// Returns h, the input of the head, [n, d], for a state. The coda's blocks have their own K/V.
     [[nodiscard]] at::Tensor coda(const at::Tensor& state, const Pass& pass) const;
     /// FLOPs of inject, and of the operations between a state and the coda's blocks.
     [[nodiscard]] virtual std::int64_t injection_flops() const { return 0; }
@@ -124,35 +125,36 @@ public:
         std::int64_t prelude = 0, core = 0, coda = 0;
     };
     [[nodiscard]] const PartElements& part_elements() const { return part_elements_; }
-    /// Runs all layers and the final norm over the slots' inputs [n, d]; returns h [n, d], a tensor of its
-    /// own. \p x is left alone.
+    /// Runs all layers and the final norm over the slots' inputs [n, d]. Returns h [n, d] in new memory; \p x
+    /// does not change.
     [[nodiscard]] at::Tensor run(const at::Tensor& x, const Pass& pass) const;
-    /// run() in parts, for callers that stop in between: the input of the first block, made of the slots'
-    /// inputs; block \p l alone, [n, d] -> the residual stream of the pass's queries [m, d], a tensor of its
-    /// own; and h of a residual stream. Only if the residual is the usual one.
+    /// run() in parts, for callers that stop in between. enter() makes the input of the first block from the
+    /// slots' inputs. block() runs block \p l alone: [n, d] -> the residual stream of the pass's queries [m,
+    /// d], in new memory. final_norm() returns h for a residual
+    /// stream. Only for the usual residual.
     [[nodiscard]] virtual at::Tensor enter(const at::Tensor& x, const Pass& pass) const;
     at::Tensor block(std::int64_t l, const at::Tensor& x, const Pass& pass) const;
     [[nodiscard]] virtual at::Tensor final_norm(const at::Tensor& x) const = 0;
     /// The mixing of values across layers, for all passes of one forward; nullptr: none.
     [[nodiscard]] std::unique_ptr<ValueMixer> make_mixer() const;
-    /// Keys and values beside the blocks, with this number of rows each.
+    /// Keys and values of the blocks, with this number of rows for each layer.
     [[nodiscard]] KvRows kv_rows(const std::vector<std::int64_t>& rows) const;
     [[nodiscard]] HeadWeights head() const;
-    /// Elements of the matrices of all blocks: a slot costs twice that in FLOPs, without attention
+    /// Elements of the matrices of all blocks. A slot costs twice this number in FLOPs, without attention
     /// (methods.md section 11).
     [[nodiscard]] std::int64_t block_matrix_elements() const { return block_matrix_elements_; }
     [[nodiscard]] RotationTable rotation(const std::vector<std::int64_t>& lengths) const;
 
 protected:
     explicit Backbone(ModelConfig config);
-    /// Layer \p l: the residual stream in, that of the pass's queries out.
+    /// Layer \p l: takes the residual stream, returns the residual stream of the pass's queries.
     [[nodiscard]] virtual at::Tensor layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const = 0;
-    /// F_c(x) of residual.h; only if the structure of the residual may differ.
+    /// F_c(x) of residual.h; only if the backbone supports other residual structures.
     [[nodiscard]] virtual at::Tensor sublayer(std::int64_t c, const at::Tensor& x, const Pass& pass) const;
-    /// Between the prelude's blocks and what enters the steps; between a state and the coda's blocks.
+    /// Runs between the prelude's blocks and the steps, or between a state and the coda's blocks.
     [[nodiscard]] virtual at::Tensor after_prelude(const at::Tensor& x) const { return x; }
     [[nodiscard]] virtual at::Tensor before_coda(const at::Tensor& x) const { return x; }
-    /// What the blocks of the steps leave, as a state.
+    /// Turns the output of the core's blocks into a state.
     [[nodiscard]] virtual at::Tensor after_core(const at::Tensor& x) const { return x; }
 
     ModelConfig config_;
@@ -168,11 +170,11 @@ private:
     std::unique_ptr<ResidualStructure> residual_; ///< nullptr: x + F(x)
     PartElements part_elements_;
     std::int64_t block_matrix_elements_ = 0;
-    mutable RotationTable cached_rotation_; ///< of position-only kinds; grows
+    mutable RotationTable cached_rotation_; ///< for kinds whose angles depend on the position alone; grows
 };
 
-/// The tensors of a backbone, without the method's own. InputError for a depth mixing or a loop that the
-/// architecture does not allow.
+/// The tensors of a backbone, without the method's tensors. InputError: the architecture does not support the
+/// depth mixing or the loop.
 ParameterLayout backbone_layout(const ModelConfig& config);
 std::unique_ptr<Backbone> make_backbone(const ModelConfig& config, const Parameters& parameters);
 

@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 
-/// What layers are made of, in plain operations: differentiable, on any device. Shapes: n packed slots, d
-/// hidden, n_q query and g KV heads of d_h elements.
+/// Operations of which layers consist, as plain tensor operations: differentiable, on any device. Shapes: n
+/// packed slots, d hidden, n_q query and g KV heads of d_h elements.
 namespace ponderscope::blocks {
 
 /// y = x W^T + b, W as Hugging Face stores it: [out, in]. The bias may be undefined.
@@ -24,7 +24,7 @@ struct Linear {
 /// LayerNorm (with bias), RMSNorm or unit length. Statistics in fp32, rounded once.
 struct Norm {
     NormKind kind = NormKind::layer_norm;
-    at::Tensor weight; ///< undefined: none
+    at::Tensor weight; ///< undefined: no weight
     at::Tensor bias;
     double eps = 1e-5;
     bool one_plus = false; ///< the factor is 1 + weight
@@ -34,10 +34,10 @@ at::Tensor linear(const at::Tensor& x, const Linear& weights);
 /// residual + x W^T + b.
 at::Tensor add_linear(const at::Tensor& residual, const at::Tensor& x, const Linear& weights);
 at::Tensor normalise(const at::Tensor& x, const Norm& norm);
-/// x ⊙ scale, the scale in fp32, rounded once.
+/// x ⊙ scale. The scale is fp32; the result is rounded once.
 at::Tensor scaled_by(const at::Tensor& x, const at::Tensor& scale);
 
-/// Elementwise, by the names of the config.
+/// The elementwise activation with the config's name.
 at::Tensor activate(const at::Tensor& x, Activation activation);
 
 /// residual + down(act(up(x))).
@@ -47,21 +47,21 @@ at::Tensor add_mlp(const at::Tensor& residual, const at::Tensor& x, const Linear
 at::Tensor add_gated_mlp(const at::Tensor& residual, const at::Tensor& x, const Linear& gate,
                          const Linear& up, const Linear& down, Activation activation);
 
-/// What happens to queries and keys beside the rotation.
+/// Norms and scales of queries and keys, and attention sinks.
 struct HeadExtras {
-    std::optional<Norm> query, key;  ///< over the d_h elements of each head
-    bool key_after_rotation = false; ///< the query's norm is before it in any case
-    at::Tensor query_scale;          ///< [n_q, d_h], of the rotated queries; undefined: none
-    at::Tensor sinks;                ///< [n_q], of attend.h; undefined: none
+    std::optional<Norm> query, key;  ///< norms over the d_h elements of each head
+    bool key_after_rotation = false; ///< the query's norm always comes before the rotation
+    at::Tensor query_scale;          ///< [n_q, d_h], factor on the rotated queries; undefined: none
+    at::Tensor sinks;                ///< [n_q], see attend.h; undefined: none
 };
 
-/// The rows of \p x that go through the block: those of the pass's queries.
+/// The rows of \p x that belong to the pass's queries.
 at::Tensor attending(const at::Tensor& x, const Pass& pass);
 
-/// Norms per head, the layer's rotation, depth mixing, K/V rows, attention with the config's score scale (\p
-/// scale replaces it) and softcap: q [n, n_q, d_h], k and v [n, g, d_h], any layout with a dense last axis
-/// (fully dense if there are norms). Where the pass has queries, q may hold their rows alone, unless values
-/// are mixed by it. Returns [m, n_q·d_h], m the queries.
+/// Norms per head, the layer's rotation, depth mixing, K/V rows, and attention with softcap and score scale
+/// (\p scale replaces the config's). q [n, n_q, d_h], k and v [n, g, d_h] may have any layout with a dense
+/// last axis (fully dense with norms). If the pass has queries, q may hold the rows of the queries alone,
+/// unless the mixing of values needs all of q. Returns [m, n_q·d_h] for m queries.
 at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                           const ModelConfig& config, const Pass& pass, const HeadExtras& extras = {},
                           std::optional<double> scale = std::nullopt);

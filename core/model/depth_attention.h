@@ -9,9 +9,9 @@
 
 namespace ponderscope {
 
-/// Depth-Attention (methods.md section 3) over the slots of one forward: keeps the keys and mixed values of
-/// layers that later layers read, and mixes the values of each layer. A slot mixes only its own rows, so the
-/// result depends neither on a cache nor on the rest of the batch.
+/// Depth-Attention (methods.md section 3) over the slots of one forward. Mixes the values of each layer, and
+/// keeps the keys and mixed values that later layers read. A slot mixes its own rows only, so the result
+/// depends neither on a cache nor on the rest of the batch.
 class DepthAttention final : public ValueMixer {
 public:
     explicit DepthAttention(const ModelConfig& config) : config_(config) {}
@@ -26,12 +26,12 @@ private:
         DepthSource tensors;
     };
     [[nodiscard]] bool is_anchor(std::int64_t layer) const { return layer % config_.depth.stride == 0; }
-    /// Whether a layer after this one reads it.
+    /// Whether a later layer reads this layer.
     [[nodiscard]] bool is_source(std::int64_t layer) const;
 
     const ModelConfig& config_;
     std::int64_t pass_ = -1;
-    at::Tensor tokens_; ///< whose rows `kept_` holds; undefined: everybody's
+    at::Tensor tokens_; ///< the tokens of the rows in `kept_`; undefined: all tokens
     std::vector<Kept> kept_;
 };
 

@@ -9,30 +9,31 @@
 
 namespace ponderscope {
 
-/// A layer of a pass whose key and (already mixed) value a later layer may mix: pass 0 is the first one. Only
-/// looped stacks whose sources live for the whole forward have others (methods.md section 3).
+/// A layer of a pass whose key and (mixed) value a later layer may mix. The first pass has the number 0.
+/// Other passes are sources only in looped stacks whose sources stay for the whole forward (methods.md
+/// section 3).
 struct DepthSourceId {
     std::int64_t pass = 0;
     std::int64_t layer = 0;
     friend bool operator==(const DepthSourceId&, const DepthSourceId&) = default;
 };
 
-/// Whether later passes mix the values of earlier passes: Nanbeige's loops. Otherwise every pass stands
-/// alone.
+/// Whether later passes mix the values of earlier passes (Nanbeige's loops). Otherwise each pass has its own
+/// sources.
 bool sources_cross_passes(const ModelConfig& config);
 
-/// S(l) of Depth-Attention in order, the layer itself not included: anchors (layers that the stride divides)
-/// and the recent window, without ablated sources. \p pass counts only if sources cross passes.
+/// S(l) of Depth-Attention in order, without the layer itself: anchors (layers that the stride divides) and
+/// the recent window, without ablated sources. \p pass has an effect only if sources cross passes.
 std::vector<DepthSourceId> depth_sources(const ModelConfig& config, std::int64_t pass, std::int64_t layer);
 
-/// Takes a source out of a model's depth attention, as an intervention: \p spec is SOURCE or SOURCE:LAYER
-/// (all layers that read it, or one layer). The config then has a notice. Returns a short name for the run:
+/// Removes a source from a model's depth attention, as an intervention. \p spec is SOURCE (in all layers that
+/// read it) or SOURCE:LAYER (in one layer). Adds a notice to the config. Returns a short name for the run:
 /// "without-source-3-in-layer-5". InputError: a model without Depth-Attention, a layer that does not read
-/// that source, anything else than numbers.
+/// this source, or text that is not a number.
 std::string ablate_source(ModelConfig& config, const std::string& spec);
 
-/// The sources of all layers as columns of one array, to store weights densely: the anchors (of every pass,
-/// where they live on), then the recent layers by distance, then the layer's own value.
+/// Assigns the sources of all layers to columns of one dense array of weights: the anchors (of every pass, if
+/// sources cross passes), then the recent layers by distance, then the layer's own value.
 class DepthColumns {
 public:
     explicit DepthColumns(const ModelConfig& config);
@@ -44,8 +45,8 @@ public:
 
 private:
     std::int64_t stride_ = 1, passes_ = 1;
-    std::int64_t anchors_ = 0; ///< of one pass
-    std::int64_t recent_ = 0;  ///< distances that are not anchors anyway
+    std::int64_t anchors_ = 0; ///< number of anchors in one pass
+    std::int64_t recent_ = 0;  ///< number of distances that are not covered by anchors
 };
 
 } // namespace ponderscope

@@ -15,21 +15,21 @@
 
 namespace ponderscope {
 
-/// "cpu", "cuda", "cuda:N", or the name of a backend that was registered with LibTorch (PrivateUse1),
-/// numbered or not. InputError for anything else and for a GPU that is not there.
+/// "cpu", "cuda", "cuda:N", or the name of a backend that is registered with LibTorch (PrivateUse1), with or
+/// without a number. InputError for other names and for a missing GPU.
 at::Device device_from_string(const std::string& name);
-/// The same, and "auto": the first GPU whose free memory holds a model of \p bytes and a quarter more for
+/// Also accepts "auto": the first GPU with free memory for a model of \p bytes and a quarter more for
 /// activations, else the CPU.
 at::Device device_for(const std::string& name, std::int64_t bytes);
-/// Whether "cuda" is there.
+/// Whether this machine has a GPU that LibTorch can use.
 bool has_cuda_gpu();
 /// "cpu", "cuda:0 NVIDIA H200".
 std::string describe_device(at::Device device);
 at::ScalarType scalar_type_of(Precision precision);
-/// GPUs' products as \p precision has them, while it lives: of fp32 tensors rounded for tf32, else exact.
-/// LibTorch has one such switch for the process: between several, other threads' products may be either. From
-/// the first such object on, products in half precision are summed in fp32; LibTorch's default may round
-/// partial sums to half precision.
+/// Sets the precision of matrix products on GPUs during its life: fp32 factors are rounded for tf32 and exact
+/// otherwise. The switch is global in LibTorch: with several objects, products of other threads may use
+/// either precision. The first object also sets fp32 sums for products in half precision for the rest of the
+/// process; LibTorch's default may round partial sums to half precision.
 class GpuProducts {
 public:
     explicit GpuProducts(Precision precision);
@@ -40,40 +40,39 @@ public:
 private:
     bool were_rounded_;
 };
-/// What the user should know of this device: a precision that suits it badly, or whether Ponderscope has been
-/// verified on this GPU. Empty: nothing.
+/// A hint about this device: an unsuitable precision, or whether Ponderscope has been verified on this GPU.
+/// Empty: no hint.
 std::string device_hint(at::Device device, Precision precision);
 
-/// What a GPU's memory holds of this process, in bytes.
+/// Memory of a GPU in bytes.
 struct DeviceMemory {
-    std::int64_t used = 0;  ///< by tensors that live
-    std::int64_t peak = 0;  ///< the most since forget_peak_memory()
-    std::int64_t total = 0; ///< of the GPU
+    std::int64_t used = 0;  ///< held by live tensors of this process
+    std::int64_t peak = 0;  ///< maximum of `used` since forget_peak_memory()
+    std::int64_t total = 0; ///< the GPU's memory
 };
-/// Nothing on a CPU.
+/// No value on a CPU.
 std::optional<DeviceMemory> device_memory(at::Device device);
 void forget_peak_memory(at::Device device);
-/// The message for a full device, without a remedy. Frees cached memory first, so that a smaller attempt has
-/// it.
+/// The error for a full device, without a remedy. Frees cached memory first, for a smaller attempt.
 MemoryExhausted memory_exhausted(at::Device device);
 
-/// Copies numbers to a device from pinned memory without waiting. int64 [n].
+/// Copies numbers to a device from pinned memory, asynchronously. int64 [n].
 at::Tensor send(std::span<const std::int64_t> values, at::Device device);
 
-/// Tensors on their way to the host: one copy, on a separate stream, into pinned memory. On the CPU the
-/// tensors are there at once.
+/// Copies tensors to the host: one copy, on a separate stream, into pinned memory. On the CPU the tensors are
+/// available at once.
 class HostCopy {
 public:
-    /// \p tensors: fp32, fp16 or int64 (sent as int32), any shapes, one device.
+    /// \p tensors: fp32, fp16 or int64 (copied as int32), any shapes, one device.
     explicit HostCopy(const std::vector<at::Tensor>& tensors);
-    /// Waits until everything has arrived; then field(i) are the tensors' elements in order.
+    /// Waits for the copy. Then field(i) has the elements of tensor i in order.
     void wait();
     [[nodiscard]] const float* floats(std::size_t i) const;
     [[nodiscard]] const std::int32_t* integers(std::size_t i) const;
     [[nodiscard]] const std::uint16_t* halves(std::size_t i) const;
 
 private:
-    at::Tensor packed_; ///< int32 on the device; kept until it has been read
+    at::Tensor packed_; ///< int32 on the device; kept until the copy is complete
     at::Tensor host_;
     std::vector<std::int64_t> offsets_;
     std::optional<c10::Event> arrived_;

@@ -12,13 +12,13 @@
 
 namespace ponderscope {
 
-/// A mixture of experts in the place of an MLP: a router chooses k of E small MLPs for every row
-/// (config.experts). Rows are sorted by expert, and every expert that a row chose computes its rows together.
-/// Taps: "router_probabilities" [n, E], "router_experts" int64 [n, k] by falling probability,
+/// A mixture of experts, which replaces an MLP: a router chooses k of E small MLPs for every row
+/// (config.experts). Rows are sorted by expert, and each expert computes all its rows together. Taps:
+/// "router_probabilities" [n, E], "router_experts" int64 [n, k] in the order of falling probability,
 /// "router_weights" [n, k].
 class Experts {
 public:
-    /// The mixture behind the name \p mlp ("model.layers.3.mlp.").
+    /// The mixture with the tensor prefix \p mlp ("model.layers.3.mlp.").
     static Experts declare(TensorBuilder& builder, const std::string& mlp, const ModelConfig& config);
 
     /// residual + the weighted sum of the chosen experts of \p x [n, d].
@@ -32,18 +32,18 @@ private:
     };
     /// Weights of all experts.
     struct Projection {
-        std::vector<at::Tensor> each; ///< [out, in]; gpt_oss: none
-        at::Tensor all;               ///< [E, in, out], the same memory; undefined: separate tensors
+        std::vector<at::Tensor> each; ///< [out, in] for each expert; empty for gpt_oss
+        at::Tensor all;               ///< [E, in, out], the same memory; undefined: the tensors are separate
         at::Tensor bias;              ///< [E, out]; undefined: none
     };
     /// Rows in the order of their experts; expert e has rows [ends[e - 1], ends[e]).
     struct Groups {
         at::Tensor experts;               ///< int64 [rows], ascending
         at::Tensor ends;                  ///< int32 [E]
-        std::vector<std::int64_t> counts; ///< if the host knows them
+        std::vector<std::int64_t> counts; ///< rows of each expert; empty if only the device knows them
     };
     [[nodiscard]] Routing route(const at::Tensor& x, std::int64_t layer, const Pass& pass) const;
-    /// rows [n, in] -> [n, out], each by the weights of its expert.
+    /// rows [n, in] -> [n, out]; each row is multiplied with the weights of its expert.
     [[nodiscard]] static at::Tensor project(const at::Tensor& rows, const Projection& weights,
                                             const Groups& groups);
     [[nodiscard]] bool groups_on_device(const at::Tensor& x) const;

@@ -7,11 +7,12 @@
 
 namespace ponderscope {
 
-/// "cuda:N" for one of the processes on a machine: modulo the number of visible GPUs, because a launcher may
-/// show each process only its own, as number 0. InputError: it sees none.
+/// "cuda:N" for a process: N is the local rank modulo the number of visible GPUs, because a launcher may show
+/// each process one GPU only, with number 0. InputError: no GPU is visible.
 std::string local_gpu(std::int64_t local_rank);
 
-/// Bytes that tensors of this process held on its GPUs at most, all together; no value if it uses none.
+/// The largest memory, in bytes, that tensors of this process held on all its GPUs together. No value if it
+/// uses no GPU.
 std::optional<std::int64_t> peak_gpu_memory();
 
 } // namespace ponderscope

@@ -7,9 +7,9 @@
 
 namespace ponderscope {
 
-// What an architecture's file gives to the rest: a stack over the tensors that it declares. Without weights,
-// which a layout alone does not need, its tensors are undefined. A new architecture needs a file with such a
-// function and a line of architectures.def (resources/adding-a-backbone.md).
+// make_NAME constructs an architecture's stack over the tensors that it declares. For a layout, which needs
+// no weights, the tensors are undefined. A new architecture needs a file with this function and a line of
+// architectures.def (resources/adding-a-backbone.md).
 #define PONDERSCOPE_ARCHITECTURE(name)                                                                       \
     std::unique_ptr<Backbone> name##_backbone(const ModelConfig& config, TensorBuilder& builder);
 #include "core/checkpoint/architectures.def"

@@ -13,29 +13,29 @@
 
 namespace ponderscope {
 
-/// How sublayers are joined, other than x + F(x): the cross-layer baselines of the Depth-Attention paper
-/// (methods.md section 3). Sublayer c = 2l is layer l's attention, 2l + 1 its MLP; F_c(x) applies the
+/// Structures that replace the residual sum x + F(x): the cross-layer baselines of the Depth-Attention paper
+/// (methods.md section 3). Sublayer c = 2l is layer l's attention, 2l + 1 its MLP. F_c(x) applies the
 /// sublayer after its usual norm, without a residual.
 class ResidualStructure {
 public:
     using Sublayer = std::function<at::Tensor(std::int64_t c, const at::Tensor& x)>;
     virtual ~ResidualStructure() = default;
-    /// The stack from \p x [n, d] to the input of the final norm. \p apply's result is valid until its next
-    /// call.
+    /// Runs the stack from \p x [n, d] to the input of the final norm. The result of \p apply is valid until
+    /// the next call.
     [[nodiscard]] virtual at::Tensor run(const at::Tensor& x, const Sublayer& apply,
                                          const Pass& pass) const = 0;
 };
 
-/// Declares the structure's tensors and takes them. nullptr if the residual is the usual one.
+/// Makes the structure and declares its tensors. nullptr for the usual residual.
 std::unique_ptr<ResidualStructure> make_residual_structure(const ModelConfig& config, TensorBuilder& builder);
 
-// One file each.
+// Each of these functions has its own file.
 std::unique_ptr<ResidualStructure> make_hyper_connections(const ModelConfig& config, TensorBuilder& builder);
 std::unique_ptr<ResidualStructure> make_attention_residuals(const ModelConfig& config,
                                                             TensorBuilder& builder);
 std::unique_ptr<ResidualStructure> make_depth_average(const ModelConfig& config, TensorBuilder& builder);
 
-/// A tensor in fp32 that no product reads: it counts for nothing in FLOPs. Undefined without weights.
+/// A tensor in fp32 outside of matrix products, so it does not count in FLOPs. Undefined without weights.
 inline at::Tensor small_tensor(TensorBuilder& builder, std::string name, std::vector<std::int64_t> shape,
                                double start, TensorSpec::Init init = TensorSpec::Init::constant) {
     const at::Tensor stored = builder.add({std::move(name), std::move(shape), init, start, {}, -1, false});

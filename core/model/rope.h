@@ -10,20 +10,20 @@
 namespace ponderscope {
 
 /// Angles per position of the rotating pairs, fp32 [rotary_dims / 2], for a sequence of \p length tokens
-/// (dynamic scaling and longrope read it). In fp32 with the operations of transformers' modeling_rope_utils,
-/// so that large positions agree with it to the last bit.
+/// (dynamic scaling and longrope depend on it). In fp32 with the operations of transformers'
+/// modeling_rope_utils, so that large positions agree with transformers to the last bit.
 at::Tensor rope_frequencies(const RopeConfig& rope, std::int64_t max_positions, std::int64_t length);
 
-/// What cos and sin are multiplied with: 1, except for yarn and longrope.
+/// The factor on cos and sin: 1, except for yarn and longrope.
 double rope_attention_factor(const RopeConfig& rope);
 
 /// cos and sin of positions [0, positions), fp32 [positions, rotary_dims / 2].
 std::pair<at::Tensor, at::Tensor> rope_table(const RopeConfig& rope, std::int64_t max_positions,
                                              std::int64_t length, std::int64_t positions);
 
-/// Rotates the first 2·r elements of every head, r = cos.size(1): pairs are (i, i + r) (GPT-NeoX's and
-/// Llama's halves), with \p neighbours (2i, 2i + 1) (Huginn's, Parcae's). x: [n, heads, d_h]; row i turns by
-/// row rows[i] of cos and sin. In fp32, rounded once. Differentiable.
+/// Rotates the first 2·r elements of every head, r = cos.size(1). The pairs are (i, i + r) (the halves of
+/// GPT-NeoX and Llama), or (2i, 2i + 1) with \p neighbours (Huginn, Parcae). x: [n, heads, d_h]; row i
+/// rotates by row rows[i] of cos and sin. In fp32, rounded once. Differentiable.
 at::Tensor rotate(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin, const at::Tensor& rows,
                   bool neighbours = false);
 

@@ -10,47 +10,48 @@
 
 namespace ponderscope {
 
-/// What the attention of a layer is computed from. Its weights are never all there at once: a listener
-/// computes the ones that it needs (core/ponder/recording/attention_recorder.cpp).
+/// The inputs of a layer's attention. The full matrix of weights never exists; a listener computes the
+/// weights that it needs (core/ponder/recording/attention_recorder.cpp).
 struct Attending {
     std::int64_t layer = 0;
-    at::Tensor query;      ///< [n, n_q, d_h], as it meets the keys
+    at::Tensor query;      ///< [n, n_q, d_h], after norms and rotation
     at::Tensor keys;       ///< [R, g, d_h]
-    Visibility visibility; ///< this layer's window included
-    double scale = 1;      ///< of q·k
+    Visibility visibility; ///< includes this layer's window
+    double scale = 1;      ///< factor on q·k
     at::Tensor row_bias;   ///< fp32 [R]; undefined: none
     ScoreExtras extras;    ///< softcap and sinks of the scores
-    at::Tensor rows;       ///< int64 [n]: the slots' own rows among R; undefined: 0, 1, 2, ...
-    at::Tensor tokens;     ///< int64 [n]: whose slots these are; undefined: all tokens in order
-    std::int64_t step = 0; ///< of all of the slots,
-    at::Tensor steps;      ///< or int64 [n], one each
+    at::Tensor rows;       ///< int64 [n]: the rows of the slots within R; undefined: 0, 1, 2, ...
+    at::Tensor tokens;     ///< int64 [n]: the tokens of the slots; undefined: all tokens in order
+    std::int64_t step = 0; ///< step of all slots,
+    at::Tensor steps;      ///< or int64 [n]: the step of each slot
 };
 
-/// Receives tensors of a forward by name, once they exist. A tensor may be overwritten when the call returns,
-/// so a listener copies the tensors that it keeps.
+/// Receives tensors of a forward pass by name, once they exist. The memory may be overwritten after the call
+/// returns, so a listener copies the tensors that it keeps.
 class TapListener {
 public:
     virtual ~TapListener() = default;
-    /// Whether the listener wants the tensors of this name. Tensors that only listeners need are computed
-    /// only if this is true.
+    /// Whether the listener wants tensors with this name. Tensors that only listeners need are computed only
+    /// if this returns true.
     [[nodiscard]] virtual bool wants(std::string_view name) const {
         (void)name;
         return true;
     }
-    /// Whether the listener wants the tensor of this layer. A caller that stores tensors first stores only
-    /// tensors of wanted layers.
+    /// Whether the listener wants the tensor of this layer. Callers that buffer tensors skip the other
+    /// layers.
     [[nodiscard]] virtual bool wants_layer(std::string_view name, std::int64_t layer) const {
         (void)layer;
         return wants(name);
     }
-    /// Receives a tensor. \p layer is -1 for a tensor that belongs to no layer.
+    /// Receives a tensor. \p layer is -1 if the tensor belongs to no layer.
     virtual void on_tensor(std::string_view name, std::int64_t step, std::int64_t layer,
                            const at::Tensor& tensor) = 0;
-    /// The inputs of a layer's attention, before it is computed. Called only if "attention" is wanted.
+    /// Receives the inputs of a layer's attention before it is computed. Called only if the listener wants
+    /// "attention".
     virtual void attends(const Attending& attending) { (void)attending; }
 };
 
-/// A named call in our own forward; with no listener it costs a branch.
+/// A named call in our forward pass. Without a listener it costs a branch.
 struct Tap {
     TapListener* listener = nullptr;
     std::int64_t step = 0;

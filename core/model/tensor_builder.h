@@ -12,14 +12,14 @@
 
 namespace ponderscope {
 
-/// Declares the tensors of a model and returns them: one declaration serves the layout (without parameters,
-/// tensors are undefined) and the stack over it.
+/// Declares the tensors of a model and returns them. The same declarations serve the layout (no parameters;
+/// tensors are undefined) and the model.
 class TensorBuilder {
 public:
     explicit TensorBuilder(const ModelConfig& config, const Parameters* parameters = nullptr)
         : config_(config), parameters_(parameters) {}
 
-    /// The tables of inputs and outputs, [V, width of embeddings].
+    /// The input and output tables, [V, width of embeddings].
     at::Tensor embedding(const std::string& name, std::vector<std::string> aliases = {}) {
         layout_.embedding = name;
         return matrix(name, config_.vocab_size, config_.embed_dim, std::move(aliases));
@@ -28,12 +28,12 @@ public:
         layout_.head = name;
         return matrix(name, config_.vocab_size, config_.embed_dim, std::move(aliases));
     }
-    /// PREFIX.weight [out, in] and, if wanted, PREFIX.bias [out].
+    /// PREFIX.weight [out, in] and, with \p bias, PREFIX.bias [out].
     blocks::Linear linear(const std::string& prefix, std::int64_t out, std::int64_t in, bool bias = false) {
         const at::Tensor weight = matrix(prefix + ".weight", out, in);
         return {weight, bias ? vector(prefix + ".bias", out, 0.0) : at::Tensor()};
     }
-    /// A norm of the config's kind over this number of elements.
+    /// A norm of the config's kind over \p size elements.
     blocks::Norm norm(const std::string& prefix, std::int64_t size, bool bias = false) {
         const bool one_plus = config_.norm_weight == NormWeight::one_plus;
         blocks::Norm norm{config_.norm, {}, {}, config_.norm_eps, one_plus};
@@ -58,7 +58,7 @@ public:
         layout_.tensors.push_back(std::move(spec));
         return parameters_ != nullptr ? parameters_->find(name) : at::Tensor();
     }
-    /// Of a tensor that was declared.
+    /// The shape of a declared tensor.
     [[nodiscard]] std::vector<std::int64_t> shape(const std::string& name) const {
         for (const TensorSpec& spec : layout_.tensors) {
             if (spec.name == name) {
@@ -67,11 +67,11 @@ public:
         }
         return {};
     }
-    /// All tensors of a TensorSpec::stack, [count, ...]; undefined: they do not lie together.
+    /// All tensors of a TensorSpec::stack, [count, ...]; undefined: they do not share memory.
     [[nodiscard]] at::Tensor stack(const std::string& name) const {
         return parameters_ != nullptr ? parameters_->stack(name) : at::Tensor();
     }
-    /// Names the blocks: what the names of a block's tensors begin with.
+    /// Sets the prefix of the tensor names of each block.
     const std::vector<std::string>& blocks(const std::function<std::string(std::int64_t)>& name_of) {
         for (std::int64_t l = 0; l < config_.layers; ++l) {
             blocks_.push_back(name_of(l));
@@ -83,10 +83,10 @@ public:
         return blocks([&](std::int64_t l) { return prefix + std::to_string(l) + "."; });
     }
     [[nodiscard]] const std::vector<std::string>& blocks() const { return blocks_; }
-    /// The declarations so far, and further statements of a family about its files.
+    /// The layout so far. A family also sets the layout's other members here.
     [[nodiscard]] ParameterLayout& layout() { return layout_; }
-    /// Names are those of a model with a head; files of the stack alone leave the first word out, and are
-    /// read too.
+    /// Completes the layout. Names are those of a model with a head. Files of a model without a head omit the
+    /// first word; they are accepted too.
     [[nodiscard]] ParameterLayout finish() {
         const std::string stack = layout_.embedding.substr(0, layout_.embedding.find('.') + 1);
         for (TensorSpec& spec : layout_.tensors) {

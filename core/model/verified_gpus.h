@@ -9,15 +9,15 @@ namespace ponderscope {
 
 /// A GPU on which `./run gpu` passed.
 struct VerifiedGpu {
-    std::string_view name;    ///< as the driver calls it: "NVIDIA H100 80GB HBM3"
-    std::string_view version; ///< of Ponderscope
-    std::string_view date;    ///< of the report in resources/docs/gpu.md, ISO 8601
+    std::string_view name;    ///< the driver's name: "NVIDIA H100 80GB HBM3"
+    std::string_view version; ///< version of Ponderscope
+    std::string_view date;    ///< date of the report in resources/docs/gpu.md, ISO 8601
 };
 
-/// The GPUs of resources/docs/gpu.md; no report, no row.
+/// The GPUs with a report in resources/docs/gpu.md.
 std::span<const VerifiedGpu> verified_gpus();
 
-/// One sentence for the GPU \p name: date and version of the verification, or how to verify it.
+/// One sentence about the GPU \p name: date and version of the verification, or how to verify it.
 std::string verification_of(std::string_view name, std::span<const VerifiedGpu> known = verified_gpus());
 
 } // namespace ponderscope
