@@ -10,26 +10,27 @@
 
 namespace ponderscope {
 
-/// A run, or two side by side, as one self-contained HTML file: no network, no other file. The page is
-/// page.html with packed data in it (packed.cpp).
+/// One run, or two runs side by side, as one self-contained HTML file without network access. The file is
+/// page.html with the packed data (packed.cpp).
 struct PageOptions {
     std::string title;                   ///< empty: the trace's name
-    std::vector<std::int64_t> sequences; ///< numbers of those to show, in this order; empty: all
-    std::int64_t max_tokens = 100'000;   ///< shown at most; the numbers of the table are of all tokens
-    BootstrapOptions bootstrap;          ///< of the intervals
+    std::vector<std::int64_t> sequences; ///< numbers of the sequences to show, in this order; empty: all
+    std::int64_t max_tokens = 100'000;   ///< largest number of tokens shown; the table's numbers cover all
+                                         ///< tokens
+    BootstrapOptions bootstrap;          ///< options of the intervals
 };
 
-/// The runs that a page shows: one or two named runs of one text and tokenizer; by default the first run and
-/// the next comparable one. InputError: a name that is not there, more than two, runs of different texts or
-/// tokenizers.
+/// Chooses the runs for a page: one or two named runs with one text and tokenizer. By default the first run
+/// and the next comparable run. InputError: an unknown name, more than two names, runs with different texts
+/// or tokenizers.
 std::vector<RunInfo> choose_page_runs(const TraceReader& trace, const std::vector<std::string>& names);
 
-/// The HTML text. \p runs: one or two of the trace. InputError: a run without scored tokens, a sequence that
-/// is not there; Cancelled.
+/// The HTML text. \p runs: one or two runs of the trace. InputError: a run without scored tokens, an unknown
+/// sequence. Throws Cancelled.
 std::string make_page(const TraceReader& trace, const std::vector<RunInfo>& runs,
                       const PageOptions& options = {});
 
-/// The packed data of the page: a head of JSON and arrays. For tests.
+/// The packed data of the page: a JSON header and arrays. For tests.
 std::string packed_page(const TraceReader& trace, const std::vector<RunInfo>& runs,
                         const PageOptions& options = {});
 

@@ -5,7 +5,7 @@
 
 namespace ponderscope::page_template {
 
-/// The page's files in app/python/ponderscope, compiled in (template.cpp is made by CMake).
+/// The page's files of app/python/ponderscope, embedded by CMake in template.cpp.
 extern const std::string_view html;
 extern const std::string_view data_and_text;
 extern const std::string_view view;
