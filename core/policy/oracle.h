@@ -11,31 +11,34 @@
 
 namespace ponderscope {
 
-/// The cost against which the oracle weighs the NLL.
+/// The cost that the oracle balances against the NLL.
 enum class CostAxis : std::uint8_t { steps, flops };
 
 /// The lower convex hull of (mean cost, mean NLL) over all choices of steps for the tokens of a table: a
-/// bound for all rules. At a price lambda every token takes the step of least NLL + lambda · cost, which is a
-/// point of the hull; between two neighbouring points, one of both is drawn for each token.
+/// bound for all rules. At a price lambda every token takes the step with the least NLL + lambda · cost;
+/// together these choices are a point of the hull. Between two neighbouring points, each token takes one of
+/// both at random.
 ///
 /// Costs are a token's own. If attention sees the steps of other tokens (FlopsModel), the FLOPs assume that
-/// all other tokens stop at step 0: no rule pays less, so the bound stays one. A token without a target takes
-/// step 0.
+/// all other tokens stop at step 0. No rule pays less, so the hull remains a bound. A token without a target
+/// takes step 0.
 class Oracle {
 public:
-    /// InputError: FLOPs of a table without a FLOPs model. The table outlives it.
+    /// InputError: CostAxis::flops for a table without a FLOPs model. \p table must outlive the object.
     Oracle(const ReplayTable& table, CostAxis axis);
 
-    /// Corners of the hull: a price, and the additional cost below that price.
+    /// Corners of the hull: each has a price, and the additional cost below this price.
     struct Turns {
         double base = 0; ///< sum of the tokens' costs at step 0
         std::int64_t tokens = 0;
         std::vector<std::pair<double, double>> turns;
     };
-    /// The corners of all tokens; beyond 4 million pairs of token and step, of a sample of the tokens.
+    /// The corners of all tokens. With more than 4 million pairs of token and step, the corners of a sample
+    /// of the tokens.
     [[nodiscard]] Turns turns() const;
 
-    /// The replay at a price (nats a step, or a FLOP). With CostAxis::flops, `flops` are the bound's.
+    /// The replay at a price (nats per step, or per FLOP). With CostAxis::flops, `flops` are those of the
+    /// bound.
     void replay(double price, ReplayResult& result) const;
 
 private:
@@ -47,11 +50,12 @@ private:
     std::vector<std::vector<std::int64_t>> flops_; ///< [K + 1][tokens]; empty: steps
 };
 
-/// The kind `oracle`: the same over steps, as a policy.
+/// The policy kind `oracle`: this bound over steps.
 std::unique_ptr<Policy> oracle_policy(double price);
 
-/// Prices of \p most points of the hull with evenly spread costs, of both ends, and of the two points around
-/// each of \p costs. So the line between neighbouring points is the hull itself. From the highest price to 0.
+/// At most \p most prices of points of the hull, from the highest price to 0: points with evenly spread
+/// costs, both ends, and the two points around each of \p costs. So a line between neighbouring points is the
+/// hull itself.
 std::vector<double> oracle_prices(Oracle::Turns turns, int most, std::span<const double> costs);
 
 } // namespace ponderscope

@@ -13,36 +13,37 @@
 
 namespace ponderscope {
 
-/// The result of one threshold of a policy, by replay.
+/// The replay of a policy at one threshold.
 struct PolicyPoint {
     std::string spec; ///< "entropy:theta=1.37"; empty: no policy
     double steps = 0; ///< mean over tokens with a target
     double nll = 0;   ///< nats
-    double flops = 0; ///< mean of a token; NaN if the trace does not say what steps cost
-    /// NLL minus the NLL of full; NaN bounds before add_bands.
+    double flops = 0; ///< mean per token; NaN if the trace has no FLOPs model
+    /// NLL minus the NLL of `full`; NaN bounds before add_bands.
     Estimate difference{0, not_a_number, not_a_number};
-    /// Lower NLL than the best blind rule at the same FLOPs (steps if they are not known), with the whole
-    /// interval; false before add_bands.
+    /// NLL below the best blind rule at the same FLOPs (steps if FLOPs are unknown), with the whole interval.
+    /// False before add_bands.
     bool better = false;
 };
 struct PolicyFront {
     std::string policy;     ///< name of the kind, or blind_rule
-    std::size_t number = 0; ///< of the kind in the list of all: its colour
+    std::size_t number = 0; ///< index of the kind in the list of all kinds; selects the colour
     bool causal = true;
-    std::vector<PolicyPoint> points;   ///< by mean steps; of the best blind rule the fixed depths
-    std::optional<CostAxis> axis = {}; ///< the only one that it is drawn on: a bound holds for one
+    std::vector<PolicyPoint> points;   ///< by mean steps; for the best blind rule the fixed depths
+    std::optional<CostAxis> axis = {}; ///< draw the front on this axis only, because a bound holds for one
+                                       ///< axis
 };
 
-/// The best blind rule first. Then replays, at \p thresholds values each, every kind whose signals the run
-/// has (or those of \p only, if it is not empty); the oracle for steps and for FLOPs. Cancelled by \p stop;
-/// seconds for millions of tokens.
+/// Returns the best blind rule first. Then replays, at \p thresholds values each, every kind whose signals
+/// the run has (or those in \p only, unless it is empty), and the oracle for steps and for FLOPs. Takes
+/// seconds for millions of tokens. \p stop throws Cancelled.
 std::vector<PolicyFront> policy_fronts(const ReplayTable& table, const std::vector<std::string>& only,
                                        int thresholds, const std::stop_token& stop);
 
-/// Longer runs get no bands: the length of blocks costs n √n for each of hundreds of points.
+/// Longer runs get no bands: choosing the block length costs n √n for each of hundreds of points.
 inline constexpr std::size_t most_banded = 200'000;
-/// The differences of all points to full, paired over the same tokens, and which are better than the best
-/// blind rule. Nothing beyond most_banded tokens.
+/// Fills in the differences of all points to `full`, paired over the same tokens, and which points are better
+/// than the best blind rule. Does nothing for more than most_banded tokens.
 void add_bands(std::vector<PolicyFront>& fronts, const ReplayTable& table, const BootstrapOptions& options);
 
 } // namespace ponderscope

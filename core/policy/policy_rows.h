@@ -16,41 +16,42 @@
 
 namespace ponderscope {
 
-/// Cost and NLL of a policy, by replay or by rerun.
+/// Cost and NLL of a policy, from a replay or from a rerun.
 struct PolicyOutcome {
     double steps = 0; ///< mean over tokens with a target
-    double nll = 0;   ///< nats, likewise
-    double flops = 0; ///< mean of a token; NaN if the trace does not say what steps cost
-    /// share of the FLOPs of full; NaN in the same cases, and for a rerun without a full run
+    double nll = 0;   ///< nats; mean over tokens with a target
+    double flops = 0; ///< mean per token; NaN if the trace has no FLOPs model
+    /// saved share of the FLOPs of `full`; NaN if `flops` is NaN, and for a rerun without a rerun of `full`
     double saved = 0;
-    /// NLL minus the NLL of full (a replay for a replay, a rerun for a rerun); NaN: there is no full
+    /// NLL minus the NLL of `full`, both replayed or both rerun; NaN: no result for `full`
     Estimate difference = {};
     /// NLL minus the NLL of the best blind rule (core/policy/matched.h) at the same FLOPs, or at the same
-    /// steps if FLOPs are unknown; of replays alone.
+    /// steps if FLOPs are unknown. Only for replays.
     Estimate against_blind = unknown_estimate;
     Estimate band =
-        unknown_estimate;  ///< of `difference`, holds for all policies of a report together (max-t)
-    double p = 1;          ///< two-sided, that `difference` is 0
-    bool on_front = false; ///< no other policy of the report is as cheap and as good
-    /// Better than every rule that does not look at the token: the interval is below 0.
+        unknown_estimate;  ///< band of `difference` that holds for all policies of a report together (max-t)
+    double p = 1;          ///< two-sided p value of `difference` = 0
+    bool on_front = false; ///< no other policy of the report is at least as cheap and at least as good
+    /// Better than every blind rule: the interval is below 0.
     [[nodiscard]] bool thinks_better() const { return against_blind.high < 0; }
 };
 
-/// A policy at one setting, its replay and its rerun beside each other.
+/// A policy at one setting, with its replay and its rerun.
 struct PolicyRow {
     std::string spec;                ///< "entropy:theta=1.37"
-    bool causal = true;              ///< false: a bound
-    double threshold = not_a_number; ///< of its first parameter; NaN: it has none
+    bool causal = true;              ///< false: the policy is a bound
+    double threshold = not_a_number; ///< value of its first parameter; NaN: it has none
     PolicyOutcome replayed;
     std::optional<PolicyOutcome> rerun;
-    std::string fault; ///< why a run that looks like its rerun is none: it read another text
+    std::string fault; ///< why a run that looks like the rerun does not count: it read another text
 };
 
-/// A row each: replay and rerun of each quantity beside each other.
+/// A table with a row for each policy; replay and rerun of each quantity are neighbouring columns.
 DataTable table_of(std::span<const PolicyRow> rows);
-/// "CALM margin": as the window names a kind.
+/// The window's name of a kind: "CALM margin".
 std::string title_of(const PolicyKind& kind);
-std::string title_of(const std::string& rule); ///< of a kind by its name; else the name itself
+std::string title_of(const std::string& rule); ///< the title of the kind with this name; \p rule itself if no
+                                               ///< kind has it
 /// "A token stops when the entropy of the read-out is below 5.66 nats."
 std::string rule_in_words(const PolicyKind& kind, double threshold);
 
@@ -66,19 +67,19 @@ struct PolicyRerun {
 };
 
 /// A row for each of \p specs, in their order. \p of: the run of the table. \p reruns: the known reruns. All
-/// rows are compared with the rerun of `full`, or with the run itself if none of its tokens stopped.
-/// Intervals as core/stats/front.h: paired, over the tokens that all have. InputError: a spec that is none or
-/// that the run lacks signals for, traces that do not fit; Cancelled by options.stop.
+/// rows are compared with the rerun of `full`, or with the run itself if no token stopped early. Intervals as
+/// in core/stats/front.h: paired, over the tokens that all rows have. InputError: an invalid spec, a run
+/// without the signals of a spec, or traces that do not fit. options.stop throws Cancelled.
 std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of,
                                    const std::vector<std::string>& specs,
                                    const std::vector<PolicyRerun>& reruns, const BootstrapOptions& options);
 
-/// The first position of a slider over \p values (threshold_values) of a kind: at the threshold of the
-/// model's own rule, or in the middle.
+/// The first position of a slider over \p values (threshold_values) of a kind: the threshold of the model's
+/// own rule, or the middle.
 std::size_t starting_place(const PolicyKind& kind, const ReplayTable& table,
                            const std::vector<double>& values);
 inline constexpr int slider_places = 241;
-/// The policies that a table can be replayed with, each at the first position of its slider.
+/// The policies that a table can replay, each at the first position of its slider.
 std::vector<std::string> starting_policies(const ReplayTable& table);
 
 } // namespace ponderscope

@@ -13,36 +13,34 @@ namespace ponderscope {
 struct PolicyKind;
 struct Sweep;
 
-/// A halting policy as text: `calm_margin:lambda=0.9`, `uniform:rate=1.2,seed=7`, `full`. The same on the
-/// command line, in the trace and in the window.
-///
-/// NAME[:KEY=VALUE[,KEY=VALUE]...]. Numbers are written as in C, whatever the locale. Two keys hold words:
-/// `name` and `stops` of signal:name=gate,stops=below,theta=0.5; they are part of the kind
-/// (PolicyKind::name).
+/// A halting policy as text: `calm_margin:lambda=0.9`, `uniform:rate=1.2,seed=7`, `full`. Command line, trace
+/// and window use the same text: NAME[:KEY=VALUE[,KEY=VALUE]...]. Numbers are written as in C, whatever the
+/// locale. Two keys have words as values: `name` and `stops` in signal:name=gate,stops=below,theta=0.5. They
+/// are part of the kind's name (PolicyKind::name).
 struct PolicySpec {
     using Value = std::variant<double, std::uint64_t>;
 
-    const PolicyKind* kind = nullptr;   ///< never null in a parsed one
-    std::map<std::string, Value> given; ///< checked against the kind; preset ones filled in
+    const PolicyKind* kind = nullptr;   ///< never null after parse()
+    std::map<std::string, Value> given; ///< checked against the kind; includes defaults
 
-    /// InputError for every mistake: an unknown name (with the nearest), an unknown or doubled key, no value,
-    /// no number, out of range, a missing key. The key that \p sweep moves may be missing: it takes the
-    /// sweep's first value.
+    /// InputError for every mistake: an unknown name (the message suggests the nearest), an unknown or
+    /// repeated key, a missing value or key, a value that is not a number or is out of range. The key that \p
+    /// sweep varies may be missing; it takes the sweep's first value.
     static PolicySpec parse(std::string_view text, const Sweep* sweep = nullptr);
 
-    /// The kind of a run's policy, an untrusted text; nullptr: no such kind.
+    /// The kind of a recorded run's policy, whose text is untrusted; nullptr: unknown.
     static const PolicyKind* kind_of(std::string_view text);
 
-    /// Canonical: keys in the kind's order, presets written out, the shortest digits that read back the same.
-    /// parse(text()) is the same policy.
+    /// Canonical text: keys in the kind's order, defaults included, numbers with the fewest digits that read
+    /// back the same. parse(text()) returns the same policy.
     [[nodiscard]] std::string text() const;
     [[nodiscard]] bool has(const std::string& key) const { return given.contains(key); }
-    /// A number of the spec; the key must be there.
+    /// A number of the spec. The key must exist.
     [[nodiscard]] double number(const std::string& key) const;
     [[nodiscard]] std::uint64_t whole(const std::string& key) const;
 
-    /// The same policy with another value. "threshold" means the first parameter of the kind, which a sweep
-    /// varies. InputError: a policy without such a parameter, or a value out of range.
+    /// The same policy with another value for \p key. "threshold" means the kind's first parameter.
+    /// InputError: the policy has no such parameter, or the value is out of range.
     [[nodiscard]] PolicySpec with(const std::string& key, double value) const;
 
     bool operator==(const PolicySpec&) const = default;

@@ -14,9 +14,9 @@
 
 namespace ponderscope {
 
-/// Differences of a run under a policy from the policy's replay on another run of the same model and tokens
-/// (methods.md 9: a replay is exact only if no other token's halting changes the context). Means are over the
-/// tokens that have a target in both.
+/// Differences between a run under a policy and the policy's replay on another run of the same model and
+/// tokens (methods.md 9: a replay is exact only if no other token's halting changes the context). Means cover
+/// the tokens with a target in both runs.
 struct RerunDifference {
     std::int64_t tokens = 0;
     double mean_steps = 0; ///< of the rerun
@@ -25,21 +25,22 @@ struct RerunDifference {
     double difference = 0; ///< mean NLL, rerun minus replay
     double largest = 0;    ///< the largest absolute difference of one token's NLL
     std::int64_t largest_sequence = -1;
-    std::int64_t largest_row = -1;  ///< where it is: the row that predicts
-    std::int64_t steps_changed = 0; ///< tokens that stopped elsewhere
+    std::int64_t largest_row = -1;  ///< table row of the token with the largest difference
+    std::int64_t steps_changed = 0; ///< number of tokens that stopped at another step
     // Values of the rerun, one for each row of the table:
     std::vector<std::int32_t> steps;
-    std::vector<float> nll; ///< nats; NaN if it has no target
+    std::vector<float> nll; ///< nats; NaN without a target
     std::vector<std::int64_t> flops;
 };
 
-/// Whether a run is the rerun of \p policy ("entropy:theta=1.5") for \p run: the same weights, method, steps,
-/// start state, changes (changes_of) and tokens, but another policy. \p kv says what later tokens see of a
-/// stopped token; empty: kv_of_rerun. By the trace's data about both; rerun_difference looks at the tokens.
+/// Whether \p candidate is the rerun of \p run with \p policy ("entropy:theta=1.5"): equal weights, method,
+/// steps, start state, changes (changes_of) and tokens. \p kv says what later tokens see of a stopped token;
+/// empty: kv_of_rerun. Compares only the trace's data about both runs; rerun_difference() compares the
+/// tokens.
 bool is_rerun_of(const RunInfo& candidate, const RunInfo& run, const std::string& policy,
                  const std::string& kv = {});
 
-/// \p replayed: of the table of \p run. InputError: other tokens, or none with a target in both.
+/// \p replayed: a replay on the table of \p run. InputError: other tokens, or no token with a target in both.
 RerunDifference rerun_difference(const ReplayTable& table, const ReplayResult& replayed,
                                  const TraceReader& trace, const RunInfo& run, const TraceReader& rerun_trace,
                                  const RunInfo& rerun, const std::stop_token& stop = {});
@@ -51,14 +52,14 @@ struct Agreement {
     Estimate steps;       ///< mean steps, rerun minus replay
     Estimate nll;         ///< mean NLL, rerun minus replay, nats a token
     std::vector<std::pair<std::int32_t, std::int64_t>>
-        step_differences; ///< (rerun - replay, tokens), ascending
-    /// (q, nats) of the NLL's difference of a token, q = 0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.
+        step_differences; ///< (rerun - replay, number of tokens), ascending
+    /// Quantiles (q, nats) of the difference in a token's NLL, q = 0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.
     std::vector<std::pair<double, double>> nll_quantiles;
     Resampling resampling;
 };
 
-/// Steps and NLL (NaN: no target): a value for each row of the table. InputError: no token with a target in
-/// both.
+/// Steps and NLL (NaN: no target) have a value for each row of the table. InputError: no token with a target
+/// in both.
 Agreement agreement_of(const ReplayTable& table, std::span<const std::int32_t> replay_steps,
                        std::span<const float> replay_nll, std::span<const std::int32_t> rerun_steps,
                        std::span<const float> rerun_nll, const BootstrapOptions& options = {});

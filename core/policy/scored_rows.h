@@ -11,27 +11,27 @@
 
 namespace ponderscope {
 
-/// A policy at one setting over the scored tokens of a run: a value for each row of a RowLayout.
+/// A policy at one setting over the scored tokens of a run, with a value for each row of a RowLayout.
 struct ScoredSetting {
-    std::string policy; ///< "entropy:theta=1.37"; its origin, if it is not a policy
+    std::string policy; ///< "entropy:theta=1.37", or the origin of the values
     std::vector<double> steps;
     std::vector<double> nll;   ///< nats
-    std::vector<double> flops; ///< empty: not known
+    std::vector<double> flops; ///< empty: unknown
 };
 
-/// The tokens of a replay table that are scored in all given columns, with their layout. Values are of these
-/// tokens, or sums over the tokens of each cluster.
+/// The tokens of a replay table that all given columns score, with their layout. Values belong to these
+/// tokens, or are sums over each cluster's tokens.
 class ScoredRows {
 public:
     ScoredRows() = default;
-    /// \p nll: a value for each token of the table, NaN without a target; none: the run's own.
+    /// \p nll: each has a value for each token of the table, NaN without a target. Empty: the run's own NLL.
     explicit ScoredRows(const ReplayTable& table, std::span<const std::span<const float>> nll = {});
 
-    /// Joins the tokens of a cluster to one row if \p options draw whole clusters: settings of a long run then
-    /// take little memory. Before the first use.
+    /// If \p options draw whole clusters, joins the tokens of each cluster into one row, so that settings of
+    /// a long run take little memory. Call it before the first use.
     void add_up_clusters(const BootstrapOptions& options);
 
-    [[nodiscard]] const std::vector<std::size_t>& tokens() const { return tokens_; } ///< of the table
+    [[nodiscard]] const std::vector<std::size_t>& tokens() const { return tokens_; } ///< indices in the table
     [[nodiscard]] const RowLayout& layout() const { return layout_; }
     /// \p column: a value for each token of the table.
     template <typename T>
@@ -42,18 +42,18 @@ public:
         }
         return values;
     }
-    /// A replay, or a rerun, over the rows.
+    /// A replay or a rerun, reduced to the rows.
     [[nodiscard]] ScoredSetting of(const std::string& policy, const ReplayResult& result) const;
 
 private:
     std::vector<std::size_t> tokens_;
-    std::vector<std::size_t> cluster_; ///< of each token; empty: a row a token
+    std::vector<std::size_t> cluster_; ///< cluster of each token; empty: each token is a row
     RowLayout layout_;
 };
 
-/// \p options with the block length of all reports of this run. It does not depend on the policies: chosen
-/// from the NLL of the last step and from the total gain of the steps. The same options if they name a
-/// length, or if rows are clusters.
+/// \p options with the block length for all reports of this run. The length does not depend on the policies:
+/// it comes from the NLL of the last step and from the total gain of the steps. Returns \p options unchanged
+/// if they set a length, or if rows are clusters.
 BootstrapOptions with_block_of_run(const ReplayTable& table, const ScoredRows& rows,
                                    const BootstrapOptions& options);
 

@@ -11,15 +11,15 @@
 
 namespace ponderscope {
 
-/// The signals that policies read, a number for each token and step (methods.md sections 9 and 10). Values
-/// from policy_signals on are other signals of a trace, by name: policy_signal().
+/// The signals that policies read, one number for each token and step (methods.md sections 9 and 10). Values
+/// of policy_signals and above are other signals of a trace, made by policy_signal().
 enum class PolicySignal : std::uint16_t {
     nll,     ///< of the read-out; NaN without a target
     entropy, ///< nats
     margin,  ///< p1 - p2
     argmax,  ///< token id; exact in fp32 below 2^24
     kl,      ///< KL(P_{k-1} || P_k)
-    cosine,  ///< of h^k and h^{k-1}
+    cosine,  ///< cosine of h^k and h^{k-1}
     latent,  ///< |h^k - h^{k-1}| / |h^k|
     /// the number that the model's own rule compares with tau after step k: s^k, w_{k+1} or r_{k+1}
     continue_value,
@@ -27,25 +27,26 @@ enum class PolicySignal : std::uint16_t {
 };
 inline constexpr std::size_t policy_signals = 9;
 
-/// The signal that a trace calls \p name. The same name gives the same value as long as the program runs.
-/// Threads may call both functions.
+/// The value for the trace signal \p name. The same name gives the same value until the program ends. Both
+/// functions are thread-safe.
 PolicySignal policy_signal(std::string_view name);
 /// The name of a signal in a trace; empty for continue_value, whose signal depends on the method.
 const std::string& name_of(PolicySignal signal);
-/// Whether the value is a signal of a trace by name, not an enumerator.
+/// Whether the value was made by policy_signal().
 constexpr bool is_named(PolicySignal signal) {
     return static_cast<std::size_t>(signal) >= policy_signals;
 }
 
-/// The position of a token, on which draws and decaying bounds depend.
+/// The position of a token, for random numbers and decaying bounds.
 struct TokenPlace {
     std::uint32_t sequence = 0; ///< number in the run
     std::uint32_t position = 0; ///< in the sequence
-    std::uint32_t length = 0;   ///< tokens of the sequence; while generating, prompt + most new tokens
+    std::uint32_t length = 0;   ///< tokens of the sequence; during generation, prompt + largest number of new
+                                ///< tokens
 };
 
-/// Signals of N tokens, a contiguous column of fp32 for each signal and step, so that a rule is a few
-/// comparisons a vector of tokens.
+/// Signals of N tokens. Each signal and step is a contiguous fp32 column, so that a rule compares whole
+/// vectors of tokens.
 class SignalColumns {
 public:
     SignalColumns() = default;
@@ -57,7 +58,7 @@ public:
         const auto at = static_cast<std::size_t>(signal);
         return at < columns_.size() && columns_[at].there;
     }
-    /// Makes room for K + 1 columns of zeros.
+    /// Adds K + 1 columns of zeros.
     void add(PolicySignal signal) {
         const auto at = static_cast<std::size_t>(signal);
         columns_.resize(std::max(columns_.size(), at + 1));

@@ -7,13 +7,13 @@
 
 namespace ponderscope {
 
-/// Thresholds of a kind's first parameter that are worth trying on this run, ascending: quantiles of the
-/// recorded signal, so that each is passed by about as many tokens as its neighbour; every whole number for
-/// steps; even distances for rates; of five digits. For `learned` also the model's own threshold. Empty for
-/// kinds without a parameter. At most \p most values beside that.
+/// Useful thresholds for a kind's first parameter on this run, ascending, rounded to five digits, at most \p
+/// most. For signals: quantiles of the recorded values, so that each threshold separates about equally many
+/// tokens. For steps: every whole number. For rates: even distances. For `learned`, the model's own threshold
+/// is added. Empty for kinds without a parameter.
 std::vector<double> threshold_values(const PolicyKind& kind, const ReplayTable& table, int most);
 
-/// The policy of that kind at that threshold; other parameters as preset.
+/// The policy of this kind at this threshold, with defaults for the other parameters.
 PolicySpec policy_at(const PolicyKind& kind, double threshold);
 
 } // namespace ponderscope
