@@ -59,9 +59,9 @@ struct PublicForm {
     /// The method's own keys, besides the shared ones, that a training recipe may set.
     std::vector<std::string_view> keys = {};
 
-    /// `switched_off` for methods whose only flag is `recurrent_model`.
+    /// Whether the config has latent thoughts and `recurrent_model` switches them on.
     static bool thinks(const PublicKeys& keys) { return keys.thoughts && keys.recurrent; }
-    /// `switched_off` of methods whose only flag is `recurrent_model`.
+    /// `switched_off` for methods whose only flag is `recurrent_model`.
     static const char* without_recurrence(const ModelConfig& config, const PublicKeys& keys);
 };
 

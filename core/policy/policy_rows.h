@@ -60,7 +60,7 @@ struct StoredRun {
     std::filesystem::path trace;
     RunInfo run;
 };
-/// A rerun and the policy that it computed.
+/// A rerun and the policy that it ran.
 struct PolicyRerun {
     std::string policy;
     StoredRun stored;
