@@ -14,32 +14,34 @@ namespace ponderscope {
 
 /// The slots (t, k) of one step k.
 struct StepStates {
-    at::Tensor tokens; ///< int64 [n_k], ascending: which token each row belongs to. Undefined: all N in order
+    at::Tensor tokens; ///< int64 [n_k], ascending: the token of each row. Undefined: all N in order
     at::Tensor input;  ///< [n_k, d], the input of the slot
     at::Tensor hidden; ///< [n_k, d], the state after the final norm
-    at::Tensor value;  ///< fp32 [n_k], the gate or router value that decided after it; undefined if nothing
-                       ///< decides
+    at::Tensor value;  ///< fp32 [n_k], the gate or router value of the decision after the slot; undefined: no
+                       ///< decision
 };
 
-/// Settings of a method's penalty on steps, beside its weight lambda.
+/// Settings of a method's penalty on steps, besides its weight lambda.
 struct PenaltySettings {
-    double gate_share = 0; ///< k_s of AdaPonderLM (methods.md section 5): share of the pool of gates that is
-                           ///< pushed down
-    double beta = 0;       ///< of adaptive latent CoT (section 7): power of the probability of the next token
+    double gate_share = 0; ///< k_s of AdaPonderLM (methods.md section 5): share of the gates that the penalty
+                           ///< pushes down
+    double beta = 0;       ///< for adaptive latent CoT (section 7): exponent on the probability of the next
+                           ///< token
 };
 
 /// How Model::forward runs.
 struct ForwardForm {
-    /// Interleaved rule: refreshes after the growth of slots; absent: exact (interleaved.h).
+    /// Interleaved rule: number of refreshes after all slots exist; absent: exact (interleaved.h).
     std::optional<std::int64_t> refreshes;
-    /// For a loss: with the method's penalty, and every slot running if the method does not halt in training.
+    /// For a loss: computes the method's penalty, and runs every slot if the method does not halt in
+    /// training.
     bool training = false;
     PenaltySettings penalty;
 };
 
 /// The input of a penalty: every slot that ran, with gradients.
 struct TrainingRun {
-    std::span<const StepStates> states; ///< steps 0..K, up to the last that any token ran
+    std::span<const StepStates> states; ///< steps 0..K, up to the last step of any token
     std::int64_t tokens = 0;            ///< N
     at::Tensor targets;                 ///< int64 [N], -1: none
     HeadWeights head;

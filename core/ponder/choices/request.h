@@ -11,26 +11,28 @@
 
 namespace ponderscope {
 
-/// How much a run records, and what it costs: `basic` is the method's own computation; `steps` adds read-outs
-/// that are made only for the record (head products of their own, no change of any result). `nll` records
-/// only each token's NLL, rank, steps and FLOPs: enough for a perplexity, and the baseline for the cost of
-/// recording.
+/// How much a run records, and its cost. `basic`: what the method computes anyway. `steps`: also the read-out
+/// after every step, which costs a head product each but changes no result. `nll`: only each token's NLL,
+/// rank, steps and FLOPs, enough for a perplexity; the baseline for the cost of recording.
 enum class RecordLevel : std::uint8_t { basic, steps, nll };
 
 /// Consecutive tokens of one sequence that the model sees at once. Position 0 is ids[0].
 struct Window {
     std::span<const std::int32_t> ids;
-    std::int64_t report_begin =
-        0; ///< the window's tokens [report_begin, report_end) are read out; the others are context only
-    std::int64_t report_end = 0; ///< a token's target is the next id of the window; that of the last is `next`
-    // The place of the window in its text; only halting rules that look at places read it.
-    std::int64_t sequence = -1;       ///< number of its sequence in the run; -1: the window's own in the call
+    std::int64_t report_begin = 0; ///< tokens [report_begin, report_end) of the window are read out; the
+                                   ///< other tokens are context only
+    std::int64_t report_end = 0; ///< a token's target is the next id of the window; for the last token it is
+                                 ///< `next`
+    // The window's location in its text. Only halting rules that depend on positions read it.
+    std::int64_t sequence = -1;       ///< number of its sequence in the run; -1: the window's index in the
+                                      ///< call
     std::int64_t first = 0;           ///< position of ids[0] in the sequence
-    std::int64_t sequence_length = 0; ///< tokens of the sequence; 0: the window's
-    std::int32_t next = -1;           ///< the id behind the window, which its last token predicts; -1: none
+    std::int64_t sequence_length = 0; ///< tokens of the sequence; 0: tokens of the window
+    std::int32_t next = -1;           ///< the id after the window, the target of the last token; -1: none
 };
 
-/// The results of a window's reported tokens. `tokens.begin/end` are empty: the caller knows the spans.
+/// The results of a window's reported tokens. `tokens.begin/end` are empty, because the caller knows the
+/// spans.
 struct WindowResult {
     TokenColumns tokens;
     std::vector<std::pair<std::string, SignalChunk>> signals;

@@ -17,28 +17,29 @@ namespace ponderscope {
 struct NewestTokens {
     std::unique_ptr<Recorder> recorder; ///< if there is a listener
     at::Tensor steps;                   ///< StepsResult::steps
-    at::Tensor states;                  ///< [S, d]: what their last tokens are read out from
-    at::Tensor likeliest;               ///< int64 [S], where the most likely tokens are requested
+    at::Tensor states;                  ///< [S, d]: the head's input for the last token of each sequence
+    at::Tensor likeliest;               ///< int64 [S]: most likely next tokens, if requested
 };
 
 /// Computes the newest tokens of a generation.
 ///
 /// If every step runs the same device operations (one token of the same sequences on the same memory), the
-/// operations are captured once and repeated by one call: launching hundreds of operations one by one takes
-/// the host longer than the GPU needs to run them. Conditions: no token can stop, a cache, one GPU. If the
-/// capture fails, operations are launched one by one.
+/// operations are captured once, and one call repeats them. Otherwise the host needs more time to launch
+/// hundreds of operations than the GPU needs to run them. Conditions: no token can stop, a cache, one GPU. If
+/// the capture fails, operations are launched one by one.
 class Decoder {
 public:
     struct Wish {
-        std::optional<RecordLevel> level; ///< of a recording; absent: no listener
+        std::optional<RecordLevel> level; ///< record level; absent: no listener
         bool likeliest = false;
-        bool repeats = true; ///< false: every step is launched anew (the reference of the captured steps)
+        bool repeats = true; ///< false: every step launches its operations (the reference of the captured
+                             ///< steps)
         GraphUse* graphs = nullptr; ///< GenerateOptions::graphs
     };
-    /// \p cache: nullptr if all tokens are computed every time. Lives as long as this.
+    /// \p cache: nullptr if every run computes all tokens. It must outlive the object.
     Decoder(const EngineParts& parts, StepCache* cache, Wish wish);
 
-    /// The result is overwritten by the next run. \p windows: of the batch, as the recorder reports them.
+    /// The next run overwrites the result. \p windows: the windows of the batch, for the recorder.
     const NewestTokens& run(TokenBatch batch, std::span<const Window> windows);
 
 private:
@@ -51,8 +52,8 @@ private:
     const EngineParts& parts_;
     StepsOptions options_;
     Wish wish_;
-    const CudaKernels* device_; ///< that can capture; nullptr: none, or nothing is to be captured
-    TokenBatch batch_;          ///< of the last step that was not a replay; replays read its memory
+    const CudaKernels* device_; ///< kernels for the capture; nullptr: no capture
+    TokenBatch batch_;          ///< the batch of the last step that was launched; replays read its memory
     ReportedTokens reported_;
     NewestTokens newest_;
     std::unique_ptr<DeviceGraph> graph_;

@@ -26,49 +26,50 @@ struct EngineParts {
     std::vector<std::string> notices;
     RunPlan plan;
     mutable int batches_under_way = 0;
-    std::unique_ptr<const Method> layer_steps; ///< in the place of a vanilla model's method; nullptr: that
+    std::unique_ptr<const Method> layer_steps; ///< replaces a vanilla model's method; nullptr: the model's
+                                               ///< method
 
     StartState start;
-    std::filesystem::path folder; ///< of the checkpoint
+    std::filesystem::path folder; ///< the checkpoint's folder
 
-    std::vector<StatePatch> patches = {}; ///< of the results of score and inspect_batch
+    std::vector<StatePatch> patches = {}; ///< patches for score and inspect_batch
 
-    /// Positions of a batch's tokens in their texts, and their start states if the method has some.
-    /// InputError: a file of start states that does not reach so far.
+    /// Fills in the positions of a batch's tokens in their texts, and the start states if the method has
+    /// them. InputError: the file of start states is too short.
     void place(TokenBatch& batch, std::span<const Window> windows) const;
     [[nodiscard]] const Backbone& backbone() const { return model.backbone(); }
     [[nodiscard]] const Method& method() const { return layer_steps ? *layer_steps : model.method(); }
     [[nodiscard]] bool halts() const { return may_halt(method(), plan.rule.get()); }
-    /// Whether slots may exist for only some tokens of a batch.
+    /// Whether slots may exist for a part of a batch's tokens only.
     [[nodiscard]] bool runs_parts() const { return halts() || plan.sequential(method()); }
     [[nodiscard]] FlopsModel cost() const { return flops_model(backbone(), method(), plan); }
     [[nodiscard]] bool decides_by_head() const { return plan.rule && plan.rule->reads_head(); }
     [[nodiscard]] bool plans_rows() const { return plan.keeps_rows(method()); }
-    /// The patches of these windows' tokens.
+    /// The patches for the tokens of these windows.
     [[nodiscard]] RunPatches patches_of(std::span<const Window> windows) const {
         return {patches, windows, device};
     }
-    /// InputError: sequence attention is requested, and tokens are computed one after the other.
+    /// InputError: the plan records sequence attention, but tokens are computed one after the other.
     void refuse_attention_by_token(RecordLevel level) const;
-    /// The options that every run of this engine has.
+    /// The options of all runs of this engine.
     [[nodiscard]] StepsOptions steps_options() const;
-    /// The options of a generation. \p cached: the checkpoint's config says what later tokens see of earlier
-    /// loops, unless the plan or a halting rule decides.
+    /// The options of a generation. \p cached: the checkpoint's config decides what later tokens see of
+    /// earlier loops, unless the plan or a halting rule decides.
     [[nodiscard]] StepsOptions generation_options(bool cached) const;
     /// Number of first tokens of a prompt that see each other.
     [[nodiscard]] std::int64_t prefix_of_prompt(std::int64_t tokens) const;
-    /// InputError: ids outside of the vocabulary, a sequence without tokens.
+    /// InputError: an id outside of the vocabulary, or a sequence without tokens.
     void check_ids(std::span<const std::int32_t> ids) const;
 };
 
 struct Engine::Impl : EngineParts {
-    /// Engine::submit. \p listen may wrap the recorder in further listeners; \p result receives the results.
+    /// Engine::submit. \p listen may wrap the recorder in further listeners. \p result receives the results.
     [[nodiscard]] PendingPtr submit(std::span<const Window> windows, RecordLevel level,
                                     const std::function<void(StepsOptions& options)>& listen = {},
                                     StepsResult* result = nullptr) const;
 };
 
-/// InputError if the plan counts the passes in which slots are computed.
+/// InputError if the plan has refreshes.
 void refuse_patches_of_passes(const RunPlan& plan, const Method& method);
 
 class Engine::Pending {

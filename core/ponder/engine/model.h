@@ -22,36 +22,37 @@ class Method;
 /// Sequences of any lengths, packed one after the other without padding.
 struct PackedBatch {
     at::Tensor ids;                    ///< int64 [N], on the model's device
-    std::vector<std::int64_t> lengths; ///< of the sequences; their sum is N
-    at::Tensor targets; ///< int64 [N], on the model's device; -1: no target. Undefined: no loss is computed
+    std::vector<std::int64_t> lengths; ///< lengths of the sequences; the sum is N
+    at::Tensor targets; ///< int64 [N], on the model's device; -1: no target. Undefined: the loss is not
+                        ///< computed
 
-    /// Packs host ids; every token's target is the next id of its sequence; the last token has none.
+    /// Packs host ids. Each token's target is the next id of its sequence; the last token has no target.
     static PackedBatch pack(const std::vector<std::vector<std::int32_t>>& sequences, at::Device device);
-    /// The same from int64 ids [B, T + 1] (on any device): inputs are the first T columns, targets the last
-    /// T. For training.
+    /// Packs int64 ids [B, T + 1] (on any device), for training. Inputs are the first T columns, targets the
+    /// last T columns.
     static PackedBatch from_rows(const at::Tensor& rows, at::Device device);
 };
 
 struct ForwardResult {
-    std::vector<StepStates> steps; ///< 0..K, as far as any token went
+    std::vector<StepStates> steps; ///< steps 0..K, up to the last step of any token
     at::Tensor readout;            ///< [N, d]: Σ_k mass_{t,k} h^k_t, the input of the head
     at::Tensor
         cross_entropy;  ///< scalar, fp32: mean over the tokens with a target, nats. Undefined without targets
-    at::Tensor penalty; ///< scalar of the method (gates, routers); undefined if it has none, and without
-                        ///< targets or ForwardForm::training
-    at::Tensor mean_steps; ///< scalar, fp32: K_t over all tokens
+    at::Tensor penalty; ///< scalar penalty of the method (gates, routers); undefined if the method has none,
+                        ///< without targets, or without ForwardForm::training
+    at::Tensor mean_steps; ///< scalar, fp32: mean of K_t over all tokens
 };
 
-/// A backbone with a method on it: the one forward that scoring, generation and training share. methods.md
+/// A backbone with a method: the one forward pass that scoring, generation and training share. methods.md
 /// sections 2 and 10.
 ///
-/// forward() records a graph when GradMode is on and parameters require grad; no buffer is then reused or
+/// forward() records a graph if GradMode is on and parameters require grad. Then no buffer is reused or
 /// overwritten, and attention and head take their differentiable forms. Under at::autocast, products run in
-/// its dtype and the residual stream stays fp32. Holds references to the tensors of \p parameters: an
-/// optimiser that updates them in place needs no rebuild.
+/// its dtype and the residual stream stays fp32. The model refers to the tensors of \p parameters, so an
+/// optimiser may update them in place.
 class Model {
 public:
-    /// InputError for an architecture, method or depth mixing that this build does not run.
+    /// InputError: this build does not run the architecture, method or depth mixing.
     Model(const ModelConfig& config, Parameters parameters);
     Model(Model&&) noexcept;
     Model& operator=(Model&&) noexcept;
@@ -70,7 +71,7 @@ private:
     std::unique_ptr<Impl> impl_;
 };
 
-/// Every tensor of backbone and method. InputError for what this build does not run.
+/// The tensors of backbone and method. InputError: this build does not run the config.
 ParameterLayout parameter_layout(const ModelConfig& config);
 
 /// Whether the method's loss has a penalty on steps.

@@ -5,8 +5,7 @@
 
 namespace ponderscope {
 
-/// InputError: this build does not run the config. The message names what it runs. Cheap: no weights are
-/// needed.
+/// InputError if this build does not run the config; the message names the supported ones. Needs no weights.
 void require_runnable(const ModelConfig& config);
 
 } // namespace ponderscope

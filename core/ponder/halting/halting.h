@@ -13,58 +13,59 @@
 
 namespace ponderscope {
 
-/// The origin of a run's tokens, independent of window and batch. All int64 [N].
+/// The location of a run's tokens, independent of window and batch. All int64 [N].
 struct TokenPlaces {
     at::Tensor sequence; ///< number of the sequence in the run, from 0
-    at::Tensor position; ///< of the token in its sequence, from 0
-    at::Tensor length;   ///< tokens of that sequence; of a generation: prompt and most new tokens
+    at::Tensor position; ///< position in the sequence, from 0
+    at::Tensor length;   ///< tokens of the sequence; for a generation: prompt plus largest number of new
+                         ///< tokens
 };
 
-/// The data for the decision which of the slots (t, k), k < K, are followed by (t, k+1). n rows, in the
-/// order of `slots`.
+/// The data for a halting decision: which slots (t, k), k < K, are followed by (t, k+1). n rows, in the order
+/// of `slots`.
 struct HaltingQuestion {
-    const Slots& slots;         ///< step, tokens, input, hidden (h^k)
-    const Decision& decision;   ///< the method's own answer: `value` is its gate, `go_on` what it would do
-    at::Tensor readout;         ///< [n, d]: the head's input if the token stopped at k
-    at::Tensor previous_hidden; ///< [n, d]: h^{k-1}; undefined at step 0, or when the rule does not look back
-    at::Tensor previous_readout; ///< [n, d]: the read-out of step k-1; likewise
-    at::Tensor carry;            ///< the last answer of this rule: rows of the tokens that continued
-    const TokenPlaces& places;   ///< of all N tokens: pick by `slots.tokens` (undefined: all)
+    const Slots& slots;          ///< step, tokens, input, hidden (h^k)
+    const Decision& decision;    ///< the method's own decision: `value` is the gate, `go_on` its choice
+    at::Tensor readout;          ///< [n, d]: the head's input if the token stopped at k
+    at::Tensor previous_hidden;  ///< [n, d]: h^{k-1}; undefined at step 0, or unless the rule looks back
+    at::Tensor previous_readout; ///< [n, d]: the read-out of step k-1; undefined likewise
+    at::Tensor carry;            ///< the rule's last `carry`, for the tokens that continued
+    const TokenPlaces& places;   ///< for all N tokens: index with `slots.tokens` (undefined: all)
     const HeadWeights& head;     ///< for read_out (core/kernels/head.h)
 };
 
 struct HaltingAnswer {
     at::Tensor go_on; ///< bool [n]; undefined: every token continues
-    at::Tensor carry; ///< [n, ...], given back at the next step; undefined: nothing
+    at::Tensor carry; ///< [n, ...], passed back at the next step; undefined: none
 };
 
-/// A rule in the place of the method's own (methods.md section 9, "Rerun"). Gates and routers still enter the
-/// arithmetic (s in E, log w on keys, masses): only the decision which tokens continue is replaced, on the
-/// signals of this run.
+/// A rule that replaces the method's own halting rule (methods.md section 9, "Rerun"). Gates and routers
+/// still take part in the computation (s in E, log w on keys, masses). Only the choice of tokens that
+/// continue is replaced, based on the signals of this run.
 ///
-/// How a policy plugs in: derive from this class in core/policy, answer from `readout` (through read_out) and
-/// `slots.hidden`, and give it to RunPlan::rule before the first score. The engine asks once a step for the
-/// tokens that are still running, in ascending order; under the interleaved rule it asks again in every
-/// Jacobi pass, so an answer may depend on the question alone: `carry` has the data of a token that a rule
-/// must remember. Stopped tokens are not decided again (halting is irreversible), and there is no decision at
-/// K. Called from the thread that drives the engine.
+/// To add a policy, derive from this class in core/policy, decide from `readout` (by read_out) and
+/// `slots.hidden`, and set RunPlan::rule before the first score. The engine asks once a step, for the tokens
+/// that still run, in ascending order. Under the interleaved rule it asks again in every Jacobi pass, so a
+/// decision may depend on the question only; `carry` holds data that the rule must remember for a token.
+/// Stopped tokens are not asked again (halting is irreversible), and there is no decision at K. Called on the
+/// engine's thread.
 class HaltingRule {
 public:
     virtual ~HaltingRule() = default;
-    /// As stored with a run: "full", "fixed:n=2".
+    /// The name stored with a run: "full", "fixed:n=2".
     [[nodiscard]] virtual std::string name() const = 0;
-    /// False: no token stops before K, and no rows need to be gathered.
+    /// False: no token stops before K, so rows need not be gathered.
     [[nodiscard]] virtual bool may_halt() const { return true; }
-    /// Whether it runs the head over `readout`, which then counts in FLOPs.
+    /// Whether the rule runs the head over `readout`, which then counts in FLOPs.
     [[nodiscard]] virtual bool reads_head() const { return false; }
-    /// Whether it reads `previous_hidden` or `previous_readout`.
+    /// Whether the rule reads `previous_hidden` or `previous_readout`.
     [[nodiscard]] virtual bool looks_back() const { return false; }
-    /// Whether it reads `places`, so that equal tokens of two sequences may stop at different steps.
+    /// Whether the rule reads `places`, so that equal tokens of two sequences may stop at different steps.
     [[nodiscard]] virtual bool reads_places() const { return true; }
     [[nodiscard]] virtual HaltingAnswer answer(const HaltingQuestion& question) const = 0;
 };
 
-/// Whether a run of \p method under \p rule (nullptr: its own) may read tokens out before K.
+/// Whether a run of \p method under \p rule (nullptr: the method's own) may read out tokens before K.
 inline bool may_halt(const Method& method, const HaltingRule* rule) {
     return method.max_steps() > 0 && (rule != nullptr ? rule->may_halt() : method.halts());
 }

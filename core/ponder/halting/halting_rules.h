@@ -10,11 +10,11 @@ namespace ponderscope {
 
 class HaltingRule; // halting.h
 
-/// No token halts: the run that replays need.
+/// No token halts. Replays need such a run.
 std::shared_ptr<const HaltingRule> full_halting();
 
-/// A counterfactual: chosen tokens run to a given last step (at most K), whatever the wrapped rule decides;
-/// the others obey \p otherwise (nullptr: the method's own rule).
+/// A counterfactual: the chosen tokens run up to a given last step (at most K), whatever the wrapped rule
+/// decides. The other tokens follow \p otherwise (nullptr: the method's own rule).
 struct ForcedSteps {
     std::int64_t sequence = 0; ///< number in the run
     std::int64_t position = 0; ///< in the sequence
@@ -23,8 +23,9 @@ struct ForcedSteps {
 std::shared_ptr<const HaltingRule> forced_halting(std::vector<ForcedSteps> forced,
                                                   std::shared_ptr<const HaltingRule> otherwise);
 
-/// Every token runs to its given last step: steps[sequence][position]; other tokens run to K. Reruns of the
-/// oracle use it, with the replay's steps (methods.md section 9). \p name: as stored with the run.
+/// Every token runs up to its given last step, steps[sequence][position]; tokens without an entry run up to
+/// K. Reruns of the oracle use it with the replay's steps (methods.md section 9). \p name is stored with the
+/// run.
 std::shared_ptr<const HaltingRule> prescribed_halting(std::string name,
                                                       std::vector<std::vector<std::int32_t>> steps);
 

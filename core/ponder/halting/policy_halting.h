@@ -10,10 +10,10 @@ namespace ponderscope {
 
 class HaltingRule; // halting.h
 
-/// A policy in the place of the method's own rule (methods.md section 9, "Rerun"): the same rule as in
-/// replays, on the run's own signals, once a step. Read-outs that it needs are made for it. InputError: the
-/// oracle (it knows the next token), or a policy that does not fit the model: learned without a gate or
-/// router, fixed beyond K, random pruning without a rate.
+/// A policy as halting rule of a run (methods.md section 9, "Rerun"): the same rule as in replays, on the
+/// run's own signals, once a step. The engine makes the read-outs that the rule needs. InputError: the oracle
+/// (it needs the next token), or a policy that does not fit the model: learned without a gate or router,
+/// fixed beyond K, random pruning without a rate.
 std::shared_ptr<const HaltingRule> policy_halting(const PolicySpec& spec, const ModelConfig& config);
 
 } // namespace ponderscope

@@ -6,9 +6,9 @@
 
 namespace ponderscope {
 
-/// Steps over the middle of a stack (methods-released.md sections 3 to 5): the state goes through the core
-/// again and again, and before each time meets the prelude's output e.
-///   x^k = core(inject(x^{k-1}, e)), x^{-1} the start state; what is read out is the coda of x^k
+/// Steps over the middle of a stack (methods-released.md sections 3 to 5). Each step combines the state with
+/// the prelude's output e and runs the core.
+/// x^k = core(inject(x^{k-1}, e)), where x^{-1} is the start state. The head reads the coda of x^k.
 class Recurrent : public Method {
 public:
     Recurrent(const ModelConfig& config, const Parameters&, const Backbone& backbone)
@@ -17,7 +17,7 @@ public:
     [[nodiscard]] at::Tensor first_input(const at::Tensor& entering, const at::Tensor& start) const override {
         return backbone_.inject(start, entering);
     }
-    /// e of each token travels with it.
+    /// Carries e of each token to the next step.
     [[nodiscard]] Decision decide(const Slots& slots) const override {
         Decision decision;
         decision.carry = slots.carry;

@@ -13,12 +13,14 @@ namespace ponderscope {
 /// A signal that a run records.
 struct RecordedSignal {
     SignalInfo info;
-    std::vector<std::int64_t> shape; ///< of one token; the last of attention is the longest window, here 1
-    bool on_request = false;         ///< has a price of its own
-    bool half = false;               ///< fp16 on the device, too, where it is no whole number
-    bool sparse = false;             ///< NaN or did_not_run if nothing is put; else 0
+    std::vector<std::int64_t> shape; ///< of one token; for attention the last size is the longest window,
+                                     ///< here 1
+    bool on_request = false;         ///< recorded only on request, and priced separately
+    bool half = false;               ///< fp16 on the device, too, unless it is an integer signal
+    bool sparse = false;             ///< entries that are not written are NaN or did_not_run; false: they are
+                                     ///< 0
 
-    [[nodiscard]] std::int64_t token_bytes() const; ///< in the trace, before it is compressed
+    [[nodiscard]] std::int64_t token_bytes() const; ///< uncompressed bytes in the trace
 };
 
 /// The signals that a run of this level records, in the order of Recorder::signals.
@@ -28,10 +30,10 @@ std::vector<RecordedSignal> recorded_signals(const ModelConfig& config, const Me
 /// Candidates kept for each token and step.
 inline constexpr std::int64_t recorded_candidates = 10;
 
-/// The pass over the vocabulary that makes an expected embedding reads the step out as well; not where slots
-/// are computed over and over.
+/// Whether the pass over the vocabulary for the expected embedding also reads the step out. Not if slots are
+/// computed repeatedly.
 bool reads_steps_anyway(const Method& method, const RunPlan& plan);
-/// Elements of a state after \p layer, or at the end of a step.
+/// Number of elements of a state after \p layer, or at the end of a step.
 std::int64_t state_width(const ModelConfig& config, const Method& method, std::int64_t layer);
 
 } // namespace ponderscope

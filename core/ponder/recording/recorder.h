@@ -16,19 +16,19 @@
 
 namespace ponderscope {
 
-/// Which tokens of a run are read out. M of N; `tokens` undefined: all of them.
+/// The M of N tokens of a run that are read out. `tokens` undefined: all tokens.
 struct ReportedTokens {
     at::Tensor tokens;        ///< int64 [M], ascending
     at::Tensor others;        ///< int64 [N - M]: tokens that are context only
-    at::Tensor place;         ///< int64 [N]: place among the M, -1 for context; only for methods that halt
+    at::Tensor place;         ///< int64 [N]: index among the M, -1 for context; only for methods that halt
     std::int64_t count = 0;   ///< M
-    at::Tensor targets;       ///< int64 [M], -1: none; undefined: nothing has a target
+    at::Tensor targets;       ///< int64 [M], -1: none; undefined: no token has a target
     std::int64_t all = 0;     ///< N
     std::int64_t longest = 0; ///< tokens of the longest window
 };
 
 /// Reads tokens out during a run and keeps the signals of the record level on the device. Entries of steps
-/// that did not run are NaN, in signals of whole numbers did_not_run (records.h).
+/// that did not run are NaN, or did_not_run (records.h) in integer signals.
 class Recorder final : public RunListener {
 public:
     Recorder(const Backbone& backbone, const Method& method, const RunPlan& plan, RecordLevel level,
@@ -43,12 +43,12 @@ public:
     void attends(const Attending& attending) override;
     void step_begins(const Slots& slots) override;
     void step_ran(const Slots& slots, const Decision& decision, const at::Tensor& readout) override;
-    /// The read-out of the output; call once after run_steps.
+    /// Reads out the output. Call it once, after run_steps.
     void finish(const StepsResult& result);
 
     /// Read-outs of the reported tokens' outputs; [M]. At level nll only nll and rank are defined.
     at::Tensor nll, entropy, max_probability, rank, argmax;
-    /// Per-step signals by name: fp32 or int64 [M, K + 1], [M, K + 1, 10] for candidates, [M, K] for a
+    /// Per-step signals by name: fp32 or int64 [M, K + 1]; [M, K + 1, 10] for candidates; [M, K] for a
     /// method's own values.
     struct Signal {
         SignalInfo info;
@@ -60,7 +60,7 @@ public:
 
 private:
     void make_parts(const RunPlan& plan);
-    /// Rows of slots that are reported, and their places among the M.
+    /// The reported rows of slots, and their indices among the M tokens.
     const RecordedRows& rows_of(const at::Tensor& tokens);
     void read_output(const StepsResult& result);
     void set_unrun_steps_to_nan();
@@ -77,18 +77,18 @@ private:
     const Backbone& backbone_;
     const Method& method_;
     RecordLevel level_;
-    at::Tensor rows_of_; ///< the tokens of the last question, and the answer
+    at::Tensor rows_of_; ///< the tokens of the last rows_of() call, and its result
     std::optional<RecordedRows> rows_;
     ReportedTokens reported_;
-    bool free_steps_;  ///< the pass that makes the expected embedding reads the step out
-    bool extra_steps_; ///< read-outs made only for the record
+    bool free_steps_;  ///< the expected embedding's pass over the vocabulary also reads the step out
+    bool extra_steps_; ///< read out steps only for the record
     std::vector<Signal> signals_;
     std::vector<std::unique_ptr<PartRecorder>> parts_;
     at::Tensor state_;    ///< [M, d]: h of each reported token's last step
-    at::Tensor update_;   ///< fp32 [M, d]: the last difference of two states
+    at::Tensor update_;   ///< fp32 [M, d]: the last update of the state
     at::Tensor expected_; ///< fp32 [M, d]: mean of the states so far, by Decision::expected_mass
-    at::Tensor mass_on_;  ///< [M]: of each token's last step, as if it had continued
-    at::Tensor readout_, earlier_readout_; ///< read-outs of its last step and of the step before
+    at::Tensor mass_on_;  ///< [M]: mass of each token's last step if the token had continued
+    at::Tensor readout_, earlier_readout_; ///< read-outs of each token's last step and of the step before
 };
 
 } // namespace ponderscope

@@ -15,21 +15,22 @@
 
 namespace ponderscope {
 
-/// Data with which collect turns copied numbers into results.
+/// Data that collect() needs to turn copied numbers into results.
 struct ReportedWindow {
     std::int64_t length = 0;              ///< tokens of the window in this run
-    std::int64_t past = 0;                ///< tokens of the sequence before them
-    std::vector<std::int32_t> past_steps; ///< K_t of those, if the method halts; empty: K
+    std::int64_t past = 0;                ///< tokens of the sequence before the window
+    std::vector<std::int32_t> past_steps; ///< K_t of these tokens, if the method halts; empty: K
     std::int64_t report_begin = 0;
     std::int64_t report_end = 0;
-    std::vector<std::int32_t> ids; ///< of the reported tokens
+    std::vector<std::int32_t> ids; ///< ids of the reported tokens
 };
 
-/// The results of a run during the copy to the host.
+/// The results of a run while they are copied to the host.
 class ScoreTransfer {
 public:
     ScoreTransfer(const Recorder& recorder, std::vector<ReportedWindow> windows);
-    /// Waits and unpacks; once. \p cost counts the tokens' FLOPs, \p decides_by_head as there.
+    /// Waits for the copy and unpacks the results. Call it once. \p cost counts the tokens' FLOPs; \p
+    /// decides_by_head as in FlopsModel::count.
     std::vector<WindowResult> collect(const FlopsModel& cost, bool decides_by_head);
 
 private:
@@ -37,7 +38,7 @@ private:
         std::string name;
         std::vector<std::int64_t> shape; ///< without the token axis
         DType dtype = DType::f32;
-        bool narrow = false; ///< fp16 on the device already
+        bool narrow = false; ///< the tensor is fp16 on the device
     };
     std::vector<ReportedWindow> windows_;
     std::vector<Field> fields_; ///< signals, after the scalar columns
@@ -47,8 +48,8 @@ private:
     std::unique_ptr<HostCopy> copy_;
 };
 
-/// Rows of the windows' reported tokens on the device, with their targets. \p with_places: the method halts.
-/// \p prefix: first tokens of every text that see each other; none of them is predicted.
+/// The rows of the windows' reported tokens on the device, with targets. \p with_places: the method halts. \p
+/// prefix: number of first tokens of every text that see each other; these tokens are not targets.
 ReportedTokens reported_tokens(std::span<const Window> windows, at::Device device, bool with_places,
                                std::int64_t prefix = 0);
 /// The positions of the windows' tokens in their texts.

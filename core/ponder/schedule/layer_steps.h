@@ -6,18 +6,18 @@
 
 namespace ponderscope {
 
-/// Layers as steps (methods.md section 9): step k of a token is block k of a vanilla stack, k = 0..L-1. Its
-/// state is the residual stream after the block; the read-out is the same after the final norm. A rule that
-/// stops a token after block e is an early exit: the token is read out there. Every block above computes keys
-/// and values from the state of the exit, with its own norm, projections and rotation.
+/// Layers as steps (methods.md section 9): step k of a token is block k of a vanilla stack, k = 0..L-1. The
+/// state is the residual stream after the block; the read-out applies the final norm to it. A rule that stops
+/// a token after block e is an early exit: the token is read out there. The later blocks compute the token's
+/// keys and values from the state at the exit, with their own norm, projections and rotation.
 class LayerSteps final : public Method {
 public:
-    /// InputError: a method that ponders (its steps are its own), a residual that is no single stream.
+    /// InputError: a method with steps of its own, or a residual with several streams.
     explicit LayerSteps(const ModelConfig& config);
     [[nodiscard]] bool layers_are_steps() const override { return true; }
 };
 
-/// Runs the blocks one by one over the tokens that have not left, and makes keys and values for the others.
+/// Runs the blocks one by one over the tokens that have not exited, and makes keys and values for the others.
 /// Called by run_steps.
 StepsResult run_layers(const Backbone& backbone, const Method& method, const TokenBatch& batch,
                        const StepsOptions& options);

@@ -14,28 +14,28 @@
 
 namespace ponderscope {
 
-/// The patches of one run's tokens, on its device: the rows of a tensor of states that are replaced.
+/// The patches of one run's tokens on the run's device: rows that replace rows of state tensors.
 class RunPatches {
 public:
     RunPatches() = default;
-    /// The patches of tokens in \p windows; the run packs the tokens one window after the other.
+    /// The patches of the tokens in \p windows. The run packs the tokens one window after the other.
     RunPatches(std::span<const StatePatch> patches, std::span<const Window> windows, at::Device device);
 
     [[nodiscard]] bool empty() const { return groups_.empty(); }
-    /// States [n, d] of one step after a layer (StatePlace::end_of_step: of the step). \p tokens: int64 [n],
-    /// ascending, the tokens of the states; undefined: all in order.
+    /// Applies the patches to the states [n, d] of one step after a layer (StatePlace::end_of_step: at the
+    /// end of the step). \p tokens: int64 [n], ascending, the tokens of the states; undefined: all in order.
     [[nodiscard]] at::Tensor apply(const at::Tensor& states, const at::Tensor& tokens, std::int64_t step,
                                    std::int64_t layer) const;
-    /// The same for slots of several steps, by token, then step.
+    /// The same for slots of several steps, ordered by token, then step.
     [[nodiscard]] at::Tensor apply_to_slots(at::Tensor states, const at::Tensor& tokens,
                                             const at::Tensor& steps, std::int64_t layer) const;
-    /// The patches of \p tokens, numbered from 0 in their order.
+    /// The patches of \p tokens; tokens are renumbered from 0 in this order.
     [[nodiscard]] RunPatches of(std::span<const std::int64_t> tokens) const;
 
 private:
     struct Group {
-        std::vector<std::int64_t> numbers; ///< of the tokens, ascending
-        at::Tensor tokens;                 ///< the same, int64 [m]
+        std::vector<std::int64_t> numbers; ///< numbers of the tokens, ascending
+        at::Tensor tokens;                 ///< the same numbers, int64 [m]
         at::Tensor states;                 ///< fp32 [m, d]
     };
     using Where = std::pair<std::int64_t, std::int64_t>; ///< layer, step

@@ -14,29 +14,32 @@
 namespace ponderscope {
 
 /// The start state of a recurrent stack (methods-released.md section 3). Random states are counter-based:
-/// element j of the state of position t in sequence q is a function of the seed and of (q, t, j) alone,
-/// independent of batch, window and decoding.
+/// element j of the state at position t in sequence q is a function of the seed and (q, t, j) alone, whatever
+/// the batch, window and decoding.
 class StartState {
 public:
     StartState() = default; ///< random, seed 0
-    /// "random", "random:SEED", "zero" or the name of a file, as RunPlan::start_state.
+    /// Parses "random", "random:SEED", "zero" or a file name, as in RunPlan::start_state.
     static StartState parse(const std::string& spec, const std::filesystem::path& folder,
                             const ModelConfig& config);
 
     /// The states of all tokens of the windows, fp32 [N, d], on the CPU. InputError: the file has no row for
     /// a token.
     [[nodiscard]] at::Tensor states(std::span<const Window> windows, const ModelConfig& config) const;
-    /// Whether equal positions of two sequences begin with equal states.
+    /// Whether equal positions of two sequences start from equal states.
     [[nodiscard]] bool is_zero(const ModelConfig& config) const;
     [[nodiscard]] std::string text(const ModelConfig& config) const; ///< "random:0", "zero", the file's path
-    [[nodiscard]] const std::string& digest() const { return digest_; } ///< of a file's states; else empty
+    [[nodiscard]] const std::string& digest() const {
+        return digest_;
+    } ///< digest of a file's states; empty
+      ///< without a file
 
 private:
     enum class Kind : std::uint8_t { random, zero, file };
     Kind kind_ = Kind::random;
     std::uint64_t seed_ = 0;
     std::filesystem::path path_;
-    at::Tensor rows_; ///< fp32 [B, T, d] of a file
+    at::Tensor rows_; ///< fp32 [B, T, d] from a file
     std::string digest_;
 };
 

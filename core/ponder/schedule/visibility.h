@@ -13,49 +13,49 @@
 
 namespace ponderscope {
 
-/// tensor[rows], or tensor itself when either is undefined.
+/// tensor[rows], or tensor itself if either is undefined.
 at::Tensor select_rows(const at::Tensor& tensor, const at::Tensor& rows);
 
-/// The K/V rows of the tokens of a run. A segment holds a row for each token of each sequence, in the order
-/// of tokens, with room for generated tokens. All tensors int64 [N], one entry a token of the run.
+/// The K/V rows of a run's tokens. A segment has a row for each token of each sequence, in the order of
+/// tokens, and free rows for generated tokens. All tensors int64 [N], one entry for each token of the run.
 struct RowSpace {
     std::int64_t segment_rows = 0;
     at::Tensor sequence_row; ///< the segment's row at which the token's sequence begins
     at::Tensor sequence;     ///< number of the token's sequence; ascending
-    at::Tensor position;     ///< of the token in its sequence, tokens of earlier runs included
+    at::Tensor position;     ///< position in the sequence, counting tokens of earlier runs
 };
 
-/// Rows of a step's slots, and the rows that their queries see.
+/// The rows of a step's slots, and the rows that their queries see.
 struct StepRows {
     at::Tensor rows;   ///< int64 [n]
-    at::Tensor ranges; ///< int32 [n, m, 2], as Visibility wants them
-    /// For each sliding window, the window and its ranges. Filled only if rows are not at their tokens'
-    /// positions.
+    at::Tensor ranges; ///< int32 [n, m, 2], as in Visibility::ranges
+    /// Each sliding window with its ranges. Filled only if rows are not in the order of positions.
     std::vector<std::pair<std::int64_t, at::Tensor>> window_ranges = {};
 };
 
-/// Assigns rows step by step for the two rules that run all tokens of a step together. Everything stays on
-/// the tensors' device.
+/// Assigns rows step by step for the two rules that run all tokens of a step together. All data stays on the
+/// tensors' device.
 ///
-/// per_step: a token's row in the step's segment is its place in the sequence. With one segment (segments =
-/// 1) a step overwrites the rows of its active tokens, and the row of a halted token stays at its last step;
-/// with a segment a step, the rows of the step before are copied first (KvRows::copy), which a generation
-/// needs: later tokens' step k reads min(k, K_t'). two_dimensional: segment k holds the active tokens of step
-/// k, without gaps; a query reads one range in each of the k+1 segments.
+/// per_step: a token's row in the step's segment is its position in the sequence. With one segment (segments
+/// = 1) a step overwrites the rows of its active tokens, and the row of a halted token stays at its last
+/// step. With a segment for each step, the rows of the previous step are copied first (KvRows::copy). A
+/// generation needs this, because step k of a later token reads min(k, K_t'). two_dimensional: segment k
+/// holds the active tokens of step k without gaps, and a query reads one range in each of the k+1 segments.
 class StepRowPlanner {
 public:
-    /// \p earlier_counts: two_dimensional, and if stopped tokens are skipped: int64 [steps, sequences], slots
-    /// that earlier runs of a generation left in each segment; undefined: none. \p skips: per_step, a query
-    /// sees only slots of its own step, which are contiguous. \p windows, \p seen: the sliding windows that
-    /// are then counted in tokens, and int64 [segments, segment_rows], by position the slots up to there.
+    /// \p earlier_counts: for two_dimensional, and if stopped tokens are skipped: int64 [steps, sequences],
+    /// the number of slots that earlier runs of a generation left in each segment; undefined: none. \p skips:
+    /// per_step, and a query sees only slots of its own step, which are contiguous. \p windows and \p seen
+    /// are for sliding windows of skipped tokens, which count tokens: \p seen, int64 [segments,
+    /// segment_rows], has the number of slots up to each position.
     StepRowPlanner(VisibilityRule rule, RowSpace space, bool segment_each_step,
                    at::Tensor earlier_counts = {}, bool skips = false, std::vector<std::int64_t> windows = {},
                    at::Tensor seen = {});
 
-    /// The next step, 0 first. \p tokens: int64 [n], ascending, a subset of the step before's; undefined: all
-    /// tokens.
+    /// The rows of the next step; the first call is for step 0. \p tokens: int64 [n], ascending, a subset of
+    /// the previous step's tokens; undefined: all tokens.
     [[nodiscard]] StepRows next(const at::Tensor& tokens);
-    /// No token of the run reached step \p k.
+    /// Call it if no token of the run reached step \p k.
     void skip_step(std::int64_t k) const;
     /// First row of the segment of step \p k.
     [[nodiscard]] std::int64_t segment(std::int64_t k) const {
@@ -72,16 +72,16 @@ private:
     at::Tensor seen_; ///< undefined: no windows
     std::int64_t step_ = 0;
     std::vector<at::Tensor>
-        visible_; ///< two_dimensional: a step's slots of tokens <= t of t's sequence, int64 [N]
+        visible_; ///< two_dimensional: number of a step's slots at tokens <= t of t's sequence, int64 [N]
 };
 
-/// Rows and ranges of all slots of all tokens at once under the interleaved rule: by token, then step; \p
-/// slots: int64 [N], K_t + 1 a token. The result is in the order of the rows, so that rows = first_row + 0,
-/// 1, 2, ... \p rows_in_all: their number, if the host knows it; else it waits for it.
+/// Rows and ranges of all slots of all tokens at once under the interleaved rule, ordered by token, then
+/// step. \p slots: int64 [N], K_t + 1 for each token. The slots' rows are first_row + 0, 1, 2, ... \p
+/// rows_in_all: the number of rows if the host knows it; otherwise the function waits for the device.
 struct InterleavedRows {
     at::Tensor tokens; ///< int64 [n]: the slot's token
     at::Tensor steps;  ///< int64 [n]
-    at::Tensor ranges; ///< int32 [n, 1, 2], rows counted from 0
+    at::Tensor ranges; ///< int32 [n, 1, 2], rows relative to first_row
 };
 InterleavedRows interleaved_rows(const at::Tensor& slots, const at::Tensor& sequence,
                                  std::optional<std::int64_t> rows_in_all = {});
