@@ -12,17 +12,18 @@
 
 namespace ponderscope {
 
-/// Goes through tasks in order from 0, `batch` at a time and two batches under way: a GPU computes the next
-/// batch while the results of the last one are copied and packed for the writer.
+/// Runs tasks in order from 0, `batch` at a time, with two batches in flight: a GPU computes the next batch
+/// while the results of the last one are copied and packed for the writer.
 ///
-/// \p reach(begin, size) sees to it that the batch that begins at task `begin` is known and returns its end:
-/// at most begin + size, and `begin` when there are no more tasks. Collected tasks are not requested again.
+/// \p reach(begin, size) loads the tasks of the batch that begins at task `begin` and returns the batch's
+/// end: at most begin + size, and `begin` if no tasks remain. Collected tasks are not requested again.
 ///
-/// \p submit(begin, end) starts a batch and returns its handle; \p collect(pending, begin, end) waits for it
-/// and keeps its results. Either may throw MemoryExhausted, and then drops that batch: it runs again in
-/// halves, then task by task with no other batch in flight; the smaller size stays. MemoryExhausted comes out
-/// of here only when a single task alone does not fit; every task before it was collected. After \p stop no
-/// batch is started, a running submit may throw Cancelled, and submitted batches are collected.
+/// \p submit(begin, end) starts a batch and returns its handle. \p collect(pending, begin, end) waits for the
+/// batch and keeps its results. Either may throw MemoryExhausted and thereby drop its batch. The batch then
+/// runs again in halves, finally task by task with no other batch in flight; the smaller size stays.
+/// run_in_batches itself throws MemoryExhausted only if a single task alone does not fit; all earlier tasks
+/// are then collected. After \p stop no batch starts, a running submit may throw Cancelled, and submitted
+/// batches are collected.
 template <typename Reach, typename Submit, typename Collect>
 requires std::is_invocable_r_v<std::size_t, const Reach&, std::size_t, std::size_t>
 void run_in_batches(const Reach& reach, std::size_t batch, const std::stop_token& stop, const Submit& submit,
@@ -78,7 +79,7 @@ void run_in_batches(const Reach& reach, std::size_t batch, const std::stop_token
     }
 }
 
-/// run_in_batches for \p count tasks that are all known beforehand.
+/// run_in_batches for \p count tasks that are known in advance.
 template <typename Submit, typename Collect>
 void run_in_batches(std::size_t count, std::size_t batch, const std::stop_token& stop, const Submit& submit,
                     const Collect& collect) {

@@ -9,15 +9,17 @@
 
 namespace ponderscope {
 
-/// Signal [token]: the gate at the last step that ran, if the method has a gate. Of runs of scalars.
+/// Signal [token]: the gate at the last step that ran, if the method has a gate. For runs that store scalars
+/// only.
 inline constexpr const char* exit_gate = "exit_gate";
 
-/// The signals of an engine that a run keeps.
+/// The signals of an engine that a run stores.
 std::vector<SignalInfo> kept_signals(const std::vector<SignalInfo>& given, const KeptSignals& kept);
-/// The same for a window's result.
+/// Removes the other signals from a window's result.
 void keep(WindowResult& result, const KeptSignals& kept);
 
-/// About how many bytes a token of a text of \p tokens takes in the trace, uncompressed and without its text.
+/// Approximate bytes per token in the trace for a text of \p tokens tokens, uncompressed and without the
+/// text.
 std::int64_t bytes_a_token(const Engine& engine, const RecordOptions& options, std::int64_t tokens);
 
 } // namespace ponderscope

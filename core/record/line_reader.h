@@ -10,31 +10,32 @@
 
 namespace ponderscope {
 
-/// Lines or bytes of a file, or of standard input ("-"), one after the other; gzip (also of several members)
-/// and Zstandard (of several frames) are recognised by their first bytes and decoded while reading. Memory:
-/// one line and fixed buffers. One thread at a time.
+/// Reads lines or bytes of a file or of standard input ("-"). Detects gzip (with one or more members) and
+/// Zstandard (with one or more frames) by their first bytes and decodes them while reading. Memory: one line
+/// and fixed buffers. One thread at a time.
 class LineReader {
 public:
-    /// The line is too long and was skipped.
+    /// A longer line is skipped; see too_long().
     static constexpr std::size_t max_line_bytes = std::size_t{64} << 20;
 
-    /// InputError: nothing there, a folder. EnvironmentError: no permission. A read that waits (a pipe) ends
-    /// at \p stop.
+    /// InputError: the path does not exist or is a folder. EnvironmentError: no permission. \p stop ends a
+    /// read that waits (a pipe).
     explicit LineReader(const std::filesystem::path& path, std::stop_token stop = {});
     ~LineReader();
     LineReader(const LineReader&) = delete;
     LineReader& operator=(const LineReader&) = delete;
 
-    /// The next line without its end ("\n" or "\r\n"); false after the last one, and when stopped.
-    /// InputError: compressed data that is damaged or cut off.
+    /// Reads the next line without its end ("\n" or "\r\n"). False at the end, or after a stop. InputError:
+    /// compressed data is damaged or truncated.
     bool next(std::string& line);
-    /// Appends the next bytes to \p text, at most \p most; false at the end, and when stopped.
+    /// Appends the next bytes, at most \p most, to \p text. False at the end, or after a stop.
     bool read(std::string& text, std::size_t most);
-    [[nodiscard]] std::int64_t number() const;     ///< of the line that next() gave, from 1
-    [[nodiscard]] bool too_long() const;           ///< that line has more than max_line_bytes, and came empty
-    [[nodiscard]] std::int64_t bytes_read() const; ///< as stored, compressed or not
-    [[nodiscard]] std::int64_t file_bytes() const; ///< as stored; 0: not known
-    /// A plain file can be read twice, a pipe cannot.
+    [[nodiscard]] std::int64_t number() const;     ///< number of the last line, from 1
+    [[nodiscard]] bool too_long() const;           ///< whether the last line exceeds max_line_bytes; next()
+                                                   ///< then gave ""
+    [[nodiscard]] std::int64_t bytes_read() const; ///< bytes read from the file, before decompression
+    [[nodiscard]] std::int64_t file_bytes() const; ///< size of the file; 0: unknown
+    /// True for a plain file, false for a pipe.
     [[nodiscard]] bool can_be_read_again() const;
 
 private:

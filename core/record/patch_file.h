@@ -12,32 +12,31 @@
 
 namespace ponderscope {
 
-/// A state that replaces another one, and its source.
+/// A state that replaces another state, and its source.
 struct PlannedPatch {
     enum class Source : std::uint8_t {
-        same_run, ///< the run of the same texts without patches
-        mean,     ///< over the sequence's tokens in the run without patches
+        same_run, ///< from the run without patches on the same texts
+        mean,     ///< mean over the sequence's tokens in the run without patches
         zero
     };
     StatePlace to;
     Source source = Source::same_run;
-    StatePlace from; ///< of same_run
+    StatePlace from; ///< for same_run
 };
 
-/// {"patches": [{"to": {"token", "step", ...}, "from": {...} | "zero" | "mean"}, ...]}, as the page on states
-/// describes it. InputError: anything else, a place patched twice.
+/// Reads {"patches": [{"to": {"token", "step", ...}, "from": {...} | "zero" | "mean"}, ...]} (format:
+/// resources/docs/states.md). InputError: another format, or a location with two patches.
 std::vector<PlannedPatch> read_patch_file(const std::filesystem::path& path);
 
-/// The form in which a run stores them (RunInfo::choices): the list of patches of such a file, with all
-/// defaults written out.
+/// The form that is stored with a run (RunInfo::choices): the list of patches with all defaults written out.
 nlohmann::json to_json(const std::vector<PlannedPatch>& patches);
 
-/// InputError: a patch of a token that \p sequences do not have, or of a step or layer of another model.
+/// InputError: a patch for a token that \p sequences lack, or for a step or layer that the model lacks.
 void check_places(const Engine& engine, const std::vector<PlannedPatch>& patches,
                   const std::vector<SequenceInput>& sequences);
 
-/// Computes the states from windows of \p sequences without patches, \p batch of them together. InputError:
-/// a step that did not run. Cancelled on \p stop.
+/// Computes the states from windows of \p sequences without patches, \p batch windows together. InputError: a
+/// step that did not run. \p stop throws Cancelled.
 std::vector<StatePatch> take_states(const Engine& engine, const std::vector<PlannedPatch>& patches,
                                     const std::vector<SequenceInput>& sequences, const WindowShape& shape,
                                     std::int64_t batch, const ProgressSink& progress = {},

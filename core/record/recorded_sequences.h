@@ -9,14 +9,14 @@
 
 namespace ponderscope {
 
-/// The sequences that a run was made of, read back from its trace with titles, groups and labels: an exact
-/// rerun computes them again and needs no text files. A partial run gives its tokens so far, or with \p
-/// finished only its finished sequences. Cancelled by \p stop.
+/// Reads the sequences of a run back from its trace, with titles, groups and labels, so that an exact rerun
+/// needs no text files. For a partial run: all tokens so far, or with \p finished only the finished
+/// sequences. \p stop throws Cancelled.
 std::vector<SequenceInput> recorded_sequences(const TraceReader& trace, const RunInfo& run,
                                               const std::stop_token& stop = {}, bool finished = false);
 
-/// What a run scored: the finished sequences of the trace, with tokens and texts. InputError: a run that
-/// cannot be found or has finished none.
+/// The finished sequences of a run, with tokens and texts. InputError: the run does not exist or has no
+/// finished sequence.
 std::vector<SequenceInput> sequences_of(const RunReference& reference);
 
 } // namespace ponderscope

@@ -8,9 +8,9 @@
 
 namespace ponderscope {
 
-/// The newest run of that name in a trace that is not complete; else the newest one; no value: no such run
-/// yet. Tokens and (about) bytes of text of its finished sequences. InputError: it has other texts, weights
-/// or options.
+/// Chooses a run with this name to resume: the newest incomplete run, else the newest run. No value: no such
+/// run. The run's tokens and (approximate) bytes of text are those of finished sequences. InputError: the
+/// run has other texts, weights or options.
 std::optional<RunInfo> run_to_resume(const std::filesystem::path& trace, const Recording& wanted,
                                      const ShardInfo& place);
 

@@ -12,15 +12,15 @@
 
 namespace ponderscope {
 
-/// The run's row in the trace, before its first token. Reads the checkpoint's files for their digest.
+/// The run's row in the trace before its first token. Reads the checkpoint's files to compute their digest.
 RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const SequenceSource& source,
                      const Tokenizer* tokenizer, const RecordOptions& options, const WindowShape& shape,
                      const ProgressSink& progress, const std::stop_token& stop);
 
-/// Writes results in the order of their windows; opens and closes sequences as they come.
+/// Writes results in the order of their windows. Opens and closes sequences on the way.
 class Appender {
 public:
-    /// \p finished: sequences that are in the trace already; \p begun: their run.
+    /// \p finished: number of sequences that the trace already has; \p begun: their run.
     Appender(TraceWriter& writer, const Tokenizer* tokenizer, const RecordOptions& options,
              std::int64_t finished, const std::optional<RunInfo>& begun)
         : writer_(writer),
@@ -32,13 +32,13 @@ public:
 
     void append(const Task& task, WindowResult result);
 
-    [[nodiscard]] std::int64_t sequences() const { return sequences_; }   ///< begun
-    [[nodiscard]] std::int64_t text_bytes() const { return text_bytes_; } ///< of finished ones
-    /// Earlier ones included.
+    [[nodiscard]] std::int64_t sequences() const { return sequences_; }   ///< number of begun sequences
+    [[nodiscard]] std::int64_t text_bytes() const { return text_bytes_; } ///< bytes of finished texts
+    /// Includes tokens of earlier runs.
     [[nodiscard]] std::int64_t tokens_in_all() const { return tokens_before_ + tokens_; }
     [[nodiscard]] std::int64_t tokens() const { return tokens_; }
     [[nodiscard]] std::int64_t scored() const { return scored_; }
-    [[nodiscard]] std::int64_t lost() const { return lost_; } ///< that have a next token, and no NLL
+    [[nodiscard]] std::int64_t lost() const { return lost_; } ///< tokens with a next token but without an NLL
     [[nodiscard]] double mean_nll() const {
         return scored_ > 0 ? nll_sum_ / static_cast<double>(scored_)
                            : std::numeric_limits<double>::quiet_NaN();
@@ -46,13 +46,13 @@ public:
 
 private:
     void begin_sequence(const Task& task);
-    /// With every batch, so that a killed recording has the words of its tokens.
+    /// Runs with every batch, so that a killed recording has the words of its tokens.
     void put_new_vocabulary();
 
     TraceWriter& writer_;
     const Tokenizer* tokenizer_;
     const RecordOptions& options_;
-    std::int64_t sequences_; ///< begun
+    std::int64_t sequences_; ///< number of begun sequences
     bool open_ = false;
     std::int64_t text_bytes_;
     std::int64_t tokens_before_;

@@ -17,33 +17,34 @@ namespace ponderscope {
 
 struct ScoredRequest;
 
-/// Answers requests about a model, one JSON object a line (resources/docs/tasks.md), and records them if
-/// there is a trace: each request is a sequence of one run.
+/// Answers requests about a model, one JSON object on each line (resources/docs/tasks.md). With a trace, each
+/// request is recorded as a sequence of one run.
 ///
-/// Texts are cut as lm-evaluation-harness cuts them: white space at the end of a context belongs to the
-/// continuation, both are encoded together, an empty context is the start token (or else the end token), text
-/// that does not fit is cut on the left, and rolling windows do not overlap.
+/// Splits texts as lm-evaluation-harness does. White space at the end of a context belongs to the
+/// continuation. Both are encoded together. An empty context becomes the start token, or the end token if
+/// there is no start token. Text that does not fit is cut on the left. Rolling windows do not overlap.
 class RequestScorer {
 public:
     struct Options {
-        RecordOptions record; ///< `context`: tokens a window; 0: the model's context
+        RecordOptions record; ///< `context`: tokens per window; 0: the model's context
         TextReading reading;
     };
-    /// All must outlive this. \p tokenizer: nullptr for requests of ids only. \p writer: nullptr: no
-    /// recording, and only the computation that answers need. InputError: a context beyond the model's.
+    /// All arguments must outlive the object. \p tokenizer: nullptr if requests have ids only. \p writer:
+    /// nullptr disables the recording and all computation that only the recording needs. InputError: a
+    /// context longer than the model's.
     RequestScorer(const Engine& engine, const Checkpoint& checkpoint, const Tokenizer* tokenizer,
                   Options options, TraceWriter* writer);
     ~RequestScorer();
     RequestScorer(const RequestScorer&) = delete;
     RequestScorer& operator=(const RequestScorer&) = delete;
 
-    /// Answers lines in their order; \p first_line counts from 1. A wrong line is answered with an "error"; a
-    /// blank line is skipped. Requests that begin alike share the computation of their beginning
-    /// (Engine::score_sharing). Cancelled: \p stop came before the last one.
+    /// Answers lines in order; \p first_line counts from 1. The answer to an invalid line is an "error";
+    /// blank lines are skipped. Requests with the same beginning share its computation
+    /// (Engine::score_sharing). \p stop throws Cancelled unless all lines are answered.
     void answer(std::span<const std::string> lines, std::int64_t first_line,
                 const std::function<void(const nlohmann::json&)>& tell, const std::stop_token& stop = {});
 
-    /// Ends the run, complete or partial. Its id; 0: nothing was recorded.
+    /// Ends the run, complete or partial. Returns the run's id; 0: nothing was recorded.
     std::int64_t finish(bool complete);
 
 private:
@@ -63,7 +64,7 @@ private:
     const Checkpoint& checkpoint_;
     const Tokenizer* tokenizer_;
     Options options_;
-    std::int64_t window_ = 0; ///< tokens that the model sees at once
+    std::int64_t window_ = 0; ///< tokens per window
     std::int64_t requests_ = 0;
     std::unique_ptr<Recording> recording_;
 };

@@ -18,50 +18,50 @@
 
 namespace ponderscope {
 
-/// Texts up to this length, in bytes, may be a single token and are encoded while files are read through.
+/// Texts up to this number of bytes may be a single token, so they are encoded during the first reading.
 inline constexpr std::size_t short_text = 256;
 
-/// The source from which record() takes sequences one by one, so that a corpus need not fit in memory. A
-/// sequence lives as long as its windows are computed.
+/// Supplies sequences to record() one by one, so that a corpus need not fit in memory. A sequence lives until
+/// its windows are computed.
 class SequenceSource {
 public:
     virtual ~SequenceSource() = default;
-    /// Null after the last one, and when it was stopped. InputError: the next sequence is wrong.
+    /// Null after the last sequence, or after a stop. InputError: the next sequence is invalid.
     virtual std::shared_ptr<const SequenceInput> next() = 0;
-    /// The total, for progress; a total of 0 is not known.
+    /// The total for the progress display; 0: unknown.
     struct Amount {
         std::int64_t total = 0;
         bool bytes = false;       ///< `total` counts bytes of text; else tokens
-        std::int64_t longest = 0; ///< tokens of the longest sequence; 0: not known
+        std::int64_t longest = 0; ///< tokens of the longest sequence; 0: unknown
     };
     [[nodiscard]] virtual Amount amount() const = 0;
-    /// SequenceInput::planned_length of each; empty: none of them stopped before it was that long.
+    /// SequenceInput::planned_length of each sequence; empty: all sequences have their planned length.
     [[nodiscard]] virtual std::vector<std::int64_t> planned_lengths() const { return {}; }
-    /// RunInfo::text_digest; empty until it is known, at the latest after the last sequence.
+    /// RunInfo::text_digest. Empty while it is unknown; known after the last sequence at the latest.
     [[nodiscard]] virtual std::string text_digest() const = 0;
-    /// One sentence on skipped texts so far; empty: nothing.
+    /// One sentence about the texts skipped so far; empty: none.
     [[nodiscard]] virtual std::string left_out() const { return {}; }
-    /// How the texts are read, in RunInfo::choices: the digest does not cover them, and all parts of a run
-    /// must agree.
+    /// Adds to RunInfo::choices how the texts are read. The digest does not cover these choices, and all
+    /// parts of a run must agree in them.
     virtual void add_choices(nlohmann::json& choices) const { (void)choices; }
 };
 
-/// Texts that are read, checked and tokenised as they are requested. Sources that can be read twice are read
-/// through before the recording: digest and amount are known from the beginning, and they can be rewound.
+/// Texts that are read, checked and encoded on request. Sources that can be read twice are read once before
+/// the recording: then digest and amount are known from the beginning, and rewind() works.
 class TextSource : public SequenceSource {
 public:
-    /// Starts again from the beginning; only if the digest is known.
+    /// Starts again from the beginning. Only if the digest is known.
     virtual void rewind() = 0;
     [[nodiscard]] Amount amount() const override { return {text_bytes_, true}; }
     [[nodiscard]] std::string text_digest() const override { return digest_; }
-    [[nodiscard]] virtual std::int64_t skipped() const { return 0; } ///< texts that were left out
-    /// Notices about all texts if they were read through beforehand; about the first text of a stream.
+    [[nodiscard]] virtual std::int64_t skipped() const { return 0; } ///< number of skipped texts
+    /// Notices about all texts after a first reading; for a stream, about the first text.
     [[nodiscard]] const TextNotices& notices() const { return notices_; }
 
 protected:
     explicit TextSource(std::stop_token stop) : stop_(std::move(stop)) {}
     [[nodiscard]] bool is_stopped() const { return stop_.stop_requested(); }
-    /// InputError: the text changed between the first reading, whose digest the run has, and \p again.
+    /// InputError: the digest \p again differs from \p before, the digest of the first reading.
     static void require_unchanged(const std::string& name, const std::string& before,
                                   const std::string& again) {
         if (before != again) {
@@ -70,16 +70,16 @@ protected:
         }
     }
 
-    std::stop_token stop_; ///< ends a next() that waits, for a pipe that is silent
+    std::stop_token stop_; ///< ends a next() that waits for a silent pipe
     TextNotices notices_;
     Sha256 hash_; ///< of the texts so far
     std::string digest_;
-    std::int64_t text_bytes_ = 0; ///< found when they were read through
+    std::int64_t text_bytes_ = 0; ///< from the first reading
 };
 
-/// The same as the record() of session.h, sequence by sequence: memory grows with the batch, not with the
-/// source. If the source fails, the sequences so far stay in the trace, marked partial, with the fault.
-/// InputError: a source without sequences; then no trace is written.
+/// The record() of session.h, sequence by sequence: memory grows with the batch, not with the source. If the
+/// source fails, the finished sequences stay in the trace, marked partial, with the fault. InputError: a
+/// source without sequences; then no trace is written.
 RecordReport record(const Engine& engine, const Checkpoint& checkpoint, SequenceSource& source,
                     const Tokenizer* tokenizer, TraceWriter& writer, const RecordOptions& options,
                     const ProgressSink& progress = {}, const std::stop_token& stop = {});

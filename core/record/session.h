@@ -22,12 +22,12 @@ struct SequenceInput {
     std::string title;
     std::string text; ///< UTF-8; empty for ids only
     std::vector<std::int32_t> ids;
-    std::vector<std::uint64_t> begin; ///< byte spans into `text`, one a token; empty without a text
+    std::vector<std::uint64_t> begin; ///< byte spans in `text`, one for each token; empty without a text
     std::vector<std::uint64_t> end;
     std::string group = {};             ///< SequenceInfo::group
     std::vector<TextLabel> labels = {}; ///< classes of parts of `text`
-    /// The length that decaying bounds use for a generation: tokens of the prompt plus the largest number of
-    /// new tokens. 0: the number of tokens.
+    /// The length that decaying bounds use in a generation: tokens of the prompt plus largest number of new
+    /// tokens. 0: the number of tokens.
     std::int64_t planned_length = 0;
 
     [[nodiscard]] std::int64_t length() const { return static_cast<std::int64_t>(ids.size()); }
@@ -35,67 +35,68 @@ struct SequenceInput {
     [[nodiscard]] std::int64_t length_for_rules() const { return std::max(planned_length, length()); }
 };
 
-/// Reads a text file and encodes it. InputError: not readable, empty, not UTF-8, NUL bytes, fewer than two
-/// tokens.
+/// Reads and encodes a text file. InputError: the file is unreadable, empty, not UTF-8, has NUL bytes, or has
+/// fewer than two tokens.
 SequenceInput sequence_from_text_file(const std::filesystem::path& file, const Tokenizer& tokenizer,
                                       const TextReading& reading = {});
 /// Encodes a prompt typed by the user.
 SequenceInput sequence_from_prompt(const std::string& prompt, const Tokenizer& tokenizer,
                                    const TextReading& reading = {});
-/// Gives ids a text: the tokens decoded one by one, each with its own bytes.
+/// Sets the text of a sequence of ids: tokens are decoded one by one, each with its own bytes.
 void attach_decoded_text(SequenceInput& sequence, const Tokenizer& tokenizer);
-/// Rows of ids: JSON [[...]] (or one flat [...]), or a safetensors file with an integer tensor `input_ids`
-/// [T] or [B,T].
+/// Reads rows of ids from JSON, [[...]] or one flat [...], or from a safetensors file with an integer tensor
+/// `input_ids` [T] or [B,T].
 std::vector<std::vector<std::int32_t>> read_ids(const std::filesystem::path& file);
 
 /// Which computed signals are stored.
 struct KeptSignals {
-    bool scalars = false;   ///< one row a token, packed, and the gate at exit; no other signal
-    bool candidates = true; ///< false: without candidate_ids and candidate_probabilities
+    bool scalars = false;   ///< one packed row for each token, and the gate at the exit; no other signal
+    bool candidates = true; ///< false: do not store candidate_ids and candidate_probabilities
 };
 
-/// Options of a run beside the engine's plan and the choices of its source (SequenceSource::choices).
+/// Options of a run, besides the engine's plan and the choices of the source.
 struct RecordOptions {
     RecordLevel level = RecordLevel::steps;
     KeptSignals kept;
-    std::int64_t context = 0; ///< tokens a window; 0: the model's context, at most 2048
+    std::int64_t context = 0; ///< tokens per window; 0: the model's context, at most 2048
     std::int64_t stride = 0;  ///< 0: half the context
     std::int64_t batch = 8;   ///< windows computed together
     std::string run_name;     ///< empty: the checkpoint's folder name
-    std::string changes;      ///< appended to that: a change of the model, such as "-without-source-3"
-    std::string text_source;  ///< the input as the user named it: files, "prompt", an ids file
-    std::optional<std::string> text_digest = std::nullopt; ///< of all texts, if these are a partial run's
+    std::string changes;      ///< suffix of the run's name for a changed model, such as "-without-source-3"
+    std::string text_source;  ///< the input as the user gave it: files, "prompt", an ids file
+    std::optional<std::string> text_digest = std::nullopt; ///< digest of all texts, if this run records a
+                                                           ///< part of them
     TextReading reading;
     std::uint64_t seed = 0;
-    std::string patches;              ///< JSON of the states that were put in (patch_file.h); empty: none
-    std::vector<std::string> notices; ///< of the run, beside the engine's
+    std::string patches;              ///< JSON of the patches (patch_file.h); empty: none
+    std::vector<std::string> notices; ///< the run's notices, besides the engine's
     std::int64_t training = 0;        ///< RunInfo::training
     std::int64_t training_step = 0;   ///< RunInfo::training_step
-    std::int64_t rank = 0;            ///< rank of this process among those that record the run together
-    std::int64_t world = 1; ///< how many there are; each records its share into a trace of its own (tasks.h)
-    /// The writer's trace, if a run in it is to be resumed after its last finished sequence. A complete run
-    /// stays unchanged; without one, this begins as usual.
+    std::int64_t rank = 0;            ///< rank of this process in the world that records the run together
+    std::int64_t world = 1; ///< number of processes; each records its share into its own trace (tasks.h)
+    /// The writer's trace, to resume a run in it after the last finished sequence. A complete run stays
+    /// unchanged; if there is no such run, a new one begins.
     std::optional<std::filesystem::path> resume = std::nullopt;
-    /// Why the generation of the sequences ended early, one sentence: the run is then marked as cancelled,
-    /// with all of them in it. Empty: nothing did.
+    /// Why the generation of the sequences ended early, one sentence. The run is then marked as cancelled,
+    /// with all its sequences. Empty: it did not end early.
     std::string cut_short = {};
-    bool finish = true; ///< the writer is finished after the run; false: the caller goes on writing
+    bool finish = true; ///< finish the writer after the run; false: the caller writes more
 };
 
 struct RecordReport {
-    std::int64_t run = 0;       ///< its id in the trace
-    std::string wanted_name;    ///< the writer appends " (2)" and so on to a taken name
-    std::int64_t sequences = 0; ///< begun
+    std::int64_t run = 0;       ///< id in the trace
+    std::string wanted_name;    ///< the requested name; the writer appends " (2)" and so on if it is taken
+    std::int64_t sequences = 0; ///< number of begun sequences
     std::int64_t tokens = 0;
     std::int64_t scored_tokens = 0;
-    std::int64_t lost = 0;       ///< tokens with a next one whose logits were NaN
-    double mean_nll = 0;         ///< nats; NaN when nothing was scored
-    double seconds = 0;          ///< of computing and writing, not of loading
-    bool found_complete = false; ///< there was nothing to resume
-    bool cancelled = false;      ///< stopped by the stop token; the run is in the trace, marked partial
+    std::int64_t lost = 0;       ///< tokens with a next token whose logits were NaN
+    double mean_nll = 0;         ///< nats; NaN if no token was scored
+    double seconds = 0;          ///< computing and writing, without loading
+    bool found_complete = false; ///< the run to resume was already complete
+    bool cancelled = false;      ///< ended by the stop token; the run is in the trace, marked partial
 };
 
-/// Context and stride that a run uses when the user names none. InputError when they do not fit the model.
+/// The default context and stride of a run. InputError: values that do not fit the model.
 struct WindowShape {
     std::int64_t context = 0;
     std::int64_t stride = 0;
@@ -103,17 +104,18 @@ struct WindowShape {
 WindowShape resolve_windows(const ModelConfig& config, std::int64_t context, std::int64_t stride);
 
 /// How many windows of \p longest tokens fit into memory with the states, read-outs and attention weights
-/// that the engine's plan records; at most \p wanted. InputError: not even one; the message names a context
-/// that would fit.
+/// that the plan records; at most \p wanted. InputError: not even one; the message names a context that would
+/// fit.
 std::int64_t windows_that_fit(const Engine& engine, std::int64_t longest, std::int64_t wanted);
 
-/// What record() checks before it writes anything: at least one sequence, at least two tokens in each, every
-/// id below \p vocab_size (InputError). For callers that must not even create a trace for a wrong input.
+/// InputError unless there is at least one sequence, each has at least two tokens, and every id is below
+/// \p vocab_size. record() checks this before it writes. For callers that must not create a trace for invalid
+/// input.
 void check_sequences(const std::vector<SequenceInput>& sequences, std::int64_t vocab_size);
 
-/// Scores every sequence in windows and appends one run to the trace. While a batch is computed, the batch
-/// before is written; memory grows by the batch, not by the text. Every id is checked against the vocabulary
-/// before anything is written (InputError). \p tokenizer may be null (ids only).
+/// Scores every sequence in windows and appends one run to the trace. The previous batch is written while a
+/// batch is computed; memory grows with the batch, not with the text. All ids are checked before anything is
+/// written (InputError). \p tokenizer may be null (ids only).
 RecordReport record(const Engine& engine, const Checkpoint& checkpoint,
                     const std::vector<SequenceInput>& sequences, const Tokenizer* tokenizer,
                     TraceWriter& writer, const RecordOptions& options, const ProgressSink& progress = {},

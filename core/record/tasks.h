@@ -15,13 +15,13 @@
 
 namespace ponderscope {
 
-/// A window of one of the sequences.
+/// A window of a sequence.
 struct Task {
     std::shared_ptr<const SequenceInput> sequence;
-    std::int64_t number = 0; ///< of the sequence in the whole run, from 0
-    std::int64_t place = 0;  ///< of the sequence in the trace of this process, from 0
+    std::int64_t number = 0; ///< number of the sequence in the whole run, from 0
+    std::int64_t place = 0;  ///< index of the sequence in the trace of this process, from 0
     WindowSpan span;
-    std::vector<std::int32_t> ids = {}; ///< of the window, where they are not the sequence's
+    std::vector<std::int32_t> ids = {}; ///< the window's ids, if they differ from the sequence's
 
     /// The token ids of the window.
     [[nodiscard]] std::span<const std::int32_t> window_ids() const {
@@ -32,31 +32,36 @@ struct Task {
     }
 };
 
-/// The windows of one process of a world; holds those between the last reach() and release_until().
+/// The windows of one process of a world. Holds the tasks that reach() read and release_until() has not yet
+/// released.
 ///
-/// Sequences are taken in groups: whole sequences, until their windows fill the last batch, or until the
-/// number of batches makes a smaller last one negligible. No batch holds windows of two groups. All processes
-/// read all sequences, and each group goes to the process with the fewest tokens so far. So processes need no
-/// communication, each sequence is in one shard, and every number equals that of a single process: the last
-/// bits of results depend on the windows of a batch.
+/// Sequences form groups: whole sequences, until their windows fill the last batch, or until the number of
+/// batches makes a smaller last batch negligible. No batch has windows of two groups. All processes read all
+/// sequences, and each group goes to the process with the fewest tokens so far. So processes need no
+/// communication, and each sequence is in one shard. The composition of batches, on which the last bits of
+/// results depend, equals that of a single process.
 class Tasks {
 public:
     struct Share {
         ShardInfo place;
-        std::int64_t finished = 0; ///< sequences that the trace has: batches of only these are skipped
-        /// Prepended to every window except the first, as context only.
+        std::int64_t finished = 0; ///< sequences that the trace already has; batches with only these are
+                                   ///< skipped
+        /// Inserted before every window except the first, as context only.
         std::optional<std::int32_t> start_token = std::nullopt;
     };
     Tasks(SequenceSource& source, std::int64_t context, std::int64_t stride, std::int64_t vocab_size,
           Share share, std::stop_token stop);
 
-    /// The end of the batch that begins at task \p begin, for run_in_batches().
+    /// The end of the batch that begins at task \p begin; see run_in_batches().
     std::size_t reach(std::size_t begin, std::size_t size);
     [[nodiscard]] const Task& at(std::size_t task) const { return waiting_[task - first_]; }
     void release_until(std::size_t until);
-    /// All tasks were read and released.
+    /// Whether all tasks were read and released.
     [[nodiscard]] bool done() const { return ended_ && waiting_.empty(); }
-    [[nodiscard]] std::int64_t sequences() const { return sequences_; } ///< of the whole run, read so far
+    [[nodiscard]] std::int64_t sequences() const {
+        return sequences_;
+    } ///< sequences of the whole run, read
+      ///< so far
 
 private:
     [[nodiscard]] std::vector<Task> read_group();
@@ -67,15 +72,15 @@ private:
     Share share_;
     std::stop_token stop_;
     std::deque<Task> waiting_;
-    std::deque<std::size_t> ends_; ///< of the groups in it
+    std::deque<std::size_t> ends_; ///< ends of the groups in it
     std::size_t first_ = 0;
     std::int64_t sequences_ = 0;
     std::int64_t places_ = 0;
-    std::vector<std::int64_t> dealt_; ///< tokens that each process got
+    std::vector<std::int64_t> dealt_; ///< tokens that each process received
     bool ended_ = false;
 };
 
-/// InputError: fewer than two tokens, an id that the model has not.
+/// InputError: fewer than two tokens, or an id outside of the vocabulary.
 void check_sequence(const SequenceInput& sequence, std::int64_t vocab_size);
 
 } // namespace ponderscope

@@ -10,16 +10,16 @@
 
 namespace ponderscope {
 
-/// Notices about the recorded texts: marks of editors, start tokens twice or missing.
+/// Notices about recorded texts: byte order marks and line ends of editors, repeated or missing start tokens.
 class TextNotices {
 public:
     void look_at(std::string_view text, const Tokenizer& tokenizer, const TextReading& reading);
-    /// A text of more than one sequence.
+    /// Adds a text that became several sequences.
     void add_cut_text(const Tokenizer& tokenizer, const TextReading& reading);
     [[nodiscard]] std::vector<std::string> sentences() const;
 
 private:
-    std::string start_; ///< the start token, once one was met
+    std::string start_; ///< the start token, once a text had it
     std::int64_t marked_ = 0, doubled_ = 0, cut_ = 0;
 };
 
