@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/cli/arrays.h"
 #include "app/cli/console.h"
 #include "app/cli/options.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
+#include "core/checkpoint/safetensors.h"
 
 #include <iostream>
 #include <memory>
+#include <span>
 
 namespace ponderscope::cli {
 namespace {
@@ -35,14 +36,20 @@ struct LogitsVerb {
         }
         how.check_places(sequences);
         printer.finish();
-        const ArrayMap arrays = compute_arrays(engine, rows);
-        write_arrays(output, arrays,
-                     {{"checkpoint", checkpoint.folder.string()},
-                      {"method", to_string(checkpoint.config.ponder.method)},
-                      {"scoring", engine.scoring()},
-                      {"policy", engine.policy()},
-                      {"device", engine.device_name()},
-                      {"dtype", model.dtype}});
+        const ArrayMap arrays = engine.inspect_batch(rows);
+        std::vector<TensorView> tensors;
+        for (const auto& [name, array] : arrays) {
+            tensors.push_back({name, array.dtype, array.shape,
+                               array.dtype == DType::f32 ? std::as_bytes(std::span(array.floats))
+                                                         : std::as_bytes(std::span(array.integers))});
+        }
+        write_safetensors(output, tensors,
+                          {{"checkpoint", checkpoint.folder.string()},
+                           {"method", to_string(checkpoint.config.ponder.method)},
+                           {"scoring", engine.scoring()},
+                           {"policy", engine.policy()},
+                           {"device", engine.device_name()},
+                           {"dtype", model.dtype}});
         const NamedArray& logits = arrays.at("logits");
         std::cout << output.string() << "  logits [" << logits.shape[0] << ", " << logits.shape[1] << ", "
                   << logits.shape[2] << "] and " << arrays.size() - 1 << " more arrays, scored "
@@ -58,8 +65,7 @@ void add_logits(CLI::App& program) {
     verb->model.add_to(*app);
     verb->how.add_to(*app);
     app->add_option("--ids", verb->ids,
-                    "Token ids: JSON [[...], ...] or a safetensors file with input_ids. The output pads "
-                    "shorter rows with NaN and 0; `lengths` has their lengths")
+                    "Token ids: JSON [[...], ...] or a safetensors file with input_ids; rows of one length")
         ->required()
         ->type_name("FILE");
     app->add_option("-o,--output", verb->output, "File to write")->required()->type_name("OUT.safetensors");

@@ -282,28 +282,5 @@ TEST_F(CommandLine, TokenizeAndBack) {
     EXPECT_EQ(back, std::string(short_story) + "\n");
 }
 
-TEST_F(CommandLine, LogitsOfRowsOfDifferentLengthsAreThoseOfEachAlone) {
-    const auto logits = [this](const std::string& ids, const std::string& out) {
-        write_file_atomically(folder_ / "ids.json", ids);
-        succeed({"logits", at("ponderlm"), "--ids", at("ids.json"), "-o", at(out)});
-        return SafetensorsFile::open(folder_ / out);
-    };
-    const SafetensorsFile together = logits("[[1, 2, 3, 4, 5], [7, 8]]", "together.safetensors");
-    const SafetensorsFile alone = logits("[[7, 8]]", "alone.safetensors");
-    ASSERT_EQ(together.find("logits")->shape, (std::vector<std::int64_t>{2, 5, 256}));
-    ASSERT_EQ(alone.find("logits")->shape, (std::vector<std::int64_t>{1, 2, 256}));
-    ASSERT_NE(together.find("lengths"), nullptr);
-    std::vector<float> a(2 * 256);
-    std::vector<float> b(2 * 256);
-    std::memcpy(a.data(), together.find("logits")->bytes.data() + std::size_t{5} * 256 * 4, a.size() * 4);
-    std::memcpy(b.data(), alone.find("logits")->bytes.data(), b.size() * 4);
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        ASSERT_NEAR(a[i], b[i], 1e-5F);
-    }
-    float padding = 0;
-    std::memcpy(&padding, together.find("logits")->bytes.data() + (std::size_t{5} * 256 + 2 * 256) * 4, 4);
-    EXPECT_TRUE(std::isnan(padding));
-}
-
 } // namespace
 } // namespace ponderscope
