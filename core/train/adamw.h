@@ -22,13 +22,9 @@ struct AdamWConfig {
 ///   p <- p - lr (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps),  t = 1, 2, ...
 /// Vectors and scalars (biases, norms) do not decay.
 ///
-/// Parameters and gradients become views of one flat fp32 buffer each: one norm, one scaling and one fused
-/// update for the whole model. Parameters must be fp32 leaves of one device that require gradients. Not
-/// thread-safe.
+/// Parameters must be fp32 leaves of one device that require gradients. Not thread-safe.
 class AdamW {
 public:
-    /// Takes the parameters over: their storage is replaced (the tensors stay the same objects, values
-    /// unchanged).
     AdamW(const std::vector<std::pair<std::string, at::Tensor>>& parameters, const AdamWConfig& config);
 
     void zero_gradients();
@@ -43,29 +39,20 @@ public:
     void step(double learning_rate);
 
     [[nodiscard]] std::int64_t steps() const { return steps_; }
-    /// Views of the moments, in the order and shape of the parameters, for saving.
-    [[nodiscard]] std::vector<std::pair<std::string, at::Tensor>> first_moments() const;
-    [[nodiscard]] std::vector<std::pair<std::string, at::Tensor>> second_moments() const;
-    /// Sets the number of steps. To restore a state, first write the moments through the views above.
-    void set_steps(std::int64_t steps);
+    /// The moments, in the order and shape of the parameters, to be saved or written to.
+    [[nodiscard]] const std::vector<std::pair<std::string, at::Tensor>>& first_moments() const {
+        return first_;
+    }
+    [[nodiscard]] const std::vector<std::pair<std::string, at::Tensor>>& second_moments() const {
+        return second_;
+    }
+    void set_steps(std::int64_t steps) { steps_ = steps; }
 
 private:
-    struct Entry {
-        std::string name;
-        at::Tensor parameter; ///< the leaf
-        std::int64_t offset = 0;
-    };
-    /// Parameters that decay come first; each half is one update.
-    struct Half {
-        at::Tensor parameters, gradients, first, second, step;
-        double weight_decay = 0;
-    };
-    [[nodiscard]] std::vector<std::pair<std::string, at::Tensor>> views(const at::Tensor& flat) const;
+    using Named = std::vector<std::pair<std::string, at::Tensor>>;
 
     AdamWConfig config_;
-    std::vector<Entry> entries_;
-    at::Tensor parameters_, gradients_, first_, second_;
-    std::vector<Half> halves_;
+    Named parameters_, first_, second_;
     std::int64_t steps_ = 0;
 };
 

@@ -65,7 +65,6 @@ void Trainer::begin() {
     auto parameters = starting_parameters(
         recipe_, config_, device_, [this](const std::string& sentence) { notice(sentence); }, options_.stop);
     parameters.requires_grad(true);
-    // Before the model looks at the tensors: the optimiser moves them into one buffer.
     optimizer_ = std::make_unique<AdamW>(
         parameters.items(), AdamWConfig{recipe_.beta1, recipe_.beta2, recipe_.eps, recipe_.weight_decay});
     for (const auto& [name, tensor] : parameters.items()) {
