@@ -166,7 +166,8 @@ MainMenu::MainMenu(const Shell& shell, const WindowParts& parts, TopBar& top)
     help->addAction(u"&Panel Help"_s, QKeySequence::HelpContents, this, &MainMenu::showHelp);
     help->addAction(u"&Keyboard Shortcuts"_s, QKeySequence(Qt::CTRL | Qt::Key_Slash), this,
                     &MainMenu::showShortcuts);
-    help->addAction(u"&Tour"_s, &parts_.greeting, &Greeting::startTour);
+    help->addAction(u"&First Steps"_s, this,
+                    [this] { show_panel_help(*panel_help(u"First steps"_s), &top_, theme_); });
     help->addAction(u"&Welcome Page"_s, &parts_.greeting, &Greeting::showWelcome);
     help->addSeparator();
     help->addAction(u"&About Ponderscope"_s, this, &MainMenu::showAbout);

@@ -11,7 +11,7 @@ namespace ponderscope {
 class Theme;
 
 /// A section of resources/docs/panels.md: what a panel shows, as one would explain it in a talk. Every panel
-/// of panels.cpp has one, and so has the text.
+/// of panels.cpp has one, and so have the text and the first steps.
 struct PanelHelp {
     QString title; ///< of the panel; "Text" for the centre
     QString brief; ///< a wrong conclusion to avoid, in a few words, shown below the panel

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/welcome.h"
 
+#include "app/desktop/panel_help.h"
 #include "views/common/format.h"
 #include "views/common/theme.h"
 
@@ -126,16 +127,16 @@ WelcomePage::WelcomePage(Theme& theme, QWidget* parent)
     auto* open = new QPushButton(u"Open a trace…"_s, this);
     auto* record = new QPushButton(u"Record Your Checkpoint…"_s, this);
     auto* think = new QPushButton(u"Think live…"_s, this);
-    auto* tour = new QPushButton(u"Take the tour"_s, this);
+    auto* first = new QPushButton(u"First Steps"_s, this);
     auto* close = new QPushButton(u"Show the Empty Window"_s, this);
     open->setToolTip(u"Choose traces (Ctrl+O)"_s);
     record->setToolTip(u"Run a checkpoint in Hugging Face layout over a text (Ctrl+R)"_s);
     think->setToolTip(u"Type a prompt and watch the model generate, token by token"_s);
-    tour->setToolTip(u"Six steps over the sample; about two minutes"_s);
+    first->setToolTip(u"What to look at in the recorded samples"_s);
     close->setToolTip(u"The Help menu brings this page back"_s);
     auto* buttons = new QHBoxLayout;
     buttons->setSpacing(8);
-    for (QPushButton* button : {open, record, think, tour}) {
+    for (QPushButton* button : {open, record, think, first}) {
         buttons->addWidget(button);
     }
     buttons->addStretch(1);
@@ -185,7 +186,8 @@ WelcomePage::WelcomePage(Theme& theme, QWidget* parent)
     connect(open, &QPushButton::clicked, this, &WelcomePage::openRequested);
     connect(record, &QPushButton::clicked, this, &WelcomePage::recordRequested);
     connect(think, &QPushButton::clicked, this, &WelcomePage::thinkRequested);
-    connect(tour, &QPushButton::clicked, this, &WelcomePage::tourRequested);
+    connect(first, &QPushButton::clicked, this,
+            [first, &theme] { show_panel_help(*panel_help(u"First steps"_s), first, theme); });
     connect(close, &QPushButton::clicked, this, &WelcomePage::closed);
     connect(&theme, &Theme::changed, this, &WelcomePage::restyle);
     restyle();

@@ -31,7 +31,6 @@ Q_SIGNALS:
     void sampleChosen(int model);         ///< record Samples::models[model]
     void recordRequested();               ///< a checkpoint of one's own
     void thinkRequested();
-    void tourRequested();
     void closed(); ///< wants to see the empty panels instead
 
 protected:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The first minutes: the welcome page, the samples, the tour, help on every panel.
+// The first minutes: the welcome page, the samples, help on every panel.
 #include "app/desktop/greeting.h"
 #include "app/desktop/panel_frame.h"
 #include "app/desktop/panel_help.h"
@@ -19,7 +19,6 @@
 #include <QLabel>
 #include <QMenu>
 #include <QPushButton>
-#include <QRegularExpression>
 #include <QSignalSpy>
 #include <QToolButton>
 
@@ -228,73 +227,6 @@ private Q_SLOTS:
         QCOMPARE(chosen[0][0].toInt(), 2);
     }
 
-    void theTourHasSixStopsAndEnds() {
-        Stage stage;
-        QVERIFY(stage.shows(stage.make(u"tour.ponder"_s)));
-        stage.window.greeting().startTour();
-        Tour* tour = stage.window.greeting().tour();
-        QVERIFY(tour != nullptr);
-        QCOMPARE(tour->stops(), 6);
-        QTest::keyClick(QApplication::focusWidget() ? QApplication::focusWidget() : tour, Qt::Key_Right);
-        if (tour->stop() == 0) {
-            tour->next(); // without a window manager nothing has the focus
-        }
-        QCOMPARE(tour->stop(), 1);
-        // A word is pinned for the user: none on the screen took more steps.
-        const qint64 pinned = stage.window.selection().token();
-        QVERIFY(pinned >= 0);
-        const TextView& view = stage.window.text().view();
-        const std::vector<float> steps =
-            token_values(Quantity::steps, *view.sequence(), 0, stage.window.selection().attribution()).values;
-        for (qint64 token = view.firstVisibleToken(); token < view.endVisibleToken(); ++token) {
-            QVERIFY(!(steps[static_cast<std::size_t>(token)] > steps[static_cast<std::size_t>(pinned)]));
-        }
-        tour->previous();
-        QCOMPARE(tour->stop(), 0);
-        for (int i = 0; i < 5; ++i) {
-            tour->next();
-            QVERIFY(!stage.window.grab().isNull());
-        }
-        QCOMPARE(tour->stop(), 5);
-        tour->next();
-        QVERIFY(stage.window.greeting().tour() == nullptr);
-    }
-
-    void theTourSpeaksOfRunBWhereThereIsOne() {
-        Stage stage;
-        QVERIFY(stage.shows(stage.make(u"tour.ponder"_s)));
-        Selection& selection = stage.window.selection();
-        const RunKey a{selection.runA().trace, 1};
-        selection.setRunA(a);
-        QTRY_VERIFY(stage.window.text().view().sequence());
-        static const QRegularExpression ofB(u"\\bB\\b"_s);
-        for (const bool two : {false, true}) {
-            selection.setRunB(two ? RunKey{a.trace, 2} : RunKey{});
-            stage.window.greeting().startTour();
-            Tour* tour = stage.window.greeting().tour();
-            QVERIFY(tour != nullptr);
-            QString said;
-            for (int i = 0; i < 5; ++i) {
-                for (const QWidget* one : stage.window.findChildren<QWidget*>()) {
-                    said += one->accessibleName() == u"Tour"_s ? one->accessibleDescription() : QString();
-                }
-                tour->next();
-            }
-            QCOMPARE(said.contains(ofB), two);
-            tour->end();
-        }
-    }
-
-    void aTourOverNothingOpensSomethingFirst() {
-        Stage stage;
-        stage.window.show();
-        stage.window.greeting().startTour();
-        QVERIFY(stage.window.greeting().tour() == nullptr);
-        stage.window.open(stage.make(u"later.ponder"_s));
-        QTRY_VERIFY(stage.window.greeting().tour() != nullptr);
-        stage.window.runs().recorder().cancel();
-    }
-
     void everyPanelSaysWhatItShowsAndWhatItDoesNot() {
         QStringList titles{u"Text"_s};
         for (const Panel& panel : panels()) {
@@ -307,7 +239,8 @@ private Q_SLOTS:
             QVERIFY2(help->text.count(u"\n\n**"_s) == 4, qPrintable(title));
             QVERIFY2(help->text.contains(u"**Do not conclude**"_s), qPrintable(title));
         }
-        QCOMPARE(all_panel_help().size(), static_cast<std::size_t>(titles.size()));
+        QCOMPARE(all_panel_help().size(), static_cast<std::size_t>(titles.size()) + 1);
+        QVERIFY(panel_help(u"First steps"_s) != nullptr);
         // Weights are not causes; replay is not rerun: where they are read.
         QVERIFY(panel_help(u"Depth"_s)->brief.contains(u"not causes"_s));
         QVERIFY(panel_help(u"Policy lab"_s)->brief.contains(u"not rerun"_s));
