@@ -186,7 +186,6 @@ inline constexpr const char* halting_mass = "halting_mass";
 inline constexpr const char* expected_nll = "expected_nll";           ///< [token], by the mean over all steps
 inline constexpr const char* reach = "reach";                         ///< r of adaptive latent CoT
 inline constexpr const char* jacobi_difference = "jacobi_difference"; ///< [token, iteration]
-inline constexpr const char* scoring_flops = "scoring_flops";         ///< [token], of Jacobi passes
 inline constexpr const char* attention = "attention"; ///< fp16 [token, step, layer, head, back], on request
 inline constexpr const char* state = "state";         ///< fp16 [token, step(, layer), dim], on request
 // Read-outs of every layer, [token, step, layer], on request.

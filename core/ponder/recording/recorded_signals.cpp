@@ -347,11 +347,6 @@ std::vector<RecordedSignal> recorded_signals(const ModelConfig& config, const Me
             .axes = {"token", "iteration"};
         signals.back().shape = {refreshes};
     }
-    if (plan.iterates(method)) {
-        declare_by_token(signal::scoring_flops, "FLOPs", "FLOPs of the passes",
-                         "What all passes cost for this token, slots that were computed again counted "
-                         "again; `flops` is what decoding costs.");
-    }
     if (!method.layers_are_steps()) { // there a step has weights of its own layer only
         append(depth_signals(config, steps));
     }

@@ -357,9 +357,6 @@ void Recorder::finish(const StepsResult& result) {
         const std::int64_t ran = std::min(all->size(1), result.differences.size(1));
         all->narrow(1, 0, ran).copy_(select_rows(result.differences.narrow(1, 0, ran), reported_.tokens));
     }
-    if (at::Tensor* all = find(signal::scoring_flops); all != nullptr && result.pass_flops.defined()) {
-        all->copy_(select_rows(result.pass_flops, reported_.tokens));
-    }
     if (reported_.count == 0) {
         nll = at::empty({0}, at::TensorOptions(at::kFloat).device(result.readout.device()));
         rank = at::empty({0}, nll.options().dtype(at::kLong));

@@ -123,12 +123,4 @@ FlopsModel flops_model(const Backbone& backbone, const Method& method, const Run
     return model;
 }
 
-at::Tensor slot_flops(const FlopsModel& model, const at::Tensor& visible) {
-    at::Tensor cost = at::full_like(visible, model.steps.front());
-    for (const auto& [window, layers] : model.layers_by_window()) {
-        cost = cost + (window > 0 ? visible.clamp_max(window) : visible) * (model.key * layers);
-    }
-    return cost;
-}
-
 } // namespace ponderscope

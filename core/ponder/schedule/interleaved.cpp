@@ -3,7 +3,6 @@
 
 #include "core/model/device.h"
 #include "core/ponder/schedule/dense_taps.h"
-#include "core/ponder/schedule/flops.h"
 #include "core/ponder/schedule/run_patches.h"
 
 #include <ATen/ATen.h>
@@ -29,7 +28,6 @@ public:
           options_(options),
           slots_a_token_(method.max_steps() + 1),
           halts_(may_halt(method, options.plan.rule.get())),
-          cost_(flops_model(backbone, method, options.plan)),
           taps_(options.listener, batch.size(), slots_a_token_),
           cache_(options.cache) {
         const double scale = method.embed_scale();
@@ -39,7 +37,6 @@ public:
         put(inputs_, 0, {}, first);
         hidden_ = at::zeros_like(inputs_);
         count_ = at::ones_like(batch.ids);
-        pass_flops_ = at::zeros_like(batch.ids);
         if (cache_ != nullptr) {
             used_ = cache_->counts.select(0, 0).clone();
         }
@@ -93,10 +90,10 @@ private:
         if (bias_.defined()) {
             bias = bias_.view({-1}).index_select(0, index);
         }
-        at::Tensor visible = rows.ranges.select(1, 0).select(1, 1) - rows.ranges.select(1, 0).select(1, 0);
         if (cache_ != nullptr) {
-            visible = visible + used_.index_select(0, sequence.index_select(0, tokens));
-            keep_rows(pass, begin_rows(tokens), visible, bias);
+            const at::Tensor range = rows.ranges.select(1, 0);
+            const at::Tensor before = used_.index_select(0, sequence.index_select(0, tokens));
+            keep_rows(pass, begin_rows(tokens), range.select(1, 1) - range.select(1, 0) + before, bias);
         } else {
             pass.row_bias = bias;
             if (known_count_ > 0) {
@@ -115,7 +112,6 @@ private:
                     slots_a_token_ * *std::max_element(batch_.lengths.begin(), batch_.lengths.end());
             }
         }
-        pass_flops_.index_add_(0, tokens, slot_flops(cost_, visible.to(at::kLong)));
         const at::Tensor packed = inputs_.view({-1, inputs_.size(2)}).index_select(0, index);
         const at::Tensor states = run_patched(packed, pass, tokens, rows.steps);
         at::Tensor all = hidden_.view({-1, hidden_.size(2)});
@@ -171,10 +167,8 @@ private:
             return;
         }
         const at::Tensor states = hidden_.clone();
-        const at::Tensor flops = pass_flops_.clone();
         pass(Hear::attention);
         hidden_ = states;
-        pass_flops_ = flops;
     }
 
     /// Slots and inputs as the last pass's states make them. How far inputs of slots that are still there
@@ -193,7 +187,6 @@ private:
                 break;
             }
             const at::Tensor tokens = walk.slots().tokens;
-            add_input_flops(tokens, k);
             walk.make_inputs();
             {
                 const c10::NoGradGuard no_grad;
@@ -253,14 +246,6 @@ private:
     static void put_maximum(at::Tensor& all, const at::Tensor& tokens, const at::Tensor& values) {
         const at::Tensor largest = at::maximum(select_rows(all, tokens), values);
         tokens.defined() ? all.index_copy_(0, tokens, largest) : all.copy_(largest);
-    }
-
-    void add_input_flops(const at::Tensor& tokens, std::int64_t k) {
-        const std::int64_t each = method_.input_flops() + method_.decision_flops(k);
-        if (each > 0) {
-            tokens.defined() ? pass_flops_.index_add_(0, tokens, at::full_like(tokens, each))
-                             : pass_flops_.add_(each);
-        }
     }
 
     /// All tokens together: the growth of slots, then so many refreshes, then the pass that counts.
@@ -333,12 +318,10 @@ private:
             put(hidden_, slots.step, slots.tokens, states);
             put_bias(walk.key_bias(), slots.step, slots.tokens);
             set_count(slots.tokens, slots.step + 1);
-            pass_flops_.index_add_(0, all, slot_flops(cost_, visible));
             walk.ran(states);
             if (slots.last || !walk.goes_on()) {
                 break;
             }
-            add_input_flops(slots.tokens, slots.step);
             walk.make_inputs();
         }
     }
@@ -379,7 +362,6 @@ private:
         if (!differences_.empty()) {
             result.differences = at::stack(differences_, 1);
         }
-        result.pass_flops = pass_flops_ + cost_.read_out;
         return result;
     }
 
@@ -389,7 +371,6 @@ private:
     const StepsOptions& options_;
     std::int64_t slots_a_token_;
     bool halts_;
-    FlopsModel cost_;
     DenseTaps taps_;
     StepCache* cache_;             ///< where rows are kept; nullptr: a pass holds all there is to see
     at::Tensor used_;              ///< int64 [S], rows of final slots, with a cache
@@ -397,7 +378,6 @@ private:
     at::Tensor bias_;              ///< fp32 [N, K + 1] or undefined
     at::Tensor count_;             ///< int64 [N]: slots that each token has
     std::int64_t known_count_ = 0; ///< the same number for all, where the host knows it; 0: it does not
-    at::Tensor pass_flops_;        ///< int64 [N]
     std::vector<at::Tensor> differences_;
 };
 

@@ -78,8 +78,6 @@ struct StepsResult {
     // Only if the interleaved rule is computed in passes over all slots:
     at::Tensor differences; ///< fp32 [N, refreshes]: largest change of an input of the token in each refresh;
                             ///< undefined: none
-    at::Tensor pass_flops;  ///< int64 [N]: FLOPs of the passes; decoding costs what methods.md section 11
-                            ///< counts
 };
 
 struct StepsOptions {

@@ -44,7 +44,7 @@ const MethodRecording recordings[] = {
      {"nll", "kl_previous_current"}},
     {"ponderlm_reset", "ponderlm_reset_llama_k3_scaled", "heatmap", {"nll", "margin"}},
     {"ponderlm_hidden", "ponderlm_hidden_neox_k2", "heatmap", {"nll", "cosine"}},
-    {"ponderlm2", "ponderlm2_llama_k1_j3_scaled", "heatmap", {"nll", "jacobi_difference", "scoring_flops"}},
+    {"ponderlm2", "ponderlm2_llama_k1_j3_scaled", "heatmap", {"nll", "jacobi_difference"}},
     {"adaponderlm", "adaponderlm_gpt_neox_tau_1e4", "halting", {"nll", "gate"}},
     {"ponderlm3",
      "ponderlm3_llama_tau_1e4",

@@ -287,7 +287,7 @@ TEST(Pauses, AreKnownUnderARuleThatNeverHalts) {
     const Window window{ids, 0, length};
     const auto run = [&] { return engine.score(std::span(&window, 1), RecordLevel::basic).front(); };
     const auto passes = [](const WindowResult& result) {
-        return std::ranges::count(result.signals, signal::scoring_flops,
+        return std::ranges::count(result.signals, signal::jacobi_difference,
                                   &std::pair<std::string, SignalChunk>::first);
     };
     const WindowResult known = run();

@@ -39,11 +39,10 @@ const std::map<std::string, Names> of_method{
     {"ponderlm", {}},
     {"ponderlm_reset", {}},
     {"ponderlm_hidden", {}},
-    {"ponderlm2", {signal::jacobi_difference, signal::scoring_flops}},
+    {"ponderlm2", {signal::jacobi_difference}},
     {"adaponderlm", {signal::gate}},
     {"ponderlm3",
-     {signal::gate, signal::halting_mass, signal::jacobi_difference, signal::scoring_flops,
-      "router_probability", "router_log_tail_mass"}},
+     {signal::gate, signal::halting_mass, signal::jacobi_difference, "router_probability", "router_log_tail_mass"}},
     {"adaptive_latent_cot", {signal::gate, signal::reach, signal::halting_mass}}};
 const std::map<std::string, Names> of_mixing{{"none", {}},
                                              {"depth_attention", {signal::depth_weights}},

@@ -114,13 +114,6 @@ TEST_F(Session, TheRunSaysHowItWasScored) {
             }
         }
         EXPECT_EQ(found, run == quick.run.id) << "an exact run has no refreshes of all slots";
-        const std::vector<float> flops = to_floats(reader.signal(run, 0, signal::scoring_flops).value());
-        ASSERT_EQ(flops.size(), exact.tokens.size());
-        for (std::size_t t = 0; t < flops.size(); ++t) {
-            const auto decoding = static_cast<float>(exact.tokens.flops[t]);
-            EXPECT_TRUE(run == quick.run.id ? flops[t] > decoding : flops[t] == decoding)
-                << "refreshes cost more than decoding, tokens one by one the same";
-        }
     }
     const SignalChunk moved = reader.signal(quick.run.id, 0, signal::jacobi_difference).value();
     ASSERT_EQ(moved.shape.size(), 2U);
