@@ -15,94 +15,27 @@
 
 #include <nlohmann/json.hpp>
 
-#include <chrono>
-#include <condition_variable>
-#include <deque>
 #include <exception>
-#include <functional>
 #include <iostream>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <thread>
+#include <string>
+#include <vector>
 
 namespace ponderscope::cli {
 namespace {
 
-/// Lines of standard input, read by another thread: all waiting lines are answered together, and no answer
-/// waits for a line that has not been written yet.
-class WaitingLines {
-public:
-    WaitingLines(const std::filesystem::path& file, const std::stop_token& stop)
-        : interrupted_(stop, [this] { own_.request_stop(); }),
-          reader_(file, own_.get_token()),
-          thread_([this] { work(); }) {}
-    ~WaitingLines() {
-        own_.request_stop(); // the other side may be silent for ever
-        {
-            const std::lock_guard lock(mutex_);
-            leaving_ = true;
-        }
-        changed_.notify_all();
-        thread_.join();
+/// Waits for a line and takes those that have arrived with it, so that they are answered together and no
+/// answer waits for a line that has not been written yet. None: the input has ended.
+std::vector<std::string> arrived_lines(LineReader& reader) {
+    constexpr std::size_t most = 1024;
+    std::vector<std::string> lines;
+    for (std::string line;
+         lines.size() < most && (lines.empty() || reader.has_arrived()) && reader.next(line);) {
+        lines.push_back(reader.too_long() ? "\"a line of more than 64 MiB\"" : std::move(line));
     }
-    WaitingLines(const WaitingLines&) = delete;
-    WaitingLines& operator=(const WaitingLines&) = delete;
-
-    /// Waits for input and takes all lines that have arrived: at least one, or none at the end of the input.
-    std::vector<std::string> take() {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return ended_ || !lines_.empty(); });
-        // Wait for more as long as lines keep coming, so that they are answered together.
-        for (std::size_t had = 0; !ended_ && had < lines_.size() && lines_.size() < most;) {
-            had = lines_.size();
-            changed_.wait_for(lock, std::chrono::milliseconds(2),
-                              [&] { return ended_ || lines_.size() >= most; });
-        }
-        std::vector<std::string> taken(std::make_move_iterator(lines_.begin()),
-                                       std::make_move_iterator(lines_.end()));
-        lines_.clear();
-        changed_.notify_all();
-        if (taken.empty() && failure_) {
-            std::rethrow_exception(failure_);
-        }
-        return taken;
-    }
-
-private:
-    static constexpr std::size_t most = 1024;
-
-    void work() {
-        try {
-            for (std::string line; reader_.next(line);) {
-                std::unique_lock lock(mutex_);
-                changed_.wait(lock, [&] { return leaving_ || lines_.size() < most; });
-                if (leaving_) {
-                    return;
-                }
-                lines_.push_back(reader_.too_long() ? "\"a line of more than 64 MiB\"" : std::move(line));
-                changed_.notify_all();
-            }
-        } catch (...) {
-            const std::lock_guard lock(mutex_);
-            failure_ = std::current_exception();
-        }
-        const std::lock_guard lock(mutex_);
-        ended_ = true;
-        changed_.notify_all();
-    }
-
-    std::stop_source own_;
-    std::stop_callback<std::function<void()>> interrupted_;
-    LineReader reader_;
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    std::deque<std::string> lines_;
-    std::exception_ptr failure_;
-    bool ended_ = false;
-    bool leaving_ = false;
-    std::thread thread_; ///< last: it uses the others
-};
+    return lines;
+}
 
 struct ScoreVerb {
     ModelOptions model;
@@ -150,8 +83,8 @@ void ScoreVerb::run() {
         std::cout << answer.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
     };
     try {
-        WaitingLines waiting("-", stop);
-        for (std::vector<std::string> lines; !(lines = waiting.take()).empty();) {
+        LineReader reader("-", stop);
+        for (std::vector<std::string> lines; !(lines = arrived_lines(reader)).empty();) {
             scorer.answer(lines, next_line, tell, stop);
             next_line += static_cast<std::int64_t>(lines.size());
             std::cout << std::flush;

@@ -250,6 +250,15 @@ bool LineReader::next(std::string& line) {
     return true;
 }
 
+bool LineReader::has_arrived() const {
+    const Impl& impl = *impl_;
+    const std::string_view decoded(impl.decoded.data() + impl.decoded_begin,
+                                   impl.decoded_end - impl.decoded_begin);
+    pollfd waiting{impl.descriptor, POLLIN, 0};
+    return decoded.find('\n') != std::string_view::npos || impl.input_begin < impl.input_end ||
+           ::poll(&waiting, 1, 2) > 0;
+}
+
 bool LineReader::read(std::string& text, std::size_t most) {
     const std::string_view next = impl_->waiting().substr(0, most);
     text += next;

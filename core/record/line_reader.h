@@ -28,6 +28,9 @@ public:
     /// Reads the next line without its end ("\n" or "\r\n"). False at the end, or after a stop. InputError:
     /// compressed data is damaged or truncated.
     bool next(std::string& line);
+    /// Whether next() has a line without waiting for more than its end: the other side of a pipe may write it
+    /// within two milliseconds.
+    [[nodiscard]] bool has_arrived() const;
     /// Appends the next bytes, at most \p most, to \p text. False at the end, or after a stop.
     bool read(std::string& text, std::size_t most);
     [[nodiscard]] std::int64_t number() const;     ///< number of the last line, from 1
