@@ -72,18 +72,6 @@ private:
     std::size_t next_ = 0;
 };
 
-/// What to do about a window that alone does not fit.
-std::string too_large(const MemoryExhausted& full, const Engine::MemoryAdvice& advice, std::int64_t tokens) {
-    std::string sentence =
-        std::string(full.what()) + " A window of " + std::to_string(tokens) + " tokens alone does not fit";
-    if (advice.needed > 0) {
-        sentence += ": it would need about " + std::to_string((advice.needed >> 20) + 1) + " MiB";
-    }
-    sentence += advice.fits > 0 ? "; use --context " + std::to_string(advice.fits) + ", which fits."
-                                : "; the model is too large for this GPU beside what else runs on it.";
-    return sentence;
-}
-
 } // namespace
 
 void check_sequences(const std::vector<SequenceInput>& sequences, std::int64_t vocab_size) {
@@ -237,9 +225,12 @@ private:
                                collect(std::move(pending), begin, end);
                            });
         } catch (const MemoryExhausted& full) {
-            const Window window = window_of(tasks_->at(submitted_));
-            const std::string sentence = too_large(full, engine_.advise(window, options_.level),
-                                                   static_cast<std::int64_t>(window.ids.size()));
+            const std::size_t tokens = window_of(tasks_->at(submitted_)).ids.size();
+            const std::string sentence =
+                std::string(full.what()) + " A window of " + std::to_string(tokens) +
+                " tokens alone does not fit; " +
+                (tokens > 3 ? "choose a smaller one, such as --context " + std::to_string(tokens / 2) + "."
+                            : "choose a smaller model or another --device.");
             end_with_fault(sentence);
             throw EnvironmentError(ErrorId::environment_memory,
                                    sentence + " The sequences before are in the trace, marked partial.");

@@ -409,31 +409,6 @@ std::vector<WindowResult> Engine::collect(PendingPtr pending) const try {
     throw memory_exhausted(impl_->device);
 }
 
-Engine::MemoryAdvice Engine::advise(const Window& window, RecordLevel level) const {
-    const auto whole = static_cast<std::int64_t>(window.ids.size());
-    for (std::int64_t tokens = whole / 2; tokens >= 2; tokens /= 2) {
-        Window beginning = window;
-        beginning.ids = window.ids.first(static_cast<std::size_t>(tokens));
-        beginning.report_begin = std::min(window.report_begin, tokens - 1);
-        beginning.report_end = std::min(window.report_end, tokens);
-        forget_peak_memory(impl_->device);
-        try {
-            (void)score({&beginning, 1}, level);
-        } catch (const MemoryExhausted&) {
-            continue;
-        }
-        MemoryAdvice advice{tokens, 0};
-        if (const auto memory = device_memory(impl_->device)) {
-            // Beside the weights, which live on, everything grows with the tokens.
-            const double each =
-                static_cast<double>(memory->peak - memory->used) / static_cast<double>(tokens);
-            advice.needed = memory->used + static_cast<std::int64_t>(each * static_cast<double>(whole));
-        }
-        return advice;
-    }
-    return {};
-}
-
 std::shared_ptr<const HaltingRule> rule_of(const PolicySpec& spec, Engine& engine) {
     const std::string text = spec.text();
     if (text == "learned") {

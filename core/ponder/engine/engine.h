@@ -156,14 +156,6 @@ public:
     [[nodiscard]] PendingPtr submit(std::span<const Window> windows, RecordLevel level) const;
     [[nodiscard]] std::vector<WindowResult> collect(PendingPtr pending) const;
 
-    /// For a single window that exceeds the GPU's memory: tries its first half, then a quarter, and so on.
-    struct MemoryAdvice {
-        std::int64_t fits = 0; ///< number of tokens that fit; 0: not even two
-        std::int64_t needed =
-            0; ///< estimated bytes of the whole window, extrapolated from a shorter one; 0: unknown
-    };
-    [[nodiscard]] MemoryAdvice advise(const Window& window, RecordLevel level) const;
-
     /// All results for one rectangular batch of ids [B][T], with the names of the reference files: `logits`
     /// [B,T,V], `nll` [B,T-1], `steps`, `flops`, `hidden.step{k}`, `embeds.step{k}`,
     /// `expected_embedding.step{k}`, `layer_output.step{k}.layer{l}`, and signals as `signal.NAME`. Values of
